@@ -1,4 +1,4 @@
-"""Measures a GPU in eight minutes: tests, inference, training, and a killed command."""
+"""Benchmark of a GPU in eight minutes: tests, inference, training, a resumed command."""
 
 from benchmarks.gpu._run import main
 

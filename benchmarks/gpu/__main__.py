@@ -1,4 +1,4 @@
-"""Makes the kit, runs it, and writes its results into docs/benchmarks.md."""
+"""Creates a folder for a GPU machine, measures there, writes into docs/benchmarks.md."""
 
 import argparse
 from importlib import import_module
@@ -9,7 +9,7 @@ from benchmarks.gpu._results import Results
 
 
 def main() -> int:
-    """Run one command; returns the status of the process."""
+    """Run one command and return the exit status of the process."""
     arguments = _make_parser().parse_args()
     match arguments.command:
         case "kit":
@@ -53,7 +53,7 @@ def _make_parser() -> argparse.ArgumentParser:
 
 def _run_part(arguments: argparse.Namespace) -> None:
     options = {"device": arguments.device, "is_tiny": arguments.tiny}
-    # First, because the import of torch takes part of the time.
+    # Starts the clock before the import of torch, which counts towards the limit.
     results = Results(arguments.file, arguments.name, seconds=arguments.seconds, **options)
     import_module(arguments.module).run(results)
 

@@ -1,4 +1,4 @@
-"""The machine, a matrix product by each library, and packed attention in each type."""
+"""Describes the machine; checks matrix products and packed attention on the GPU."""
 
 import platform
 import shutil
@@ -18,15 +18,15 @@ from benchmarks.gpu._results import DEVICE, Results
 PACKAGES = ("seqloom", "torch", "jax", "transformers", "numpy", "safetensors", "triton")
 # Offsets of packed sequences, one of them empty; the longest has 1,024 positions.
 OFFSETS, MAX_RESIDUES, HEADS, WIDTH = (0, 3, 3, 300, 1324), 1024, 4, 64
-PRODUCT_LIMIT = 2e-2  # of the error in bfloat16
+PRODUCT_LIMIT = 2e-2  # maximum relative error in bfloat16
 ATTENTION_LIMITS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 
 
 def run(results: Results) -> None:
-    """Describe the machine, and write the errors of two operations."""
+    """Write a description of the machine, and the numerical errors of two operations."""
     try:
         machine = describe_machine(results.device)
-    except (ImportError, RuntimeError, AssertionError) as error:  # torch without CUDA
+    except (ImportError, RuntimeError, AssertionError) as error:  # no CUDA
         results.add(DEVICE, failed=f"{type(error).__name__}: {error}")
         return
     results.add("machine", **machine)
@@ -39,16 +39,14 @@ def run(results: Results) -> None:
 
 
 def describe_machine(device: str) -> dict[str, Any]:
-    """Return the device, its driver and memory, the processor.
-
-    And the versions of packages.
-    """
+    """Return the GPU with its driver and memory, the processor, and package versions."""
     machine: dict[str, Any] = {
         "python": platform.python_version(),
         "processor": describe_processor(),
         "versions": {name: _find_version(name) for name in PACKAGES},
         "device": "CPU",
-        # torch.compile needs Triton and a C compiler; our random numbers on CUDA do too.
+        # torch.compile and seqloom's random numbers on CUDA need Triton and a C
+        # compiler.
         "compiler": shutil.which("cc") or shutil.which("gcc"),
     }
     if device == "cuda":
@@ -73,7 +71,7 @@ def _find_version(package: str) -> str | None:
 
 
 def _find_driver_version() -> str | None:
-    """Return the version of the NVIDIA driver; None without an answer from nvidia-smi."""
+    """Return the version of the NVIDIA driver; None if nvidia-smi cannot be run."""
     if not (program := shutil.which("nvidia-smi")):
         return None
     command = [program, "--query-gpu=driver_version", "--format=csv,noheader"]
@@ -89,7 +87,7 @@ def _find_driver_version() -> str | None:
 def _check(
     results: Results, what: str, measure: Callable[[], float], *, limit: float
 ) -> None:
-    """Write an error and whether it is within the limit, or why it was not measured."""
+    """Write a numerical error and whether it is within its limit, or why it is missing."""
     from seqloom.errors import BackendError
 
     try:
@@ -97,14 +95,14 @@ def _check(
     except BackendError as problem:
         results.skip(what, str(problem))
     except Exception as problem:  # noqa: BLE001 - the other checks may still work
-        traceback.print_exc()  # into the log
+        traceback.print_exc()  # standard error is the log
         results.add(what, failed=f"{type(problem).__name__}: {problem}")
     else:
         results.add(what, error=error, limit=limit, ok=error <= limit)
 
 
 def _multiply(device: str, library: str) -> float:
-    """Return the error of a product in bfloat16, relative to float64 on the host."""
+    """Return the relative error of a bfloat16 matrix product, compared with float64."""
     import seqloom as sl
 
     backend = sl.tensor.backend(library if device == "cpu" else f"{library}:cuda")
@@ -116,7 +114,7 @@ def _multiply(device: str, library: str) -> float:
 
 
 def _attend(device: str, dtype: str) -> float:
-    """Return the greatest difference of packed attention to dense attention in float64."""
+    """Return the largest difference of packed attention from dense float64 attention."""
     import torch
 
     import seqloom as sl
@@ -132,7 +130,7 @@ def _attend(device: str, dtype: str) -> float:
 
 
 def _attend_dense(inputs: Any) -> Any:
-    """Attention within one sequence, in float64 on the host."""
+    """Return the attention within one sequence, computed in float64 on the CPU."""
     import torch
 
     rows = inputs.double().cpu().transpose(1, 2)

@@ -1,15 +1,15 @@
-"""The device: its published rate, the rate that it reaches, and its memory."""
+"""Speed of a GPU, as published and as measured, and its peak memory."""
 
 import re
 import time
 from typing import Any
 
-# Rows of the square matrices whose product shows the rate of a device.
+# Rows of the square matrices that `measure_rate` multiplies.
 SQUARE = {"cuda": 8192, "cpu": 512}
 PRODUCTS, RATE_SECONDS = 20, 0.5
 
-# Dense bfloat16 operations a second in the makers' data sheets, by words of the device's
-# name. The first match counts.
+# Dense bfloat16 operations per second from the vendors' data sheets. The key is part of
+# the device's name; the first match counts.
 RATES = {
     "B200": 2250e12,
     "GH200": 989e12,
@@ -29,10 +29,10 @@ RATES = {
 
 
 def find_published_rate(device_name: str) -> float | None:
-    """Operations a second in the data sheet; None for a device that is not listed."""
-    if "MIG" in device_name:  # a part of a device
+    """Return the operations per second in the data sheet; None if the GPU is not listed."""
+    if "MIG" in device_name:  # MIG instances are slower than the whole GPU
         return None
-    # Whole words, because the A10G and the RTX A4000 are not an A10 or an A40.
+    # Match whole words, because "A10G" is not an A10 and "RTX A4000" is not an A40.
     return next(
         (rate for words, rate in RATES.items() if re.search(rf"\b{words}\b", device_name)),
         None,
@@ -40,14 +40,14 @@ def find_published_rate(device_name: str) -> float | None:
 
 
 def measure_rate(device: str, dtype: str) -> float:
-    """Operations a second of products of large square matrices of random numbers."""
+    """Return the measured operations per second of products of large random matrices."""
     import torch
 
     torch_dtype: Any = getattr(torch, dtype)
     rows = SQUARE[device]
     x, y = (torch.randn(rows, rows, device=device).to(torch_dtype) for _ in range(2))
     rate = 0.0
-    # An idle device is faster at first; the second rate is one that it sustains.
+    # A cool GPU is faster at first; only the second measurement is a sustained rate.
     for _ in range(2):
         start, products, seconds = time.perf_counter(), 0, 0.0
         while seconds < RATE_SECONDS:
@@ -61,7 +61,7 @@ def measure_rate(device: str, dtype: str) -> float:
 
 
 def wait(device: str) -> None:
-    """Wait until the device has finished its work."""
+    """Wait until the GPU has finished its work."""
     import torch
 
     if device == "cuda":
@@ -69,7 +69,7 @@ def wait(device: str) -> None:
 
 
 def reset_peak_memory(device: str) -> int:
-    """Reset the peak of the device's memory; returns the bytes in use."""
+    """Reset the peak memory counter of the GPU and return the bytes in use."""
     import torch
 
     if device != "cuda":
@@ -80,7 +80,7 @@ def reset_peak_memory(device: str) -> int:
 
 
 def peak_memory_above(start: int, device: str) -> int | None:
-    """Bytes by which the peak exceeds `start`; None on a CPU."""
+    """Return the peak GPU memory minus `start`, in bytes; None on a CPU."""
     import torch
 
     return torch.cuda.max_memory_allocated() - start if device == "cuda" else None

@@ -1,4 +1,4 @@
-"""`seqloom embed` on the device: a run that is killed and resumed gives the same files."""
+"""Checks that a killed and resumed run of `seqloom embed` writes the same files."""
 
 import subprocess
 import sys
@@ -11,13 +11,13 @@ import seqloom as sl
 from benchmarks.gpu._results import Results
 from benchmarks.infer._inputs import mix, query, write_fasta
 
-# Network, copies of the file, and records in a shard.
+# Network size, copies of each protein, records per shard.
 FULL, TINY = ("35M", 10, 500), ("8M", 1, 4)
-PROTEINS, TINY_PROTEINS = 600, 12  # without QUERY.fasta, and in a tiny run
+PROTEINS, TINY_PROTEINS = 600, 12  # number if QUERY.fasta is missing, and in a tiny run
 
 
 def run(results: Results) -> None:
-    """Embed a file twice, once with a kill, and compare the embeddings."""
+    """Embed a file twice, kill and resume the second run, and compare the embeddings."""
     with TemporaryDirectory() as folder:
         job = Job(Path(folder), results)
         source, count = job.write_proteins()
@@ -38,11 +38,11 @@ def run(results: Results) -> None:
 
 
 class Job:
-    """The command that embeds one file of proteins.
+    """A command line of `seqloom embed` and the file of proteins that it reads.
 
     Args:
-        folder: Where the model, the proteins and the embeddings are written.
-        results: The results, with the device and whether the run is tiny.
+        folder: Folder of the model, the proteins and the embeddings.
+        results: Writer of the results; knows the device and whether the run is tiny.
     """
 
     def __init__(self, folder: Path, results: Results) -> None:
@@ -59,7 +59,7 @@ class Job:
         self.command += ["--shard-size", str(shard), "--quiet"]
 
     def write_proteins(self) -> tuple[str, int]:
-        """Write each protein under several names; returns their source and number."""
+        """Write the FASTA file; return the source of the proteins and their number."""
         records = query(10**6)
         source = "QUERY.fasta" if records else "UniProt-like mix"
         records = records or mix(PROTEINS)
@@ -69,13 +69,13 @@ class Job:
         return source, self.copies * len(records)
 
     def embed(self, out: str) -> float:
-        """Run the command to its end; returns its seconds."""
+        """Run the command to its end and return the elapsed seconds."""
         start = time.perf_counter()
         subprocess.run([*self.command, "--out", str(self.folder / out)], check=True)
         return time.perf_counter() - start
 
     def kill_after_first_shard(self, out: str) -> int:
-        """Kill the command after its first shard; returns the number of its shards."""
+        """Kill the command after its first shard; return the number of finished shards."""
         command = [*self.command, "--out", str(self.folder / out)]
         with subprocess.Popen(command) as process:
             while process.poll() is None and not self.find_shards(out):
@@ -88,7 +88,7 @@ class Job:
         return sorted((self.folder / out).glob("*.done"))
 
     def hash_files(self, out: str) -> dict[str, str]:
-        """Return a hash of each file of embeddings, by the file's name."""
+        """Return the hash of each file of embeddings by file name."""
         return {
             path.name: sha256(path.read_bytes()).hexdigest()
             for path in (self.folder / out).glob("*.safetensors")

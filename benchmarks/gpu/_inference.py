@@ -1,4 +1,4 @@
-"""Embeddings by networks of ESM-2's shapes: seqloom compared with Hugging Face."""
+"""Compares the speed of ESM-2 networks in seqloom and in Hugging Face on a GPU."""
 
 import gc
 from collections.abc import Callable, Sequence
@@ -24,13 +24,13 @@ from benchmarks.gpu._results import Result, Results
 from benchmarks.infer._inputs import SHAPES, mix, write_network
 from benchmarks.infer._whole import run_loop
 
-if TYPE_CHECKING:  # they import torch, which a machine that reads results may lack
+if TYPE_CHECKING:  # these modules import torch, which `benchmarks.gpu read` does not need
     from benchmarks.gpu._sides import Case, Work
 
 SEQLOOM_PACKED = "seqloom, packed"
-BUDGET = 16_384  # tokens of a batch
+BUDGET = 16_384  # tokens per batch
 
-# Network, type and expected seconds of each case, the most important first.
+# Network, dtype and expected seconds of each measurement, most important first.
 CASES = (
     ("650M", "bfloat16", 70),
     ("150M", "bfloat16", 25),
@@ -40,20 +40,20 @@ CASES = (
     ("150M", "float32", 40),
 )
 TINY_CASES = (("8M", "float32", 30),)
-# Proteins that all sides embed, that the loop embeds, and of a tiny run.
+# Number of proteins for each library, for `embed`, and in a tiny run.
 PROTEINS, LOOP_PROTEINS, TINY_PROTEINS = 1_000, 5_000, 4
 ROUNDS, TINY_ROUNDS = 5, 2
-# Least cosine of a protein's mean state between two sides.
+# Minimum cosine between the mean hidden states of a protein in two libraries.
 LEAST_COSINES = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
 
 
 class Side(NamedTuple):
-    """A side that has embedded all proteins once.
+    """A library with a loaded network that has embedded all proteins once.
 
     Args:
-        work: Embeds all proteins.
-        peak: Bytes of memory beyond the weights; None on a CPU.
-        means: The mean state of each protein, scaled to length 1.
+        work: Function that embeds all proteins.
+        peak: Peak GPU memory in bytes, without the weights; None on a CPU.
+        means: Mean hidden state of each protein, scaled to length 1.
     """
 
     work: "Work"
@@ -62,7 +62,7 @@ class Side(NamedTuple):
 
 
 def run(results: Results) -> None:
-    """Measure one case after another while the time suffices."""
+    """Measure one network after another until the time is over."""
     if not find_spec("transformers"):
         results.skip("all networks", "transformers, which writes them, is not installed")
         return
@@ -73,7 +73,7 @@ def run(results: Results) -> None:
 
 
 def _measure(results: Results, size: str, dtype: str) -> None:
-    """Measure one network in one type: the sides in turns, then the whole loop."""
+    """Measure one network in one dtype: all libraries alternately, then `embed`."""
     from benchmarks.gpu._sides import Case
 
     with TemporaryDirectory() as folder:
@@ -82,7 +82,7 @@ def _measure(results: Results, size: str, dtype: str) -> None:
         records = mix(TINY_PROTEINS if results.is_tiny else PROTEINS)
         case = Case(size, results.device, dtype, network, records)
         sides = _start_sides(results, case)
-        if SEQLOOM_PACKED not in sides:  # its failure is a result already
+        if SEQLOOM_PACKED not in sides:  # `_start_sides` has written the error
             return
         rate = measure_rate(case.device, dtype)
         _measure_sides(results, case, sides, product_rate=rate)
@@ -94,7 +94,7 @@ def _measure(results: Results, size: str, dtype: str) -> None:
 
 
 def _start_sides(results: Results, case: "Case") -> dict[str, Side]:
-    """Load and run each side once; writes the failure of a side that cannot run."""
+    """Load and run each library once; write an error as a result."""
     from benchmarks.gpu._sides import make_sides
 
     lengths = [len(ids) for ids in case.records]
@@ -114,7 +114,7 @@ def _start_sides(results: Results, case: "Case") -> dict[str, Side]:
 
 
 def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
-    """Return the mean state of each protein, scaled to length 1."""
+    """Return the mean hidden state of each protein, scaled to length 1."""
     import torch
 
     rows = torch.cat(list(states)).float()
@@ -126,7 +126,7 @@ def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
 def _measure_sides(
     results: Results, case: "Case", sides: dict[str, Side], *, product_rate: float
 ) -> None:
-    """Time the sides in turns, and compare their states with those of seqloom."""
+    """Time the libraries alternately; compare their hidden states with those of seqloom."""
     works = {name: side.work for name, side in sides.items()}
     rounds = TINY_ROUNDS if results.is_tiny else ROUNDS
     for name, seconds in interleave(works, rounds=rounds).items():
@@ -163,7 +163,7 @@ def _measure_loop(results: Results, case: "Case", *, product_rate: float) -> Non
 
 
 def _free_memory(device: str) -> None:
-    """Return the memory of networks that are no longer used to the device."""
+    """Free the GPU memory of networks that are no longer used."""
     import torch
 
     gc.collect()
@@ -172,10 +172,11 @@ def _free_memory(device: str) -> None:
 
 
 def _count_work(case: "Case") -> dict[str, float]:
-    """Return tokens without padding, and the operations of all matrix products on them."""
+    """Count the tokens without padding, and the operations of all matrix products."""
     layers, width, _ = SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
-    # Four projections of attention, and two layers of four times the width.
+    # Attention has four matrices; the feed-forward block has two of four times the
+    # size.
     linear = 2 * (4 + 8) * width**2 * lengths.sum()
     attention = 4 * width * (lengths**2).sum()
     return {"tokens": lengths.sum(), "operations": layers * (linear + attention)}
@@ -202,7 +203,7 @@ LOOPS_HEAD = (
 
 
 def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
-    """Return the tables of the sides and of `embed`, with notes."""
+    """Return the tables of the libraries and of `embed`, with notes."""
     sides = [result for result in results if result["what"] == "inference"]
     loops = [result for result in results if result["what"] == "loop"]
     ours = {
@@ -249,7 +250,7 @@ def _loop_row(result: Result, device_name: str) -> list[str]:
 
 
 def _shares(result: Result, seconds: float, device_name: str) -> list[str]:
-    """Return the operations a second, relative to the two rates of the device."""
+    """Divide the operations per second by the published and by the measured GPU rate."""
     is_half = result["dtype"] != "float32"
     published = find_published_rate(device_name) if is_half else None
     rates = (published, result["product_rate"])

@@ -1,4 +1,4 @@
-"""The kit: wheels, tests and benchmarks that measure a machine without a network."""
+"""Packs wheels, tests and benchmarks into a folder for a GPU machine without a network."""
 
 import os
 import re
@@ -15,15 +15,15 @@ from packaging.requirements import Requirement
 from benchmarks.gpu._tests import PACKAGES
 
 HOME = Path(__file__).parents[2]
-# Packages that PyTorch, JAX and transformers have installed.
+# Not packed: PyTorch, JAX and transformers have already installed these packages.
 PRESENT = {"ml-dtypes", "numpy", "packaging", "safetensors"}
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (28, 27, 17, 12, 5)]
-LIMIT = 50 << 20  # bytes of the whole folder
+LIMIT = 50 << 20  # maximum size of the folder in bytes
 
 
 def make_kit(folder: Path) -> None:
-    """Make the folder, or make it again, and print its size."""
+    """Create or replace the folder, and print its size."""
     wheels = folder / "wheels"
     if folder.exists() and not wheels.is_dir():
         raise SystemExit(f"{folder} exists and is not a kit: choose another folder")
@@ -42,7 +42,7 @@ def make_kit(folder: Path) -> None:
 
 
 def _copy_sources(folder: Path) -> None:
-    """Copy the tests and benchmarks that git tracks, and the file of proteins."""
+    """Copy the tests and benchmarks that git tracks, and QUERY.fasta if it exists."""
     command = ["git", "ls-files", "-z", "tests", "benchmarks", "pyproject.toml"]
     listing = subprocess.run(command, check=True, cwd=HOME, capture_output=True, text=True)
     for name in filter(None, listing.stdout.split("\0")):
@@ -57,7 +57,7 @@ def _copy_sources(folder: Path) -> None:
 
 
 def _find_requirements(names: Iterable[str]) -> set[str]:
-    """Return packages and their requirements, by the metadata of those installed here."""
+    """Return packages and all their requirements, read from the installed metadata."""
     packages: set[str] = set()
     rest = list(names)
     while rest:
@@ -76,13 +76,12 @@ def _find_requirements(names: Iterable[str]) -> set[str]:
 
 
 def _build_wheel(wheels: Path) -> None:
-    """Build the wheel of seqloom."""
     command = ["maturin", "build", "--quiet", "--release", "--compatibility", "linux"]
     subprocess.run([*command, "--out", wheels], check=True, cwd=HOME)
 
 
 def _download(names: Iterable[str], wheels: Path) -> None:
-    """Download the pinned wheels of packages for each Python, and check their hashes."""
+    """Download the pinned wheels for each Python version, and check their hashes."""
     pins = (HOME / "constraints.txt").read_text()
     blocks = {
         match[1].lower(): match[0]

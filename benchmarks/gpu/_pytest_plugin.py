@@ -1,4 +1,4 @@
-"""A pytest plugin: runs only the chosen tests, and reports each of them into a pipe."""
+"""A pytest plugin that runs only the chosen tests, and writes each result to a pipe."""
 
 import json
 import os
@@ -8,11 +8,11 @@ import pytest
 
 PIPE, CHOICE = "SEQLOOM_TESTS_PIPE", "SEQLOOM_TESTS_CHOICE"
 CONFORMANCE = "tests/conformance/"
-MAX_TEXT = 1500  # characters of a failure
+MAX_TEXT = 1500  # maximum characters of a reported traceback
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Report from the main process only, not from the workers of xdist."""
+    """Report from the main process only, not from the workers of pytest-xdist."""
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(Reporter(int(os.environ[PIPE])))
 
@@ -31,7 +31,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             return item.name in conformance
         if not choice["is_tiny"]:
             return True
-        # Tests without this mark run on any machine, in every run of all tests.
+        # Tests without `skipif` need no GPU, so a tiny run omits them.
         is_marked = item.get_closest_marker("skipif") is not None
         return is_marked and first_cases[_function(item)] is item
 
@@ -40,17 +40,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 def _function(item: pytest.Item) -> tuple[str, str]:
-    """Return the file and the function of a test, which all its cases share."""
+    """Return the file and the function of a test, without its parameters."""
     return _path(item), getattr(item, "originalname", item.name)
 
 
 def _path(item: pytest.Item) -> str:
-    """Return the file of a test."""
     return item.nodeid.partition("::")[0]
 
 
 class Reporter:
-    """Writes a line of JSON for each event."""
+    """Writes a line of JSON to the pipe for each event of the test run."""
 
     def __init__(self, pipe: int) -> None:
         self._pipe = pipe
@@ -62,11 +61,11 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Report the collected tests, which are the same for every worker of xdist."""
+        """Report the collected tests; all workers of pytest-xdist collect the same."""
         self._write(event="collected", ids=ids)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
-        """Report a file that cannot be read."""
+        """Report an error that prevented the collection of a test file."""
         if report.failed:
             self._write(event="finished", name=report.nodeid, **describe(report))
 
@@ -88,7 +87,7 @@ class Reporter:
 
 
 def describe(report: pytest.CollectReport | pytest.TestReport) -> dict[str, str]:
-    """Return the outcome of a test that did not pass, and why."""
+    """Return the outcome of a test that did not pass, and the reason."""
     if report.skipped and isinstance(report.longrepr, tuple):
         reason = str(report.longrepr[2]).removeprefix("Skipped: ")
         return {"outcome": "skipped", "skipped": reason}

@@ -1,4 +1,4 @@
-"""Writes the results of a run into docs/benchmarks.md, under the name of the device."""
+"""Writes the results of a GPU run into docs/benchmarks.md."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -16,7 +16,7 @@ from benchmarks.gpu._results import (
 
 
 def publish_results(out: Path) -> None:
-    """Publish the results in a folder; those of a tiny run or a CPU are only printed."""
+    """Write the results of a run into the page; only print those of a tiny or CPU run."""
     results = read_results(out / RESULTS)
     settings = next(result for result in results if result["what"] == "settings")
     machine = next((result for result in results if result["what"] == "machine"), None)
@@ -33,7 +33,7 @@ def publish_results(out: Path) -> None:
 
 
 def make_page(results: Sequence[Result], machine: Result) -> list[str]:
-    """Return all tables, the failures and skipped measurements, and the machine."""
+    """Return all tables, the list of failures, and the description of the machine."""
     parts = {
         part: [result for result in results if result["part"] == part]
         for part in ("inference", "training", "embed", "check", "tests")
@@ -50,7 +50,7 @@ def make_page(results: Sequence[Result], machine: Result) -> list[str]:
 
 
 def _describe_embed(results: Sequence[Result]) -> list[str]:
-    """Return the time of the command, and whether a resumed run gives the same files."""
+    """Describe the time of `seqloom embed`, and whether a resumed run wrote equal files."""
     lines: list[str] = []
     for result in results:
         if result["what"] == "embed":
@@ -69,7 +69,7 @@ def _describe_embed(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_checks(results: Sequence[Result]) -> list[str]:
-    """Return the errors of single operations."""
+    """Return a table of the numerical errors of the checked operations."""
     rows = [
         [
             result["what"],
@@ -84,13 +84,13 @@ def _describe_checks(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_tests(results: Sequence[Result]) -> list[str]:
-    """Return the number of tests with each outcome."""
+    """Return a sentence with the number of tests for each outcome."""
     tests = [result for result in results if "outcome" in result]
     counts = {
         outcome: sum(test["outcome"] == outcome for test in tests)
         for outcome in ("passed", "skipped", "failed", "unfinished")
     }
-    # Without a summary the part was killed, and the number is not known.
+    # If the test process was killed, no summary reports the tests that did not run.
     for result in results:
         if result["what"] == "summary":
             counts["not run"] = result["not_run"]
@@ -99,7 +99,7 @@ def _describe_tests(results: Sequence[Result]) -> list[str]:
 
 
 def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
-    """Return the measurements that were skipped or failed, and the tests that failed."""
+    """List the skipped and failed measurements, and the failed tests."""
     lines = [
         f"- {_describe_name(result)}: skipped: {result['skipped']}"
         for result in results
@@ -112,13 +112,12 @@ def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
 
 
 def _describe_name(result: Result) -> str:
-    """Return the part and its measurement, with the network and the side."""
+    """Join the names of the benchmark, the measurement, the network and the library."""
     keys = ("part", "what", "network", "size", "dtype", "mode", "side")
     return ", ".join(str(result[key]) for key in keys if result.get(key))
 
 
 def _describe_machine(machine: Result) -> str:
-    """Return the device, the processor and the versions of packages."""
     names = [machine["device"]]
     names += [f"driver {machine['driver']}"] if machine.get("driver") else []
     names += [f"CUDA {machine['cuda']}"] if machine.get("cuda") else []

@@ -1,4 +1,4 @@
-"""The results of a run: one line of JSON for each, written as soon as it exists."""
+"""A file with one line of JSON per result, written as soon as the result exists."""
 
 import json
 import time
@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 RESULTS = "results.jsonl"
-DEVICE = "device"  # the measurement whose failure ends the run
-MAX_REASON = 300  # characters
+DEVICE = "device"  # name of the measurement that must succeed for the run to continue
+MAX_REASON = 300  # maximum characters of a printed reason
 
 Result = dict[str, Any]
 
 
 class Results:
-    """Appends results to a file, so that a part that is killed keeps its earlier results.
+    """Appends results to a file, so that the results survive if the process is killed.
 
     Args:
-        path: The file, which all parts of a run share.
-        part: The part's name.
+        path: File of the results of all parts of the benchmark.
+        part: Name of the part of the benchmark, such as ``training``.
         device: ``cuda`` or ``cpu``.
-        seconds: The time that the part may take.
-        is_tiny: Whether the part runs on small inputs, to show that it works.
+        seconds: Time limit of the part.
+        is_tiny: If True, the inputs are small; the run only shows that the code works.
     """
 
     def __init__(
@@ -34,10 +34,10 @@ class Results:
         self._end = time.monotonic() + seconds
 
     def add(self, what: str, **fields: Any) -> None:
-        """Write one result: the name of the measurement, and its figures by name."""
+        """Write one result: the name of the measurement, and its values as keywords."""
         line = json.dumps({"part": self.part, "what": what, **fields})
         with self.path.open("a") as file:
-            file.write(f"\n{line}\n")  # the line before may have been cut by a kill
+            file.write(f"\n{line}\n")  # a killed process may have left an incomplete line
         print(line, flush=True)
 
     def skip(self, what: str, why: str) -> None:
@@ -45,7 +45,7 @@ class Results:
         self.add(what, skipped=why)
 
     def attempt(self, what: str, measure: Callable[[], None], *, seconds: float) -> None:
-        """Call `measure` if the time suffices; writes why it was skipped or failed."""
+        """Call `measure` if enough time is left; write why it was skipped or failed."""
         left = max(self.seconds_left(), 0)
         if left < seconds:
             self.skip(what, f"needs about {seconds:.0f} s, {left:.0f} s are left")
@@ -53,11 +53,11 @@ class Results:
         try:
             measure()
         except Exception as error:  # noqa: BLE001 - the other measurements may still work
-            traceback.print_exc()  # into the log
+            traceback.print_exc()  # standard error is the log
             self.add(what, failed=f"{type(error).__name__}: {error}")
 
     def seconds_left(self) -> float:
-        """Return the seconds until the part has to end."""
+        """Return the seconds until the time limit of this part of the benchmark."""
         return self._end - time.monotonic()
 
 
@@ -65,24 +65,24 @@ def read_results(path: Path) -> list[Result]:
     """Return all results of a file, in the order in which they were written."""
     results: list[Result] = []
     for line in filter(None, path.read_text().splitlines()):
-        with suppress(json.JSONDecodeError):  # cut by a kill
+        with suppress(json.JSONDecodeError):  # incomplete line of a killed process
             results.append(json.loads(line))
     return results
 
 
 def is_skipped(result: Result) -> bool:
-    """Return whether a measurement was skipped; in a summary, ``skipped`` is a number."""
+    """Return whether a result is a skipped measurement: its ``skipped`` is a string."""
     return isinstance(result.get("skipped"), str)
 
 
 def has_failed(result: Result) -> bool:
-    """Return whether a measurement failed; in a summary, ``failed`` is a number."""
+    """Return whether a measurement failed. A number in ``failed`` is a count of tests."""
     has_reason = isinstance(result.get("failed"), str)
     is_bad_test = result.get("outcome") in {"failed", "unfinished"}
     return has_reason or is_bad_test or not result.get("ok", True)
 
 
 def explain_failure(result: Result) -> str:
-    """Why a measurement failed, on one line."""
+    """Return the reason of a failed measurement as one line of text."""
     reason = result.get("failed") or result.get("why") or "not as expected"
     return " ".join(str(reason).split())[:MAX_REASON]

@@ -1,4 +1,4 @@
-"""Runs the parts one after another, each in its own process with a time limit."""
+"""Runs the parts of the GPU benchmark, each in its own process with a time limit."""
 
 import os
 import signal
@@ -23,8 +23,8 @@ from benchmarks.gpu._results import (
     read_results,
 )
 
-# The module of each part, and the seconds after which it is killed. With 20 s for the
-# installation the whole run takes at most eight minutes.
+# Part of the benchmark -> its module, and the seconds after which it is killed. The
+# whole run takes at most eight minutes, including 20 s for the installation.
 PARTS = {
     "check": ("benchmarks.gpu._check", 25),
     "tests": ("benchmarks.gpu._tests", 125),
@@ -33,8 +33,8 @@ PARTS = {
     "embed": ("benchmarks.gpu._embed", 35),
 }
 LOG = "log.txt"
-MARGIN = 3  # seconds between the end that a part plans and its limit
-# By default JAX takes three quarters of the device's memory, which other libraries need.
+MARGIN = 3  # seconds between the planned end of a part and its kill
+# By default JAX allocates 75 % of the GPU's memory, which other libraries need.
 VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 
 
@@ -46,14 +46,14 @@ def main() -> None:
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
         print("gpu: skipped: needs a CUDA device, and this machine has none")
         return
-    # The folder remains, so that `python -m benchmarks.gpu read` can read it again.
+    # The folder is not deleted: `python -m benchmarks.gpu read` can read it later.
     out = Path(mkdtemp(prefix="seqloom-gpu-"))
     run_parts(out, list(PARTS), "cuda", is_tiny=is_quick())
     publish_results(out)
 
 
 def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) -> int:
-    """Write results and a log into `out`; returns 1 if a part failed or was killed."""
+    """Run parts of the benchmark, with results and log in `out`; return 1 on failure."""
     path = out / RESULTS
     if path.exists():
         raise SystemExit(f"{path} exists: choose another folder, or move its results away")
@@ -73,10 +73,10 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 
 @contextmanager
 def _exits_on_sigterm() -> Generator[None]:
-    """Turn SIGTERM into an exception, so that the part that runs is killed too."""
+    """Turn SIGTERM into an exception, so that the child process is killed too."""
 
     def stop(number: int, _frame: object) -> None:
-        """End this process."""
+        """Exit with the status of a process that the signal ended."""
         raise SystemExit(128 + number)
 
     before = signal.signal(signal.SIGTERM, stop)
@@ -87,7 +87,7 @@ def _exits_on_sigterm() -> Generator[None]:
 
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:
-    """Run one part; at its limit, kills it and the processes of its group."""
+    """Run one part of the benchmark; at its time limit, kill its process group."""
     module, seconds = PARTS[part]
     results = Results(path, part, device=device, seconds=seconds, is_tiny=is_tiny)
     arguments = [str(path), part, module, str(seconds - MARGIN), "--device", device]
@@ -117,7 +117,7 @@ def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]
 
 
 def _count(path: Path, part: str) -> str:
-    """Return the number of a part's results, and a line for each failure."""
+    """Return a text with the number of results of a part, and its failures."""
     results = [result for result in read_results(path) if result["part"] == part]
     skipped = sum(map(is_skipped, results))
     failures = [result for result in results if has_failed(result)]

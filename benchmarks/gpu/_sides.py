@@ -1,4 +1,4 @@
-"""The sides: each is a function that embeds all proteins and returns their states."""
+"""Functions that embed all proteins with seqloom or with Hugging Face."""
 
 from collections.abc import Callable, Sequence
 from functools import cache, partial
@@ -20,7 +20,7 @@ Work = Callable[[], list[torch.Tensor]]
 
 
 class Case(NamedTuple):
-    """A network, its device and type, and the proteins that it embeds."""
+    """A network, its device and dtype, and the proteins that it embeds."""
 
     size: str
     device: str
@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
-    """Functions that load each side, by name; seqloom is the first."""
+    """Return the function that loads each library, by name; seqloom is the first."""
     sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":
@@ -64,7 +64,7 @@ def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
 
 
 def _load_packed(case: Case) -> Work:
-    """Packed batches; the work returns the states of each batch, in file order."""
+    """Load seqloom; return a function that computes the hidden states of packed batches."""
     network = case.load_seqloom()
     lengths = [len(ids) for ids in case.records]
     batches = [
@@ -82,7 +82,7 @@ def _load_packed(case: Case) -> Work:
 
 
 def _pack(records: Sequence[Ids], device: str) -> dict[str, Any]:
-    """Proteins one after another in one row, on the device."""
+    """Concatenate proteins into one packed batch on the device."""
     lengths = [len(ids) for ids in records]
     offsets = np.cumsum([0, *lengths], dtype="int32")
     return {
@@ -93,7 +93,7 @@ def _pack(records: Sequence[Ids], device: str) -> dict[str, Any]:
 
 
 def _load_padded(case: Case, load: Callable[[], Any], order: str) -> Work:
-    """Padded batches; the work returns the states of each protein, in file order."""
+    """Load EsmModel; return a function that computes hidden states by padded batches."""
     network = load()
     batches = _make_batches([len(ids) for ids in case.records], order)
     inputs = [
@@ -114,7 +114,7 @@ def _load_padded(case: Case, load: Callable[[], Any], order: str) -> Work:
 
 
 def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
-    """Batches to pad: 16 proteins in file order, or sorted ones within the budget."""
+    """Return batches of 16 proteins in file order, or batches of similar lengths."""
     if order == FILE:
         return ORDERS[order](lengths)
     by_length = np.argsort(lengths, kind="stable").tolist()

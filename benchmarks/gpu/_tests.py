@@ -1,4 +1,4 @@
-"""The tests that need a device, and a fixed sample of conformance on it."""
+"""Runs the tests that need a GPU, and a fixed sample of the conformance tests."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from typing import Any
 from benchmarks.gpu._pytest_plugin import CHOICE, PIPE
 from benchmarks.gpu._results import Result, Results
 
-# Packages that the tests need, apart from those of seqloom and of the machine.
+# Packages that only the tests need.
 PACKAGES = (
     "pytest",
     "pytest-xdist",
@@ -32,11 +32,11 @@ PACKAGES = (
     "nvidia-ml-py",
 )
 ROOT = Path(__file__).parents[2]
-RESERVE = 4  # seconds in which pytest has to end
-TEST_SECONDS = {"cuda": 60, "cpu": 90}  # after which the process of a test ends
-MAX_LOG = 1500  # characters
+RESERVE = 4  # seconds that pytest has to end
+TEST_SECONDS = {"cuda": 60, "cpu": 90}  # time limit of one test
+MAX_LOG = 1500  # characters of the log that the summary contains
 
-# The most general use first; all other files test_cuda_*.py follow, then conformance.
+# Test files in order of importance; other files test_cuda_*.py follow.
 FIRST = (
     "tests/tensor/backends/test_cuda_attention.py",
     "tests/train/test_cuda_training.py",
@@ -53,7 +53,7 @@ CONFORMANCE = (
     "tests/conformance/test_second_order.py",
     "tests/conformance/test_standard.py",
 )
-# Operations whose gradient is also compared with central differences, and others.
+# Operations whose gradients are also compared with central differences.
 _SMOOTH = """
     abs exp log log1p sqrt sin tanh erf rsqrt logaddexp maximum pow add subtract multiply
     divide clip where relu sigmoid silu gelu softplus sum mean prod max var std
@@ -79,13 +79,13 @@ STANDARD = (
     "test_joining_promotes",
 )
 NETWORKS = ("MLP", "convolution", "batch_norm", "attention", "cross_entropy")
-# JAX compiles a program for each operation and shape, so every second one is enough.
+# JAX compiles each operation, which is slow, so only every second one is tested.
 JAX_STEP = 2
-TINY_CASES = 6  # of each test
+TINY_CASES = 6  # parameter sets per test in a tiny run
 
 
 def run(results: Results) -> None:
-    """Run the tests: a result for each, and the number of each outcome at the end."""
+    """Run the tests; write a result for each, and finally the number of each outcome."""
     choice = choose(results.device, is_tiny=results.is_tiny)
     results.add("conformance sample", cases=len(choice["conformance"]))
     print(*choice["conformance"], sep="\n", flush=True)
@@ -121,7 +121,7 @@ def run(results: Results) -> None:
 
 
 def choose(device: str, *, is_tiny: bool) -> dict[str, Any]:
-    """Return the files in their order, and the names of the cases of conformance."""
+    """Return the test files in order, and the names of the chosen conformance tests."""
     cuda = sorted(
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "tests").rglob("test_cuda_*.py")
@@ -152,7 +152,7 @@ def choose(device: str, *, is_tiny: bool) -> dict[str, Any]:
 
 
 def _make_command(device: str, folder: str, files: list[str]) -> list[str]:
-    """Pytest with only the plugins that it needs; warnings are not errors."""
+    """Return the pytest command line, with only the needed plugins."""
     command = [sys.executable, "-m", "pytest", *files]
     for plugin in ("no:cacheprovider", "xdist.plugin", "benchmarks.gpu._pytest_plugin"):
         command += ["-p", plugin]
@@ -165,13 +165,13 @@ def _make_command(device: str, folder: str, files: list[str]) -> list[str]:
 def _make_environment(
     results: Results, choice: dict[str, Any], pipe: int
 ) -> dict[str, str]:
-    """Return the variables of pytest's processes."""
+    """Return the environment variables of the pytest processes."""
     environment = {
         **os.environ,
         "SEQLOOM_TEST_DEVICE": results.device,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # the default starts many in each process
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # default: many per process
         "OMP_NUM_THREADS": "4" if results.device == "cuda" else "1",
         PIPE: str(pipe),
         CHOICE: json.dumps(choice),
@@ -182,7 +182,7 @@ def _make_environment(
 
 
 def _read_events(events: int, tally: "Tally") -> bool:
-    """Count events; True if all tests or pytest have ended, False if the time is over."""
+    """Count the plugin's events; return False if the time was over before pytest ended."""
     text = b""
     while (seconds := tally.results.seconds_left() - RESERVE) > 0:
         if not select.select([events], [], [], seconds)[0]:
@@ -198,17 +198,17 @@ def _read_events(events: int, tally: "Tally") -> bool:
 
 
 def _end(process: "subprocess.Popen[bytes]", *, is_late: bool) -> None:
-    """Wait for pytest to end unless it is late, and kill the rest of its group."""
+    """Wait a few seconds for pytest to end unless the time is over, then kill pytest."""
     if not is_late:
         with suppress(subprocess.TimeoutExpired):
             process.wait(timeout=RESERVE)
-    # Its own processes are in the group of this part, which the runner kills at the end.
+    # `_run.py` kills this process group, which contains the workers of pytest-xdist.
     process.kill()
     process.wait()
 
 
 class Tally:
-    """Counts outcomes, and writes each as a result."""
+    """Counts the outcomes of tests, and writes each outcome as a result."""
 
     def __init__(self, results: Results) -> None:
         self.results = results
@@ -217,7 +217,7 @@ class Tally:
         self._outcomes: dict[str, str] = {}
 
     def count(self, event: Result) -> None:
-        """Count one event of the plugin."""
+        """Count one event of the pytest plugin."""
         kind = event.pop("event")
         if kind == "collected":
             self._collected = event["ids"]
@@ -235,7 +235,7 @@ class Tally:
         return bool(self._collected) and self._outcomes.keys() >= set(self._collected)
 
     def add_missing(self, choice: dict[str, Any], *, has_ended: bool) -> None:
-        """Write which tests did not end or were not collected, and why."""
+        """Write the tests that did not end or were not collected, with the reason."""
         if not self._outcomes and not self._running:
             why = "no test ran: see the log of the summary"
             self.results.add("pytest", failed=why)

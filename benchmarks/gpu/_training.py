@@ -1,4 +1,4 @@
-"""Training steps on a GPU: seqloom's compared with torch's, and waits for the loader."""
+"""Compares training steps of seqloom and PyTorch on a GPU, and times the data loader."""
 
 import traceback
 from collections.abc import Callable, Sequence
@@ -15,24 +15,24 @@ from benchmarks.tensor._networks import Setup
 STEP, WAIT = "training step", "training wait share"
 SYNCHRONISATION = "training synchronisation"
 OURS, TORCH = "ours on torch", "torch eager"
-# Samples of a batch and their length: on a GPU, and in a tiny run.
+# Network -> samples per batch and sequence length, on a GPU and in a tiny run.
 SIZES = {"SequenceCNN": (4096, 200), "encoder": (64, 256), "dilated": (256, 2114)}
 TINY_SIZES = {"SequenceCNN": (8, 40), "encoder": (1, 16), "dilated": (2, 64)}
-# The first network that is compiled: on a GPU, and in a tiny run the fastest to compile.
+# The network that is compiled first, on a GPU and in a tiny run.
 COMPILED_FIRST = ("dilated", "SequenceCNN")
-LOADED = "SequenceCNN"  # its steps are the shortest, so it waits most for the loader
-# The greatest difference of the first losses, relative to the first one.
+LOADED = "SequenceCNN"  # its steps are the shortest, so it waits longest for data
+# Largest relative difference between the losses of two libraries.
 TOLERANCES = {"bfloat16": 2e-2, "float32": 1e-3}
-# Seconds that an item takes at most: on a GPU, and in a tiny run.
+# Maximum seconds of each measurement, on a GPU and in a tiny run.
 EAGER_SECONDS, COMPILED_SECONDS, WAIT_SECONDS = (8.0, 2.0), (70.0, 20.0), (18.0, 2.0)
-# Rounds in which the sides take turns: on a GPU, and in a tiny run.
+# Number of rounds on a GPU and in a tiny run; seconds per round; steps to warm up.
 ROUNDS, ROUND_SECONDS, FIRST_STEPS = (5, 2), 0.2, 3
 
-Sides = dict[str, dict[str, Any]]  # the figures of each side by name
+Sides = dict[str, dict[str, Any]]  # library -> measurements by name
 
 
 def run(results: Results) -> None:
-    """Measure all items, the most important ones first; each writes its own results."""
+    """Run all measurements of training, the most important first."""
     from benchmarks.gpu._training_loops import measure_compiled, measure_waits
 
     _turn_tf32_off()
@@ -57,7 +57,7 @@ def run(results: Results) -> None:
 
 
 def _turn_tf32_off() -> None:
-    """Compute float32 in full on every side."""
+    """Compute float32 products without TF32 in all libraries."""
     import torch
 
     torch.backends.cudnn.allow_tf32 = False
@@ -70,7 +70,7 @@ def _make_setup(results: Results, name: str, dtype: str) -> Setup:
 
 
 def _measure_eager(results: Results, setup: Setup) -> None:
-    """Time eager steps of both sides in turns, and compare their losses."""
+    """Time eager steps of seqloom and PyTorch alternately, and compare their losses."""
     from benchmarks._measure import interleave
     from benchmarks.tensor._networks import batch_of
     from benchmarks.tensor._sides import SIDES
@@ -97,14 +97,14 @@ def _measure_eager(results: Results, setup: Setup) -> None:
 
 
 def _make_steps(learner: Any, batch: Any, steps: int) -> None:
-    """Make steps whose losses are not read, and waits for the device."""
+    """Make training steps without reading the losses, and wait for the GPU."""
     for _ in range(steps):
         learner.learn(batch)
     learner.wait()
 
 
 def _count_steps(learner: Any, batch: Any) -> int:
-    """Return the number of steps that make a round long enough for the clock."""
+    """Return the number of steps that take about `ROUND_SECONDS`."""
     _make_steps(learner, batch, 3)
     start = perf_counter()
     _make_steps(learner, batch, 3)
@@ -114,7 +114,7 @@ def _count_steps(learner: Any, batch: Any) -> int:
 def write_step(
     results: Results, setup: Setup, sides: Sides, *, mode: str, pair: tuple[str, str]
 ) -> None:
-    """Write the figures of two sides, their ratio, and whether their losses agree."""
+    """Write the measurements of two libraries, and whether their losses agree."""
     rows = setup.network.rows
     ours, theirs = (sides[name] for name in pair)
     for side in (ours, theirs):
@@ -137,19 +137,19 @@ def write_step(
     difference = _compare(ours["losses"], theirs["losses"])
     fields["ratio"] = median(ours["seconds"]) / median(theirs["seconds"])
     fields |= {"difference": difference, "tolerance": TOLERANCES[setup.dtype]}
-    # "Not below", so that a NaN fails.
+    # `not <`, so that a NaN fails too
     if not difference < TOLERANCES[setup.dtype]:
         fields["failed"] = "the losses of the first steps differ"
     results.add(STEP, **fields)
 
 
 def _compare(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Return the greatest difference of losses, relative to the first one."""
+    """Return the largest difference between losses, relative to the first loss."""
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) / abs(theirs[0])
 
 
 def _find_synchronisation(results: Results, setup: Setup, learners: dict[str, Any]) -> None:
-    """Make one step of each side in which torch raises where it waits for the GPU."""
+    """Write for each library whether a training step waits for the GPU."""
     import torch
 
     if setup.device == "cpu":
@@ -165,7 +165,7 @@ def _find_synchronisation(results: Results, setup: Setup, learners: dict[str, An
 
 
 def _explain_wait(work: Callable[[], object]) -> str:
-    """Return the places where `work` waits for the GPU."""
+    """Return the lines of code at which `work` waits for the GPU."""
     import torch
 
     torch.cuda.synchronize()
@@ -216,7 +216,7 @@ difference is relative to the first loss.
 
 
 def make_tables(results: Sequence[Result]) -> list[str]:
-    """Return the tables of the training part, with notes."""
+    """Return the tables of training steps and of waiting times, with notes."""
     steps = [row for it in results if it["what"] == STEP for row in _step_rows(it)]
     waits = [_wait_row(it) for it in results if it["what"] == WAIT]
     lines = [_describe_wait(it) for it in results if it["what"] == SYNCHRONISATION]
@@ -231,7 +231,7 @@ def make_tables(results: Sequence[Result]) -> list[str]:
 
 
 def _step_rows(result: Result) -> list[list[str]]:
-    """Return a row for each side of a comparison; the first one is ours."""
+    """Return a table row for each of two libraries; seqloom is the first."""
     network = f"{result['network']}, {result['rows']:,} x {result['length']:,}"
     computation = f"{result['dtype']}, {result['mode']}"
     return [
@@ -241,7 +241,7 @@ def _step_rows(result: Result) -> list[list[str]]:
 
 
 def _figures(side: dict[str, Any]) -> list[str]:
-    """Speed, spread, memory and compilation of a side, empty if not measured."""
+    """Return speed, spread, memory and compile time of a library; "" if not measured."""
     if "samples_per_second" not in side:
         return ["none", "", "", ""]
     peak, compiling = side.get("peak_bytes"), side.get("compile_seconds")
@@ -254,7 +254,7 @@ def _figures(side: dict[str, Any]) -> list[str]:
 
 
 def _comparison(result: Result, *, is_ours: bool) -> list[str]:
-    """Return ratio of times in the other side's row, the difference of losses in ours."""
+    """Return the ratio of times in PyTorch's row, the difference of losses in seqloom's."""
     if "ratio" not in result:
         return ["", ""]
     if not is_ours:
@@ -275,7 +275,7 @@ def _wait_row(result: Result) -> list[str]:
 
 
 def _describe_wait(result: Result) -> str:
-    """Return whether a step of each side waited for the GPU."""
+    """Return a line that reports whether a step of each library waits for the GPU."""
     step = f"- A step of {result['network']} in {result['dtype']}"
     if not result["is_detected"]:
         return f"{step}: torch detects no wait for the GPU here, so none was searched for."

@@ -1,4 +1,4 @@
-"""Compiled training steps, each side in its own process, and waits for the loader."""
+"""Times compiled training steps of each library, and the time spent waiting for data."""
 
 import json
 import os
@@ -28,15 +28,15 @@ PAIRS = (
     ("ours on jax compiled", "jax.jit"),
 )
 COMPILE_SECONDS = 70.0
-# Seconds that compilation leaves for later items: on a GPU, and in a tiny run.
+# Seconds reserved for measurements after compilation, on a GPU and in a tiny run.
 RESERVE = (35.0, 8.0)
 THREADS = (4, 8, 16)
-# Records of the file, and seconds that each number of threads is measured.
+# Number of records in the file, and seconds per number of threads.
 RECORDS, TINY_RECORDS, PASS_SECONDS = 400_000, 200, 3.0
 
 
 def measure_compiled(results: Results, setup: Setup) -> None:
-    """Compile all sides at the same time, then times them in turns."""
+    """Compile with all libraries at the same time, then time them alternately."""
     names = [name for pair in PAIRS for name in pair]
     with TemporaryDirectory() as folder, ExitStack() as stack:
         members = {
@@ -52,9 +52,9 @@ def measure_compiled(results: Results, setup: Setup) -> None:
 
 
 def _make_variables(results: Results, cache: Path) -> dict[str, str]:
-    """Return the environment of a side.
+    """Return the environment variables of the process of one library.
 
-    JAX leaves memory for the others, and caches are empty.
+    JAX must not allocate all GPU memory, and compilation caches must be empty.
     """
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     if not results.is_tiny:
@@ -64,7 +64,7 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
 
 
 def _compile(results: Results, members: dict[str, Member]) -> Sides:
-    """Make the first steps of all sides; notes the sides that fail or take too long."""
+    """Make the first steps with all libraries; record failures and timeouts."""
     seconds = min(results.seconds_left() - RESERVE[results.is_tiny], COMPILE_SECONDS)
     end = time.monotonic() + seconds
     for member in members.values():
@@ -73,7 +73,7 @@ def _compile(results: Results, members: dict[str, Member]) -> Sides:
     for name, member in members.items():
         is_ready = False
         try:
-            member.answer(max(1.0, end - time.monotonic()))  # it has started
+            member.answer(max(1.0, end - time.monotonic()))  # has started
             is_ready = True
             answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
         except TimedOut:
@@ -89,7 +89,7 @@ def _compile(results: Results, members: dict[str, Member]) -> Sides:
 
 
 def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
-    """Time the compiled sides in turns; notes a side that fails meanwhile."""
+    """Time the compiled libraries alternately; record a library that fails."""
     is_tiny = results.is_tiny
     compiled = {name: members[name] for name in members if "losses" in sides[name]}
     steps = {
@@ -108,14 +108,14 @@ def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
 
 
 def _count_steps(side: dict[str, Any], member: Member) -> int:
-    """Return the number of steps that make a round long enough for the clock."""
+    """Return the number of steps that take about `ROUND_SECONDS`."""
     _request(side, member, "burst", steps=3)
     seconds = _request(side, member, "burst", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
 def _request(side: dict[str, Any], member: Member, method: str, *, steps: int) -> Any:
-    """Return a side's answer; None if it fails, which is noted, or has failed before."""
+    """Send a request to the process of a library; return None if it fails or has failed."""
     if "failed" in side:
         return None
     try:
@@ -126,14 +126,14 @@ def _request(side: dict[str, Any], member: Member, method: str, *, steps: int) -
 
 
 def measure_waits(results: Results, setup: Setup) -> None:
-    """Train from a FASTA file, with each number of threads."""
+    """Measure training from a FASTA file with 4, 8 and 16 loader threads."""
     from benchmarks.tensor._sides import SIDES
 
     with TemporaryDirectory() as folder:
         records = TINY_RECORDS if results.is_tiny else RECORDS
         data = _write_and_open(Path(folder), records, setup.network.length)
         learner = SIDES[OURS](setup)
-        _train(learner, _load(data, setup, 0), seconds=0.0)  # chooses kernels
+        _train(learner, _load(data, setup, 0), seconds=0.0)  # warm-up
         for threads in THREADS:
             seconds = 0.0 if results.is_tiny else PASS_SECONDS
             figures = _train(learner, _load(data, setup, threads), seconds=seconds)
@@ -143,7 +143,7 @@ def measure_waits(results: Results, setup: Setup) -> None:
 
 
 def _write_and_open(folder: Path, records: int, length: int) -> Any:
-    """Return a dataset of random DNA, with three classes in a table."""
+    """Write random DNA and a table of three classes, and return the dataset."""
     import seqloom as sl
 
     rng = np.random.default_rng(0)
@@ -166,7 +166,7 @@ def _load(data: Any, setup: Setup, threads: int) -> Any:
 
 
 def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
-    """Make whole passes for at least `seconds`; returns the shares of the time."""
+    """Train for complete epochs of at least `seconds`; return how the time was spent."""
     from seqloom.infer.monitor._clock import Clock
 
     clock, samples = Clock(), 0
@@ -176,7 +176,7 @@ def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
             with clock.spending("host"):
                 arrays = {"x": batch["inputs"], "label": batch["label"]}
                 tensors = learner.prepare(arrays)
-            learner.step(tensors)  # reads its loss, as `fit` does
+            learner.step(tensors)  # read the loss, as `fit` does
             samples += len(batch["label"])
     return {
         "share": clock.shares["input"],
@@ -187,6 +187,6 @@ def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
 
 
 def _wait_for_batch(batches: Any, clock: Any) -> Any:
-    """Return the next batch, or None at the end of a pass; the clock counts the wait."""
+    """Return the next batch, or None at the end of an epoch; time the wait."""
     with clock.spending("input"):
         return next(batches, None)

@@ -1,4 +1,4 @@
-"""Run torch's export of EsmModel with ONNX Runtime and OpenVINO."""
+"""Run EsmModel, exported to ONNX, with ONNX Runtime and OpenVINO."""
 
 import contextlib
 import io
@@ -35,7 +35,7 @@ def export(folder: Path) -> None:
 
 
 def _export(network: torch.nn.Module, path: Path) -> None:
-    """Write a network that takes one record of any length."""
+    """Write a network as ONNX whose input is one record of any length."""
     length = torch.export.Dim("length", min=2, max=MAX_RESIDUES + 2)
     torch.onnx.export(
         network,

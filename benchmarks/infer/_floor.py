@@ -1,4 +1,4 @@
-"""Measure the unavoidable work: matrix products, exponentials and gelus."""
+"""Lower bounds: the time of the matrix products, exponentials and GELUs of ESM-2 alone."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,12 @@ import numpy as np
 from benchmarks.infer._inputs import SHAPES, Task
 
 MATRIX_ROWS = 1024  # Rows of the square matrices that measure the speed of products.
-_DOUBLE = False  # precision
-CACHED_NUMBERS = 1 << 16  # Numbers that fit into the second-level cache.
+_DOUBLE = False  # False: float32
+CACHED_NUMBERS = 1 << 16  # Number of values that fit into the L2 cache.
 
 
 def products(task: Task) -> Callable[[], None]:
-    """Run square products with the same number of operations, in the fastest library."""
+    """Run square matrix products with as many operations as the network's products."""
     square = _fastest_product()
     times = round(_operations(task) / (2 * MATRIX_ROWS**3))
 
@@ -26,7 +26,7 @@ def products(task: Task) -> Callable[[], None]:
 
 
 def functions(task: Task) -> Callable[[], None]:
-    """Compute the same number of exponentials and gelus, on a small array."""
+    """Compute as many exponentials and GELUs as the network, on a small array."""
     from seqloom._rust import _native
     from seqloom.tensor import backend
 
@@ -46,7 +46,7 @@ def functions(task: Task) -> Callable[[], None]:
 
 
 def _operations(task: Task) -> float:
-    """Return the multiplications and additions of all products."""
+    """Count the multiplications and additions of the network's matrix products."""
     layers, width, _ = SHAPES[task.size]
     lengths = np.array([len(ids) for ids in task.records], float)
     linear = 2 * (4 + 8) * width**2 * lengths.sum()
@@ -55,7 +55,7 @@ def _operations(task: Task) -> float:
 
 
 def _counts(task: Task) -> tuple[int, int]:
-    """Return the numbers of exponentials and gelus."""
+    """Count the exponentials and the GELUs of the network."""
     layers, width, heads = SHAPES[task.size]
     lengths = [len(ids) for ids in task.records]
     pairs = sum(length**2 for length in lengths)
@@ -63,7 +63,7 @@ def _counts(task: Task) -> tuple[int, int]:
 
 
 def _fastest_product() -> Callable[[], object]:
-    """Return the fastest product: seqloom, NumPy or torch."""
+    """Return the matrix product of the fastest library: seqloom, NumPy or PyTorch."""
     import torch
 
     from seqloom.tensor import backend
@@ -78,7 +78,7 @@ def _fastest_product() -> Callable[[], object]:
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """Return the shortest of several times."""
+    """Return the shortest processor time of five calls."""
     times: list[float] = []
     for _ in range(5):
         start = time.process_time()

@@ -1,4 +1,4 @@
-"""Run EsmModel of Hugging Face with SDPA and four common ways of batching."""
+"""Run Hugging Face's EsmModel with SDPA and four common ways of batching."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -25,7 +25,7 @@ def _sorted(lengths: Sequence[int]) -> Batches:
 
 
 def _within_budget(lengths: Sequence[int]) -> Batches:
-    """Return batches of similar length, with a limit on padded tokens."""
+    """Return batches of records of similar length, with a limit on padded tokens."""
     order = np.argsort(lengths, kind="stable").tolist()
     batches = budgeted([lengths[each] for each in order], MAX_TOKENS, padded=True)
     return [[order[each] for each in batch] for batch in batches]

@@ -12,26 +12,26 @@ Ids = NDArray[np.int64]
 
 
 class Task(NamedTuple):
-    """Work of one side: the network, the records and the folder."""
+    """Work of one inference library: the network, the records and the folder."""
 
     size: str  # folder of the network
-    folder: Path  # path of the results
+    folder: Path  # folder of the results
     records: list[Ids]
 
 
-# Layers, width and heads of the networks; hidden layers are four times as wide.
+# ESM-2 size -> layers, width and heads; feed-forward layers are four times as wide.
 SHAPES = {
     "8M": (6, 320, 20),
     "35M": (12, 480, 20),
     "150M": (30, 640, 20),
     "650M": (33, 1280, 20),
 }
-MAX_RESIDUES = 1022  # Maximum residues per protein in training.
+MAX_RESIDUES = 1022  # Longest protein that ESM-2 was trained on.
 CLS, EOS, RESIDUES, MASK = 0, 2, range(4, 24), 32
 
 
 def mix(count: int) -> list[Ids]:
-    """Draw proteins with the length distribution of UniProt."""
+    """Sample random proteins with the length distribution of UniProt."""
     rng = np.random.default_rng(0)
     lengths = (
         np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, MAX_RESIDUES).astype(int)
@@ -43,10 +43,7 @@ def mix(count: int) -> list[Ids]:
 
 
 def query(count: int) -> list[Ids]:
-    """Return the first proteins of a file that fit into the network without truncation.
-
-    None without the file.
-    """
+    """Return the first proteins of QUERY.fasta with at most `MAX_RESIDUES` residues."""
     import seqloom as sl
 
     path = Path(os.environ.get("SEQLOOM_DATA", "none"), "protein", "QUERY.fasta")
@@ -79,7 +76,7 @@ INPUTS = {"UniProt-like mix": mix, "QUERY.fasta": query}
 def write_network(
     size: str, folder: Path, *, device: str = "cpu", dtype: str = "float32"
 ) -> None:
-    """Write a Hugging Face network with random weights, drawn on a device."""
+    """Write a Hugging Face network with random weights that are sampled on `device`."""
     import torch
     from transformers import EsmConfig, EsmModel
 

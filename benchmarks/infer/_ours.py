@@ -1,4 +1,4 @@
-"""Run ESM2 of seqloom on packed batches."""
+"""Run seqloom's `ESM2` on packed batches."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -12,7 +12,7 @@ from benchmarks._measure import HOME
 from benchmarks.infer._inputs import Ids, Task, budgeted, mix, write_network
 
 MAX_TOKENS = 4096
-# Input for comparisons with an older commit: a network and some proteins.
+# Network and number of proteins for comparisons with an older commit.
 OWN_SIZE, OWN_PROTEINS = "8M", 4
 
 
@@ -51,7 +51,7 @@ def _pack(records: list[Ids]) -> dict[str, Any]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
-    """Yield the hidden states in each dtype, and the complete `embed`."""
+    """Yield functions to time: hidden states in two dtypes, and the complete `embed`."""
     folder = HOME / f"target/against/esm2-{OWN_SIZE}"
     if not (folder / "model.safetensors").exists():
         write_network(OWN_SIZE, folder)

@@ -1,4 +1,4 @@
-"""Map the name of each side to its module, which is imported on first use."""
+"""Map the name of each compared library to the function that runs it."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ REFERENCE = "Hugging Face, one at a time"
 OURS, OURS_INT8 = "seqloom, NumPy", "seqloom, NumPy, int8"
 PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
 
-# Only for processors with AVX512-BF16, without a limit on the instruction set.
+# Only used if the processor has AVX512-BF16 and its use is not restricted.
 HALVES: dict[str, Prepare] = {
     f"{REFERENCE}, bfloat16": partial(
         _huggingface.prepare, order="one at a time", dtype="bfloat16"
@@ -41,7 +41,7 @@ SIDES: dict[str, Prepare] = {
     PRODUCTS: _floor.products,
     FUNCTIONS: _floor.functions,
 }
-# Sides that compute in float32; compared with the reference.
+# Libraries that compute in float32, so that their results must equal the reference.
 EXACT = tuple(
     side for side in SIDES if not ("int8" in side or side in {*HALVES, PRODUCTS, FUNCTIONS})
 )

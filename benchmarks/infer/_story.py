@@ -1,4 +1,4 @@
-"""Time all sides alternately, compare their results, and write the tables."""
+"""Time all libraries alternately, compare their results, and write the tables."""
 
 import json
 import subprocess
@@ -46,7 +46,7 @@ CASES = pick(
     ),
     (Case("8M", "UniProt-like mix", 8, 2),),
 )
-EQUAL = 2e-5  # Largest difference of states in float32.
+EQUAL = 2e-5  # Maximum difference of float32 hidden states.
 BOTH = f"{PRODUCTS}, exp and erf"
 RATIOS = (OURS, OURS_INT8)
 HEAD = (
@@ -57,10 +57,10 @@ HEAD = (
     "least cosine",
 )
 MIX = "UniProt-like mix"
-# Sides that only the CSV files contain.
+# Variants that only the CSV files contain.
 MINOR = ("Hugging Face, file order", "Hugging Face, sorted", "seqloom, torch, int8")
 PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
-# The page shows the first of the two floors, and only the CSV file has the cases.
+# The page shows the first lower bound; the table of each case is only in the CSV file.
 SHOWN, HIDDEN = r"^\| (?!.*(sorted|exp and erf))", "cosine|FASTA to shards|^`embed` on"
 NOTES = """
 Each library computes the last hidden states of ESM-2 with random weights on one thread.
@@ -81,7 +81,7 @@ def main() -> None:
 
 
 def summarise(cases: dict[str, list[list[str]]]) -> str:
-    """Return a table of the tokens per second of the main sides on the UniProt-like mix."""
+    """Return a table of the tokens per second of the main libraries."""
     main = {name.split(",")[0]: rows for name, rows in cases.items() if MIX in name}
     speeds = [{row[0]: row[1] for row in rows} for rows in main.values()]
     sides = dict.fromkeys(it for column in speeds for it in column if it not in MINOR)
@@ -90,7 +90,7 @@ def summarise(cases: dict[str, list[list[str]]]) -> str:
 
 
 def _measure_case(case: Case) -> dict[str, list[list[str]]]:
-    """Return the title and the rows of a network and input; empty without the records."""
+    """Return the title and the rows of a table; empty if the input file is missing."""
     records = INPUTS[case.source](case.proteins)
     if not records:
         print(f"{case.source} is not in the folder of SEQLOOM_DATA.")
@@ -107,7 +107,7 @@ def _measure_case(case: Case) -> dict[str, list[list[str]]]:
 
 
 def _times(case: Case, folder: str) -> dict[str, float]:
-    """Return the median processor seconds of each side."""
+    """Return the median processor seconds of each library."""
     arguments = case.size, case.source, str(case.proteins), folder
     workers = {side: _start(side, *arguments) for side in SIDES}
     try:
@@ -125,7 +125,7 @@ def _times(case: Case, folder: str) -> dict[str, float]:
 
 
 def _start(*arguments: str) -> Any:
-    """Start the process of a side."""
+    """Start a process that runs one library."""
     return subprocess.Popen(
         [sys.executable, "-m", "benchmarks.infer._worker", *arguments],
         stdin=subprocess.PIPE,
@@ -138,7 +138,7 @@ def _start(*arguments: str) -> Any:
 
 
 def _request(worker: Any) -> float:
-    """Make a process work once; return its processor seconds."""
+    """Let a process compute all states once; return its processor seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
     return _read(worker)
@@ -151,7 +151,7 @@ def _read(worker: Any) -> Any:
 def _rows(
     tokens: int, seconds: dict[str, float], states: dict[str, Any]
 ) -> Iterator[list[str]]:
-    """Yield a row for each side, the floors last."""
+    """Yield a table row for each library, and finally for the lower bounds."""
     both = seconds[PRODUCTS] + seconds.pop(FUNCTIONS)
     for side, taken in {**seconds, BOTH: both}.items():
         ratios = [f"**{taken / seconds[each]:.2f}**" for each in RATIOS]
@@ -160,7 +160,7 @@ def _rows(
 
 
 def _compare(side: str, states: dict[str, Any]) -> tuple[str, str]:
-    """Return how far the states of a side are from Hugging Face, one at a time."""
+    """Return the largest difference and least cosine, compared with Hugging Face."""
     found, expected = states[side], states[REFERENCE]
     worst = float(abs(found - expected).max())
     assert worst <= EQUAL or side not in EXACT, f"{side} differs by {worst}"

@@ -21,7 +21,7 @@ def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any)
 
 
 def measure_loops() -> str:
-    """Return a table: proteins embedded by the 8M network on each backend."""
+    """Return a table of the time of `embed` with the 8M network on each backend."""
     import seqloom as sl
 
     rows: list[list[str]] = []
@@ -41,7 +41,7 @@ HEAD = ("tokens/s", "waiting for input")
 
 
 def columns(summary: Any) -> tuple[str, str]:
-    """Return the speed, and the fraction of time spent waiting for batches."""
+    """Return the tokens per second, and the fraction of time spent waiting for batches."""
     return f"{summary.tokens_per_second:,.0f}", f"{summary.shares['input']:.4f}"
 
 

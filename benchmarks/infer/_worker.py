@@ -1,4 +1,4 @@
-"""Run one side in this process; work once for each input line."""
+"""Run one library in this process, once for each line of standard input."""
 
 import json
 import sys
@@ -12,7 +12,7 @@ from benchmarks.infer._sides import SIDES
 
 
 def main() -> None:
-    """Save the first result, then print the processor seconds for each input line."""
+    """Save the first result; then time a call for each line of standard input."""
     side, size, source, count, folder = sys.argv[1:]
     work = SIDES[side](Task(size, Path(folder), INPUTS[source](int(count))))
     first = work()

@@ -1,4 +1,4 @@
-"""Time both runtimes on encoded arrays alternately, and compare their outputs."""
+"""Time `seqloom-run` and ONNX Runtime on encoded arrays, and compare their outputs."""
 
 import json
 import subprocess
@@ -21,7 +21,7 @@ from seqloom.infer._forward import Forward
 
 THREADS = (1, 2)
 ROUNDS, SECONDS = pick(15, 5), 0.05  # seconds per round
-EQUAL = 1e-4  # Largest difference of outputs.
+EQUAL = 1e-4  # Maximum difference of outputs.
 NOTES = f"""
 The first table has median times of {ROUNDS} rounds for batches of {BATCH} encoded
 records. Outputs differ by at most {EQUAL:g}. Memory is the increase after loading the
@@ -32,7 +32,7 @@ _SIDE_SCRIPT = "from benchmarks.run._sides import main; main()"
 
 
 def measure_arrays() -> str:
-    """Return a table of all networks on encoded arrays."""
+    """Return a table of the times of all networks on encoded arrays."""
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
     sides = "ONNX Runtime", "seqloom", "ratio", "ratio after a pause"
     head = "", "threads", *sides, "memory", "memory of ONNX Runtime"
@@ -40,7 +40,7 @@ def measure_arrays() -> str:
 
 
 def _measure(name: str, threads: int) -> tuple[str, ...]:
-    """Time one network."""
+    """Return the table row of one network."""
     with TemporaryDirectory() as folder:
         length = write_models(name, Path(folder))
         peaks, seconds = _time_sides(name, length, threads=threads, folder=folder)
@@ -60,10 +60,10 @@ def _measure(name: str, threads: int) -> tuple[str, ...]:
 
 
 def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
-    """Export a network in both formats; return the length of its inputs."""
+    """Export a network for seqloom-run and as ONNX; return the length of its inputs."""
     trained, length = make(name, of_reads=of_reads)
     arrays = inputs_of(name, length)
-    # All records have one length, so neither side reads a mask.
+    # All records have the same length, so neither runtime needs a mask.
     inputs = {it: Input(("batch", *x.shape[1:]), str(x.dtype)) for it, x in arrays.items()}
     given = None if trained.encoder is not None else inputs
     sl.export.save(trained, folder / "model.seqloom", inputs=given)
@@ -74,7 +74,7 @@ def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
 def _time_sides(
     name: str, length: int, *, threads: int, folder: str
 ) -> tuple[dict[str, int], dict[str, list[float]]]:
-    """Return the memory of each side, and its median seconds."""
+    """Return the peak memory and the median seconds of each runtime."""
     workers = {
         side: _start(side, name, str(length), str(threads), folder) for side in SIDES
     }
@@ -96,12 +96,11 @@ def _time_sides(
 
 
 def _count_calls(seconds: float) -> int:
-    """Return the number of calls per round."""
     return max(1, round(SECONDS / max(seconds, 1e-6)))
 
 
 def _start(*arguments: str) -> Any:
-    """Start the process of a side."""
+    """Start a process that runs one runtime."""
     return subprocess.Popen(
         [sys.executable, "-c", _SIDE_SCRIPT, *arguments],
         stdin=subprocess.PIPE,
@@ -113,7 +112,7 @@ def _start(*arguments: str) -> Any:
 
 
 def _request(worker: Any, calls: int) -> list[float]:
-    """Make a process work; return the seconds per call after a pause and afterwards."""
+    """Let a process run; return the seconds per call after a pause, and without one."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()
     return _read(worker)
@@ -125,13 +124,13 @@ def _read(worker: Any) -> Any:
 
 
 def _compare(name: str, length: int, folder: Path) -> None:
-    """Compare the outputs of both sides with Python."""
+    """Compare the outputs of both runtimes with those of the model in Python."""
     trained, _ = make(name)
     forward = Forward.of(trained.model)
     arrays = inputs_of(name, length)
     expected = np.asarray(forward(trained.model, arrays, encoder=trained.encoder))
     ours, theirs = (np.load(folder / f"{side}.npy") for side in SIDES)
-    if name == "transformer":  # Attention in Python adds in another order.
+    if name == "transformer":  # Attention in Python sums in a different order.
         np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
     else:
         np.testing.assert_array_equal(ours, expected)

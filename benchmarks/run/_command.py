@@ -1,4 +1,4 @@
-"""Run `seqloom-run` as a process, and measure its start."""
+"""Run `seqloom-run` as a process, and measure its start-up time."""
 
 import subprocess
 import sys
@@ -19,7 +19,7 @@ print(session.run(None, {"inputs": np.zeros((1, 4, 60), "float32")})[0])
 
 
 def run_command(model: Path, reads: Path, out: Path, *, threads: int) -> None:
-    """Score a file."""
+    """Score a file of sequences with `seqloom-run`."""
     options = ["--out", str(out), "--threads", str(threads), "--overwrite", "--quiet"]
     command = [str(PROGRAM), "predict", str(model), str(reads), *options]
     subprocess.run(command, check=True)

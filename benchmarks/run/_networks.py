@@ -16,7 +16,7 @@ BATCH = 256
 
 
 class LSTMClassifier(nn.Module):
-    """A bidirectional LSTM, and the mean of its states."""
+    """A bidirectional LSTM whose states are averaged over the positions."""
 
     lstm: nn.LSTM
     head: nn.Linear
@@ -32,7 +32,7 @@ class LSTMClassifier(nn.Module):
 
 
 class Dilated(nn.Module):
-    """Residual convolutions with doubling dilation (BPNet, Avsec et al. 2021)."""
+    """Residual convolutions whose dilation doubles (BPNet, Avsec et al. 2021)."""
 
     first: nn.Conv1d
     blocks: list[nn.Conv1d]
@@ -54,7 +54,7 @@ class Dilated(nn.Module):
 
 
 class Motifs(nn.Module):
-    """Motif detectors and the best match of each (DeepBind, Alipanahi et al. 2015)."""
+    """Motif detectors with a maximum over positions (DeepBind, Alipanahi et al. 2015)."""
 
     motifs: nn.Conv1d
     head: nn.Linear
@@ -69,7 +69,7 @@ class Motifs(nn.Module):
 
 
 class Transformer(nn.Module):
-    """A transformer encoder on tokens, and the mean of its rows."""
+    """A transformer encoder on tokens whose outputs are averaged over the positions."""
 
     embedding: nn.Embedding
     encoder: nn.TransformerEncoder
@@ -91,7 +91,7 @@ class Transformer(nn.Module):
 def _demo(length: int = 60) -> tuple[Any, Any, int]:
     """Return the network that `make demo` trains.
 
-    For windows of 60 bases or another length.
+    The network reads windows of 60 bases or of another length.
     """
     config = sl.models.SequenceCNNConfig(
         channels=4,
@@ -111,7 +111,7 @@ def _genotypes() -> tuple[Any, Any, int]:
 
 
 def _own(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
-    """Return a network of this module."""
+    """Return the network with a given name."""
     return kind().bind("numpy", sl.Key(0)), encoder, length
 
 
@@ -131,7 +131,7 @@ OF_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
 
 
 def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
-    """Create a network; also return the length of its inputs."""
+    """Create a network and return it with the length of its inputs."""
     network, encoder, length = (OF_READS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
     _spread(network)
@@ -139,7 +139,7 @@ def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
 
 
 def inputs_of(name: str, length: int) -> dict[str, Any]:
-    """Draw a batch in the format of the network's encoder."""
+    """Sample a random batch in the format of the network's encoder."""
     rng = np.random.default_rng(0)
     if name == "GenotypeMLP":
         return {"inputs": rng.normal(size=(BATCH, length)).astype("float32")}

@@ -1,4 +1,4 @@
-"""Run one runtime on encoded arrays in this process."""
+"""Run one exported model on encoded arrays in this process."""
 
 import json
 import sys
@@ -18,14 +18,14 @@ Work = Callable[[], Any]
 
 
 def of_seqloom(folder: Path, arrays: Arrays, threads: int) -> Work:
-    """Return the exported folder, run by the library of `seqloom-run`."""
+    """Return a function that runs the exported folder with the library of `seqloom-run`."""
     native = import_module("seqloom._rust._native")
     model = native.ExportedModel(str(folder / "model.seqloom"))
     return lambda: model.run(arrays, threads)[0]
 
 
 def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
-    """Return the ONNX file of the same model, run by ONNX Runtime."""
+    """Return a function that runs the ONNX file with ONNX Runtime."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads, options.inter_op_num_threads = threads, 1
@@ -41,12 +41,12 @@ SIDES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
 
 
 def main() -> None:
-    """Save the first result, then work and print the seconds for each input line."""
+    """Save the first result; then time calls for each line of standard input."""
     side, name, length, threads, folder = sys.argv[1:]
     work, peak = _load(side, name, int(length), threads=int(threads), folder=Path(folder))
     print(json.dumps(peak), flush=True)
     for line in sys.stdin:
-        # After a pause, and again when the threads are awake.
+        # First after a pause, then with threads that are already awake.
         both = [_time(work, int(line)) for _ in range(2)]
         print(json.dumps(both), flush=True)
 
@@ -54,7 +54,7 @@ def main() -> None:
 def _load(
     side: str, name: str, length: int, *, threads: int, folder: Path
 ) -> tuple[Work, int]:
-    """Return the work of a side, and the peak memory of its first call."""
+    """Return the function of a runtime, and the peak memory of its first call."""
     arrays, made = inputs_of(name, length), list[Work]()
 
     def first() -> None:
@@ -66,7 +66,7 @@ def _load(
 
 
 def _time(work: Work, calls: int) -> float:
-    """Return the seconds of a call."""
+    """Return the mean seconds of a call."""
     start = time.perf_counter()
     for _ in range(calls):
         work()

@@ -1,4 +1,4 @@
-"""Measure arrays, a file, the start and the sizes, and write the tables."""
+"""Measure speed, start-up time and size of `seqloom-run`, and write the tables."""
 
 import gzip
 import subprocess
@@ -26,14 +26,14 @@ NOTES_OF_FILES = f"""
 The second table scores {READS:,} reads of {READ} bases from FASTQ with 2 threads, in
 whole processes. The Python loop uses dnaio, NumPy and ONNX Runtime.
 """
-WASM_RECORDS = 20_000  # Records that the WebAssembly module scores.
+WASM_RECORDS = 20_000  # Number of records that the WebAssembly module scores.
 
-# The size and the start of the program are only in the CSV file.
+# The size and the start-up time of the program are only in the CSV file.
 SHOWN, HIDDEN = r"\| 2 \||gzip", "^WebAssembly|^`seqloom-run` has|^From the start"
 
 
 def main() -> None:
-    """Measure arrays, a file, the start and the sizes."""
+    """Run all measurements and write the tables."""
     parts = [
         measure_arrays(),
         _measure_files(),
@@ -46,7 +46,7 @@ def main() -> None:
 
 
 def _measure_files() -> str:
-    """Return a table of times from a FASTQ file to a table of scores."""
+    """Return a table of the times to score a FASTQ file."""
     with TemporaryDirectory() as name:
         reads = write_reads(Path(name), READS)
         rows = [
@@ -59,7 +59,7 @@ def _measure_files() -> str:
 
 
 def _measure_file(network: str, reads: Path, kind: str) -> tuple[str, ...]:
-    """Time both programs on one file."""
+    """Return the table row of one network and FASTQ file."""
     with TemporaryDirectory() as name:
         write_models(network, Path(name), of_reads=True)
         seconds = _time_file(Path(name), reads)
@@ -93,13 +93,13 @@ def _time_file(folder: Path, reads: Path) -> dict[str, float]:
 
 
 def _read_scores(path: Path) -> tuple[list[str], Any]:
-    """Read the names, up to the first space, and the scores of a table."""
+    """Read the record names, up to the first space, and the scores."""
     scores = sl.infer.Scores.read_tsv(path)
     return [name.split()[0] for name in scores.ids], scores.to_numpy()
 
 
 def _describe_start() -> str:
-    """Return the time from process start to the first score."""
+    """Describe the time from process start to the first score."""
     with TemporaryDirectory() as folder:
         write_models("SequenceCNN", Path(folder))
         ours, theirs = time_start(Path(folder))
@@ -111,7 +111,7 @@ def _describe_start() -> str:
 
 
 def _describe_size() -> str:
-    """Return the size of the program."""
+    """Describe the size of the program."""
     binary = PROGRAM.read_bytes()
     packed = len(gzip.compress(binary))
     return (
@@ -121,7 +121,7 @@ def _describe_size() -> str:
 
 
 def _measure_web() -> str:
-    """Return the speed and size of the WebAssembly module for the demo's network."""
+    """Describe the speed and size of the WebAssembly module with the demo's network."""
     with TemporaryDirectory() as name:
         folder = Path(name)
         trained, length = make("SequenceCNN")

@@ -13,13 +13,13 @@ from seqloom.cli._export import PROGRAM
 
 _WASM_FILE = HOME / "web/dist/seqloom_web.wasm"
 _ROUNDS = pick(9, 3)
-# ort-wasm-simd-threaded.wasm, the smallest module of onnxruntime-web, in bytes:
+# Size of onnxruntime-web's smallest module, ort-wasm-simd-threaded.wasm, in bytes:
 # https://github.com/surisuririsu/gakumas-tools/pull/114 (September 2026).
 _THEIRS = 12_810_620
 
 
 def measure_web(folder: Path, reads: Path, records: int) -> str:
-    """Return size and speed for `model.seqloom.zip` in a folder and a number of reads."""
+    """Describe the size of the WebAssembly module, and its speed on `model.seqloom.zip`."""
     if not _WASM_FILE.exists() or not shutil.which("node"):
         return "WebAssembly: not measured, it needs Node and web/dist (make web)."
     model = folder / "model.seqloom.zip"
@@ -35,7 +35,7 @@ def measure_web(folder: Path, reads: Path, records: int) -> str:
 
 
 def _time(model: Path, reads: Path) -> tuple[float, float]:
-    """Return the median records/s of both sides, alternating."""
+    """Return the median records/s of the module and of the command, timed alternately."""
     speeds = [(_in_node(model, reads), _natively(model, reads)) for _ in range(_ROUNDS)]
     return median(it[0] for it in speeds), median(it[1] for it in speeds)
 

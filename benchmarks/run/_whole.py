@@ -29,7 +29,6 @@ def main() -> None:
 
 
 def _open(network: str, threads: int) -> Any:
-    """Open the network."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads

@@ -1,4 +1,4 @@
-"""Measure how time and memory grow over three decades, in seqloom and rivals."""
+"""Measure how time and memory grow with the input in seqloom and other libraries."""
 
 from benchmarks.scale._story import main
 

@@ -1,4 +1,4 @@
-"""Operations on sequences: encode, and predict with a convolutional network."""
+"""Two measured operations: encode sequences, and predict with a convolutional network."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -14,22 +14,22 @@ from benchmarks._measure import read_blocks
 from benchmarks.scale._reading import LETTERS, Maker, Work
 from benchmarks.scale._sweeps import FLOOR, Sizes
 
-# Features, positions per feature and classes of the network.
+# Channels of the network, width of its convolution, and number of classes.
 WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
 BATCH = 64
-# Windows per matrix product of the floor.
+# Windows per matrix product in the lower bound.
 WINDOWS = 4096
 ONE_HOT = np.zeros((256, 4), np.float32)
 ONE_HOT[LETTERS, range(4)] = 1
 
 
 def encode(side: str) -> Maker:
-    """Encode sequences in memory into one new one-hot array."""
+    """Return a function that encodes sequences in memory into a new one-hot array."""
     return lambda sizes, _: ENCODERS[side](_letters(sizes))
 
 
 def _letters(sizes: Sizes) -> NDArray[np.uint8]:
-    """Draw bases (record, position)."""
+    """Return random bases ``(record, position)``."""
     draw = np.random.default_rng(0)
     return LETTERS[draw.integers(0, 4, (sizes.records, sizes.length))]
 
@@ -46,7 +46,7 @@ def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
 
 
 def _by_numpy(letters: NDArray[np.uint8]) -> Work:
-    """Compare with each base, the fastest form found in NumPy."""
+    """Encode by comparison with each base, the fastest way found in NumPy."""
 
     def work() -> tuple[Any]:
         out = np.empty((len(letters), 4, letters.shape[1]), np.float32)
@@ -58,7 +58,7 @@ def _by_numpy(letters: NDArray[np.uint8]) -> Work:
 
 
 def _by_filling(letters: NDArray[np.uint8]) -> Work:
-    """Write the same numbers into new memory."""
+    """Return the lower bound: write an array of the same size into new memory."""
 
     def work() -> tuple[()]:
         np.empty((4, letters.size), np.float32).fill(1)
@@ -71,7 +71,7 @@ ENCODERS = {"seqloom": _by_seqloom, "NumPy": _by_numpy, FLOOR: _by_filling}
 
 
 def predict(side: str) -> Maker:
-    """Score the sequences of a file."""
+    """Return a function that scores the sequences of a file."""
     makers = {"seqloom": _our_scores, "torch over dnaio": _torch_scores, FLOOR: _products}
     return makers[side]()
 
@@ -93,7 +93,7 @@ def _our_scores() -> Maker:
 
 
 def _network() -> Any:
-    """Create the network with its initial weights."""
+    """Return the network with random weights."""
     import seqloom as sl
 
     config = sl.models.SequenceCNNConfig(
@@ -103,7 +103,7 @@ def _network() -> Any:
 
 
 def _torch_scores() -> Maker:
-    """Predict with the same network in torch, over batches of dnaio records."""
+    """Predict with the same network in PyTorch, on records that dnaio reads."""
     import torch
 
     weights = {
@@ -118,7 +118,7 @@ def _torch_scores() -> Maker:
 
 
 def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
-    """Score batch after batch; keep the names, like seqloom."""
+    """Score each batch and collect the record names, as seqloom does."""
     import torch
 
     names: list[str] = []
@@ -156,10 +156,10 @@ NORM = ("running_mean", "running_var", "weight", "bias")
 
 
 def _products() -> Maker:
-    """Return the floor: read the file, and multiply like the convolution."""
+    """Return the lower bound: read the file, and multiply as the convolution does."""
 
     def work_of(sizes: Sizes, path: Path) -> Work:
-        threadpool_limits(1, user_api="blas")  # Kept for the life of the process.
+        threadpool_limits(1, user_api="blas")  # Freed when the process ends.
         windows = np.ones((WINDOWS, 4 * KERNEL), np.float32)
         kernels = np.ones((4 * KERNEL, WIDTH), np.float32)
         out = np.empty((WINDOWS, WIDTH), np.float32)

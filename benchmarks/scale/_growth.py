@@ -1,4 +1,4 @@
-"""Measurements at each size, and the exponent of their growth."""
+"""Measured time and memory for each input size, and the exponent of their growth."""
 
 import math
 from collections.abc import Sequence
@@ -6,32 +6,32 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-# Minimum memory: smaller values are noise of the process.
+# Minimum memory in MB; smaller measurements are noise.
 LEAST_BYTES = 1_000_000
-# Decades at the large end that define the slope.
+# The slope is fitted to this number of decades at the largest sizes.
 DECADES = 2
 
 
 class Point(NamedTuple):
-    """Seconds and megabytes of one side at one size."""
+    """Seconds and megabytes of one library for one input size."""
 
     seconds: float
     megabytes: float
 
 
-# Side -> points, from the smallest size to the largest.
+# Library -> measurements, from the smallest input to the largest.
 Points: TypeAlias = dict[str, list[Point]]
 
 
 def slope(
     sizes: Sequence[float], values: Sequence[float], *, decades: float = math.inf
 ) -> float:
-    """Fit values to a power of the sizes and return the exponent.
+    """Fit a power law of the sizes to the values and return the exponent.
 
     Args:
         sizes: The sizes, from the smallest to the largest.
         values: Measured values, above 0.
-        decades: Decades below the largest size where the fit begins.
+        decades: Number of decades below the largest size that the fit uses.
 
     Returns:
         Slope of the least-squares line through the logarithms; NaN for one point.

@@ -1,4 +1,4 @@
-"""Draw one picture for each sweep: time on the left, memory on the right, log-log."""
+"""Plot time and memory against input size, on logarithmic axes."""
 
 import math
 import re
@@ -13,33 +13,33 @@ from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
 
-FOLDER = PAGE.with_suffix("")  # docs/benchmarks, next to the page
+FOLDER = PAGE.with_suffix("")  # directory of the plots
 TEXT, FAINT_TEXT, GRID = "#1b2430", "#5d6b7a", "#e4e9ee"
 COLOURS = ("#0f766e", "#c2570c", "#6d4bc3", FAINT_TEXT)
 MARKS = "osD^"
 
 
 def draw(sweep: Sweep, points: Points) -> str:
-    """Write the picture of one sweep as SVG and return the line that shows it."""
+    """Write the plot of one sweep as SVG and return the Markdown line that includes it."""
     import matplotlib as mpl
 
     title = f"{sweep.name}, {name_processor()}"
     name = f"scale-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.svg"
     FOLDER.mkdir(exist_ok=True)
-    with mpl.rc_context({"svg.hashsalt": name}):  # Equal measurements give equal bytes.
+    with mpl.rc_context({"svg.hashsalt": name}):  # Makes the SVG file reproducible.
         _figure(sweep, points, title).savefig(FOLDER / name, metadata={"Date": None})
     return f"![{sweep.name}: time and memory]({FOLDER.name}/{name}){{ loading=lazy }}"
 
 
 def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
-    """Draw both panels with one title and a legend below."""
+    """Plot time and memory with one title, and a legend below."""
     whole = _empty_figure()
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
     whole.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=13)
     left, right = whole.subplots(1, 2)
     seconds = {side: [each.seconds for each in found] for side, found in points.items()}
     megabytes = {side: [each.megabytes for each in found] for side, found in points.items()}
-    megabytes.pop(FLOOR, None)  # The floor has no memory.
+    megabytes.pop(FLOOR, None)  # The memory of the lower bound is not measured.
     _draw_panel(left, sweep, seconds)
     _draw_panel(right, sweep, megabytes)
     _style(left, "time")
@@ -56,14 +56,14 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
 
 
 def _empty_figure() -> Figure:
-    """Make a figure without a display or global state."""
+    """Return a matplotlib figure without a display or global state."""
     from matplotlib import figure
 
     return figure.Figure((9.6, 4.6), facecolor="#ffffff", layout="constrained")
 
 
 def _style(axes: Axes, title: str) -> None:
-    """Set title and colours of axes: the title to the left, a faint grid, no box."""
+    """Set the style of axes: the title on the left, a faint grid, no box."""
     axes.set_facecolor("#ffffff")
     axes.set_title(title, loc="left", color=TEXT, fontsize=11, fontweight="bold", pad=10)
     axes.tick_params(colors=FAINT_TEXT, labelsize=9, length=0)
@@ -75,12 +75,12 @@ def _style(axes: Axes, title: str) -> None:
 
 
 def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
-    """Draw one line per side; the line of the floor is dotted."""
+    """Plot one line per library, and a dotted one for the lower bound."""
     for number, (side, found) in enumerate(values.items()):
         style = {"color": TEXT, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
             style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKS[number]}
-        # Our line is drawn last, with visible edges where markers overlap.
+        # The line of seqloom is drawn last, with outlined markers.
         style |= {"ms": 7 if number else 5, "zorder": 9 - number}
         axes.loglog(sweep.values, found, clip_on=False, **style)
     axes.set_xticks(sweep.values, [f"{each:,}" for each in sweep.values])
@@ -91,7 +91,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
 
 
 def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
-    """Return the name of a side with its slopes over the last decades."""
+    """Return the legend text of a library: its name and its slopes."""
     slopes = [
         f"{slope(sweep.values, each[side], decades=DECADES):z.2f}"
         for each in quantities
@@ -101,6 +101,6 @@ def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) ->
 
 
 def _decades_around(values: list[float]) -> tuple[float, float]:
-    """Return the powers of ten below and above all values."""
+    """Return the largest power of ten below all values and the smallest one above."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)

@@ -1,4 +1,4 @@
-"""Operations that read files: parse, load and .bed read, and their input files."""
+"""Measured operations that read files: parse, load and .bed read, and their input."""
 
 from collections.abc import Callable, Iterable
 from importlib import import_module
@@ -12,9 +12,10 @@ from benchmarks.bed import _files
 from benchmarks.scale._sweeps import FLOOR, Sizes
 from seqloom.io import open_sequences
 
-# Runs the work once; returns numbers and arrays on which all sides must agree.
+# Runs the operation once; returns numbers and arrays that must be equal in all
+# libraries.
 Work: TypeAlias = Callable[[], tuple[Any, ...]]
-# Prepares the work for a file and its sizes.
+# Returns the function to measure for an input file and its sizes.
 Maker: TypeAlias = Callable[[Sizes, Path], Work]
 
 LINE, PEOPLE, BLOCK, BATCH = 60, 1_000, 1_000_000, 512
@@ -22,7 +23,7 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 
 
 def write(path: Path, sizes: Sizes) -> None:
-    """Write random reads, sequences in lines, or genotypes of 1,000 individuals."""
+    """Write random FASTQ reads, FASTA sequences, or genotypes of 1,000 individuals."""
     if path.suffix == ".bed":
         _files.write(path.parent, (PEOPLE, sizes.variants), name=path.stem)
         return
@@ -38,18 +39,18 @@ def write(path: Path, sizes: Sizes) -> None:
 
 
 def _read(number: int, letters: bytes) -> bytes:
-    """Write one read of FASTQ."""
+    """Format one FASTQ record."""
     return b"@read%d lane=1\n%b\n+\n%b\n" % (number, letters, b"I" * len(letters))
 
 
 def _sequence(number: int, letters: bytes) -> bytes:
-    """Write one sequence of FASTA."""
+    """Format one FASTA record."""
     lines = (letters[start : start + LINE] for start in range(0, len(letters), LINE))
     return b"\n".join([b">r%d" % number, *lines, b""])
 
 
 def parse(side: str) -> Maker:
-    """Read all records, and count records and residues."""
+    """Return a function that reads a file and counts its records and residues."""
     if side == FLOOR:
         return lambda _, path: lambda: _empty_result(read_blocks(path))
     read = _count if side == "seqloom" else import_module("benchmarks.fastx").SIDES[side]
@@ -57,7 +58,7 @@ def parse(side: str) -> Maker:
 
 
 def _count(path: Path) -> tuple[int, int]:
-    """Read columns of headers, sequences and qualities with seqloom."""
+    """Count records and residues with seqloom."""
     records = letters = 0
     with open_sequences(path, num_threads=1) as reader:
         for batch in reader.batches(BATCH):
@@ -66,7 +67,7 @@ def _count(path: Path) -> tuple[int, int]:
 
 
 def load(side: str) -> Maker:
-    """Create all one-hot batches of one epoch, without workers."""
+    """Return a function that creates the one-hot batches of one epoch, without workers."""
     if side == "seqloom":
         return _our_loader()
     if side == FLOOR:
@@ -80,7 +81,7 @@ def load(side: str) -> Maker:
 
 
 def _our_loader() -> Maker:
-    """Return our loader over a stream."""
+    """Return a function that iterates over seqloom's loader."""
     from seqloom.data import DataLoader, SequenceStream
     from seqloom.encode import OneHot
 
@@ -94,7 +95,7 @@ def _our_loader() -> Maker:
 
 
 def _read_and_fill(sizes: Sizes, path: Path) -> Work:
-    """Read in blocks, and write the numbers of all batches into the same memory."""
+    """Lower bound: read the file in blocks, and fill one array once for each batch."""
     out = np.empty((BATCH, 4, sizes.length), np.float32)
 
     def work() -> tuple[()]:
@@ -107,7 +108,7 @@ def _read_and_fill(sizes: Sizes, path: Path) -> Work:
 
 
 def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
-    """Count the records, and keep only the last batch."""
+    """Return the number of records, and the last batch."""
     records, last = 0, None
     for batch in batches:
         records, last = records + len(batch), batch
@@ -115,7 +116,7 @@ def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
 
 
 def bed_read(side: str) -> Maker:
-    """Open a .bed and read it into new memory as int8."""
+    """Return a function that reads a .bed file into a new int8 array."""
     if side == FLOOR:
         return lambda sizes, path: (
             lambda: _empty_result(read_blocks(path), _write(PEOPLE * sizes.variants))
@@ -127,10 +128,10 @@ def bed_read(side: str) -> Maker:
 
 
 def _write(size: int) -> None:
-    """Write bytes into new memory, eight at a time, the fastest form in NumPy."""
+    """Fill a new array of at least `size` bytes, as int64 because that is fastest."""
     np.empty(-(-size // 8), np.int64).fill(1)
 
 
 def _empty_result(*_: object) -> tuple[()]:
-    """Return the empty result of a floor."""
+    """Return an empty result: a lower bound computes nothing to compare."""
     return ()

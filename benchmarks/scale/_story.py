@@ -1,4 +1,4 @@
-"""Create files, measure all sides at all sizes, and write pictures and a table."""
+"""Measure all libraries with inputs of growing size, and write plots and a table."""
 
 import json
 import subprocess
@@ -18,7 +18,7 @@ from benchmarks.scale._reading import write
 from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
 
 PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "seqloom")
-# Largest relative difference between two sides.
+# Maximum relative difference between the results of two libraries.
 TOLERANCE = 1e-3
 # Sizes of the warm-up call.
 WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
@@ -41,8 +41,8 @@ HEAD = (
 
 
 def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
-    """Measure the sweeps one after another."""
-    touch_memory(2 << 30)  # More than any side uses.
+    """Measure all sweeps one after another, and write the results."""
+    touch_memory(2 << 30)  # More than any library uses.
     rows: list[Sequence[object]] = []
     pictures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
@@ -56,7 +56,7 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
 
 
 def _measure(sweep: Sweep, folder: Path) -> Points:
-    """Measure all sides at each size alternately, and check that their results agree."""
+    """Measure all libraries for each input size, and check that their results agree."""
     workers = {side: _start(sweep.operation, side) for side in SIDES[sweep.operation]}
     points: Points = {side: [] for side in workers}
     for sizes in sweep.points:
@@ -70,7 +70,7 @@ def _measure(sweep: Sweep, folder: Path) -> Points:
             megabytes = max(answer["bytes"], LEAST_BYTES) / 1e6
             points[side].append(Point(answer["seconds"], megabytes))
     for worker in workers.values():
-        worker.communicate()  # Closes the input and waits.
+        worker.communicate()  # Close standard input and wait for the process.
     return points
 
 
@@ -83,7 +83,7 @@ def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
 
 
 def _start(operation: str, side: str) -> Any:
-    """Start the process of one side, and wait until its libraries are loaded."""
+    """Start a process that measures one library, and wait until it has been imported."""
     worker: Any = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
         stdin=subprocess.PIPE,
@@ -96,14 +96,14 @@ def _start(operation: str, side: str) -> Any:
 
 
 def _request(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
-    """Measure one point."""
+    """Measure one library with one input size."""
     worker.stdin.write(json.dumps(asked) + "\n")
     worker.stdin.flush()
     return json.loads(worker.stdout.readline())
 
 
 def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
-    """Raise if the sides disagree; print the progress of the sweep."""
+    """Raise if the results of the libraries differ; print the progress of the sweep."""
     found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
     same = all(np.allclose(each, found[0], rtol=TOLERANCE) for each in found)
     assert same, f"{sweep.name}, {sizes}: the sides differ: {answers}"
@@ -113,17 +113,17 @@ def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
 
 
 def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
-    """Return the row of one side: values at the largest size, and slopes."""
+    """Return the table row of a library: values at the largest size, and slopes."""
     seconds, megabytes = zip(*points[side], strict=True)
     label = f"{sweep.name}; {sweep.values[-1]:,}"
     ratio = seconds[-1] / points["seqloom"][-1].seconds
     time = (f"{1e3 * seconds[-1]:.4g}", f"{ratio:.2f}", *_slopes(sweep, seconds))
-    if side == FLOOR:  # The floor has no memory.
+    if side == FLOOR:  # The memory of the lower bound is not measured.
         return label, side, *time, "", "", ""
     return label, side, *time, f"{megabytes[-1]:.0f}", *_slopes(sweep, megabytes)
 
 
 def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
-    """Return the slopes over the last decades and over all sizes."""
+    """Return the slopes at the largest sizes and over all sizes."""
     last = slope(sweep.values, values, decades=DECADES)
     return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"

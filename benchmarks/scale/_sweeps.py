@@ -1,4 +1,4 @@
-"""Sweeps: the growing axis, its sizes, and the sides."""
+"""The measured operations, the input sizes that grow, and the compared libraries."""
 
 import os
 from typing import NamedTuple
@@ -6,7 +6,7 @@ from typing import NamedTuple
 from benchmarks._measure import pick
 
 FLOOR = "floor"
-# seqloom first, then the rivals, then the floor.
+# Operation -> libraries: seqloom first, the lower bound ("floor") last.
 SIDES = {
     "parse": ("seqloom", "dnaio, one thread", "pyfastx", "biopython", FLOOR),
     "encode": ("seqloom", "NumPy", FLOOR),
@@ -25,7 +25,7 @@ UNITS = {
 
 
 class Sizes(NamedTuple):
-    """Sizes of the work, one per axis that can grow."""
+    """Sizes of the input; a sweep varies one of them."""
 
     records: int = 1_000
     length: int = 100
@@ -38,11 +38,11 @@ class Sweep(NamedTuple):
     """One operation at growing sizes.
 
     Args:
-        operation: Name in `SIDES`.
-        axis: Growing field of `Sizes`.
-        values: Sizes, from the smallest to the largest.
-        rest: All other sizes.
-        suffix: Suffix of the input file; "" without a file.
+        operation: Name of the operation, a key of `SIDES`.
+        axis: The field of `Sizes` that grows.
+        values: Values of this field, in ascending order.
+        rest: Values of all other fields.
+        suffix: Suffix of the input file; "" if the operation reads none.
     """
 
     operation: str
@@ -53,17 +53,17 @@ class Sweep(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Text for the table and the picture."""
+        """Title in the table and the plot."""
         return f"{self.operation} by {self.axis}"
 
     @property
     def points(self) -> list[Sizes]:
-        """All sizes of the work, from the smallest to the largest."""
+        """Sizes of each measurement, in ascending order."""
         return [self.rest._replace(**{self.axis: value}) for value in self.values]
 
 
 def _decades(first: int) -> tuple[int, ...]:
-    """Return three decades from the first size; two in a quick run."""
+    """Return `first` and its multiples by 10, 100 and 1,000; fewer in a quick run."""
     return tuple(first * 10**power for power in range(pick(4, 3)))
 
 
@@ -72,8 +72,7 @@ def _threads() -> tuple[int, ...]:
     return tuple(1 << power for power in range((os.cpu_count() or 1).bit_length()))
 
 
-# Each operation and each axis occurs at least once; parse and predict are also swept
-# over the record length.
+# Each operation and each field of `Sizes` occurs at least once.
 SWEEPS = (
     Sweep("parse", "records", _decades(1_000), Sizes(length=150), ".fastq"),
     Sweep("parse", "length", _decades(100), suffix=".fasta"),

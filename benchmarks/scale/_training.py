@@ -1,4 +1,4 @@
-"""The operation "train step": two square layers in seqloom and in eager torch."""
+"""The measured operation "train step": two square layers in seqloom and in PyTorch."""
 
 from importlib import import_module
 from typing import NamedTuple
@@ -14,11 +14,11 @@ ROWS, LR = 64, 1e-3
 
 
 class Start(NamedTuple):
-    """Initial state of all sides.
+    """Initial weights and training batch, equal for all libraries.
 
     Args:
         weights: Weights of both layers, (layer, output, input).
-        x: The batch.
+        x: Training batch.
         threads: Number of threads.
     """
 
@@ -31,12 +31,12 @@ def train_step(side: str) -> Maker:
     """Train on one batch and return the loss."""
     makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _products}
     if side == "torch eager":
-        import_module("torch._dynamo")  # Like the optimiser, but once for all points.
+        import_module("torch._dynamo")  # AdamW would import it at each size.
     return lambda sizes, _: makers[side](_start(sizes))
 
 
 def _start(sizes: Sizes) -> Start:
-    """Draw two square layers with a given number of weights, and a batch."""
+    """Sample two square layers with a given number of weights, and a batch."""
     width = round((sizes.parameters / 2) ** 0.5)
     draw = np.random.default_rng(0)
     weights = draw.normal(0, width**-0.5, (2, width, width)).astype(np.float32)
@@ -44,10 +44,10 @@ def _start(sizes: Sizes) -> Start:
 
 
 def _seqloom(start: Start) -> Work:
-    """Run seqloom on NumPy."""
+    """Return a training step of seqloom on the NumPy backend."""
     import seqloom as sl
 
-    threadpool_limits(start.threads, user_api="blas")  # Kept for the life of the process.
+    threadpool_limits(start.threads, user_api="blas")  # Freed when the process ends.
     table = sl.tensor.backend("numpy", num_threads=start.threads)
     width = start.x.shape[1]
     first, second = (sl.nn.Linear(width, width, bias=False) for _ in range(2))
@@ -70,7 +70,7 @@ def _seqloom(start: Start) -> Work:
 
 
 def _torch(start: Start) -> Work:
-    """Run torch with its fused AdamW."""
+    """Return a training step of eager PyTorch with fused AdamW."""
     import torch
 
     torch.set_num_threads(start.threads)
@@ -89,8 +89,8 @@ def _torch(start: Start) -> Work:
 
 
 def _products(start: Start) -> Work:
-    """Multiply like a step, with the BLAS of NumPy into used memory."""
-    threadpool_limits(start.threads, user_api="blas")  # Kept for the life of the process.
+    """Return the lower bound: the matrix products of a step, computed by NumPy's BLAS."""
+    threadpool_limits(start.threads, user_api="blas")  # Freed when the process ends.
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]
     row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)
 

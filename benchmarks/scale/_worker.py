@@ -1,7 +1,7 @@
-"""Measure one side of one operation: python -m ... OPERATION SIDE.
+"""Measure one operation in one library: python -m ... OPERATION LIBRARY.
 
-Each input line contains two pairs of a file and sizes: for the warm-up, and for the
-measurement. The libraries are loaded once; each point has its own child process.
+Each line of standard input has a file and sizes for the warm-up, and a file and sizes
+for the measurement. Each measurement runs in a new child process.
 """
 
 import ctypes
@@ -29,15 +29,14 @@ OPERATIONS: dict[str, Callable[[str], Maker]] = {
     ".bed read": bed_read,
     "predict": predict,
 }
-# At most seven calls. After 0.3 s in total no further call starts, but at least three calls
-# run, unless these take 1.5 s.
+# Calls are repeated for 0.3 s, at least 3 and at most 7 times, for at most 1.5 s.
 TIMES, SECONDS, LONG = 7, 0.3, 1.5
-# Numbers of a result that are compared.
+# Number of values of a result that are compared.
 COMPARED_NUMBERS = 1000
 
 
 def _main(operation: str, side: str) -> None:
-    """Print a line when ready, then answer each input line in a child process."""
+    """Print a line when ready; then measure in a child process for each input line."""
     maker = OPERATIONS[operation](side)
     print("ready", flush=True)
     for line in sys.stdin:
@@ -50,16 +49,16 @@ def _main(operation: str, side: str) -> None:
 
 
 def _answer(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
-    """Run the small work unmeasured, measure the other, print the result and exit."""
+    """Run the warm-up, measure, print the result and exit."""
     small, large = ((Sizes(*sizes), Path(path)) for path, sizes in asked)
-    maker(*small)()  # Excludes imports and first calls from the measurement.
+    maker(*small)()  # Imports and first calls are not measured.
     ctypes.CDLL(None).malloc_trim(0)
     print(json.dumps(_measure(maker(*large))), flush=True)
     os._exit(0)
 
 
 def _measure(work: Work) -> dict[str, Any]:
-    """Return the shortest seconds, the bytes of the first call, and the results."""
+    """Return the shortest time in seconds, the peak bytes, and the results."""
     rounds: list[tuple[float, list[float]]] = []
     grown = memory_of(lambda: rounds.append(_time(work)))
     while len(rounds) < TIMES and sum(seconds for seconds, _ in rounds) < (
@@ -71,7 +70,7 @@ def _measure(work: Work) -> dict[str, Any]:
 
 
 def _time(work: Work) -> tuple[float, list[float]]:
-    """Time one call; also return a number for each result."""
+    """Return the seconds of one call, and a number that summarises each result."""
     start = time.perf_counter()
     found = work()
     seconds = time.perf_counter() - start
@@ -79,7 +78,7 @@ def _time(work: Work) -> tuple[float, list[float]]:
 
 
 def _weighed(found: Any) -> float:
-    """Sum the last numbers along the last axis, each with a different weight."""
+    """Return a weighted sum of the last values of an array, to compare results."""
     numbers = np.atleast_1d(np.asarray(found))[..., -1].ravel()[-COMPARED_NUMBERS:]
     return float(numbers.astype(float) @ np.linspace(1, 2, len(numbers)))
 

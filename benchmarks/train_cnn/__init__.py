@@ -1,4 +1,4 @@
-"""Time a training step of the demo's network on the NumPy backend and in eager torch."""
+"""Time a training step of the demo's network on the NumPy backend and in PyTorch."""
 
 from benchmarks.train_cnn._story import main
 

@@ -1,4 +1,4 @@
-"""Lower bound of a step: its multiplications at the speed of BLAS."""
+"""Lower bound of a training step: its matrix products at the speed of BLAS."""
 
 from statistics import median
 
@@ -13,22 +13,23 @@ MATRIX_ROWS = 1024
 
 
 def floor_ms(config: SequenceCNNConfig, threads: int) -> float:
-    """Return the milliseconds of a step at the speed of a large product."""
+    """Return the milliseconds of a training step at the speed of a large matrix product."""
     return 1000 * _operations(config) / _speed(threads)
 
 
 def _operations(config: SequenceCNNConfig) -> float:
-    """Return the floating-point operations of the convolutions, forward and backward."""
+    """Count the floating-point operations of the convolutions and their gradients."""
     shapes = _conv_shapes(config)
     forward = [
         2 * BATCH_SIZE * places * outs * ins * size for places, outs, ins, size in shapes
     ]
-    # The gradients of weights and inputs cost the same each; the first inputs have none.
+    # Each gradient costs as much as the forward pass; the first layer has no input
+    # gradient.
     return 3 * sum(forward) - forward[0]
 
 
 def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
-    """Return positions, output channels, input channels and window of each convolution."""
+    """Yield positions, output channels, input channels and kernel size per convolution."""
     params = dict(config.build().parameters())
     places, shapes = config.length or 0, list[tuple[int, int, int, int]]()
     for number, pool in enumerate(config.pools):
@@ -39,7 +40,7 @@ def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
 
 
 def _speed(threads: int) -> float:
-    """Return the floating-point operations per second of a large product."""
+    """Measure the floating-point operations per second of a large matrix product."""
     one = np.ones((MATRIX_ROWS, MATRIX_ROWS), np.float32)
     out = np.empty_like(one)
     with limit_blas(threads):

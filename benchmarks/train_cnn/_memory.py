@@ -1,4 +1,4 @@
-"""Run ten steps of one side in this process: python -m ... SIDE THREADS."""
+"""Measure the memory of one library in this process: python -m ... LIBRARY THREADS."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ MEASURED_STEPS = 10
 
 
 def main(name: str, threads: int) -> None:
-    """Print the peak increase in memory over ten steps, in bytes."""
+    """Print by how many bytes ten training steps increase the peak memory."""
     config, batches = prepare()
     side = make_side(name, config, threads)
     with limit_blas(threads):

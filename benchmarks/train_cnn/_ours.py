@@ -1,4 +1,4 @@
-"""The step of seqloom, as in `fit`."""
+"""A training step of seqloom, as in `fit`."""
 
 from typing import Any
 
@@ -12,12 +12,12 @@ from seqloom.tensor import Tensor, backend
 
 
 class SeqloomSide:
-    """The network on the NumPy backend, with its optimiser.
+    """The network of the demo on the NumPy backend, with its optimiser.
 
     Args:
-        config: The network's settings.
-        threads: The threads of its kernels.
-        lr: The learning rate.
+        config: Settings of the network.
+        threads: Number of threads.
+        lr: Learning rate.
     """
 
     def __init__(self, config: SequenceCNNConfig, *, threads: int, lr: float) -> None:
@@ -40,6 +40,6 @@ class SeqloomSide:
 
 
 def _loss_of(model: SequenceCNN, batch: dict[str, Any], key: Key) -> Tensor:
-    """Run the network forward."""
+    """Return the loss of a batch."""
     inputs = model.backend.tensor(batch["inputs"], dtype="float32")
     return F.cross_entropy(model.logits(inputs, key=key), batch["label"])

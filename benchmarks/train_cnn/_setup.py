@@ -1,4 +1,4 @@
-"""Inputs of both sides."""
+"""Network and data for both seqloom and PyTorch."""
 
 from dataclasses import replace
 from typing import Any
@@ -25,7 +25,7 @@ def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
 
 
 def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
-    """Create a side; torch is imported only for its side."""
+    """Create the network in seqloom or in PyTorch, which is imported only here."""
     ours = SeqloomSide(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours

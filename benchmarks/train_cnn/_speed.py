@@ -1,4 +1,4 @@
-"""Train both sides alternately, epoch by epoch, in one process: python -m ... THREADS."""
+"""Train with seqloom and PyTorch, epoch by epoch in turns: python -m ... THREADS."""
 
 import json
 import sys
@@ -15,19 +15,19 @@ SIDES = ("seqloom", "torch")
 
 
 def main(threads: int) -> None:
-    """Print the seconds of each epoch by side, and the largest difference of losses."""
+    """Print the seconds of each epoch in both libraries, and the difference of losses."""
     config, batches = prepare()
     with limit_blas(threads):
         apart = _compare(without_dropout(config), batches, threads)
         sides = {name: make_side(name, config, threads) for name in SIDES}
         epochs = {name: _epoch_of(side, batches) for name, side in sides.items()}
-        interleave(epochs, rounds=1)  # Touches memory and selects kernels.
+        interleave(epochs, rounds=1)  # Warm-up: allocates memory and selects kernels.
         seconds = interleave(epochs, rounds=EPOCHS)
     print(json.dumps({"steps": len(batches), "apart": apart, "seconds": seconds}))
 
 
 def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
-    """Train both from equal weights; return the largest difference of losses."""
+    """Train both networks from equal weights; return the largest difference of losses."""
     sides = [make_side(name, config, threads) for name in SIDES]
     ours, theirs = ([side.step(batch) for batch in batches] for side in sides)
     apart = float(np.abs(np.subtract(ours, theirs)).max())

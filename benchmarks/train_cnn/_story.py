@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
-    """Return the median step and the total training time of both sides."""
+    """Return table rows: median step and total training time in both libraries."""
     ours, theirs = speed["seconds"].values()
     step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
     total = [float(sum(ours)), float(sum(theirs))]
@@ -42,7 +42,7 @@ def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
 
 
 def _memory(threads: int) -> tuple[object, ...]:
-    """Return the memory that ten steps add, each side in a new process."""
+    """Return a table row: memory that ten training steps add, in a new process."""
     module = "benchmarks.train_cnn._memory"
     grown = [
         float(run_module(module, side, str(threads))) / 1e6 for side in ("seqloom", "torch")
@@ -51,12 +51,11 @@ def _memory(threads: int) -> tuple[object, ...]:
 
 
 def _with_ratio(pair: list[float]) -> tuple[str, str, str]:
-    """Return two numbers and their ratio."""
     return f"{pair[0]:.2f}", f"{pair[1]:.2f}", f"**{pair[0] / pair[1]:.2f}**"
 
 
 def _describe(apart: float, floors: str) -> str:
-    """Return the largest difference of losses, and the floors."""
+    """Return a note with the largest difference of losses, and the lower bounds."""
     return (
         f"With equal initial weights and no dropout, the losses of the first epoch differ "
         f"by at most {apart:.0e}. The matrix products of the convolutions alone take "

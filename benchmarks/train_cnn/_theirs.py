@@ -1,4 +1,4 @@
-"""The same network in eager torch on the CPU, with the fused AdamW."""
+"""The network of the demo in eager PyTorch on the CPU, with fused AdamW."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -12,13 +12,13 @@ from seqloom.models import SequenceCNNConfig
 
 
 class TorchSide:
-    """The torch network with its optimiser.
+    """The network of the demo in PyTorch, with its optimiser.
 
     Args:
-        config: The settings of our network.
-        weights: Our first weights by path; its own have the same names.
-        threads: The threads of torch's operations.
-        lr: The learning rate.
+        config: Settings of the seqloom network.
+        weights: Initial weights of the seqloom network by path.
+        threads: Number of threads.
+        lr: Learning rate.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class TorchSide:
 
 
 class Network(nn.Module):
-    """Layers of `SequenceCNN` with the same names."""
+    """PyTorch modules with the names of the layers of `SequenceCNN`."""
 
     def __init__(
         self, config: SequenceCNNConfig, weights: Mapping[str, np.ndarray]
@@ -87,5 +87,5 @@ class Block(nn.Module):
 
 
 def _tensors(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
-    """Copy our weights; torch also counts batches."""
+    """Copy the seqloom weights; keep PyTorch's count of batches."""
     return {path: torch.from_numpy(value.copy()) for path, value in weights.items()}

@@ -1,4 +1,4 @@
-"""Attributions as tables that can be read back, and as pages."""
+"""Tests that write attributions as tables and as HTML pages."""
 
 import io
 import re
@@ -15,7 +15,7 @@ HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 
 def some(count=1, *, text="ACG", weights=None, ids=None, **options):
-    """Attributions of a few equal records."""
+    """Attributions of a few records with equal weights."""
     weights = np.array([0.5, 0.0, -1 / 3], np.float32) if weights is None else weights
     ids = ids or [f"r{number}" for number in range(count)]
     return Attributions(
@@ -83,7 +83,7 @@ def test_a_page_lists_the_strongest_mutations(tmp_path):
     cells = re.findall(r"<tr><td>r0</td>.*?>(\d)</td><td>(.*?)</td>.*?>(.*?)</td>", page)
     expected = [("2", "G to A", "4.0000"), ("0", "A to T", "-3.0000")]
     assert cells[:2] == expected
-    assert len(cells) == 8  # changes of 0 are not listed
+    assert len(cells) == 8  # mutations without an effect are not listed
 
 
 def test_a_page_shows_the_part_of_a_long_sequence_with_the_largest_weights(tmp_path):

@@ -1,4 +1,4 @@
-"""All entry points make the same checks of records, with the same messages."""
+"""Tests that all functions that read records make the same checks with equal messages."""
 
 import subprocess
 import warnings
@@ -89,7 +89,7 @@ def seqloom_run(model, ids, records):
 
 
 def made_of(model):
-    """An exported model; only its export in this fixture gives a warning."""
+    """An exported model; the warning of the export is raised here, not in the tests."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         sl.export.save(model, "made.seqloom", overwrite=True)
@@ -104,7 +104,8 @@ def write(records, ids=None):
     return path
 
 
-# evaluate and export write no table with ids, and an export reads no records.
+# evaluate and export write no table, so they do not check ids; an export reads no
+# records.
 EVERY = {"kind", "length", "twice", "unfinished"}
 DOORS = {
     predict_list: EVERY,

@@ -1,4 +1,4 @@
-"""A network trained on a GPU scores the same after export and after loading."""
+"""Tests that a network trained on a GPU has the same scores after export and loading."""
 
 from typing import Any
 

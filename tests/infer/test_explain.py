@@ -1,4 +1,4 @@
-"""Attributions: each weight is a difference of two scores of predict."""
+"""Tests that each weight of `explain` is a difference of two scores of `predict`."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SIX = st.text("ACGT", min_size=6, max_size=6)
 
 
 def linear(task, *, length=6, encoder=None, seed=5):
-    """A linear model: its outputs are sums of a weight for each residue."""
+    """A linear model, whose outputs are sums of one weight for each residue."""
     encoder = encoder or sl.encode.OneHot("dna")
     network = Logistic(encoder.width * length, len(task.columns))
     network.bind(sl.tensor.backend("numpy"), sl.Key(seed))
@@ -29,7 +29,7 @@ def weights_of(trained, length=6):
 
 
 def log_odds(model, sequences, name):
-    """Return the log-odds of a class, from the probabilities of predict."""
+    """Compute the log-odds of a class from the probabilities that `predict` returns."""
     scores = sl.infer.predict(model, sequences)
     p = scores.to_numpy().astype(float)[:, scores.classes.index(name)]
     return np.log(p) - np.log1p(-p)
@@ -155,7 +155,7 @@ def test_the_odds_of_one_of_three_classes_are_against_the_other_two():
 
 
 def test_weights_of_confident_predictions_are_not_truncated():
-    """Probabilities in float32 round to 1, where log-odds would be infinite."""
+    """Probabilities round to 1 in float32, and their log-odds would be infinite."""
     network = Logistic(24, 2).bind(sl.tensor.backend("numpy"), sl.Key(0))
     record = network.to_record()
     weights = 100 * np.asarray(record["head.weight"])
@@ -258,7 +258,7 @@ def test_the_number_of_changed_sequences_in_memory_is_limited(run, toy, monkeypa
     data = toy(60, lengths=(31,))
     sl.infer.explain(run, data)
     assert max(held) == run.trained.batch_size
-    assert sum(held) == 1 + 60 + 60 * 31  # the longest alone, all unchanged, all changed
+    assert sum(held) == 1 + 60 + 60 * 31  # longest, unchanged, changed
 
 
 def test_long_sequences_make_small_batches(run):

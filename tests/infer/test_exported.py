@@ -1,4 +1,4 @@
-"""`predict` with an exported model, which runs in Rust: the scores are the same."""
+"""Tests that an exported model, which runs in Rust, has the same scores in `predict`."""
 
 import numpy as np
 import pytest

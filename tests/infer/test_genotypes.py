@@ -1,4 +1,4 @@
-"""Prediction from genotype files: variants are matched by id and alleles, in any order."""
+"""Tests of prediction from genotype files, whose variants are matched by id and alleles."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ def run(cohort, tmp_path):
 
 @pytest.fixture
 def expected(run):
-    """The scores from `fit`."""
+    """Scores of the test set that `fit` returned."""
     return run.test.scores.to_numpy().tobytes()
 
 
 def choose(order):
-    """Reorder variants, or leave some out."""
+    """Write a .bed with reordered or omitted variants."""
 
     def change(values, properties):
         return values[:, order], {
@@ -33,7 +33,7 @@ def choose(order):
 
 
 def exchange(values, properties):
-    """Swap the alleles of every second variant."""
+    """Write a .bed in which the alleles of every second variant are swapped."""
     values, first, second = (
         values.copy(),
         *(np.array(properties[name], dtype="<U2") for name in ("allele_1", "allele_2")),
@@ -112,7 +112,7 @@ def test_missing_covariates_of_the_model_are_an_error(cohort, tmp_path):
 def test_a_dataset_of_codes_is_an_error_with_advice(cohort):
     data = cohort(output="codes")
     config = sl.models.GenotypeMLPConfig.for_data(data)
-    with pytest.raises(sl.errors.ArgumentError, match='set output="numbers" in it'):
+    with pytest.raises(sl.errors.ArgumentError, match='pass output="numbers" to it'):
         sl.train.fit(config, data, epochs=1)
 
 

@@ -1,4 +1,4 @@
-"""Warnings about records with meaningless or ambiguous scores."""
+"""Tests of warnings about records whose scores are meaningless or ambiguous."""
 
 import warnings
 
@@ -11,7 +11,7 @@ from seqloom.errors import DataWarning, NotFiniteError
 
 @pytest.fixture(scope="module")
 def run():
-    """A model of proteins with 8 to 10 residues."""
+    """A model that was trained on proteins of 8 to 10 residues."""
     table = {"sequence": ["MKLVWYHE", "MKLVWYHEDF"], "label": ["yes", "no"]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
     config = sl.models.SequenceCNNConfig.for_data(data)

@@ -1,4 +1,4 @@
-"""The registry of input kinds."""
+"""Tests of the registry of input kinds."""
 
 import importlib
 import sys
@@ -17,13 +17,13 @@ ONE_HOT = sl.encode.OneHot("dna")
 
 @pytest.fixture(autouse=True)
 def own_registry(monkeypatch):
-    """A registry whose changes end with the test."""
+    """Restore the registry of input kinds after the test."""
     monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [])
 
 
 @pytest.fixture
 def files(tmp_path):
-    """A path of each kind that is recognised by its files."""
+    """A path for each input kind that is recognised by its files."""
     sl.io.to_bed(tmp_path / "x.bed", np.array([[0, 1], [2, 1]], np.int8))
     (tmp_path / "x.bed").rename(tmp_path / "no-suffix")
     (tmp_path / "folder").mkdir()
@@ -34,7 +34,7 @@ def files(tmp_path):
 
 
 def reads(name="reads", **fields):
-    """A kind of files that end in .reads."""
+    """An input kind of files that end in .reads."""
 
     def recognises(files):
         return all(file.suffix == ".reads" for file in files)
@@ -129,7 +129,7 @@ WAVE = sl.infer.Kind(
 
 @pytest.fixture
 def install(monkeypatch, tmp_path):
-    """Install the package wave-format until the test ends; its kind is not loaded yet."""
+    """Install the package wave-format for one test; its input kind is not loaded yet."""
 
     def write(text=PACKAGE, entry="wave = wave_format:WAVE"):
         facts = tmp_path / "site/wave_format-1.dist-info"
@@ -246,7 +246,7 @@ def test_a_kind_of_numbers_with_a_sequence_model_is_an_error():
 
 @pytest.fixture
 def beads(monkeypatch, tmp_path):
-    """The example's format, with a file of it and its labels."""
+    """The file format of the example in the documentation, with a file and its labels."""
     home = Path(__file__).parents[2] / "examples"
     monkeypatch.syspath_prepend(home)
     module = importlib.import_module("custom_format")
@@ -276,6 +276,6 @@ def test_a_custom_format_needs_one_source_and_one_entry(beads):
     )
     scores = sl.infer.predict(beads / "beads", beads / "a.beads")
     assert scores.ids == usual.ids
-    # The same records as FASTA give exactly the same scores.
+    # FASTA with the same records results in exactly the same scores.
     np.testing.assert_array_equal(scores, sl.infer.predict(other, beads / "a.fa"))
     assert sl.infer.evaluate(run, data)["n"] == len(usual)

@@ -1,4 +1,4 @@
-"""Natural calls of predict, evaluate and load."""
+"""Tests of calls of `predict`, `evaluate` and `load` that users are likely to try."""
 
 import io
 from pathlib import Path
@@ -23,7 +23,7 @@ def run(small, data):
 
 @pytest.fixture
 def expected(run, tmp_path):
-    """The scores from the path of the file."""
+    """The scores of a file that is passed as a path."""
     return sl.infer.predict(run.trained, tmp_path / "toy.fa").to_numpy().tobytes()
 
 

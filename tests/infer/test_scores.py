@@ -1,4 +1,4 @@
-"""Tables of scores, which can be read back exactly."""
+"""Tests of tables of scores, which can be read back exactly."""
 
 import sys
 

@@ -1,4 +1,4 @@
-"""Scores averaged over both strands: the mean of two calls of predict."""
+"""Tests that scores averaged over both strands are the mean of two calls of `predict`."""
 
 from typing import Any
 

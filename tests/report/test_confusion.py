@@ -1,4 +1,4 @@
-"""Confusion matrices: the picture, and the metrics computed from the counts."""
+"""Tests of plots of confusion matrices, and of the metrics computed from the counts."""
 
 import math
 import xml.etree.ElementTree as ET
@@ -29,7 +29,7 @@ def test_a_class_that_was_never_predicted_has_no_precision():
 
 
 def cells_of(confusion):
-    """Return the opacity of each cell's colour, by the cell's title."""
+    """Return the opacity of each cell's colour, by the tooltip of the cell."""
     body = ET.fromstring(f"<svg>{draw_confusion(confusion).body}</svg>")  # noqa: S314 - ours
     opacities = [float(it.attrib["fill-opacity"]) for it in body.iter("rect")]
     return dict(zip((it.text for it in body.iter("title")), opacities, strict=True))

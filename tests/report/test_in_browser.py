@@ -1,4 +1,4 @@
-"""The page in Chromium: it fits the screen, is legible, and loads no other file."""
+"""Tests that reports in Chromium fit the screen, are legible, and load no other file."""
 
 import functools
 import http.server
@@ -26,7 +26,7 @@ from seqloom.report import (
 from seqloom.train._probabilities import calibration_section, curve_section
 
 pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
-# The smallest legible text on a phone, in pixels.
+# Size of the smallest legible text on a phone, in pixels.
 SMALLEST = 9
 RUNS = 8
 TEXTS = "svg text:not(.letter), td, p, li, span, b"
@@ -38,10 +38,10 @@ SIZES = f"""[...document.querySelectorAll('{TEXTS}')].map(it => {{
 
 
 class Quiet(http.server.SimpleHTTPRequestHandler):
-    """A server of files that prints nothing."""
+    """A file server that prints nothing."""
 
     def log_message(self, format, *args):  # noqa: A002
-        """Print nothing."""
+        """Suppress the log of requests."""
 
 
 def full():
@@ -73,7 +73,7 @@ def full():
     )
 
 
-# The number of lines that each interval of a table takes, as in "(0.93 to 0.97)".
+# Numbers of lines of the intervals in tables, such as "(0.93 to 0.97)".
 LINES = """[...document.querySelectorAll("td")]
   .filter((it) => /\\sto\\s\\S+\\)$/u.test(it.innerText))
   .map(({ firstChild: text }) => {

@@ -1,4 +1,4 @@
-"""The 95 % intervals of proportions and of areas under curves."""
+"""Tests of the 95 % intervals of proportions and of areas under curves."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,8 @@ from seqloom.report import auprc_interval, auroc_interval, wilson_interval
 
 
 def test_the_wilson_interval_equals_the_one_that_newcombe_published():
-    # Newcombe (1998), Statistics in Medicine 17, table I: 81 of 263, the score method.
+    # 81 of 263, by the score method: Newcombe (1998), Statistics in Medicine 17, table
+    # I.
     assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
 
 
@@ -27,7 +28,7 @@ def test_a_proportion_is_inside_its_interval(counts):
 
 
 def coverage(area, interval, *, positives=40, negatives=60, shift=1.2):
-    """Return how often an interval contains the true area of two normal distributions."""
+    """Return the fraction of simulations in which the interval contains the true area."""
     rng, times = np.random.default_rng(0), 400
     labels = np.repeat([1, 0], (positives, negatives))
     held = 0

@@ -1,4 +1,4 @@
-"""The files of a report: complete, self-contained, and written as a whole."""
+"""Tests that the files of a report are complete, self-contained and written atomically."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -24,7 +24,7 @@ FULL = Report(
 
 
 class Tags(HTMLParser):
-    """Checks that tags nest, and collects every address that a browser would open."""
+    """Checks that HTML tags are nested, and collects the URLs that a browser would open."""
 
     def __init__(self):
         super().__init__()

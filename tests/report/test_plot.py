@@ -1,4 +1,4 @@
-"""The plots of a page, as a reader sees them."""
+"""Tests of the SVG and HTML of plots."""
 
 import re
 import xml.etree.ElementTree as ET
@@ -44,8 +44,8 @@ def test_a_plot_is_valid_svg_with_a_title_and_a_legend():
 
 
 def test_the_points_of_a_line_match_the_ticks():
-    # The drawing is 340 by 256; numbers of one digit leave 33 on the left.
-    # The axes run from there to 328, and from 214 up to 8.
+    # In SVG units, the plot is 340 by 256. With tick labels of one digit, the
+    # horizontal axis extends from 33 to 328, and the vertical axis from 214 up to 8.
     plot = Plot("t", [Trace("", [0, 5, 10], [0, 1, 4])], x_range=(0, 10), y_range=(0, 4))
     (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
     assert line.attrib["d"] == "M33 214L180.5 162.5L328 8"
@@ -110,7 +110,7 @@ def test_bars_begin_at_their_lower_ends():
     bars = Trace("", [0, 1, 2], [0.5, 1], low=[0.25, 0.5], shape="bars")
     plot = Plot("t", [bars], y_range=(0, 1), y_scale="share")
     (path,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "bars c0")
-    # From 214 up to 8: a quarter is 162.5, a half 111.
+    # The vertical axis extends from 214 up to 8: 0.25 is at 162.5, 0.5 at 111.
     assert path.attrib["d"] == "M61.0 162.5V111.0H194.5V162.5ZM194.5 111.0V8.0H328.0V111.0Z"
     assert ticks(plot)[:3] == ["0 %", "20 %", "40 %"]
 
@@ -125,7 +125,7 @@ def test_residuals_are_true_minus_predicted():
     scatter = Scatter("gc", [1.0, 2.0, 4.0], [1.5, 2.0, 2.0])
     np.testing.assert_array_equal(scatter.residuals, [-0.5, 0.0, 2.0])
     row = re.search(r"<td>gc</td>(.*?)</tr>", page(scatters=(scatter,)))[1]
-    # By hand: the root of 4.25 / 3; mean 0.5; the root of (1 + 0.25 + 2.25) / 3.
+    # Residuals -0.5, 0 and 2: RMSE sqrt(4.25 / 3), mean 0.5, SD sqrt(3.5 / 3).
     shown = re.findall(r">([-\d.]+)<", row)
     assert [shown[1], *shown[3:]] == ["1.1902", "0.5000", "1.0801"]
 

@@ -1,4 +1,4 @@
-"""The values of a report raise if they cannot be shown."""
+"""Tests that invalid values in a report raise errors."""
 
 import pytest
 

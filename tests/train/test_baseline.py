@@ -1,4 +1,4 @@
-"""Python and the command line warn about a model without skill."""
+"""Tests of the warning about a model that is no better than a constant prediction."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from seqloom.train._evaluation import warning_without_skill
 
 
 def part_of(task, labels, scores):
-    """Evaluate scores with the metrics of a task."""
+    """Return results with the metrics of a task for given scores."""
     ids = [f"r{i}" for i in range(len(labels))]
     table = sl.infer.Scores(ids, task.columns, np.asarray(scores, np.float32))
     metrics: dict[str, float] = {"n": len(ids), **task.measure(labels, table.to_numpy())}

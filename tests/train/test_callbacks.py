@@ -1,4 +1,4 @@
-"""Callbacks: the calls that they receive, their order, and how they end a run."""
+"""Tests of callbacks: the calls that they receive, their order, and how they end a run."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from fit_arguments import as_arguments
 
 
 class Diary:
-    """Adds the calls that it receives, with its name, to a shared list."""
+    """A callback that appends its name and the received calls to a shared list."""
 
     def __init__(self, name, heard):
         self.name, self.heard = name, heard
@@ -20,7 +20,7 @@ class Diary:
 
 
 class End:
-    """Ends a run at a step or after an epoch."""
+    """A callback that ends a run at a step or after an epoch."""
 
     def __init__(self, *, epoch=None, step=None, answer=True):
         self.place, self.answer = (epoch, step), answer

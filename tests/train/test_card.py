@@ -1,4 +1,4 @@
-"""The model card of a run: valid metadata for model hubs, and the metrics of the run."""
+"""Tests that the model card of a run has valid metadata for model hubs, and metrics."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Checkpoints: when they are written, which are kept, and how they are read."""
+"""Tests of the times at which checkpoints are written, of their number, and of reading."""
 
 import functools
 import os
@@ -24,7 +24,7 @@ class Killed(BaseException):
 
 
 class Watch(sl.train.Progress):
-    """Acts after a batch of an epoch, and stores where the run began."""
+    """A callback that calls a function after a given batch, and records all batches."""
 
     def __init__(self, place: Any = None, action: Any = None):
         self.place, self.action = place, action
@@ -150,7 +150,7 @@ def test_a_short_epoch_writes_no_checkpoint_by_default(start):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_within_a_step_waits_for_the_end_of_the_step(start, tmp_path, number):
     def send(logits, labels, calls=iter(range(99))):  # noqa: B008 - counts the calls
-        if next(calls) == 4:  # the first step of epoch 2, because validation is also a call
+        if next(calls) == 4:  # the first step of epoch 2; validation is a call too
             os.kill(os.getpid(), number)
         return sl.nn.functional.cross_entropy(logits, labels)
 

@@ -1,4 +1,4 @@
-"""Logos of the residue frequencies that differ between classes."""
+"""Tests of sequence logos of residue frequencies that differ between classes."""
 
 import re
 from typing import Any
@@ -31,7 +31,7 @@ def share(sequences, position, letter):
 
 @pytest.fixture(scope="module")
 def random():
-    """Two hundred sequences of eight bases; the first class prefers G at position 3."""
+    """200 sequences of eight bases in two classes; the first class prefers G at index 3."""
     rng = np.random.default_rng(2)
     sequences = ["".join(rng.choice([*"ACGT"], 8)) for _ in range(200)]
     labels = ["yes" if it[3] == "G" and i % 5 else "no" for i, it in enumerate(sequences)]
@@ -60,7 +60,7 @@ def test_each_of_three_classes_is_compared_with_all_others():
     logos = logos_of(data(sequences, labels), ("a", "c", "g")).drawings
     titles = ["a minus all others", "c minus all others", "g minus all others"]
     assert [logo.title for logo in logos] == titles
-    # The other 60 sequences have 20 C and 40 G.
+    # 20 of the other 60 sequences have C, and 40 have G.
     np.testing.assert_allclose(logos[0].heights[0], [1, -1 / 3, -2 / 3, 0])
 
 
@@ -70,7 +70,7 @@ def test_sequences_of_different_lengths_are_aligned_at_the_middle():
     (logo,) = logos_of(made, ("a", "c")).drawings
     assert logo.axis == "position relative to the middle"
     middle = np.flatnonzero(np.any(logo.heights, axis=1)) + logo.first
-    assert middle.tolist() == [-1, 0]  # the middle of four bases is after the second
+    assert middle.tolist() == [-1, 0]  # middle of four bases: after the second
     assert logo.heights[-logo.first][1] > 0
 
 

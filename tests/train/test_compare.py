@@ -1,4 +1,4 @@
-"""Comparison of runs: metrics with intervals, settings that differ, curves."""
+"""Tests of the comparison of runs: metrics with intervals, differing settings, curves."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def section_of(report, title):
 
 
 def columns_of(section):
-    """Return the cells of each column by its heading."""
+    """Return the cells of each table column by its heading."""
     columns = zip(*section.table.rows, strict=True)
     return dict(zip(section.table.columns, map(list, columns), strict=True))
 

@@ -1,4 +1,4 @@
-"""A compiled step trains like an uncompiled step, and the report mentions it."""
+"""Tests that a compiled step trains like an uncompiled step, and is reported."""
 
 from functools import partial
 from typing import Any
@@ -74,7 +74,7 @@ class Annealed:
 
 
 class Weighted(sl.nn.Module):
-    """Multiplies logits by a number that a callback lowers."""
+    """A layer that multiplies logits by a number that a callback lowers."""
 
     head: sl.nn.Linear
     beta: float = 1.0
@@ -124,7 +124,7 @@ def test_a_number_that_a_callback_changes_is_used_in_the_next_epoch(
         options["task"] = "custom"
     run = train(model, toy(), callbacks=[Lowering(holder)], epochs=3, **options)
     losses = [row["train_loss"] for row in run.history]
-    wanted = 0.0 if loss is not None else np.log(2)  # the loss of two equal logits
+    wanted = 0.0 if loss is not None else np.log(2)  # the loss for two equal logits
     assert losses[0] > 0.1
     np.testing.assert_allclose(losses[1:], wanted, atol=1e-6)
 
@@ -188,7 +188,7 @@ def test_a_compiled_run_resumes_to_the_same_bits(toy, small, tmp_path, place):
 
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2}, {"clip_norm": 1.0}], ids=str)
 def test_a_compiled_step_whose_loss_is_nan_is_not_saved(tmp_path, options):
-    """The program updates the weights before the loss is checked."""
+    """A compiled step updates the weights before the loss is checked."""
     x = np.ones((40, 3), np.float32)
     x[0, 0] = np.nan
     steps = []
@@ -227,7 +227,7 @@ def test_a_run_cannot_resume_with_another_choice_of_compilation(toy, small, tmp_
 
 
 class Peeking(sl.nn.Module):
-    """Reads a value within the step, which cannot be compiled."""
+    """A network that reads the value of a tensor, which cannot be compiled."""
 
     head: sl.nn.Linear
 

@@ -1,4 +1,4 @@
-"""Memory of training on a GPU: it does not grow, and smaller batches need less."""
+"""Tests that GPU memory does not grow in training, and depends on the batch size."""
 
 import gc
 from typing import Any
@@ -16,7 +16,7 @@ pytestmark = cuda_device.on_device
 
 
 def count_memory():
-    """Return the bytes in use on the device; on a CPU, those of all tensors."""
+    """Return the bytes in use on the GPU; on a CPU, the bytes of all tensors."""
     gc.collect()
     if cuda_device.DEVICE == "cuda":
         return torch.cuda.memory_allocated()
@@ -25,7 +25,7 @@ def count_memory():
 
 
 class Memory(sl.train.Progress):
-    """Counts memory after each epoch."""
+    """A callback that records the memory in use after each epoch."""
 
     def __init__(self):
         self.bytes = []
@@ -81,5 +81,5 @@ def measure_peak(accumulate):
 
 @cuda_device.on_cuda
 def test_eight_accumulated_batches_need_less_than_half_the_memory():
-    measure_peak(1)  # libraries allocate a workspace once
+    measure_peak(1)  # libraries allocate a workspace at their first call
     assert measure_peak(8) < measure_peak(1) / 2

@@ -1,4 +1,4 @@
-"""Training with a group of processes on one device: sums by NCCL, and torchrun."""
+"""Tests of training in process groups on one GPU: sums by NCCL, and torchrun."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Training on a CUDA device: results, checkpoints, and use of the model elsewhere."""
+"""Tests of training on a GPU: results, checkpoints, and use of the model on a CPU."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ DEVICE = cuda_device.TORCH
 
 @pytest.fixture(autouse=True)
 def _whole_numbers():
-    """Let a GPU compute in full float32, like a CPU."""
+    """Compute float32 products on a GPU without TF32."""
     with (
         cuda_device.whole_float32(cuda_device.TORCH),
         cuda_device.whole_float32(cuda_device.JAX),
@@ -27,7 +27,7 @@ def _whole_numbers():
 
 
 class Stop(sl.train.Progress):
-    """Simulates Ctrl-C after the second epoch."""
+    """A callback that simulates Ctrl-C after the second epoch."""
 
     def on_epoch(self, row):
         if row["epoch"] == 2:
@@ -152,7 +152,7 @@ def test_training_on_genotypes_is_the_same_on_gpu_and_cpu(cohort):
 
 
 def test_training_in_bfloat16_on_a_gpu_lowers_the_loss(toy, small):
-    with sl.tensor.autocast("float32", allow_slow=True):  # allow bfloat16 on a CPU
+    with sl.tensor.autocast("float32", allow_slow=True):  # for bfloat16 on a CPU
         run = train(small, toy(), backend=DEVICE, epochs=15, precision="bfloat16")
     assert losses(run)[-1] < 0.6 * losses(run)[0]
 

@@ -1,4 +1,4 @@
-"""fit: the results, the files, and the errors before training begins."""
+"""Tests of `fit`: the results, the files, and the errors before training begins."""
 
 import json
 import math
@@ -202,7 +202,7 @@ def test_a_single_class_is_an_error(toy, small):
 
 
 class Relabelled:
-    """Records with other labels, as a user's own class may have."""
+    """Sequence records with other labels, as in a user-defined dataset."""
 
     def __init__(self, data, labels):
         self._data, self.labels = data, np.asarray(labels)
@@ -303,7 +303,7 @@ def test_a_loss_of_nan_ends_the_run_at_its_batch(toy, small, tmp_path):
 
 
 class LaterNan:
-    """A loss that is NaN from one step on."""
+    """A loss function that returns NaN from a given step on."""
 
     def __init__(self, step):
         self.left = step

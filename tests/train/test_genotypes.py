@@ -1,4 +1,4 @@
-"""fit on genotypes: the encoder's statistics, its file, and resumed runs."""
+"""Tests of `fit` on genotypes: statistics of the encoder, its file, and resumed runs."""
 
 import json
 from typing import Any
@@ -19,7 +19,7 @@ from seqloom.errors import (
 
 @pytest.fixture
 def start(cohort, tmp_path):
-    """Train three epochs in a folder, on two thirds of a cohort."""
+    """Train three epochs in a folder, on two thirds of the samples."""
 
     def call(out="run", **options):
         train, valid = sl.data.split(options.pop("data", None) or cohort(), (2 / 3, 1 / 3))
@@ -32,7 +32,7 @@ def start(cohort, tmp_path):
 
 
 class Stop(sl.train.Progress):
-    """Simulates Ctrl-C after the second epoch."""
+    """A callback that simulates Ctrl-C after the second epoch."""
 
     def on_start(self, plan):
         self.plan = plan

@@ -1,4 +1,4 @@
-"""fit with loaders: their length, epochs without a batch, and means over their steps."""
+"""Tests of `fit` with loaders: their length, empty epochs, and means over all steps."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The best run against other runs on the same records: McNemar's test, Holm's method."""
+"""Tests of McNemar's test between the best run and other runs, and of Holm's method."""
 
 import json
 import shutil
@@ -25,7 +25,7 @@ def run(toy, small, tmp_path):
 
 @pytest.fixture
 def answering(run, tmp_path):
-    """Copy the run folder, with correct predictions for these records only."""
+    """Copy the run folder; only the predictions of the given records are correct."""
 
     def make(name, right):
         home = shutil.copytree(run, tmp_path / "made" / name)
@@ -51,14 +51,14 @@ def read(path):
 
 
 def change(home, how):
-    """Change the entry of the test set in results.json."""
+    """Change the results of the test set in results.json."""
     results = json.loads((home / "results.json").read_text())
     how(results["parts"]["test"])
     (home / "results.json").write_text(json.dumps(results))
 
 
 def paired_of(report):
-    """Return the table of tests, with a dict for each run, or an empty list."""
+    """Return the rows of the table of McNemar's tests as dicts; [] without a table."""
     for section in report.sections:
         if section.title == "Compared with the best run":
             _, *names = section.table.columns
@@ -84,7 +84,7 @@ def test_counts_of_five_and_zero_have_the_p_value_6_of_96():
 
 
 def test_holm_corrected_p_values_equal_those_computed_by_hand():
-    # Multiplied by 4, 3, 2 and 1 from the smallest on, and never decreasing.
+    # The sorted p-values are multiplied by 4, 3, 2 and 1, and made monotonic.
     expected = pytest.approx([0.03, 0.06, 0.06, 0.02])
     assert holm([0.01, 0.04, 0.03, 0.005]) == expected
     assert holm([0.6, 0.7]) == [1.0, 1.0]
@@ -94,7 +94,8 @@ def test_holm_corrected_p_values_equal_those_computed_by_hand():
 def test_two_runs_are_tested_on_records_where_exactly_one_is_right(answering):
     best, other = answering("best", range(2, 18)), answering("other", range(9))
     (found,) = paired_of(sl.train.compare([other, best])).items()
-    # Only the other run is right on 2 records (0, 1), only the best on 9 (9 to 17).
+    # Only the other run is right on records 0 and 1, only the best run on records 9 to
+    # 17.
     p = 2 * (1 + 11 + 55) / 2**11
     expected = {
         "accuracy difference": "-0.3500",
@@ -109,7 +110,8 @@ def test_p_values_of_three_runs_are_corrected_for_all_pairs(answering):
     right = {"best": range(18), "middle": range(10), "last": range(4)}
     report = sl.train.compare([answering(it, right[it]) for it in right])
     found = paired_of(report)
-    # One-sided counts: best and middle 8, best and last 14, the other pair 6.
+    # Records on which one run of a pair is right: best and middle 8, best and last 14,
+    # middle and last 6.
     middle, last = 2 / 2**8, 2 / 2**14
     assert found["middle"]["p"] == f"{middle:.4f}"
     assert found["middle"]["p (Holm)"] == f"{2 * middle:.4f}"

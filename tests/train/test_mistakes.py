@@ -1,4 +1,4 @@
-"""The residues of the worst mistakes, coloured by occlusion."""
+"""Tests of the report section with wrongly predicted sequences, coloured by occlusion."""
 
 import re
 from typing import Any
@@ -18,13 +18,13 @@ HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 @pytest.fixture
 def linear():
-    """A linear model of six bases and three classes."""
+    """A linear model that predicts three classes from six bases."""
     network = Logistic(24, 3).bind(sl.tensor.backend("numpy"), sl.Key(5)).eval()
     return Trained(network, sl.encode.OneHot("dna"), Classify(("a", "b", "c")), 256)
 
 
 def judged(trained, sequences, labels, ids=None):
-    """A dataset with the scores of a model."""
+    """A dataset, and the scores of a model for its records."""
     names = ids or [f"r{number}" for number in range(len(sequences))]
     data = sl.data.SequenceDataset(
         list(zip(names, sequences, strict=True)), encoder=trained.encoder, labels=False
@@ -33,7 +33,7 @@ def judged(trained, sequences, labels, ids=None):
 
 
 def wrong_part(trained, sequences, ids=None):
-    """Return the data with the least likely class as each label."""
+    """Return the data; the label of each record is its least likely class."""
     data, part = judged(trained, sequences, [0] * len(sequences), ids)
     return data, Part(part.scores, part.scores.to_numpy().argmin(axis=1), {})
 

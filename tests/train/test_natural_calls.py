@@ -1,4 +1,4 @@
-"""Natural calls of fit: unambiguous calls work, other calls raise with one sentence."""
+"""Tests of calls of `fit` that users may try: they work or raise a clear error."""
 
 import signal
 from typing import Any

@@ -1,4 +1,4 @@
-"""A user's own optimiser and schedule: used, reported, and restored after a resume."""
+"""Tests of user-defined optimisers, schedules and metrics in `fit`, also when resumed."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ OWN: list[Any] = [
 
 
 def halve(step):
-    """A learning rate that halves at each step."""
+    """A schedule whose learning rate halves at each step."""
     return 0.1 * 0.5**step
 
 
@@ -177,12 +177,12 @@ def test_invalid_optimisers_schedules_and_metrics_are_errors(start, wrong, messa
 
 
 def error_rate(labels, scores):
-    """Return the share of wrong predictions."""
+    """Return the fraction of wrong predictions."""
     return float((labels != scores.argmax(axis=1)).mean())
 
 
 class Mean:
-    """A metric that accumulates its input."""
+    """A metric object that accumulates labels and scores."""
 
     def __init__(self):
         self.values = []
@@ -208,7 +208,7 @@ def test_a_metric_that_is_not_a_number_is_an_error(start):
 
 
 class Norms(sl.nn.Module):
-    """A layer of each kind with weights, and a user's own normalisation."""
+    """A network with a layer of each type that has weights, and a custom normalisation."""
 
     layers: list[sl.nn.Module]
 
@@ -226,7 +226,7 @@ class Norms(sl.nn.Module):
 
 
 class ScaleNorm(sl.nn.Module):
-    """A user's own normalisation, with a scale of two axes."""
+    """A custom normalisation layer, whose scale has two axes."""
 
     scale: sl.nn.Param
 
@@ -235,7 +235,7 @@ class ScaleNorm(sl.nn.Module):
 
 
 def find_decayed(model, step, **options):
-    """Train by one step with gradients of 0: only weight decay changes parameters."""
+    """Make one step with gradients of 0, so that only weight decay changes parameters."""
     before = {path: param.value.numpy().copy() for path, param in model.parameters()}
     options |= {"epochs": 1, "weight_decay": 0.5, "schedule": sl.optim.Constant(0.1)}
     x = np.zeros((2, 3), np.float32)

@@ -1,4 +1,4 @@
-"""fit trains any network, with custom methods, arrays, batches, losses and steps."""
+"""Tests of `fit` with custom networks, arrays, batches, losses and steps."""
 
 from typing import Any
 
@@ -20,7 +20,7 @@ COUNT = 40
 
 
 class TwoInputs(nn.Module):
-    """A network with two input arrays; the second is optional."""
+    """A network with two input arrays, of which the second is optional."""
 
     first: nn.Linear
     second: nn.Linear
@@ -78,7 +78,7 @@ class Coder(nn.Module):
 
 
 def table():
-    """Two inputs of different dtypes and a target, in float64 as usual in NumPy."""
+    """A dict of two inputs of different dtypes and a float64 target."""
     dna, age = RNG.normal(size=(COUNT, 3)), RNG.integers(0, 5, (COUNT, 2))
     return {"dna": dna, "age": age.astype(np.uint8) * 1.0, "y": dna.sum(axis=1)}
 
@@ -211,7 +211,7 @@ def test_a_run_with_a_custom_step_resumes_to_the_same_bits(tmp_path, place):
     assert files[0] == files[1]
 
 
-# The return values of the steps of an epoch; some lack a number.
+# The return values of the steps of an epoch; some values lack a number.
 NUMBERS: list[dict[str, float]] = [{"a": 1.0}, {"a": 2.0, "b": 5.0}, {"b": 7.0}, {"a": 6.0}]
 
 
@@ -403,6 +403,7 @@ def test_a_batch_without_records_is_an_error():
 
 
 def test_arrays_support_threads():
-    # Otherwise the loader saves and sets the global random generators for each batch.
+    # Without this support, the loader saves and sets the global random generators for
+    # each batch.
     assert supports_threads(Arrays({"x": np.zeros(3)}))
     assert supports_threads(BatchCollator())

@@ -1,4 +1,4 @@
-"""Warnings about networks that ignore padding, for records of different lengths."""
+"""Tests of the warning that a network treats padding as data."""
 
 import warnings
 from typing import Any
@@ -17,7 +17,7 @@ SEQUENCES = [LETTERS[at : at + 5 + at % 7] for at in range(30)]
 
 
 class MeanOfAll(nn.Module):
-    """Averages over all positions, padding included."""
+    """A network that averages over all positions, including padding."""
 
     head: nn.Linear
 
@@ -29,7 +29,7 @@ class MeanOfAll(nn.Module):
 
 
 class MeanOfLetters(nn.Module):
-    """Averages over the positions that are not padding."""
+    """A network that averages over positions that are not padding."""
 
     head: nn.Linear
 

@@ -1,4 +1,4 @@
-"""Runs in half precision: weights, loss scale, resume and errors."""
+"""Tests of training in half precision: weights, loss scale, resuming and errors."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ F = sl.nn.functional
 
 
 class Network(sl.nn.Module):
-    """Two layers."""
+    """A network of two linear layers."""
 
     first: sl.nn.Linear
     head: sl.nn.Linear
@@ -30,13 +30,13 @@ class Network(sl.nn.Module):
 
 
 def data():
-    """Rows of three classes."""
+    """Random inputs with labels of three classes."""
     rows = np.random.default_rng(0).normal(size=(60, 6)).astype("float32")
     return {"inputs": rows, "label": rows[:, :3].argmax(1)}
 
 
 def train(precision, backend="numpy", **options):
-    """Train with half precision even where it is slow."""
+    """Allow half precision on processors where it is slow."""
     given: dict[str, Any] = {"epochs": 4, "batch_size": 20, "loss": F.cross_entropy}
     given |= {"schedule": sl.optim.Constant(0.02), "progress": False, "report": False}
     given |= options
@@ -88,7 +88,7 @@ def test_each_backend_trains_in_half_precision(backend, precision):
 
 
 def half_step(model, batch, key):
-    """A step with a matrix product as loss, so the loss is in half precision."""
+    """Return a matrix product as the loss, which therefore is in half precision."""
     del key
     logits = model.logits(batch["inputs"]).reshape((-1,))
     return sl.tensor.apply("vecdot", logits, logits) / 100
@@ -111,7 +111,7 @@ def test_the_report_names_the_precision(tmp_path):
 
 
 def far_data():
-    """Return rows; in each batch, one has gradients that overflow at the first scale."""
+    """Return inputs; in each batch, one row has gradients that overflow at first."""
     rows = data()
     rows["inputs"][::20] *= 300
     return rows
@@ -126,7 +126,7 @@ def test_all_processes_skip_the_same_step(monkeypatch, tmp_path):
     call |= {"schedule": sl.optim.Constant(1e-4), "report": False}
 
     def run(network, **options):
-        with sl.tensor.autocast("float32", allow_slow=True):  # a setting of this thread
+        with sl.tensor.autocast("float32", allow_slow=True):  # set for this thread
             return sl.train.fit(network, **as_arguments(**call, **options))
 
     networks = [Network().bind("numpy", 0) for _ in range(3)]

@@ -1,4 +1,4 @@
-"""Sections about probabilities: ROC and precision-recall curves, and calibration."""
+"""Tests of report sections about ROC and precision-recall curves, and calibration."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from seqloom.train._probabilities import (
     thin_out,
 )
 
-# Hundredths, because many are on the edge of a bin.
+# Multiples of 0.01, because many of them are at the edge of a bin.
 SHARES = st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80)
 
 

@@ -1,4 +1,4 @@
-"""Progress: a watcher receives all calls in order."""
+"""Tests that a progress object receives all calls in order."""
 
 import pytest
 
@@ -6,7 +6,7 @@ import seqloom as sl
 
 
 class Diary(sl.train.Progress):
-    """Records the calls that it receives."""
+    """A progress object that records the received calls."""
 
     def __init__(self):
         self.heard = []
@@ -26,7 +26,7 @@ class Diary(sl.train.Progress):
 
 @pytest.fixture
 def heard(toy, small):
-    """The calls during a run of two epochs."""
+    """Calls that a progress object receives in a run of two epochs."""
     diary = Diary()
     sl.train.fit(
         small,

@@ -1,7 +1,7 @@
-"""Several processes train one network with the same result as one process.
+"""Tests that several processes train one network with the same result as one process.
 
-Most tests use threads in place of processes. The last tests start processes: by fork, which
-imports torch only once, or by torchrun.
+Most tests use threads in place of processes. The last tests start processes, by
+torchrun or by fork, which imports torch only once.
 """
 
 import os
@@ -144,7 +144,7 @@ def make_arrays():
 
 
 def measure_step(model, batch, key):
-    """A user's own step, which returns a number."""
+    """A custom step, which returns the loss and a number."""
     del key
     error = model(batch["x"]) - batch["y"]
     return (error * error).mean(), {"largest": (error * error).max()}

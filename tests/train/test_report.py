@@ -1,4 +1,4 @@
-"""The report of a run contains the results of the run."""
+"""Tests that the report of a run contains the results of the run."""
 
 import platform
 from typing import Any
@@ -104,7 +104,8 @@ def test_intervals_that_are_dropped_are_counted(small, tmp_path):
         tmp_path / "g.fa", tmp_path / "a.bed", encoder=sl.encode.OneHot("dna"), **options
     )
     report = sl.train.fit(small, *sl.data.split(whole, (0.8, 0.2)), epochs=1).report
-    # 0 is beyond the left end; 176, 177 and 178 with 25 bases are beyond 200.
+    # At 0 the window begins before the chromosome; at 176 to 178 its 25 bases end after
+    # 200.
     assert report.notes[0] == "4 intervals leave their chromosome and were left out."
 
 

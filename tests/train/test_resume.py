@@ -1,4 +1,4 @@
-"""Resumed runs: the same bits from any epoch, and only with the same data and settings."""
+"""Tests that resumed runs end with equal bits, and require equal data and settings."""
 
 import json
 from typing import Any
@@ -11,7 +11,7 @@ from seqloom.errors import DataWarning, RecordError, RunFolderError
 
 
 class Stop(sl.train.Progress):
-    """Simulates Ctrl-C in an epoch."""
+    """A callback that simulates Ctrl-C in an epoch."""
 
     def __init__(self, epoch, batch=None):
         self.place = (epoch, batch)

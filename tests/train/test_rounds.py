@@ -1,4 +1,4 @@
-"""Rounds of epochs, which follow while they help if the user sets no number of epochs."""
+"""Tests of rounds of epochs, which are added while the validation loss falls."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ def test_the_maximum_number_of_epochs_is_that_of_a_run_that_always_improves(has_
 
 
 class Listener(sl.train.Progress):
-    """Records calls of on_more."""
+    """A callback that records calls of `on_more`."""
 
     def __init__(self):
         self.heard = []
@@ -80,7 +80,7 @@ def slow() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(slow):
-    """An uninterrupted run, and the numbers of epochs that it reported."""
+    """An uninterrupted run, and the planned numbers of epochs that it reported."""
     listener = Listener()
     return sl.train.fit(
         **as_arguments(**slow, progress=listener, report=False)
@@ -96,7 +96,7 @@ def test_a_run_that_still_improves_continues_and_reports_it(whole):
 
 
 class Ending(Listener):
-    """Ends a run with its first round."""
+    """A callback that ends a run after its first round."""
 
     def on_epoch(self, row):
         return row["epoch"] == 20
@@ -117,7 +117,7 @@ def test_the_report_names_the_best_epoch(whole):
 
 
 class Quitter(sl.train.Progress):
-    """Stops a run in a later round."""
+    """A callback that simulates Ctrl-C in a later round."""
 
     def on_epoch(self, row):
         if row["epoch"] == 23:

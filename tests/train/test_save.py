@@ -1,4 +1,4 @@
-"""Saving a run after training without a folder, and the text and HTML forms of runs."""
+"""Tests of `Run.save`, and of the text and HTML forms of runs."""
 
 import numpy as np
 import pytest
@@ -75,7 +75,7 @@ def test_a_folder_of_the_wrong_type_is_an_error_in_one_sentence(train):
 def test_the_repr_of_a_run_is_one_line(train, tmp_path):
     said = repr(train(out=tmp_path / "run"))
     assert said.startswith("Run of SequenceCNN, ")
-    assert "parameters; classify no, yes; epoch " in said  # the task that fit inferred
+    assert "parameters; classify no, yes; epoch " in said  # the task that `fit` inferred
     assert "of 2; validation accuracy " in said
     assert said.endswith(f"in {tmp_path / 'run'}")
     assert "\n" not in said

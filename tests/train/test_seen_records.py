@@ -1,4 +1,4 @@
-"""Warnings about validation and test sequences that duplicate training sequences."""
+"""Tests of warnings about validation and test sequences that occur in the training set."""
 
 import warnings
 
@@ -17,7 +17,7 @@ def draw(count):
 
 
 TRAINING, NEW = draw(24), draw(16)
-# Lower case and other ids: only the sequence counts.
+# Lower case and other ids: only the sequences are compared.
 TESTED = [*NEW[:8], *(letters.lower() for letters in TRAINING[:4])]
 
 

@@ -1,4 +1,4 @@
-"""Tables of a report: mistakes and the metrics of each label."""
+"""Tests of report tables: wrong predictions, and the metrics of each label."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
 
 
 def part_of(columns, labels, scores=SCORES):
-    """Return results for the records r0, r1, ..."""
+    """Return evaluation results for the records r0, r1, ..."""
     ids = [f"r{i}" for i in range(len(scores))]
     return Part(Scores(ids, columns, scores), np.asarray(labels), {})
 

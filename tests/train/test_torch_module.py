@@ -1,4 +1,4 @@
-"""fit trains a PyTorch network like a PyTorch loop; the network has the best weights."""
+"""Tests that `fit` trains a PyTorch network like a plain PyTorch loop."""
 
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ class Net(nn.Module):
 
     def __init__(self, dropout=0.0, classes=2):
         super().__init__()
-        self.conv = nn.Conv1d(4, 8, 5, padding=2, bias=False)  # batch norm removes it
+        self.conv = nn.Conv1d(4, 8, 5, padding=2, bias=False)  # batch norm cancels a bias
         self.norm = nn.BatchNorm1d(8)
         self.drop = nn.Dropout(dropout)
         self.head = nn.Linear(8, classes)
@@ -30,7 +30,7 @@ class Net(nn.Module):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Let PyTorch use one thread, because several would wait on a busy machine."""
+    """Limit PyTorch to one thread, because several would wait on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -142,7 +142,7 @@ def test_a_stopped_run_with_dropout_resumes_to_the_same_bits(tmp_path, place):
 
     torch.manual_seed(0)
     whole = call()
-    torch.manual_seed(1)  # the global generator is not used
+    torch.manual_seed(1)  # training does not use the global generator
     with pytest.raises(KeyboardInterrupt):
         call(out=tmp_path / "run", callbacks=[Stop()])
     assert_equal_states(call(out=tmp_path / "run", resume=True), whole)
@@ -274,7 +274,7 @@ def test_the_file_of_tied_weights_can_be_loaded_strictly_as_a_state_dict(tmp_pat
     other = Tied()
     other.load_state_dict(state, strict=True)
     assert_equal_states(state_of(other), state_of(net))
-    # seqloom reads it too, with both names or one of them.
+    # seqloom also reads the file, with both names of the shared weights or one of them.
     record = sl.record.load(tmp_path / "run/model.safetensors")
     for names in (["embedding.weight", "head.weight"], ["head.weight"]):
         again = sl.models.TorchModule(Tied()).bind("torch", 0)

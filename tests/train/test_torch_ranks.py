@@ -1,4 +1,4 @@
-"""Sums by torch.distributed keep the dtype, shape and library of each array."""
+"""Tests that sums by torch.distributed keep the dtype, shape and library of arrays."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 @pytest.fixture
 def ranks(tmp_path):
-    """A group of one process; its sums equal its own values."""
+    """A process group of one process, whose sums equal its own values."""
     from seqloom.train._torch_ranks import TorchRanks  # after importorskip("torch")
 
     place = f"file://{tmp_path}/store"

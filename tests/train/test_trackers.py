@@ -1,4 +1,4 @@
-"""TensorBoard, MLflow and Weights & Biases contain the numbers that a run logged."""
+"""Tests of the numbers that a run logs to TensorBoard, MLflow and Weights & Biases."""
 
 import sys
 from typing import Any
@@ -13,7 +13,7 @@ from seqloom.errors import MissingExtraError
 
 @pytest.fixture
 def train(toy, small):
-    """Train two epochs of three steps; return the run and its steps."""
+    """Train two epochs of three steps; return the run and its `Step` objects."""
 
     def call(*callbacks, **options):
         steps = []
@@ -33,7 +33,7 @@ def train(toy, small):
 
 
 def read_events(folder):
-    """Read TensorBoard files with its own reader, as (step, value) pairs by name."""
+    """Read event files by TensorBoard's reader, as (step, value) pairs by name."""
     events = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
     found = events.EventAccumulator(str(folder)).Reload()
     return {
@@ -109,7 +109,7 @@ def test_wandb_logs_to_the_open_run(train, tmp_path, monkeypatch):
     monkeypatch.setenv("WANDB_SILENT", "true")
     with wandb.init(mode="offline", dir=str(tmp_path)) as kept:
         run, _ = train(sl.train.WandB())
-        kept.log({}, step=99)  # writes the values of earlier steps
+        kept.log({}, step=99)  # makes W&B write the values of earlier steps
         found, config = dict(kept.summary), dict(kept.config)
     assert found["epoch/valid_loss"] == run.history[-1]["valid_loss"]
     assert found["final/valid/auroc"] == run.valid.metrics["auroc"]

@@ -1,4 +1,4 @@
-"""Clipping, accumulation, weight averages and drop_last of `fit`, compared with PyTorch."""
+"""Tests of clipping, accumulation, weight averages and drop_last against PyTorch."""
 
 import json
 from itertools import pairwise
@@ -15,7 +15,7 @@ from threads_as_ranks import Threads
 
 torch: Any = pytest.importorskip("torch")
 
-SIZES = [4, 4, 4, 4, 4, 4, 3]  # the records of each batch
+SIZES = [4, 4, 4, 4, 4, 4, 3]  # number of records in each batch
 EPOCHS, LR = 2, 0.2
 RNG = np.random.default_rng(5)
 X = RNG.normal(size=(sum(SIZES), 5)).astype(np.float32)
@@ -27,7 +27,7 @@ BATCHES = [{"inputs": X[a:b], "label": Y[a:b]} for a, b in pairwise(STARTS)]
 
 
 class Net(sl.nn.Module):
-    """Two seqloom layers."""
+    """A seqloom network of two layers."""
 
     first: sl.nn.Linear
     second: sl.nn.Linear
@@ -40,7 +40,7 @@ class Net(sl.nn.Module):
 
 
 class TorchNet(torch.nn.Module):
-    """The same layers in PyTorch."""
+    """The same network in PyTorch."""
 
     def __init__(self):
         super().__init__()
@@ -59,7 +59,7 @@ WEIGHTS = {
 
 
 def make(backend, *, is_torch=False):
-    """Return a network with the common initial weights."""
+    """Return a network with the initial weights that all tests share."""
     model = sl.models.TorchModule(TorchNet()) if is_torch else Net()
     return model.bind(backend, sl.Key(0)).load_record(WEIGHTS)
 
@@ -142,7 +142,7 @@ def test_fit_updates_weights_like_a_pytorch_loop(case, way):
     weights = train(make(backend, is_torch=is_torch), compile=compiled, **options)
     assert_equal(weights, loop(**expected))
     changed = any(not np.allclose(weights[it], loop()[it], 1e-2, 1e-2) for it in weights)
-    assert changed  # fails if a case has no effect
+    assert changed  # fails if the setting has no effect
 
 
 @pytest.mark.parametrize("way", OTHER_BACKENDS, ids=str)
@@ -218,7 +218,7 @@ def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
 
 
 class Stop:
-    """Interrupts a run after a batch."""
+    """A callback that interrupts a run after a batch."""
 
     def __init__(self, epoch, batch):
         self.place = epoch, batch
@@ -264,7 +264,8 @@ def test_a_killed_run_resumes_from_its_last_checkpoint_to_the_same_bits(tmp_path
     with pytest.raises(RuntimeError):
         call(out=tmp_path / "run", callbacks=[Die()], checkpoint_every=every)
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
-    # 7 batches are 3 steps: after 3 batches of the second epoch, or after each batch.
+    # 7 batches are 3 steps. Checkpoints after 3 batches of the second epoch, or after
+    # each.
     assert record["epoch.steps"].shape[0] == (3 if every == 1 else 5)
     again = call(out=tmp_path / "run", resume=True)
     assert all((again[path] == whole[path]).all() for path in whole)

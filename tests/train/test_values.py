@@ -1,4 +1,4 @@
-"""Groups of arguments of `fit` are classes; older keywords still have the same effect."""
+"""Tests of the setting classes of `fit`, and of deprecated keywords with equal effect."""
 
 import inspect
 from typing import Any, cast
@@ -10,7 +10,7 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.train._settings import read_arguments
 
-# Keywords of the previous version, and their current form.
+# Keywords of the previous version, and their replacements.
 MOVED: dict[str, Any] = {
     "task": ("classify", {"objective": "classify"}),
     "class_weight": (

@@ -1,4 +1,4 @@
-"""Terminal output during training."""
+"""Tests of the terminal output of `fit`."""
 
 import io
 from contextlib import suppress
@@ -28,7 +28,7 @@ def row(epoch, loss):
 
 
 def watch(*, terminal, losses, plan=PLAN):
-    """Simulate a run and return the output."""
+    """Simulate a run and return its terminal output."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=100)
     with Watch(console) as watcher:
@@ -99,7 +99,7 @@ def test_an_error_removes_the_bar():
 
 
 class Clock:
-    """A clock with a time that the test sets."""
+    """A clock whose time the test sets."""
 
     now = 0.0
 

@@ -1,4 +1,4 @@
-"""Progress of fit is printed to a terminal and in a notebook, but not elsewhere."""
+"""Tests that `fit` prints progress only in a terminal or a notebook."""
 
 import os
 import pty
@@ -37,7 +37,7 @@ def look(options, folder, *, terminal):
 
 
 def _read(handle):
-    """Read a part of the output; empty when the other side is closed."""
+    """Read some output of the script; empty after the script has ended."""
     try:
         return os.read(handle, 1 << 16)
     except OSError:
@@ -47,8 +47,8 @@ def _read(handle):
 def test_a_terminal_shows_a_line_for_each_epoch(tmp_path):
     written = look("", tmp_path, terminal=True)
     assert b"parameters, trained on 2 sequences" in written
-    assert b"epochs; classify no, yes" in written  # the task that fit inferred
-    assert b"    2   0." in written  # the epoch and the loss
+    assert b"epochs; classify no, yes" in written  # the task that `fit` inferred
+    assert b"    2   0." in written  # epoch and loss
 
 
 def test_progress_false_prints_nothing_to_a_terminal(tmp_path):

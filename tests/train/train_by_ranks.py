@@ -1,7 +1,8 @@
-"""Trains in a folder and resumes if possible, alone or as one of several processes.
+"""Script that trains or resumes in a folder, alone or as one of several processes.
 
-The arguments are FOLDER BACKEND WHAT PLACE [WORLD]. With WORLD this process starts that
-many as torchrun does, but imports torch once; without it torchrun may have started it.
+The arguments are FOLDER BACKEND WHAT PLACE [WORLD]. With WORLD, the script forks this
+number of processes, as torchrun does, but imports torch only once. Without WORLD,
+torchrun may have started the script.
 """
 
 import os
@@ -19,7 +20,7 @@ place, world = [*rest, "", "1"][:2]
 
 
 def fork_ranks(count):
-    """Train in each of several processes, with the variables that torchrun sets."""
+    """Fork processes that continue the script, with the variables that torchrun sets."""
     import_module("torch.distributed")
 
     with socket.create_server(("127.0.0.1", 0)) as server:
@@ -43,7 +44,7 @@ read_batch = sl.data.Dataset.batch
 
 
 def faulty_batch(self, indices, **options):
-    """Raise in one process."""
+    """Raise an error in process 1 if the script's argument is "fault"."""
     if what == "fault" and rank == 1 and len(indices) > 20:
         raise OSError("the disk of process 1 is gone")
     return read_batch(self, indices, **options)
@@ -53,7 +54,7 @@ sl.data.Dataset.batch = faulty_batch
 
 
 class Watch:
-    """Stops or kills the process in a step."""
+    """A callback that stops or kills the process after a step."""
 
     def on_batch(self, step):
         here = f"{step.epoch}.{step.batch}"

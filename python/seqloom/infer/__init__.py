@@ -1,8 +1,8 @@
 """Prediction, evaluation, attributions and embeddings with a trained model."""
 
 from seqloom.infer import (
-    _number_kinds as _number_kinds,  # registers two kinds
-    _sequence_kinds as _sequence_kinds,  # registers two kinds
+    _number_kinds as _number_kinds,  # registers input kinds
+    _sequence_kinds as _sequence_kinds,  # registers input kinds
 )
 from seqloom.infer._attributions import Attributions
 from seqloom.infer._explain import explain

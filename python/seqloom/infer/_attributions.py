@@ -41,8 +41,8 @@ class Attributions:
         targets: The class or label that was explained for each record.
         scores: The model's score of each unchanged sequence: the logarithm of the odds of a
             class or label, or the predicted value of a regression.
-        weights: An array for each record. Its shape is ``(length,)`` for occlusion, and
-            ``(length, letters)`` for mutations, with a column for each new residue.
+        weights: An array of weights for each record: of shape ``(length,)`` for occlusion,
+            and ``(length, letters)`` for mutations, with a column for each new residue.
         letters: The residues by which mutations replace the original residue; empty for
             occlusion.
         window: The number of neighbouring residues that occlusion replaces at once.
@@ -71,8 +71,8 @@ class Attributions:
         """Return one number for each residue, above 0 if the residue raises the score.
 
         Returns:
-            For occlusion, the numbers are the weights. For mutations, the number of a
-            residue is the mean weight of all its substitutions, times -1.
+            For occlusion, these numbers are the weights. For mutations, the number of a
+            residue is minus the mean weight of its substitutions.
 
         Examples:
             >>> weights = [np.array([[0.0, -1.0, -2.0, -3.0]])]
@@ -185,11 +185,11 @@ class Attributions:
         return f"Attributions of {len(self):,} {noun}, by {method}"
 
     def _lines(self) -> Iterator[str]:
-        """Yield the lines of the table, whose cells are separated by tabs."""
+        """Yield the lines of the tab-separated table."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Yield the header and a row for each residue; numbers have all their digits."""
+        """Yield the header and a row for each residue, with numbers in full precision."""
         yield ["id", "target", "position", "letter", *(self.letters or ["weight"])]
         for name, target, text, weights in zip(
             self.ids, self.targets, self.sequences, self.weights, strict=True

@@ -49,12 +49,12 @@ def explain(
 
     ``"mutations"`` replaces each residue by every other one: in silico saturation
     mutagenesis (Alipanahi et al., 2015). A weight is the score of the mutated sequence
-    minus that of the sequence: above 0, the mutation raises the score. The weight of the
-    original residue is 0.
+    minus that of the original: above 0, the mutation raises the score. The weight of
+    the original residue is 0.
 
-    The score of a class or label is the natural logarithm of its odds, p / (1 - p). The
-    score of a regression is the value in the units of the labels. Datasets are explained
-    without their ``augment`` and ``jitter``.
+    The score of a class or label is the natural logarithm of its odds, p / (1 - p). For
+    a regression, the score is the predicted value in the units of the labels. Datasets
+    are explained without their ``augment`` and ``jitter``.
 
     Args:
         model: A trained model, its run, or its run folder.
@@ -63,22 +63,21 @@ def explain(
         window: The number of neighbouring residues that occlusion replaces at once (a
             window). Windows do not overlap, and the first window starts at the first
             residue. All residues of a window have the same weight.
-        target: The class or label to explain. None explains the class with the highest
-            score of each sequence; for other tasks the model must then have a single label.
+        target: The class or label to explain. None explains the highest-scoring class of
+            each sequence. For other tasks, None requires a model with a single label.
         reverse_complement: If True, explain the mean of two scores, that of the sequence
             and that of its reverse complement, as in `predict`.
         num_threads: The number of threads; by default the number of available CPU cores.
-        progress: A function that is called after some batches with two numbers: finished
-            residues and all residues. True shows a progress bar on a terminal.
+        progress: A function that is called after some batches with the number of finished
+            residues and of all residues. True shows a progress bar on a terminal.
 
     Returns:
         The weights of the residues of each record, in input order.
 
     Raises:
         ArgumentError: An argument has the wrong type, or the records are not sequences. The
-            error is also raised if the encoder rejects the symbol that occlusion needs. It
-            is also raised for exported models, and for a target that the model does not
-            have.
+            error is also raised for an exported model, for a target that the model does not
+            have, and if the encoder rejects the symbol that occlusion needs.
         ConfigError: The encoder of the dataset differs from that of the model.
         FileError: A file cannot be read.
         FormatError: A file has invalid content.
@@ -141,7 +140,7 @@ def _check_settings(method: Method, window: int) -> None:
     if as_integer("window", window, least=1) != 1 and method == "mutations":
         raise ArgumentError(
             f'window (--window) is for method="occlusion", got {window}; mutations change '
-            "one residue at a time: leave it out"
+            "one residue at a time: leave window out"
         )
 
 

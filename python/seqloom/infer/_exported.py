@@ -49,7 +49,7 @@ def predict_exported(
     with replace_remedies("seqloom convert {shell}"):
         columns, ids, flat, warnings = model.score(files, progress)
     for text in warnings:
-        warn_user(text)  # the warning shows the line that calls predict
+        warn_user(text)  # the warning points to the caller of predict
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 

@@ -62,14 +62,14 @@ class Forward:
     def __call__(
         self, model: Any, batch: Arrays, key: Any = None, *, encoder: Any = None
     ) -> Any:
-        """Call the method with those arrays of a batch that are its parameters."""
+        """Call the method with the arrays of a batch whose names are its parameters."""
         tensors = self.tensors(model, batch, encoder)
         return self.call(model, tensors, key)
 
     def tensors(self, model: Any, batch: Arrays, encoder: Any) -> dict[str, Any]:
         """Copy the arrays that the method may need to the network's backend."""
         if encoder is not None and "codes" in batch:
-            raise ArgumentError('the dataset returns codes; set output="numbers" in it')
+            raise ArgumentError('the dataset returns codes; pass output="numbers" to it')
         return tensors_of(model, batch, encoder=encoder, names=self.names)
 
     def call(self, model: Any, tensors: Arrays, key: Any = None, *, name: str = "") -> Any:
@@ -175,7 +175,7 @@ def label_name(batch: Arrays) -> str | None:
 def tensors_of(
     model: Any, batch: Arrays, *, encoder: Any, names: set[str] | None
 ) -> dict[str, Any]:
-    """Copy arrays, selected by name or all, to the network's backend."""
+    """Copy the named arrays, by default all of them, to the network's backend."""
     # Floats get the dtype of the network; integers and booleans keep their dtype.
     # Values that are not numbers, such as ids, are left out.
     found: dict[str, Any] = {}

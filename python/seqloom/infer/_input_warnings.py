@@ -30,9 +30,9 @@ _MAX_SAMPLED = 1000
 # is not a protein.
 _MIN_PROOF_RESIDUES = 100
 _AMBIGUITY_CODES = "RYSWKMBDHV"
-_MAX_CODE_SHARE = 0.25  # the largest share of ambiguity codes in DNA
+_MAX_CODE_SHARE = 0.25  # the largest fraction of ambiguity codes in DNA
 _MAX_SAMPLED_RESIDUES = 1 << 22  # limits memory use
-# In a random split, up to this share of records may have lengths that no training
+# In a random split, up to this fraction of records may have lengths that no training
 # record has.
 _RANDOM_SHARE = 0.01
 UNFINISHED_WARNING = (
@@ -61,7 +61,7 @@ def warn_of_unfinished(trained: Trained) -> None:
 
 
 def warn_of_set(trained: Trained, part: Any, name: str) -> None:
-    """Warn if a set of `fit` has an alphabet or lengths that do not suit the encoder."""
+    """Warn if the alphabet or the lengths of a training or other set are unsuitable."""
     if kind := find_other_alphabet(trained.encoder, sample_sequences(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
         warn_user(
@@ -102,7 +102,7 @@ def warn_of_duplicate_ids(ids: Sequence[str], noun: str) -> None:
 
 
 def describe_missing_scores(scores: Scores) -> str:
-    """Describe records with scores that are not finite; empty if all scores are finite."""
+    """Describe records whose scores are not finite; return "" if all scores are finite."""
     rows = np.flatnonzero(~np.isfinite(scores.to_numpy()).all(axis=1))
     if not rows.size:
         return ""

@@ -43,7 +43,7 @@ def _choose_convolutions(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> SequenceCNNConfig:
-    """Choose the settings of convolution layers; additional layers repeat the last one."""
+    """Choose the settings of convolution layers; additional layers copy the last layer."""
     config = SequenceCNNConfig.for_data(train, *others)
     widths = width or config.widths
     kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
@@ -65,9 +65,9 @@ def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
 class Kind:
     """A kind of input, and the functions that commands, prediction and export call for it.
 
-    The ``kind`` attribute of a dataset or source is the name of its kind. Only ``name``,
-    ``open`` and ``recognises`` are required; by default, the other fields have the values
-    that suit sequences.
+    The ``kind`` attribute of a dataset or source is the name of its kind. Only
+    ``name``, ``open`` and ``recognises`` are required. The defaults of all other fields
+    suit sequences.
 
     Args:
         name: The name of the kind, in the plural.
@@ -99,17 +99,17 @@ class Kind:
             files.
         has_labels: A function that returns whether the files contain labels, as tables do:
             ``has_labels(files, **given)``.
-        has_named_columns: True if the labels in such files are in named columns.
+        has_named_columns: True if files with labels are tables with named columns.
         reads_tables: True if files may be tables that also have columns for labels, groups
             and ids; then `open` also accepts ``id_column``.
         list_files: A function that lists files together with their companion files.
         has_chromosomes: True if records are ranges of chromosomes.
         id_column: The name of the id column in tables that are joined to records of this
             kind.
-        instead_of_encoder: The advice in the error for a dataset whose encoder differs from
-            the model's.
-        instead_of_explain: The advice in the error of `explain`, for records that are not
-            sequences.
+        instead_of_encoder: The advice in the error message for a dataset whose encoder
+            differs from the model's.
+        instead_of_explain: The advice in the error message of `explain` for records that
+            are not sequences.
         reports_progress: True if `open` accepts ``progress``, a function that is called
             with the finished and the total amount of work.
         batch_positions: The maximum number of positions in a batch when a model is
@@ -300,11 +300,11 @@ def _check_kind(kind: Kind) -> None:
 
 
 def find_kinds() -> dict[str, Kind]:
-    """Return all kinds by name, the newest last; the default kind is the first."""
+    """Return all kinds of input by name: the default kind first, the newest last."""
     kinds: dict[str, Kind] = {}
     added = (*BUILT_IN_KINDS, *find_installed_kinds(), *REGISTERED_KINDS)
     for kind in sorted(added, key=lambda kind: kind.name != _DEFAULT_KIND):
-        kinds.pop(kind.name, None)  # a replaced kind also moves to the end
+        kinds.pop(kind.name, None)  # also move a replaced kind to the end
         kinds[kind.name] = kind
     return kinds
 
@@ -316,7 +316,7 @@ def find_installed_kinds() -> tuple[Kind, ...]:
 
 
 def _load_kind(entry: EntryPoint) -> Kind:
-    """Load the kind to which an entry point refers."""
+    """Load the kind of input to which an entry point refers."""
     try:
         kind = entry.load()
         _check_kind(kind)
@@ -351,18 +351,16 @@ def kind_of_data(encoder: Any, data: Any) -> tuple[Kind, Any]:
 
 
 def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
-    """Return whether a value is a path."""
     return isinstance(value, (str, os.PathLike))
 
 
 def kind_of_encoder(encoder: Any) -> Kind:
-    """Return the first kind that suits an encoder; for custom encoders, sequences."""
+    """Return the first kind that suits an encoder; custom encoders read sequences."""
     kinds, encodes = find_kinds(), encoded_kind(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
     return next(fitting, kinds[_DEFAULT_KIND])
 
 
 def kind_of(dataset: Dataset) -> Kind:
-    """Return the kind of a dataset."""
     kinds = find_kinds()
     return kinds.get(dataset.kind, kinds[_DEFAULT_KIND])

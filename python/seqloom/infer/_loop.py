@@ -35,9 +35,9 @@ from seqloom.nn._processes import find_batch_processes
 _MAX_TOKENS = 1 << 14
 _MAX_WORD_COUNTS = 1 << 24
 _MAX_BATCH_RECORDS = 256
-# The number of records that are compared between two epochs to detect changes.
+# The number of records that are compared between two epochs to detect augmentation.
 _COMPARED_RECORDS = 16
-# The number of records of a batch that an error lists.
+# The maximum number of records that an error message lists.
 _LISTED_RECORDS = 5
 _NUCLEOTIDE_ALPHABETS = ("dna", "rna", "iupac")
 _OPTION = "reverse_complement (--reverse-complement)"
@@ -147,7 +147,6 @@ def evaluation_batch_size(examples: Examples) -> int:
 
 
 def _max_positions(encoder: Any) -> int:
-    """Return the maximum number of positions in an evaluation batch."""
     if is_of_tokens(encoder):
         return _MAX_TOKENS
     return (
@@ -172,7 +171,7 @@ def check_lengths(model: Module, examples: Examples) -> None:
 
 
 def _check_positions(config: Any, examples: Examples) -> None:
-    """Raise if the length of a record differs from the length that the model needs."""
+    """Raise if the length of a record differs from the length that the model requires."""
     wanted: int | None = getattr(config, "length", None)
     positions = count_positions(examples)
     if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
@@ -209,10 +208,10 @@ def _batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of each batch, and the number of distinct records in it."""
-    # Matrix libraries round differently for different numbers of rows. So the last
-    # batch is filled with copies of its last record. The number of rows in a batch then
-    # depends only on the length of its records. Batches of long records are smaller, to
-    # limit memory use.
+    # Matrix libraries round differently for different numbers of rows. The last batch
+    # is therefore filled with copies of its last record, so that the number of rows in
+    # a batch depends only on the length of its records. Batches of long records are
+    # smaller, to limit memory use.
     start = 0
     while start < len(lengths):
         rows = size
@@ -244,8 +243,8 @@ def _batches_of_one_length(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of batches without padding, and the number of records."""
-    # These batches are not filled with copies of records, because with many lengths
-    # most rows would be copies.
+    # Batches of one length are not filled with copies: with many lengths, most rows
+    # would be copies.
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), len(lengths)]):
         rows = max(1, min(size, most // int(lengths[start])))
@@ -281,7 +280,7 @@ def report_batches(
 def run_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
-    """Return network outputs whose scores are the mean scores of both strands."""
+    """Compute network outputs whose scores are the mean scores of both strands."""
     other = reverse_complement_of(data)
     count = len(data)
 
@@ -322,12 +321,12 @@ def reverse_complement_of(data: Any) -> Any:
 def average_outputs(
     task: Task, forward: NDArray[np.float32], reverse: NDArray[np.float32]
 ) -> NDArray[np.float32]:
-    """Return network outputs whose scores are the means of the scores of two outputs."""
+    """Return outputs whose scores are the mean scores of two network outputs."""
     one, other = forward.astype(np.float64), reverse.astype(np.float64)
     if isinstance(task, Classify):
         found = np.logaddexp(_log_softmax(one), _log_softmax(other)) - np.log(2)
     elif isinstance(task, Multilabel):
-        # The logit of the mean probability: log(p + q) - log((1 - p) + (1 - q)).
+        # The logit of the mean of the probabilities p and q.
         yes = np.logaddexp(_log_sigmoid(one), _log_sigmoid(other))
         found = yes - np.logaddexp(_log_sigmoid(-one), _log_sigmoid(-other))
     else:

@@ -1,4 +1,4 @@
-"""The input kinds of numbers: genotypes and embeddings."""
+"""The input kinds whose records are numbers: genotypes and embeddings."""
 
 import os
 from collections.abc import Sequence
@@ -107,7 +107,7 @@ def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
 def _check_covariates(
     encoder: GenotypeEncoder | None, covariates: Sequence[Path], columns: tuple[str, ...]
 ) -> None:
-    """Raise if columns are named without a table, or the model's covariates are missing."""
+    """Raise if columns are given without a table, or the model's covariates are missing."""
     if columns and not covariates:
         raise ArgumentError("--covariate-column needs --covariates")
     if encoder is None or not encoder.is_fitted:
@@ -143,7 +143,7 @@ def _choose_perceptron(
 
 
 def _list_tables(files: Files) -> list[Path]:
-    """List each .bed file, which may have another extension, with its .bim and .fam."""
+    """List each PLINK .bed file with its .bim and .fam."""
     tables = [file.with_suffix(end) for file in files for end in (".bim", ".fam")]
     return [*files, *map(find_table, tables)]
 
@@ -213,7 +213,7 @@ BUILT_IN_KINDS.append(
         files="a folder of embeddings",
         encodes="embeddings",
         network=partial(_choose_perceptron, HeadConfig),
-        instead_of_encoder="embed the records by the same model and settings",
+        instead_of_encoder="embed the records with the same model and settings",
         instead_of_explain=("explain a model that was trained on the sequences"),
         count_inputs=lambda encoder: {"inputs": encoder.width},
     )

@@ -49,9 +49,10 @@ from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import encode_with, find_duplicates
 
 FilePath: TypeAlias = str | os.PathLike[str]
-# There is no common type for data frames and datasets of other libraries.
+# Data frames and datasets of other libraries have no common type.
 Readable: TypeAlias = Any
-# Advice in errors about settings that are not arguments of `predict` and `evaluate`.
+# Advice for error messages about settings that `predict` and `evaluate` do not have as
+# arguments.
 _DATASET_ADVICE = "SequenceDataset(data, encoder=model.encoder, {python})"
 
 
@@ -79,8 +80,8 @@ def predict(
 
     Args:
         model: A trained model, its run, or its run folder. The folder or zip of an exported
-            model is also accepted; such a model reads only files, and for read pairs it
-            needs both files.
+            model is also accepted. An exported model reads only files, and both files of
+            read pairs.
         data: Sequence files, an open file, sequences in memory (a list, dict or data
             frame), a .bed of genotypes, or a dataset with the model's encoder. Variants of
             the .bed are matched to those of the model by id and alleles, in any order. A
@@ -176,7 +177,7 @@ def evaluate(
             example, depend on the strand.
         num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called after each batch with the number of finished
-            records and of all records. True shows a bar on a terminal.
+            records and of all records. True shows a progress bar on a terminal.
 
     Returns:
         The metrics by name. ``n`` is the number of records. A classifier has accuracy,
@@ -184,8 +185,8 @@ def evaluate(
         rmse.
 
     Raises:
-        ArgumentError: An argument has the wrong type, such as a FASTA file, which has no
-            labels; or the records have no reverse complement.
+        ArgumentError: An argument has the wrong type, the data is a FASTA file, which has
+            no labels, or the records have no reverse complement.
         ConfigError: The encoder of the dataset differs from that of the model.
         LabelError: The dataset has no labels, or its task or its classes differ from those
             of the model.
@@ -218,7 +219,7 @@ def evaluate(
     known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
     if text := describe_duplicates(trained.task, labels, scores, known=known):
-        warn_user(text, SeenRecordsWarning)  # shows the line that calls evaluate
+        warn_user(text, SeenRecordsWarning)  # points to the caller of evaluate
     return measure(trained, examples, scores)
 
 
@@ -245,7 +246,7 @@ def score(
     progress: OnBatch | None = None,
     both_strands: bool = False,
 ) -> Scores:
-    """Score a dataset."""
+    """Compute the scores of all records of a dataset."""
     options: Any = {"batch_size": trained.batch_size, "on_batch": progress}
     try:
         if both_strands:
@@ -272,7 +273,7 @@ def check_labels(trained: Trained, data: Examples) -> None:
     """Raise if a dataset has no labels, or its task or classes differ from the model's."""
     check_encoder(trained, data)
     if data.labels is None:
-        raise LabelError("the dataset has no labels to compare with; give it labels=")
+        raise LabelError("the dataset has no labels to compare with; pass labels= to it")
     check_values(data)
     if data.task != trained.task.name:
         raise LabelError(

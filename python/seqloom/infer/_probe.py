@@ -1,4 +1,4 @@
-"""Score sequences, both unchanged and with some residues replaced."""
+"""Score sequences, and the same sequences with some residues replaced."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
@@ -50,7 +50,7 @@ def residues_of(encoder: Any) -> str:
 
 
 def as_read(encoder: Any, sequence: bytes) -> bytes:
-    """Replace each residue by the one that the encoder reads, such as ``u`` by T in DNA."""
+    """Replace each residue by its normalised form, such as ``u`` by T in DNA."""
     table = getattr(encoder, "_letters", None)
     if table is None:
         return sequence
@@ -70,7 +70,7 @@ def reason_against_hiding(encoder: Any) -> str | None:
 
 
 def sequences_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
-    """Return sequences without the stop symbol that the encoder removes, or None."""
+    """Return the sequences that changes apply to; None if records are not sequences."""
     letters = letters_of(examples, rows)
     if letters is None or not leaves_out(examples.encoder):
         return letters
@@ -78,7 +78,7 @@ def sequences_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] |
 
 
 class Change(NamedTuple):
-    """A range of a sequence in which all residues are replaced by the same one."""
+    """A range of a sequence in which one residue replaces all residues."""
 
     record: int
     start: int
@@ -86,7 +86,6 @@ class Change(NamedTuple):
     by: bytes
 
     def apply(self, sequence: bytes) -> bytes:
-        """Return the changed sequence."""
         middle = self.by * (self.stop - self.start)
         return sequence[: self.start] + middle + sequence[self.stop :]
 
@@ -132,7 +131,7 @@ class EncoderProbe:
         return found
 
     def _hiding_changes(self, windows: Sequence[int]) -> Iterator[Change]:
-        """Yield the change that hides each window; the last window may be shorter."""
+        """Yield a change that hides each window; the last window may be shorter."""
         by = hiding_symbol_of(self.trained.encoder) or b""
         for record, (sequence, window) in enumerate(
             zip(self.sequences, windows, strict=True)

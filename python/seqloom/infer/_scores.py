@@ -41,11 +41,10 @@ class Scores:
         outputs: The outputs of the network (logits) from which the values are computed, in
             the same shape. None if the outputs are not available, as for scores from a
             table.
-        names: The names of intervals, such as the fourth column of BED. None if there are
-            none.
+        names: The names of intervals, such as the fourth column of BED; None without names.
 
     Raises:
-        ShapeError: The shape of the values, or the number of names, does not match the ids
+        ShapeError: The shape of the values, or the number of names, differs from the ids
             and classes.
 
     Examples:
@@ -145,7 +144,7 @@ class Scores:
         """Read a table that `to_tsv` wrote.
 
         Args:
-            path: The path of the file.
+            path: The path of the table.
 
         Returns:
             The scores, with exactly the same numbers.
@@ -196,11 +195,11 @@ class Scores:
         return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
 
     def _lines(self) -> Iterator[str]:
-        """Yield the lines of the table, whose cells are separated by tabs."""
+        """Yield the lines of the tab-separated table."""
         yield from ("\t".join(row) + "\n" for row in self._rows())
 
     def _rows(self) -> Iterator[list[str]]:
-        """Yield the header and a row for each record; numbers have all their digits."""
+        """Yield the header and a row for each record, with numbers in full precision."""
         texts = self._texts()
         yield [*texts, *self.classes]
         for row, *names in zip(self._values, *texts.values(), strict=True):
@@ -217,12 +216,12 @@ class Scores:
 
 
 def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return the scores, computed from the outputs if possible to avoid rounding."""
+    """Return the scores; compute them from the logits, if available, to avoid rounding."""
     return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
 
 
 def ranking_values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return values to rank records by; log-odds if known, because they have fewer ties."""
+    """Return log-odds if known, because they have fewer ties than probabilities."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
 
@@ -235,7 +234,7 @@ def measure_scores(
 
 
 def _id_column(classes: Sequence[str]) -> str:
-    """Return a name for the column of ids that no class has."""
+    """Return a name for the id column that differs from the names of all classes."""
     name = "id"
     while name in classes:
         name = f"record_{name}"

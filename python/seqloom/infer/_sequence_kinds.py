@@ -48,7 +48,7 @@ def _open_sequences(
 
 
 def _rows_of(data: Any) -> Any:
-    """Return the data in a readable form; raise if they are neither files nor sequences."""
+    """Raise if data are neither files nor sequences; convert an iterator to a list."""
     if isinstance(data, Mapping):
         return data  # pyright: ignore[reportUnknownVariableType]
     if hasattr(data, "dataset") or hasattr(data, "shard"):

@@ -1,4 +1,4 @@
-"""Create HTML reports and SVG plots from numbers, tables and text."""
+"""Creates HTML reports and SVG plots from numbers, tables and text."""
 
 from seqloom.report._figure import check_svg
 from seqloom.report._interval import (

@@ -1,4 +1,4 @@
-"""HTML of text, tables and key figures, and SVG files; text from input files is escaped."""
+"""Formats text, tables, key figures and plots as HTML and SVG, and escapes user text."""
 
 import math
 import re
@@ -24,20 +24,20 @@ viewBox="0 0 {width} {height}" font-family="system-ui, Roboto, 'DejaVu Sans', sa
 """
 _PER_ROW = 2
 _MARGIN, _GAP = 20, 24
-# Heights in pixels of the title of a file, the title of a drawing, and a legend line.
+# Heights in pixels: title of an SVG file, title of a plot, line of a legend.
 _HEAD_PX, _TITLE_PX, _LEGEND_PX = 32, 24, 18
 _PER_LEGEND_LINE = 2
-# The largest factor by which a page enlarges a drawing.
+# The largest factor by which a page enlarges a plot.
 _ENLARGEMENT = 1.25
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """A drawing as SVG elements, without colours.
+    """SVG elements of a plot; CSS classes define their colours.
 
     Each entry of ``legend`` has three elements: the CSS class of the colour, the shape, and
-    the name of a trace. If the page is narrower than ``least_width`` pixels, the drawing
-    gets a scroll bar.
+    the name of a trace. If the page is narrower than ``least_width`` pixels, the plot
+    has a scroll bar.
     """
 
     title: str
@@ -49,7 +49,7 @@ class Figure:
 
 
 def show_figure(figure: Figure) -> str:
-    """Return the HTML of a drawing with its title and legend."""
+    """Return the HTML of a plot with its title and legend."""
     shape = f'viewBox="0 0 {figure.width} {figure.height}" role="img"'
     label = f'aria-label="{show_text(figure.title)}"'
     widths = f"min-width:{figure.least_width}px;max-width:{_ENLARGEMENT * figure.width:g}px"
@@ -67,7 +67,7 @@ def show_figure(figure: Figure) -> str:
 
 
 def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figure]) -> None:
-    """Write drawings into one SVG file, two in a row, in the colours of the light theme."""
+    """Write plots into one SVG file, two in a row, in the colours of the light theme."""
     columns, rows = min(len(figures), _PER_ROW), -(-len(figures) // _PER_ROW)
     width = _GAP + max(figure.width for figure in figures)
     lines = max(-(-len(figure.legend) // _PER_LEGEND_LINE) for figure in figures)
@@ -88,14 +88,14 @@ def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figur
 
 
 def _light_style() -> str:
-    """Return the style sheet with plain colours, because few viewers support variables."""
+    """Return the style sheet without CSS variables, which few SVG viewers support."""
     colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
     light = dict(reversed(colours))  # the style sheet defines the light theme first
     return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
 
 
 def _with_legend(figure: Figure) -> str:
-    """Return the SVG of a drawing with its title above and its legend below."""
+    """Return the SVG of a plot with its title above and its legend below."""
     marks = {"line": "M0 0h18", "points": "M9 0h0", "bars": "M0-5h18v10h-18Z"}
     items: list[str] = []
     for number, (colour, shape, name) in enumerate(figure.legend):

@@ -59,7 +59,7 @@ def wilson_bounds(
     centre = (p + square / (2 * n)) / (1 + square / n)
     spread = np.sqrt(p * (1 - p) / n + square / (4 * n * n))
     half = _Z * spread / (1 + square / n)
-    # The proportion is always inside its interval; the clip corrects rounding errors.
+    # A proportion is always inside its interval; the clip removes rounding errors.
     return np.clip(centre - half, 0.0, p), np.clip(centre + half, p, 1.0)
 
 
@@ -145,7 +145,7 @@ def pearson_interval(correlation: float, records: int) -> tuple[float, float]:
 
 
 def _find_bound(is_inside: Callable[[float], bool], inside: float, outside: float) -> float:
-    """Find the end of an interval by bisection between an inner and an outer value."""
+    """Find the end of an interval by bisection between a value inside and one outside."""
     for _ in range(_HALVINGS):
         middle = (inside + outside) / 2
         inside, outside = (middle, outside) if is_inside(middle) else (inside, middle)

@@ -35,7 +35,8 @@ from seqloom.report._values import (
     Table,
 )
 
-# The policy forbids other files, so a page that depends on another file fails visibly.
+# This policy forbids the browser to load other files, so that the page stays
+# self-contained.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -59,11 +60,12 @@ _PAGE = """<!DOCTYPE html>
 def write_report(folder: str | PathLike[str], report: Report) -> Path:
     """Write ``report.html`` and its pictures into an existing folder.
 
-    The page is one file that contains its pictures and style, needs no network and runs no
-    script. Three pictures are also written as separate files: ``learning-curve.svg``,
-    ``confusion.svg`` (the first confusion matrix) and ``scatter.svg``.
+    The page is a single file that contains its pictures and styles, loads nothing and
+    runs no script. Three pictures are also written as separate files:
+    ``learning-curve.svg``, ``confusion.svg`` (the first confusion matrix) and
+    ``scatter.svg``.
 
-    A training run passes a report such as::
+    A report of a training run is created as follows::
 
         Report(
             title="splice",  # the run folder's or the data's name
@@ -117,7 +119,7 @@ def write_report(folder: str | PathLike[str], report: Report) -> Path:
 
 
 def make_page(report: Report) -> bytes:
-    """Return the page of a report without writing it.
+    """Return the HTML page of a report.
 
     Args:
         report: The content of the page.
@@ -136,7 +138,7 @@ def make_page(report: Report) -> bytes:
 
 
 def _sections(report: Report) -> Iterator[str]:
-    """Yield the HTML of the heading, then of the sections; results come before settings."""
+    """Yield the HTML of the heading and of the sections: results first, settings last."""
     yield f"<h1>{show_text(report.title)}</h1>"
     if report.lead:
         yield f'<p class="lead">{show_text(report.lead)}</p>'
@@ -159,7 +161,7 @@ def _sections(report: Report) -> Iterator[str]:
 
 
 def _show_section(section: Section) -> str:
-    """Return the HTML of drawings and tables under their heading."""
+    """Return the HTML of plots and tables under their heading."""
     note = f'<p class="note">{show_text(section.note)}</p>' if section.note else ""
     drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
@@ -177,7 +179,7 @@ def _show_drawing(drawing: Drawing) -> str:
 
 
 def _show_confusion(confusion: Confusion) -> str:
-    """Return the HTML of a confusion matrix next to the table of its classes."""
+    """Return the HTML of a confusion matrix and of its table of precision and recall."""
     picture = show_figure(draw_confusion(confusion)) + _fold(confusion_table(confusion))
     table = show_table(class_table(confusion), caption=True)
     shape = "pair" if len(confusion.classes) <= MAX_WITH_NUMBERS else "stack"
@@ -191,6 +193,6 @@ def _section(title: str, inside: str) -> str:
 
 
 def _fold(table: Table) -> str:
-    """Return a collapsed table that shows the numbers of the picture above."""
+    """Return a collapsed table with the numbers that a plot shows."""
     summary = f"<summary>{show_text(table.title)} as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

@@ -1,4 +1,4 @@
-"""Create SVG drawings of plots and sequence logos, and sequences coloured by weights."""
+"""Creates SVG plots and sequence logos, and sequences coloured by weights."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 from seqloom.report._figure import Figure, check_svg, show_text, write_figures
 from seqloom.report._values import Letters, Logo, MarkedSequence, Plot, Scale, Trace
 
-# At this width, text of 12 units is legible on the screen of a phone.
+# At this width, text of 12 SVG units is legible on a phone.
 _WIDTH, _HEIGHT = 340, 256
 _RIGHT, _TOP, _BOTTOM = 12, 8, 42
 # Widths of the label of the vertical axis, and of one digit of a tick label.
@@ -21,9 +21,9 @@ _LABEL_WIDTH, _DIGIT_WIDTH = 26, 7
 _TARGET_TICKS = 5
 # The number of colours in the style sheet.
 COLOURS = 8
-# With more lines than this, intervals are not drawn, because they would overlap.
+# Plots with more lines than this omit the intervals, which would overlap.
 _MAX_BANDS = 4
-# Above this number of values, points are small and bars have no gaps.
+# Traces with more values than this have small points, or bars without gaps.
 _MAX_LARGE_MARKS = 60
 
 Floats = NDArray[np.float64]
@@ -67,7 +67,7 @@ def draw_plot(plot: Plot) -> Figure:
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """Converts values to coordinates of the drawing."""
+    """Converts values of a plot to SVG coordinates."""
 
     x_range: tuple[float, float]
     y_range: tuple[float, float]
@@ -76,7 +76,7 @@ class _Frame:
 
     @classmethod
     def of(cls, plot: Plot) -> "_Frame":
-        """Return the frame of a plot; axes without a range are fitted to the data."""
+        """Return the coordinates of a plot; axes without a range are fitted to the data."""
         is_log = plot.x_scale == "log"
         x = [np.log10(it.x) if is_log else it.x for it in plot.traces]
         y: list[ArrayLike] = []
@@ -115,7 +115,7 @@ def _find_range(values: Sequence[ArrayLike], *, is_rounded: bool) -> tuple[float
 
 
 def round_range(low: float, high: float) -> tuple[float, float]:
-    """Widen a range to half the distance between ticks."""
+    """Widen the range of an axis to the next multiples of half the tick distance."""
     step = find_step(low, high) / 2
     return math.floor(low / step) * step, math.ceil(high / step) * step
 
@@ -128,7 +128,7 @@ def find_step(low: float, high: float) -> float:
 
 
 def list_ticks(ends: tuple[float, float], *, scale: Scale = "linear") -> list[float]:
-    """List the ticks between two ends; steps of counts and logarithms are integers."""
+    """List the ticks of an axis; the steps of counts and logarithms are integers."""
     step = max(find_step(*ends), 1.0 if scale in {"whole", "log"} else 0.0)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
     return [round(it * step, 12) for it in range(first, last + 1)]
@@ -172,7 +172,7 @@ def draw_vertical_label(text: str, middle: float) -> str:
 
 
 def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
-    """Return the ticks of the horizontal axis as pairs of value and label."""
+    """Return pairs of value and label for the ticks of the horizontal axis."""
     if plot.x_names:
         return [(it, show_text(name)) for it, name in enumerate(plot.x_names)]
     ticks = list_ticks(frame.x_range, scale=plot.x_scale)
@@ -190,7 +190,7 @@ def _colours(traces: Sequence[Trace]) -> Iterator[str]:
 
 
 def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[str]:
-    """Draw the traces; bands come first so that they do not cover lines."""
+    """Draw the traces; shaded bands are drawn first, so that they do not cover lines."""
     lines = [(colour, trace) for colour, trace in named if trace.shape == "line"]
     if len(lines) <= _MAX_BANDS:
         for colour, trace in lines:
@@ -254,7 +254,7 @@ def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
 
 
 def _points_of(x: Floats, y: Floats) -> list[str]:
-    """Format points; neighbours within half a pixel become one point."""
+    """Format points as SVG, and merge neighbours within half a pixel."""
     is_finite = np.isfinite(x) & np.isfinite(y)
     places = np.column_stack([x[is_finite], y[is_finite]])
     is_new = np.ones(len(places), dtype=bool)
@@ -262,15 +262,15 @@ def _points_of(x: Floats, y: Floats) -> list[str]:
     return [f"{a:g} {b:g}" for a, b in np.round(places[is_new], 1).tolist()]
 
 
-# Each group of ten residues has its position above it.
+# Residues per group; the position is printed above each group.
 _GROUP = 10
-# The number of shades of a colour; weights below a tenth of the largest are uncoloured.
+# Number of shades of a colour. Weights below a tenth of the largest are not coloured.
 _SHADES = 4
 _MIN_SHADED_SHARE = 0.1
-# The sizes of a sequence logo, in units of its drawing.
+# Sizes of a sequence logo in SVG units.
 _LOGO_LEFT, _LOGO_RIGHT, _LOGO_TOP, _LOGO_BOTTOM, _LOGO_HEIGHT = 56, 8, 8, 40, 210
 _COLUMN_WIDTH = 11
-# The height of capitals in text of 12 units.
+# Height of capitals in text of 12 SVG units.
 _CAPITAL = 8.75
 # Symbols with a smaller height are not drawn.
 _MIN_SYMBOL_HEIGHT = 0.8
@@ -292,7 +292,7 @@ def show_letters(letters: Letters) -> str:
 
 
 def _show_sequence(sequence: MarkedSequence) -> str:
-    """Return the HTML of a sequence in groups of ten residues below their positions."""
+    """Return the HTML of a sequence in groups of ten residues with their positions."""
     title = f"<h3>{show_text(sequence.title)}</h3>"
     note = f'<p class="note">{show_text(sequence.note)}</p>' if sequence.note else ""
     styled = list(zip(_residue_classes(sequence), sequence.letters, strict=True))
@@ -338,7 +338,7 @@ def draw_logo(logo: Logo) -> Figure:
 
 
 def _to_y(value: float, ends: tuple[float, float]) -> float:
-    """Convert a height to a vertical coordinate."""
+    """Convert the height of a logo to a vertical coordinate."""
     share = (value - ends[0]) / (ends[1] - ends[0])
     return _LOGO_HEIGHT - _LOGO_BOTTOM - share * (_LOGO_HEIGHT - _LOGO_TOP - _LOGO_BOTTOM)
 
@@ -375,6 +375,6 @@ def _logo_stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iter
 
 
 def _find_colour(letter: str) -> int:
-    """Return the colour number of a base or an amino acid."""
+    """Return the number of the CSS colour of a base or an amino acid."""
     groups = (number for names, number in _COLOUR_BY_GROUP.items() if letter in names)
     return _COLOUR_BY_BASE.get(letter, next(groups, 6))

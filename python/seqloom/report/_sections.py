@@ -1,4 +1,4 @@
-"""Create the learning curves, regression plots and confusion matrices of a page."""
+"""Creates the learning curves, regression plots and confusion matrices of a page."""
 
 from collections.abc import Iterator, Sequence
 from math import inf, nan
@@ -11,10 +11,10 @@ from seqloom.report._interval import percent
 from seqloom.report._values import Confusion, Curve, Plot, Scatter, Section, Table, Trace
 
 Floats = NDArray[np.float64]
-# With fewer epochs than this, values are drawn as points.
+# Learning curves with fewer epochs than this are drawn as points.
 _MIN_EPOCHS_OF_LINE = 3
-# Maximum number of outputs that are drawn, and of records for each output. Tables use
-# all records.
+# Maximum number of regression outputs in plots, and of records per plot. Tables are
+# computed from all records.
 _MAX_OUTPUTS = 6
 _MAX_POINTS = 2000
 _MAX_BINS = 40
@@ -33,7 +33,7 @@ def curve_section(curves: Sequence[Curve], best_epoch: int | None) -> Section:
 
 
 def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
-    """Plot one quantity by epoch; the last series, validation, has the first colour."""
+    """Plot one quantity by epoch; the last line (validation) has the first colour."""
     traces = [trace_epochs(name, it) for name, it in reversed([*curve.series.items()])]
     if best_epoch is not None:
         kept = f"epoch {best_epoch} (best)"
@@ -42,7 +42,7 @@ def plot_curve(curve: Curve, best_epoch: int | None) -> Plot:
 
 
 def trace_epochs(name: str, values: Sequence[float]) -> Trace:
-    """Return the plot line of a series of values, one for each epoch."""
+    """Return a line of a plot with one value for each epoch."""
     shape = "line" if len(values) >= _MIN_EPOCHS_OF_LINE else "points"
     return Trace(name, range(1, len(values) + 1), values, shape=shape)
 
@@ -121,30 +121,29 @@ def _plot_histogram(scatter: Scatter) -> Plot:
 
 
 def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
-    """Return every n-th record, so that the page stays small."""
+    """Select records at equal steps, to limit the size of the page."""
     step = max(1, -(-np.size(scatter.true) // _MAX_POINTS))
     true, predicted = np.asarray(scatter.true, float), np.asarray(scatter.predicted, float)
     return true[::step], predicted[::step]
 
 
-# With more classes than this, cells are too small for numbers.
+# Confusion matrices with more classes than this have no numbers in their cells.
 MAX_WITH_NUMBERS = 12
-# Cells above this share are dark, so their text has the colour of the background.
+# Cells above this fraction are dark, so their numbers have the background colour.
 _DARK_CELL = 0.5
-# Widths of a cell (minimum, maximum), of all cells of a small matrix, and of a
-# character.
+# Widths: minimum and maximum of a cell, all cells of a small matrix, one character.
 _MAX_CELL, _MIN_CELL_WITH_NUMBERS, _MIN_CELL = 96, 54, 13
 _CELLS_WIDTH, _CHARACTER_WIDTH = 300, 7
-# Drawings wider than this have a scroll bar, so that they are legible on a phone.
+# Wider plots than this have a scroll bar, so that they are legible on a phone.
 _MAX_WIDTH = 400
-# Longer names are shortened in figures; the tables contain the full names.
+# Class names longer than this are shortened in plots; tables contain the full names.
 _MAX_NAME = 24
-# Height of a line of names, height of an axis label, and gap between cells.
+# Heights of a row of class names and of an axis label, and the gap between cells.
 _NAME_HEIGHT, _AXIS_HEIGHT, _CELL_GAP = 20, 22, 3
 
 
 def draw_confusion(confusion: Confusion) -> Figure:
-    """Draw a confusion matrix with true classes as rows; colours show shares of a row."""
+    """Draw a confusion matrix: true classes are rows; colours show fractions of a row."""
     names = [_shorten(name) for name in confusion.classes]
     least = _MIN_CELL_WITH_NUMBERS if len(names) <= MAX_WITH_NUMBERS else _MIN_CELL
     cell = max(least, min(_MAX_CELL, _CELLS_WIDTH // len(names)))
@@ -168,7 +167,7 @@ def _shorten(name: str) -> str:
 
 
 def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
-    """Draw the cells of the matrix; the tooltip of a cell describes its count."""
+    """Draw the cells of a confusion matrix; tooltips describe the counts."""
     matrix, names = confusion.matrix, [show_text(it) for it in confusion.classes]
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _CELL_GAP
@@ -176,7 +175,7 @@ def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
         if not count and not has_numbers:
             continue
         share = float(shares[row, column])
-        # The square root gives rare mistakes a visible colour.
+        # The square root makes the colour of rare mistakes visible.
         weight = 0.06 + 0.94 * (share if row == column else share**0.5)
         colour = f'class="cell c{int(row != column)}" fill-opacity="{weight:.3f}"'
         title = f"{names[row]} predicted as {names[column]}: {count:,} ({percent(share)})"
@@ -192,7 +191,7 @@ def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
 
 
 def _draw_names(names: list[str], cell: int, margin: int) -> Iterator[str]:
-    """Label the rows, the columns (vertically if names are too wide), and the axes."""
+    """Draw the labels of rows, columns and axes; wide column names are vertical."""
     side, is_vertical = cell * len(names), margin > cell
     for number, name in enumerate(map(show_text, names)):
         middle = (number + 0.5) * cell - _CELL_GAP / 2
@@ -215,8 +214,8 @@ def class_table(confusion: Confusion) -> Table:
         confusion: The counts, with true classes as rows.
 
     Returns:
-        A table with a row for each class. The precision of a class that was never predicted
-        is NaN, and so is the recall of a class without records.
+        A table with a row for each class. The precision of a class that was never
+        predicted is NaN, like the recall of a class without records.
 
     Examples:
         >>> table = class_table(Confusion("test", ("a", "b"), [[3, 1], [0, 4]]))
@@ -238,13 +237,13 @@ def class_table(confusion: Confusion) -> Table:
 
 
 def _divide(part: NDArray[np.int64], whole: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Divide two arrays; the result is NaN where the denominator is 0."""
+    """Divide two arrays; a quotient is NaN if the denominator is 0."""
     missing = np.full(part.shape, np.nan)
     return np.divide(part, whole, out=missing, where=whole > 0)
 
 
 def confusion_table(confusion: Confusion) -> Table:
-    """Return the table of counts, with true classes as rows."""
+    """Return the confusion matrix as a table of counts, with true classes as rows."""
     names = ("true \\ predicted", *confusion.classes)
     counts = confusion.matrix.tolist()
     rows = [(name, *row) for name, row in zip(confusion.classes, counts, strict=True)]

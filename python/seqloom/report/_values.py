@@ -19,7 +19,7 @@ class Tile:
     """A key figure, shown in large type at the top of the page.
 
     Args:
-        name: The name of the figure, such as ``"test accuracy"``.
+        name: The name of the key figure, such as ``"test accuracy"``.
         value: The formatted value, such as ``"96.2 %"``.
         note: A short line below the value, such as the 95 % interval.
 
@@ -339,7 +339,7 @@ class Section:
     Args:
         title: The heading.
         note: One or two sentences below the heading that explain the content.
-        drawings: The drawings, from left to right.
+        drawings: The plots, sequences or logos, from left to right.
         table: Tables of the main numbers.
         details: Tables of further numbers, which are collapsed at first.
 
@@ -363,11 +363,10 @@ class Report:
         title: The heading of the page, such as ``"splice"``.
         lead: One or two sentences below the heading: the task, the model and its data.
         tiles: The key figures, the most important first.
-        notes: Warnings, for example about records left out or a sequence that is in two of
-            the sets.
+        notes: Warnings, for example about omitted records, or a sequence in both training
+            and test set.
         curves: The panels of the learning curve; all have the same number of epochs.
-        best_epoch: The epoch (from 1) whose weights the model has; a vertical line marks
-            this epoch.
+        best_epoch: The epoch (from 1) of the model's weights, which a vertical line marks.
         confusions: A confusion matrix for each evaluated set, the most important first.
         scatters: The true and predicted values of each regression output.
         sections: Further sections with results, in the order of the page.

@@ -1,4 +1,4 @@
-"""Training: the training loop, its checkpoints, and the report of the trained model."""
+"""Trains models: the training loop, checkpoints, run folders and reports."""
 
 from seqloom.train._compare import compare
 from seqloom.train._evaluation import Part

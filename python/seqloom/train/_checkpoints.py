@@ -46,29 +46,30 @@ class _Metadata(msgspec.Struct):
     seconds: float = 0.0
     numbers: list[str] = []
     others: dict[str, dict[str, Any]] = {}
-    # For each number that a user's step returns: the steps of the epoch without it.
+    # Name of a number from the user's step -> steps of the epoch that did not return
+    # it.
     absent: dict[str, list[_Count]] = {}
 
 
 @dataclass(slots=True)
 class State:
-    """The state of a run, which each training step changes."""
+    """The state of a run that changes during training."""
 
     model: Module
     optimizer: Optimizer
     history: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     best_epoch: int = 0
-    best_step: int = 0  # the number of steps up to the end of the best epoch
+    best_step: int = 0  # number of steps at the end of the best epoch
     best: Record = field(default_factory=lambda: Record({}))
-    # The steps of the unfinished epoch, the last learning rate, and the duration.
+    # Steps of the unfinished epoch, last learning rate, and duration of the run.
     steps: list[Step] = field(default_factory=list[Step])
     lr: float = 0.0
     seconds: float = 0.0
-    # Optional states of the weight update, such as the loss scale.
+    # State of optional features, such as the loss scale.
     loss_scale: LossScale | None = None
     weight_average: WeightAverage | None = None
     accumulation: Accumulation | None = None
-    # False while a step is changing the state, which must not be saved then.
+    # False while a step changes the state: an inconsistent state must not be saved.
     is_whole: bool = True
 
     @property
@@ -86,17 +87,17 @@ class State:
 
     @property
     def averaged(self) -> Module:
-        """The network to evaluate and save, with the average weights if enabled."""
+        """The network to evaluate and save, with averaged weights if enabled."""
         own = self.weight_average
         if own is not None and own.update_count:
             return own.apply_average(self.model)
-        # The weights that some optimisers train differ from the weights to evaluate.
+        # Some optimisers train other weights than those to evaluate.
         average = getattr(self.optimizer, "apply_average", None)
         return self.model if average is None else average(self.model)
 
     @property
     def optional_states(self) -> dict[str, LossScale | WeightAverage | Accumulation]:
-        """The optional states, such as the loss scale, by name."""
+        """The state of optional features by name, such as the loss scale."""
         names = ("loss_scale", "weight_average", "accumulation")
         states = ((name, getattr(self, name)) for name in names)
         return {name: state for name, state in states if state is not None}
@@ -116,37 +117,37 @@ class Checkpoints:
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
-    _step: int = 0  # the number of steps after the previous batch
+    _step: int = 0  # number of steps at the end of the previous batch
 
     def resume(self, state: State) -> None:
-        """Load the last checkpoint of the run folder, if a checkpoint exists."""
+        """Load the last checkpoint of the run folder, if one exists."""
         folder, ranks = self.job.settings.folder.path, self.job.ranks
         if folder is None:
             return
         checkpoint = checkpoint_path(folder)
         ranks.require_same(self.identity)
         # Only the first process checks, because other processes may have no access to
-        # the folder. The sum over all processes is 1 if the first process finds a
-        # checkpoint.
+        # the folder. The flag is summed over all processes: 1 if the first process
+        # finds a checkpoint.
         (is_there,) = ranks.sum_numbers(ranks.is_first and checkpoint.exists())
         if is_there:
             load_checkpoint(checkpoint, state, self.identity)
 
     def stopping_between_steps(self) -> AbstractContextManager[None]:
-        """Let a signal stop training after a step, or at once without a run folder."""
+        """On a signal, stop training after the step, or at once without a run folder."""
         has_folder = self.job.settings.folder.path is not None
         return self.signals.listening() if has_folder else nullcontext()
 
     @contextmanager
     def changing(self, state: State) -> Generator[None]:
-        """Delay signals while a block changes the state, for consistent checkpoints."""
+        """Delay signals while a ``with`` block changes the state to be saved."""
         with self.signals.hold():
             state.is_whole = False
             yield
             state.is_whole = True
 
     def take_signal(self) -> KeyboardInterrupt | None:
-        """Return the exception of a signal that has arrived, if any."""
+        """Return the exception of a received signal; None without a signal."""
         try:
             self.signals.deliver()
         except KeyboardInterrupt as stop:
@@ -205,7 +206,7 @@ class Checkpoints:
                 continue
             try:
                 path.unlink(missing_ok=True)
-            # This is an error, because otherwise old checkpoints would fill the disk.
+            # Raise, because undeleted checkpoints would fill the disk.
             except OSError as error:
                 raise FileError(f"{path}: cannot be removed: {error.strerror}") from error
 
@@ -217,7 +218,7 @@ def _hard_link(newest: Path, last: Path) -> bool:
         part.unlink(missing_ok=True)
         os.link(newest, part)
         part.replace(last)
-        part.unlink(missing_ok=True)  # `replace` keeps it if both are one file
+        part.unlink(missing_ok=True)  # if both are links to one file
     except OSError:
         return False
     try:

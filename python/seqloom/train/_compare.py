@@ -1,4 +1,4 @@
-"""Compare runs: settings that differ, metrics, tests and learning curves."""
+"""Compares runs on a page: metrics, tests, learning curves and differing settings."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -26,9 +26,9 @@ from seqloom.train._compared import (
 )
 from seqloom.train._run import Run
 
-# The maximum length of a name: a third of a terminal with 80 columns.
+# Maximum length of a run name: a third of 80 columns.
 _MAX_NAME_LENGTH = 26
-# The version of the output of `seqloom compare --json`.
+# Version of the JSON format of `seqloom compare --json`.
 _JSON_VERSION = 2
 PAIRED_TITLE = "Compared with the best run"
 _TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE"}
@@ -94,7 +94,6 @@ def compare(
 
 
 def report_of(runs: list[Compared], tests: PairedTests) -> Report:
-    """Return the content of the page."""
     prefix = _find_prefix([run.name for run in runs])
     shown = [replace(run, name=shorten(run.name, prefix)) for run in rank(runs)]
     return Report(
@@ -110,13 +109,13 @@ def _find_prefix(names: list[str]) -> str:
         return ""
     pairs = zip(min(names), max(names), strict=False)
     shared = "".join(one for one, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
-    # The shortened names keep the last common word, as in ...seed-1.
+    # Shortened names keep the last word of the common prefix, as in ...seed-1.
     found = re.match(r"(.*[\W_])[^\W_]*[\W_]", shared, re.DOTALL)
     return found[1] if found else ""
 
 
 def _sections(runs: list[Compared], tests: PairedTests, prefix: str) -> Iterator[Section]:
-    """Yield the sections: results, tests, settings that differ, and learning curves."""
+    """Yield the sections of the page: results, tests, settings and learning curves."""
     yield Section(
         title="Results", note=_results_note(runs, tests, prefix), table=results_table(runs)
     )
@@ -178,7 +177,7 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
 
 
 def _trace(run: Compared, key: str) -> Trace:
-    """Return the plot line of a run; NaN for epochs without a value."""
+    """Return the line of a run in a plot; NaN for epochs without a value."""
     values = (row.get(key) for row in run.history)
     return trace_epochs(run.name, [nan if it is None else it for it in values])
 
@@ -204,7 +203,7 @@ def results_table(runs: list[Compared]) -> Table:
 
 
 def paired_table(tests: PairedTests, prefix: str) -> Table:
-    """Return the table of the tests, with a row for each run."""
+    """Return the table of McNemar's tests, with a row for each run."""
     columns = (
         "run",
         "accuracy difference",
@@ -232,7 +231,7 @@ def _format_count(number: float | None) -> str:
 
 
 def _format_metric(run: Compared, name: str) -> str:
-    """Format a metric, with its interval if the metric has an interval."""
+    """Format a metric, with its confidence interval if it has one."""
     value, ends = run.metrics.get(name), run.evaluated.get("intervals", {}).get(name)
     if value is None:
         return _DASH
@@ -240,7 +239,7 @@ def _format_metric(run: Compared, name: str) -> str:
 
 
 def shorten(name: str, prefix: str) -> str:
-    """Replace the common prefix of a name by dots."""
+    """Replace the prefix that all run names share by dots."""
     return f"...{name.removeprefix(prefix)}" if prefix else name
 
 

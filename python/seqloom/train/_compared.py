@@ -1,6 +1,6 @@
-"""Read the runs to compare from their folders, and test pairs of runs by McNemar's test.
+"""Reads the runs to compare, and compares pairs of runs by McNemar's test.
 
-McNemar's test is exact. Holm's method corrects the p-values for all pairs of runs.
+The p-values are exact; Holm's method corrects them for all pairs of runs.
 """
 
 import json
@@ -33,8 +33,8 @@ _COMPARED_SETS = ("test", "validation")
 # detail from config.json.
 _SHOWN_ELSEWHERE = {"model", "network", "encoder", "seconds of training"}
 _REQUIRED_KEYS = {"parts", "settings", "epochs", "seconds"}
-# True if a higher value is better. Custom metrics are missing, because it is not known
-# whether a higher value is better.
+# Metric -> True if a higher value is better. Custom metrics are missing: whether a
+# higher value is better is unknown.
 _HIGHER_IS_BETTER = {
     "accuracy": True,
     "balanced_accuracy": True,
@@ -62,10 +62,10 @@ class Compared:
     results: dict[str, Any]
     history: list[dict[str, Any]]
     config: dict[str, Any]
-    part: str | None = None  # the set to compare: test or validation
+    part: str | None = None  # test or validation set
     evaluated: dict[str, Any] = field(
         default_factory=dict[str, Any]
-    )  # the metrics of the run on the compared set, and their intervals
+    )  # metrics of the run on this set, and their confidence intervals
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -98,7 +98,7 @@ def open_runs(runs: Iterable[Run | FilePath] | FilePath) -> list[Compared]:
     for folder in known:
         if known.count(folder) > 1:
             raise ArgumentError(f"runs: {folder} is given twice; give each run once")
-    # Names omit the folder that contains all runs; a run in memory is named by a
+    # Names omit the folder that contains all runs. The name of a run in memory is a
     # number.
     above = os.path.commonpath([folder.parent for folder in known]) if known else ""
     opened: list[Compared] = []
@@ -151,7 +151,7 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
         results, config = results_of(run), describe(run.trained)
         return Compared(name, place, run, results, run.history, config)
     config, path = read_config(run), run / HISTORY
-    history: list[dict[str, Any]] = []  # the history is empty if only the model was saved
+    history: list[dict[str, Any]] = []  # no history if only the model was saved
     if path.exists():
         with reading(path):
             history = [_parse(path, line) for line in path.read_bytes().splitlines()]
@@ -200,7 +200,7 @@ def _results_so_far(config: dict[str, Any], rows: list[dict[str, Any]]) -> dict[
 
 
 def are_comparable(runs: list[Compared]) -> bool:
-    """Return False if runs were evaluated on different sets or records."""
+    """Return whether all runs were evaluated on the same records."""
     parts = {run.part for run in runs if run.part is not None}
     marks = {run.evaluated["records"] for run in runs if run.evaluated.get("records")}
     return len(parts) <= 1 and len(marks) <= 1
@@ -209,7 +209,7 @@ def are_comparable(runs: list[Compared]) -> bool:
 def settings_that_differ(runs: list[Compared]) -> list[str]:
     """List the settings that differ between runs."""
     every = [run.settings for run in runs]
-    # Compared as text, because older versions saved numbers as text.
+    # Older versions saved numbers as text, so settings are compared as text.
     texts = [{name: str(value) for name, value in it.items()} for it in every]
     names = dict.fromkeys(name for settings in every for name in settings)
     return [name for name in names if len({each.get(name) for each in texts}) > 1]
@@ -239,7 +239,7 @@ def rank(runs: list[Compared]) -> list[Compared]:
 
 @dataclass(frozen=True, slots=True)
 class PairedTest:
-    """The comparison of a run with the best run, on the same records."""
+    """McNemar's test of a run against the best run."""
 
     difference: float
     only_this: int
@@ -285,15 +285,14 @@ def compare_with_best(runs: list[Compared]) -> PairedTests:
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
-    # Only records that exactly one of two classifiers predicts correctly count. If both
-    # classifiers are equally good, each of them is right on such a record with
-    # probability 1/2 (McNemar, Psychometrika 12, 1947).
+    # The test counts only records that exactly one of the classifiers predicts
+    # correctly. If both classifiers are equally good, each of them is right on such a
+    # record with probability 1/2 (McNemar, Psychometrika 12, 1947).
     fewer, total = min(only_first, only_second), only_first + only_second
     chance = exp(
         lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
     )
-    # The probabilities of smaller counts, divided by the probability of the count
-    # `fewer`.
+    # Binomial probabilities of counts up to `fewer`, relative to that of `fewer`.
     down = np.arange(fewer, 0, -1)
     below = float(np.cumprod(down / (total - down + 1)).sum())
     return min(1.0, 2 * chance * (1 + below))
@@ -329,13 +328,13 @@ def _test_all(
     by_name = {
         other: PairedTest((second - first) / records, second, first, p, p_holm)
         for (one, other), (first, second), p, p_holm in found
-        if one == best  # the first run of a pair has the higher rank
+        if one == best  # the first run of a pair ranks higher
     }
     return PairedTests(best, len(pairs), records, by_name, notes)
 
 
 def _reason_without_test(run: Compared, best: Compared) -> str | None:
-    """Explain why a run cannot be tested against the best run; None if it can be tested."""
+    """Return the reason why a run cannot be tested against the best run, or None."""
     records = run.evaluated.get("records")
     if run.metrics.get("accuracy") is None:
         return "the run has no accuracy"

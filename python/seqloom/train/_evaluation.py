@@ -1,4 +1,4 @@
-"""Evaluate a network on the validation set after each epoch, and at the end of a run.
+"""Evaluates a network on the validation set after each epoch, and at the end of a run.
 
 For a built-in task, all records are scored together, as `predict` does. For a custom task
 or a user's step, the objective is computed batch by batch.
@@ -40,7 +40,8 @@ from seqloom.train._parts import Data, LoaderBatches, read_in_order
 from seqloom.train._values import Metric, MetricObject, list_metrics
 
 _TWO_CLASSES = 2
-# With fewer records than this, even a good model can be no better than a constant.
+# With fewer records than this, even a good model may be no better than a constant
+# prediction.
 _MIN_RECORDS = 10
 
 
@@ -52,9 +53,8 @@ class Part:
         scores: The predictions for each record; no rows for a custom task.
         labels: The true labels of the records; no rows for a custom task.
         metrics: The metrics, as `seqloom.infer.evaluate` computes them.
-        known: True for each record that is a duplicate of a training sequence, whose score
-            may be due to memorisation. None if the records are not sequences, or are too
-            many.
+        known: A mask of records that are duplicates of training sequences, whose scores may
+            be due to memorisation. None if the records are not sequences, or are too many.
 
     Examples:
         >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
@@ -72,7 +72,7 @@ class Part:
 
 
 def first_metric(metrics: dict[str, float]) -> str:
-    """Return the first metric with its name, as text."""
+    """Format the first metric with its name."""
     name = next(key for key in metrics if key != "n")
     return f"{name.replace('_', ' ')} {metrics[name]:.4f}"
 
@@ -91,7 +91,8 @@ class Validation:
         if part is None:
             return {}
         if not (self.objective.is_custom or isinstance(part, LoaderBatches)):
-            # The metrics are computed from all records of the set together.
+            # Metrics of built-in tasks are computed from all records together, not
+            # batch by batch.
             labels = np.asarray(part.labels)
             with self.job.ranks.sharing():
                 logits = run_model(model, part, batch_size=trained.batch_size)
@@ -100,8 +101,7 @@ class Validation:
             found |= self._measure_metrics(labels, trained.task.activate(logits))
         if self.objective.is_custom or self.objective.step:
             found |= self._measure_batches(model, part)[0]
-        # Values that are not finite become None, because JSON has neither NaN nor
-        # infinity.
+        # JSON has neither NaN nor infinity, so such values are replaced by None.
         return {
             f"valid_{name}": float(value) if math.isfinite(value) else None
             for name, value in found.items()
@@ -148,7 +148,7 @@ class Validation:
 
 @dataclass(slots=True, kw_only=True)
 class _BatchMeasurement:
-    """Collects the losses, further numbers and outputs of batches, to average them."""
+    """Collects losses, further numbers and outputs of batches, to compute metrics."""
 
     objective: BatchLoss
     model: Module
@@ -182,7 +182,7 @@ class _BatchMeasurement:
         return means | measure_all(self.metrics, *pair)
 
     def _measure_batch(self, batch: dict[str, Any], number: int) -> dict[str, float]:
-        """Return the loss and numbers of a batch; store its outputs for the metrics."""
+        """Return the loss and further numbers of a batch; store its outputs for metrics."""
         arrays = self.objective.prepare(self.model, batch)
         key = self.key.fold(number) if self.objective.step else None
         if isinstance(self.model, TorchModule):
@@ -236,7 +236,7 @@ def measure_all(
 def find_intervals(
     task: Task, metrics: dict[str, float], labels: Any
 ) -> dict[str, tuple[float, float]]:
-    """Compute the 95 % intervals of those metrics that have a formula for the interval."""
+    """Compute the 95 % confidence intervals of metrics such as accuracy and AUROC."""
     count = round(metrics["n"])
     if isinstance(task, Classify):
         found = {"accuracy": wilson_interval(round(metrics["accuracy"] * count), count)}
@@ -254,17 +254,15 @@ def find_intervals(
 
 
 def warning_without_skill(task: Task, name: str, part: Part) -> str | None:
-    """Return a warning if the model is no better than a constant prediction."""
+    """Return a warning if the model is no better than a constant prediction, else None."""
     metrics = part.metrics
     if metrics["n"] < _MIN_RECORDS or isinstance(task, Custom):
         return None
     if isinstance(task, Regress):
-        # If all labels are equal, r2 is NaN, the comparison is False, and there is no
-        # warning.
+        # If all labels are equal, r2 is NaN, so the comparison is False.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
     else:
-        # A class without records is excluded from the metric and from the level of
-        # chance.
+        # Classes without records count neither for the metric nor for the chance level.
         there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
         chance = 1 / max(there, 1)
         is_poor = metrics["balanced_accuracy"] <= chance

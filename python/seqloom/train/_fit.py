@@ -1,4 +1,4 @@
-"""fit: train a model on labelled records in one call."""
+"""The function `fit`, which trains a model on labelled records."""
 
 import os
 import sys
@@ -60,7 +60,7 @@ def fit(
     callbacks: Sequence[Any] = (),
     **old: Any,
 ) -> Run:
-    """Train a network, by default with AdamW and a learning rate that rises, then falls.
+    """Train a network, by default with AdamW and a learning rate that rises and falls.
 
     The trained model has the weights of the epoch with the lowest validation loss. Without
     a validation set, the model has the weights of the last epoch.
@@ -73,8 +73,8 @@ def fit(
     from a checkpoint, even in the middle of an epoch. A resumed run ends with exactly the
     weights of an uninterrupted run, on the same machine with the same number of threads.
 
-    Under ``torchrun``, several processes train one network. Each process computes its share
-    of every batch; the first process writes the files and reports progress.
+    Under ``torchrun``, several processes train one network. Each process computes a
+    fraction of every batch; the first process writes the files and reports progress.
 
     Args:
         model: A network, or the settings of a network (a `Config`). A network is trained in
@@ -95,8 +95,8 @@ def fit(
             also accepted: a seqloom or PyTorch loader, a list, or any object that can be
             iterated once for each epoch.
         valid: The validation set, in any form that ``train`` accepts. The best epoch is the
-            epoch with the lowest validation loss. A warning is issued if augmentation or
-            jitter changes the records of ``valid`` or ``test`` in each epoch.
+            epoch with the lowest validation loss. Augmentation or jitter of ``valid`` or
+            ``test`` raises a warning.
         test: The test set, on which the final model is evaluated once.
         objective: The task: ``"classify"``, ``"regress"``, ``"multilabel"`` or
             ``"custom"``; ``"auto"`` infers the task from the labels of the dataset. A loss
@@ -123,15 +123,15 @@ def fit(
         resume: If True, continue from the last checkpoint in ``out``; without a checkpoint,
             start a new run.
         progress: True prints a line for each epoch, with a bar on a terminal. False prints
-            nothing. None means True in a terminal or notebook; elsewhere None prints a line
+            nothing. None is like True in a terminal or notebook; elsewhere it prints a line
             to standard error at most every ten seconds. An object with some of the methods
             of `Progress` is also accepted.
         callbacks: Further objects with methods of `Progress`, such as `TensorBoard`,
             `MLflow`, `WandB` or your own. They are called in the given order, after
             ``progress``.
-        old: Keyword arguments of older versions, which raise a DeprecationWarning; in this
-            version they are fields of the classes above. Any other keyword raises an error
-            that suggests the most similar name.
+        old: Keyword arguments of older versions, which raise a DeprecationWarning: use the
+            fields of the classes above. Any other keyword raises an error that suggests the
+            most similar name.
 
     Returns:
         The run: its trained model, its history, and its results on ``valid`` and ``test``.
@@ -221,7 +221,7 @@ def watching(
 ) -> Generator[Watchers]:
     """Create the watchers of a run, from ``progress`` and ``callbacks`` of `fit`."""
     if progress is True or (progress is None and is_interactive()):
-        # The import is here because rich loads slowly and most runs print nothing.
+        # Imported here, because rich loads slowly and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
 
         with Watch(open_console()) as watch:
@@ -243,7 +243,7 @@ def _run(job: FitJob, watchers: Watchers) -> Run:
     if folder.path is not None:
         opened = opened_folder(folder.path, resume=resume, overwrite=folder.overwrite)
     with ExitStack() as stack:
-        # Only the first process opens the run folder, which the exit stack closes.
+        # Only the first process opens the run folder; the exit stack closes the folder.
         job.ranks.on_first(lambda: stack.enter_context(opened))
         try:
             return make_training(job, watchers).run()

@@ -1,4 +1,4 @@
-"""The network, data and settings of a run, and the identity of the run in checkpoints."""
+"""The network, data and settings of a run, and their comparison when a run is resumed."""
 
 import json
 import platform
@@ -19,11 +19,11 @@ from seqloom.train._parts import Data, Parts, count_samples
 from seqloom.train._ranks import Ranks
 from seqloom.train._settings import FitSettings
 
-# Older checkpoints lack these settings; a run without them used these values.
+# Values of settings that older checkpoints lack.
 _OLD_DEFAULTS = {"precision": "float32", "accumulate": 1, "drop_last": False}
-# Keys of saved settings that are not arguments of a class.
+# Keys of a saved object that are not arguments of its class.
 _NOT_ARGUMENTS = {"class", "version"}
-# The arguments of `fit` that determine each entry of a checkpoint's identity.
+# Saved setting -> the arguments of `fit` that determine it.
 _ARGUMENTS = {
     "augmentation": "augment=, --reverse-complement",
     "compiled": "compile=, --compile",
@@ -48,7 +48,7 @@ class FitJob:
 
     @property
     def writable_folder(self) -> Path | None:
-        """The run folder, or None in processes that do not write."""
+        """The run folder, or None in processes that write no files."""
         return self.settings.folder.path if self.ranks.is_first else None
 
     def identify(self, *, compiled: bool) -> dict[str, Any]:
@@ -71,7 +71,7 @@ class FitJob:
         return json.loads(json.dumps(facts))
 
     def list_settings(self, *, compiled: str, epochs: str) -> dict[str, Fact]:
-        """List the settings and the machine; `epochs` is empty if the user set it."""
+        """List the run's settings and the machine; `epochs` is "" if the user set it."""
         settings, train = self.settings, self.parts.train
         augment = getattr(train, "augment", None)
         is_ours = hasattr(augment, "to_dict")
@@ -122,7 +122,8 @@ class FitJob:
                 facts[f"{name} records"] = count
         files = {name: names_of(files_of(part)) for name, part in parts.items()}
         for name, names in files.items():
-            # Files of a set that was split from the training set are not listed twice.
+            # Sets split from one dataset have the same files, which are listed only
+            # once.
             if names and (name == "training" or names != files["training"]):
                 facts[f"{name} files"] = ", ".join(names)
         seconds = sum(row["seconds"] for row in history)
@@ -130,7 +131,7 @@ class FitJob:
 
 
 def _describe_augment(train: Data) -> Any:
-    """Return the augmentation of the training sequences as JSON values."""
+    """Return the augmentation of the training sequences as a JSON-compatible value."""
     augment = getattr(train, "augment", None)
     if augment is None or hasattr(augment, "to_dict"):
         return augment and augment.to_dict()
@@ -138,7 +139,7 @@ def _describe_augment(train: Data) -> Any:
 
 
 def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> None:
-    """Raise if a run is resumed with other data or settings; the error lists them all."""
+    """Raise if a run is resumed with other data or settings, and list all changes."""
     differences: list[str] = []
     for name, value in now.items():
         was = saved.get(name, _OLD_DEFAULTS.get(name))
@@ -159,12 +160,12 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
 
 
 def _may_resume_with(saved: int | None, now: int | None) -> bool:
-    """Return whether a run may resume with this number of epochs (the same or more)."""
+    """Return whether a run may resume with this number of epochs: the same or more."""
     return saved is None or (type(saved) is int and now is not None and now >= saved)
 
 
 def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
-    """Describe how a saved value differs from the current value, without hashes of data."""
+    """Describe how a saved setting differs from the current one; omit hashes of data."""
     was: Any = saved.get(name, _OLD_DEFAULTS.get(name))
     if name.endswith("data") and value is not None and was is not None:
         return f"other {name}"
@@ -176,7 +177,7 @@ def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
 
 
 def _shorten(value: Any) -> str:
-    """Shorten a value for a message; an object is written as its constructor call."""
+    """Format a setting for a message; an object is written as a constructor call."""
     text = str(value)
     if isinstance(value, Mapping) and "class" in value:
         facts = cast("Mapping[str, Any]", value)

@@ -24,20 +24,20 @@ from seqloom.train._values import FLOAT32, LOSS_NAME, PRECISIONS
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
 OwnStep: TypeAlias = Callable[..., Any]
-# The arrays of a batch by name, in the form that the loss needs.
+# The arrays of a batch by name, on the network's backend.
 Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 
 _MATRIX_AXES = 2
-# The number of rows of a set that are read in one call.
+# Number of rows of a set that are read at a time.
 _READ_ROWS = 256
-# The key of the labels among the prepared arrays of a batch. The key contains spaces,
+# The name of the labels among the prepared arrays of a batch. The name contains spaces,
 # so that no parameter can have the same name.
 _LABELS_KEY = "labels of the loss"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLoss:
-    """Computes the loss of a batch, and the network's outputs or other values to report.
+    """Computes the loss of a batch, together with the network's outputs or further numbers.
 
     A call returns the loss and an extra value. The extra value is the network's outputs,
     the dict of further numbers that a user's step returned, or None.
@@ -46,9 +46,9 @@ class BatchLoss:
     loss: Loss
     step: OwnStep | None = None
     encoder: Any = None
-    task: Task | None = None  # None if the user passed a loss
-    is_custom: bool = False  # True if the labels are passed only to the user's loss or step
-    precision: str = FLOAT32  # the precision of training; validation always uses float32
+    task: Task | None = None  # None for a user's loss
+    is_custom: bool = False  # labels are passed only to the user's loss or step
+    precision: str = FLOAT32  # precision of training; validation uses float32
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
         """Copy the arrays that the loss needs to the network's backend, by name."""
@@ -99,7 +99,7 @@ class BatchLoss:
                 extra = Forward.of(model).call(model, _without_labels(arrays), key)
                 self._check_outputs(extra)
                 loss = function(extra, arrays[_LABELS_KEY])
-        # Computed in float32, because a loss scale of 65536 is infinite in float16.
+        # The loss is float32, because the loss scale 65536 is infinite in float16.
         is_widened = is_half and loss.dtype.name in PRECISIONS
         return loss.astype(FLOAT32) if is_widened else loss, extra
 
@@ -129,7 +129,8 @@ class BatchLoss:
             ) from error
         self._check_outputs(outputs)
         if self.task is not None:
-            # The backend calls torch functions, so PyTorch records the loss too.
+            # The backend calls torch functions, so PyTorch also differentiates the
+            # loss.
             loss = function(Tensor(outputs, model.backend), arrays[_LABELS_KEY])
             return to_torch(loss), outputs
         labels = to_torch(to_tensor(model, as_array(arrays[_LABELS_KEY])))
@@ -169,7 +170,7 @@ def _without_labels(arrays: Inputs) -> Inputs:
 
 def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
     """Call a user's step; return its loss, and its extra value or None."""
-    # The arrays of a tuple are named by their index: "0", "1" and so on (`names_for`).
+    # In a tuple, the names of the arrays are their indices: "0", "1" and so on.
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
     batch = tuple(arrays.values()) if is_tuple else arrays
     found: Any = step(model, batch, key) if takes_key(step) else step(model, batch)
@@ -180,7 +181,7 @@ def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[
             f"step must return a loss, a tensor of one number, or (loss, outputs), got "
             f"{type(loss).__name__}"
         )
-    if isinstance(extra, Mapping):  # the gradients of reported numbers are not needed
+    if isinstance(extra, Mapping):  # reported numbers need no gradients
         named = cast("Mapping[str, Any]", extra)
         extra = {name: _detach(named[name]) for name in named}
     return loss, extra
@@ -190,7 +191,7 @@ def takes_key(step: OwnStep) -> bool:
     """Return whether a user's step has a third parameter, the random key."""
     try:
         parameters = inspect.signature(step).parameters.values()
-    except (TypeError, ValueError):  # some functions have no signature that Python can read
+    except (TypeError, ValueError):  # Python cannot read the signature of some functions
         return True
     kinds = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     count = sum(parameter.kind in kinds for parameter in parameters)
@@ -227,7 +228,7 @@ def count_records(batch: Mapping[str, Any]) -> int:
 
 
 def numbers_of(extra: Any) -> dict[str, float]:
-    """Return the further numbers of a user's step by name; empty if it returned outputs."""
+    """Return the numbers that a user's step reports; empty if the step returned outputs."""
     if not isinstance(extra, Mapping):
         return {}
     found = cast("Mapping[str, Any]", extra)
@@ -254,7 +255,7 @@ def error_of_loss(
     batch: Mapping[str, Any],
     folder: Path | None,
 ) -> GradientError:
-    """Return the error for a batch whose loss is NaN or infinite."""
+    """Return an error for a batch whose loss is NaN or infinite."""
     epoch, number = place
     if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
         cause = "the batch has no records: leave empty batches out of the loader"
@@ -285,7 +286,7 @@ def check_finite_epoch(
 
 
 def _advice_after_divergence(epoch: int, folder: Path | None, cause: str) -> str:
-    """Return advice for a run that diverged, which refers to the last good checkpoint."""
+    """Return advice for a run that diverged, with the last valid checkpoint."""
     saved = "nothing was saved"
     if folder is not None and epoch > 1:
         saved = f"the checkpoint of epoch {epoch - 1} is still valid"
@@ -293,7 +294,7 @@ def _advice_after_divergence(epoch: int, folder: Path | None, cause: str) -> str
 
 
 def describe_part(part: Data) -> str:
-    """Describe the first record of a set with NaN or infinity; empty if all are finite."""
+    """Describe the first record of a set with NaN or infinity; "" if all are finite."""
     if isinstance(part, Arrays):
         return _describe_bad_row(part.columns)
     descriptions = (_describe_bad_row(batch) for batch in read_in_order(part, _READ_ROWS))
@@ -301,7 +302,7 @@ def describe_part(part: Data) -> str:
 
 
 def _describe_bad_row(arrays: Mapping[str, Any]) -> str:
-    """Describe the first row of an array with NaN or infinity; empty if all are finite."""
+    """Describe the first row of an array with NaN or infinity; "" if all are finite."""
     for name, value in arrays.items():
         values = _as_floats(value)
         if values is None or np.isfinite(values).all():

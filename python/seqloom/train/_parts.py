@@ -45,7 +45,7 @@ class Arrays:
 
     @property
     def ids(self) -> list[str]:
-        """The indices of the records, as strings."""
+        """The ids of the records: their indices as strings."""
         return [str(position) for position in range(len(self))]
 
     @property
@@ -55,28 +55,28 @@ class Arrays:
 
     @property
     def labels(self) -> NDArray[Any] | None:
-        """The array of the labels, which is identified by its name."""
+        """The labels: the array whose name is label, labels, y or target."""
         name = label_name(self.columns)
         return None if name is None else self.columns[name]
 
     def batch(self, indices: Any) -> dict[str, Any]:
-        """Return the rows at the given indices."""
+        """Return the records with the given indices, as a batch."""
         rows = np.asarray(indices)
         return {name: column[rows] for name, column in self.columns.items()}
 
     def __getitems__(self, indices: Any) -> dict[str, Any]:
-        """Return the batch of the given rows, for a loader."""
+        """Return the records with the given indices, as a batch for a loader."""
         return self.batch(list(indices))
 
     def __getitem__(self, index: int) -> dict[str, Any]:
-        """Return one row."""
+        """Return one record."""
         return {name: column[index] for name, column in self.columns.items()}
 
     def __len__(self) -> int:
         return len(next(iter(self.columns.values())))
 
     def fingerprint(self) -> str:
-        """Return a hash of the content."""
+        """Return a hash of the arrays."""
         digest = hashlib.blake2b(digest_size=16)
         for name, column in self.columns.items():
             digest.update(f"{name} {column.dtype} {column.shape}".encode())
@@ -85,7 +85,7 @@ class Arrays:
 
 
 class BatchCollator:
-    """A collator for arrays, which returns selected rows unchanged as a batch."""
+    """A collator for `Arrays`, whose selected rows already are a batch."""
 
     supports_threads = True
 
@@ -168,14 +168,14 @@ class Parts:
                 yield name, part
 
     def fit_encoder(self) -> "Parts":
-        """Fit an encoder that learns on the training set; use it for all sets."""
+        """Fit the encoder on the training set if it learns; use it for all sets."""
         encoder = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
             return self
         learned, wholes = encoder.fit(self.train), dict[int, Any]()
 
         def with_encoder(part: Any) -> Any:
-            """Return a set with this encoder; subsets still share one dataset."""
+            """Return a set with this encoder; subsets continue to share one dataset."""
             whole = part.whole if isinstance(part, Dataset) else part
             if id(whole) not in wholes:
                 wholes[id(whole)] = encode_with(learned, whole)
@@ -191,7 +191,7 @@ class Parts:
 
 
 def names_for(model: Module | Config, *, has_step: bool) -> Names:
-    """Return a function that names the arrays of a tuple: first inputs, then labels."""
+    """Return a function that gives names to the arrays of a tuple: inputs, then labels."""
 
     def names(count: int) -> list[str]:
         if has_step:
@@ -221,7 +221,7 @@ def as_part(given: Any, names: Names) -> Any:
         return Arrays({it: _to_numpy(it, named[it]) for it in named})
     is_text = isinstance(given, (str, bytes, Mapping, type))
     if is_text or not hasattr(value, "__iter__"):
-        return value  # other values: `check_examples` raises an error with advice
+        return value  # `check_examples` raises an error with advice for other types
     if iter(value) is value:
         raise ArgumentError(
             f"{quote(value)} is an iterator, which is empty after one epoch; give a list, "
@@ -253,7 +253,7 @@ def _length_of(value: Any) -> int | None:
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
-    """Return the arrays of a batch by name; `names` assigns names to a tuple of arrays."""
+    """Return the arrays of a batch by name; `names` chooses names for a tuple of arrays."""
     if isinstance(batch, Mapping):
         return dict(cast("Mapping[str, Any]", batch))
     if isinstance(batch, (tuple, list)):
@@ -267,7 +267,7 @@ def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
 
 
 def _is_table(value: Any) -> bool:
-    """Return whether a value is a dict from names to arrays or lists."""
+    """Return whether a value is a dict of arrays or lists by name."""
     columns: Any = value
     if not isinstance(value, Mapping) or not columns:
         return False
@@ -283,7 +283,7 @@ def _is_array(value: Any) -> bool:
 
 
 def _to_numpy(name: str, values: Any) -> NDArray[Any]:
-    """Return a column as a NumPy array."""
+    """Convert one of a user's arrays to NumPy."""
     if hasattr(values, "detach") and not isinstance(values, Tensor):
         values = values.detach().cpu()
     array = np.asarray(values)
@@ -341,8 +341,8 @@ def read_batches(
     if done >= len(loader):
         return iter(())
     if done:
-        # The position of a loader is a number of records. With several processes the
-        # loader has a batch sampler, and the position is a number of batches.
+        # The loader's position is a number of records, or, with several processes, a
+        # number of batches, because the loader then has a batch sampler.
         records = min(done * settings.batches.batch_size, len(loader.dataset))
         position = done if ranks.are_several else records
         loader.load_state_dict({**loader.state_dict(), "position": position})
@@ -351,7 +351,7 @@ def read_batches(
 
 @dataclass(slots=True)
 class RankBatches:
-    """The batches of a loader; of n processes, each takes every n-th record of a batch."""
+    """The batches of a loader; each of n processes reads every n-th record of a batch."""
 
     # Together, the processes read the same batch as a single process would, so a run
     # can be resumed with another number of processes.
@@ -363,17 +363,17 @@ class RankBatches:
 
     def __iter__(self) -> Iterator[list[Any]]:
         for rows in self.whole.batch_sampler:
-            # Every process must take part in every step. A process that has no record
-            # of a batch computes with another record, which has the weight 0.
+            # Every process must take part in every step. A process without records of a
+            # batch computes with another record of weight 0.
             yield rows[self.ranks.number :: self.ranks.world] or rows[:1]
 
     def set_epoch(self, epoch: int) -> None:
-        """Set the number of the epoch that the next iteration yields."""
+        """Set the epoch, counted from 0, of the next iteration."""
         self.whole.set_epoch(epoch)
 
 
 def read_in_order(part: Data, size: int) -> Iterator[dict[str, Any]]:
-    """Yield the batches of a loader, or the records of a set in batches of a given size."""
+    """Yield the batches of a loader, or batches of the records of a dataset."""
     if isinstance(part, LoaderBatches):
         yield from part.epoch(0)
         return

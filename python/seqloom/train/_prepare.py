@@ -1,4 +1,4 @@
-"""Check the task, the network and the data of a run before the first training step."""
+"""Creates the network of a run, and checks task, network and data before training."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -75,7 +75,7 @@ def prepare(
 
 
 def choose_task(settings: FitSettings, parts: Parts) -> str:
-    """Return the name of the task; for arrays, set the task from the settings."""
+    """Return the name of the task; for arrays, infer the task from settings and labels."""
     task, train = settings.objective.task, parts.train
     has_step = settings.objective.step is not None
     has_loss = settings.objective.loss is not None
@@ -88,7 +88,7 @@ def choose_task(settings: FitSettings, parts: Parts) -> str:
                 f"task={task!r} needs labels, but the training set is a loader; pass its "
                 "dataset, arrays, or an Objective with a loss or step"
             )
-        # If the dataset of the loader has labels, the error advises to pass the
+        # If the loader's dataset has labels, the error message suggests to pass the
         # dataset.
         dataset = getattr(train.loader, "dataset", None)
         if (
@@ -105,7 +105,7 @@ def choose_task(settings: FitSettings, parts: Parts) -> str:
 
 
 def _set_task(parts: list[Arrays], task: str) -> None:
-    """Set the task of arrays, and the classes, which are integers from 0 over all sets."""
+    """Set the task of arrays and its classes, which are integers from 0 in all sets."""
     labels = [np.asarray(part.labels) for part in parts]
     for part in parts:
         if task == Classify.name:
@@ -116,7 +116,7 @@ def _set_task(parts: list[Arrays], task: str) -> None:
 
 
 def _check_settings(parts: Parts, settings: FitSettings) -> None:
-    """Raise if a setting does not apply to these sets, or removes all training records."""
+    """Raise if a setting does not apply to these sets, or leaves no training batch."""
     train, size = parts.train, settings.batches.batch_size
     if settings.batches.drop_last and isinstance(train, LoaderBatches):
         raise ArgumentError(
@@ -196,18 +196,18 @@ def _prepare_builtin(
 
 
 def _check_encoder(train: Examples) -> None:
-    """Raise if records have no encoder, or if the encoder keeps missing genotypes."""
+    """Raise if records have no encoder, or if the encoder does not impute genotypes."""
     if train.encoder is None and not isinstance(train, Arrays):
         raise ArgumentError(
-            'the training set has no encoder; give it encoder=OneHot("dna"), and '
+            'the training set has no encoder; pass its dataset encoder=OneHot("dna"), and '
             'genotypes by="sample"'
         )
     if getattr(train.encoder, "impute", "mean") is None:
-        raise ArgumentError('the training set keeps missing genotypes; give impute="mean"')
+        raise ArgumentError('the encoder keeps missing genotypes; set impute="mean"')
 
 
 def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
-    """Warn about data that are valid but probably contain a mistake."""
+    """Warn about data that are valid but probably wrong."""
     for name, part in examples.items():
         warn_of_set(trained, part, name)
         if name != "training":
@@ -231,7 +231,7 @@ def _make_network(model: Config | Module, settings: FitSettings) -> Module:
 def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
     """Return the task of a training set; raise if the labels do not suit it."""
     if train.labels is None or train.task is None:
-        raise LabelError("the training set has no labels; give its dataset labels=")
+        raise LabelError("the training set has no labels; pass labels= to its dataset")
     if task not in {"auto", train.task}:
         raise LabelError(
             f"the labels were read for the task {train.task}, not {task}; "
@@ -319,7 +319,7 @@ def _regress(labels: NDArray[np.float32], names: tuple[str, ...]) -> Regress:
 
 
 def describe_conflicts(train: Data) -> str:
-    """Describe identical sequences with different classes; empty if there are none."""
+    """Describe identical sequences with different classes; "" if there are none."""
     if isinstance(train, LoaderBatches) or train.task != Classify.name:
         return ""
     if train.labels is None or (hashes := hash_letters(train)) is None:

@@ -14,8 +14,8 @@ from seqloom.report._interval import wilson_bounds
 from seqloom.report._plot import COLOURS
 from seqloom.train._evaluation import Part
 
-# The maximum number of predictions used for calibration. With many labels, records
-# times labels may be far more.
+# The maximum number of predictions used for calibration. The number of records times
+# the number of labels may be much larger.
 _MAX_PREDICTIONS = 10**6
 # The maximum number of points of a curve; more points would not be visible.
 _MAX_CURVE_POINTS = 4000
@@ -46,9 +46,9 @@ def probability_sections(
 def curve_section(
     is_class: ArrayLike, scores: ArrayLike, *, classes: Sequence[str], name: str
 ) -> Section | None:
-    """Draw the ROC and the precision-recall curve of each class against all others.
+    """Plot the ROC and the precision-recall curve of each class against all other classes.
 
-    The bands are Wilson intervals of the recall (in the ROC plot) and of the precision.
+    Shaded bands are Wilson intervals of the recall (in the ROC plot) and of the precision.
 
     Args:
         is_class: A boolean array ``(records, classes)``, True if the record has the class.
@@ -109,7 +109,7 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
 
 
 def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
-    """Plot precision against recall as steps; the area below is the average precision."""
+    """Plot precision against recall as steps; their area is the average precision."""
     traces: list[Trace] = []
     for title, curve in curves.items():
         thin = thin_out(curve)
@@ -141,11 +141,11 @@ def thin_out(curve: RankCurve) -> RankCurve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Predicted probabilities and fractions of correct predictions, in ten equal bins.
+    """Predicted probabilities and fractions of correct predictions in ten bins.
 
-    ``counts`` is the number of predictions in each bin, ``mean`` their mean probability,
-    and ``right`` the fraction of correct predictions. In an empty bin, ``mean`` and
-    ``right`` are NaN.
+    For each bin, ``counts`` is the number of predictions, ``mean`` their mean
+    probability, and ``right`` the fraction of correct predictions. In an empty bin,
+    ``mean`` and ``right`` are NaN.
     """
 
     counts: NDArray[np.int64]
@@ -154,7 +154,7 @@ class Calibration:
 
     @classmethod
     def of(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
-        """Sort predictions into bins; a value at an edge belongs to the lower bin."""
+        """Sort predictions into bins; a probability at an edge belongs to the lower bin."""
         values = np.asarray(probabilities, float)
         numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
         counts = np.bincount(numbers, minlength=_BINS)
@@ -165,7 +165,7 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error, the mean gap over all predictions."""
+        """The expected calibration error: the mean gap, weighted by bin size."""
         gaps = np.abs(self.mean - self.right)
         return float(np.nansum(gaps * self.counts) / max(self.counts.sum(), 1))
 
@@ -197,7 +197,7 @@ def calibration_section(
 
 
 def _plot_calibration(bins: Calibration) -> tuple[Plot, Plot]:
-    """Plot the fraction of correct predictions against the probability, and bin sizes."""
+    """Plot the fraction of correct predictions against the probability; plot bin sizes."""
     full = bins.counts > 0
     mean, right = bins.mean[full], bins.right[full]
     low, high = wilson_bounds(right, bins.counts[full])

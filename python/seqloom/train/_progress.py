@@ -1,4 +1,4 @@
-"""Progress of a run: the reported values, and the objects that receive these values."""
+"""Progress reports of a run, and the objects that receive these reports."""
 
 import math
 import sys
@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
 _CALLBACKS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
-# Minimum seconds between two lines about epochs, and before a line about a batch.
+# Minimum seconds between lines about epochs, and until a line about a batch.
 _LINE_INTERVAL, _BATCH_LINE_AFTER = 10.0, 60.0
 _ROW_COLUMNS = {
     "epoch": ("epoch", 5),
@@ -89,8 +89,8 @@ class Step:
         samples: The number of records in the batch.
         loss: The loss of the batch, before the update.
         accuracy: The accuracy on the batch; None for a regression.
-        number: The number of the step, counted from 1 over the whole run, also if the run
-            was resumed.
+        number: The number of the step, counted from 1 since the start of the run, even if
+            it was resumed.
         lr: The learning rate of the step.
         numbers: The values that a user's step returned, by name.
 
@@ -139,7 +139,7 @@ class Progress(Protocol):
         """Called after each training step; return True to end the run."""
 
     def on_epoch(self, row: dict[str, Any]) -> bool | None:
-        """Called after each epoch with its row of ``metrics.jsonl``; True ends the run."""
+        """Called after each epoch with its metrics; return True to end the run."""
 
     def on_more(self, epochs: int) -> None:
         """Called if epochs are added because the validation loss still falls."""
@@ -203,7 +203,7 @@ def is_interactive() -> bool:
 
 
 class Watchers:
-    """A list of watchers; calls a method of every watcher that has the method."""
+    """A list of watchers; forwards each call to all watchers that have the method."""
 
     def __init__(self, *watchers: Any) -> None:
         self._watchers = [watcher for watcher in watchers if watcher is not None]
@@ -271,17 +271,17 @@ def require_methods(expected: str, watcher: object) -> None:
 
 
 class EpochLines:
-    """Prints a line about an epoch to standard error, at most every ten seconds."""
+    """Prints epochs to standard error, at most one line every ten seconds."""
 
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream, self._clock = stream, clock
         self._last = clock()
-        self._begin = ""  # the description of the run; empty after it was printed
+        self._begin = ""  # description of the run; "" once it is printed
         self._samples = 0
         self._is_headed = False
 
     def on_start(self, plan: Plan) -> None:
-        """Store the description of the run."""
+        """Store the description of the run until the first line is printed."""
         self._begin, self._samples = describe_plan(plan), plan.samples
         self._last = self._clock()
 
@@ -299,7 +299,7 @@ class EpochLines:
             self._is_headed = True
 
     def on_more(self, epochs: int) -> None:
-        """Print the new last epoch, if any line was printed before."""
+        """Print the new number of epochs if a line was printed before."""
         if not self._begin:
             self._print(f"another round follows, to epoch {epochs:,}")
 

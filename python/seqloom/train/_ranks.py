@@ -1,4 +1,4 @@
-"""Ranks: the processes that train one network together; by default a single process."""
+"""Communication of the processes (ranks) that train one network together."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ Result = TypeVar("Result")
 class Ranks:
     """The rank of this process among the processes that train together.
 
-    All processes have the same weights. Each process reads its share of every batch and
-    receives sums over all processes.
+    All processes have the same weights. Each process reads a fraction of every batch
+    and receives sums over all processes.
     """
 
     number: int = 0
     world: int = 1
-    # False if the batch has no record for this process. The process then computes with
-    # another record, which has the weight 0.
+    # False if the batch has no record for this process, which then computes with
+    # another record of weight 0.
     has_records: bool = True
 
     @property
     def is_first(self) -> bool:
-        """True if this process writes, prints and reports."""
+        """True if this process writes files and reports progress."""
         return self.number == 0
 
     @property
@@ -51,7 +51,7 @@ class Ranks:
 
     @contextmanager
     def sharing(self, *, has_records: bool = True) -> Generator[None]:
-        """Let all processes compute modules and scores together while a block runs."""
+        """Let all processes compute scores together within a ``with`` block."""
         self.has_records = has_records
         with set_batch_processes(self if self.are_several else None):
             yield
@@ -70,7 +70,7 @@ class Ranks:
         return array
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Sum many arrays over all processes, a bucket of arrays at a time."""
+        """Sum many arrays over all processes, several arrays in each operation."""
         del backend
         return arrays
 

@@ -38,8 +38,8 @@ from seqloom.train._prepare import describe_conflicts
 from seqloom.train._probabilities import probability_sections
 from seqloom.train._residue_sections import class_logos, mistakes_section
 
-# The report explains one wrong prediction for each 20 training records, to limit the
-# computing time.
+# The report explains one wrong prediction per 20 training records, to limit computing
+# time.
 _TRAINED_PER_EXPLAINED = 20
 _PERCENT_METRICS = {"accuracy", "balanced_accuracy"}
 _METRIC_TITLES = {
@@ -65,7 +65,7 @@ _DATA_NOTES = {
 }
 _CONSTANT_NOTE = "Variants that are constant in the training {noun} are not used: {count}."
 CARD_MARK = "<!-- Written by seqloom. Remove this line to keep your text in later runs. -->"
-# The names that model hubs use for metrics and tasks.
+# Names of metrics and tasks in the metadata of model hubs.
 _HUB_METRICS = {
     "accuracy": "accuracy",
     "mcc": "matthews_correlation",
@@ -95,7 +95,7 @@ def make_report(
     data = f"{count:,} {parts.noun}" if count else "batches of a loader"
     network, aim = type(job.trained.model).__name__, f" to predict {columns}"
     seen = len(state.history) * count
-    # The set for plots: the test set, or without a test set the validation set.
+    # The report plots the test set, or without a test set the validation set.
     first = dict(list(evaluated.items())[:1])
     confusions: list[Confusion] = []
     if isinstance(task, Classify):
@@ -121,14 +121,14 @@ def make_report(
 
 
 def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
-    """Count the records by true class (rows) and predicted class (columns)."""
+    """Count records in an array by true class (rows) and predicted class (columns)."""
     guess = task.decide(part.scores.to_numpy())
     return confusion_matrix(part.labels, guess, size=len(task.columns))
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
     """Describe the records that datasets left out or changed, with the reasons."""
-    # Subsets share the counts of their dataset, which must be added only once.
+    # Subsets share the counts of their dataset, so each dataset is counted once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
         for _, part in parts.list_named()
@@ -138,7 +138,7 @@ def left_out(parts: Parts) -> tuple[str, ...]:
         key: sum(int(report.get(key, 0)) for report in reports.values())
         for key in _DATA_NOTES
     }
-    # The encoder has the number of variants that are constant in the training set.
+    # The encoder counts the variants that are constant in the training set.
     found["constant"] = getattr(parts.train.encoder, "constant", 0)
     notes = _DATA_NOTES | {"constant": _CONSTANT_NOTE}
     letters = (describe_letters(it.get("letters", {})) for it in reports.values())
@@ -167,7 +167,7 @@ def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
 
 
 def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
-    """Yield the loss, accuracy and r2 by epoch."""
+    """Yield the learning curves: loss, and accuracy or r2, by epoch."""
     for metric in ("loss", "accuracy", "r2"):
         series: dict[str, list[float]] = {}
         for label, prefix in (("training", "train"), ("validation", "valid")):
@@ -180,7 +180,7 @@ def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
 
 
 def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
-    """Yield the true and the predicted values of each output."""
+    """Yield the true and the predicted values of each regression output."""
     if not isinstance(task, Regress):
         return
     for part in parts.values():
@@ -329,7 +329,7 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
 
 
 def _format_interval(low: float, high: float) -> str:
-    """Format an interval with four decimals, the number of decimals of its metric."""
+    """Format a confidence interval with four decimals, as its metric."""
     return f"{low:.4f} to {high:.4f}"
 
 

@@ -1,4 +1,4 @@
-"""Report sections about residues: wrong predictions, and logos of the classes."""
+"""Report sections that show residues: wrong predictions, and logos of the classes."""
 
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
@@ -22,7 +22,7 @@ from seqloom.train._evaluation import Part
 
 _MAX_LISTED = 10
 _MAX_COLOURED = 8
-# The maximum number of windows into which occlusion divides a sequence.
+# Maximum number of occlusion windows in a sequence.
 _MAX_WINDOWS = 60
 # The maximum number of residues to show. For a longer sequence, the report shows the
 # range with the largest weights.
@@ -30,8 +30,8 @@ _LOGO_RESIDUES = 200
 
 Floats = NDArray[np.floating[Any]]
 Rows = NDArray[np.int64]
-# Limits of logos: records (evenly sampled), residues in total, and positions around
-# the middle.
+# Limits of logos: records (evenly sampled), residues in total, positions around the
+# middle.
 _MAX_RECORDS = 4096
 _MAX_TOTAL_RESIDUES = 1 << 23
 _MAX_POSITIONS = 100
@@ -43,7 +43,7 @@ _RESIDUES_IN = {
     "rna": "ACGU",
     "protein": "ACDEFGHIKLMNPQRSTVWY",
 }
-# The probability that a logo of random sequences shows at least one symbol.
+# The maximum probability that logos of random sequences show any symbol.
 _FAMILY_ERROR = 0.05
 _LOGO_NOTE = (
     "Height: the frequency of a residue at this position in the training records of the "
@@ -66,8 +66,7 @@ def mistakes_section(
 
     The method is occlusion (Zeiler and Fergus, 2014). A window of residues is replaced by N
     (X in proteins) and the sequence is scored again. The weight of the window is the
-    decrease of a log ratio. The ratio is the probability of the predicted class divided by
-    that of the true class.
+    decrease of the log odds of the predicted class against the true class.
 
     Args:
         trained: The trained model.
@@ -154,7 +153,7 @@ def _mark_mistakes(
 
 
 def weigh_residues(trained: Trained, letters: list[bytes], pairs: Rows) -> list[Floats]:
-    """Return the weight of each residue for the first class over the second class."""
+    """Return the weight of each residue for the first class compared with the second."""
 
     def margin(outputs: NDArray[np.float32], records: Rows) -> Floats:
         one, other = np.take_along_axis(outputs, pairs[records], axis=1).T
@@ -203,7 +202,7 @@ def class_logos(examples: Any, classes: Sequence[str]) -> Section | None:
 def _draw_logos(
     letters: list[bytes], labels: Counts, classes: Sequence[str], *, members: str
 ) -> list[Logo]:
-    """Draw the logos of sequences, aligned at the middle if lengths differ."""
+    """Draw sequence logos; sequences of different lengths are aligned at the middle."""
     sizes = {len(it) for it in letters}
     width, is_even = min(_MAX_POSITIONS, max(sizes)), len(sizes) == 1
     start = max(sizes) // 2 - width // 2 if is_even else -(width // 2)

@@ -46,7 +46,7 @@ class Run:
 
     Attributes:
         trained: The network with the weights of the best epoch, its encoder and its task.
-        history: The losses and metrics of each epoch, as a list of dicts.
+        history: A list with a dict for each epoch: its losses and metrics.
         best_epoch: The epoch (from 1) whose weights the trained model has.
         folder: The run folder, or None.
         valid: The results on the validation set, or None.
@@ -148,7 +148,7 @@ def finish(
     evaluate: Callable[[Data | None], Part | None],
     settings: dict[str, Fact],
 ) -> Run:
-    """Evaluate the best weights and write all files; a second call has the same result."""
+    """Evaluate the best weights and write all files; calling it again is harmless."""
     trained, folder = job.trained, job.settings.folder
     trained.model.load_record(state.best).eval()
     valid, test = evaluate(job.parts.valid), evaluate(job.parts.test)
@@ -206,7 +206,7 @@ def _write_evaluation(folder: Path, run: Run) -> None:
         if part is not None and len(part.scores):
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
-    evaluated = dict(reversed(_parts_of(run).items()))  # test set first
+    evaluated = dict(reversed(_parts_of(run).items()))  # the test set is listed first
     write_card(folder, trained=run.trained, report=run.report, evaluated=evaluated)
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())

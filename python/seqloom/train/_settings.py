@@ -1,4 +1,4 @@
-"""The settings of a run, which are read from the arguments of `fit`."""
+"""Reads the arguments of `fit`, including deprecated keywords, into one settings object."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields, replace
@@ -31,7 +31,7 @@ ScheduleLike: TypeAlias = Schedule | Callable[[int], float]
 
 # The default weight decay of networks that do not define a weight decay.
 _DEFAULT_WEIGHT_DECAY = 0.01
-# The arguments of `fit` that also accept one of these classes.
+# Argument of `fit` -> the settings class that it also accepts.
 _SETTING_CLASSES: dict[str, type[Any]] = {
     "objective": Objective,
     "epochs": Epochs,
@@ -40,14 +40,14 @@ _SETTING_CLASSES: dict[str, type[Any]] = {
     "backend": Computation,
     "out": RunFolder,
 }
-# The deprecated arguments of `fit`, with the argument that replaces each.
+# Deprecated argument of `fit` -> its replacement.
 _MOVED_FIELDS = {
     field.name: argument
     for argument, kind in _SETTING_CLASSES.items()
     for field in fields(kind)
     if field.name != argument
 }
-# Names that other libraries use for arguments of `fit`, to suggest the right name.
+# Name of an argument in other libraries -> the argument of `fit` to suggest.
 _OTHER_LIBRARIES_NAMES = {
     "accumulate_grad_batches": "accumulate",
     "ema_decay": "weight_average",
@@ -149,7 +149,7 @@ class FitSettings:
                 raise BackendError(
                     f"precision={quote(precision)}: {reason}, so training would be slower "
                     "than in float32; leave precision out (--precision), or choose a "
-                    "backend and device that have them"
+                    "backend and device with fast half precision"
                 )
         if self.computation.compile is not True:
             return
@@ -207,7 +207,7 @@ class FitSettings:
 
 
 def _describe(value: Optimizer | Callable[..., Any] | None) -> Any:
-    """Return an optimiser or schedule as JSON values, and other objects as their name."""
+    """Convert an optimiser or schedule to JSON values, and another object to its name."""
     if value is None:
         return None
     if isinstance(value, (Optimizer, Schedule)):

@@ -1,4 +1,4 @@
-"""Make training steps: compute loss and gradients of a batch, and update the weights."""
+"""Makes training steps: computes loss and gradients of a batch, and updates the weights."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -52,7 +52,7 @@ class StepMaker:
     compiling: "CompiledStep"
 
     def make(self, state: State, batch: dict[str, Any]) -> Step:
-        """Make the next training step of the epoch, with the learning rate of the state."""
+        """Make the next training step with the learning rate from the state."""
         key = Key(self.job.settings.seed, state.epoch, len(state.steps))
         arrays = self.objective.prepare(state.model, batch)
         if self.job.ranks.are_several:
@@ -61,7 +61,7 @@ class StepMaker:
         weight, sums = self._loss_weight(batch, records), state.accumulation
         compiled = self._run_compiled(state, arrays, weight=weight, key=key)
         if compiled is not None:
-            # The compiled program has already updated the weights, or added the
+            # The compiled program has already updated the weights, or accumulated the
             # gradients.
             loss, extra = compiled
             value = self._require_finite(loss.item(), state, batch)
@@ -83,14 +83,13 @@ class StepMaker:
     def _make_with_ranks(
         self, state: State, batch: dict[str, Any], arrays: Inputs, *, key: Key
     ) -> Step:
-        """Make a step in all processes; the result is the same as in a single process."""
+        """Make a step in all processes that equals the step of a single process."""
         ranks, train = self.job.ranks, self.job.parts.train
         if isinstance(train, LoaderBatches):
             own = count_records(batch)
         else:
-            # The number of records may differ from the number of rows. A process
-            # without a record of the batch computes with another record, which has the
-            # weight 0.
+            # A process without records of the batch computes with another record of
+            # weight 0, so the number of records may differ from the number of rows.
             size = self.job.settings.batches.batch_size
             own = ranks.count_local_records(min(size, len(train) - len(state.steps) * size))
         # The mean over all records is the weighted mean over the processes.
@@ -113,7 +112,7 @@ class StepMaker:
     def _run_compiled(
         self, state: State, arrays: Inputs, *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
-        """Run the compiled step; return None if the step is not compiled."""
+        """Run the compiled step; return None if there is no compiled step."""
         if not self.compiling.is_on:
             return None
         if state.accumulation is None:
@@ -133,7 +132,7 @@ class StepMaker:
         self._count_batch(state, sums, 0.0 if found is None else weight)
 
     def _count_batch(self, state: State, sums: Accumulation, weight: float) -> None:
-        """Count an accumulated batch; update the weights after the last batch of a step."""
+        """Count an accumulated batch; after the last one of a step, update the weights."""
         sums.count(weight)
         if sums.is_full:
             self._update(state, sums.take(state.model))
@@ -154,17 +153,18 @@ class StepMaker:
         return Update(state.optimizer, limit, average)
 
     def _loss_weight(self, batch: dict[str, Any], own: int) -> float:
-        """Compute the weight of this process's loss in the mean over all processes."""
+        """Compute the weight of this process's loss in the mean loss of all processes."""
         task, name = self.objective.task, label_name(batch)
         if not own or name is None or not isinstance(task, Classify) or not task.weights:
             return float(own)
-        # With class weights, the loss is a weighted mean, so the weight is their sum.
+        # With class weights, the loss is a weighted mean over records, so the weight of
+        # the loss is the sum of the record weights.
         return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
-        """Return a loss; raise if the loss is NaN or infinite, before it is saved."""
-        # A compiled step has already changed the weights. The error leaves the state
-        # marked as incomplete, so these weights are not saved.
+        """Return the loss as a number; raise if it is NaN or infinite."""
+        # A compiled step has already changed the weights. They are not saved, because
+        # the error leaves the state marked as incomplete.
         if not math.isfinite(loss):
             raise error_of_loss(
                 loss,
@@ -192,7 +192,7 @@ class StepMaker:
 def _differentiate(
     state: State, objective: Callable[..., Any], arrays: Inputs, *, key: Key
 ) -> tuple[Any, Any, Gradients]:
-    """Compute loss, extra value and gradients (multiplied by the loss scale in float16)."""
+    """Compute loss, outputs and gradients (multiplied by the loss scale in float16)."""
     if state.loss_scale is None:
         return differentiate(objective, state.model, arrays, key=key)
     factor = state.loss_scale.value
@@ -202,7 +202,7 @@ def _differentiate(
 
 
 def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
-    """Multiply the loss of an objective by a number."""
+    """Wrap an objective so that its loss is multiplied by a number."""
 
     def compute(model: Module, arrays: Inputs, key: Key) -> tuple[Any, Any]:
         loss, extra = objective(model, arrays, key)
@@ -254,7 +254,7 @@ def _describe(
 
 
 def should_compile(job: FitJob) -> bool:
-    """Return whether to compile the step; a resumed run is compiled if it was before."""
+    """Return whether to compile the step; a resumed run keeps its previous choice."""
     settings, train = job.settings, job.parts.train
     if isinstance(settings.computation.compile, bool):
         return settings.computation.compile
@@ -262,7 +262,7 @@ def should_compile(job: FitJob) -> bool:
     if folder is not None and (path := checkpoint_path(folder)).exists():
         return bool(load(path).metadata.get("identity", {}).get("compiled"))
     is_users = settings.objective.step is not None or _describe_user_object(job)
-    # The conditions below give the same answer when the run is resumed.
+    # The conditions below are the same when the run is resumed.
     if is_users or isinstance(train, LoaderBatches):
         return False
     count = count_batches(train, settings.batches)
@@ -270,12 +270,12 @@ def should_compile(job: FitJob) -> bool:
     is_enough = steps >= _MIN_COMPILED_STEPS.get(
         settings.target.name.partition(":")[0], steps + 1
     )
-    # Batches of different lengths would need many programs.
+    # Batches of different lengths would each need a program.
     return is_enough and (isinstance(train, Arrays) or not np.ptp(count_positions(train)))
 
 
 def _describe_user_object(job: FitJob) -> str:
-    """Describe a custom object in the step, which disables automatic compilation."""
+    """Name a custom object that prevents automatic compilation; "" if there is none."""
     loss, optimizer = job.settings.objective.loss, job.settings.updates.optimizer
     name = ""
     if loss is not None:
@@ -295,7 +295,7 @@ def _describe_user_object(job: FitJob) -> str:
 
 @dataclass(slots=True)
 class CompiledStep:
-    """The compiled training step of a run, which is compiled at the first call."""
+    """A training step that is compiled at its first call."""
 
     objective: BatchLoss
     is_on: bool
@@ -305,7 +305,7 @@ class CompiledStep:
 
     @classmethod
     def of(cls, job: FitJob, objective: BatchLoss, *, is_compiled: bool) -> "CompiledStep":
-        """Create the compiled step; it is off if the step cannot be compiled."""
+        """Decide whether to compile, and prepare the compiled step."""
         # A compiled step cannot exchange values with other processes.
         is_on, refusal = is_compiled and not job.ranks.are_several, ""
         computation = job.settings.computation
@@ -329,13 +329,13 @@ class CompiledStep:
         is_first, step = self._step is None, self._step or _compile(self.objective)
         try:
             found = step(model, target, float(factor), arrays, key)
-        # Not every network can be compiled. Networks with other operations run
-        # uncompiled. A callback may also add such an operation during the run.
+        # Some networks contain operations that cannot be compiled, and run uncompiled.
+        # A callback may also add such an operation during the run.
         except Exception as error:
             if self.is_required or not (is_first or isinstance(error, CaptureError)):
                 raise
             self.is_on, self.refusal = False, str(error).partition("\n")[0]
-            # Clear the frames of the traceback, because they would keep tensors alive.
+            # The traceback's frames would keep tensors alive.
             cause: BaseException | None = error
             while cause is not None:
                 clear_frames(cause.__traceback__)
@@ -353,8 +353,8 @@ class CompiledStep:
 
 def _compile(objective: BatchLoss) -> Callable[..., Any]:
     """Compile forward, backward and update into one program."""
-    # This must be a local variable, so that `compile` finds the user's function and
-    # compiles again when a value that the function reads has changed.
+    # A local variable, so that `compile` finds the user's function in the closure, and
+    # compiles again when values that it reads have changed.
     function = objective.function
 
     def step(  # noqa: PLR0917 - as compile takes them

@@ -1,4 +1,4 @@
-"""Ranks of processes that torchrun has started, which sum by torch.distributed.
+"""Communication between the processes that torchrun started, by torch.distributed.
 
 In `seqloom.train`, only this file imports PyTorch, and only if several processes train.
 """
@@ -27,18 +27,18 @@ if TYPE_CHECKING:
 
 _torch: Any = torch  # the functions of PyTorch have no type hints
 group: Any = torch.distributed
-# The bucket size of PyTorch's DistributedDataParallel: many small sums would be slow.
+# Bytes that are summed in one operation, as in PyTorch's DistributedDataParallel.
 _BUCKET_BYTES = 25 << 20
-# Arrays whose elements have at most this number of bytes are summed as float32, because
-# float16 sums would be inexact or overflow.
+# Dtypes of at most this number of bytes, such as float16, are summed as float32,
+# because sums would be inexact or overflow.
 _MAX_NARROW_BYTES = 2
 
 
 def join_ranks() -> Ranks:
-    """Join the process group, unless the program has already joined a group."""
+    """Join the PyTorch process group, unless the program has already joined one."""
     if not group.is_initialized():
         try:
-            # The gloo library sums arrays in CPU memory, and nccl sums arrays on a GPU.
+            # gloo sums arrays in CPU memory, nccl on a GPU.
             has_gpu = torch.cuda.is_available() and group.is_nccl_available()
             group.init_process_group("cpu:gloo,cuda:nccl" if has_gpu else "gloo")
         except (RuntimeError, ValueError) as error:
@@ -71,7 +71,7 @@ class TorchRanks(Ranks):
         return self.sum_arrays([array], backend)[0]
 
     def sum_arrays(self, arrays: list[Array], backend: Backend) -> list[Array]:
-        """Sum many arrays over all processes, a bucket of arrays at a time."""
+        """Sum many arrays over all processes, several arrays in each operation."""
         tensors = [_to_torch(array, backend) for array in arrays]
         summed: list[torch.Tensor] = []
         for bucket in _split_into_buckets(tensors):
@@ -81,7 +81,7 @@ class TorchRanks(Ranks):
             parts = flat.split([tensor.numel() for tensor in bucket])
             pairs = zip(parts, bucket, strict=True)
             summed += [part.reshape(like.shape) for part, like in pairs]
-        # The sum has the dtype and the library of the arrays that were summed.
+        # The sum is converted to the dtype and the library of the summed arrays.
         found: list[Any] = []
         for total, like in zip(summed, arrays, strict=True):
             is_torch = isinstance(like, torch.Tensor)
@@ -122,7 +122,7 @@ class TorchRanks(Ranks):
 
 @contextmanager
 def _explaining_lost_process() -> Generator[None]:
-    """Raise an error that another process has ended; PyTorch only reports socket errors."""
+    """Convert PyTorch's socket errors to an error that another process has ended."""
     try:
         yield
     except RuntimeError as error:
@@ -133,7 +133,7 @@ def _explaining_lost_process() -> Generator[None]:
 
 
 def _to_torch(array: Any, backend: Backend) -> torch.Tensor:
-    """Return an array as a PyTorch tensor, with a dtype that is suitable for sums."""
+    """Return an array as a PyTorch tensor, in float32 if sums in its dtype are inexact."""
     if not isinstance(array, torch.Tensor):
         host = np.asarray(backend.to_numpy(array))
         is_wide = host.dtype.kind in "iuf" and host.dtype.itemsize > _MAX_NARROW_BYTES

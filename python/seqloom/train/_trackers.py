@@ -15,13 +15,13 @@ from seqloom.train._run import Run
 
 
 class Tracker(Progress, ABC):
-    """The base class of callbacks that log numbers to a tracker.
+    """The base class of callbacks that log metrics to a tracker such as MLflow.
 
     After every `every`-th step, the tracker receives ``train/loss``, ``train/accuracy`` and
-    ``lr``. After each epoch, it receives all numbers of the entry in ``metrics.jsonl``,
-    such as ``epoch/valid_loss``. At the end, it receives the metrics of the best weights,
-    such as ``final/valid/auroc``. The x axis is the number of training steps since the
-    start of the run, also if the run was resumed.
+    ``lr``. After each epoch, the tracker receives all numbers of the epoch's row in
+    ``metrics.jsonl``, such as ``epoch/valid_loss``. At the end, the tracker receives
+    the metrics of the best weights, such as ``final/valid/auroc``. The x axis is the
+    number of training steps since the start of the run, even if it was resumed.
 
     Args:
         every: The number of steps between two logged steps.
@@ -104,8 +104,7 @@ class Tracker(Progress, ABC):
 class TensorBoard(Tracker):
     """Logs a run to TensorBoard; pass it to `fit` in ``callbacks``.
 
-    This callback needs the package ``tensorboard``. `Tracker` lists the numbers that are
-    logged.
+    This callback needs the package ``tensorboard``. See `Tracker` for the logged numbers.
 
     Args:
         folder: The folder of the event files, to be opened by ``tensorboard --logdir``.
@@ -145,7 +144,7 @@ class MLflow(Tracker):
 
     This callback needs the package ``mlflow`` or ``mlflow-skinny``. The settings of the run
     are logged as parameters. Inside ``with mlflow.start_run()``, the numbers are logged to
-    this open MLflow run, which is not closed. `Tracker` lists the numbers that are logged.
+    this open MLflow run, which is not closed. See `Tracker` for the logged numbers.
 
     Args:
         experiment: The name of the MLflow experiment; by default the default experiment of
@@ -212,7 +211,7 @@ class WandB(Tracker):
 
     This callback needs the package ``wandb``. The settings of the training run are logged
     as the config of the W&B run. If a W&B run is already open, the numbers are logged to
-    the open run, which is not closed. `Tracker` lists the numbers that are logged.
+    the open run, which is not closed. See `Tracker` for the logged numbers.
 
     Args:
         project: The name of the project.
@@ -251,7 +250,7 @@ class WandB(Tracker):
 
 
 def _finite_numbers(numbers: Mapping[str, float | None]) -> Iterator[tuple[str, float]]:
-    """Yield the numbers that are finite; a regression has no accuracy, for example."""
+    """Yield the numbers that are neither None, NaN nor infinite."""
     for name, value in numbers.items():
         if value is not None and math.isfinite(value):
             yield name, value

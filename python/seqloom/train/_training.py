@@ -1,4 +1,4 @@
-"""Run the training: epochs with steps, validation and checkpoints, then the results."""
+"""Runs the training: steps, validation and checkpoints of each epoch, then the results."""
 
 import time
 from collections.abc import Callable
@@ -83,9 +83,9 @@ class Training:
             self._run_epoch(loader, current)
 
     def _run_epoch(self, loader: DataLoader | LoaderBatches, current: Round) -> None:
-        """Train to the end of an epoch, then validate and write a checkpoint."""
+        """Train to the end of the epoch, validate, and write a checkpoint."""
         job, state, valid = self.job, self.state, self.job.parts.valid
-        # The time of a resumed epoch includes its steps before the stop.
+        # The duration of a resumed epoch includes the steps before the run was stopped.
         start = time.perf_counter() - state.seconds
         rates = make_rates(
             job.settings, current, count_steps=self._count_steps, history=state.history
@@ -114,7 +114,7 @@ class Training:
         state.model.train()
         place = {"epoch": state.epoch, "done": len(state.steps)}
         for batch in read_batches(loader, job.settings, job.ranks, **place):
-            # The scope releases the step's tensors before the next batch.
+            # The scope frees the tensors of the step before the next batch.
             with self.checkpoints.changing(state), scope():
                 state.lr = rates(state.optimizer.step_count)
                 step = self.steps.make(state, batch)
@@ -190,7 +190,7 @@ class Training:
 
 
 def _average(steps: list[Step]) -> dict[str, float]:
-    """Average each number over the records of those steps that returned this number."""
+    """Average each number over the records of the steps that returned this number."""
     means = dict[str, float]()
     rows = [
         (step.samples, {"loss": step.loss, "accuracy": step.accuracy, **step.numbers})
@@ -212,7 +212,7 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
 
 
 def make_training(job: FitJob, watchers: Watchers) -> Training:
-    """Create the training run, resumed from the last checkpoint if a checkpoint exists."""
+    """Create the training run; resume it if `resume` is set and a checkpoint exists."""
     settings, trained, ranks = job.settings, job.trained, job.ranks
     loss, precision = settings.objective.loss, settings.computation.precision
     state = _make_state(job)
@@ -262,7 +262,7 @@ def _make_state(job: FitJob) -> State:
 
 
 def _write_start(job: FitJob, state: State) -> None:
-    """Write the settings, and the history up to the last checkpoint, to the run folder."""
+    """Write the settings and the history of finished epochs to the run folder."""
     folder = job.settings.folder.path
     if folder is not None:
         make_checkpoint_folder(folder)

@@ -1,4 +1,4 @@
-"""Update the weights: learning rates, loss scale, clipping, accumulation and averaging."""
+"""Weight updates: learning rates, loss scale, clipping, accumulation and averaging."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -24,20 +24,19 @@ from seqloom.train._settings import FitSettings
 
 # The fraction of steps in which the learning rate rises.
 _WARMUP = 0.1
-# The number of epochs of the first round, and the maximum number of rounds. Each round
-# is twice as long as the previous round.
+# Epochs of the first round, and maximum number of rounds. Each further round is twice
+# as long as the previous round.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 3
-# Another round follows the first round if the best epoch is in its last epochs, after
-# this fraction.
+# A second round follows if the best epoch is after this fraction of the first round.
 _LATE_SHARE = 0.75
-# A further round follows a later round if the validation loss fell by at least 1 %.
+# A third round follows if the validation loss fell by at least 1 % in the second.
 _IMPROVED_FACTOR = 0.99
-# If float16 overflows at a smaller loss scale than this, the scale is not the cause.
+# If float16 overflows at a smaller loss scale than this, the network has diverged.
 _MIN_SCALE = 1.0
 _NORM_LAYERS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
 # Matches the names of normalisation classes, such as LlamaRMSNorm and BatchNorm3d.
-# PreNorm is not matched, because its parameters belong to its submodules.
+# PreNorm is not matched: it is a block, not a normalisation layer.
 _NORM_NAME = re.compile(r"Norm([123]d)?$")
 # PyTorch has biases such as bias_k, in_proj_bias and bias_ih_l0.
 _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
@@ -45,7 +44,7 @@ _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """Epochs `start` to `end` - 1, in which the learning rate rises and falls once.
+    """Epochs from `start` to `end` - 1, in which the learning rate rises and falls once.
 
     A run has one round if the user sets the number of epochs (`ends_of_rounds`).
     """
@@ -70,14 +69,14 @@ def make_rates(
     """Return the learning rates of the next epoch, as a function of the step in the run."""
     schedule: Any = settings.schedule
     if schedule is None:
-        # Batches are counted only here, because counting fails for a loader without a
+        # Only the default schedule counts batches, which fails for a loader without a
         # length.
-        count = count_steps()  # steps of an epoch
+        count = count_steps()  # steps per epoch
         start, steps = current.start * count, (current.end - current.start) * count
         rates = WarmupCosine(settings.lr, round(_WARMUP * steps), steps)
         return lambda step: rates(step - start)
-    # A schedule that observes losses is updated from the history. Checkpoints contain
-    # the history, so a resumed run has the same learning rates.
+    # A schedule such as `Plateau` observes all losses in the history. Checkpoints
+    # contain the history, so a resumed run has the same learning rates.
     if hasattr(schedule, "observe"):
         for row in history:
             schedule = schedule.observe(row.get("valid_loss", row["train_loss"]))
@@ -85,7 +84,7 @@ def make_rates(
 
 
 def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[int]:
-    """Return the last epoch of each round, where the learning rate is 0."""
+    """Return the last epoch of each round, after which the learning rate is 0."""
     if epochs is not None:
         return [epochs]
     ends = [FIRST_ROUND]
@@ -99,7 +98,7 @@ def ends_of_rounds(epochs: int | None, history: list[dict[str, Any]]) -> list[in
 
 
 def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
-    """Return whether another round may help: the loss fell in the last round."""
+    """Return whether the validation loss still fell in the last round."""
     if "valid_loss" not in history[0]:
         return False
     losses = [float(row["valid_loss"]) for row in history[: ends[-1]]]
@@ -111,7 +110,7 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
 
 
 def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
-    """Return the maximum number of epochs that a run may have."""
+    """Return the maximum number of epochs of a run."""
     if epochs is not None:
         return epochs
     return FIRST_ROUND * (2**_MAX_ROUNDS - 1) if has_valid else FIRST_ROUND
@@ -130,7 +129,7 @@ def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
 
 @dataclass(frozen=True, slots=True)
 class Update:
-    """An optimiser that clips gradients and averages weights.
+    """Wraps an optimiser to clip gradients and average weights.
 
     The class has the optimiser methods that a compiled step calls.
     """
@@ -140,7 +139,6 @@ class Update:
     average: WeightAverage | None
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Update the weights and their average."""
         if self.clip_norm is not None:
             grads = grads.clip(self.clip_norm)
         self.optimizer.step(lr, model, grads)
@@ -148,7 +146,7 @@ class Update:
             self.average.update(model)
 
     def leaves(self) -> tuple[Any, list[Any]]:
-        """Return the key of the compiled program, and the arrays that the step writes."""
+        """Return a cache key for compiled programs, and the arrays that a step changes."""
         static, leaves = self.optimizer.leaves()
         if self.average is None:
             return (self.clip_norm, static), leaves
@@ -157,7 +155,7 @@ class Update:
 
 
 class Accumulation:
-    """Accumulates the gradients of batches; a step uses the weighted mean."""
+    """Accumulates the gradients of batches to their weighted mean."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -171,23 +169,23 @@ class Accumulation:
         return self.batches >= self.size
 
     def step(self, weight: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Add gradients; a compiled step calls this method as if it were an optimiser's."""
+        """Add gradients; the signature is that of an optimiser, for compiled steps."""
         b = grads.backend
         scaled = dict[int, Any]()
         for number in grads:
             array = Tensor(grads.get(number), b)
-            # In a compiled step, the weight of the batch is also a tensor.
+            # In a compiled step, the batch's weight is a tensor too.
             is_tensor = isinstance(weight, Tensor)
             factor = weight.astype(array.dtype) if is_tensor else weight
             scaled[number] = (array * factor).raw
         self._sums.accumulate(model, Gradients(scaled, b))
 
     def leaves(self) -> tuple[Any, list[Any]]:
-        """Return the key of the compiled program, and the arrays that the step writes."""
+        """Return a cache key for compiled programs, and the arrays that a step changes."""
         return self._sums.leaves()
 
     def count(self, weight: float) -> None:
-        """Count a batch; a skipped batch has the weight 0."""
+        """Count a batch; the weight of a skipped batch is 0."""
         self.batches += 1
         self._weight += weight
 
@@ -214,7 +212,7 @@ class Accumulation:
 
 
 def make_optimizer(model: Module, weight_decay: float) -> AdamW:
-    """Return the default optimiser, which exempts biases and normalisation from decay."""
+    """Return AdamW without weight decay of biases and normalisation layers."""
     norms = {id(part) for part in _list_norm_parts(model)}
     undecayed = tuple(
         path
@@ -229,9 +227,9 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
 
 
 def _list_norm_parts(model: Module) -> Iterator[Any]:
-    """Yield the parameters of normalisation layers, which have no weight decay."""
+    """Yield the parameters of normalisation layers."""
     if isinstance(model, TorchModule):
-        # Find the seqloom parameters by the names that PyTorch gives them.
+        # Modules that wrap PyTorch list parameters by PyTorch's names.
         for prefix, module in model.module.named_modules():
             if _NORM_NAME.search(type(module).__name__):
                 names = (name for name, _ in module.named_parameters(recurse=False))

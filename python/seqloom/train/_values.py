@@ -34,7 +34,7 @@ EQUAL_AVERAGE = "equal"  # the weights of all updates are averaged equally
 
 @runtime_checkable
 class MetricObject(Protocol):
-    """A metric that accumulates labels and scores."""
+    """Interface of a metric that accumulates labels and scores."""
 
     def update(self, labels: Array, scores: Array) -> Any:
         """Add the labels and scores of some records."""
@@ -54,14 +54,14 @@ class Objective:
         loss: A function ``loss(logits, labels)`` that replaces the loss of the task. The
             labels are the array ``label``, ``labels``, ``y`` or ``target`` of the batch.
         step: A function ``step(model, batch, key)`` that calls the network and computes the
-            loss. The batch is a dict of tensors (a tuple if the data are tuples), and the
-            key seeds random numbers. The function returns the loss, or ``(loss, outputs)``
-            with the outputs for `metrics`, or ``(loss, numbers)`` with a dict of numbers
-            whose means are added to the history.
+            loss. The batch is a dict of tensors (or a tuple, if the data are tuples),
+            and ``key`` is the seed of random numbers. The function returns the loss,
+            ``(loss, outputs)`` with the outputs for `metrics`, or ``(loss, numbers)``.
+            ``numbers`` is a dict whose means are added to the history.
         metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
-            ``compute()``. Scores are predictions, not logits. A list uses the functions'
-            names.
+            ``compute()``. Scores are predictions, not logits. In a list, metrics have
+            the names of the functions.
         class_weight: The weight of each class: a dict by name, a sequence of numbers, or
             ``"balanced"`` for equal total weights.
 
@@ -104,8 +104,9 @@ class Epochs:
     """The number of epochs of a run, for the argument ``epochs`` of `fit`.
 
     Args:
-        epochs: The number of passes over the training set. By default that of the network,
-            or 20; with a validation set, 40 and 80 more epochs follow while its loss falls.
+        epochs: The number of passes over the training set. The default is that of the
+            network, or 20; with a validation set, 40 and 80 more epochs follow while the
+            validation loss falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
@@ -118,7 +119,7 @@ class Epochs:
     early_stop: int | None = None
 
     def __post_init__(self) -> None:
-        # Convert NumPy numbers to Python's, because a checkpoint saves them as JSON.
+        # Convert NumPy integers, because a checkpoint saves the fields as JSON.
         for name in ("epochs", "early_stop"):
             if (count := getattr(self, name)) is not None:
                 count = as_integer(format_option(name), count, least=1)
@@ -132,9 +133,9 @@ class Batches:
     Args:
         batch_size: The number of records in a batch.
         drop_last: If True, skip the last batch of an epoch if it is not full.
-        accumulate: The number of batches whose gradients are summed into one step. The step
-            equals that of one large batch, except that batch normalisation uses the
-            statistics of each batch. The last step of an epoch may have fewer batches.
+        accumulate: The number of batches whose gradients are summed into one step. Such a
+            step equals the step of one large batch, except that batch normalisation uses
+            the statistics of each batch. The last step of an epoch may have fewer batches.
 
     Examples:
         >>> import seqloom as sl
@@ -158,12 +159,13 @@ class Updates:
     """Settings of the weight update, for the argument ``optimizer`` of `fit`.
 
     Args:
-        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. If it averages the
-            weights (``ScheduleFreeAdamW``), the average is evaluated and saved.
-        weight_decay: The weight decay of the default optimiser; by default that of the
-            network, or 0.01. Biases and normalisation layers have no weight decay.
+        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. If the optimiser
+            averages the weights (``ScheduleFreeAdamW``), the average is evaluated and
+            saved.
+        weight_decay: The weight decay of the default optimiser; None uses the network's
+            default, or 0.01. Biases and normalisation layers have no weight decay.
         clip_norm: The largest norm of all gradients of a step together; larger gradients
-            are scaled down to this norm. None: no limit.
+            are scaled down to this norm. None sets no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
             or ``"equal"`` for the mean over all steps (SWA). The average is evaluated and
             saved. Buffers (batch normalisation) are not averaged.
@@ -217,14 +219,15 @@ class Computation:
     Args:
         backend: A backend, or its name with a device, such as ``torch:cuda``.
         precision: The dtype of matrix products in a training step. Not all backends and
-            processors support half precision. As with `seqloom.tensor.autocast`, weights,
-            gradients, sums and validation stay float32. float16 uses a `LossScale`, and its
-            steps cannot be compiled.
+            processors support half precision. As with `seqloom.tensor.autocast`,
+            weights, gradients, sums and validation remain float32. With float16,
+            training uses a `LossScale`, and steps cannot be compiled.
         compile: If True, compile forward, backward and update into one program.
             ``"auto"`` compiles if this makes the run shorter: on NumPy from 200 steps, and
-            on JAX. Automatic compilation needs records of one length and no custom network,
-            optimiser, loss or `step`, because compiled Python code runs only once.
-            The last bits of the weights may change. A resumed run keeps its choice.
+            on JAX. Automatic compilation requires records of one length. Custom
+            networks, optimisers, losses and steps disable it, because their Python code
+            would run only once. The last bits of the weights may change. A resumed run
+            keeps its previous choice.
         num_threads: The number of threads; None or 0 uses all available CPU cores.
 
     Examples:
@@ -259,11 +262,12 @@ class RunFolder:
         overwrite: If True, replace the run in the folder, but no other files.
         checkpoint_every: The interval between checkpoints within an epoch: a number of
             steps, or a time such as ``"90s"``, ``"10min"`` or ``"2h"``. ``"epoch"`` writes
-            checkpoints only at the end of epochs. By default one minute, or longer if
-            writing takes more than 2 % of the time. Each epoch, Ctrl-C and SIGTERM also
-            write a checkpoint.
-        keep: The number of checkpoints to keep. With 2 or more, the folder has files such
-            as ``checkpoint/step-00000120.safetensors``, and always that of the best epoch.
+            checkpoints only at the end of epochs. The default is one minute, or longer if
+            writing checkpoints takes more than 2 % of the time. A checkpoint is also
+            written after each epoch, and on Ctrl-C and SIGTERM.
+        keep: The number of checkpoints to keep. With 2 or more, the folder contains files
+            such as ``checkpoint/step-00000120.safetensors``; the checkpoint of the best
+            epoch is always kept.
         report: If True, write ``report.html`` and its pictures into the folder.
 
     Examples:
@@ -299,11 +303,11 @@ class Interval:
 
     steps: int | None = None
     seconds: float | None = None
-    share: float | None = None  # the largest share of the run time for writing checkpoints
+    share: float | None = None  # maximum fraction of the time spent writing checkpoints
 
     @classmethod
     def of(cls, every: int | str | None) -> Self:
-        """Parse the field ``checkpoint_every`` of a `RunFolder`."""
+        """Parse `checkpoint_every`."""
         if every is None:
             return cls(seconds=60.0, share=0.02)
         if every == "epoch":
@@ -323,7 +327,7 @@ class Interval:
         )
 
     def is_over(self, step: int, elapsed: float, cost: float) -> bool:
-        """Return whether a checkpoint is due; writing the last one took `cost` seconds."""
+        """Return whether a checkpoint is due; the last one took `cost` seconds to write."""
         if self.steps is not None:
             return step % self.steps == 0
         if self.seconds is None:
@@ -346,7 +350,7 @@ def as_positive(name: str, value: float) -> float:
 
 
 def _as_average(value: float | str) -> float | str:
-    """Return the decay of the weight average; raise if it is invalid."""
+    """Return the decay of the weight average; raise if the decay is invalid."""
     spelled = format_option("weight_average")
     expected, found = f"a number from 0 to below 1, or {EQUAL_AVERAGE!r}", quote(value)
     if value == EQUAL_AVERAGE:

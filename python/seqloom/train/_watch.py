@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.train._progress import Plan, Step
     from seqloom.train._run import Run
 
-# The interval in epochs between lines in rounds of 40 and 80 epochs.
+# Epochs between two printed lines in rounds of 40 and 80 epochs.
 _EPOCHS_PER_LINE = 10
 
 
@@ -34,11 +34,11 @@ def open_console() -> Console:
 
 
 class Watch:
-    """The terminal output of `fit`; as a context manager it removes the progress bar."""
+    """The terminal output of `fit`; leaving the context removes the progress bar."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        # The progress bar disappears at the end.
+        # transient: the progress bar disappears at the end
         self._bar = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.fields[note]}", markup=False),
@@ -71,7 +71,7 @@ class Watch:
         self._plan = plan
         self._lowest, self._best = float("inf"), 0
         if plan.folder is not None and plan.first_epoch > 1:
-            # The lowest validation loss before the run was resumed, and its epoch.
+            # Lowest validation loss before the run was resumed, and its epoch.
             text = (plan.folder / "metrics.jsonl").read_text()
             rows = map(json.loads, text.splitlines())
             losses = [
@@ -93,7 +93,7 @@ class Watch:
         self._bar.update(self._task, advance=step.samples, note=note)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Print a line about an epoch, marked if the validation loss is the lowest yet."""
+        """Print a line about an epoch, marked if its validation loss is the lowest yet."""
         if not self._is_headed:
             self._console.print(format_columns(row))
             self._is_headed = True

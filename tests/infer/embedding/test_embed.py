@@ -1,4 +1,4 @@
-"""Embeddings of files: computed, pooled, joined, written and read back."""
+"""Tests of `embed` and `load`: pooling, windows, files, and reading embeddings back."""
 
 import hashlib
 import json
@@ -108,8 +108,8 @@ def test_each_residue_comes_once_from_the_window_with_the_farther_edge(
     )
     starts, positions = sl.infer.load(folder / "e")[0].T
     np.testing.assert_array_equal(starts + positions - 1, np.arange(length))
-    # In an overlap, the used window has the farther edge, except in the last window of a
-    # record.
+    # In an overlap, a residue is taken from the window whose edge is farther away,
+    # except in the last window of a record.
     for start in np.unique(starts)[1:]:
         first = int((starts >= start).argmax())
         assert first - start == overlap // 2 or overlap == 0 or first - start <= overlap
@@ -250,7 +250,7 @@ def test_resume_false_does_not_overwrite_embeddings(files):
 
 def test_records_read_before_an_error_are_embedded_even_by_a_slow_model(tmp_path):
     def embed_slowly(batch):
-        time.sleep(0.2)  # the reader raised its error earlier
+        time.sleep(0.2)  # the reader thread raised an error earlier
         return embed_job.embed_tokens(batch)
 
     (tmp_path / "a.fa").write_text(">s1\nMKT\n>s2\nMKT\n>bad\nMK1T\n")

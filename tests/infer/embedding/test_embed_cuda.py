@@ -1,4 +1,4 @@
-"""Embeddings on a GPU: memory and streams on any machine, results on a device."""
+"""Tests of `embed` on a GPU; without a GPU, tests of its streams and memory by mocks."""
 
 from contextlib import contextmanager
 from typing import Any
@@ -53,7 +53,7 @@ def test_arrays_of_a_batch_are_unchanged_by_the_joint_copy(arrays):
 
 
 class Stream:
-    """A stream that runs everything at once, and counts its waits."""
+    """A mock of a CUDA stream that runs all work at once, and counts waits."""
 
     current: Any = None
 
@@ -70,7 +70,7 @@ class Stream:
 
 
 class Event:
-    """An event that has occurred."""
+    """A mock of a CUDA event that has already occurred."""
 
     def __init__(self, *, blocking):
         assert blocking
@@ -91,7 +91,7 @@ def current(stream):
 
 @pytest.fixture
 def streams(monkeypatch):
-    """Streams that run on the host; records the memory that each stream uses."""
+    """Mock CUDA streams on the CPU, which record the memory that each stream uses."""
     used, made = [], []
     monkeypatch.setattr(Stream, "current", Stream())
     monkeypatch.setattr(torch.cuda, "Stream", Stream)
@@ -189,7 +189,7 @@ def test_a_cublas_allocation_error_counts_as_full_memory(streams, monkeypatch):
 
 
 class Copies(TorchDispatchMode):
-    """Records copies between host and device that would wait."""
+    """Records copies between CPU and GPU that block."""
 
     def __init__(self):
         super().__init__()
@@ -210,13 +210,13 @@ def test_esm2_does_not_synchronise_with_the_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (8, 0))
     monkeypatch.setattr(_packed_attention, "_align", lambda x: x.contiguous())
     monkeypatch.setattr(_device_random, "_compile", lambda function: function)
-    # Tensors without values: code that reads one, such as .item(), raises.
+    # Tensors without values: code that reads a value, for example by .item(), raises.
     with FakeTensorMode(allow_non_fake_inputs=True):
         model = sl.models.ESM2Config.of("8M").init("torch:cuda")
         offsets = torch.empty(4, dtype=torch.int32, device="cuda")
         ids = torch.empty(100, dtype=torch.int32, device="cuda")
         batch = {"input_ids": ids, "cu_seqlens": offsets, "max_seqlen": 60}
-        model.embed(batch)  # creates the weights
+        model.embed(batch)  # initialises the weights
         with torch.inference_mode(), Copies() as copies:
             found = model.embed(batch, layers=(0, -1))
     assert {x.shape for x in found.values()} == {(100, 320)}

@@ -1,4 +1,4 @@
-"""Several processes for one job: with devices=, torchrun, and a SLURM array."""
+"""Tests of embedding jobs in several processes: devices=, torchrun, and SLURM arrays."""
 
 import hashlib
 import os
@@ -67,7 +67,7 @@ def test_the_error_names_a_dead_process_and_the_same_call_computes_the_rest(
     named = r"process [01] \(numpy\) was killed by SIGKILL before its part was finished"
     with pytest.raises(sl.errors.WorkerError, match=named):
         embed_on_two(embed_job.load_and_die_once, "e")
-    assert len(sums_of("e")) == 6  # the shards of the other process
+    assert len(sums_of("e")) == 6  # number of shards of the other process
     summary = embed_on_two(embed_job.load_and_die_once, "e")
     assert (summary.computed, summary.missing) == (6, 0)
     assert len(sums_of("e")) == summary.shards == 12

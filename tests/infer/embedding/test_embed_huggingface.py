@@ -1,4 +1,4 @@
-"""Packed embeddings with ESM of transformers, compared with single sequences."""
+"""Tests of packed embeddings with Hugging Face's ESM, compared with single sequences."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def records(tmp_path, monkeypatch):
 
 
 def run_alone(theirs, record):
-    """Return the hidden states of one protein, as their network gives them."""
+    """Return the hidden states of one protein, computed by Hugging Face's network alone."""
     tokens = torch.tensor(sl.encode.Tokens("esm2")(record)[None].astype("int64"))
     with torch.no_grad():
         states = theirs.esm(tokens, output_hidden_states=True).hidden_states

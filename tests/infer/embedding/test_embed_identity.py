@@ -1,4 +1,4 @@
-"""The identity of a model in a plan, and padded batches of ESM-2."""
+"""Tests of the model's identity in a plan, and of padded batches of ESM-2."""
 
 import os
 import subprocess
@@ -21,7 +21,7 @@ def file(tmp_path, monkeypatch):
 
 
 def make(**settings):
-    """A small ESM-2, which has the same weights for all settings."""
+    """Create a small ESM-2 with the same weights for all settings."""
     given: dict[str, Any] = {"layers": 2, "width": 16, "heads": 4, **settings}
     return sl.models.ESM2Config(**given).init("numpy", sl.Key(1))
 

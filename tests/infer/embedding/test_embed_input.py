@@ -1,4 +1,4 @@
-"""Order and names of files, final stops, progress and messages."""
+"""Tests of `embed`: order and names of input files, final stops, progress and messages."""
 
 import json
 import threading
@@ -83,7 +83,8 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
 
     def change(progress):
         if progress.sequences >= 30:
-            # With a rename, so that the reader thread never reads a partial file.
+            # Rename a complete file, so that the reader thread never reads a partial
+            # file.
             write("b.fa", *((f"other{n}", "MKTAYIAKQR") for n in range(110)))
             Path("b.fa").replace("a.fa")
 
@@ -201,7 +202,7 @@ def test_progress_counts_records_in_finished_shards():
     embed_job.run("a.fa", "e", 20, max_tokens=64, progress=watch)
     assert threads == {threading.get_ident()}
     assert told[-1] == (400, 400)
-    # Computed but unwritten records are at most those in the two queues.
+    # At most the batches in both queues are computed but not yet written.
     assert max(sequences - done for done, sequences in told) < 200
     assert len({done for done, _ in told}) > 5
 

@@ -1,4 +1,4 @@
-"""Jobs that are killed, stopped or started twice lose nothing and duplicate nothing."""
+"""Tests that killed, stopped and duplicate embedding jobs write each record once."""
 
 import errno
 import fcntl
@@ -62,7 +62,7 @@ def start(fasta, out, part="1/1", *, links=True):
 
 
 def check_markers(out):
-    """Check that each marker names an existing complete file."""
+    """Check that the shard of each marker file exists and is complete."""
     for marker in Path(out).glob("*.done"):
         done = json.loads(marker.read_text())
         data = (Path(out) / done["file"]).read_bytes()
@@ -80,7 +80,7 @@ def check_every_record_once(out, whole):
 
 
 def kill_until_done(fasta, out, kills, rng):
-    """Kill the job at any time or while it writes; return the number of kills."""
+    """Kill the job repeatedly, at random times or while it writes; count the kills."""
     killed = 0
     while killed < kills:
         shards = len(list(out.glob("*.done")))
@@ -151,7 +151,7 @@ def test_a_temporary_file_removed_during_a_pause_is_written_again(tmp_path, monk
     removed = []
 
     def sync_and_remove(_handle):
-        if not removed:  # as another process does if it considers the writer dead
+        if not removed:  # another process does this if it considers the writer dead
             removed.extend(tmp_path.glob(".*.part"))
             removed[0].unlink()
 

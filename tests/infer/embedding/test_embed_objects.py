@@ -1,4 +1,4 @@
-"""Jobs with output in a bucket of a server with the S3 protocol."""
+"""Tests of embedding jobs whose output is a bucket of an S3 server."""
 
 import hashlib
 import json
@@ -23,7 +23,7 @@ RECORDS, SHARD = 400, 50
 
 @pytest.fixture(scope="module")
 def options():
-    """A server with a bucket, and the options to access it."""
+    """The URL of a bucket on an S3 server, and the options to access the bucket."""
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     endpoint = "http://{}:{}".format(*server.get_host_and_port())

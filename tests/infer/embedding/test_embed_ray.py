@@ -1,4 +1,4 @@
-"""Jobs with processes as Ray tasks, on a cluster of this machine."""
+"""Tests of embedding jobs as Ray tasks, on a local cluster."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Use of time in a job, and the report about it."""
+"""Tests of the measured times of an embedding job, and of its report."""
 
 import hashlib
 import re
@@ -28,12 +28,12 @@ def file(tmp_path, monkeypatch):
     Path("a.fa").write_text(text)
 
 
-# The current waits of the threads of a job.
+# Activities of the clock in which threads currently are.
 WAITS: set[str] = set()
 
 
 def note_waits(name):
-    """Wrap a method of the clock to record that a thread is in its block."""
+    """Wrap a context manager of `Clock` to record while a thread is inside."""
     method = getattr(Clock, name)
 
     @contextmanager
@@ -51,7 +51,7 @@ def note_waits(name):
 
 @pytest.fixture
 def fake(monkeypatch):
-    """A clock that advances only in a test."""
+    """A clock that only the test advances."""
     clock = FakeTime()
     monkeypatch.setattr(_clock, "time", clock)
     for name in ("spending", "handing_over"):
@@ -60,7 +60,7 @@ def fake(monkeypatch):
 
 
 def sleepy(seconds):
-    """A slow model."""
+    """A model whose calls take a fixed time on the fake clock."""
 
     def embed_tokens(batch):
         time.sleep(seconds)
@@ -70,7 +70,7 @@ def sleepy(seconds):
 
 
 def embed(model=embed_job.embed_tokens, out="e", **options):
-    """A job of a few small batches."""
+    """An embedding job of a few small batches."""
     given: dict[str, Any] = {
         "max_tokens": 200,
         "shard_size": 12,
@@ -131,7 +131,7 @@ def test_shares_of_time_add_up_to_one():
 
 
 class Tags(HTMLParser):
-    """Collects the tags and the text of a page."""
+    """Collects the tags and the text of an HTML page."""
 
     def __init__(self):
         super().__init__()

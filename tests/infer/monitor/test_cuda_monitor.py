@@ -1,4 +1,4 @@
-"""GPUMonitor with a GPU: its name, its memory, and its load while a network is trained."""
+"""Tests of `GPUMonitor` on a GPU: name, memory, and utilization during training."""
 
 import math
 from typing import Any

@@ -1,4 +1,4 @@
-"""GPUMonitor: a verdict from recorded time, with the utilization of GPUs as evidence."""
+"""Tests of `GPUMonitor`: the bottleneck found from recorded times, and GPU samples."""
 
 import json
 import math
@@ -13,11 +13,11 @@ from waiting import FakeTime, wait_until
 
 
 class DriverError(Exception):
-    """The error of nvitop."""
+    """A mock of the error class of nvitop."""
 
 
 class Card:
-    """A GPU that returns a list of readings in order, and repeats the last one."""
+    """A mock GPU that returns given readings in order, and repeats the last reading."""
 
     def __init__(self, name, readings):
         self._name, self._readings = name, list(readings)
@@ -39,7 +39,7 @@ class Card:
 
 @pytest.fixture
 def cards(monkeypatch):
-    """Replace the GPUs of nvitop by fake ones; one is hidden from CUDA."""
+    """Replace the GPUs of nvitop by mocks; one GPU is hidden from CUDA."""
 
     def install(*shown):
         cuda = SimpleNamespace(all=lambda: list(shown))
@@ -52,7 +52,7 @@ def cards(monkeypatch):
 
 @pytest.fixture
 def clock(monkeypatch):
-    """A clock that advances only in a test."""
+    """A clock that only the test advances."""
     fake = FakeTime()
     monkeypatch.setattr("seqloom.infer.monitor._clock.time", fake)
     return fake
@@ -60,7 +60,7 @@ def clock(monkeypatch):
 
 @pytest.fixture
 def watch(clock):
-    """Return the monitor of a loop that spends time on one kind of work."""
+    """Return the monitor of a loop that spends its time in the given activities."""
 
     def spend(seconds, kind=None):
         monitor = sl.infer.GPUMonitor(interval=60)
@@ -174,7 +174,7 @@ def test_the_real_nvitop_prints_nothing_to_stderr(capfd):
 
 
 class NVMLError(Exception):
-    """The error of pynvml, with a number."""
+    """A mock of pynvml's error class, which has an error number."""
 
     def __init__(self, value):
         super().__init__(f"error {value}")
@@ -182,7 +182,7 @@ class NVMLError(Exception):
 
 
 def read_utilization(handle):
-    """Return the utilization of the first GPU; the second has none."""
+    """Return the utilization of the first mock GPU; the second GPU does not report any."""
     if handle:
         raise NVMLError(3)
     return SimpleNamespace(gpu=75)
@@ -190,7 +190,7 @@ def read_utilization(handle):
 
 @pytest.fixture
 def pynvml_alone(monkeypatch):
-    """Two fake GPUs of pynvml, without nvitop."""
+    """Install a mock of pynvml with two GPUs, without nvitop."""
     monkeypatch.setitem(sys.modules, "nvitop", None)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
     library = SimpleNamespace(

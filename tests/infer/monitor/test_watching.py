@@ -1,4 +1,4 @@
-"""The timeline of a long loop, and the detection of growing memory."""
+"""Tests of the timeline of a long loop, and of the detection of growing memory."""
 
 import subprocess
 import sys

@@ -90,7 +90,7 @@ def embed(
             again. With None, a sequence that does not fit into a batch is an error.
         overlap: The number of residues that neighbouring windows share. The row of a shared
             residue is taken from the window in which the residue is farther from the end.
-        packing: If True, sequences are packed end to end; if False, they are padded.
+        packing: If True, sequences are packed end to end; if False, sequences are padded.
         shard_size: The number of records in a shard; by default 256 MiB of embeddings, but
             at most 65,536 records.
         format: ``"safetensors"`` or ``"parquet"``.
@@ -133,7 +133,7 @@ def embed(
         MemoryLimitError: A batch with a single sequence does not fit into memory.
         NotFiniteError: An embedding is not finite.
         RunFolderError: The folder contains a job, and ``resume`` is False.
-        ShapeError: A sequence does not fit into a batch, or an output has another shape.
+        ShapeError: A sequence does not fit into a batch, or an output has the wrong shape.
         WorkerError: A process of ``devices`` died; the message names the process.
 
     Examples:
@@ -193,7 +193,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
 
 
 def _with_note(summary: EmbedSummary, settings: EmbedSettings) -> EmbedSummary:
-    """Add a note if the part was set by the environment and shards are missing."""
+    """Add a note if the environment selects a part of the shards and others are missing."""
     part = settings.part
     if not summary.missing or not part.variable:
         return summary

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 # systems), and of file systems that cannot rename without replacing.
 _WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
 _WITHOUT_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
-# Temporary files older than this were left by processes that were killed.
+# Seconds after which a temporary file is considered the remains of a killed process.
 _STALE_SECONDS = 600.0
 # Writing a shard is a single request, which may take longer than the default timeout of
 # 30 seconds.
@@ -52,8 +52,8 @@ def open_folder(
 class OutputFolder:
     """A folder on a disk, to which several processes and machines may write concurrently.
 
-    Only the method `create` writes files. It writes atomically, syncs to disk, and never
-    replaces a file.
+    Only the method `create` writes files: atomically, with a sync to disk, and without
+    replacing existing files.
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
@@ -66,7 +66,7 @@ class OutputFolder:
             ) from error
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a new file; return False, without a change, if the file already exists."""
+        """Write a new file; return False and change nothing if the file already exists."""
         final = self.path / name
         try:
             while (is_made := self._try_to_create(final, data)) is None:
@@ -108,7 +108,7 @@ class OutputFolder:
         return str(self.path / name)
 
     def local(self, name: str) -> Path | None:
-        """Return the path of a file, so that the file can be mapped into memory."""
+        """Return the path of a file for memory mapping."""
         return self.path / name
 
     def size(self, name: str) -> int | None:
@@ -135,7 +135,7 @@ class OutputFolder:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def remove_stale_parts(self) -> None:
-        """Remove old temporary files; a writer that only paused writes its file again."""
+        """Remove old temporary files; a paused process writes its file again."""
         for name in self.names():
             path = self.path / name
             with suppress(OSError):
@@ -145,7 +145,7 @@ class OutputFolder:
 
 
 def _rename_new(part: Path, final: Path) -> bool:
-    """Rename a temporary file; return False, without a change, if the name exists."""
+    """Rename a temporary file; return False and change nothing if the new name exists."""
     try:
         os.link(part, final)
     except FileExistsError:
@@ -172,14 +172,14 @@ def _rename_new(part: Path, final: Path) -> bool:
 class ObjectFolder(OutputFolder):
     """An output folder in an object store, such as ``s3://bucket/embeddings``.
 
-    The method `create` writes an object only if the object does not exist. A store that
-    ignores this condition raises an error.
+    The method `create` writes an object only if the object does not exist. An error is
+    raised for a store that ignores this condition.
     """
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:
         self.path = url.rstrip("/")
-        # The object store library reads this connection option from the options of the
-        # store.
+        # The object store library expects this connection option among the store's
+        # options.
         allowed = os.environ.get("AWS_ALLOW_HTTP")
         environment = {"allow_http": allowed} if allowed else {}
         every = {**_LONG_TIMEOUT, **environment, **options}
@@ -194,7 +194,7 @@ class ObjectFolder(OutputFolder):
         """Return None, because an object cannot be mapped into memory."""
 
     def create(self, name: str, data: bytes) -> bool:
-        """Write a new object; return False, without a change, if the object exists."""
+        """Write a new object; return False and change nothing if the object exists."""
         if not self._is_checked:
             self._check_conditional_put()
         return self.put(name, data)
@@ -211,7 +211,7 @@ class ObjectFolder(OutputFolder):
         return True
 
     def _check_conditional_put(self) -> None:
-        """Raise if the store replaces existing objects; this is tested only once."""
+        """Raise if the store replaces existing objects; test this only once."""
         name = f"probe.{secrets.token_hex(8)}.part"
         made = [self.put(name, b"") for _ in range(2)]
         with suppress(RemoteError), self._converting_errors(name, "cannot be removed"):

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
     from seqloom.infer.embedding._settings import EmbedSettings
 
     Batch = Mapping[str, Any]
-    # A batch of a shard. After the last batch of a shard comes None with the hash of
-    # the input.
+    # A batch of a shard; after the last batch, None and the hash of the shard's input.
     Piece = tuple[EmbedShard, Batch | None, str | None]
     Rows = Callable[[], NDArray[Any]]
 
@@ -119,7 +118,7 @@ class EmbedJob:
             writer.shutdown()
 
     def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
-        """Wait until at most `most` results are unwritten; raise errors of the writer."""
+        """Wait until at most `most` results are unwritten; raise the writer's errors."""
         with self.clock.handing_over():
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
@@ -192,7 +191,7 @@ class EmbedJob:
         yield from self._embed_batch(slice_batch(batch, number // 2, number))
 
     def _warm_up(self, batch: Batch) -> None:
-        """Compute a batch before time is measured, because the first call loads kernels."""
+        """Compute a batch before timing starts, because the first call loads kernels."""
         device = self.embedder.device
         device.is_cold = False
         try:
@@ -225,7 +224,7 @@ class EmbedJob:
             }
 
     def _lower_limit(self, batch: Batch, error: Exception) -> None:
-        """Lower the limit of tokens after memory was full; raise for a single sequence."""
+        """Lower the limit of tokens after memory was full; raise if this is impossible."""
         tokens, device = int(batch["cu_seqlens"][-1]), self.embedder.device
         if batch["num_sequences"] == 1:
             cut = min(1022, max(tokens // 2, 1))

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._folder import OutputFolder
 
-_MAX_ORDINAL = 1 << 62  # an upper bound of all ordinals
+_MAX_ORDINAL = 1 << 62  # exceeds all ordinals
 
 
 class Embeddings:
@@ -107,7 +107,7 @@ class Embeddings:
 
         Args:
             record: The id or ordinal.
-            layer: The index of the layer; required if several layers were saved.
+            layer: The layer as in `layers`; required if several layers were saved.
 
         Returns:
             An array ``(width,)``, or ``(residues, width)`` with ``pool="none"``. For
@@ -209,7 +209,7 @@ class Embeddings:
         """Read all embeddings into one array.
 
         Args:
-            layer: The index of the layer; required if several layers were saved.
+            layer: The layer as in `layers`; required if several layers were saved.
 
         Returns:
             An array ``(n, width)`` in input order. With ``pool="none"``, the array is
@@ -240,7 +240,7 @@ class Embeddings:
         """Read the embeddings as columns for pandas or polars.
 
         Args:
-            layer: The index of the layer; required if several layers were saved.
+            layer: The layer as in `layers`; required if several layers were saved.
 
         Returns:
             A dict of the columns ``ordinal``, ``id``, ``length`` and ``embedding`` (a list
@@ -270,7 +270,7 @@ class Embeddings:
         return map(self._open, range(len(self._done)))
 
     def _open(self, number: int) -> OpenShard:
-        """Open a shard, or return the open shard if its file has not changed."""
+        """Open a shard, or return it if it is already open and its file has not changed."""
         if number not in self._held:
             is_by_residue = self.pool == "none"
             self._held[number] = open_shard(

@@ -35,9 +35,9 @@ class Embedder:
     """Calls a model or function with a batch, and returns rows for each layer.
 
     A model with a method ``embed(batch, layers=...)`` returns a dict of arrays by layer.
-    Another module is called with the arrays of a batch that have the names of the
-    parameters of its ``forward`` or ``__call__``. A function is called with the batch, a
-    dict of NumPy arrays.
+    Any other module is called with the arrays of a batch that have the names of the
+    parameters of its ``forward`` or ``__call__``. A function is called with the batch,
+    a dict of NumPy arrays.
     """
 
     def __init__(self, model: Any, layers: tuple[int, ...], device: Device) -> None:
@@ -58,12 +58,12 @@ class Embedder:
 
     @property
     def name(self) -> str:
-        """The name of the model in a plan."""
+        """The name that identifies the model in a plan."""
         return identify(_unwrap(self.model))
 
     @property
     def width(self) -> int:
-        """The number of features of a row, from the configuration of the model."""
+        """The width of the model's output, from its configuration."""
         width = getattr(getattr(self.model, "config", self.model), "width", _ASSUMED_WIDTH)
         return width if isinstance(width, int) else _ASSUMED_WIDTH
 
@@ -133,7 +133,7 @@ def _unwrap(model: Any) -> Any:
 
 
 def _call_module(model: Any, batch: Batch) -> Any:
-    """Call a module with those arrays whose names are its parameters."""
+    """Call a module with the arrays whose names are its parameters."""
     plain = _unwrap(model)
     method = getattr(plain, "forward", None) or plain.__call__
     parameters = inspect.signature(method).parameters.values()
@@ -195,7 +195,7 @@ def _describe(value: Any, visited: set[int]) -> Iterator[str]:
 
 
 def _parts_of(value: Any) -> Iterable[Any] | None:
-    """Return the elements of a function, code or container; None for other values."""
+    """Return the contents of a function, code or container; None for other values."""
     if isinstance(value, FunctionType):
         return value.__code__, value.__defaults__, *_closure_of(value)
     if isinstance(value, CodeType):
@@ -206,7 +206,7 @@ def _parts_of(value: Any) -> Iterable[Any] | None:
 
 
 def _closure_of(function: FunctionType) -> Iterator[Any]:
-    """Yield the values in the closure of a function; None for an unset variable."""
+    """Yield the values of closure variables of a function; None for an unset variable."""
     for cell in function.__closure__ or ():
         try:
             yield cell.cell_contents

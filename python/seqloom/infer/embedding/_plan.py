@@ -41,10 +41,10 @@ _MAX_SHARD_BYTES = 256 << 20
 _MAX_SHARD_RECORDS = 1 << 16
 # A number of files or records, limited so that the sum of two numbers fits into int64.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
-# For a shard: its file index, its first record, and the index after its last record.
+# Index of the shard's file, of its first record, and after its last record.
 _Bounds: TypeAlias = tuple[_Count, _Count, _Count]
 _PLAN_ERRORS = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
-# The window length that an error suggests, with which ESM-2 was trained.
+# The window length that an error message suggests: ESM-2 was trained with this length.
 _SUGGESTED_WINDOW = 1022
 
 
@@ -164,7 +164,7 @@ def _check_version(version: object) -> None:
 def _compare_sources(
     planned: Sequence[InputSource], given: Sequence[InputSource]
 ) -> Iterator[tuple[str, Any, Any]]:
-    """Yield pairs of file properties in order, because shards refer to files by index."""
+    """Yield name, old value and new value of each file property, in the order of files."""
     for number, (old, new) in enumerate(zip(planned, given, strict=False), 1):
         # The path of the folder is not compared, because it may differ between
         # machines.
@@ -237,7 +237,7 @@ def _make_plan(
     *,
     width: int,
 ) -> EmbedPlan:
-    """Divide the records of each file into shards; raise if a record is too long."""
+    """Divide the records of each file into shards; raise if a record exceeds a batch."""
     indexes = [*map(SequenceIndex, settings.files)]
     is_limited = settings.pool != "model" and settings.max_length is None
     for index in indexes:

@@ -151,7 +151,7 @@ def _divide_work(
 
 @dataclass(slots=True)
 class _Worker:
-    """A process on this machine, and the last messages that it sent."""
+    """A process on this machine, and the last messages from it."""
 
     name: str
     process: Any
@@ -166,15 +166,14 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         messages, sender = context.Pipe(duplex=False)
         process = context.Process(target=_run_worker, args=(call, sender), daemon=True)
-        # Ctrl-C is sent to all processes of a terminal, but only the parent should
-        # handle it.
+        # A terminal sends Ctrl-C to all processes; only the parent should handle it.
         with without_signals(signal.SIGINT):
             process.start()
         sender.close()
         return cls(name, process, messages)
 
     def receive(self) -> bool:
-        """Receive one message; return False if the process has ended."""
+        """Receive one message from the process; return False if the process has ended."""
         try:
             message: Message = self.messages.recv()
         except (EOFError, OSError):
@@ -203,7 +202,7 @@ class _Worker:
 
     @property
     def ending(self) -> str:
-        """A sentence about how the process ended before its part was finished."""
+        """A sentence that describes how an unfinished process ended."""
         if self.error is not None:
             return f"{self.name} ended: {type(self.error).__name__}: {self.error}"
         code = self.process.exitcode or 0
@@ -249,14 +248,14 @@ def _run_worker(call: _Work, sender: Connection) -> None:
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
-    """Interrupt the work as Ctrl-C does, only once."""
+    """Raise KeyboardInterrupt at the first signal, and ignore further signals."""
     del frame
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt
 
 
 def _send_error(sender: Connection, error: Exception) -> None:
-    """Send an error, or its text if it cannot be copied to another process."""
+    """Send an error to the main process, as text if the error cannot be pickled."""
     try:
         copy.copy(error)  # raises if the exception cannot be pickled
         sender.send(error)
@@ -267,7 +266,7 @@ def _send_error(sender: Connection, error: Exception) -> None:
 
 
 def _raise_first(errors: Sequence[Exception], endings: Sequence[str]) -> None:
-    """Raise the first error if a part is not finished, with notes about all processes."""
+    """Raise the first error if shards are unfinished, with notes about all processes."""
     if not endings:
         return
     error = WorkerError(
@@ -311,7 +310,7 @@ def _import_ray() -> Any:
 
 
 def _report_markers(settings: EmbedSettings, report: OnProgress, begun: float) -> None:
-    """Report the progress of a job, from the markers in its folder."""
+    """Report the progress of a job, from the .done files in its folder."""
     folder = open_folder(settings.out, settings.cloud_options)
     if PLAN in (names := folder.names()):
         shards = settings.part.of(read_plan(folder).shards)
@@ -353,7 +352,7 @@ def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSumma
         fill=_weighted_mean([part.fill for part in parts], tokens),
         verdict=verdict.sentence,
         notes=(*dict.fromkeys(note for part in parts for note in part.notes),),
-        # The process that ended last counted the smallest number of missing shards.
+        # The smallest number is that of the process that ended last.
         missing=min(part.missing for part in parts),
     )
 

@@ -44,7 +44,7 @@ _STACKING_ORDER = ("device", "host", "input", "output")
 def run_job(
     model: Any, settings: EmbedSettings, progress: Callable[[Progress], Any] | None = None
 ) -> EmbedSummary:
-    """Compute the shards of a part; after the last shard, write the report."""
+    """Compute the shards of this process; after the last shard, write the report."""
     job = EmbedJob(model, settings, progress)
     summary = job.run()
     write_report(job, summary)
@@ -52,7 +52,7 @@ def run_job(
 
 
 def write_report(job: EmbedJob, summary: EmbedSummary) -> None:
-    """Write the report after the last shard of the job, unless it exists."""
+    """Write the report of a finished job, unless the report exists."""
     is_last = summary.computed and not summary.missing
     if is_last and _REPORT_NAME not in job.folder.names():
         job.folder.create(_REPORT_NAME, make_page(_make_report(job, summary)))
@@ -144,7 +144,7 @@ def _facts(job: EmbedJob) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class JobTimeline:
-    """Shares of time, speed, batch fill and memory of a job in consecutive intervals."""
+    """Use of time, speed, batch fill and memory of a job in consecutive intervals."""
 
     edges: NDArray[np.float64]
     shares: dict[str, NDArray[np.float64]]
@@ -155,7 +155,7 @@ class JobTimeline:
     @classmethod
     def of(cls, marks: Sequence[TimeMark], *, spans: int, max_tokens: int) -> JobTimeline:
         """Divide the time of a job into intervals of nearly equal length."""
-        # Select the first and last row, and the rows nearest to equal steps.
+        # Select the first and last row, and the rows nearest to equal time steps.
         seconds = [mark.seconds for mark in marks]
         wanted = np.linspace(seconds[0], seconds[-1], spans + 1)
         places = np.unique(np.searchsorted(seconds, wanted).clip(0, len(marks) - 1))
@@ -225,7 +225,7 @@ def _plot_shares(course: JobTimeline) -> Plot:
 
 
 def _timeline_table(job: EmbedJob) -> Table | None:
-    """Return the timeline as a table with few rows."""
+    """Return the timeline as a table with at most `_MAX_ROWS` rows."""
     course = _find_timeline(job, _MAX_TABLE_INTERVALS)
     if course is None:
         return None

@@ -1,4 +1,4 @@
-"""Convert packed batches to the rows of a shard: pad, halve, pool and join."""
+"""Pad and split packed batches, pool the model's output, and join windows to records."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def slice_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 def reduce_batch(
     device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
-    """Reduce the rows of tokens to window sums, to first tokens, or to rows of residues."""
+    """Reduce the output rows of tokens: sum each window, or select `<cls>` or residues."""
     # `before` is the number of tokens before the residues of a window.
     _check_shape(values, batch, pool)
     if pool == "model":
@@ -166,16 +166,17 @@ def join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
 class ShardRows:
     """The embeddings of a shard's records, collected from batches in any order.
 
-    A record that is divided into windows receives rows from each window. Its mean is the
-    sum over the residues of all windows, divided by their number.
+    A record that is divided into windows receives rows from each window. The mean of a
+    record is the sum over the residues of all windows, divided by the number of
+    residues.
     """
 
     def __init__(
         self, shard: EmbedShard, rules: OutputRules, lengths: NDArray[np.int64]
     ) -> None:
         self.shard, self._rules = shard, rules
-        # The index counts the residues in the file. A tokenizer may drop residues, such
-        # as a final stop (*), so lengths are taken from the batches.
+        # Lengths are read from the batches, not from the file index, because a
+        # tokenizer may drop residues, such as a final stop (*).
         self._room, self._begins = lengths, offsets_of(lengths)
         self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
@@ -205,7 +206,7 @@ class ShardRows:
                 array[rows[first]] = values[first]
             elif np.unique(rows).size == rows.size:
                 array[rows] += values
-            else:  # `add.at` also adds several windows of one record
+            else:  # unlike `+=`, `add.at` adds all windows of a record
                 np.add.at(array, rows, values)
 
     def _count(self, rows: Array, lengths: Array, kept: Array) -> None:
@@ -219,7 +220,7 @@ class ShardRows:
             raise InternalError(f"{self.shard.name}: a record was returned twice")
 
     def _array_of(self, layer: int, values: Array) -> Array:
-        """Return the array of a layer, which is created at the first call."""
+        """Return the array of a layer; create it at the first call."""
         if layer not in self._arrays:
             count = int(self._begins[-1]) if self.is_by_residue else len(self.shard)
             # Sums are computed in float32, even if the saved numbers are float16.
@@ -236,7 +237,7 @@ class ShardRows:
     def _finish(self, array: Array) -> Array:
         """Divide sums by counts and convert the dtype; raise if a number is not finite."""
         if self.is_by_residue and (self.lengths != self._room).any():
-            # Unused rows are removed, because the tokenizer dropped residues.
+            # The tokenizer may have dropped residues, so unused rows are removed.
             at = np.arange(int(self._begins[-1])) - np.repeat(self._begins[:-1], self._room)
             array = array[at < np.repeat(self.lengths, self._room)]
         if self._rules.pool == "mean":

@@ -62,7 +62,7 @@ class EmbedSettings:
     resume: bool
     threads: int
     part: JobPart
-    # The numbers of tokens before and after the residues, set by `for_model`.
+    # Numbers of special tokens before and after the residues, set by `for_model`.
     ends: tuple[int, int] = (0, 0)
 
     def for_model(self, model: Any) -> EmbedSettings:
@@ -187,7 +187,7 @@ def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
 
 
 def find_tokens(model: Any, tokens: Any) -> Any:
-    """Return the tokenizer of the caller, else that of the model, else that of ESM-2."""
+    """Return the caller's tokenizer, else the model's, else that of ESM-2."""
     if tokens is not None:
         if not callable(tokens):
             raise ArgumentError(
@@ -214,8 +214,8 @@ def _count_ends(tokens: Any) -> tuple[int, int]:
     else:
         one, two, other = (_tokenize(tokens, probe) for probe in _PROBE_SEQUENCES)
         added = one.size - 1
-        # A token is special, not a residue, if both orders of two residues start with
-        # it.
+        # A token at the start is special if it does not change when two residues are
+        # swapped.
         before, is_single = int(added > 0 and two[0] == other[0]), two.size == added + 2
     if not is_single:
         raise ArgumentError(
@@ -234,10 +234,10 @@ def _tokenize(tokens: Any, letters: bytes) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class JobPart:
-    """A part of the shards: every `count`-th shard, beginning with shard `number`.
+    """The shards that one process computes: every `count`-th shard from shard `number`.
 
-    Shards are numbered in the order of the records, so the parts of files that are sorted
-    by length take equal time.
+    The shards of a process are spread over the whole input, so that all processes take
+    equal time even if a file is sorted by length.
     """
 
     number: int = 0
@@ -248,17 +248,17 @@ class JobPart:
         return f"{self.number + 1}/{self.count}"
 
     def split(self, number: int, count: int, variable: str = "") -> JobPart:
-        """Divide this part again, and return one of the smaller parts."""
+        """Divide this part into `count` parts, and return one of them."""
         names = " and ".join(filter(None, (self.variable, variable)))
         return JobPart(self.number + number * self.count, self.count * count, names)
 
     def of(self, shards: Sequence[Value]) -> Sequence[Value]:
-        """Return those shards that belong to this part."""
+        """Select the shards that belong to this part."""
         return shards[self.number :: self.count]
 
 
 def find_part(text: str | None) -> JobPart:
-    """Read the part from an argument, or from the variables of torchrun and SLURM."""
+    """Return the part given by the argument, or by environment variables."""
     if text is None:
         part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
         if "RANK" not in os.environ or ranks == 1:
@@ -280,7 +280,7 @@ def find_part(text: str | None) -> JobPart:
 
 
 def _read_slurm_array() -> JobPart:
-    """Read the part of a SLURM array task; outside an array, it has all shards."""
+    """Return the part of a SLURM array task; outside an array, all shards."""
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return JobPart()
     names = [f"SLURM_ARRAY_TASK_{name}" for name in _SLURM_ARRAY_FIELDS]

@@ -47,7 +47,7 @@ class ShardMarker:
 
 
 def name_of_array(layer: int, layers: tuple[int, ...]) -> str:
-    """Return the name of a layer's array; a single layer needs no number."""
+    """Return the array name of a layer, without a number if there is only one layer."""
     return "embeddings" if len(layers) == 1 else f"embeddings.{layer}"
 
 
@@ -95,11 +95,10 @@ def publish(
     content: str,
     plan: str,
 ) -> bool:
-    """Write a shard, then its marker; return False if another process was first."""
+    """Write a shard, then its marker file; return False if the marker already exists."""
     if not folder.create(name, data):
-        # The existing file was written by another process, or by a process that was
-        # killed before it wrote the marker. The file is complete, so only the marker is
-        # written.
+        # Another process wrote the shard but not yet its marker, or was killed in
+        # between. The shard is complete, so only the marker is written.
         data = folder.read(name)
     done = ShardMarker(
         file=name,
@@ -130,7 +129,7 @@ def read_done(folder: OutputFolder, shard: EmbedShard) -> ShardMarker:
 
 
 def _check_same(done: ShardMarker, shard: EmbedShard) -> None:
-    """Raise if the content of a marker does not match its shard or input file."""
+    """Raise if the content of a marker file does not match its shard or input file."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
     if not is_here or (done.first, done.last) != (shard.ordinal, last):
@@ -139,7 +138,7 @@ def _check_same(done: ShardMarker, shard: EmbedShard) -> None:
 
 @dataclass(slots=True)
 class OpenShard:
-    """The columns of an open shard; arrays of safetensors are views of the file."""
+    """The columns of an open shard; arrays of safetensors files are memory-mapped."""
 
     ids: list[str]
     lengths: NDArray[np.int64]
@@ -180,7 +179,7 @@ def open_shard(
 
 
 def _open(folder: OutputFolder, done: ShardMarker, *, is_by_residue: bool) -> OpenShard:
-    """Open a Parquet table, or arrays of safetensors."""
+    """Open a shard in Parquet or safetensors format."""
     if done.file.endswith(".parquet"):
         return _open_parquet(folder, done.file, is_by_residue=is_by_residue)
     where = folder.where(done.file)
@@ -200,7 +199,7 @@ def _open(folder: OutputFolder, done: ShardMarker, *, is_by_residue: bool) -> Op
 
 
 def _read_arrays(folder: OutputFolder, name: str) -> dict[str, NDArray[Any]]:
-    """Read and verify the arrays of safetensors; for a local file they are views."""
+    """Read and verify the arrays of a safetensors file; memory-map a local file."""
     if (path := folder.local(name)) is not None:
         record = load_record(path, mapped=True)
     else:
@@ -228,7 +227,7 @@ def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> Op
 
 
 def _flatten(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
-    """Return a column of lists as one array of rows."""
+    """Convert a column of lists to one two-dimensional array."""
     values = column.combine_chunks()
     if is_by_residue:
         values = values.flatten()

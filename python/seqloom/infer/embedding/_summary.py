@@ -1,4 +1,4 @@
-"""The results and the progress of an embedding job: values, a progress bar and a table."""
+"""The results of an embedding job as values and a table, and its progress bar."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 
-# Descriptions of the activities that take time.
+# Activity -> its description in the summary.
 SPENT_ON = {
     "input": "waiting for input",
     "host": "preparing and pooling",
@@ -21,7 +21,7 @@ SPENT_ON = {
     "rest": "rest",
 }
 
-# The minimum terminal widths for the full text of the bar, and for the short text.
+# Minimum terminal widths for the full and for the short text of the progress bar.
 _FULL_WIDTH, _SHORT_WIDTH = 125, 80
 
 
@@ -36,11 +36,11 @@ class EmbedSummary:
         sequences: The number of sequences, or windows, that this call embedded.
         tokens: The number of tokens that this call embedded.
         seconds: The seconds that this call took, without loading the model.
-        shares: The shares of the time by activity. ``input`` is waiting for batches.
+        shares: The fraction of time of each activity. ``input`` is waiting for batches.
             ``host`` is preparing and pooling on the CPU. ``device`` is running the model.
             ``output`` is waiting for the writer thread. ``rest`` is other work, such as
             opening the files.
-        fill: The number of tokens divided by the capacity of the batches.
+        fill: The number of tokens divided by the maximum that the batches could contain.
         verdict: A sentence about the activity that limits the speed; see `Bottleneck`.
         notes: Notes for the user, for example that memory was full.
         missing: The number of shards that were not published at the end of this call. If 0,
@@ -85,7 +85,7 @@ class Progress:
         sequences: The number of sequences, or windows, that this call embedded.
         tokens: The number of tokens that this call embedded.
         seconds: The seconds since the start of the call.
-        fill: The number of tokens divided by the capacity of the batches.
+        fill: The number of tokens divided by the maximum that the batches could contain.
         waiting: The fraction of the time in which the model waited for batches.
 
     Examples:
@@ -111,7 +111,7 @@ class Progress:
 
 @contextmanager
 def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
-    """Yield a function that shows progress on a terminal; otherwise it shows nothing."""
+    """Yield a function that updates a progress bar; without a terminal it does nothing."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,
@@ -183,7 +183,7 @@ def summary_table(summary: EmbedSummary) -> Table:
     table.add_row(name, f"{summary.records:,}")
     table.add_row("shards computed by this call", done)
     if summary.missing:
-        table.add_row("shards left to other parts", f"{summary.missing:,}")
+        table.add_row("unfinished shards of other parts", f"{summary.missing:,}")
     if not summary.computed:
         return table
     table.add_row("sequences and windows", f"{summary.sequences:,}")

@@ -1,4 +1,4 @@
-"""A GPU that PyTorch uses; copies in both directions overlap with the computation."""
+"""The PyTorch GPU of an embedding job; copies to and from the GPU run concurrently."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_MAX_COPIES = 8  # maximum number of simultaneous copies to the device
+_MAX_COPIES = 8  # maximum number of unfinished copies to the device
 _ALIGNMENT = 256  # bytes; alignment of arrays for kernels
 
 
 class TorchDevice(Device):
-    """A CUDA device with streams for computing, copying in and copying out."""
+    """A CUDA device with streams for computing, and for copies to and from the device."""
 
     is_cold = True
 
@@ -35,7 +35,7 @@ class TorchDevice(Device):
         self._waiting: deque[tuple[Any, torch.Tensor]] = deque()
 
     def place(self, batch: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy numeric arrays through pinned memory, during the computation."""
+        """Copy numeric arrays to the GPU through pinned memory while the GPU computes."""
         slab = PackedArrays.of(batch)
         buffer = self._ring.take(slab.size)
         pinned = slab.write(buffer)
@@ -44,8 +44,8 @@ class TorchDevice(Device):
             there = pinned.to(self._device, non_blocking=True)
             copied = self._there.record_event(new_event())
         computing.wait_event(copied)
-        # The memory was allocated by the copy stream, so it must be kept until the
-        # computation ends.
+        # The copy stream allocated this memory, so PyTorch must not reuse it before the
+        # compute stream has finished.
         there.record_stream(computing)
         self._waiting.append((copied, buffer))
         self._reuse()
@@ -102,7 +102,7 @@ class TorchDevice(Device):
 
     def is_full(self, error: BaseException) -> bool:
         """Return whether an error means that memory is full; if so, free memory."""
-        # cuBLAS has no separate error for a lack of memory for its workspace.
+        # cuBLAS reports a lack of workspace memory only as a general error.
         is_ours = isinstance(error, torch.OutOfMemoryError)
         if not is_ours and "CUBLAS_STATUS_ALLOC_FAILED" not in str(error):
             return isinstance(error, MemoryError)
@@ -121,7 +121,7 @@ def _unwrap_tensor(values: Any) -> torch.Tensor:
 
 
 class PinnedBuffers:
-    """Reusable buffers of pinned memory, because pinning new memory stops the device.
+    """Reusable buffers of pinned memory; pinning new memory would stall the device.
 
     Several threads may borrow and return buffers at the same time.
     """
@@ -130,7 +130,7 @@ class PinnedBuffers:
         self._free: list[torch.Tensor] = []
 
     def take(self, size: int) -> torch.Tensor:
-        """Return a buffer of at least `size` bytes; replace one that is too small."""
+        """Borrow a buffer of at least `size` bytes; replace a buffer that is too small."""
         for position, buffer in enumerate(self._free):
             if buffer.numel() >= size:
                 return self._free.pop(position)
@@ -164,7 +164,7 @@ class PackedArrays(NamedTuple):
         return cls(arrays, starts[:-1], starts[-1])
 
     def write(self, buffer: torch.Tensor) -> torch.Tensor:
-        """Copy the arrays into a buffer on the host; return the filled part."""
+        """Copy the arrays into a buffer on the CPU; return the filled part."""
         host = buffer.numpy()
         for array, start in zip(self.arrays.values(), self.starts, strict=True):
             flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -172,7 +172,7 @@ class PackedArrays(NamedTuple):
         return buffer[: self.size]
 
     def read(self, buffer: torch.Tensor) -> dict[str, torch.Tensor]:
-        """Return the arrays as views of a copy of the buffer."""
+        """Return the arrays as views of a copied buffer."""
         places = zip(self.arrays.items(), self.starts, strict=True)
         return {
             name: buffer[start : start + array.nbytes]

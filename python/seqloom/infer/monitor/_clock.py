@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 KINDS = ("input", "host", "device", "output")
 # The first fifth of the time is ignored, because memory grows at the start. Memory
-# grows steadily if its mean increases in each quarter of the rest, and the total
-# increase exceeds both of these limits.
+# grows steadily if its mean increases from quarter to quarter of the remaining time,
+# and the total increase exceeds both limits.
 _MIN_GROWTH_SHARE, _MIN_GROWTH_BYTES = 0.10, 64 << 20
 _MIN_SAMPLES = 40
 _TIME_QUARTERS = 4
@@ -28,7 +28,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class TimeMark:
-    """The counts of a job up to a moment, and its memory use at that moment."""
+    """A row of the timeline: cumulative counts of a job, and its current memory use."""
 
     seconds: float
     spent: tuple[float, ...]  # seconds of each activity
@@ -39,7 +39,7 @@ class TimeMark:
 
 
 class Clock:
-    """The seconds of a job, summed by activity.
+    """The seconds that a job spends in each activity.
 
     The activity ``input`` is waiting for batches, and ``host`` is preparing and pooling on
     the CPU. The activity ``device`` is running the model, and ``output`` is waiting for the
@@ -55,7 +55,7 @@ class Clock:
 
     @contextmanager
     def spending(self, kind: str) -> Generator[None]:
-        """Record the seconds that a block takes."""
+        """Add the duration of a ``with`` block to an activity."""
         begun = time.perf_counter()
         try:
             yield
@@ -64,7 +64,7 @@ class Clock:
 
     @contextmanager
     def handing_over(self) -> Generator[None]:
-        """Record waiting for the writer, or for the device if the writer waits for it."""
+        """Record waiting for the writer, as device time while the writer itself waits."""
         begun, waited = time.perf_counter(), self.device_wait
         try:
             yield
@@ -76,7 +76,7 @@ class Clock:
 
     @contextmanager
     def waiting_for_device(self) -> Generator[None]:
-        """Record the seconds in which the writer waits for rows."""
+        """Record the seconds in which the writer waits for rows from the device."""
         begun = time.perf_counter()
         try:
             yield
@@ -84,14 +84,14 @@ class Clock:
             self.device_wait += time.perf_counter() - begun
 
     def count(self, tokens: int, sequences: int) -> None:
-        """Count a batch."""
+        """Add a batch to the counts."""
         self.batches += 1
         self.tokens += tokens
         self.sequences += sequences
         self.add_mark()
 
     def add_mark(self) -> None:
-        """Add a row with the counts so far to the timeline, if a row is due."""
+        """Add the counts so far to the timeline if the interval has passed."""
         now = self.wall
         if self.timeline.is_due(now):
             memory = self.memory.sample(now)
@@ -118,7 +118,7 @@ def resident_bytes() -> int:
 
 
 class MemoryWatch:
-    """The memory use of a loop over time."""
+    """The memory use of a loop as a time series."""
 
     def __init__(self) -> None:
         self._timeline: Timeline[tuple[float, int]] = Timeline()
@@ -162,10 +162,10 @@ def steady_growth(memory: ArrayLike) -> int:
 
 
 class Timeline(Generic[Row]):
-    """A timeline of limited length; when it has too many rows, every second row is removed.
+    """A timeline of limited length: when it is full, every second row is removed.
 
-    Removing rows of cumulative counts keeps the totals, because the difference of two
-    remaining rows includes the rows between them.
+    Rows contain cumulative counts, so the differences of the remaining rows still add
+    up to the totals.
     """
 
     def __init__(self, step: float = 0.05, *, most: int = 600) -> None:
@@ -174,11 +174,11 @@ class Timeline(Generic[Row]):
         self._first, self._last = 0.0, -step
 
     def is_due(self, seconds: float) -> bool:
-        """Return whether a new row is due."""
+        """Return whether the interval since the last row has passed."""
         return seconds - self._last >= self._step
 
     def add(self, seconds: float, row: Row) -> None:
-        """Add a row to the timeline, if a row is due."""
+        """Add a row to the timeline if the interval has passed."""
         if not self.is_due(seconds):
             return
         self._first = self._first if self.rows else seconds
@@ -186,7 +186,7 @@ class Timeline(Generic[Row]):
         self.rows.append(row)
         if len(self.rows) > self._most:
             self.rows = self.rows[::2]
-            # If rows are further apart than the interval, the interval becomes their
+            # If rows are further apart than the interval, the interval is set to their
             # distance.
             apart = (self._last - self._first) / (len(self.rows) - 1)
             self._step = max(2 * self._step, apart)

@@ -1,4 +1,4 @@
-"""Samples of GPUs, read with nvitop or pynvml, and their statistics."""
+"""Samples of GPU utilization and memory, read with nvitop or pynvml."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class RunningStatistics:
         self.total += value
 
     def as_dict(self) -> dict[str, float]:
-        """Return average, maximum and minimum."""
+        """Return the average, maximum and minimum."""
         average = self.total / self.count if self.count else math.nan
         return {"average": average, "maximum": self.maximum, "minimum": self.minimum}
 
@@ -86,7 +86,7 @@ class GPUStatistics:
         self.memory.add(sample.memory)
 
     def describe(self, number: int) -> str:
-        """Describe the utilization of the GPU."""
+        """Describe the utilization of the GPU in a sentence."""
         busy = self.utilization.total / self.utilization.count
         idle = self.idle / self.utilization.count
         return (
@@ -141,7 +141,7 @@ def _number(value: float | str) -> float:
 
 
 class MonitoredDevice(Protocol):
-    """A GPU whose methods read current values, or raise an error of nvitop or pynvml."""
+    """Interface of a GPU; its methods raise errors of nvitop or pynvml."""
 
     def name(self) -> str:
         """Return the name of the model."""
@@ -162,7 +162,7 @@ def is_installed() -> bool:
 
 
 def open_library() -> Any:
-    """Import nvitop or pynvml; errors of GPUs are its ``NVMLError``."""
+    """Import nvitop or pynvml; GPU errors are subclasses of the library's ``NVMLError``."""
     for name in _GPU_LIBRARIES:
         try:
             return import_module(name)
@@ -203,7 +203,7 @@ class _Handle:
         return self._read(lambda: self.nvml.nvmlDeviceGetMemoryInfo(self.handle).used)
 
     def _read(self, read: Callable[[], float]) -> float:
-        """Read a number; NaN if the driver does not support it, as for a MIG device."""
+        """Read a number; return NaN if it is not available, as for a MIG device."""
         try:
             return read()
         except self.nvml.NVMLError as error:
@@ -245,5 +245,5 @@ def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
 
 
 def _as_text(value: str | bytes) -> str:
-    """Return a string as text, because older versions of pynvml return bytes."""
+    """Convert bytes, which older versions of pynvml return, to a string."""
     return value.decode() if isinstance(value, bytes) else value

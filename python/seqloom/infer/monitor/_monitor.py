@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seqloom.infer.monitor._gpus import GPUSample
 
 Batch = TypeVar("Batch")
-# Waiting is reported as the bottleneck if its fraction of the time is larger.
+# Waiting is reported as the bottleneck if it takes more than this fraction of time.
 MAX_WAITING_SHARE = 0.10
 _GOOD_KINDS = {"device-bound", "idle"}
 _DESCRIPTIONS = {
@@ -44,7 +44,7 @@ class GPUMonitor:
         idle_below: The utilization, from 0 to 1, below which a GPU is reported as idle.
 
     Raises:
-        ArgumentError: An argument is not a number greater than 0.
+        ArgumentError: An argument is not a number above 0.
         MissingExtraError: Neither nvitop nor pynvml is installed.
 
     Examples:
@@ -69,7 +69,7 @@ class GPUMonitor:
     def _reset(self) -> None:
         """Reset all measurements."""
         self._clock, self._memory = Clock(), MemoryWatch()
-        self._waits = RunningStatistics()  # waits in milliseconds
+        self._waits = RunningStatistics()  # waiting times in milliseconds
         self._tallies = {
             number: GPUStatistics(name, self._idle_below)
             for number, name in self._gpus.names.items()
@@ -130,8 +130,8 @@ class GPUMonitor:
             seconds: The waiting time in seconds, as an alternative to `wait_ms`.
 
         Raises:
-            ArgumentError: Both arguments are given, or no argument, or the value is invalid
-                or negative.
+            ArgumentError: Both arguments are given, or none, or the value is negative or
+                not a number.
 
         Examples:
             >>> import time
@@ -228,15 +228,16 @@ class GPUMonitor:
         """Return the measurements as JSON values.
 
         Returns:
-            A dict. ``seconds`` and ``shares``: the time of each activity, and its fraction
-            of the total time. ``wait_ms``: the average, maximum and minimum waiting time
-            for a batch in milliseconds (NaN if no time was recorded). ``bottleneck``: the
-            sentence of the bottleneck. ``evidence``: a description of the utilization of
-            the GPUs. ``gpus``: a dict for each GPU number with ``name``, ``samples``,
-            ``utilization``, ``memory`` and ``idle``. Utilization and memory (bytes) are the
-            average, maximum and minimum of all samples. ``idle`` is the fraction of samples
-            in which the GPU was idle. ``process_memory``: the peak bytes of this process
-            and its workers. ``notes``: a list of messages, such as that no GPU was sampled.
+            A dict. ``seconds`` and ``shares`` contain the time of each activity, and
+            its fraction of the total time. ``wait_ms`` contains the average, maximum
+            and minimum waiting time for a batch in milliseconds (NaN if no time was
+            recorded). ``bottleneck`` is the sentence of the bottleneck. ``evidence``
+            describes the utilization of the GPUs. ``gpus`` contains a dict for each GPU
+            number with ``name``, ``samples``, ``utilization``, ``memory`` and ``idle``.
+            ``utilization`` and ``memory`` (bytes) are the average, maximum and minimum
+            of all samples. ``idle`` is the fraction of samples in which the GPU was
+            idle. ``process_memory`` is the peak bytes of this process and its workers.
+            ``notes`` is a list of messages, such as that no GPU was sampled.
 
         Examples:
             >>> import seqloom as sl
@@ -265,7 +266,7 @@ class GPUMonitor:
         return self._clock.wall if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
-        """Return the fraction of time of each activity; unrecorded time is the model's."""
+        """Return the fraction of time of each activity; unrecorded time is ``device``."""
         spent = self._clock.seconds
         rest = max(0.0, seconds - sum(spent.values()))
         whole = max(seconds, sum(spent.values()), 1e-9)
@@ -292,7 +293,7 @@ def _above_zero(name: str, value: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Bottleneck:
-    """The activity that takes most time in a loop and so limits its speed.
+    """The activity that limits the speed of a loop.
 
     A `Bottleneck` is true in an ``if`` statement if waiting or work on the CPU limits the
     loop. If its kind is ``"device-bound"`` or ``"idle"``, the bottleneck is false.
@@ -332,9 +333,8 @@ IDLE = Bottleneck("idle", 0.0, "idle: nothing was computed")
 def find_bottleneck(
     shares: Mapping[str, float], seconds: float, evidence: str = ""
 ) -> Bottleneck:
-    """Return the activity that limits the speed; evidence is appended to the sentence."""
-    # Waiting is checked first, because a long wait is reported even if computing took
-    # longer.
+    """Return the activity that limits the speed; append `evidence` to its sentence."""
+    # Waiting is checked first: it is reported even if computing took longer.
     kind = max(("input", "output"), key=shares.__getitem__)
     if shares[kind] <= MAX_WAITING_SHARE:
         kind = max(("device", "host"), key=shares.__getitem__)
