@@ -1,7 +1,7 @@
-"""Reference implementations of all augmentations in plain Python.
+"""Reference implementations of all augmentations in Python without NumPy.
 
-The use of each random word is documented in docs/reference/augment.md. This module shares
-no code with the package.
+docs/reference/augment.md documents the use of each random number. This module shares no
+code with the package.
 """
 
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
@@ -12,7 +12,7 @@ ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
 def threefry(key, count):
-    """Salmon et al. 2011, section 4.2."""
+    """Return Threefry random numbers, as in section 4.2 of Salmon et al. (2011)."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
     x, y = ((c + k) & WORD for c, k in zip(count, keys, strict=False))
     for block in range(5):
@@ -25,17 +25,17 @@ def threefry(key, count):
 
 
 def block(key, purpose, index):
-    """Return the two random words of one counter."""
+    """Return the two random 32-bit numbers of a counter value."""
     return threefry(key, (0xC0000000 | purpose << 24 | index >> 32, index & WORD))
 
 
 def threshold(probability):
-    """Return a probability in units of 2^-32."""
+    """Return a probability as a multiple of 2^-32."""
     return round(probability * 2**32)
 
 
 def letter_words(key, place):
-    """Return the 32 bits that decide on a change of a residue, and the next word."""
+    """Return 32 bits that decide whether a residue changes, and 32 bits for the new one."""
     low, high = block(key, LETTERS, place // 8)
     byte = (low | high << 32) >> 8 * (place % 8) & 0xFF
     rest, choice = block(key, DETAILS, place)
@@ -43,7 +43,7 @@ def letter_words(key, place):
 
 
 class Choices:
-    """Random choices for a whole sequence."""
+    """Random numbers for choices that concern a whole sequence, such as a shuffle."""
 
     def __init__(self, key):
         self.key, self.index = key, 0
@@ -63,7 +63,7 @@ class Choices:
 
 
 def instead(letter, word, members):
-    """Return another member of the alphabet in the same case."""
+    """Return a random other residue of the alphabet, in the same case."""
     own = members.find(letter.upper() if letter not in members else letter)
     if own < 0 or len(members) < 2:
         return letter
@@ -79,7 +79,7 @@ def cased(new, near, members):
     return new.lower() if near.islower() and near not in members else new
 
 
-# Each function maps a list of (residue, quality) pairs to such a list.
+# Each augmentation maps a list of (residue, quality) pairs to a new list of such pairs.
 
 
 def reverse_complement(pairs, key, *, p=0.5, alphabet="dna"):
@@ -125,7 +125,7 @@ def quality_noise(pairs, key, *, offset=33, alphabet="dna"):
 
 
 def wrong_threshold(quality):
-    """Return 10^(-Q / 10) in units of 2^-32, in decimal arithmetic."""
+    """Return 10^(-Q / 10) as a multiple of 2^-32, computed in decimal arithmetic."""
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(2) ** 32 * Decimal(10) ** (-Decimal(quality) / 10)
@@ -161,7 +161,7 @@ def shuffle_kmers(pairs, key, *, k=1):
 
 
 def euler_tour(pairs, width, choices):
-    """Shuffle like Altschul and Erickson (1985), with a random tree of Wilson (1996)."""
+    """Shuffle like Altschul and Erickson (1985), with a random tree (Wilson 1996)."""
     letters = "".join(letter for letter, _ in pairs)
     words = [letters[i : i + width] for i in range(len(letters) - width + 1)]
     leaving = {word: [] for word in words}

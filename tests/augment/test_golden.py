@@ -1,4 +1,4 @@
-"""Results of augmentations must never change, so that training stays reproducible."""
+"""The results of augmentations equal stored results, so that training is reproducible."""
 
 import pytest
 

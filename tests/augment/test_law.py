@@ -1,4 +1,4 @@
-"""Rates are met, and random choices have the correct distribution."""
+"""Augmentations change the expected fraction of residues, and choose uniformly."""
 
 from collections import Counter
 from itertools import pairwise, permutations
@@ -28,7 +28,7 @@ EQUAL = Ragged(
 
 
 def within_five_sigma(hits, trials, rate):
-    """Return whether a number of hits is plausible."""
+    """Return whether a count is within five standard deviations of its expected value."""
     return abs(hits - trials * rate) <= 5 * (trials * rate * (1 - rate)) ** 0.5
 
 
@@ -93,7 +93,7 @@ def test_shifts_are_uniformly_distributed():
 
 
 def shuffles_of(letters, k):
-    """Return every sequence with the same k-mers and ends, by exhaustive search."""
+    """Return all sequences with the same k-mers and the same ends, by exhaustive search."""
 
     def words(text):
         return sorted(text[i : i + k] for i in range(len(text) - k + 1))

@@ -1,4 +1,4 @@
-"""Every augmentation agrees bit for bit with the reference, alone and in a batch."""
+"""Every augmentation equals its reference implementation, for one sequence and batches."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ keys = st.builds(Key, st.integers(0, 2**64 - 1))
 
 @st.composite
 def sequences(draw):
-    """Sequences with qualities."""
+    """Random sequences with qualities."""
     size = draw(st.integers(0, 120))
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     letters = rng.choice(list(draw(st.sampled_from(["ACGT", "AC", "ACGTNacgtnRU-"]))), size)
@@ -70,7 +70,7 @@ def sequences(draw):
 
 
 def judged(slow, sequence, key):
-    """Return the result of the reference for a sequence and its qualities."""
+    """Return a sequence and its qualities as the reference implementation changes them."""
     letters, quality = sequence
     pairs = slow(list(zip(letters.decode(), quality, strict=True)), key.words)
     return "".join(a for a, _ in pairs).encode(), bytes(q for _, q in pairs)

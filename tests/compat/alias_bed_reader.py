@@ -1,8 +1,8 @@
 """A pytest plugin: ``import bed_reader`` imports ``seqloom.compat.bed_reader``.
 
 Only the pytest process that runs the tests of bed_reader (test_bed_reader.py) loads this
-plugin. Tests that compare with the real bed_reader are not affected.
-The result of each test is written to the file ``outcomes.json``.
+plugin. Tests that compare with the real bed_reader are not affected. The plugin writes the
+result of each test to the file ``outcomes.json``.
 """
 
 import json
@@ -18,11 +18,11 @@ import seqloom.compat.bed_reader as ours
 from seqloom.compat.bed_reader import _open_bed
 
 outcomes: dict[str, str] = {}
-os.fsync = os.fstat  # one test writes thousands of files
+os.fsync = os.fstat  # much faster; a test of bed_reader writes thousands of files
 
 wheel = PathFinder.find_spec("bed_reader")
 assert wheel is not None
-# The tests import each other, so their package keeps its name.
+# The test files import each other as bed_reader.tests, so that name must exist.
 tests = PathFinder.find_spec("bed_reader.tests", wheel.submodule_search_locations)
 assert tests is not None
 sys.modules["bed_reader"] = ours
@@ -31,11 +31,9 @@ sys.modules["bed_reader.tests"] = module_from_spec(tests)
 
 
 def pytest_runtest_logreport(report: pytest.TestReport):
-    """Store the reason if a test did not pass."""
     said = "" if report.passed else f"{report.outcome}: {report.longreprtext}"
     outcomes[report.nodeid] = outcomes.get(report.nodeid, "") + said
 
 
 def pytest_sessionfinish():
-    """Write the result of each test."""
     Path("outcomes.json").write_text(json.dumps(outcomes))

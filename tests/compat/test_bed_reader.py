@@ -1,4 +1,4 @@
-"""The tests of bed_reader, from its wheel, run with seqloom under its name."""
+"""The tests of bed_reader pass with seqloom imported under the name bed_reader."""
 
 import ast
 import json
@@ -28,15 +28,15 @@ LEFT_OUT = {
     "test_open_bed_cloud.py::test_s3_article": _AMAZON,
     "test_open_bed_cloud.py::test_s3_example": _AMAZON,
 }
-# Files without any test that is run.
+# Test files of bed_reader of which no test is run, with the reason.
 FILES_LEFT_OUT = {
     "test_file_dot.py": "products of matrices of float64 in mapped files, no genotypes: "
-    "seqloom.compat.bed_reader names the functions that it leaves out",
+    "the docstring of seqloom.compat.bed_reader lists these functions",
 }
 
 
 def names_in(file: str) -> list[str]:
-    """Return the names of the tests in a file of bed_reader."""
+    """Return the names of the tests in a test file of bed_reader."""
     body = ast.parse((TESTS / file).read_text()).body
     names = [each.name for each in body if isinstance(each, ast.FunctionDef)]
     return [f"{file}::{name}" for name in names if name.startswith("test_")]
@@ -48,7 +48,7 @@ ALL_TESTS = [test for file in FILES for test in names_in(file)]
 
 @pytest.fixture(scope="module")
 def outcomes(tmp_path_factory) -> dict[str, str]:
-    """Return the failure message of each test, or nothing if it passed."""
+    """Return the failure message of each test; an empty string if the test passed."""
     folder = tmp_path_factory.mktemp("bed_reader")
     (folder / "pytest.ini").touch()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "alias_bed_reader"]
@@ -59,7 +59,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
         cwd=folder,
         env=os.environ
         | {"PYTHONPATH": str(TEST_FOLDER), "BED_READER_DATA_DIR": str(TESTS / "data")}
-        | {"HOME": str(folder)},  # hides the user's credentials
+        | {"HOME": str(folder)},  # no credentials of the user
         capture_output=True,
         text=True,
         check=False,

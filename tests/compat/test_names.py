@@ -1,4 +1,4 @@
-"""Functions of the bed_reader replacement other than reading and writing."""
+"""The bed_reader replacement has the same names, and its helper functions work."""
 
 import inspect
 import sys
@@ -62,7 +62,7 @@ def test_every_native_name_exists_or_is_documented_as_missing():
 
 
 def stems(name):
-    """Return the patterns by which a docstring names several functions."""
+    """Return the patterns, such as ``read_*``, that stand for a function in a docstring."""
     parts = name.split("_")
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
 

@@ -8,7 +8,7 @@ from seqloom.encode import OneHot
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Write a FASTA file from a dict, or from rows of (header, sequence)."""
+    """Return a function that writes a dict or (header, sequence) pairs as FASTA."""
 
     def write(records, name="a.fa"):
         rows = records.items() if isinstance(records, dict) else records
@@ -21,7 +21,7 @@ def fasta(tmp_path):
 
 @pytest.fixture
 def table(tmp_path):
-    """Write a table."""
+    """Return a function that writes a table."""
 
     def write(text, name="a.tsv"):
         (tmp_path / name).write_text(text)
@@ -32,7 +32,7 @@ def table(tmp_path):
 
 @pytest.fixture(scope="session")
 def hundred(tmp_path_factory):
-    """A hundred sequences of 1 to 9 residues in two files: classes 60 x, 30 y, 10 z."""
+    """A hundred sequences of 1 to 9 residues in two files; 60 of class x, 30 y, 10 z."""
     folder = tmp_path_factory.mktemp("hundred")
     for part in range(2):
         numbers = range(50 * part, 50 * part + 50)

@@ -40,17 +40,16 @@ def test_an_ambiguous_alphabet_is_an_error_that_names_the_option(fasta, letters)
 
 @pytest.fixture
 def path(tmp_path):
-    """Path of a FASTA file."""
     return tmp_path / "a.fa"
 
 
-# 40 records of 60 bases, which cannot be mistaken for proteins.
+# 40 records of 60 bases, which is enough to exclude proteins.
 BASES = "ACGTTGCAAC" * 6
 RECORDS = 40
 
 
 def write_with(path, letter, *, base="T", at=(27, 33)):
-    """Write DNA (or RNA) with one invalid character; return its line and byte."""
+    """Write sequences with one invalid character; return the character's line and byte."""
     rows = [BASES.replace("T", base)] * RECORDS
     record, position = at
     rows[record] = f"{rows[record][:position]}{letter}{rows[record][position + 1 :]}"

@@ -1,4 +1,4 @@
-"""An argument of a wrong type is an error that names it."""
+"""The error for an argument of a wrong type contains the argument's name."""
 
 import inspect
 import itertools
@@ -27,16 +27,16 @@ def dataset(**options):
 
 
 def items():
-    """Rows of unequal length."""
+    """A custom dataset with rows of unequal length."""
     return [{"id": str(i), "inputs": np.ones(3 + i)} for i in range(3)]
 
 
 def first(batches):
-    """Return the first batch; None if there is none."""
+    """Return the first batch; None if there are no batches."""
     return next(iter(batches), None)
 
 
-# (function, required arguments, use of the result)
+# (function, required arguments, function that uses the result)
 CALLS: dict[str, tuple[Any, Any, Any]] = {
     "SequenceDataset": (SequenceDataset, lambda: {"paths": "a.fa"}, lambda it: it[0]),
     "SequenceStream": (d.SequenceStream, lambda: {"paths": "a.fa"}, first),
@@ -103,7 +103,7 @@ def _here(tmp_path, monkeypatch):
 
 
 def names_of(call, needed):
-    """Return the names of the keyword arguments."""
+    """Return the names of a function's keyword arguments."""
     is_option = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     listed = inspect.signature(call).parameters.values()
     return {*needed, *(each.name for each in listed if each.kind in is_option)}

@@ -1,4 +1,4 @@
-"""Raw records from CPU-only processes."""
+"""The asynchronous loader reads raw records in processes without GPU access."""
 
 import gzip
 import os
@@ -31,7 +31,7 @@ def _rows(start, count, length=30):
 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory):
-    """Three files: a long one, a gzip file, and one with a single record."""
+    """A file with many records, a gzip file, and a file with a single record."""
     folder = tmp_path_factory.mktemp("raw")
     (folder / "a.fa").write_text(_rows(0, 2000))
     (folder / "b.fa.gz").write_bytes(gzip.compress(_rows(2000, 300).encode()))
@@ -61,7 +61,7 @@ def test_a_worker_that_uses_too_much_memory_is_replaced_without_loss(tmp_path):
     (tmp_path / "marks").mkdir()
     for number in range(8):
         (tmp_path / f"{number}.fa").write_text(_rows(number, 1))
-    # Every process exceeds 1 MiB, so it is replaced after its first answers.
+    # Every process needs more than 1 MiB, so it is replaced after its first batches.
     loader = create_async_dataloader(
         tmp_path / "*.fa",
         list,
@@ -89,7 +89,7 @@ def test_the_collator_runs_in_the_main_process(files):
 
 
 class _Pairs:
-    """Packs two items at a time."""
+    """A collator that packs two items into a batch."""
 
     def stream(self, items):
         held = []

@@ -1,4 +1,4 @@
-"""Files split into parts for processes: each byte is read exactly once."""
+"""Files are split into ranges of bytes for processes, and each byte is read once."""
 
 import gzip
 import json
@@ -39,7 +39,7 @@ def records(path):
 
 
 def read_in_parts(path):
-    """Read all parts like a worker."""
+    """Read all ranges of a file as a worker does."""
     reader, found = _raw.RawReader(), []
     for part in _raw.divide((str(path),)):
         step = 0
@@ -70,13 +70,13 @@ def test_file_parts_of_any_size_contain_each_record_once(
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    """Parts of 4 KiB."""
+    """Split files into ranges of 4 KiB."""
     monkeypatch.setattr(_raw, "PART_BYTES", 1 << 12)
 
 
 @pytest.fixture
 def mixed(tmp_path):
-    """Long FASTA, long and short gzip, FASTQ, and a record longer than a part."""
+    """Long FASTA, long and short gzip, FASTQ, and a record longer than a range."""
     lengths = np.random.default_rng(1).integers(1, 900, 60).tolist()
     first = write(tmp_path / "a.fa", lengths)
     packed = tmp_path / "b.fa.gz"
@@ -144,7 +144,7 @@ def test_records_before_a_fault_in_a_part_are_delivered_first(
 def test_four_workers_read_one_file_once(tmp_path):
     path = write(tmp_path / "a.fa", [1000] * 20_000, 1000)
     loader = create_async_dataloader(path, list, 4, prefetch_factor=1)
-    list(loader)  # workers have imported what they need
+    list(loader)  # imports the modules of the workers
     source: Any = loader._source  # noqa: SLF001 - for the numbers of its processes
     pool = source.executor._pool  # noqa: SLF001 - the same
     before = {one.pid: _bytes_read(one.pid) for one in pool.workers}
@@ -174,7 +174,7 @@ def proteins(tmp_path_factory):
 
 
 def collated(files):
-    """Return the batches of the collator for the records in order."""
+    """Return the batches that the collator makes of all records in order."""
     loader = create_async_dataloader(files, list, 0, batch_size=1)
     items = (item for batch in loader for item in batch)
     return list(COLLATE.stream(items))

@@ -237,7 +237,7 @@ def test_caching_a_dataset_with_jitter_is_an_error(files, tmp_path):
 
 
 def permissions(folder):
-    """Return the permissions in a folder, separately for folders and files."""
+    """Return the file modes in a folder: a set for folders and a set for files."""
     every = [folder, *folder.rglob("*")]
     folders = {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_dir()}
     return folders, {stat.S_IMODE(path.stat().st_mode) for path in every if path.is_file()}

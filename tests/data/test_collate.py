@@ -21,7 +21,7 @@ from seqloom.errors import ArgumentError, ShapeError
 
 
 class Items:
-    """A custom dataset with an encoder attribute."""
+    """A custom dataset with an attribute ``encoder``."""
 
     def __init__(self, data):
         self.data, self.encoder = data, data.encoder
@@ -71,7 +71,7 @@ ITEMS = {
 
 
 def plain(batch):
-    """Return types and values as plain Python, for any library."""
+    """Return the types and values of a batch as Python objects, for any array library."""
     if isinstance(batch, (np.ndarray, torch.Tensor)):
         return str(batch.dtype).removeprefix("torch."), batch.tolist()
     if isinstance(batch, Mapping):

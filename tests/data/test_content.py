@@ -1,4 +1,4 @@
-"""Composition and digests of datasets, and recognition of tables."""
+"""Residue counts and hashes of datasets, and recognition of tables."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ LABELS = {f"p{i}": ["no", "yes"][i % 2] for i in range(6)}
 
 
 class Folder:
-    """A substitute for an open folder of embeddings."""
+    """A substitute for a folder of embeddings that ``sl.infer.load`` returns."""
 
     model, pool, layers = "ESM2:0123", "mean", (0, -1)
 

@@ -1,4 +1,4 @@
-"""Sequences from memory and tables give the same batches as from a file."""
+"""Sequences in memory and in tables have the same batches as sequences in a file."""
 
 import gzip
 import pickle
@@ -80,7 +80,7 @@ UNNAMED = {
 
 @pytest.fixture
 def from_file(fasta):
-    """The same records from a FASTA file."""
+    """A dataset of the same records from a FASTA file."""
 
     def make(ids, **options):
         path = fasta(dict(zip(ids, LETTERS, strict=True)))
@@ -90,7 +90,7 @@ def from_file(fasta):
 
 
 def assert_same(data, expected):
-    """Compare batches bit for bit, except for file names."""
+    """Raise unless two batches are bitwise equal, except for the names of files."""
     loaders = (
         DataLoader(each, 3, shuffle=True, seed=5, collate_fn=PadCollator())
         for each in (data, expected)

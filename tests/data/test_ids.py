@@ -90,7 +90,7 @@ def test_a_copy_of_ids_is_a_list(ids, again):
     assert type(again(ids)) is list
 
 
-# Every method of a list, with its arguments.
+# Arguments for each method of a list.
 CALLS: dict[str, tuple[Any, ...]] = {
     "__add__": (["w"],),
     "__contains__": ("y",),
@@ -126,7 +126,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 
 
 def outcome(thing, name):
-    """Call a method; return iterators as lists."""
+    """Return the result of a list method, as a list if it is an iterator, and the list."""
     answer = getattr(thing, name)(*CALLS[name])
     return (list(answer) if hasattr(answer, "__next__") else answer), list(thing)
 

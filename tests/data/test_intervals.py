@@ -1,4 +1,4 @@
-"""Sequences of intervals agree with Biopython."""
+"""The sequences of intervals equal those that Biopython extracts."""
 
 import gzip
 import pickle
@@ -566,7 +566,7 @@ MACS_14 = (
     ids=["MACS", "MACS 1.4", "HOMER", "SAF", "GRanges"],
 )
 def test_a_table_of_positions_from_1_is_converted(genome, bed, text, signs):
-    # One-based closed 101 to 140 is zero-based half-open 100 to 140.
+    # 101 to 140 (one-based, closed) is 100 to 140 (zero-based, half-open).
     data = IntervalDataset(genome, bed(text, "peaks.txt"))
     assert data.ids == [f"chr1:100-140({signs[0]})", f"chr2:4-10({signs[1]})"]
     assert data[0]["sequence"] == read("chr1", 100, 140, signs[0])
@@ -574,7 +574,7 @@ def test_a_table_of_positions_from_1_is_converted(genome, bed, text, signs):
 
 @pytest.mark.parametrize("text", [MACS, MACS_14])
 def test_a_summit_of_macs_is_a_position_from_1(genome, bed, text):
-    # One-based 112 is zero-based 111; an interval of width 2 around it starts at 110.
+    # The one-based summit 112 is 111 if zero-based; width 2 around 111 starts at 110.
     data = IntervalDataset(genome, bed(text, "a_peaks.xls"), width=2)
     assert data.ids == ["chr1:110-112(.)", "chr2:5-7(.)"]
 
@@ -646,7 +646,8 @@ def test_a_comment_that_mentions_chromosomes_is_not_a_header(genome, bed):
 def test_labels_by_original_position_work_with_any_width(genome, bed):
     path = bed("chr1\t100\t140\nchr1\t110\t130\nchr2\t100\t140\n")
     places = {"chr1:100-140(.)": "x", "chr1:110-130(.)": "y", "chr2:100-140(.)": "x"}
-    # At this width the id of the first interval is the position of the second.
+    # With width 20, the id of the first interval is the original position of the
+    # second.
     data = IntervalDataset(genome, path, labels=places, width=20)
     assert [data.classes[i] for i in data.labels] == ["x", "y", "x"]
 

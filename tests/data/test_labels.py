@@ -22,7 +22,7 @@ from seqloom.errors import (
 
 
 def shown(kind):
-    """A second class with the same name."""
+    """Return the qualified name of a class, for the ids of tests."""
     return f"{kind.__module__}.{kind.__name__}"
 
 
@@ -36,7 +36,7 @@ def values(data):
 
 @pytest.fixture
 def labelled(fasta, table):
-    """Create a dataset of four sequences and a table."""
+    """Return a function that creates a dataset of four sequences with a table of labels."""
 
     def make(text, **options):
         return SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(table(text), **options))
@@ -141,7 +141,7 @@ def test_a_regression_label_that_is_not_a_number_is_an_error(labelled, cell):
         labelled(f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n", task="regress")
 
 
-# Missing values, as Python values and as text of a table.
+# Missing values, as Python objects and as text in a table.
 NOTHINGS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
 MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
 
@@ -199,7 +199,7 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
     assert (data.report["unlabelled"], data.report["unlabelled_examples"]) == (1, ["b"])
 
 
-# Values without a polars type.
+# Types of values that polars does not support.
 ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
@@ -721,7 +721,7 @@ def test_a_number_outside_the_classes_is_an_error(fasta):
         )
 
 
-# Python reads these as numbers; the text reader of NumPy and PLINK do not.
+# Python's float() accepts these strings; PLINK and NumPy's text reader do not.
 NO_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
 
 
@@ -750,7 +750,7 @@ HELD = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
 def a_parquet_file(tmp_path):
-    """Write a table of ids and lists of names."""
+    """Write ids and lists of names to a Parquet file."""
     table = pa.table({"id": list("abcd"), "label": LISTS})
     parquet.write_table(table, tmp_path / "a.parquet")
     return tmp_path / "a.parquet"

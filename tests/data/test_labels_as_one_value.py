@@ -1,4 +1,4 @@
-"""`Labels` has the same effect as single label options, for every dataset."""
+"""An option in `Labels` equals the deprecated keyword of the dataset, for all datasets."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Each file is a class."""
+"""Labels that are determined by the file of a record."""
 
 import pickle
 from pathlib import Path
@@ -13,7 +13,7 @@ from seqloom.errors import LabelError
 
 @pytest.fixture
 def files(fasta):
-    """Two files that share an id."""
+    """Two files that contain a record with the same id."""
     return [
         fasta({"a": "AC", "b": "GG"}, "pos.fa"),
         fasta({"a": "TT", "c": "CA", "d": "CC"}, "neg.v2.fasta"),

@@ -23,7 +23,7 @@ def ids(loader):
 
 @pytest.fixture
 def loader(hundred):
-    """Create loaders of the hundred sequences."""
+    """Return a function that creates loaders of the hundred sequences."""
 
     def make(batch_size=7, *, shuffle=True, **options):
         return DataLoader(hundred, batch_size, shuffle, collate_fn=PAD, **options)

@@ -1,4 +1,4 @@
-"""Random numbers of custom code from the global generators of Python, NumPy and PyTorch."""
+"""Custom code gets reproducible random numbers from global generators."""
 
 import itertools
 import json
@@ -17,7 +17,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
 def draw():
-    """Return one random number of each generator."""
+    """Return one random number from each of Python, NumPy and PyTorch."""
     return [random.random(), np.random.random(), torch.rand(()).item()]  # noqa: NPY002, S311 - as users do
 
 
@@ -27,7 +27,7 @@ def seed_all():
 
 
 class Noise:
-    """A map-style dataset of random numbers."""
+    """A map-style dataset whose items are random numbers."""
 
     def __len__(self):
         return 30
@@ -37,7 +37,7 @@ class Noise:
 
 
 class NoisyPart:
-    """An iterable dataset of random numbers; each worker yields an equal part."""
+    """An iterable dataset of random numbers, which workers split equally."""
 
     def __iter__(self):
         info: Any = torch.utils.data.get_worker_info()

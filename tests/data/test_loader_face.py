@@ -14,7 +14,7 @@ from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError, WorkerError
 
-# The type annotations of PyTorch are narrower than the accepted values.
+# Untyped, because PyTorch accepts more values than its type annotations allow.
 SEQLOOM_LOADER: Any = DataLoader
 PYTORCH_LOADER: Any = TorchLoader
 FIXED_OPTIONS = [
@@ -28,7 +28,7 @@ FIXED_OPTIONS = [
 
 
 class Faulty:
-    """Ten items; some raise an exception."""
+    """Ten items, some of which raise an exception."""
 
     def __init__(self, errors):
         self.errors = errors
@@ -43,7 +43,7 @@ class Faulty:
 
 
 class Liar:
-    """An iterable whose len is too small."""
+    """An iterable dataset with more items than its ``len``."""
 
     def __init__(self, said):
         self.said = said
@@ -56,7 +56,7 @@ class Liar:
 
 
 def outcomes(batches):
-    """Return all batches, with exceptions in place of failed ones."""
+    """Return all batches; an exception replaces a batch that raises it."""
     found = []
     while True:
         try:
@@ -68,7 +68,7 @@ def outcomes(batches):
 
 
 def shown(value):
-    """Return the items of a sampler as a list; other values unchanged."""
+    """Return a sampler as a list; other values unchanged."""
     return [*value] if hasattr(value, "__iter__") else value
 
 
@@ -97,7 +97,7 @@ def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
     for name in inspect.signature(TorchLoader).parameters.keys() - {
         "shuffle",  # the PyTorch loader lacks this attribute
         "collate_fn",
-        "sampler",  # not a PyTorch class
+        "sampler",  # of another class than in PyTorch
         "batch_sampler",
         "multiprocessing_context",
     }:

@@ -1,4 +1,4 @@
-"""Worker processes that die, end early, or serve two passes."""
+"""Worker processes that die, end early, or make batches for two passes."""
 
 import gc
 import multiprocessing
@@ -16,7 +16,7 @@ from seqloom.errors import WorkerError
 from waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-LIMIT_S = 60  # seconds; tests take about one second
+LIMIT_S = 60  # in seconds; tests take about one second
 
 
 @pytest.fixture(autouse=True)
@@ -78,9 +78,9 @@ def test_a_timeout_error_of_custom_code_is_raised_at_once():
 def test_an_idle_worker_that_dies_is_restarted_three_times(tmp_path, delay):
     init = user.SecondDies(tmp_path, delay)
     batches = loader(sampler=[0, 1], worker_init_fn=init, persistent_workers=True)
-    assert list(batches) == [[0, 1]]  # from the first worker
+    assert list(batches) == [[0, 1]]  # made by the first worker
     wait_until(lambda: len(list(tmp_path.iterdir())) == 3)
-    time.sleep(delay + 0.5)  # time for a restart
+    time.sleep(delay + 0.5)  # enough time to start a worker again
     assert len(list(tmp_path.iterdir())) == 3
     batches.close()
 
@@ -94,7 +94,7 @@ def test_a_worker_that_dies_at_each_start_is_an_error(tmp_path):
 
 
 class WithoutIds(user.Squares):
-    """A dataset whose ids fail when an error requests them."""
+    """A dataset that raises an exception when an error message requests its ids."""
 
     def ids_of(self, rows):
         raise KeyError(f"no ids of {rows}")

@@ -1,4 +1,4 @@
-"""Valid and invalid options of the loader: PyTorch rules, ranks, samplers."""
+"""Valid and invalid options of the loader, such as ranks and samplers."""
 
 import json
 from itertools import chain
@@ -168,7 +168,7 @@ def test_ranks_come_from_torch_distributed(monkeypatch):
 
 
 def _go_on(loader, state, steps, found):
-    """Read some batches from a state; record the items, and return the new state."""
+    """Read batches from a state on, append their items, and return the new state."""
     if state is not None:
         loader.load_state_dict(json.loads(json.dumps(state)))
     for _, batch in zip(range(steps), loader, strict=False):
@@ -186,7 +186,7 @@ def _go_on(loader, state, steps, found):
     st.integers(0, 5),
 )
 def test_resuming_with_other_ranks_and_batch_sizes_loses_nothing(size, parts, seed):
-    """Each part resumes with another number of ranks and another batch size."""
+    """Resume several times, each with another number of ranks and another batch size."""
     state, found = None, []
     for world, batch_size, steps in parts:
         loaders = [
@@ -323,7 +323,6 @@ def test_pinning_memory_without_a_device_warns_and_continues():
 
 
 def test_a_packing_collator_receives_every_item_and_resumes():
-    """A packing collator that packs two items at a time."""
     whole = list(DataLoader(range(9), 4, collate_fn=user.Pairs()))
     assert whole == [[0, 1], [2, 3], [4, 5], [6, 7], [8]]
     source = DataLoader(range(9), collate_fn=user.Pairs())
@@ -355,7 +354,7 @@ def test_a_collate_fn_that_is_not_callable_is_rejected_at_once():
 
 
 def reused(kind):
-    """A batch_sampler that reuses one list or array."""
+    """Return a batch_sampler that yields the same list or array, with new contents."""
 
     class Reused:
         def __len__(self):

@@ -1,4 +1,4 @@
-"""Random sequences of calls on loaders: leave, save and resume epochs, with other ranks."""
+"""Random sequences of calls on loaders, which stop, save and resume epochs."""
 
 import json
 from functools import partial
@@ -25,7 +25,7 @@ MAX_ITEMS = 60
 
 
 class Plain:
-    """Items that Python threads collate."""
+    """A source of loaders whose items are collated in Python threads."""
 
     ranks = st.integers(1, 9)
     examples = 30
@@ -38,7 +38,7 @@ class Plain:
 
 
 class Sequences:
-    """Sequences that Rust threads collate."""
+    """A source of loaders whose batches are made in Rust threads."""
 
     ranks = st.integers(1, 9)
     examples = 30
@@ -56,7 +56,7 @@ class Sequences:
 
 
 class Stream:
-    """A stream of sequences, shuffled within a window."""
+    """A source of loaders of a stream that is shuffled within a window."""
 
     ranks = st.just(1)
     examples = 30
@@ -77,7 +77,7 @@ class Stream:
 
 
 class Processes:
-    """Items of a custom dataset, made in processes."""
+    """A source of loaders of a custom dataset, whose batches are made in processes."""
 
     ranks = st.integers(1, 2)
     examples = 5
@@ -92,7 +92,7 @@ class Processes:
 
 
 class LoaderProgram(RuleBasedStateMachine):
-    """The loaders of all ranks, and the order of an uninterrupted run."""
+    """The loaders of all ranks, compared with the order of an uninterrupted run."""
 
     kept: Bundle[Any] = Bundle("kept")
 
@@ -173,7 +173,7 @@ class LoaderProgram(RuleBasedStateMachine):
         self._begin_pass()
 
     def _begin_pass(self):
-        """Create iterators; a pass begins with its first batch."""
+        """Create iterators; a pass begins when the first batch is requested."""
         self.batches = [iter(loader) for loader in self.loaders]
         self.is_begun = False
 
@@ -183,7 +183,7 @@ class LoaderProgram(RuleBasedStateMachine):
         self.epoch, self.position = epoch, 0
 
     def _order(self):
-        """The order of this epoch in the uninterrupted run."""
+        """Return the order of the current epoch in the uninterrupted run."""
         while len(self.orders) <= self.epoch:
             batches = [self.source.numbers(batch) for batch in self.unstopped]
             self.orders.append(np.concatenate(batches).tolist())
@@ -191,7 +191,7 @@ class LoaderProgram(RuleBasedStateMachine):
         return self.orders[self.epoch]
 
     def _expect_end(self):
-        """Check that no rank has another batch; the next pass is the next epoch."""
+        """Check that no rank has another batch, and begin the next epoch."""
         assert all(next(batches, None) is None for batches in self.batches)
         self._begin_epoch(self.epoch + 1)
 

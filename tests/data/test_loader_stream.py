@@ -1,4 +1,4 @@
-"""Streams in the loader."""
+"""Streams as datasets of the loader."""
 
 import json
 from typing import Any
@@ -18,7 +18,7 @@ PAD = PadCollator()
 
 @pytest.fixture
 def stream(fasta):
-    """Three hundred sequences in two files, mutated differently in each epoch."""
+    """A stream of 300 sequences in two files, mutated differently in each epoch."""
     rows = [(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(300)]
     paths = [fasta(rows[:200]), fasta(rows[200:], "b.fa")]
 

@@ -1,6 +1,6 @@
-"""Streams with custom code in the loader: each record is delivered once.
+"""Streams with custom code in the loader yield each record once.
 
-Without the cases of `make soak` these tests take 7 seconds, mostly to start processes.
+The tests that `make test` runs take 7 seconds, mostly to start processes.
 """
 
 import json
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIZE = 150
 DNA = OneHot("dna")
 PACK = VarlenCollator(tokens=Tokens("dna"), max_tokens=200)
-# Custom parts of each case: the stream, its options, and the collator.
+# For each kind of custom code: the class of the stream, its options, and the collator.
 KINDS: dict[str, Any] = {
     "augmentation": (SequenceStream, {"augment": user.Backwards()}, PadCollator()),
     "draws": (SequenceStream, {"augment": user.Redrawn()}, PadCollator()),
@@ -43,7 +43,7 @@ def path(fasta):
 
 @pytest.fixture(params=KINDS)
 def load(request, path):
-    """Create the loader of a case."""
+    """Return a function that creates a loader with the custom code of a case."""
     make_stream, changes, collate = KINDS[request.param]
 
     def make(workers=0, *, context="fork", window=50, **options):
@@ -74,7 +74,7 @@ def test_each_record_is_delivered_once_in_stream_order(load, workers):
         wanted = [item["id"] for item in loader.dataset]
         found = ids(loader)
         assert sorted(found) == sorted(wanted)
-        if not hasattr(loader.collate_fn, "stream"):  # packing changes the order
+        if not hasattr(loader.collate_fn, "stream"):  # a packing collator changes the order
             assert found == wanted
 
 

@@ -1,4 +1,4 @@
-"""In a PyTorch loader, datasets give the same batches as in the seqloom loader."""
+"""Datasets have the same batches in a PyTorch loader and in the seqloom loader."""
 
 import pickle
 from typing import Any, cast
@@ -21,7 +21,7 @@ CHANGES = Compose([ReverseComplement(p=0.5), Mutate(rate=0.2)])
 
 @pytest.fixture
 def changing(fasta):
-    """Thirty sequences of equal length, mutated differently in each epoch."""
+    """A dataset of 30 sequences of equal length, mutated differently in each epoch."""
     rng = np.random.default_rng(0)
     rows = ["".join(rng.choice([*"ACGT"], 40)) for _ in range(30)]
     path = fasta({f"s{i}": row for i, row in enumerate(rows)})
@@ -90,7 +90,7 @@ def test_the_memory_of_freed_batches_is_reused(changing):
 
 
 class OwnIterator(user.OwnIterator, IterableDataset[int]):
-    """The same dataset as a subclass of a PyTorch dataset."""
+    """A dataset that is also a subclass of the PyTorch dataset class."""
 
 
 @pytest.mark.parametrize("size", [None, 3])

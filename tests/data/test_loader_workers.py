@@ -1,4 +1,4 @@
-"""Worker processes: custom code in them, crashes, and how they end."""
+"""Worker processes run custom code, crash, and end."""
 
 import gc
 import multiprocessing
@@ -72,7 +72,7 @@ def test_a_worker_killed_from_outside_does_not_change_batches():
     got = []
     for number, (pid, items) in enumerate(batches):
         got += items
-        # The worker of a later batch may already have died.
+        # The worker that made this batch may already have died.
         if number in {0, 3, 7}:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -155,7 +155,7 @@ def test_a_callable_that_cannot_be_pickled_is_an_error_with_a_remedy():
 
 
 def _with_tests():
-    """Return the environment of a process that imports the modules of the tests."""
+    """Return environment variables with which a process can import the test modules."""
     paths = os.pathsep.join([str(Path(user.__file__).parent), *filter(None, sys.path)])
     return os.environ | {"PYTHONPATH": paths}
 
@@ -217,7 +217,7 @@ def _is_there(pid):
 
 
 def shared():
-    """Return the files in shared memory, except those of `make faults`."""
+    """Return the files in shared memory, except those that `make faults` creates."""
     return {it for it in SHARED.iterdir() if not it.name.startswith("seqloom-faults-")}
 
 
@@ -229,8 +229,7 @@ def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, meth
     assert len(pids) == 2
     process.kill()
     process.communicate()
-    # The resource tracker of Python removes semaphores after the last process has
-    # ended.
+    # Python's resource tracker removes semaphores after the last process has ended.
     wait_until(lambda: not any(map(_is_there, pids)) and shared() <= before)
 
 
@@ -371,8 +370,6 @@ def test_a_process_that_ends_in_its_first_task_has_started():
 
 @pytest.mark.parametrize("shared", [False, True], ids=["processes", "threads"])
 def test_an_epoch_begun_before_a_fork_is_an_error_after_it(shared):
-    """Takes 0.3 s."""
-
     class Shared(user.Squares):
         supports_threads = shared
 

@@ -1,4 +1,4 @@
-"""Every function names an unsupported file type and the command that converts it."""
+"""The error for an unsupported file type contains a command that converts the file."""
 
 import io
 import zipfile
@@ -13,7 +13,7 @@ from seqloom.errors import FormatError
 
 
 def workbook():
-    """The first entry of an Excel workbook, as written by openpyxl."""
+    """Return a zip archive with the first entries of an Excel workbook."""
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as file:
         for name in ("[Content_Types].xml", "xl/workbook.xml"):
@@ -28,7 +28,7 @@ VCF = (
 GTF = b'#!genome-build x\nchr1\tr\tgene\t5\t9\t.\t+\t.\tgene_id "g";\n'
 XLS = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60)
 UNIPROT = b"ID   CYC_HUMAN     Reviewed;     12 AA.\nAC   P99999;\n"
-# (name of the file type, remedies as sequences, as intervals, as a table)
+# (content, name of the file type, remedies for sequences, intervals and tables)
 KINDS = {
     "vcf": (VCF, "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
     "vcf.gz": (bgzip(VCF), "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
@@ -60,7 +60,7 @@ def genome(tmp_path):
 
 @pytest.fixture
 def bed(tmp_path):
-    """Genotypes of two individuals."""
+    """A genotype dataset of two individuals."""
     sio.to_bed(tmp_path / "a.bed", np.zeros((2, 3), np.int8))
     return tmp_path / "a.bed"
 

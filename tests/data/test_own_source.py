@@ -1,4 +1,4 @@
-"""Custom sources and encoders: which methods are called, and which results are errors."""
+"""Methods of custom sources and encoders are called, and their results are checked."""
 
 import re
 
@@ -10,7 +10,7 @@ from seqloom._threads import supports_threads
 
 
 class Lines(sl.data.Source):
-    """A source in memory, which the tests subclass."""
+    """A source of in-memory sequences, which the tests subclass."""
 
     kind, title = "lines", "Lines"
 
@@ -46,11 +46,11 @@ class Tripled(sl.encode.OneHot):
 
 
 class Below(Doubled):
-    """An encoder that inherits an override."""
+    """An encoder that inherits an overridden method."""
 
 
 class Declared(sl.encode.OneHot):
-    """An encoder that declares native batches."""
+    """An encoder that overrides ``batch`` and declares native batches."""
 
     supports_native_batches = True
 
@@ -89,14 +89,14 @@ def test_a_stream_calls_an_encoder_that_overrides_a_method(tmp_path):
 
 
 class TwoMore(sl.encode.Tokens):
-    """Tokens that override ``__call__``."""
+    """A subclass of ``Tokens`` that overrides ``__call__``."""
 
     def __call__(self, sequence, **_):
         return np.asarray(super().__call__(sequence)) + 2
 
 
 class TwoMoreAtOnce(sl.encode.Tokens):
-    """Tokens that override ``batch``."""
+    """A subclass of ``Tokens`` that overrides ``batch``."""
 
     def batch(self, sequences, **options):
         return super().batch(sequences, **options) + 2
@@ -115,7 +115,7 @@ def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind
 
 
 class Named(Lines):
-    """A source with a custom column and without an ordinal."""
+    """A source with a custom column and without the column ``ordinal``."""
 
     def columns(self, rows, epoch):
         del epoch

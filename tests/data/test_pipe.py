@@ -21,7 +21,7 @@ def test_a_pipe_is_rejected_without_waiting(tmp_path, read):
 
 
 def written(path, text):
-    """Write to a pipe in a thread."""
+    """Write text to a pipe in a thread."""
     thread = threading.Thread(target=lambda: path.write_text(text), daemon=True)
     thread.start()
     return thread

@@ -1,4 +1,4 @@
-"""Records of datasets: FASTQ, augmentation, slices, pickles, other processes."""
+"""Records of datasets with FASTQ, augmentation, slices, pickles and other processes."""
 
 import multiprocessing
 import pickle
@@ -37,7 +37,7 @@ class Turn:
 
 
 class TurnBatch(Turn):
-    """The same augmentation, for a batch."""
+    """The augmentation `Turn`, with a method for batches."""
 
     def batch(self, sequences, keys, **_):
         rows = zip(sequences.to_list(), keys.tolist(), strict=True)
@@ -285,7 +285,7 @@ def test_unlabelled_must_be_error_or_skip(fasta, value):
 
 @pytest.fixture
 def both(many, fastq):
-    """The same files in memory and through an index."""
+    """Datasets of the same files, in memory and through an index."""
 
     def make(path, **options):
         return [SequenceDataset(path, in_memory=held, **options) for held in (True, False)]

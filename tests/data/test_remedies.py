@@ -1,4 +1,4 @@
-"""A remedy named in a message is accepted by the call that raised it."""
+"""The option that an error message recommends is accepted, and prevents the error."""
 
 import gc
 import re
@@ -37,7 +37,7 @@ def stream(text=PLAIN_FASTA, *, labels=None, **options):
 
 
 def with_labels(source, options) -> dict[str, Any]:
-    """Move label options into a `Labels`."""
+    """Move label options into a `Labels` object."""
     of_labels = {"unlabelled", "task", "coding"} & options.keys()
     labels = Labels(source, **{key: options.pop(key) for key in of_labels})
     return {"labels": labels, **options}
@@ -50,7 +50,7 @@ def packed(text=PLAIN_FASTA, **options):
 
 
 def guess(text, **options):
-    """Guess the alphabet of the given text and many valid records."""
+    """Guess the alphabet of a file with the given text and many valid records."""
     Path("a.fa").write_text(text + "".join(f">{i}\nACGTNNNN\n" for i in range(5000)))
     return guess_alphabet("a.fa", **options)
 
@@ -79,7 +79,7 @@ def samples(labels, **options):
 
 IIDS = ["iid1", "iid2", "iid3"]
 GAPS = {"iid1": 1.5, "iid2": 2.5}
-# (call, arguments that raise, remedy in the message)
+# (function, arguments that raise, remedy in the message)
 REMEDIES = [
     (dataset, {"text": BLANK}, {"whitespace": "strip"}),
     (stream, {"text": BLANK}, {"whitespace": "strip"}),
@@ -118,9 +118,7 @@ def test_a_failed_stream_causes_no_later_warnings():
     # pytest reports exceptions of finalisers as errors.
     with pytest.raises(SeqloomError) as caught:
         stream(labels=TWO_LABELS)
-    caught.value.args += (
-        caught,
-    )  # a reference cycle, which only the garbage collector frees
+    caught.value.args += (caught,)  # a cycle, which only the garbage collector frees
     del caught
     gc.collect()
 
@@ -225,7 +223,7 @@ OPTIONS = {
 def test_the_command_line_offers_the_same_remedy(name, capsys):
     from seqloom.cli import main
 
-    # Options that --help does not list are options of --set.
+    # Options that --help does not list are passed with --set.
     for command in OPTIONS[name]:
         texts: list[str] = []
         for words in (["--help"], ["--set", "help"]):

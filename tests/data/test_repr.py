@@ -1,4 +1,4 @@
-"""Datasets are shown in one line, and as a table in notebooks."""
+"""Datasets are printed as one line, and as a table in notebooks."""
 
 from html.parser import HTMLParser
 
@@ -9,7 +9,7 @@ import seqloom as sl
 
 
 class Tags(HTMLParser):
-    """Collects the tags of a page."""
+    """Collects the tags of an HTML page."""
 
     def __init__(self):
         super().__init__()
@@ -21,7 +21,7 @@ class Tags(HTMLParser):
 
 @pytest.fixture
 def shown(fasta, tmp_path):
-    """A dataset of each kind, from a file whose name must be escaped."""
+    """A dataset of each class, from a file whose name must be escaped in HTML."""
     path = fasta({"a": "ACGT", "b": "GG"}, "a<b>&.fa")
     whole = sl.data.SequenceDataset(path, labels={"a": "<i>", "b": "y"})
     sl.io.to_bed(tmp_path / "x.bed", np.array([[0, 1], [2, 1]], np.int8))

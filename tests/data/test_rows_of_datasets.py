@@ -1,4 +1,4 @@
-"""Datasets with replaced rows or attributes."""
+"""Copies of datasets with other rows or attributes."""
 
 import pytest
 

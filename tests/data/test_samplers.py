@@ -25,7 +25,7 @@ lengths = st.lists(st.integers(0, 40), max_size=80)
 
 
 def makers(**options: Any):
-    """Every sampler, for a thousand sequences."""
+    """One sampler of each class, for a thousand sequences."""
     return [
         LengthBucketSampler(LENGTHS, 16, **options),
         TokenBudgetSampler(LENGTHS, 800, **options),
@@ -173,7 +173,7 @@ def test_invalid_arguments_are_an_error(make):
 
 @pytest.fixture
 def varied(fasta):
-    """Sequences of unequal lengths, mutated differently in each epoch."""
+    """A dataset of sequences of unequal lengths, mutated differently in each epoch."""
     return SequenceDataset(
         fasta({f"s{i}": "ACGTACGTAC"[: 1 + i % 10] for i in range(60)}),
         encoder=OneHot("dna"),

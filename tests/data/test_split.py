@@ -21,7 +21,7 @@ def values(data):
 
 @pytest.fixture(scope="module")
 def make(tmp_path_factory):
-    """Create a dataset with one sequence for each of these labels."""
+    """Create a dataset with one sequence for each given label."""
     folder = tmp_path_factory.mktemp("split")
 
     def make(classes):
@@ -258,5 +258,5 @@ def test_an_indexed_boolean_series_is_joined_by_id(tmp_path):
         Subset(data, mask[:2])
     with pytest.raises(ArgumentError, match=r"Subset\(dataset, mask\) joins it by id"):
         data.batch(mask)
-    # A default index and an index of equal ids in the same order select the same rows.
+    # A boolean series with the default index selects rows by their order.
     assert Subset(data, pd.Series([True, False, False])).ids == ["a"]

@@ -1,4 +1,4 @@
-"""Proteins with a final stop, which the encoder drops."""
+"""Proteins that end with ``*``, which the encoder drops."""
 
 import pytest
 

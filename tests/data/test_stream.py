@@ -1,4 +1,4 @@
-"""Streams deliver each record once for any shards, and resume after any item."""
+"""Streams yield each record once for any number of shards, and resume after any item."""
 
 import bz2
 import gzip
@@ -198,7 +198,7 @@ PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.c
 
 
 def written(folder, packer, name):
-    """Write the same records in any compression."""
+    """Write 300 records with a compression, unless the file exists; return the path."""
     text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(SIZE))
     path = folder / f"{packer}.{name}"
     if not path.exists():
@@ -335,7 +335,7 @@ def test_a_shard_index_out_of_range_is_an_error(files, shard):
 
 
 def fastq(count, seed):
-    """Write reads whose qualities begin with a header character."""
+    """Return FASTQ text in which some qualities begin with @ or +."""
     rng = random.Random(seed)  # noqa: S311 - a test
     rows = []
     for i in range(count):
@@ -435,7 +435,7 @@ def backwards(letters, key, *, quality):
 
 @pytest.fixture
 def reads(tmp_path):
-    """Two reads that are reversed copies of others."""
+    """A stream of two sequencing reads."""
     path = tmp_path / "reads.fq"
     path.write_text("@a\nAACC\n+\nIIII\n@b\nGGTT\n+\nIIII\n")
     return SequenceStream(path, encoder=OneHot("dna"))

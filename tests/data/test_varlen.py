@@ -12,7 +12,7 @@ ESM2 = Tokens("esm2")
 
 
 def items_of(sizes):
-    """Create items of the given numbers of tokens, with distinct tokens."""
+    """Create items with the given numbers of tokens; all tokens are different."""
     count = itertools.count()
     return [
         {
@@ -32,7 +32,7 @@ def unpacked(batch):
 
 
 def told(items):
-    """Return the expected result of unpacking."""
+    """Return the result that `unpacked` must return for these items."""
     return [(item["id"], item["ordinal"], item["inputs"].tolist()) for item in items]
 
 

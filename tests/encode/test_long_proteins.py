@@ -1,4 +1,4 @@
-"""A protein of 100,000 residues, longer than any known one, is never truncated."""
+"""A protein of 100,000 residues is never truncated."""
 
 import numpy as np
 import pytest

@@ -15,7 +15,7 @@ dna = st.text("ACGT", max_size=40)
 
 
 def reference(text, unknown):
-    """One-hot encoding with a dictionary; channels A, C, G, T."""
+    """Return a one-hot encoding (channels A, C, G, T) from a dictionary."""
     columns = []
     for letter in text.upper():
         members = letter if letter in "ACGT" else IUPAC[letter]

@@ -1,4 +1,4 @@
-"""Every option of every encoder agrees with a table written by hand."""
+"""Every option of every encoder has the result that a table in this file expects."""
 
 import numpy as np
 import pytest

@@ -10,7 +10,7 @@ import pytest
 
 @dataclass(frozen=True)
 class Genotypes:
-    """A .bed, and its dosages as read by bed_reader."""
+    """A .bed, and the dosages that bed_reader reads from it."""
 
     path: Path
     copies: np.ndarray
@@ -18,7 +18,7 @@ class Genotypes:
 
 @pytest.fixture
 def write_bed(tmp_path):
-    """Write random genotypes with bed_reader; a tenth is missing."""
+    """Return a function that writes random genotypes, a tenth missing, with bed_reader."""
 
     def write(individuals=10, variants=7, *, name="a", seed=0, major="SNP", **properties):
         rng = np.random.default_rng(seed)
@@ -37,5 +37,5 @@ def write_bed(tmp_path):
 
 @pytest.fixture
 def cache(tmp_path):
-    """The cache folder."""
+    """A temporary cache folder."""
     return tmp_path / "cache"

@@ -1,4 +1,4 @@
-"""The transposed copy of a .bed: atomic, checked, and in bounded memory."""
+"""The transposed copy of a .bed is atomic, is verified, and needs bounded memory."""
 
 import os
 import signal
@@ -119,7 +119,7 @@ def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
     path = write_bed(2000, 3000).path
     command = [sys.executable, "-c", KILLED, str(path), str(cache)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
-    # If it was killed after the last step, the copy is complete.
+    # If the process was killed after the last step, the copy is complete.
     left = copies(cache)
     data = opened(path, cache)
     held = sl.data.GenotypeDataset(path)
@@ -159,7 +159,7 @@ def test_a_file_that_changed_is_an_error_in_a_worker(write_bed, cache):
         pickle.loads(kept).batch([0])  # noqa: S301 - its own
 
 
-# The peak of getrusage would include that of the parent process.
+# The peak memory that getrusage reports includes that of the parent process.
 MEASURED = """
 import sys
 from pathlib import Path
@@ -175,7 +175,7 @@ print(peak() - before)
 
 
 def test_transposing_takes_at_most_256_mib(tmp_path, cache):
-    """A file of 400 MB, for which tiles have their maximum size."""
+    """Transpose a file of 400 MB, whose tiles have the maximum size."""
     individuals, variants = 40_000, 40_000
     path = tmp_path / "large.bed"
     line = np.random.default_rng(0).integers(0, 256, individuals // 4 * 100, np.uint8)
@@ -213,7 +213,7 @@ def test_the_hash_of_a_large_file_is_computed_once(tmp_path, cache):
     path.with_suffix(".bim").write_text(
         "".join(f"1\ts{i}\t0\t{i}\tA\tC\n" for i in range(1 << 14))
     )
-    time.sleep(2.1)  # hashes of newer files are not cached
+    time.sleep(2.1)  # the hash of a file that has just been written is not cached
     options: dict[str, Any] = {"memory": 0, "by": "variant", "cache": cache}
     first = sl.data.GenotypeDataset(path, **options).fingerprint()
     [kept] = cache.glob("contents/*.json")

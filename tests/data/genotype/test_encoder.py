@@ -103,7 +103,7 @@ def test_fitting_on_no_samples_is_an_error(write_bed):
 
 
 def test_another_file_is_read_with_the_variants_of_the_encoder(write_bed):
-    """More variants in another order, with flipped alleles."""
+    """The other file has more variants, in another order, some with flipped alleles."""
     written = write_bed(20, 12, allele_1=list("ACGT" * 3), allele_2=list("CGTA" * 3))
     data = sl.data.GenotypeDataset(written.path, variants=slice(2, 10))
     fitted = data.encoder.fit(data)
@@ -192,7 +192,7 @@ def test_covariates_of_a_fitted_encoder_are_required(write_bed):
 
 
 def with_extras(names, **extras):
-    """Covariates of 20 individuals with further columns, in another order."""
+    """Return a table with covariates of 20 individuals, with columns in the given order."""
     age = [float(n % 7) for n in range(20)]
     ids = [f"iid{n + 1}" for n in range(20)]
     columns = {"age": age, "dose": [n / 2 for n in range(20)]} | extras

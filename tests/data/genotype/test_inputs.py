@@ -1,4 +1,4 @@
-"""Genotype items equal the formula, however they are read."""
+"""Genotype items equal ``(dosage - mean) * scale``, for all ways of reading them."""
 
 import bed_reader
 import numpy as np

@@ -183,7 +183,6 @@ def test_cached_rejects_genotypes(data, tmp_path):
 
 
 def test_a_dataset_waits_for_a_writer_that_has_removed_the_old_bed(write_bed, cache):
-    """Takes 0.1 s."""
     bed, found = Path(write_bed(5, 7).path), []
     away = bed.with_name("away")
 

@@ -1,4 +1,4 @@
-"""Variants of a model are matched in another file by id and alleles."""
+"""The variants of a model are found in another file by id and alleles."""
 
 import numpy as np
 import pytest

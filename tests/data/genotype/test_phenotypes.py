@@ -21,7 +21,7 @@ NAMES = ["i1", "i2", "i3", "i4"]
 
 @pytest.fixture
 def four(write_bed):
-    """Four individuals, of families f1 to f4."""
+    """A .bed with four individuals, of the families f1 to f4."""
 
     def write(iids=NAMES, **properties):
         fids = [f"f{i + 1}" for i in range(len(iids))]

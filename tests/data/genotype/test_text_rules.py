@@ -27,7 +27,7 @@ def test_a_phenotype_column_with_a_fraction_is_a_regression_label() -> None:
 
 
 def test_a_variant_without_variance_is_constant() -> None:
-    counts = np.array([[1, 2, 1], [0, 0, 4]])  # of 4 genotypes each
+    counts = np.array([[1, 2, 1], [0, 0, 4]])  # two variants with 4 genotypes each
     mean, _, is_constant = mean_and_scale(counts, 4, "unit", count_a1=False)
     assert mean.round(3).tolist() == [1.333, 2.0]
     assert is_constant.tolist() == [False, True]

@@ -10,13 +10,13 @@ from packed_oracle import read, tokens_of
 from seqloom.encode import Tokens
 from seqloom.errors import AlphabetError, FormatError, SeqloomError, ShapeError
 
-PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
+PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
 def drain(path, *arguments, **options):
-    """Return the batches before the error, and the error."""
+    """Return the ordinals of the records before the error, and the error."""
     found = []
     with pytest.raises(SeqloomError) as caught:
         found.extend(PackedStream(path, *arguments, **options))

@@ -1,4 +1,4 @@
-"""Packed streams resume from any batch, with any number of threads."""
+"""A packed stream resumes after any batch, with any number of threads."""
 
 import gzip
 import json
@@ -16,7 +16,7 @@ from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceIndex
 
-PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
+PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
 
 def write(path, lengths):
@@ -166,7 +166,7 @@ def test_a_file_changed_in_the_middle_is_an_error_or_changes_the_content_hash(tm
     list(islice(stream, 100))
     state = stream.state_dict()
     text = path.read_bytes()
-    # One record less at the same file size; both ends of the file are unchanged.
+    # Remove one record without changing the size and the ends of the file.
     middle = text.index(b">", len(text) // 2)
     path.write_bytes(text[:middle] + b"M" + text[middle + 1 :].replace(b"\n", b"M", 1))
     other = PackedStream(path, max_tokens=1000, num_threads=1)

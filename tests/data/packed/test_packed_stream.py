@@ -1,4 +1,4 @@
-"""Packed batches equal those of a packer in plain Python with Biopython."""
+"""Packed batches equal those of a simple implementation with Biopython."""
 
 import gzip
 import itertools
@@ -17,13 +17,13 @@ from seqloom.data import Ids, VarlenCollator
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, FileError, MissingFileError, OutOfRangeError
 
-PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
+PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
 LETTERS = "LAGVSERTIDPKQNFYMHWCXBUZO"
 
 
 def write(path, lengths, seed=0):
-    """Write records of the given lengths, in lines of 60."""
+    """Write records of the given lengths, in lines of 60 residues."""
     rng, residues = np.random.default_rng(seed), np.frombuffer(LETTERS.encode(), np.uint8)
     with path.open("w") as file:
         for number, length in enumerate(lengths):
@@ -196,7 +196,7 @@ def test_a_range_of_records_equals_that_range_of_the_whole_file(
 
 
 def _packed(plain, folder, packed):
-    """Write the same records, compressed."""
+    """Return a file with the records of ``plain``, compressed as requested."""
     if packed == "plain":
         return plain
     path = folder / "p.fa.gz"
@@ -211,8 +211,8 @@ def _packed(plain, folder, packed):
 
 
 def test_a_range_of_records_reads_only_its_bytes(tmp_path):
-    path = write(tmp_path / "p.fa", [500] * 20_000)  # checking an index reads 1 MiB
-    list(PackedStream(path, records=(0, 1)))  # makes the index
+    path = write(tmp_path / "p.fa", [500] * 20_000)  # > 1 MiB, which the check reads
+    list(PackedStream(path, records=(0, 1)))  # creates the index
     before = _bytes_read()
     list(PackedStream(path, records=(1000, 1100), num_threads=1))
     assert _bytes_read() - before < 0.25 * path.stat().st_size

@@ -1,4 +1,4 @@
-"""Tokens from a custom function or a Hugging Face tokenizer."""
+"""Packed streams with a custom tokeniser or a Hugging Face tokenizer."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from packed_oracle import VOCABULARY, parts_of, same_batches, tokens_of
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, ShapeError
 
-PackedStream: Any = seqloom.data.PackedStream  # many tests keep its settings in dicts
+PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
 RECORDS = {f"r{i}": ("MKTVLAGERXBUZO" * 20)[i:][: 5 + 3 * i] for i in range(40)}
 
