@@ -1,4 +1,4 @@
-"""A step as one program: captured once, planned, run many times."""
+"""Compiles a training step: captures it once, and runs its program many times."""
 
 from seqloom.tensor._graph import Graph, Operation, Value
 

@@ -38,11 +38,13 @@ if TYPE_CHECKING:
     Body = Callable[[list[Symbol], list[Symbol]], tuple[Sequence[Array], Sequence[Array]]]
 
 
-# These functions take Python numbers together with arrays, and do not convert them.
+# These functions accept Python numbers together with arrays, and do not convert the
+# numbers.
 KEEP_NUMBERS = frozenset(
     {"asarray", "full", "adamw", "sgd", "dropout", "clip_by_global_norm"}
 )
-# If all arguments are numbers, an uncompiled step gets a Python number from these.
+# If all arguments are numbers, these functions return a Python number in an uncompiled
+# step.
 _ON_NUMBERS = frozenset(
     {"add", "subtract", "multiply", "divide", "pow", "negative", "abs", "remainder"}
     | {"floor_divide", "positive"}
@@ -54,10 +56,10 @@ _NOT_RECORDED = frozenset({"finfo", "iinfo", "isdtype", "from_dlpack", "tensor",
 class Capture(Backend):
     """A backend that records the calls of a step for a target backend.
 
-    A function that the target overrides is recorded as one operation. The default
-    implementation of any other function runs on the capture, which records its
-    operations. A call without a symbol is computed immediately, because its result is the
-    same at every call of the program.
+    A function that the target backend overrides is recorded as one operation. For any other
+    function, the default implementation runs and its operations are recorded. If no
+    argument of a call is a symbol, the call is computed immediately: its result is the same
+    in every run of the program.
     """
 
     records = True
@@ -67,15 +69,16 @@ class Capture(Backend):
         self.name = f"capture({target.name})"
         self.threads = target.threads
         self.recorder = GraphRecorder(target)
-        self.admitted: dict[int, tuple[Leaf, Value]] = {}  # Keys are the ids of the leaves.
+        # Keys are the ids of the leaf tensors.
+        self.admitted: dict[int, tuple[Leaf, Value]] = {}
         self._undo: list[Callable[[], None]] = []
-        # Numbers of values that are Python numbers in an uncompiled step.
+        # Numbers of the graph values that are Python numbers in an uncompiled step.
         self._number_results: set[int] = set()
         for name in _find_recorded(target):
             setattr(self, name, partial(self.record, name))
 
     def __getattr__(self, name: str) -> Any:
-        """Return an attribute of the target, or a function that records a call."""
+        """Return an attribute of the target backend, or a function that records a call."""
         if name.startswith("_") or name in ("target", "differentiable"):
             raise AttributeError(name)
         found = getattr(self.target, name)
@@ -84,7 +87,7 @@ class Capture(Backend):
     # Leaves and thread of the captured step ---------------------------------------------
 
     def admit(self, leaf: Leaf) -> Leaf:
-        """Make a leaf an input of the graph; until `restore`, its array is a symbol."""
+        """Make a leaf tensor an input; until `restore`, a symbol replaces its array."""
         array = leaf.on(self.target)
         value = self.recorder.new_value(array.shape, self.target.dtype(array))
         self.recorder.root.inputs.append(value)
@@ -103,7 +106,7 @@ class Capture(Backend):
             capturing.reset(token)
 
     def restore(self) -> None:
-        """Restore the arrays of all leaves."""
+        """Restore the arrays of all leaf tensors."""
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
@@ -119,8 +122,7 @@ class Capture(Backend):
             )
         if not has_symbol(args):
             return getattr(self.target, name)(*args, **options)
-        with no_profiling():  # Only library code runs in this block.
-            # At least one argument is a symbol.
+        with no_profiling():
             require_known_shape(name, args)
             if name in KEY_OPERATIONS:
                 args = (args[0], replace_known_masks(self.target, args[1]), *args[2:])
@@ -135,11 +137,11 @@ class Capture(Backend):
             return _nest_results(name, values, outputs) if several else outputs[0]
 
     def _is_number(self, value: Value) -> bool:
-        """Return whether a value is an input number, or computed only from such numbers."""
+        """Return whether a value is a number, or computed only from numbers."""
         return value.weak or value.number in self._number_results
 
     def _promote_numbers(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Cast numbers to the dtype of the arrays in the call, to avoid widening."""
+        """Cast numbers to the dtype of the arrays, to avoid promotion to a wider dtype."""
         arrays = [value for value in values_in(args) if not self._is_number(value)]
         if not arrays and all(value.weak for value in values_in(args)):
             return tuple(self._to_default_float(arg) for arg in args)
@@ -154,7 +156,7 @@ class Capture(Backend):
         return tuple(self._cast_number(arg, *dtypes) for arg in args)
 
     def _cast_number(self, arg: Any, dtype: np.dtype[Any]) -> Any:
-        """Cast an argument if it is computed only from numbers."""
+        """Cast an argument to a dtype if it is computed only from numbers."""
         is_computed = isinstance(arg, Value) and arg.number in self._number_results
         if not is_computed or arg.dtype == dtype:
             return arg
@@ -171,7 +173,7 @@ class Capture(Backend):
     def _infer_specs(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[list[Spec], bool]:
-        """Return shapes and dtypes of the results; add the line to error messages."""
+        """Return the shapes and dtypes of the results; errors state the user's line."""
         try:
             call = Call(self.target, name, args, options)
             return infer_specs(call, self._run_default)
@@ -182,7 +184,7 @@ class Capture(Backend):
             raise type(ours)(f"{current_line()}: {ours}") from error
 
     def _run_default(self, call: Call) -> Spec | list[Spec]:
-        """Return the results of a default implementation, run in a temporary graph."""
+        """Return the shapes and dtypes of the results of a default implementation."""
         scratch = self._scratch
         scratch.recorder = GraphRecorder(self.target)
         body = getattr(Backend, call.name)
@@ -197,7 +199,7 @@ class Capture(Backend):
     # Functions that are not recorded in the usual way -----------------------------------
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
-        """Cast a symbol if needed; convert other data to an array of the target."""
+        """Cast a symbol if needed; convert other data to an array of the target backend."""
         if not isinstance(data, Symbol):
             # The program keeps a copy of constants, because the user may change the
             # original.
@@ -209,7 +211,7 @@ class Capture(Backend):
         return data if wanted == data.dtype else self.astype(data, dtype)
 
     def accumulate(self, total: Array, more: Array) -> Array:
-        """Return the sum; the compiler decides whose memory it reuses."""
+        """Return the sum of two arrays; the compiler chooses the memory of the result."""
         return self.add(total, more)
 
     def key_words(self, key: Any) -> Array:
@@ -238,7 +240,7 @@ class Capture(Backend):
         return self.target.result_type(*dtypes)
 
     def sync(self) -> None:
-        """Do nothing, because nothing runs."""
+        """Do nothing, because a capture computes nothing."""
 
     def scan(
         self,
@@ -272,7 +274,7 @@ class Capture(Backend):
 
 
 def _to_symbols(arg: Any) -> Any:
-    """Return an argument with a symbol instead of each value."""
+    """Return an argument in which each graph value is replaced by a symbol."""
     if isinstance(arg, Value):
         return Symbol(arg)
     if type(arg) in (list, tuple):
@@ -281,7 +283,7 @@ def _to_symbols(arg: Any) -> Any:
 
 
 def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> Any:
-    """Return results in the structure of the function: arrays, or lists of arrays."""
+    """Return the results as the function returns them: arrays or lists of arrays."""
     if name not in LIST_RESULTS:
         return tuple(outputs)
     queue = iter(outputs)
@@ -290,7 +292,7 @@ def _nest_results(name: str, args: tuple[Any, ...], outputs: list[Symbol]) -> An
 
 
 def _find_recorded(target: Backend) -> Iterator[str]:
-    """Yield the functions recorded as one operation: required or overridden ones."""
+    """Yield the names of functions that are recorded as one operation."""
     for name in dir(Backend):
         is_free = not name.startswith("_") and name not in vars(Capture)
         is_own = getattr(type(target), name, None) is not getattr(Backend, name)
@@ -312,7 +314,8 @@ class GraphRecorder:
     """Adds values, constants and operations to a graph."""
 
     def __init__(self, target: Backend) -> None:
-        self.graph = self.root = Graph()  # during a loop, `graph` is its body
+        # While a loop is recorded, `graph` is the loop body.
+        self.graph = self.root = Graph()
         self._target = target
         self._count = 0
         # Stores the arrays too, because a freed array's id can be reused.
@@ -321,7 +324,7 @@ class GraphRecorder:
     def new_value(
         self, shape: tuple[int, ...], dtype: np.dtype[Any] | str, *, weak: bool = False
     ) -> Value:
-        """Create a new value."""
+        """Create a new graph value."""
         self._count += 1
         return Value(self._count - 1, tuple(shape), np.dtype(dtype), weak)
 
@@ -343,23 +346,23 @@ class GraphRecorder:
         return [Symbol(value) for value in outputs]
 
     def to_value(self, arg: Any) -> Any:
-        """Return an argument with a value instead of each symbol and array."""
+        """Return an argument with each symbol and array replaced by a graph value."""
         if isinstance(arg, Symbol):
             return arg.value
         if isinstance(arg, SymbolKey):
             return arg.symbol.value
         if type(arg) in (list, tuple):
             return type(arg)(self.to_value(part) for part in arg)
-        # Dtypes also have these attributes; only arrays are converted.
+        # Dtype classes have these attributes too, but are not arrays.
         is_array = hasattr(arg, "shape") and hasattr(arg, "dtype")
         return self._find_constant(arg) if is_array and not isinstance(arg, type) else arg
 
     def to_values(self, arrays: Sequence[Array]) -> list[Value]:
-        """Return the values of symbols and arrays."""
+        """Return the graph values of symbols and arrays."""
         return [self.to_value(array) for array in arrays]
 
     def _find_constant(self, array: Array) -> Value:
-        """Return the value of an array that is the same at every call."""
+        """Return the graph value of a constant array."""
         known = self._constants.get(id(array))
         if known is None:
             own = self._target.asarray(array)
@@ -369,7 +372,7 @@ class GraphRecorder:
         return known[0]
 
     def record_body(self, body: Body, init: list[Value], xs: list[Value]) -> Graph:
-        """Return the graph of one iteration."""
+        """Return the graph of one iteration of a loop."""
         outer, self.graph = self.graph, Graph()
         try:
             carry = [self.new_input(value.shape, value.dtype) for value in init]

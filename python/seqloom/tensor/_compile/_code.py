@@ -1,9 +1,9 @@
-"""The variables that a function reads, and its impure calls.
+"""Finds the variables that a function reads, and its impure calls.
 
-During capture, a profile function (`sys.setprofile`) receives each call on this thread. It
-checks calls from the user's code for clocks and random generators, and skips calls from
-libraries. The states of random generators that the step can reach are compared before and
-after the capture.
+During capture, a profile function (`sys.setprofile`) receives each call on this thread. The
+profile function checks calls from the user's code for clocks and random generators, and
+skips calls from libraries. The states of random generators that the step can reach are
+compared before and after the capture.
 """
 
 from __future__ import annotations
@@ -37,17 +37,18 @@ STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstd
 
 
 class Missing:
-    """Marks a name without a value."""
+    """Marks a variable without a value."""
 
 
 @dataclass(slots=True)
 class Snapshot:
-    """The description of a value, and the functions that read it again."""
+    """The description of a value, with functions that read the value again."""
 
     form: object  # Hashable, and equal for equal values.
-    # Returns the contents, compared by identity.
+    # Returns the contents, which are compared by identity.
     read: Callable[[Any], list[Any]] | None = None
-    parts: Sequence[tuple[str, Any]] = ()  # Contents: a suffix of the path and a value.
+    # Each part of the value, with a suffix of its path.
+    parts: Sequence[tuple[str, Any]] = ()
     digest: Callable[[Any], object] | None = None  # Returns a number to compare.
     problem: str = ""  # The reason why the value cannot be compared.
 
@@ -66,7 +67,8 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
     read = _make_reader(function, names, imports)
     variables = [*code.co_freevars, *names]
     parts: list[tuple[str, Any]] = list(zip(variables, read(function), strict=False))
-    # A module that the step imports for the first time is a new part at the next call.
+    # If the step imports a module for the first time, the module is an additional part
+    # at the next call.
     parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
         defaults = function.__defaults__ or ()
@@ -83,7 +85,7 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
 def _make_reader(
     function: FunctionType, names: list[str], imports: list[str]
 ) -> Callable[[Any], list[Any]]:
-    """Return a reader of a function's variables, imports and defaults."""
+    """Return a function that reads a function's variables, imports and defaults."""
     cells, get, modules = function.__closure__ or (), function.__globals__.get, sys.modules
 
     def read(function: FunctionType) -> list[Any]:
@@ -112,7 +114,7 @@ def read_cell(cell: Any) -> Any:
     """Return the value of a closure variable."""
     try:
         return cell.cell_contents
-    except ValueError:  # The variable has no value yet.
+    except ValueError:  # The closure variable has no value yet.
         return Missing
 
 
@@ -131,7 +133,7 @@ def _find_imports(code: CodeType) -> tuple[tuple[int, str], ...]:
     for part in list_codes(code):
         loads: list[Any] = []
         for line in dis.get_instructions(part):
-            # The instruction loads the level and the names first.
+            # Earlier instructions load the level and the imported names.
             if line.opname == "IMPORT_NAME":
                 found[loads[-2], line.argval] = None
             elif line.opname.startswith("LOAD"):
@@ -148,7 +150,7 @@ def find_names(code: CodeType) -> frozenset[str]:
 
 
 def list_codes(code: CodeType) -> Iterator[CodeType]:
-    """Yield a code object and those of its inner functions."""
+    """Yield a code object and the code objects of its inner functions."""
     yield code
     for constant in code.co_consts:
         if isinstance(constant, CodeType):
@@ -162,7 +164,7 @@ def _is_library_file(filename: str) -> bool:
 
 
 def is_in_library(value: Any) -> bool:
-    """Return True for a module, class or function of a library."""
+    """Return True if a module, class or function belongs to a library."""
     if isinstance(value, FunctionType):
         return _is_library_file(value.__code__.co_filename)
     name: str = value.__name__ if isinstance(value, ModuleType) else value.__module__
@@ -193,8 +195,7 @@ _IMPURE_FUNCTIONS = {"uuid": {"uuid1", "uuid4"}}
 @contextmanager
 def reject_impure_calls(executed: set[CodeType]) -> Generator[None]:
     """Collect the code that runs in the block, and raise if it made impure calls."""
-    # Does nothing if this thread has another profile function, such as that of
-    # cProfile.
+    # Do nothing if this thread has another profile function, such as that of cProfile.
     if sys.getprofile() is not None:
         yield
         return
@@ -214,14 +215,13 @@ def reject_impure_calls(executed: set[CodeType]) -> Generator[None]:
 
 
 class _CallProfiler:
-    """The profile function. It runs twice for each call, so it must be fast."""
+    """The profile function. Python runs it twice for each call, so it must be fast."""
 
     def __init__(self, executed: set[CodeType]) -> None:
         self.found: list[str] = []
         self._executed = executed
 
     def __call__(self, frame: FrameType, event: str, arg: Any) -> None:
-        """Record an impure call."""
         name = None
         if event == "c_call":
             if _is_user_file(frame.f_code.co_filename):
@@ -253,7 +253,7 @@ class no_profiling:  # noqa: N801  # a context manager
 
 @cache
 def _is_user_file(name: str) -> bool:
-    """Return True for a file of user code."""
+    """Return True if a file contains user code."""
     is_library = "site-packages" in name or name.startswith((*STDLIB_FOLDERS, "<frozen"))
     return not (is_library or is_internal(name))
 
@@ -285,7 +285,7 @@ def _name_python_call(frame: FrameType) -> str | None:
 
 
 def _is_shared(generator: Any) -> bool:
-    """Return True for the global generator of `random`, and for a `SystemRandom`."""
+    """Return True for the global generator of Python, and for a `SystemRandom`."""
     shared = getattr(random.random, "__self__", None)  # noqa: S311  # no number is drawn
     if generator is None:
         return False
@@ -293,18 +293,18 @@ def _is_shared(generator: Any) -> bool:
 
 
 def shared_generators(names: set[str]) -> list[object]:
-    """Return the shared generators of NumPy and Python, if code names ``random``."""
+    """Return the global generators of NumPy and Python if ``random`` is among `names`."""
     functions: list[Any] = [np.random.random, random.random]  # noqa: S311  # not called
     return [function.__self__ for function in functions] if "random" in names else []
 
 
 def find_generators(values: Iterable[object]) -> list[tuple[object, object]]:
-    """Return the random generators among values, with their states."""
+    """Return the random generators among the values, with their states."""
     return [(value, state) for value in values if (state := _find_state(value)) is not None]
 
 
 def require_unchanged_generators(before: list[tuple[object, object]]) -> None:
-    """Raise if the step has drawn from a generator since `find_generators`."""
+    """Raise if the state of a generator differs from the earlier state."""
     for generator, state in before:
         if _find_state(generator) != state:
             raise CaptureError(

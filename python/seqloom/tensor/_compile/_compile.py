@@ -20,8 +20,9 @@ if TYPE_CHECKING:
     from types import CodeType
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
-_WARNING_PROGRAMS = 8  # A warning appears at this number of programs.
-# At most this number of programs is cached, because programs hold memory.
+# A warning is issued when this number of programs has been compiled.
+_WARNING_PROGRAMS = 8
+# At most this number of programs is cached, because programs use memory.
 _MAX_PROGRAMS = 64
 
 
@@ -34,38 +35,40 @@ def compile(  # noqa: A001
 def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001  # as torch's
     """Compile a training step (forward, backward, optimiser) into one program.
 
-    The first call captures the function: the function runs on symbols, and its operations
-    are recorded in a graph. NumPy runs the graph with fused operations and preallocated
-    memory. PyTorch and JAX compile it with ``torch.compile`` or ``jax.jit``.
+    At the first call, the function runs on symbols, and its operations are recorded in a
+    graph. The NumPy backend runs the graph with fused operations and preallocated memory.
+    PyTorch and JAX compile it with ``torch.compile`` or ``jax.jit``.
 
     Tensors, NumPy arrays, Python floats and keys are inputs: their values may differ
     between calls. Modules and optimisers are state: the program reads and updates them.
     Integers, booleans (including NumPy booleans), strings, modes and shapes are constants:
-    a new value compiles a new program. So does a changed value that the step reads from
-    outside: a variable that its code names, a field of a module, or a value inside one of
-    these. Such values are compared before each call; a value that cannot be compared raises
-    an error at the first call. A result may share memory with an argument tensor, but never
-    with a NumPy array. At most 64 programs are cached; the least recently used are dropped
-    first.
+    for a new value, a new program is compiled. The step may also read values that are not
+    arguments, such as global variables and fields of modules. These values are compared
+    before each call, and a change causes a new compilation. A value that cannot be compared
+    raises an error at the first call. A result may share memory with an argument tensor,
+    but never with a NumPy array. At most 64 programs are cached; the least recently used
+    are dropped first.
 
     The environment variable ``SEQLOOM_COMPILE=0`` disables compilation everywhere.
 
     Args:
-        function: The step. Its arguments and results are tensors, arrays, numbers, keys,
-            modules, optimisers, or dicts, lists and tuples of these. Inside the step,
-            arrays, floats and keys are symbols: they have a shape but no value.
-        enabled: If False, the function runs without compilation.
+        function: The training step to compile. Its arguments and results are tensors,
+            arrays, numbers, keys, modules, optimisers, or dicts, lists and tuples of these.
+            Inside the step, arrays, floats and keys are symbols: they have a shape but no
+            value.
+        enabled: If False, the function is not compiled.
 
     Returns:
-        A function with the same arguments; its ``recompiles`` counts the programs compiled
-        after the first. Without `function`, a decorator.
+        The compiled function, with the same arguments; its attribute ``recompiles`` is the
+        number of programs compiled after the first. If `function` is not given, a
+        decorator.
 
     Raises:
-        CaptureError: The step needs the value of a symbol, uses a module that is not an
-            argument, or draws random numbers without a key. Other causes are a step that
-            reads the clock, changes an outside value, or reads an outside value that cannot
-            be compared. That is an iterator, an array above 1 MiB, an object of C code, or
-            more than 10,000 values.
+        CaptureError: The step needs the value of a symbol, or uses a module that is not an
+            argument. The step draws random numbers without a key, or reads the clock. The
+            step changes a value outside of the step, or reads one that cannot be compared
+            (an iterator, an array above 1 MiB or an object implemented in C). The step
+            reads more than 10,000 values outside of the step.
 
     Examples:
         >>> import seqloom as sl
@@ -92,15 +95,15 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # Keys are those of signatures.
-        # Tuples of key, environment and state.
+        self._environments: dict[Any, Environment] = {}  # Keys are signature keys.
+        # Tuples of signature key, environment and state number.
         self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0
         self._last: Any = None  # Key and outside values of the newest program.
         self.renew_lock()
         renewed_at_fork.add(self)
         self._parameters = inspect.signature(function)
-        # Number of positional arguments; -1 if it varies.
+        # Number of positional arguments of the step; -1 if the step has `*args`.
         kinds = [parameter.kind for parameter in self._parameters.parameters.values()]
         is_fixed = all(kind in _POSITIONAL for kind in kinds)
         self._arity = len(kinds) if is_fixed else -1
@@ -112,20 +115,21 @@ class Compiled:
         return max(self._count - 1, 0)
 
     def renew_lock(self) -> None:
-        """Create a new lock; a forked process may inherit a lock that is held forever."""
+        """Create a new lock; a forked process may inherit a lock that is never released."""
         self._lock = threading.RLock()
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        """Return the compiled step as a method of an instance."""
+        """Return the compiled step as a method bound to an instance."""
         return self if instance is None else _BoundMethod(self, instance)
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Run the program for these arguments; compile it first if it is new."""
+        """Run the program for these arguments; compile a program first if there is none."""
         if not self.enabled or os.environ.get("SEQLOOM_COMPILE") == "0":
             return self._function(*args, **options)
         arguments = self._bind(args, options)
         signature = Signature(arguments)
-        if signature.decorated:  # The step runs inside another step or a gradient.
+        # The compiled step is called inside another compiled step or a gradient.
+        if signature.decorated:
             return self._function(*args, **options)
         if signature.backend is None:
             raise ArgumentError(
@@ -140,7 +144,7 @@ class Compiled:
         return environment and environment.programs.get(environment.state())
 
     def _bind(self, args: tuple[Any, ...], options: dict[str, Any]) -> Any:
-        """Return the arguments in normal form, with the defaults filled in."""
+        """Return the positional and keyword arguments with the defaults filled in."""
         if len(args) == self._arity and not options:
             return args, options
         bound = self._parameters.bind(*args, **options)
@@ -148,16 +152,19 @@ class Compiled:
         return bound.args, bound.kwargs
 
     def _build(self, arguments: object, signature: Signature) -> Callable[[Signature], Any]:
-        """Compile a program for new arguments or new outside values."""
+        """Compile a program for new arguments or new values outside of the step."""
         with self._lock:
-            signature = Signature(arguments)  # another thread may have created state
+            # Another thread may have created optimiser state in the meantime.
+            signature = Signature(arguments)
             program, after = self._find(signature.key), signature
             if program is None:
-                # Capture the step, then reject values that cannot be compared.
+                # Capture the step, then raise if it reads values that cannot be
+                # compared.
                 found = self._environments.get(signature.key)
                 environment = found or Environment(self._function, signature.key)
                 state, values = environment.state(), environment.describe()
-                # Check before the capture advances an iterator.
+                # Check before the capture, because the capture would advance an
+                # iterator.
                 environment.require_comparable()
                 generators = environment.find_generators()
                 executed: set[CodeType] = set()
@@ -203,7 +210,7 @@ class Compiled:
             del self._environments[key]
 
     def _warn(self, before: object, last: object) -> None:
-        """Warn that many programs were compiled, and name the cause of the last one."""
+        """Warn that many programs were compiled, and why the last one was compiled."""
         name = getattr(self._function, "__name__", "a step")
         warn_user(
             f"{name} was compiled {_WARNING_PROGRAMS} times; the last time because of "
@@ -221,7 +228,6 @@ class _BoundMethod:
         self._compiled, self._instance = compiled, instance
 
     def __call__(self, *args: Any, **options: Any) -> Any:
-        """Run the step with the instance as first argument."""
         return self._compiled(self._instance, *args, **options)
 
     def __getattr__(self, name: str) -> Any:
@@ -230,22 +236,22 @@ class _BoundMethod:
 
 
 def _describe_difference(before: object, after: object) -> str:
-    """Describe the first difference, such as ``"(64, 4) instead of (32, 4)"``."""
+    """Describe the first difference of keys, such as ``"(64, 4) instead of (32, 4)"``."""
     if _is_tuple(before) and _is_tuple(after):
         pairs = list(zip(before, after, strict=False))
         unequal = [pair for pair in pairs if pair[0] != pair[1]]
-        is_shape = all(type(part) is int for part in after)  # shapes are shown in full
+        # Tuples of numbers are shapes, which are shown in full.
+        is_shape = all(type(part) is int for part in after)
         if unequal and len(before) == len(after) and not is_shape:
             return _describe_difference(*unequal[0])
     return f"{_shorten(after)} instead of {_shorten(before)}"
 
 
 def _shorten(value: object) -> str:
-    """Return the text of a value, shortened to 80 characters."""
+    """Return the value as text, shortened to 80 characters."""
     text = repr(value)
     return text if len(text) < 80 else f"{text[:77]}..."  # noqa: PLR2004
 
 
 def _is_tuple(value: object) -> TypeGuard[tuple[object, ...]]:
-    """Return True for a tuple."""
     return isinstance(value, tuple)

@@ -1,7 +1,8 @@
-"""Descriptions of the outside values that a step can reach.
+"""Describes the values outside of a step that the step can reach.
 
-`describe` returns a `Snapshot`. It has a hashable form of the value, its contents, and a
-function that reads the contents again. The contents of a list are its items.
+`describe` returns a `Snapshot` of a value. A snapshot has a hashable form of the value, its
+contents, and a function that reads the contents again. The contents of a list are its
+items.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Hashable, Iterator, Mapping
 
 SIMPLE_TYPES = frozenset({int, str, bytes, bool, type(None)})
-# Arrays are compared at each call, which takes time. Larger arrays raise an error.
+# Size limit of arrays that are compared at each call. Larger arrays raise an error.
 _MAX_COMPARED_BYTES = 1 << 20
 # Modules with C types whose instances are constant, such as locks and compiled
 # patterns.
@@ -63,7 +64,7 @@ _DESCRIBERS: list[tuple[tuple[type, ...], Callable[[Any], Snapshot]]] = []
 
 
 def _register(*kinds: type) -> Callable[[_Describer], _Describer]:
-    """Register a function that describes values of classes; the first match is used."""
+    """Return a decorator that registers a function as the describer of classes."""
 
     def note(function: _Describer) -> _Describer:
         _DESCRIBERS.append((kinds, function))
@@ -92,7 +93,7 @@ def _read_static(value: HasLeaves) -> object:
 
 
 def list_objects(static: object, path: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield the objects that a key compares by identity, with their paths."""
+    """Yield the objects that a signature key compares by identity, with their paths."""
     if type(static) is tuple:
         items = cast("tuple[Any, ...]", static)
         first = items[0] if items else None
@@ -125,13 +126,13 @@ def _describe_number(value: complex | str | bytes) -> Snapshot:
         return Snapshot((kind, repr(value)))
     own = list_attributes(value)
     parts = own if is_in_library(kind) else [*own, ("", kind)]
-    # NaN differs from NaN, so compare texts
+    # Compare the text, because NaN is not equal to NaN.
     return Snapshot((kind, repr(value)), _read_fields, parts)
 
 
 @_register(np.dtype, PurePath, range, dt.date, dt.time, dt.timedelta)
 def _describe_hashable(value: Hashable) -> Snapshot:
-    """Describe an immutable value, which may be equal to others."""
+    """Describe an immutable value."""
     return Snapshot((type(value), value))
 
 
@@ -140,7 +141,7 @@ def _describe_class(value: type) -> Snapshot:
     """Describe a user class by its methods and attributes."""
     if is_in_library(value):
         return Snapshot(make_identity(value))
-    # Attributes that Python sets, such as ``__module__``, are left out.
+    # Attributes that Python sets, such as ``__module__``, are excluded.
     parts: list[tuple[str, object]] = [
         (f".{name}", item)
         for name, item in vars(value).items()
@@ -156,7 +157,7 @@ _register(FunctionType)(describe_function)
 
 @_register(MethodType, BuiltinFunctionType, MethodWrapperType)
 def _describe_method(value: MethodType | BuiltinFunctionType) -> Snapshot:
-    """Describe a method, with the object that it belongs to."""
+    """Describe a bound method and the object to which it belongs."""
     owner = value.__self__
     if owner is None or isinstance(owner, ModuleType):
         return Snapshot(make_identity(value))
@@ -188,7 +189,7 @@ def _describe_wrapper(
 
 @_register(ReferenceType)
 def _describe_reference(value: ReferenceType[Any]) -> Snapshot:
-    """Describe a weak reference by the object that it refers to."""
+    """Describe a weak reference by its referent."""
     return Snapshot(ReferenceType, lambda reference: [reference()], [("()", value())])
 
 
@@ -233,7 +234,7 @@ _DICT_TYPES: tuple[dict[Any, Any], ...] = ({}, OrderedDict())
 
 @_register(*(type(it) for d in _DICT_TYPES for it in (d.keys(), d.values(), d.items())))
 def _describe_view(value: Any) -> Snapshot:
-    """Describe the keys, values or items of a dict by the dict."""
+    """Describe a view of a dict (keys, values or items) by the dict."""
     node = _describe_dict(value.mapping)
     form = (cast("Any", type(value)), node.form)
     return Snapshot(form, lambda view: _read_mapping(view.mapping), node.parts)
@@ -282,7 +283,7 @@ def _describe_c_object(value: Any, kind: type[Any]) -> Snapshot:
     """Describe an object that is implemented in C."""
     if hasattr(kind, "__next__"):
         return Snapshot(make_identity(value), problem="the iterator {}")
-    with suppress(TypeError):  # The value is not a buffer.
+    with suppress(TypeError):  # The object does not support the buffer protocol.
         if memoryview(value).nbytes > _MAX_COMPARED_BYTES:
             return Snapshot(make_identity(value), problem="the large buffer {}")
         return Snapshot(kind, digest=lambda it: zlib.crc32(memoryview(it).tobytes()))
@@ -303,7 +304,7 @@ def _read_object(value: Any) -> list[Any]:
 def _read_slot(slot: Any, value: object) -> Any:
     try:
         return slot.__get__(value)
-    except AttributeError:  # The slot has no value.
+    except AttributeError:  # The slot of the instance has no value.
         return Missing
 
 
@@ -317,19 +318,19 @@ def _find_slots(kind: Any) -> tuple[Any, ...]:
 
 
 def _read_version(value: Any) -> object:
-    """Return a value that changes when a torch array is written; None for JAX arrays."""
+    """Return a value that changes when a PyTorch array is written; None for JAX arrays."""
     if getattr_static(cast("Any", type(value)), "_version", None) is None:
         return None  # JAX arrays are immutable
     place = value.data_ptr()
     if value.device.type != "cpu" or value.nbytes > _MAX_COMPARED_BYTES:
         return (value._version, place)  # noqa: SLF001
-    uint8 = sys.modules["torch"].uint8  # torch is imported, because the array exists
+    uint8 = sys.modules["torch"].uint8  # PyTorch is imported, because the array exists.
     return (place, bytes(value.detach().contiguous().flatten().view(uint8).numpy()))
 
 
 @lru_cache(4096)
 def _has_hidden_state(kind: type) -> bool:
-    """Return True for a class whose instances contain more than Python attributes."""
+    """Return True for a class whose instances have more state than Python attributes."""
     # `copyreg` uses the same test to decide whether attributes suffice to copy an
     # object.
     size = object.__basicsize__ + 8 * len(_find_slots(kind))

@@ -1,6 +1,6 @@
-"""The outside values that a step can reach.
+"""The values outside of a step that the step can reach.
 
-The values are compared before each call; changed values compile a new program. A value
+The values are compared before each call; after a change, a new program is compiled. A value
 that cannot be compared raises an error during capture.
 """
 
@@ -41,28 +41,29 @@ _ARRAY_ADVICE = (
 )
 _ITERATOR_ADVICE = "Call next() before the step and pass the value as an argument"
 _NO_CODE = compile("", "", "exec")
-_SEPARATOR = object()  # Separates the contents of different objects.
+_SEPARATOR = object()  # Separates the contents of one object from those of the next.
 
 
 class Environment:
-    """The values outside a step, and the programs for each state of these values."""
+    """The values outside of a step, and the compiled program for each state of them."""
 
     def __init__(self, function: object, key: object) -> None:
         self._function, self._key = function, key
-        self._numbers: dict[object, int] = {}  # Maps each state to its number.
+        # Keys are states of the outside values; values are their numbers.
+        self._numbers: dict[object, int] = {}
         self._next = count()
         self.programs: dict[int, Program] = {}  # Keys are state numbers.
         self._last = self._walk()
 
     def state(self) -> int:
-        """Return the number of the current state; equal values have equal numbers."""
+        """Return the number of the current state of the outside values."""
         walk, number = self._last
         if not walk.is_current():
             self._last = _, number = self._walk()
         return number
 
     def _walk(self) -> tuple[Walk, int]:
-        """Visit all values; return the walk and the state number."""
+        """Visit all outside values; return the walk and the number of their state."""
         walk = Walk(self._function, self._key)
         form = tuple(walk.items)
         if form not in self._numbers:
@@ -70,29 +71,29 @@ class Environment:
         return walk, self._numbers[form]
 
     def describe(self) -> object:
-        """Return the paths and forms of all values."""
+        """Return the paths and forms of all outside values."""
         return tuple(self._last[0].items)
 
     def drop(self, state: int) -> None:
-        """Drop the program of a state, and all states without a program."""
+        """Drop the program of a state, and forget all states without a program."""
         self.programs.pop(state, None)
         numbers = self._numbers.items()
         self._numbers = {form: n for form, n in numbers if n in self.programs}
 
     def find_generators(self) -> list[tuple[object, object]]:
-        """Return the random generators that the step may use, and their states."""
+        """Return the random generators that the step may use, with their states."""
         return find_generators(self._last[0].list_generators())
 
     def require_comparable(self, executed: set[CodeType] | None = None) -> None:
-        """Raise if executed code may read a value that cannot be compared."""
-        # Before the step runs, only the code of the step itself counts as executed.
+        """Raise if code that was executed may read a value that cannot be compared."""
+        # Before the step runs, only the code of the step itself is treated as executed.
         if executed is None:
             executed = {getattr(self._function, "__code__", _NO_CODE)}
         if problems := Walk(self._function, self._key, executed).problems:
             raise CaptureError(problems[0])
 
     def require_unchanged(self) -> None:
-        """Raise if the step has changed a value outside of it."""
+        """Raise if the step has changed a value outside of the step."""
         before = self._last[0].items
         self.state()
         self._last[0].require_no_symbol()
@@ -109,8 +110,9 @@ class Environment:
 
 
 def _is_same(before: Any, after: Any) -> bool:
-    """Return True if forms are equal, or if the second only has additional parts."""
-    # A new part, such as a cached property, recompiles the step at the next call.
+    """Return True if forms are equal, or if the second form only has additional parts."""
+    # An additional part, such as a cached property, causes a new compilation at the
+    # next call.
     if before == after or isinstance(before, Repeat):
         return True
     if type(before) is not tuple or type(after) is not tuple:
@@ -121,7 +123,7 @@ def _is_same(before: Any, after: Any) -> bool:
 
 
 class Repeat(NamedTuple):
-    """Another occurrence of an object that the walk has already visited."""
+    """A further occurrence of an object that was already visited."""
 
     number: int
 
@@ -132,15 +134,19 @@ class Walk:
     def __init__(
         self, function: object, key: object, executed: set[CodeType] | None = None
     ) -> None:
-        # Code objects of user functions to visit; None means all.
+        # Code objects of the user functions that are visited; None for all user
+        # functions.
         self._executed = executed
-        self.items: list[tuple[str, object]] = []  # Paths and forms, which are the state.
-        self.problems: list[str] = []  # Errors about values that cannot be compared.
-        self._places: dict[int, int] = {}  # Numbers of the visited objects, by id.
-        # Keeps objects alive, so ids are unique.
+        # The path and form of each visited value, which are the state.
+        self.items: list[tuple[str, object]] = []
+        self.problems: list[str] = []  # Messages about values that cannot be compared.
+        # Numbers of the visited objects; keys are ids of objects.
+        self._places: dict[int, int] = {}
+        # Keeps the objects alive, so that their ids remain unique.
         self._objects: list[tuple[str, object]] = []
         self._reads: list[tuple[Callable[[Any], list[Any]], Any]] = []
-        self._values: list[Any] = []  # The results of all reads, concatenated.
+        # The results of all functions in `_reads`, concatenated.
+        self._values: list[Any] = []
         self._digests: list[tuple[Callable[[Any], object], Any, object]] = []
         self._names: set[str] = set()
         self._modules: list[tuple[ModuleType, set[str]]] = []
@@ -158,7 +164,7 @@ class Walk:
             self._visit(*self._waiting.popleft())
 
     def is_current(self) -> bool:
-        """Return True if every value is the same object as before."""
+        """Return True if every outside value is the same object as at the visit."""
         now: list[Any] = []
         for read, owner in self._reads:
             now += read(owner)
@@ -169,11 +175,11 @@ class Walk:
         return all(digest(owner) == value for digest, owner, value in self._digests)
 
     def list_generators(self) -> list[object]:
-        """Return objects that may be random generators, including shared generators."""
+        """Return all visited objects, and the global random generators."""
         return [*(value for _, value in self._objects), *shared_generators(self._names)]
 
     def require_no_symbol(self) -> None:
-        """Raise if the step has stored one of its tensors outside of it."""
+        """Raise if the step has stored one of its tensors outside of the step."""
         for path, value in self._objects:
             raw: Any = value.raw if isinstance(value, Tensor) else None
             while hasattr(raw, "node"):  # The tensor records a gradient.
@@ -195,7 +201,7 @@ class Walk:
             self._add(path, value, describe(value))
 
     def _add(self, path: str, value: Any, node: Snapshot) -> None:
-        """Add a value with its description."""
+        """Record a value with its description."""
         self._places[id(value)] = len(self._places)
         self._objects.append((path, value))
         self.items.append((path, node.form))
@@ -214,12 +220,13 @@ class Walk:
         if len(self.items) + len(self._waiting) + len(node.parts) > _MAX_VALUES:
             self._report(f"more than {_MAX_VALUES:,} values, the last of them in {path},")
             return
-        is_function = isinstance(value, FunctionType)  # variables have full names
+        # A variable of a function has its full name already.
+        is_function = isinstance(value, FunctionType)
         parts = ((name if is_function else path + name, part) for name, part in node.parts)
         self._waiting.extend(parts)
 
     def _collect_names(self, value: FunctionType | ModuleType) -> bool:
-        """Collect the names in the code of a function; return False if it did not run."""
+        """Collect the names in the code of a function; return False if it was not run."""
         if isinstance(value, ModuleType):
             self._modules.append((value, set()))
         elif self._executed and value.__code__ not in self._executed:
@@ -236,7 +243,7 @@ class Walk:
         )
 
     def _add_module_names(self) -> bool:
-        """Add values of user modules whose names occur in the code visited so far."""
+        """Queue the values in user modules whose names occur in the code visited so far."""
         for module, known in self._modules:
             new = sorted((self._names & vars(module).keys()) - known)
             known.update(new)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-# Operations that have no effect if shape and dtype stay the same.
+# Operations that return their operand if shape and dtype remain the same.
 _NO_EFFECT = frozenset(
     {
         *("reshape", "broadcast_to", "astype", "asarray"),
@@ -55,22 +55,22 @@ def _remove_repeated(graph: Graph) -> Graph:
 
 
 def _find_unchanged(operation: Operation) -> Value | None:
-    """Return the operand if the operation returns it unchanged, or None."""
+    """Return the operand if the operation returns it unchanged, else None."""
     source = operation.args[0] if operation.args else None
     if not isinstance(source, Value) or source.weak:
         return None
     result = operation.outputs[0]
     if (source.shape, source.dtype) != (result.shape, result.dtype):
         return None
-    # A copy is recorded as a product with the Python integer 1; True and 1.0 may change
-    # the dtype.
+    # A copy is recorded as a multiplication by the Python integer 1. The factors True
+    # and 1.0 may change the dtype.
     factor: Any = operation.args[-1]
     is_copy = operation.name == "multiply" and type(factor) is int and factor == 1
     return source if is_copy or operation.name in _NO_EFFECT else None
 
 
 def _operation_key(operation: Operation) -> object:
-    """Return a key that is equal for equal operations; loops are never equal."""
+    """Return a key that is the same for equal operations; each loop has a unique key."""
     if operation.name == "scan":
         return id(operation)
     args = map_values(operation.args, lambda value: ("%", value.number))
@@ -78,7 +78,6 @@ def _operation_key(operation: Operation) -> object:
 
 
 def _remove_unused(graph: Graph) -> Graph:
-    """Keep only the operations that the outputs depend on."""
     needed = {value.number for value in graph.outputs}
     kept: list[Operation] = []
     for operation in reversed(graph.operations):
@@ -102,12 +101,12 @@ _SHARED = frozenset(
 def insert_copies(
     graph: Graph,
     shared: set[int],  # Inputs that may be changed later: state and NumPy arrays.
-    state_count: int,  # The number of outputs, at the start, that are new state.
+    state_count: int,  # The number of outputs that are new state; they come first.
     new_value: Callable[..., Value],
 ) -> Graph:
     """Return the graph with copies where memory would be shared or overwritten."""
-    # Results that share memory with state are copied, and so is new state that shares
-    # memory.
+    # Copy each result that shares memory with state, and each new state that shares
+    # memory with another output.
     roots = _find_roots(graph.operations)
     fixed = {value.number for value in graph.inputs} | set(graph.constants)
     used, copies, outputs = set[int](), list[Operation](), list[Value]()
@@ -125,9 +124,10 @@ def insert_copies(
 
 
 def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
-    """Copy values that an operation overwrites, unless it is the last reader and owner."""
+    """Copy each value before it is overwritten, unless nothing else uses its memory."""
     roots = _find_roots(graph.operations)
-    # Find the last position where each memory is read; outputs are read at the end.
+    # Find the last operation that reads each value; the outputs of the graph are read
+    # at the end.
     last: dict[int, int] = {}
     for position, operation in enumerate(graph.operations):
         for value in operation.inputs():
@@ -150,7 +150,7 @@ def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
 
 
 def _read_copies(operation: Operation, copies: dict[int, Operation]) -> Operation:
-    """Return an operation that reads the copies instead of the values."""
+    """Return the operation with copies as its operands."""
     if not copies:
         return operation
 
@@ -182,7 +182,7 @@ def _make_copy(value: Value, new_value: Callable[..., Value]) -> Operation:
 
 
 def cast_numbers(graph: Graph) -> Graph:
-    """Cast each number, an array without axes, to the dtype of the other operand."""
+    """Cast each Python number (an array without axes) to the dtype of the other operand."""
     weak = {value.number for value in graph.inputs if value.weak}
     casts: dict[tuple[int, np.dtype[np.generic]], Operation] = {}
     operations: list[Operation] = []
@@ -212,7 +212,7 @@ def cast_numbers(graph: Graph) -> Graph:
 
 
 def _find_common_dtype(operation: Operation, weak: set[int]) -> np.dtype[np.generic]:
-    """Return the dtype of the result, or of the array for a comparison."""
+    """Return the dtype of the result or, for a comparison, of the array."""
     dtype = operation.outputs[0].dtype
     if dtype.kind != "b":
         return dtype

@@ -28,12 +28,12 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Graph, Operation
 
 
-# Builds a result from the output arrays and the arguments of one call.
+# A function that builds a result from the output arrays and the arguments of one call.
 Build = Callable[["Iterator[Array]", "Signature", "Backend"], Any]
 
 
 class _Lockable(Protocol):
-    """An object with a lock that a forked process must replace."""
+    """An object with a lock that is replaced in a forked process."""
 
     def renew_lock(self) -> None: ...
 
@@ -43,7 +43,7 @@ renewed_at_fork: WeakSet[_Lockable] = WeakSet()
 
 
 def _renew_locks() -> None:
-    """Replace all locks, because a lock held at the fork is never released in the child."""
+    """Replace all locks: a lock held during a fork is never released in the child."""
     _leaf_locks.clear()
     for lockable in list(renewed_at_fork):
         lockable.renew_lock()
@@ -57,32 +57,35 @@ class Program:
 
     def __init__(
         self,
-        graph: Graph,  # State comes first in inputs and outputs.
+        graph: Graph,  # State precedes the other inputs and outputs.
         run: Callable[..., Any],  # The graph, compiled by the backend.
-        written: list[int],  # Indices of leaves whose new arrays are the first outputs.
+        # Indices of the leaf tensors whose new arrays are the first outputs.
+        written: list[int],
         build: Build,
-        owned: list[tuple[int, int]],  # Indices of a state and of its parameter.
+        # Pairs of indices: an optimiser state, and its parameter.
+        owned: list[tuple[int, int]],
     ) -> None:
         self.graph = graph
         self._run_operation = run
         self._written = written
         self._build = build
         self._owned = owned
-        self.called = False  # True if called since a program was last dropped.
+        # True if the program was called since a program was last dropped.
+        self.called = False
 
     def __call__(self, signature: Signature) -> Any:
-        """Read the leaves, run the graph, write the leaves, and return the results."""
+        """Run the graph on leaf tensors and inputs; update the leaf tensors."""
         self.called = True
         if not self._written:
             return self._run_step(signature)
-        # Concurrent calls must not write the same leaves.
+        # Concurrent calls must not write the same leaf tensors.
         leaf = signature.leaves[self._written[0]]
         lock = _leaf_locks.get(leaf) or _leaf_locks.setdefault(leaf, threading.Lock())
         with lock:
             return self._run_step(signature)
 
     def _run_step(self, signature: Signature) -> Any:
-        """Run the step while no other call writes its leaves."""
+        """Run the step; the caller prevents concurrent writes to the leaf tensors."""
         backend: Any = signature.backend
         leaves = signature.leaves
         for state, param in self._owned:
@@ -107,7 +110,7 @@ class Program:
         return self._build(iter(outputs[len(self._written) :]), signature, backend)
 
     def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:
-        """Move all leaves to the backend; copy those that are written and shared."""
+        """Move all leaf tensors to the backend; copy shared ones that will be written."""
         for leaf in leaves:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)
@@ -117,7 +120,7 @@ class Program:
 
 
 def to_array(value: object, backend: Backend) -> Array:
-    """Convert an input of the step for the program; numbers stay Python numbers."""
+    """Convert an input of the step to an array; Python floats are returned unchanged."""
     if type(value) is Tensor:
         return value.raw
     if type(value) is float:
@@ -131,14 +134,14 @@ def to_array(value: object, backend: Backend) -> Array:
 def explain_failure(
     error: Exception, graph: Graph, arrays: Sequence[Array], backend: Backend
 ) -> SeqloomError:
-    """Return a SeqloomError that names the failed operation and its line, if found."""
+    """Return a SeqloomError that names the failed operation and its line, if known."""
     if isinstance(error, (SeqloomError, MemoryError)) or backend.device != "cpu":
         return translate(error, "a compiled step", tuple(arrays), backend)
     known: dict[int, Array] = dict(graph.constants)
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
         if operation.name in OVERWRITES or operation.name == "scan":
-            break  # It overwrites state or has many operations.
+            break  # The operation overwrites state, or is a loop with many operations.
         if (found := _run_operation(operation, known, backend)) is not None:
             return found
     return translate(error, "a compiled step", tuple(arrays), backend)
@@ -147,7 +150,7 @@ def explain_failure(
 def _run_operation(
     operation: Operation, known: dict[int, Array], backend: Backend
 ) -> SeqloomError | None:
-    """Run an operation; return its error or None."""
+    """Run an operation; return its error, or None after success."""
     args = map_values(operation.args, lambda value: known[value.number])
     try:
         result = getattr(backend, operation.name)(*args, **operation.options)
@@ -160,28 +163,30 @@ def _run_operation(
 
 
 class Signature:
-    """The arguments of one call, separated into inputs, state and constants."""
+    """The arguments of a call, divided into inputs, state and constants."""
 
     __slots__ = ("_seen", "backend", "decorated", "holders", "inputs", "key", "leaves")
 
     def __init__(self, arguments: Any) -> None:
-        self.leaves: list[Leaf] = []  # The state, without duplicates.
+        # Leaf tensors that are the state, without duplicates.
+        self.leaves: list[Leaf] = []
         self.inputs: list[Any] = []  # Arrays and numbers that the step only reads.
-        self.holders: list[Any] = []  # The objects that contain the leaves.
+        # The modules and optimisers that contain the leaf tensors.
+        self.holders: list[Any] = []
         self.backend: Backend | None = None  # None if no argument has a backend.
         self.decorated = False  # True if a tensor is on a wrapper backend.
-        self._seen: set[int] = set()  # Ids of the leaves.
+        self._seen: set[int] = set()  # Ids of the leaf tensors.
         static = self.take(arguments)
-        # The backend itself, because backends of one name may differ in threads.
+        # The backend itself is part of the key, because threads may have different
+        # backends with one name.
         self.key = (static, self.backend, autocast_state.get())
 
     def take(self, value: Any) -> object:
-        """Separate one argument; return its constant part, which selects the program."""
+        """Add one argument; return its constant part, which is used to find a program."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
         return (_METHODS.get(kind) or _find_method(value))(self, value)
 
     def take_other(self, value: Any) -> object:
-        """Return the constant part of a function or an immutable value."""
         if callable(value) or _is_constant(value):
             return freeze(value)
         raise ArgumentError(
@@ -196,55 +201,55 @@ class Signature:
         return (type(cast("object", value)), _METHODS[kind](self, value))
 
     def take_tensor(self, value: Tensor) -> object:
-        """Add an input; return the tensor's shape and type."""
+        """Add a tensor to the inputs; return its shape and dtype."""
         self._check_backend(value.backend)
         self.inputs.append(value)
         return (Tensor, value.shape, value.dtype)
 
     def take_array(self, value: Any) -> object:
-        """Add an input; return the array's shape and type."""
+        """Add an array to the inputs; return its shape and dtype."""
         self.inputs.append(value)
         return (np.ndarray, value.shape, value.dtype)
 
     def take_input(self, value: Any) -> object:
-        """Add an input; return its type."""
+        """Add a value to the inputs; return its type."""
         self.inputs.append(value)
         return cast("Any", type(value))
 
     def take_float(self, value: Any) -> object:
-        """Add an input; NumPy floats count as Python floats, as in an uncompiled step."""
+        """Add a NumPy float to the inputs as a Python float, as in an uncompiled step."""
         self.inputs.append(float(value))
         return float
 
     def take_number(self, value: Any) -> object:
-        """Return the value; NumPy integers and booleans count as Python's."""
+        """Return the value; NumPy integers and booleans are treated as Python numbers."""
         return value.item()
 
     def take_static(self, value: Any) -> object:
-        """Return the value with its type, because True equals 1."""
+        """Return the value with its type, because True and 1 are equal."""
         return (type(cast("object", value)), value)
 
     def take_dict(self, value: dict[Any, Any]) -> object:
-        """Return the keys in order, and the constant parts of the values."""
+        """Return the keys of a dict in order, and the constant parts of its values."""
         return (dict, *((key, self.take(part)) for key, part in value.items()))
 
     def take_list(self, value: Any) -> object:
-        """Return the constant parts of the items."""
+        """Return the constant parts of the items of a list."""
         return (list, *map(self.take, value))
 
     def take_tuple(self, value: Any) -> object:
-        """Return the constant parts of the items."""
+        """Return the constant parts of the items of a tuple."""
         return (tuple, *map(self.take, value))
 
     def take_gradients(self, value: Gradients) -> object:
-        """Add the arrays as inputs; return their parameters, shapes and dtypes."""
+        """Add gradients to the inputs; return their parameters, shapes and dtypes."""
         self._check_backend(value.backend)
         arrays: list[Any] = [value.get(number) for number in value]
         self.inputs += [Tensor(array, value.backend) for array in arrays]
         return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
 
     def take_holder(self, value: HasLeaves) -> object:
-        """Add the leaves; return the constant part and the indices of shared leaves."""
+        """Add the leaf tensors of a module or optimiser; return its constant part."""
         static, leaves = value.leaves()
         self.holders.append(value)
         for leaf in leaves:
@@ -265,7 +270,7 @@ class Signature:
         return static
 
     def _check_backend(self, backend: Backend | None) -> None:
-        """Record the backend of an argument; raise if it differs from other arguments."""
+        """Record the backend of an argument; raise if another argument has another one."""
         if backend is None or backend is self.backend:
             return
         if hasattr(backend, "inner"):
@@ -299,13 +304,13 @@ _METHODS: dict[type, Callable[[Signature, Any], object]] = {
     tuple: Signature.take_tuple,
     Gradients: Signature.take_gradients,
 }
-# NumPy scalars that count as Python numbers; each value compiles a new program.
+# NumPy scalars that are treated as Python numbers: each value causes a new compilation.
 _STATIC_NUMBERS = (np.integer, np.bool_, np.complexfloating)
 _BASE_TYPES = (dict, list, tuple, np.ndarray, np.floating, *_STATIC_NUMBERS, np.generic)
 
 
 def _find_method(value: object) -> Callable[[Signature, Any], object]:
-    """Find and cache the method for a new class of arguments."""
+    """Find the method for arguments of a new class, and cache the method."""
     if isinstance(value, HasLeaves):
         found = Signature.take_holder
     elif isinstance(value, _BASE_TYPES):
@@ -325,7 +330,7 @@ def _is_constant(value: object) -> bool:
 
 
 def replace_inputs(value: object, symbols: Iterator[Any], backend: Backend) -> Any:
-    """Return the arguments with the next symbol instead of each input."""
+    """Return the arguments with each input replaced by the next symbol."""
     if isinstance(value, _STATIC_NUMBERS):
         return cast("Any", value)
     if isinstance(value, (Tensor, np.ndarray, np.generic, float, Key)):
@@ -346,13 +351,13 @@ def _replace_parts(value: Any, symbols: Iterator[Any], backend: Backend) -> Any:
     if isinstance(value, (list, tuple)):
         items = cast("list[Any]", value)
         made = [replace_inputs(part, symbols, backend) for part in items]
-        # A named tuple takes its items as separate arguments.
+        # The constructor of a named tuple takes the items as separate arguments.
         return kind(*made) if hasattr(kind, "_fields") else kind(made)
     return value
 
 
 def dict_maker(value: dict[Any, Any]) -> Callable[[Any], dict[Any, Any]]:
-    """Return a function that creates a dict of the same standard class from items."""
+    """Return a function that creates a dict of the same class from items."""
     if isinstance(value, defaultdict):
         make: Any = partial(cast("Any", defaultdict), value.default_factory)
         return make

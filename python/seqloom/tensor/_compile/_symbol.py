@@ -1,8 +1,9 @@
 """Symbols, which replace arrays and keys while a step is captured.
 
-Only the capture sees the symbol of a leaf. Other threads continue to read and write the
-array of the leaf. During a capture, the attributes of the leaf are properties that depend
-on the thread; at other times they are ordinary attributes.
+A leaf tensor is a parameter or another tensor of the state; only the capture reads its
+symbol. Other threads continue to read and write the array of the leaf tensor. During a
+capture, the attributes of the leaf tensor are properties that depend on the thread; at
+other times they are ordinary attributes.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class Symbol:
 
 
 class SymbolKey:
-    """A random key with the interface of `Key`; keys derived from it are recorded."""
+    """A random key with the interface of `Key`; derived keys are recorded in the graph."""
 
     __slots__ = ("capture", "symbol")
 
@@ -89,27 +90,26 @@ class SymbolKey:
         self.capture = capture
 
     def fold(self, word: Any) -> SymbolKey:
-        """Return one derived key."""
-        # Strings are hashed here, because programs cannot compute hashes.
+        # Strings are hashed during the capture, because programs cannot compute hashes.
         counter = counter_of(word) if isinstance(word, (int, str)) else word
         return SymbolKey(self.capture.fold_in(self.symbol, counter), self.capture)
 
     def split(self, n: int) -> list[SymbolKey]:
-        """Return `n` derived keys, which differ from each other and from all folds."""
+        """Return `n` derived keys, which differ from each other and from folded keys."""
         words = self.capture.split(self.symbol, n)
         rows = (self.capture.index(words, row) for row in range(n))
         return [SymbolKey(row, self.capture) for row in rows]
 
     @property
     def words(self) -> NoReturn:
-        """Raise, because the words have no value before the step runs."""
+        """Raise an error, because the words have no value before the step runs."""
         raise_no_value("the words of a key")
 
     bits = uniform = each = to_json = words
 
 
 def has_symbol(tree: Iterable[object]) -> bool:
-    """Return True if arguments, or lists and tuples in them, contain a symbol."""
+    """Return True if any argument, or any item of a list or tuple, is a symbol."""
     for part in tree:
         if isinstance(part, (Symbol, SymbolKey)):
             return True
@@ -119,7 +119,7 @@ def has_symbol(tree: Iterable[object]) -> bool:
 
 
 def raise_no_value(request: str) -> NoReturn:
-    """Raise an error with the line and advice."""
+    """Raise an error that names the line of user code and suggests a solution."""
     raise CaptureError(
         f"{current_line()} needs {request}, but inside a compiled step a tensor has no "
         "values yet",
@@ -133,7 +133,8 @@ def raise_no_value(request: str) -> NoReturn:
 capturing: ContextVar[Backend | None] = ContextVar("capturing", default=None)
 
 _ATTRIBUTES = ("array", "backend", "is_shared", "version")
-_SUBSTITUTES = "_substitutes"  # Attribute with the substituted values of each capture.
+# Attribute of a leaf tensor with the substituted values of each capture.
+_SUBSTITUTES = "_substitutes"
 _OWN_CLASS = "_class_between_captures"
 
 
@@ -144,7 +145,6 @@ class _ClassLock:
 
     @classmethod
     def renew(cls) -> None:
-        """Replace the lock, because a lock held at the fork is never released."""
         cls.lock = threading.Lock()
 
 
@@ -152,7 +152,7 @@ after_fork(_ClassLock.renew)
 
 
 def check_declared(stored: Any) -> None:
-    """Raise if the captured step reads a parameter that is not in its arguments."""
+    """Raise if the captured step reads a parameter that no argument contains."""
     capture = capturing.get()
     if capture is not None and stored.backend is not capture:
         raise CaptureError(
@@ -163,7 +163,7 @@ def check_declared(stored: Any) -> None:
 
 
 def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
-    """Substitute a leaf's array for a capture; return a function that restores it."""
+    """Replace a leaf tensor's array during a capture; return a function that undoes it."""
     hidden = (*_ATTRIBUTES, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
     values = {
@@ -181,7 +181,7 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
 
 
 def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
-    """Stop replacing a tensor by a symbol; finally restore the class of the tensor."""
+    """End the substitution by one capture; after the last one, restore the class."""
     with _ClassLock.lock:
         substitutes = vars(leaf)[_SUBSTITUTES]
         del substitutes[capture]
@@ -193,14 +193,14 @@ def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
 
 @cache
 def _make_class(kind: type[Leaf]) -> Any:
-    """Return a subclass of a leaf class whose attributes depend on the thread."""
+    """Return a subclass of a leaf tensor class whose attributes depend on the thread."""
     members: dict[str, Any] = {name: _make_property(name) for name in _ATTRIBUTES}
     members |= {"__reduce_ex__": _reduce, "__module__": kind.__module__, _OWN_CLASS: kind}
     return type(kind.__name__, (kind,), members)
 
 
 def _make_property(name: str) -> property:
-    """Return a property that this thread's capture may have substituted."""
+    """Return a property that reads the substituted value if this thread runs a capture."""
 
     def read(leaf: Leaf) -> Any:
         return _attributes(leaf)[name]
@@ -212,8 +212,8 @@ def _make_property(name: str) -> property:
 
 
 def _attributes(leaf: Leaf) -> dict[str, Any]:
-    """Return the attributes that this thread sees: the capture's or the leaf's own."""
-    # Calls are expensive here, because the profile function runs for each one.
+    """Return the attributes that this thread's capture substituted, if any."""
+    # Avoid function calls, because the profile function runs for each call.
     own = leaf.__dict__
     capture = capturing.get()
     if capture is None:
@@ -225,7 +225,7 @@ def _attributes(leaf: Leaf) -> dict[str, Any]:
 
 
 def _reduce(leaf: Leaf, protocol: int) -> Any:
-    """Support copy and pickle of the leaf by other threads."""
+    """Support copy and pickle of the leaf tensor by other threads."""
     del protocol
     hidden = (_SUBSTITUTES, "owner")
     own = {key: value for key, value in vars(leaf).items() if key not in hidden}
@@ -246,7 +246,7 @@ KEY_OPERATIONS = frozenset({"index", "slice_update", "slice_add", "scatter_index
 
 
 def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
-    """Raise if the shape of a call's result depends on values."""
+    """Raise if the shape of the result depends on values."""
     if name in VALUE_DEPENDENT_SHAPES:
         _raise_unknown_shape(name)
     if name == "index":
@@ -258,7 +258,7 @@ def require_known_shape(name: str, args: tuple[Any, ...]) -> None:
 
 
 def _raise_unknown_shape(name: str) -> NoReturn:
-    """Raise an error with the line and advice."""
+    """Raise an error that names the line of user code and suggests a solution."""
     raise CaptureError(
         f"{current_line()}: the shape of the result of {name} depends on values, which are "
         "not available inside a compiled step",
@@ -268,7 +268,7 @@ def _raise_unknown_shape(name: str) -> NoReturn:
 
 
 def replace_known_masks(target: Backend, key: Any) -> Any:
-    """Replace each mask with known values in a key by the indices of its elements."""
+    """Replace each boolean mask with known values in an index key by indices."""
     if not any(_is_known_mask(part) for part in key_parts(key)):
         return key
     parts: list[Any] = []
@@ -282,5 +282,5 @@ def replace_known_masks(target: Backend, key: Any) -> Any:
 
 
 def _is_known_mask(part: object) -> bool:
-    """Return True for a boolean array whose values are known."""
+    """Return True for a boolean array that is not a symbol."""
     return not isinstance(part, Symbol) and "bool" in str(getattr(part, "dtype", ""))

@@ -1,4 +1,4 @@
-"""Capture of a step: creates a program from the step and the arguments of one call."""
+"""Captures a step: creates a program from the step and the arguments of one call."""
 
 from __future__ import annotations
 
@@ -40,18 +40,19 @@ def trace(
     arguments: object,  # Positional and keyword arguments.
     signature: Signature,
     find_known: Callable[[object], Program | None],  # Looks up a program by signature key.
-    executed: set[CodeType],  # Collects the code that ran.
+    executed: set[CodeType],  # Collects the code objects that were executed.
 ) -> tuple[Program, Signature]:
-    """Run a step once on symbols; return its program, and the signature afterwards."""
-    # The signature is taken afterwards, because an optimiser creates state in the step.
+    """Run a step once on symbols; return its program and the signature after the run."""
+    # The signature is created after the run, because an optimiser creates state in the
+    # step.
     capture = Capture(signature.backend)  # pyright: ignore[reportArgumentType]
     for leaf in signature.leaves:
-        leaf.on(capture.target)  # Creates the arrays that a leaf creates on first use.
+        leaf.on(capture.target)  # A leaf tensor may create its array on first use.
     with reject_impure_calls(executed):
         inputs, result, new = _run_on_symbols(capture, function, arguments, signature)
     after = Signature(arguments)
-    # Raise for changes other than of arrays, which would happen once, not at every
-    # call.
+    # Raise if anything other than arrays was changed: the change would happen only
+    # once.
     if unknown := [leaf for leaf in after.leaves if id(leaf) not in capture.admitted]:
         names = ", ".join(getattr(leaf, "path", "") or repr(leaf) for leaf in unknown)
         raise CaptureError(
@@ -64,13 +65,14 @@ def trace(
             "the compiled step changes a mode, a setting or a name in its arguments. A "
             "compiled change would happen only once; change it outside of the step"
         )
-    # The arguments match a program that another optimiser has compiled.
+    # Another optimiser of the same kind has already compiled a program for these
+    # arguments.
     if (program := find_known(after.key)) is not None:
         return program, after
     results = ResultPlan(after.holders)
     build = results.plan(result)
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
-    capture.admitted.clear()  # Results may keep the capture alive.
+    capture.admitted.clear()  # The results may keep the capture in memory.
     run = capture.target.program(graph)
     return Program(graph, run, written, build, list(_find_owned(after))), after
 
@@ -78,7 +80,7 @@ def trace(
 def _run_on_symbols(
     capture: Capture, function: Callable[..., Any], arguments: object, signature: Signature
 ) -> tuple[list[Value], Any, dict[int, Any]]:
-    """Run the step on symbols; return inputs, result, and the leaves' new arrays."""
+    """Run the step on symbols; return the inputs, the result and the new leaf arrays."""
     try:
         for leaf in signature.leaves:
             capture.admit(leaf)
@@ -87,7 +89,7 @@ def _run_on_symbols(
         with capture.running(), reject_outside_calls():
             result = function(*args, **options)
             new = {key: leaf.array for key, (leaf, _) in capture.admitted.items()}
-    finally:  # restore the leaves, also after an error
+    finally:  # Restore the leaf tensors, also after an error.
         capture.restore()
     raws = [
         symbol.raw if isinstance(symbol, Tensor) else symbol.symbol for symbol in symbols
@@ -97,7 +99,7 @@ def _run_on_symbols(
 
 @contextmanager
 def reject_outside_calls() -> Generator[None]:
-    """Raise an error that names the line where a symbol is passed to Python or NumPy."""
+    """Raise an error that names the line which passes a symbol to Python or NumPy."""
     try:
         yield
     except TypeError as error:
@@ -113,7 +115,7 @@ def reject_outside_calls() -> Generator[None]:
         ) from error
 
 
-# Messages of Python and NumPy about tensors: ufuncs, round, trunc, divmod.
+# Messages of Python and NumPy after a call with a tensor: ufuncs, round, trunc, divmod.
 _OUTSIDE_ERRORS = (
     "operand 'Tensor' does not support ufuncs",
     "type Tensor doesn't define __",
@@ -122,7 +124,7 @@ _OUTSIDE_ERRORS = (
 
 
 def _make_symbol(capture: Capture, value: object) -> Tensor | SymbolKey:
-    """Return the symbol that replaces an input in the step."""
+    """Return the symbol that replaces an input while the step runs."""
     array = to_array(value, capture.target)
     new_input = capture.recorder.new_input
     if isinstance(array, float):
@@ -135,10 +137,11 @@ def _finish_graph(
     capture: Capture,
     after: Signature,
     inputs: list[Value],
-    new: dict[int, Any],  # The new array of each leaf, by the leaf's id.
+    # The new array of each leaf tensor; keys are the ids of the tensors.
+    new: dict[int, Any],
     results: list[Any],
 ) -> tuple[Graph, list[int]]:
-    """Return the graph, with state before inputs and results, and the changed leaves."""
+    """Return the graph, and the indices of the leaf tensors that the step changes."""
     recorder = capture.recorder
     graph = recorder.graph
     state = [capture.admitted[id(leaf)][1] for leaf in after.leaves]
@@ -155,7 +158,7 @@ def _finish_graph(
                 f"the compiled step changes {name} from {old.dtype}{list(old.shape)} to "
                 f"{value.dtype}{list(value.shape)}; a state must keep its shape and dtype"
             )
-    # The caller may change its NumPy arrays later.
+    # The caller may modify its NumPy arrays later.
     pairs = zip(after.inputs, inputs, strict=True)
     arrays = [symbol for value, symbol in pairs if isinstance(value, np.ndarray)]
     shared = {value.number for value in (*state, *arrays)}
@@ -164,7 +167,7 @@ def _finish_graph(
 
 
 def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
-    """Yield the indices of one state and of the parameter, for each parameter."""
+    """Yield the indices of one optimiser state and its parameter, for each parameter."""
     indices = {id(leaf): index for index, leaf in enumerate(after.leaves)}
     owners = {id(leaf.owner()): leaf for leaf in after.leaves if leaf.owner}
     for owner, leaf in owners.items():
@@ -182,11 +185,11 @@ class ResultPlan:
     """Builds the results of a step from the program's outputs."""
 
     def __init__(self, holders: list[Any]) -> None:
-        self._holders = holders  # The arguments that have state.
+        self._holders = holders  # The modules and optimisers among the arguments.
         self.raws: list[Any] = []  # The symbols that become outputs of the program.
 
     def plan(self, value: Any) -> Build:
-        """Collect the symbols of a result; return a function that builds it from arrays."""
+        """Collect the symbols of a result; return a function that builds the result."""
         makers: list[tuple[Any, Callable[[Any], Build]]] = [
             (Tensor, self._plan_tensor),
             (SymbolKey, self._plan_key),
@@ -200,25 +203,24 @@ class ResultPlan:
         return _plan_constant(value)
 
     def _plan_tensor(self, value: Tensor) -> Build:
-        """Plan a tensor; a Python number of the call stays a number."""
+        """Plan a tensor as result; a Python number in the arguments remains a number."""
         raw = value.raw
         while hasattr(raw, "node"):  # The tensor records a gradient.
             raw = raw.value
         self.raws.append(raw)
         if isinstance(raw, Symbol) and raw.value.weak:
             return lambda arrays, _signature, _backend: float(next(arrays))
-        # `keep`, so that the enclosing scope does not release a result.
+        # `keep` prevents the enclosing scope from releasing the result.
         return lambda arrays, _signature, backend: Tensor(next(arrays), backend).keep()
 
     def _plan_key(self, value: SymbolKey) -> Build:
-        """Plan a random key."""
         self.raws.append(value.symbol)
         return lambda arrays, _signature, backend: Key.from_json(
             [int(word) for word in backend.to_numpy(next(arrays))]
         )
 
     def _plan_holder(self, value: HasLeaves) -> Build:
-        """Plan a module or optimiser: the argument in the same position."""
+        """Plan a module or optimiser as result; it must be one of the arguments."""
         for index, holder in enumerate(self._holders):
             if holder is value:
                 return lambda _arrays, signature, _backend, at=index: signature.holders[at]
@@ -228,7 +230,6 @@ class ResultPlan:
         )
 
     def _plan_container(self, value: Any) -> Build:
-        """Plan a dict, list or tuple of results."""
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value).items()
             named = {key: self.plan(part) for key, part in items}
@@ -244,12 +245,12 @@ class ResultPlan:
         )
 
     def _plan_gradients(self, value: Gradients) -> Build:
-        """Plan gradients of the call's parameters, which may be those of another module."""
+        """Plan gradients as result; a later call may return those of another module."""
         self.raws += [value.get(number) for number in value]
         leaves = [leaf for holder in self._holders for leaf in holder.leaves()[1]]
         unique = {id(leaf): leaf for leaf in leaves}.values()
         known = {it.id: index for index, it in enumerate(unique) if hasattr(it, "id")}
-        # A parameter that is not an argument of the step keeps its id.
+        # A parameter that does not belong to an argument of the step keeps its id.
         indices = [(known.get(number, number), number in known) for number in value]
 
         def build(arrays: Iterator[Array], signature: Signature, backend: Backend) -> Any:
@@ -261,7 +262,7 @@ class ResultPlan:
 
 
 def _plan_constant(value: object) -> Build:
-    """Plan a result that is the same at every call; arrays are copied at each call."""
+    """Plan a result that is the same at every call; an array is copied at each call."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[Any, Any]", value)
         return lambda _arrays, _signature, _backend: array.copy()
@@ -275,7 +276,7 @@ def _plan_constant(value: object) -> Build:
 
 
 def _is_immutable(value: object) -> bool:
-    """Return True if a value and its contents are immutable."""
+    """Return True if a value and all values in it are immutable."""
     if not isinstance(value, type) and dataclasses.is_dataclass(value):
         parts = [getattr(value, field.name) for field in dataclasses.fields(value)]
         instance: Any = value

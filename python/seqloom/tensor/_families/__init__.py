@@ -1,4 +1,4 @@
-"""The operations: default implementations, gradient rules, shapes and NumPy kernels."""
+"""Operations: default implementations, gradient rules, shape rules and NumPy versions."""
 
 from seqloom.tensor._elements import Array
 from seqloom.tensor._families._rule import ALL, ArrayFunctions, Functions, Rule

@@ -55,8 +55,8 @@ def relu(b: Functions, x: Array) -> Array:
 
 
 def relu_grad(b: Functions, grad: Array, out: Array, /) -> Array:
-    """Return the derivative of ``relu`` from its output."""
-    return b.where(b.less_equal(out, 0), 0, grad)  # NaN passes the gradient
+    """Return the gradient of ``relu``, computed from its output."""
+    return b.where(b.less_equal(out, 0), 0, grad)  # The gradient of NaN is passed on.
 
 
 def sigmoid(b: Functions, x: Array) -> Array:
@@ -65,7 +65,7 @@ def sigmoid(b: Functions, x: Array) -> Array:
 
 
 def sigmoid_grad(b: Functions, grad: Array, out: Array, /) -> Array:
-    """Return the derivative of ``sigmoid`` from its output."""
+    """Return the gradient of ``sigmoid``, computed from its output."""
     return b.multiply(grad, b.multiply(out, b.subtract(1.0, out)))
 
 
@@ -75,7 +75,7 @@ def gelu(b: Functions, x: Array) -> Array:
 
 
 def gelu_grad(b: Functions, grad: Array, x: Array) -> Array:
-    """Return the derivative of ``gelu`` from its input."""
+    """Return the gradient of ``gelu``, computed from its input."""
     density = b.multiply(b.exp(b.multiply(b.square(x), -0.5)), _NORMAL_FACTOR)
     slope = b.add(_normal_cdf(b, x), b.multiply(x, density))
     return b.multiply(grad, slope)
@@ -102,7 +102,7 @@ def softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
 
 
 def softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
-    """Return the derivative of ``softmax`` from its output."""
+    """Return the gradient of ``softmax``, computed from its output."""
     if not out.shape:
         return _apply_to_scalars(b, b.softmax_grad, grad, out, axis=axis)
     inner = b.sum(b.multiply(grad, out), axis=axis, keepdims=True)
@@ -110,7 +110,7 @@ def softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) ->
 
 
 def log_softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
-    """Return the logarithm of ``softmax``, without rounding to zero."""
+    """Return the logarithm of ``softmax``, also where ``softmax`` is rounded to 0."""
     if 0 in x.shape:
         return x
     if not x.shape:
@@ -119,7 +119,7 @@ def log_softmax(b: Functions, x: Array, *, axis: int = -1) -> Array:
 
 
 def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1) -> Array:
-    """Return the derivative of ``log_softmax`` from its output."""
+    """Return the gradient of ``log_softmax``, computed from its output."""
     if not out.shape:
         return _apply_to_scalars(b, b.log_softmax_grad, grad, out, axis=axis)
     total = b.sum(grad, axis=axis, keepdims=True)
@@ -127,14 +127,14 @@ def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1
 
 
 def _apply_to_scalars(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
-    """Apply a function over an axis to scalars, each reshaped to a row of length 1."""
+    """Apply a function over an axis to scalars, each reshaped to an array of length 1."""
     rows = [b.reshape(array, (1,)) for array in arrays]
     return b.reshape(function(*rows, axis=axis), ())
 
 
 def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = False) -> Array:
     """Return the logarithm of the sum of exponentials over one or more axes."""
-    if 0 in x.shape:  # no maximum; the sum is 0
+    if 0 in x.shape:  # An empty array has no maximum; the sum of its exponentials is 0.
         total = b.sum(x, axis=axis, keepdims=keepdims)
         return b.log(total)
     peak = _finite_max(b, x, axis)
@@ -147,7 +147,7 @@ def logsumexp(b: Functions, x: Array, *, axis: Any = None, keepdims: bool = Fals
 
 
 def _finite_max(b: Functions, x: Array, axis: Any) -> Array:
-    """Return the maximum, or 0 if infinite; subtracting it prevents overflow of exp."""
+    """Return the maximum (0 if infinite), which is subtracted to prevent overflow."""
     peak = b.stop_gradient(b.max(x, axis=axis, keepdims=True))
     return b.where(b.isfinite(peak), peak, 0.0)
 
@@ -214,7 +214,7 @@ RULES.update(
 )
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -225,11 +225,11 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def _wrap_elementwise(kernel: _Kernel) -> Callable[..., Floats]:
-    """Return a NumPy function for a kernel that works elementwise on equal shapes."""
+    """Return a NumPy function for an elementwise kernel on arrays of equal shapes."""
 
     @widen
     def call(b: Functions, x: Floats, *others: Floats, out: Floats | None = None) -> Floats:
@@ -239,7 +239,7 @@ def _wrap_elementwise(kernel: _Kernel) -> Callable[..., Floats]:
 
 
 def _wrap_rowwise(kernel: _Kernel) -> Callable[..., Floats]:
-    """Return a NumPy function for a kernel that works on rows along an axis."""
+    """Return a NumPy function for a kernel that processes rows along an axis."""
 
     @widen
     def call(
@@ -261,7 +261,7 @@ def _wrap_rowwise(kernel: _Kernel) -> Callable[..., Floats]:
 
 
 def _merge_rows(x: Floats) -> Floats:
-    """Reshape an array to two axes, with all axes but the last merged."""
+    """Reshape an array to a matrix by merging all axes except the last."""
     if x.ndim == 2:  # noqa: PLR2004 - already rows
         return x
     width = x.shape[-1] if x.ndim else 1

@@ -2,9 +2,8 @@
 
 A mask contains booleans (True: the query may attend to the key) or numbers that are added
 to the scores. Masks are broadcast to ``(n, h, l, s)``. If a query may not attend to any
-key, its result is 0. `key` determines which weights dropout removes. The kernels return
-``(n, h, l, d)`` in the memory order ``(n, l, h, d)``, so that merging the heads does not
-copy.
+key, its result is 0. `key` is the random key of dropout. The kernels store the result ``(n,
+h, l, d)`` in the memory order ``(n, l, h, d)``, so merging the heads needs no copy.
 """
 
 from __future__ import annotations
@@ -89,7 +88,7 @@ def attention_grad(
     causal: bool = False,
     dropout: float = 0.0,
 ) -> tuple[Array, Array, Array]:
-    """Return the derivatives of ``attention`` with respect to q, k and v."""
+    """Return the gradients of ``attention`` with respect to q, k and v."""
     del out, lse
     weights = _compute_weights(b, compute_scores(b, q, k, mask, scale, causal=causal))[0]
     drop = bool(dropout) and key is not None
@@ -126,13 +125,13 @@ def compute_scores(
 
 
 def _causal_mask(b: Functions, rows: int, columns: int) -> Array:
-    """Return a mask of the keys at or before the position of each query."""
+    """Return a mask that allows each query to attend to keys up to its own position."""
     queries = b.expand_dims(b.arange(rows), axis=1)
     return b.greater_equal(queries, b.expand_dims(b.arange(columns), axis=0))
 
 
 def _compute_weights(b: Functions, scores: Array) -> tuple[Array, Array]:
-    """Return the softmax and log-sum-exp of each row; zeros if a row has no score."""
+    """Return the softmax and log-sum-exp of each row; zeros for a fully masked row."""
     if not scores.shape[-1]:
         lowest = b.full(scores.shape[:-1], -math.inf, dtype=b.dtype(scores))
         return scores, lowest
@@ -147,7 +146,7 @@ def _compute_weights(b: Functions, scores: Array) -> tuple[Array, Array]:
 
 
 def _score_factor(q: Array, scale: float | None) -> float:
-    """Return the factor of the scores; default: 1 / the square root of the width."""
+    """Return the factor of the scores; by default 1 / the square root of the width."""
     return 1.0 / math.sqrt(q.shape[-1] or 1) if scale is None else scale
 
 
@@ -158,7 +157,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """Save the inputs, the output, its log-sum-exp and the options, not the weights."""
+    """Save the inputs, the output, the log-sum-exp and the options, not the weights."""
     mask, key = (*args[3:], None, None)[:2]
     return (*args[:3], mask, key, *out), options
 
@@ -190,7 +189,7 @@ def _mask_gradient(b: Functions, arrays: Any, grad: Array, options: Options) -> 
     return as_input(b, by_scores, keep.like(mask))
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 def attention_shape(call: Call) -> list[Spec]:
@@ -203,7 +202,7 @@ def attention_shape(call: Call) -> list[Spec]:
 
 
 def attention_grad_shape(call: Call) -> list[Spec]:
-    """Return the shapes and types of queries, keys and values."""
+    """Return the shapes and dtypes of queries, keys and values."""
     return [get_spec(value) for value in call.args[1:4]]
 
 
@@ -213,7 +212,7 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -258,7 +257,7 @@ def numpy_attention_grad(
     dropout: float = 0.0,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the derivatives of ``attention`` with respect to q, k and v."""
+    """Return the gradients of ``attention`` with respect to q, k and v."""
     grad, q, k, v, output = (with_unit_stride(array) for array in (grad, q, k, v, output))
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = score_factor(q, scale), causal, _dropout_options(key, dropout)
@@ -276,7 +275,7 @@ def numpy_attention_grad(
 
 
 def _compute_joined_grad(b: Functions, given: tuple[Any, ...], q: Floats) -> Triple:
-    """Return the derivatives as views of one array, if q, k and v are such views."""
+    """Return the gradients as views of one array, if q, k and v are views of one array."""
     n, h, rows, d = q.shape
     made = fresh((n, rows, 3, h, d), q.dtype)
     joined = made.reshape((n, rows, 3 * h, d)).swapaxes(1, 2)
@@ -295,7 +294,7 @@ def with_unit_stride(x: Floats) -> Floats:
 
 
 def _allocate_heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
-    """Return `out`, or a new array ``(n, h, l, d)`` in memory order ``(n, l, h, d)``."""
+    """Return `out` or a new array ``(n, h, l, d)``, in memory order ``(n, l, h, d)``."""
     if out is not None and (
         out.flags.c_contiguous or out.swapaxes(1, 2).flags.c_contiguous
     ):
@@ -305,7 +304,7 @@ def _allocate_heads(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) 
 
 
 def allocate_sums(shape: Sequence[int], dtype: DTypeLike, out: Floats | None) -> Floats:
-    """Return an array for the log-sum-exp of each row."""
+    """Return an array for the log-sum-exp of each row of scores."""
     return out if out is not None and out.flags.c_contiguous else np.empty(shape, dtype)
 
 
@@ -325,7 +324,7 @@ def _broadcast_mask(
 
 
 def score_factor(q: Floats, scale: float | None) -> float:
-    """Return the factor of the scores; default: 1 / the square root of the width."""
+    """Return the factor of the scores; by default 1 / the square root of the width."""
     return float(q.shape[-1] or 1) ** -0.5 if scale is None else float(scale)
 
 

@@ -67,12 +67,12 @@ def copysign(b: Functions, x: Array, y: Array) -> Array:
 
 
 def nextafter(b: Functions, x: Array, y: Array) -> Array:
-    """Return the next representable number from `x` towards `y`."""
+    """Return the next representable number after `x` in the direction of `y`."""
     return b.asarray(np.nextafter(b.to_numpy(x), b.to_numpy(y)))
 
 
 def _as_array(b: Functions, x: Array, y: Operand) -> Array:
-    """Return an array unchanged, or a number as an array with the type of `x`."""
+    """Return an array unchanged; convert a number to an array with the dtype of `x`."""
     is_number = isinstance(y, (int, float))
     return b.full((), y, dtype=b.dtype(x)) if is_number else y
 
@@ -111,7 +111,7 @@ def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> 
 
 
 def _save_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Save the divisor; save the quotient only if the divisor is tracked."""
+    """Save the divisor; save the quotient only if the divisor needs a gradient."""
     return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
@@ -126,22 +126,22 @@ def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 
 def _save_all(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """Save the inputs, the output, and shape and type of the tracked inputs."""
+    """Save the inputs, the output, and the shape and dtype of tracked inputs."""
     return args, out, keep.likes(args, out, needs, options)
 
 
 def _save_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """Save the inputs, and shape and type of the tracked inputs."""
+    """Save the inputs, and the shape and dtype of tracked inputs."""
     return args, None, keep.likes(args, out, needs, options)
 
 
 def _save_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
-    """Save the inputs; save the power only if the exponent is tracked."""
+    """Save the inputs; save the power only if the exponent needs a gradient."""
     return args, out if needs[1] else None, keep.likes(args, out, needs, options)
 
 
 def _make_rule(save: Save[Saved], *slopes: Slope) -> Rule:
-    """Return the rule of a function with one gradient formula for each input."""
+    """Return the rule of a function of two inputs, with a gradient formula for each."""
 
     def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
         args, out, likes = saved
@@ -156,14 +156,15 @@ def _make_rule(save: Save[Saved], *slopes: Slope) -> Rule:
 def _base_gradient(
     b: Functions, grad: Array, base: Array, exponent: Operand, _out: Array
 ) -> Array:
-    if isinstance(exponent, (int, float)):  # a Python number takes the array's type
+    # A Python number takes the dtype of the array.
+    if isinstance(exponent, (int, float)):
         return b.multiply(grad, _power_slope(b, base, exponent))
     slope = b.multiply(b.pow(base, b.subtract(exponent, 1)), exponent)
     return b.where(b.equal(exponent, 0), 0.0, b.multiply(grad, slope))
 
 
 def _power_slope(b: Functions, base: Array, exponent: float) -> Array:
-    """Return ``exponent * base ** (exponent - 1)`` for a Python number as exponent."""
+    """Return the derivative of a power: ``exponent * base ** (exponent - 1)``."""
     if exponent == 0:
         return b.zeros(tuple(base.shape), dtype=base.dtype)
     raised = base if exponent == 2 else b.pow(base, exponent - 1)  # noqa: PLR2004
@@ -173,7 +174,7 @@ def _power_slope(b: Functions, base: Array, exponent: float) -> Array:
 def _exponent_gradient(
     b: Functions, grad: Array, base: Operand, exponent: Operand, out: Array
 ) -> Array:
-    """Return the gradient of the exponent; it is 0 for base 0 and exponents from 0 on."""
+    """Return the gradient of the exponent; 0 for base 0 and a nonnegative exponent."""
     base = b.asarray(base, dtype=out.dtype) if isinstance(base, (int, float)) else base
     flat = b.logical_and(b.equal(base, 0), b.greater_equal(exponent, 0))
     growth = b.log(b.where(flat, 1.0, base))
@@ -188,7 +189,7 @@ def _divide_by_radius(b: Functions, grad: Array, part: Array, other: Array) -> A
 
 
 def _choice_rule(left_loses: str, right_loses: str) -> Pull[Saved]:
-    """Return the rule of maximum or minimum; equal inputs get half the gradient each."""
+    """Return the rule of maximum or minimum; equal inputs each get half the gradient."""
     # If either input is NaN, both inputs get the whole gradient, as in PyTorch.
 
     def pull(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
@@ -205,7 +206,7 @@ def _choice_rule(left_loses: str, right_loses: str) -> Pull[Saved]:
 
 
 def _save_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Save the condition, and shape and type of the tracked inputs."""
+    """Save the condition, and the shape and dtype of tracked inputs."""
     return args[0], keep.likes(args, out, needs, options)
 
 
@@ -232,7 +233,7 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     ):
         free = free if outside is None else b.where(outside, 0.0, free)
     if low is not None and high is not None:
-        # If low > high, the upper bound applies.
+        # If the lower bound exceeds the upper bound, the upper bound applies.
         crossed = (
             b.asarray(low > high)
             if isinstance(low, (int, float)) and isinstance(high, (int, float))
@@ -249,10 +250,10 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
 
 
 def _is_outside(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
-    """Return where `x` does not change the result, given a bound.
+    """Return the positions of `x` that ``clip`` replaces by the given bound.
 
-    These are the positions outside the bound. If the bound is a Python number, positions at
-    the bound and NaN are included.
+    These positions are outside the bound. If the bound is a Python number, NaN and
+    positions equal to the bound are included.
     """
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside
@@ -273,8 +274,7 @@ RULES.update(
         ),
         "logaddexp": _make_rule(
             _save_inputs,
-            # The rule uses the inputs, because the output loses digits for large
-            # values.
+            # The output loses digits for large values, so the rule uses the inputs.
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(x, y))),
             lambda b, grad, x, y, _: b.multiply(grad, b.sigmoid(b.subtract(y, x))),
         ),
@@ -288,7 +288,7 @@ RULES.update(
             lambda b, grad, x, _, out: b.multiply(grad, b.multiply(b.sign(x), b.sign(out))),
             lambda b, grad, _x, _y, _: b.zeros_like(grad),
         ),
-        # The derivative of a step function.
+        # ``nextafter`` is a step function, so its derivative is 0.
         "nextafter": Rule(keep.no_values, zero_gradient, tracked=0),
         "maximum": Rule(_save_inputs, _choice_rule("less", "greater")),
         "minimum": Rule(_save_inputs, _choice_rule("greater", "less")),
@@ -296,7 +296,7 @@ RULES.update(
 )
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = dict.fromkeys(
@@ -304,17 +304,17 @@ SHAPES: dict[str, ShapeRule] = dict.fromkeys(
 )
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_where(condition: Any, x: Any, y: Any, out: Floats | None = None) -> Floats:
     """Return `x` where the condition is true, and `y` elsewhere."""
     one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
     if one is not other:
-        require_in_range(x, other)  # np.where would wrap the number
+        require_in_range(x, other)  # np.where would convert the number to an array.
         require_in_range(y, one)
         x, y = promote_two(x, y)
-    elif type(x) is float or type(y) is float:  # Both are Python numbers.
+    elif type(x) is float or type(y) is float:  # Both x and y are Python numbers.
         x, y = FLOAT.type(x), FLOAT.type(y)
     made: Any = cast("Any", np.where)(condition, x, y)
     return write_to(made, out)
@@ -337,12 +337,12 @@ def numpy_clip(
 
 def numpy_accumulate(total: Floats, more: Floats) -> Floats:
     """Return ``total + more``, written into `total`."""
-    # Sums over all axes are NumPy scalars, which cannot be written to.
+    # A NumPy sum over all axes is a scalar, which cannot be overwritten.
     into = total if isinstance(cast("Any", total), np.ndarray) else None
     return np.add(total, more, out=into)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {
     name: wrap_binary(name)
     for name in list_family("binary", "numpy") - {"where", "clip", "accumulate"}

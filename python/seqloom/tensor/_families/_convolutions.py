@@ -1,12 +1,12 @@
 """Convolutions along any number of axes.
 
 ``x`` has the shape ``(n, c, …)``, ``weight`` has ``(o, c / groups, …)`` and the result has
-``(n, o, …)``. The number of axes follows from the weight. ``stride``, ``padding`` and
-``dilation`` are a number, or one number per axis; padding adds zeros on both sides. The
-default implementation computes one matrix product for each element ("tap") of the kernel.
+``(n, o, …)``. The number of axes is that of the weight. ``stride``, ``padding`` and
+``dilation`` are one number, or one number per axis; padding adds zeros on both sides. The
+default implementation computes one matrix product for each element of the kernel.
 
 A convolution is linear in its input and in its weight, so its gradients are convolutions
-too, and only the two factors are saved.
+too. Only the input and the weight are saved.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def conv(
     groups: int = 1,
     **geometry: Size,
 ) -> Array:
-    """Return the cross-correlation: the sum over the kernel of weights times inputs."""
+    """Return the cross-correlation: for each window, the sum of weights times inputs."""
     windows = Windows.of(weight.shape[2:], **geometry)
     counts = windows.counts(x.shape[2:])
     weight = _split_groups(b, weight, 0, groups)
@@ -96,7 +96,7 @@ def conv_weight_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
+    """Return the gradients of the weight, which has `shape`, and of the bias of `conv`."""
     windows = Windows.of(shape[2:], **geometry)
     rows = _to_rows(b, grad, groups)
     parts: list[Array] = []
@@ -122,8 +122,8 @@ def conv_transpose(
     extra = to_sizes(output_padding, len(windows.kernel))
     cut = ((0, 0),) * len(extra)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
-        # The result is longer than the input of any convolution. So it is computed
-        # without padding, then sliced at the start, and sliced or padded at the end.
+        # The result may be longer than any input of a convolution. Therefore it is
+        # computed without padding, then sliced or padded at both ends.
         cut = tuple((-p, more - p) for p, more in zip(windows.padding, extra, strict=True))
         windows = windows._replace(padding=(0,) * len(extra))
         extra = (0,) * len(extra)
@@ -133,7 +133,7 @@ def conv_transpose(
         "padding": windows.padding,
         "dilation": windows.dilation,
     }
-    # Call the function of the backend, which may have a kernel for it.
+    # Call the function of the backend, which may be a kernel.
     input_grad = b.conv1d_input_grad if len(extra) == 1 else b.conv2d_input_grad
     out = input_grad(x, weight, shape, groups=groups, **sizes)
     out = b.pad(out, ((0, 0), (0, 0), *cut)) if any(map(any, cut)) else out
@@ -141,7 +141,7 @@ def conv_transpose(
 
 
 def _split_groups(b: Functions, x: Array, axis: int, groups: int) -> Array:
-    """Split the axis of channels into two axes: groups, and channels per group."""
+    """Split the channel axis into two axes: groups, and channels per group."""
     channels = x.shape[axis] // groups
     return b.reshape(x, (*x.shape[:axis], groups, channels, *x.shape[axis + 1 :]))
 
@@ -159,7 +159,7 @@ def _add_bias(b: Functions, out: Array, bias: Array | None) -> Array:
     return b.add(out, b.reshape(bias, (-1, *(1 for _ in out.shape[2:]))))
 
 
-# The operations for one and two axes share one implementation.
+# The functions for one and two axes share one implementation.
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
@@ -170,7 +170,7 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 
 
 def _save_factors(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
-    """Save the factors that the tracked inputs need, the shapes and the options."""
+    """Save what the gradients of tracked inputs need: factors, shapes and options."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return kept, (tuple(x.shape), tuple(weight.shape)), options
@@ -181,7 +181,8 @@ def _conv_rule(name: str) -> Rule:
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
-        # Look at the class, because a level forwards all names of its inner backend.
+        # Read the class, because an Autodiff level forwards all names of its inner
+        # backend.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
             like = weight if needs[0] else weight_shape
             return _pull_at_once(together, (grad, x, like), needs, options)
@@ -201,15 +202,15 @@ def _conv_rule(name: str) -> Rule:
 def _pull_at_once(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
-    """Compute the needed gradients in one call of the library."""
-    wanted = (*needs, False)[:3]  # Flags for input, weight and bias.
+    """Compute all needed gradients in one call of the array library."""
+    wanted = (*needs, False)[:3]  # Flags: gradient of input, of weight and of bias.
     found = together(*arrays, wanted=wanted, **options)
     parts = iter(found if sum(wanted) > 1 else (found,))
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
 
 
 def _conv_input_grad_rule(name: str) -> Rule:
-    """Return the rule of a convolution's input gradient, given (grad, weight, shape)."""
+    """Return the rule of an operation that is itself an input gradient of ``conv``."""
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (slope, weight), (_, weight_shape), options = saved
@@ -225,7 +226,7 @@ def _conv_input_grad_rule(name: str) -> Rule:
 
 
 def _conv_weight_grad_rule(name: str) -> Rule:
-    """Return the rule of a convolution's weight gradient, given (input, grad, shape)."""
+    """Return the rule of an operation that is itself a weight gradient of ``conv``."""
 
     def pull(b: Functions, saved: Any, grads: Any, needs: Needs) -> Parts:
         (x, slope), (x_shape, slope_shape), options = saved
@@ -250,7 +251,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -260,7 +261,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @add_shape(SHAPES, "conv1d", "conv2d")
 def _shape_conv(call: Call) -> Spec:
-    """Return the shape of a convolution: one value per window and output channel."""
+    """Return the shape of a convolution: one element per window and output channel."""
     x, weight = call.args[:2]
     counts = windows_of(weight.shape[2:], call.options).counts(x.shape[2:])
     return (x.shape[0], weight.shape[0], *counts), x.dtype
@@ -283,10 +284,10 @@ def _shape_weight_grad(call: Call) -> list[Spec]:
     return [(shape, dtype), (shape[:1], dtype)]
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
-_RANK_1D = 3  # number of axes of (n, c, l)
+_RANK_1D = 3  # The number of axes of (n, c, l).
 
 
 @widen
@@ -340,7 +341,7 @@ def numpy_conv_weight_grad(
     out: tuple[Floats, Floats] | None = None,
     **geometry: Size,
 ) -> tuple[Floats, Floats]:
-    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
+    """Return the gradients of the weight, which has `shape`, and of the bias of `conv`."""
     windows = Windows.of(shape[2:], **geometry)
     if out is None:
         out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)
@@ -365,8 +366,7 @@ def numpy_conv_transpose(
     windows = Windows.of(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, x.ndim - 2)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
-        # The result is longer than the input of any convolution, which the kernel
-        # rejects.
+        # The kernel rejects a result that is longer than the input of any convolution.
         geometry |= {"output_padding": extra, "groups": groups}
         return write_to(conv_transpose(b, x, weight, bias, **geometry), out)
     lengths = windows.lengths(x.shape[2:], extra)
@@ -380,7 +380,7 @@ def numpy_conv_transpose(
 
 
 def _to_image(x: Floats) -> Floats:
-    """Return the array in C order; a single axis becomes an image of height 1."""
+    """Return the array in C order; a 1-d input becomes an image of height 1."""
     x = np.ascontiguousarray(x)
     return x[:, :, None, :] if x.ndim == _RANK_1D else x
 
@@ -393,7 +393,7 @@ def _to_steps(windows: Windows) -> tuple[Steps, Steps, Steps]:
     return (1, *stride), (0, *padding), (1, *dilation)
 
 
-# The operations for one and two axes share one function.
+# The functions for one and two axes share one implementation.
 numpy_conv1d = numpy_conv2d = numpy_conv
 numpy_conv1d_input_grad = numpy_conv2d_input_grad = numpy_conv_input_grad
 numpy_conv1d_weight_grad = numpy_conv2d_weight_grad = numpy_conv_weight_grad

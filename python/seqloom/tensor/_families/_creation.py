@@ -46,24 +46,24 @@ if TYPE_CHECKING:
 
 
 def empty_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
-    """Return an uninitialised array with the shape and type of `x`."""
+    """Return an uninitialised array with the shape and dtype of `x`."""
     return b.empty(x.shape, dtype=_choose_dtype(b, x, dtype))
 
 
 def zeros_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
-    """Return zeros with the shape and type of `x`."""
+    """Return zeros with the shape and dtype of `x`."""
     return b.zeros(x.shape, dtype=_choose_dtype(b, x, dtype))
 
 
 def ones_like(b: Functions, x: Array, *, dtype: DType = None) -> Array:
-    """Return ones with the shape and type of `x`."""
+    """Return ones with the shape and dtype of `x`."""
     return b.ones(x.shape, dtype=_choose_dtype(b, x, dtype))
 
 
 def full_like(
     b: Functions, x: Array, value: complex | Array, *, dtype: DType = None
 ) -> Array:
-    """Return an array filled with one value, with the shape and type of `x`."""
+    """Return an array of the shape and dtype of `x`, filled with one value."""
     return b.full(x.shape, value, dtype=_choose_dtype(b, x, dtype))
 
 
@@ -83,7 +83,7 @@ def linspace(
         np.linspace(start, stop, num, endpoint=endpoint)
     )
     if dtype is not None and b.isdtype(dtype, "integral"):
-        made = np.floor(made)  # NumPy rounds down; astype would round towards 0.
+        made = np.floor(made)  # NumPy rounds down, but astype would round towards 0.
         for extreme in (made.min(), made.max()) if made.size else ():
             require_representable(extreme, np.dtype(dtype))
     wide = {"float32": "complex64"}.get(b.float_dtype, "complex128")
@@ -100,7 +100,7 @@ def broadcast_arrays(b: Functions, *arrays: Array) -> tuple[Array, ...]:
 def meshgrid(
     b: Functions, *arrays: Array, indexing: Literal["xy", "ij"] = "xy"
 ) -> tuple[Array, ...]:
-    """Return coordinate grids from the coordinates of each axis."""
+    """Return coordinate grids, given the coordinates along each axis."""
     if indexing not in {"xy", "ij"}:
         raise ArgumentError(f'indexing must be "xy" or "ij", got {indexing!r}')
     positions = list(range(len(arrays)))
@@ -119,7 +119,7 @@ def meshgrid(
 
 
 def _choose_dtype(b: Functions, x: Array, dtype: DType) -> DTypeLike:
-    """Return the given type, or the type of `x` if it is None."""
+    """Return the given dtype, or the dtype of `x` if none is given."""
     return b.dtype(x) if dtype is None else dtype
 
 
@@ -138,7 +138,7 @@ def _pull_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     return (None if steps else b.astype(grad, before),)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -148,19 +148,19 @@ SHAPES: dict[str, ShapeRule] = {
 
 @add_shape(SHAPES, "astype", "asarray")
 def _shape_cast(call: Call) -> Spec:
-    """Return the shape of the first argument, and the requested dtype."""
+    """Return the shape of the first argument and the requested dtype."""
     options = call.options
     dtype = options["dtype"] if "dtype" in options else call.args[1]
     return call.args[0].shape, to_numpy_dtype(call.target, dtype)
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_asarray(
     b: Functions, data: Any, dtype: DType = None, *, copy: bool | None = None
 ) -> Floats:
-    """Return an array of the data; Python floats become `float_dtype`."""
+    """Return the data as an array; Python floats become `float_dtype`."""
     # Arrays of some libraries do not accept the argument `copy`.
     plain = not copy or isinstance(data, (np.ndarray, list, tuple, int, float))
     array = np.asarray(data, dtype=to_dtype(dtype), copy=copy if plain else None)
@@ -208,7 +208,7 @@ def numpy_full(
 def numpy_eye(
     b: Functions, rows: int, columns: int | None = None, *, k: int = 0, dtype: DType = None
 ) -> Floats:
-    """Return a matrix with ones on a diagonal."""
+    """Return a matrix with ones on one diagonal and zeros elsewhere."""
     return np.eye(rows, columns, k, to_dtype(dtype) or b.float_dtype)
 
 
@@ -220,7 +220,7 @@ def numpy_arange(
     *,
     dtype: DType = None,
 ) -> Floats:
-    """Return evenly spaced numbers."""
+    """Return evenly spaced numbers from `start` to `stop` (excluded)."""
     if dtype is None and float in {type(start), type(stop), type(step)}:
         dtype = b.float_dtype
     start, stop = (0, start) if stop is None else (start, stop)
@@ -245,7 +245,7 @@ def numpy_dtype(x: Floats) -> np.dtype[np.generic]:
 def numpy_astype(
     x: Floats, dtype: DTypeLike, *, copy: bool = True, out: Floats | None = None
 ) -> Floats:
-    """Return the values with another type."""
+    """Return the values converted to another dtype."""
     if out is None:
         return x.astype(to_dtype(dtype), copy=copy)
     out[...] = x
@@ -253,7 +253,7 @@ def numpy_astype(
 
 
 def numpy_finfo(dtype: Any) -> Any:
-    """Return the limits of a float type."""
+    """Return the limits of a float dtype."""
     import ml_dtypes
 
     finfo = cast("Callable[[Any], Any]", ml_dtypes.finfo)
@@ -261,13 +261,13 @@ def numpy_finfo(dtype: Any) -> Any:
 
 
 def numpy_isdtype(dtype: DTypeLike, kind: str | tuple[str, ...]) -> bool:
-    """Return whether an element type belongs to a kind, as defined by the standard."""
+    """Return whether a dtype belongs to a kind of the Array API standard."""
     dtype = np.dtype(dtype)
     return np.isdtype(dtype if dtype in NATIVE_DTYPES else np.dtype(np.float16), kind)
 
 
 def numpy_result_type(*args: Any) -> np.dtype[np.generic]:
-    """Return the type of a result; Python numbers take the type of the arrays."""
+    """Return the dtype of a result; Python numbers take the dtype of the arrays."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     rest = [arg for arg in args if not isinstance(arg, (int, float, complex))]
     rest = [np.dtype(to_dtype(getattr(arg, "dtype", arg))) for arg in rest]
@@ -280,5 +280,5 @@ def numpy_result_type(*args: Any) -> np.dtype[np.generic]:
     return FLOAT if has_fraction else np.result_type(found, *numbers)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {"from_dlpack": np.from_dlpack, "iinfo": np.iinfo}

@@ -27,7 +27,7 @@ _AXIS_LABELS = frozenset(string.ascii_letters)
 
 
 def einsum(b: Functions, equation: str, *operands: Array) -> Array:
-    """Contract the operands from left to right."""
+    """Contract the operands, from left to right."""
     require_diagonals(equation, operands)
     labels, out = _parse_equation(equation, tuple(len(x.shape) for x in operands))
     terms = [_take_diagonals(b, term) for term in zip(operands, labels, strict=True)]
@@ -42,7 +42,7 @@ def einsum(b: Functions, equation: str, *operands: Array) -> Array:
 
 @lru_cache(maxsize=256)
 def _parse_equation(equation: str, ranks: tuple[int, ...]) -> tuple[list[str], str]:
-    """Return the labels of each operand and of the result, with labels for ellipses."""
+    """Return the labels of each operand and of the result; each ellipsis becomes labels."""
     equation = equation.replace(" ", "")
     _require_terms(equation, ranks)
     left, arrow, out = equation.partition("->")
@@ -84,7 +84,7 @@ def _require_terms(equation: str, ranks: tuple[int, ...]) -> None:
 
 
 def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
-    """Raise if two axes of one operand share a label but differ in length."""
+    """Raise if two axes of one operand have the same label but different lengths."""
     labels, _ = _parse_equation(equation, tuple(len(x.shape) for x in operands))
     for x, letters in zip(operands, labels, strict=True):
         lengths: dict[str, int] = {}
@@ -97,7 +97,7 @@ def require_diagonals(equation: str, operands: tuple[Array, ...]) -> None:
 
 
 def _take_diagonals(b: Functions, term: Term) -> Term:
-    """Replace axes that share a label with their diagonal."""
+    """If several axes share a label, replace them by their diagonal."""
     x, labels = term
     for label in labels:
         while labels.count(label) > 1:
@@ -117,7 +117,7 @@ def _take_diagonals(b: Functions, term: Term) -> Term:
 
 
 def _sum_out(b: Functions, term: Term, needed: Iterable[str]) -> Term:
-    """Sum over the axes whose labels are not needed."""
+    """Sum over the axes whose labels are not in `needed`."""
     x, labels = term
     axes = tuple(i for i, label in enumerate(labels) if label not in needed)
     return (
@@ -146,7 +146,7 @@ def _contract(b: Functions, left: Term, right: Term, needed: set[str]) -> Term:
 def _to_matrix(
     b: Functions, term: Term, groups: tuple[list[str], ...], sizes: dict[str, int]
 ) -> Array:
-    """Return the operand as a matrix batch, with its axes merged into three groups."""
+    """Return the operand as a batch of matrices, by merging its axes into three groups."""
     x, labels = term
     wanted = [label for group in groups for label in group]
     x = b.permute_dims(x, tuple(labels.index(label) for label in wanted))
@@ -159,7 +159,7 @@ def _to_matrix(
 
 
 def _merge_sizes(left: dict[str, int], right: dict[str, int]) -> dict[str, int]:
-    """Return the length of each label; the length that is not 1 wins."""
+    """Return the length of each label; a length of 1 broadcasts to another length."""
     return left | {label: n for label, n in right.items() if n != 1 or label not in left}
 
 
@@ -175,7 +175,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """Save the equation, the factors that other gradients need, and all shapes."""
+    """Save the equation, the operands that other gradients need, and all shapes."""
     formula, *factors = args
     kept = [
         factor
@@ -190,7 +190,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
 def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse_equation(formula, tuple(len(shape) for shape in shapes))
-    # The length of each label.
+    # Keys are labels; values are lengths.
     found: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for letter, size in zip(term, shape, strict=True):
@@ -210,11 +210,11 @@ def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 def _factor_gradient(
     b: Functions, wanted: str, known: list[tuple[str, Any]], sizes: Any
 ) -> Array:
-    """Return the gradient of one factor: the sum over all labels that it does not have."""
+    """Return the gradient of one operand: the sum over all labels that it lacks."""
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
     unique = ""
     for letter in wanted:
-        if letter in unique:  # The gradient of a diagonal is on the diagonal.
+        if letter in unique:  # The gradient of a diagonal is 0 outside the diagonal.
             new = next(
                 character
                 for character in ascii_letters

@@ -1,12 +1,12 @@
 """The error function and its inverse, computed with elementary operations.
 
-Near 0, erf is a Taylor series. For larger x, erfc(x) = exp(-x * x) * s(t) / (1 + 2 x),
-where s is a Chebyshev series in t = (x - 3.75) / (x + 3.75). The form is that of Shepherd
-and Laframboise (1981); the coefficients were fitted to 2e-15.
+Near 0, erf is computed by a Taylor series. For larger x, erfc(x) = exp(-x * x) * s(t) / (1
++ 2 x), where s is a Chebyshev series in t = (x - 3.75) / (x + 3.75). This form is from
+Shepherd and Laframboise (1981); its coefficients were fitted to an error of 2e-15.
 
-The inverse converts uniform random numbers to normal ones. Its polynomials in
-``w = -log(1 - x * x)`` are from M. Giles, "Approximating the erfinv function" (GPU
-Computing Gems, 2011); XLA uses the same.
+The inverse error function converts uniform random numbers to normal ones. Its polynomials
+in ``w = -log(1 - x * x)`` are those of XLA, from M. Giles, "Approximating the erfinv
+function" (GPU Computing Gems, 2011).
 """
 
 from __future__ import annotations
@@ -73,14 +73,14 @@ def erf(b: Functions, x: Array) -> Array:
 
 
 def erfc(b: Functions, x: Array) -> Array:
-    """Return ``1 - erf(x)``, without cancellation for large `x`."""
+    """Return ``1 - erf(x)``, accurate also for large `x`."""
     tail = _erfc_tail(b, b.abs(x))
     far = b.where(b.less(x, 0), b.subtract(2.0, tail), tail)
     return b.where(b.less(b.abs(x), 0.5), b.subtract(1.0, _taylor_erf(b, x)), far)
 
 
 def _taylor_erf(b: Functions, x: Array) -> Array:
-    """Return erf of values between -1 and 1, with a Taylor series."""
+    """Return erf of values between -1 and 1, computed with a Taylor series."""
     x = b.clip(x, -_TAYLOR_LIMIT, _TAYLOR_LIMIT)
     square = b.square(x)
     total = b.multiply(square, 0.0)
@@ -91,7 +91,7 @@ def _taylor_erf(b: Functions, x: Array) -> Array:
 
 
 def _erfc_tail(b: Functions, x: Array) -> Array:
-    """Return erfc of values from 0 on, with Clenshaw's recurrence for Chebyshev series."""
+    """Return erfc of values >= 0, by Clenshaw's recurrence for Chebyshev series."""
     t = b.subtract(1.0, b.divide(2.0 * _CENTRE, b.add(x, _CENTRE)))
     older = newer = b.multiply(t, 0.0)
     for coefficient in reversed(_CHEBYSHEV[1:]):
@@ -136,7 +136,7 @@ _INVERSE_64 = (
 
 
 def erf_inv(b: Functions, x: Array, *, narrow: bool) -> Array:
-    """Return the inverse of erf, with the polynomials for one precision."""
+    """Return the inverse of erf, using the polynomials for one float precision."""
     w = b.negative(b.log1p(b.negative(b.square(x))))
     if narrow:
         near = _evaluate(b, _INVERSE_32[0], b.subtract(w, 2.5))
@@ -176,7 +176,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -184,10 +184,10 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
-# Single-step elementwise programs of the error function, by type code.
+# Elementwise programs of one step, the error function; keys are type codes.
 _ERF_PROGRAMS = {
     code: _native.ElementwiseProgram(code == "d", 1, [], [("erf", [0])], [(1, None, [])])
     for code in "fd"
@@ -203,8 +203,8 @@ def numpy_erf(b: Functions, x: Floats, *, out: Floats | None = None) -> Floats:
     return write_to(made, out)
 
 
-# The error function of XLA in single precision: a quotient of polynomials in x², with
-# one rounding in each step.
+# The error function of XLA in single precision: a quotient of polynomials in x²,
+# rounded after each step.
 _NUMERATOR = (
     0.00022905065861350646,
     0.0034082910107109506,
@@ -225,7 +225,7 @@ _MAX_INPUT = np.float32(3.832506856900711)
 
 
 def erf_in_float32(x: Any) -> float:
-    """Return the error function in single precision, bit-identical to XLA."""
+    """Return the error function in single precision, bitwise equal to that of XLA."""
     if x.dtype != np.float32:
         return math.erf(x)
     x = np.clip(x, -_MAX_INPUT, _MAX_INPUT)

@@ -1,7 +1,7 @@
 """Indexing with NumPy keys, and embedding lookups.
 
-The Array API standard supports keys of integers and slices, or of integers and arrays. This
-module splits keys that mix slices and arrays.
+The Array API standard has two sorts of keys: integers with slices, and integers with
+arrays. This module splits a key that mixes slices and arrays into both sorts.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 def index(b: Functions, x: Array, key: Any) -> Array:
-    """Return ``x[key]``: integers and slices are applied first, then arrays."""
+    """Return ``x[key]``: first integers and slices are applied, then arrays."""
     parts = expand_key(b, key, x.shape)
     arrays = [part for part in parts if not is_basic(part)]
     if not arrays or not any(isinstance(part, slice) for part in parts):
@@ -61,12 +61,12 @@ def index(b: Functions, x: Array, key: Any) -> Array:
 
 
 def is_basic(part: Any) -> bool:
-    """Return whether a part of a key is an integer, a slice or a new axis."""
+    """Return whether an element of an index key is an integer, a slice or a new axis."""
     return part is None or isinstance(part, (int, slice))
 
 
 def expand_key(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
-    """Return a key with one part per axis, without an ellipsis."""
+    """Return an index key with one element per axis, without an ellipsis."""
     given = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
     parts = [array for part in given for array in _expand_part(b, part)]
     taken = sum(1 for part in parts if part is not None and part is not ...)
@@ -78,7 +78,7 @@ def expand_key(b: Functions, key: Any, shape: Sequence[int]) -> list[Any]:
 
 
 def _expand_part(b: Functions, part: Any) -> Sequence[Any]:
-    """Return a part of a key; boolean arrays become the indices of True values."""
+    """Return an element of a key; a mask becomes the indices of its True values."""
     if is_basic(part) or part is ...:
         return (part,)
     part = b.asarray(part)
@@ -86,7 +86,7 @@ def _expand_part(b: Functions, part: Any) -> Sequence[Any]:
 
 
 def _are_adjacent(parts: list[Any]) -> bool:
-    """Return whether the arrays and integers of a key are adjacent."""
+    """Return whether the arrays and integers of an index key are adjacent."""
     positions = [
         at for at, part in enumerate(parts) if isinstance(part, int) or not is_basic(part)
     ]
@@ -96,7 +96,7 @@ def _are_adjacent(parts: list[Any]) -> bool:
 def _take_arrays(
     b: Functions, x: Array, arrays: list[Array], axes: list[int], *, together: bool
 ) -> Array:
-    """Index some axes with arrays, and keep the other axes whole."""
+    """Index some axes with arrays, and keep all other axes whole."""
     others = [axis for axis in range(len(x.shape)) if axis not in axes]
     sizes = [x.shape[axis] for axis in axes]
     rest = [x.shape[axis] for axis in others]
@@ -123,10 +123,10 @@ def embedding(b: Functions, weight: Array, ids: Array) -> Array:
 
 
 def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array:
-    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
+    """Return the gradient of ``embedding`` with respect to its table of `rows` rows."""
     hits = b.one_hot(b.reshape(ids, (-1,)), rows, dtype="bool")
     flat = b.reshape(grad, (math.prod(ids.shape), 1, grad.shape[-1]))
-    # Not multiplied by 0, which would propagate NaN.
+    # Multiplication by 0 would propagate NaN.
     added = b.where(b.expand_dims(hits, axis=-1), flat, 0)
     return b.sum(added, axis=0)
 
@@ -162,7 +162,7 @@ def _pull_take_along_axis(
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
     positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
-    # Both may have been broadcast along the other axes.
+    # Values and indices may have been broadcast along the other axes.
     wide: list[int] = list(grad.shape)
     wide[axis] = shape[axis]
     if tuple(positions.shape) != tuple(grad.shape):
@@ -179,7 +179,7 @@ def _pull_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) ->
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
@@ -193,8 +193,9 @@ def shape_index(call: Call) -> Spec:
     arrays = [part for part in parts if isinstance(part, Value)]
     if any(it.dtype == np.bool_ for it in arrays) or any(type(it) is bool for it in parts):
         return found, x.dtype
-    # NumPy computes shapes of integers only, but a size may be a symbol of an export.
-    # So each axis gets a unique length, which is the index of its size in `sizes`.
+    # NumPy computes shapes only with integers, but the size of an axis may be a symbol
+    # of an export. Therefore each axis gets a unique length, which is the index of its
+    # true size in `sizes`.
     sizes = [0, 1, *x.shape, *broadcast_shapes(*(it.shape for it in arrays))]
     for part, axis in zip(parts, first_indexed_axes(parts, x.shape), strict=True):
         if isinstance(part, slice):
@@ -207,7 +208,7 @@ def shape_index(call: Call) -> Spec:
 
 
 def _encode_part(part: Any, rows: Any) -> Any:
-    """Return a part of a key for the unique lengths: slices select all elements."""
+    """Return the element of a key that has the same effect on axes with unique lengths."""
     if isinstance(part, Value):
         return rows
     if isinstance(part, slice):
@@ -228,7 +229,7 @@ def _count_slice(part: slice, size: int) -> int:
 
 
 def _make_bare_key(key: Any) -> Any:
-    """Replace each array in a key with zeros."""
+    """Replace each array in an index key by zeros."""
     if isinstance(key, Value):
         return make_dummy(key.shape, np.intp)
     if isinstance(key, tuple):
@@ -238,7 +239,7 @@ def _make_bare_key(key: Any) -> Any:
 
 @add_shape(SHAPES, "take")
 def _shape_take(call: Call) -> Spec:
-    """Return the shape in which the shape of the indices replaces the axis."""
+    """Return the shape in which the axis is replaced by the shape of the indices."""
     x, indices = call.args[:2]
     axis = call.options.get("axis", call.get(2, "axis"))
     if axis is None:
@@ -249,7 +250,7 @@ def _shape_take(call: Call) -> Spec:
 
 @add_shape(SHAPES, "take_along_axis")
 def _shape_take_along(call: Call) -> Spec:
-    """Return the shape with the length of the indices along the axis; others broadcast."""
+    """Return the shape with the length of the indices along `axis`, after broadcasting."""
     x, indices = call.args[:2]
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     others = tuple(1 if axis == at else size for axis, size in enumerate(x.shape))
@@ -263,7 +264,7 @@ SHAPES.update(
 )
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_take_along_axis(x: Floats, indices: Any, axis: int = -1) -> Floats:
@@ -281,7 +282,8 @@ def numpy_embedding(
     weight: Floats, ids: NDArray[Any], *, out: Floats | None = None
 ) -> Floats:
     """Return the row of `weight` ``(rows, d)`` for each id: ``(..., d)``."""
-    if ids.size and ids.min() < 0:  # NumPy would count from the end
+    # NumPy would accept negative ids and count them from the end.
+    if ids.size and ids.min() < 0:
         raise IndexError(f"ids: expected numbers from 0, got {ids.min()}")
     return np.take(weight, ids, axis=0, out=out)
 
@@ -290,7 +292,7 @@ def numpy_embedding(
 def numpy_embedding_grad(
     b: Functions, grad: Floats, ids: NDArray[Any], *, rows: int, out: Floats | None = None
 ) -> Floats:
-    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
+    """Return the gradient of ``embedding`` with respect to its table of `rows` rows."""
     width = grad.shape[-1]
     made = make_out(out, (rows, width), grad.dtype)
     ids = np.ascontiguousarray(ids, np.int64).reshape(-1)
@@ -299,5 +301,5 @@ def numpy_embedding_grad(
     return write_to(made, out)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {"nonzero": np.nonzero, "take": np.take}

@@ -42,9 +42,8 @@ if TYPE_CHECKING:
 def pad(
     b: Functions, x: Array, widths: Sequence[tuple[int, int]], *, value: float = 0
 ) -> Array:
-    """Return `x` with `value` around each axis; a negative width slices instead."""
+    """Return `x` padded with `value` along each axis; a negative width removes elements."""
     for axis, (before, after) in enumerate(widths):
-        # Makes one axis longer or shorter.
         length = x.shape[axis]
         if before < 0 or after < 0:
             kept = slice(max(-before, 0), length - max(-after, 0))
@@ -56,7 +55,7 @@ def pad(
 
 
 def _filler(b: Functions, x: Array, axis: int, width: int, value: float) -> Array | None:
-    """Return a constant block to join to an array, or None if its width is 0."""
+    """Return a constant array to join to `x`, or None if its width is 0."""
     if width <= 0:
         return None
     shape = (*x.shape[:axis], width, *x.shape[axis + 1 :])
@@ -66,7 +65,7 @@ def _filler(b: Functions, x: Array, axis: int, width: int, value: float) -> Arra
 def spaced(
     b: Functions, x: Array, axis: int, *, start: int, step: int, length: int
 ) -> Array:
-    """Return zeros with the values of an axis at ``start, start + step, …``."""
+    """Return zeros, except for the elements of `x` at ``start, start + step, …``."""
     count = x.shape[axis]
     if step > 1 and count > 0:
         x = b.expand_dims(x, axis=axis + 1)
@@ -117,7 +116,7 @@ def _pull_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
 
 
 def _save_for_unstack(args: Args, _out: Array, _needs: Needs, options: Options) -> Any:
-    """Save the shape and type of the input, and the axis."""
+    """Save the shape and dtype of the input, and the axis."""
     return tuple(args[0].shape), args[0].dtype, options.get("axis", 0)
 
 
@@ -161,7 +160,7 @@ def _pull_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
 def _pull_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
-    # Remove the padding; fill with zeros where a negative width has sliced.
+    # Remove the padding; where a negative width removed elements, the gradient is 0.
     inside = tuple(
         slice(max(before, 0), size - max(after, 0)) for (before, after), size in sizes
     )
@@ -170,7 +169,7 @@ def _pull_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     return (b.pad(grad, cut) if any(map(any, cut)) else grad,)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
@@ -181,7 +180,7 @@ def _shape_repeat(call: Call) -> Spec:
     """Return the shape of ``repeat``."""
     (x, repeats), axis = call.args[:2], call.get(2, "axis")
     if not isinstance(repeats, int) or repeats < 0:
-        # An array of counts, or an error.
+        # `repeats` is an array of counts, or invalid.
         found = np.repeat(make_dummy(x.shape), repeats, axis)
         return found.shape, x.dtype
     if axis is None:
@@ -203,7 +202,7 @@ def _shape_tile(call: Call) -> Spec:
 
 @add_shape(SHAPES, "concat")
 def _shape_concat(call: Call) -> Spec:
-    """Return the shape of ``concat``, whose axis has the sum of the lengths."""
+    """Return the shape of ``concat``: the lengths along the joined axis are summed."""
     shapes = [value.shape for value in call.args[0]]
     axis = call.options.get("axis", (*call.args, 0)[1])
     if axis is None:
@@ -217,7 +216,7 @@ def _shape_concat(call: Call) -> Spec:
 
 
 def _require_equal_shapes(shapes: list[Shape], axis: int | None = None) -> None:
-    """Raise if shapes differ on an axis other than the given one."""
+    """Raise if the shapes differ on an axis other than the joined one."""
     rest = {(len(s), *(n for at, n in enumerate(s) if at != axis)) for s in shapes}
     if len(rest) > 1:
         raise ValueError(f"the shapes {', '.join(map(str, shapes))} do not match")
@@ -238,7 +237,7 @@ def _shape_stack(call: Call) -> Spec:
 
 @add_shape(SHAPES, "unstack")
 def _shape_unstack(call: Call) -> list[Spec]:
-    """Return the shapes of the slices along an axis."""
+    """Return the shape of each slice along an axis."""
     x = call.args[0]
     shape = list(x.shape)
     axis = call.options.get("axis", (*call.args, 0)[1])
@@ -254,13 +253,13 @@ def _shape_pad(call: Call) -> Spec:
     return tuple(size + before + after for size, (before, after) in sizes), x.dtype
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_concat(
     arrays: Sequence[Floats], *, axis: int | None = 0, out: Floats | None = None
 ) -> Floats:
-    """Return the arrays, joined along an axis."""
+    """Return the arrays joined along an axis."""
     return np.concat(promote_all(arrays), axis=axis, out=out)
 
 
@@ -268,16 +267,16 @@ def numpy_concat(
 def numpy_stack(
     arrays: Sequence[Floats], *, axis: int = 0, out: Floats | None = None
 ) -> Floats:
-    """Return arrays along a new axis; a view if they are evenly spaced in one array."""
+    """Return arrays joined along a new axis; a view if one array contains all of them."""
     first = arrays[0]
     if out is not None or not share_array(*arrays):
         return np.stack(promote_all(arrays), axis=axis, out=out)
     step = get_address(arrays[1]) - get_address(first)
     shape, strides = (len(arrays), *first.shape), (step, *first.strides)
-    # The view holds the first array, which keeps the memory of all arrays alive.
+    # The view refers to the first array, which keeps the memory of all arrays alive.
     whole = np.lib.stride_tricks.as_strided(first, shape, strides, writeable=False)
     return np.moveaxis(whole, 0, axis)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {"repeat": np.repeat, "tile": np.tile, "unstack": np.unstack}

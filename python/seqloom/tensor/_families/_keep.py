@@ -1,7 +1,7 @@
 """Functions that select the values that an operation saves for its gradient.
 
-Each function takes the inputs, the output, a tuple of booleans that are True for tracked
-inputs, and the options. It returns arrays, shapes and numbers.
+The arguments of each function are the inputs, the output, a tuple of booleans (True for
+tracked inputs), and the options. Each function returns arrays, shapes and numbers.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Needs: TypeAlias = tuple[bool, ...]
 Args: TypeAlias = tuple[Any, ...]
 Options: TypeAlias = dict[str, Any]
 Shape: TypeAlias = tuple[int, ...]
-# Shape and element type of an input, and therefore of its gradient.
+# The shape and dtype of an input, which are those of its gradient.
 ArgSpec: TypeAlias = tuple[Shape, Any]
 Specs: TypeAlias = tuple[ArgSpec | None, ...]
 # Types of the saved values.
@@ -26,12 +26,12 @@ Everything: TypeAlias = tuple[Args, Array, Options]
 
 
 def like(arg: Array) -> ArgSpec:
-    """Return shape and type of an array, and therefore of its gradient."""
+    """Return the shape and dtype of an array, which are those of its gradient."""
     return arg.shape, arg.dtype
 
 
 def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
-    """Save shape and type of each tracked input."""
+    """Save the shape and dtype of each tracked input."""
     return tuple(
         [
             (arg.shape, arg.dtype) if need else None
@@ -41,7 +41,7 @@ def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
 
 
 def two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
-    """Save shape and type of two inputs; a faster form of `likes`."""
+    """Save the shape and dtype of two inputs; faster than `likes`."""
     left, right = args
     one, two = needs
     return (
@@ -73,7 +73,7 @@ def first(args: Args, _out: Array, _needs: Needs, _options: Options) -> Array:
 
 
 def first_spec(args: Args, _out: Array, _needs: Needs, _options: Options) -> ArgSpec:
-    """Save the shape and type of the first input."""
+    """Save the shape and dtype of the first input."""
     return args[0].shape, args[0].dtype
 
 
@@ -93,7 +93,7 @@ def all_values(args: Args, out: Array, _needs: Needs, options: Options) -> Every
 
 
 def factors(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
-    """Save each factor whose partner is tracked, and shape and type of both."""
+    """Save each factor if the other one is tracked, and shapes and dtypes of both."""
     left, right = args
     return (
         left if needs[1] else None,
@@ -113,17 +113,17 @@ def shape_and_options(args: Args, _out: Array, _needs: Needs, options: Options) 
 
 
 def rest(args: Args, _out: Array, _needs: Needs, _options: Options) -> Args:
-    """Save the arguments after the first, such as a key and a rate, or indices."""
+    """Save all arguments except the first, such as a key and a rate, or indices."""
     return args[1:]
 
 
 def rest_and_options(
     args: Args, _out: Array, _needs: Needs, options: Options
 ) -> tuple[Args, Options]:
-    """Save the arguments after the first, and the options."""
+    """Save all arguments except the first, and the options."""
     return args[1:], options
 
 
 def statistics(args: Args, out: Array, _needs: Needs, options: Options) -> Statistics:
-    """Save the inputs, the statistics of a norm and the options, but not the output."""
+    """Save the inputs, the statistics and the options of a norm, but not its output."""
     return args, out[1:], options

@@ -1,7 +1,7 @@
-"""Keys of random numbers, and the random words of a key: identical bits on every backend.
+"""Random keys and their random words, with identical bits on every backend.
 
-The words come from Threefry-2x32 with 20 rounds (Salmon et al. 2011), in the layout of JAX:
-number i of an array depends only on the counter i.
+The words are computed by Threefry-2x32 with 20 rounds (Salmon et al. 2011), in the order of
+JAX: number i of an array depends only on the counter i.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
     from seqloom.tensor._families import Functions
 
-    KeyLike = Key | Array  # a key, or its two 32-bit words
+    KeyLike = Key | Array  # A key, or its two 32-bit words.
 
 
 # Default implementations ---------------------------------------------------------------
@@ -35,13 +35,13 @@ if TYPE_CHECKING:
 _PARITY = 0x1BD11BDA
 _ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 _ROUND_GROUPS = 5
-_SPLIT_COUNTER = 1 << 31  # the high word of the counters for `split`
+_SPLIT_COUNTER = 1 << 31  # The high word of the counters that `split` uses.
 _INT32 = np.iinfo(np.int32)
 _WORD_TYPE = np.dtype(np.uint32)
 
 
 def threefry(b: Functions, key: Array, high: Array, low: Array) -> tuple[Array, Array]:
-    """Return two random words for each counter."""
+    """Return the two random words of each counter."""
     first, second = b.index(key, slice(0, 1)), b.index(key, slice(1, 2))
     third = b.bitwise_xor(b.bitwise_xor(first, second), _PARITY)
     words = (first, second, third)
@@ -62,7 +62,7 @@ def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
 
 
 def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
-    """Return the high and low word to fold into a key; a pair is returned unchanged."""
+    """Return the high and low word that are folded into a key."""
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
     if isinstance(word, (int, str)):
@@ -79,14 +79,14 @@ def key_words(b: Functions, key: KeyLike) -> Array:
 
 
 def fold_in(b: Functions, key: KeyLike, word: int | str | Array) -> Array:
-    """Return the words of a derived key, as ``Key.fold`` does."""
+    """Return the words of a derived key, the same as from ``Key.fold``."""
     high, low = counter(word)
     counts = (_to_word(b, high), _to_word(b, low))
     return b.concat(list(threefry(b, b.key_words(key), *counts)), axis=0)
 
 
 def split(b: Functions, key: KeyLike, n: int) -> Array:
-    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
+    """Return `n` derived keys as rows ``(n, 2)``, the same as from ``Key.split``."""
     low = b.arange(n, dtype="uint32")
     high = b.full((n,), _SPLIT_COUNTER, dtype="uint32")
     return b.stack(list(threefry(b, b.key_words(key), high, low)), axis=-1)
@@ -99,7 +99,7 @@ def random_bits(b: Functions, key: KeyLike, shape: Sequence[int]) -> Array:
 
 
 def _to_word(b: Functions, value: int | Array) -> Array:
-    """Return a word as an array of length 1."""
+    """Return a 32-bit word as an array of length 1."""
     if isinstance(value, int):
         return b.full((1,), value, dtype="uint32")
     return b.reshape(b.astype(value, "uint32"), (1,))
@@ -112,13 +112,13 @@ def word_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array,
 
 
 def split_like_jax(b: Functions, key: KeyLike) -> tuple[Array, Array]:
-    """Return two keys, split as in JAX, which differs from `split`."""
+    """Return two derived keys, the same as from JAX, but not as from `split`."""
     pair = b.stack(list(word_pairs(b, key, (2,))), axis=-1)
     return b.index(pair, (0, ...)), b.index(pair, (1, ...))
 
 
 def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
-    """Return the shape of random numbers as a tuple; raise if a length is negative."""
+    """Return the shape of an array as a tuple; raise if a length is negative."""
     lengths = tuple(shape)
     if lengths and min(lengths) < 0:
         raise ArgumentError(f"random numbers of shape {lengths}: a length is below 0")
@@ -134,14 +134,14 @@ def to_count(n: int) -> int:
 
 
 def check_rate(p: float) -> float:
-    """Return a probability; raise if it is outside [0, 1]."""
+    """Return the probability; raise if it is outside [0, 1]."""
     if not 0 <= p <= 1:
         raise ArgumentError(f"a probability must be in [0, 1], got {p}")
     return p
 
 
 def check_range(low: int, high: int) -> tuple[int, int]:
-    """Return the bounds of an int32 range; raise if the range is empty or too large."""
+    """Return the bounds of a range; raise if the range is empty or exceeds int32."""
     if not _INT32.min <= low < high <= _INT32.max:
         raise ArgumentError(
             f"randint: low must be below high, both of int32; got {low} and {high}"
@@ -150,23 +150,23 @@ def check_range(low: int, high: int) -> tuple[int, int]:
 
 
 def check_bounds(lower: float, upper: float) -> tuple[float, float]:
-    """Return two bounds; raise if they are not in order."""
+    """Return the bounds; raise if they are not in ascending order."""
     if not lower < upper:
         raise ArgumentError(f"lower must be below upper, got {lower} and {upper}")
     return lower, upper
 
 
 def find_extreme(low: float, high: float, least: float, most: float) -> float | None:
-    """Return the normal number for probabilities that round to 0 or 1.
+    """Return the number that replaces infinite results of ``truncated_normal``.
 
     Args:
-        low: The error function at the lower bound.
-        high: The error function at the upper bound.
+        low: Error function of the lower bound.
+        high: Error function of the upper bound.
         least: The smallest allowed number.
         most: The largest allowed number.
 
     Returns:
-        The nearer bound, or None if no probability rounds to 0 or 1.
+        The smallest or largest allowed number, or None if no result can be infinite.
 
     Examples:
         >>> find_extreme(1.0, 1.0, 20.0, 21.0)
@@ -177,11 +177,11 @@ def find_extreme(low: float, high: float, least: float, most: float) -> float | 
     return most if low > -1 else least
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 def draw_shape(position: int, default: str) -> ShapeRule:
-    """Return the shape rule of a random function whose shape is the given argument."""
+    """Return the shape rule of a random function with its shape argument at `position`."""
 
     def rule(call: Call) -> Spec:
         dtype = to_numpy_dtype(call.target, call.options.get("dtype", default))
@@ -197,17 +197,17 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_fold_in(key: KeyLike, word: int | str | Array) -> NDArray[np.uint32]:
-    """Return the words of a derived key, as ``Key.fold`` does."""
+    """Return the words of a derived key, the same as from ``Key.fold``."""
     high, low = (int(part) for part in counter(word))
     return np.array(_native.threefry(*key_to_words(key), high, low), np.uint32)
 
 
 def numpy_split(key: KeyLike, n: int) -> NDArray[np.uint32]:
-    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
+    """Return `n` derived keys as rows ``(n, 2)``, the same as from ``Key.split``."""
     words = key_to_words(key)
     rows = [_native.threefry(*words, _SPLIT_COUNTER, position) for position in range(n)]
     return np.array(rows, np.uint32).reshape(n, 2)
@@ -228,7 +228,7 @@ def numpy_random_bits(
 
 
 def key_to_words(key: Any) -> tuple[int, int]:
-    """Return the two words of a key as integers."""
+    """Return the two words of a key as Python integers."""
     words = getattr(key, "words", key)
     try:
         return int(words[0]), int(words[1])

@@ -1,9 +1,10 @@
-"""Linear layers that treat each row independently, in floats and in 8-bit integers.
+"""Linear layers that process each row independently, with floats or 8-bit integers.
 
-An int8 layer has four arrays. `weight` is int8 ``(out, in)``. `scale` ``(out,)`` multiplies
-the rows of the weight. `factor` ``(in,)`` multiplies the inputs. `bias` is ``(out,)`` or
-None. The default implementations convert the weight to floats. A backend with integer
-products also rounds the inputs to int8, with one scale per row.
+An int8 layer consists of four arrays. `weight` has dtype int8 and shape ``(out, in)``.
+`scale` ``(out,)`` multiplies the rows of the weight. `factor` ``(in,)`` multiplies the
+inputs. `bias` is an array ``(out,)`` or None. The default implementations convert the
+weight to floats. A backend with integer matrix products also rounds the inputs to int8,
+with one scale per row.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def linear_by_row(
     bias: Array | None = None,
     residual: Array | None = None,
 ) -> Array:
-    """Return ``x @ weight.T + bias + residual``, independent of other rows on NumPy."""
+    """Return ``x @ weight.T + bias + residual``; on NumPy, no row affects another."""
     out = b.linear(x, weight, bias)
     return out if residual is None else b.add(residual, out)
 
@@ -63,12 +64,13 @@ def rotary_linear(
 
     Args:
         b: The backend.
-        x: ``(..., in)``.
-        weight: ``(3 * heads * d, in)``: rows of queries, of keys and of values.
-        bias: ``(3 * heads * d,)``, or None.
-        cosine: Cosines of the angles, ``(..., d / 2)``. Each angle rotates one number of
-            the first half of a head together with its partner in the second half.
-        sine: Sines of the angles.
+        x: Input of shape ``(..., in)``.
+        weight: Weight of shape ``(3 * heads * d, in)``: first the rows of queries, then of
+            keys, then of values.
+        bias: Bias of shape ``(3 * heads * d,)``, or None.
+        cosine: Cosines of the angles, ``(..., d / 2)``. Each angle rotates an element of
+            the first half of a head together with the same element of the second half.
+        sine: Sines of the angles, of shape ``(..., d / 2)``.
         heads: Number of heads.
 
     Returns:
@@ -81,7 +83,7 @@ def rotary_linear(
 
 
 def _rotate(b: Functions, x: Array, cosine: Array, sine: Array) -> Array:
-    """Rotate pairs of numbers, computed in the type of the angles."""
+    """Rotate pairs of elements, computed in the dtype of the angles."""
     dtype, half = b.dtype(x), x.shape[-1] // 2
     cosine, sine = b.expand_dims(cosine, axis=-2), b.expand_dims(sine, axis=-2)
     x = b.astype(x, b.dtype(cosine))
@@ -108,7 +110,7 @@ def feed_forward(
     *,
     eps: float,
 ) -> Array:
-    """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear."""
+    """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear layer."""
     normal = b.layer_norm(x, norm_weight, norm_bias, eps=eps)[0]
     hidden = b.gelu(b.linear(normal, weight_in, bias_in))
     return b.add(x, b.linear(hidden, weight_out, bias_out))
@@ -123,7 +125,7 @@ def linear_int8(
     bias: Array | None = None,
     residual: Array | None = None,
 ) -> Array:
-    """Return ``(x * factor) @ (weight * scale).T + bias + residual``, row by row."""
+    """Return ``(x * factor) @ (weight * scale).T + bias + residual``."""
     return b.linear_by_row(x, *_restore_layer(b, x, weight, scale, factor, bias), residual)
 
 
@@ -139,7 +141,7 @@ def rotary_linear_int8(
     *,
     heads: int,
 ) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values as ``rotary_linear``, with an int8 layer."""
+    """Return the same queries, keys and values as ``rotary_linear``, with an int8 layer."""
     layer = _restore_layer(b, x, weight, scale, factor, bias)
     return b.rotary_linear(x, *layer, cosine, sine, heads=heads)
 
@@ -160,7 +162,7 @@ def feed_forward_int8(
     *,
     eps: float,
 ) -> Array:
-    """Return ``feed_forward`` with two int8 layers."""
+    """Return the same result as ``feed_forward``, with two int8 layers."""
     inner = _restore_layer(b, x, weight_in, scale_in, factor_in, bias_in)
     outer = _restore_layer(b, x, weight_out, scale_out, factor_out, bias_out)
     return b.feed_forward(x, norm_weight, norm_bias, *inner, *outer, eps=eps)
@@ -169,14 +171,14 @@ def feed_forward_int8(
 def _restore_layer(
     b: Functions, x: Array, weight: Array, scale: Array, factor: Array, bias: Array | None
 ) -> tuple[Array, Array | None]:
-    """Convert an int8 layer to weight and bias in the type of the input."""
+    """Convert an int8 layer to weight and bias in the dtype of the input."""
     dtype = b.dtype(x)
     wide = b.multiply(b.astype(weight, b.dtype(scale)), b.expand_dims(scale, axis=1))
     plain = b.astype(b.multiply(wide, factor), dtype)
     return plain, None if bias is None else b.astype(bias, dtype)
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -189,7 +191,7 @@ def numpy_linear_by_row(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """Return ``x @ weight.T + bias + residual``, rounded independently of other rows."""
+    """Return ``x @ weight.T + bias + residual``; no row affects the rounding of another."""
     if not (uses_rust(b) and suits_rust(x, weight, bias, residual)):
         return write_to(linear_by_row(b, x, weight, bias, residual), out)
     made = make_out(out, (*x.shape[:-1], weight.shape[0]), x.dtype)
@@ -233,7 +235,7 @@ def numpy_feed_forward(
     eps: float,
     out: Floats | None = None,
 ) -> Floats:
-    """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear."""
+    """Return ``x`` plus a feed-forward block: layer norm, linear, gelu, linear layer."""
     weights = norm_weight, norm_bias, weight_in, bias_in, weight_out, bias_out
     if not (uses_rust(b) and suits_rust(x, *weights)):
         return write_to(feed_forward(b, x, *weights, eps=eps), out)
@@ -262,7 +264,7 @@ def numpy_linear_int8(
     *,
     out: Floats | None = None,
 ) -> Floats:
-    """Return ``(x * factor) @ (weight * scale).T + bias + residual``, row by row."""
+    """Return ``(x * factor) @ (weight * scale).T + bias + residual``."""
     layer = weight, scale, factor, bias
     if not _has_int8_kernel(x, weight, scale, factor, bias, residual):
         return write_to(linear_int8(b, x, *layer, residual), out)
@@ -286,7 +288,7 @@ def numpy_rotary_linear_int8(
     heads: int,
     into: Floats | None = None,
 ) -> tuple[Floats, Floats, Floats]:
-    """Return rotary queries, keys and values as views of one array, which may be given."""
+    """Return rotary queries, keys and values as views of one array, optionally `out`."""
     layer = weight, scale, factor, bias
     if not _has_int8_kernel(x, *layer, cosine, sine):
         return rotary_linear_int8(b, x, *layer, cosine, sine, heads=heads)
@@ -317,7 +319,7 @@ def numpy_feed_forward_int8(
     eps: float,
     out: Floats | None = None,
 ) -> Floats:
-    """Return ``feed_forward``; the hidden values stay in the CPU cache."""
+    """Return ``feed_forward`` with int8 layers; hidden values remain in the CPU cache."""
     inner = weight_in, scale_in, factor_in, bias_in
     outer = weight_out, scale_out, factor_out, bias_out
     if not _has_int8_kernel(x, *inner, *outer, norm_weight, norm_bias):
@@ -331,6 +333,6 @@ def numpy_feed_forward_int8(
 
 
 def _has_int8_kernel(x: Floats, weight: NDArray[np.int8], *arrays: Floats | None) -> bool:
-    """Return whether an int8 kernel can compute this: types match and no array is empty."""
+    """Return whether the int8 kernel supports the dtypes, and no array is empty."""
     given = [x, weight, *(array for array in arrays if array is not None)]
     return all(array.size and array.dtype in _INT8_KERNEL_TYPES for array in given)

@@ -1,6 +1,6 @@
 """Batch norm, layer norm and root mean square norm.
 
-The forward functions also return statistics. Default implementations of the gradients
+The forward functions also return statistics. The default implementations of the gradients
 compute the statistics again.
 """
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def layer_norm(
     b: Functions, x: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array]:
-    """Return the result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
+    """Return the result, and the mean and 1 / std of each row (Ba et al. 2016)."""
     scaled, mean, rstd = _standardise(b, x, eps)
     out = scaled if weight is None else b.multiply(scaled, weight)
     out = out if bias is None else b.add(out, bias)
@@ -47,7 +47,7 @@ def layer_norm_grad(
     b: Functions, grad: Array, x: Array, weight: Array | None, mean: Array, rstd: Array
 ) -> tuple[Array, Array, Array]:
     """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
-    # The statistics are recomputed from the input; `rstd` is used only to derive eps.
+    # Computes the statistics from the input again; uses `rstd` only to derive eps.
     del mean
     variance = b.var(b.stop_gradient(x), axis=-1, keepdims=True)
     scaled, _, rstd = _standardise(b, x, _recover_eps(b, variance, rstd))
@@ -86,7 +86,7 @@ def rms_norm_grad(
 
 
 def _standardise(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]:
-    """Return rows of mean 0 and deviation 1, and their former mean and 1 / deviation."""
+    """Return rows of mean 0 and variance 1, and the old mean and 1 / std."""
     mean = b.mean(x, axis=-1, keepdims=True)
     centred = b.subtract(x, mean)
     variance = b.mean(b.square(centred), axis=-1, keepdims=True)
@@ -95,7 +95,7 @@ def _standardise(b: Functions, x: Array, eps: Any) -> tuple[Array, Array, Array]
 
 
 def _recover_eps(b: Functions, variance: Array, rstd: Array) -> Array:
-    """Return the constant that was added to the variance: ``rstd**-2 - variance``."""
+    """Return eps, the constant that was added to the variance."""
     rstd = b.stop_gradient(b.expand_dims(rstd, axis=-1))
     inverse = b.reciprocal(b.square(rstd))
     return b.subtract(inverse, b.stop_gradient(variance))
@@ -158,12 +158,12 @@ def scale_shift(
 
 
 def _to_channels(b: Functions, x: Array, channels: Array) -> Array:
-    """Reshape one number per channel to broadcast with ``(n, c, …)``."""
+    """Reshape one number per channel so that it broadcasts with ``(n, c, …)``."""
     return b.reshape(channels, (-1, *(1 for _ in x.shape[2:])))
 
 
 def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
-    """Multiply by a mask; where it is 0, the result is 0 even for NaN."""
+    """Multiply by a mask; where the mask is 0, the result is 0 even for NaN."""
     if mask is None:
         return x
     mask = b.expand_dims(mask, axis=1)
@@ -171,7 +171,7 @@ def _apply_mask(b: Functions, x: Array, mask: Array | None) -> Array:
 
 
 def _channel_mean(b: Functions, x: Array, mask: Array | None) -> Array:
-    """Return the mean of each channel over unmasked positions."""
+    """Return the mean of each channel over the unmasked positions."""
     axes = (0, *range(2, len(x.shape)))
     if mask is None:
         return b.mean(x, axis=axes)
@@ -205,7 +205,7 @@ def _pull_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs
 
 
 def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """Save the factors that the gradients of the tracked inputs need, and the mask."""
+    """Save the factors that the gradients of tracked inputs need, and the mask."""
     x, scale, _shift, *mask = args
     kept = x if needs[1] else None, scale if needs[0] else None
     return *kept, mask[0] if mask else None
@@ -225,13 +225,13 @@ def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Pa
     return by_x, by_scale, by_shift
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {"scale_shift": first_spec_rule}
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -244,7 +244,7 @@ def numpy_layer_norm(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the result, and the mean and 1 / deviation of each row (Ba et al. 2016)."""
+    """Return the result, and the mean and 1 / std of each row (Ba et al. 2016)."""
     if x.size == 0:
         return write_each(layer_norm(b, x, weight, bias, eps=eps), out)
     into = out or (None, None, None)
@@ -302,7 +302,7 @@ def numpy_rms_norm_grad(
 def _row_norm_grad(
     b: Functions, grad: Floats, x: Floats, weight: Any, mean: Any, rstd: Floats, out: Any
 ) -> Triple:
-    """Return the gradients of a row norm with respect to input, weight and bias."""
+    """Return the gradients of layer norm or RMS norm."""
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     by_weight, by_bias = (make_out(array, (width,), x.dtype) for array in out[1:])
@@ -322,7 +322,7 @@ def _normalise(
     eps: float,
     out: Any,
 ) -> Triple:
-    """Return the normalised rows, and the mean and 1 / deviation of each row."""
+    """Return the normalised rows, and the mean and 1 / std of each row."""
     x, width = to_contiguous(x), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     mean, rstd = (make_out(array, x.shape[:-1], x.dtype) for array in out[1:])
@@ -333,7 +333,7 @@ def _normalise(
 
 
 def _fill_row(values: Floats | None, x: Floats, default: int) -> Floats:
-    """Return one value per column, filled with `default` if it is None."""
+    """Return one number per column; an array filled with `default` for None."""
     if values is not None:
         return to_contiguous(values)
     filled: Any = np.full(x.shape[-1], default, x.dtype)
@@ -351,10 +351,10 @@ def numpy_batch_norm(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """Return ``(n, c, l)`` normalised per channel over unmasked positions.
+    """Return ``(n, c, l)`` normalised per channel over the unmasked positions.
 
     Returns:
-        The output, 0 at masked positions, and the means and biased variances ``(c,)``.
+        The output (0 at masked positions), the means and the biased variances ``(c,)``.
     """
     x = np.ascontiguousarray(x)
     mean, variance = np.empty((2, x.shape[1]), x.dtype)

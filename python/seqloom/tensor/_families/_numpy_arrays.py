@@ -1,6 +1,7 @@
 """Memory, output arrays and half precision for NumPy kernels."""
-# The first write to new memory causes a page fault per 4 KiB, which takes several times
-# as long as the write. The C library returns large blocks to the system each time.
+# The first write to newly allocated memory causes a page fault per 4 KiB, which takes
+# several times as long as the write. The C library returns each large block to the
+# operating system when it is freed.
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ _CACHE_LINE = 64  # bytes
 _MIN_CACHED = 262_144  # bytes; smaller arrays are not cached.
 _SIZES_PER_OCTAVE = 8  # Number of block sizes per power of two.
 # Limit of cached memory, relative to the peak of memory in use. Forward and backward
-# passes use different sizes. With a lower limit, each step would allocate again, and
-# peak memory would not be lower.
+# passes use different block sizes. With a lower limit, each training step would
+# allocate again, and peak memory would not be lower.
 _CACHE_FACTOR = 1.5
 
 
 class BlockCache:
-    """A cache of memory blocks for arrays.
+    """A cache of memory blocks, in which arrays are created.
 
     The memory in use and in the cache is at most 1.5 times the peak of memory in use.
     Blocks above this limit are freed before new memory is allocated.
@@ -48,27 +49,27 @@ class BlockCache:
 
     @property
     def live(self) -> int:
-        """Bytes of blocks that arrays use."""
+        """Number of bytes that arrays use."""
         with self._lock:
             self._collect()
             return self._live
 
     @property
     def idle(self) -> int:
-        """Bytes of cached blocks."""
+        """Number of bytes in the cache."""
         with self._lock:
             self._collect()
             return self._idle
 
     def fresh(self, shape: tuple[int, ...] | int, dtype: DTypeLike) -> NDArray[Any]:
-        """Return an uninitialised array, in a cached block if one fits.
+        """Return an uninitialised array, in a cached block if the cache has one.
 
         Args:
-                shape: The shape.
-                dtype: The element type.
+            shape: The shape.
+            dtype: The element type.
 
         Returns:
-                A contiguous array.
+            A contiguous array.
         """
         dtype = np.dtype(dtype)
         count = 1
@@ -85,7 +86,7 @@ class BlockCache:
         return lent[:nbytes].view(dtype).reshape(shape)
 
     def _take(self, size: int) -> _MemoryBlock:
-        """Return a block with the given size, from the cache or new."""
+        """Return a block of the given size, from the cache or newly allocated."""
         with self._lock:
             self._collect()
             waiting = self._waiting.get(size)
@@ -97,13 +98,13 @@ class BlockCache:
         return block or _MemoryBlock(size)
 
     def return_block(self, block: _MemoryBlock) -> None:
-        """Return a block to the cache."""
-        # Runs when an array is deleted, even during `_take`, so it must not wait for
+        """Return a block to the cache after its array was deleted."""
+        # Python may delete an array during `_take`, so this method must not wait for
         # the lock.
         self._returned.append(block)
 
     def _collect(self) -> None:
-        """Move returned blocks to the cache, sorted by size."""
+        """Move returned blocks to the cache."""
         while self._returned:
             block = self._returned.popleft()
             self._live -= block.size
@@ -111,7 +112,7 @@ class BlockCache:
             self._waiting.setdefault(block.size, []).append(block)
 
     def _free_excess(self) -> None:
-        """Free cached blocks, oldest sizes first, while the limit is exceeded."""
+        """Free cached blocks, oldest sizes first, until the limit is no longer exceeded."""
         most = self._peak * _CACHE_FACTOR
         for size in list(self._waiting):
             waiting = self._waiting[size]
@@ -151,7 +152,7 @@ class _MemoryBlock:
 
 
 class _BlockOwner:
-    """Owner of a block; an array on the block and all its views keep it alive."""
+    """The owner of a block; arrays in the block and their views keep the owner alive."""
 
     __slots__ = ("__array_interface__", "_block", "_owner")
 
@@ -165,7 +166,7 @@ class _BlockOwner:
 
 block_cache = BlockCache()
 after_fork(block_cache.unlock)
-# Functions that return the bytes of memory that a backend has cached.
+# Functions that return the number of bytes in the cache of a backend.
 reserves: list[Callable[[], int]] = [lambda: block_cache.idle]
 fresh = block_cache.fresh
 
@@ -177,7 +178,7 @@ def fill(
     threads: int,
     out: Floats | None = None,
 ) -> Floats:
-    """Run an elementwise kernel, whose output has the shape of its input."""
+    """Run an elementwise kernel; its output has the shape of its input."""
     x = to_contiguous(x)
     made = make_out(out, x.shape, x.dtype)
     kernel(x, *rest, made, threads)
@@ -185,18 +186,18 @@ def fill(
 
 
 def to_contiguous(x: Any) -> Floats:
-    """Return the array, or a copy, contiguous in C order; scalars become arrays."""
+    """Return a C-contiguous array, without a copy if possible; scalars become arrays."""
     x = np.asarray(x)
     return x if x.flags.c_contiguous else np.ascontiguousarray(x)
 
 
 def all_contiguous(*arrays: Floats | None) -> Any:
-    """Return contiguous arrays; None stays None."""
+    """Return each array in contiguous form; None is returned unchanged."""
     return tuple(None if array is None else to_contiguous(array) for array in arrays)
 
 
 def suits_rust(*arrays: Floats | None) -> bool:
-    """Return whether Rust kernels support the arrays: one float type, and not empty."""
+    """Return whether the arrays have one float type and are not empty, as kernels need."""
     given = [array for array in arrays if array is not None]
     dtype = given[0].dtype
     is_one_type = all(array.dtype == dtype and array.size for array in given)
@@ -204,19 +205,19 @@ def suits_rust(*arrays: Floats | None) -> bool:
 
 
 def to_rows(x: Floats) -> Floats:
-    """Return a contiguous array, with all axes but the last merged."""
+    """Return a contiguous matrix by merging all axes except the last."""
     return to_contiguous(x).reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def make_out(out: Floats | None, shape: tuple[int, ...] | int, dtype: DTypeLike) -> Floats:
-    """Return the array for a kernel's output: `out`, unless it is not contiguous."""
+    """Return an array for the output of a kernel: `out` if it is contiguous."""
     if out is not None and out.flags.c_contiguous:
         return out
     return fresh(shape, dtype)
 
 
 def write_to(made: Floats, out: Floats | None) -> Floats:
-    """Return a kernel's result, copied to `out` if that is another array."""
+    """Return the result of a kernel, after copying it to `out` if necessary."""
     if out is None or made is out:
         return made
     out[...] = made
@@ -224,7 +225,7 @@ def write_to(made: Floats, out: Floats | None) -> Floats:
 
 
 def write_each(made: Any, out: Any) -> Any:
-    """Return a kernel's results, copied to `out` if that is given."""
+    """Return the results of a kernel, after copying them to `out` if necessary."""
     if out is None:
         return made
     return tuple(write_to(array, into) for array, into in zip(made, out, strict=True))
@@ -238,7 +239,7 @@ def split_heads(made: Floats, heads: int) -> tuple[Floats, Floats, Floats]:
 
 
 def share_array(*arrays: Floats) -> bool:
-    """Return whether arrays are evenly spaced in the memory of one array."""
+    """Return whether the arrays are evenly spaced sections of one array."""
     first, *others = arrays
     if not others or first.base is None or first.size == 0:
         return False
@@ -264,19 +265,19 @@ def _memory_owner(x: Floats) -> Any:
     return owner
 
 
-# Half precision on NumPy: arrays are stored in 16 bits and computed in float32.
+# Half precision on NumPy: arrays are stored in 16 bits, and computations use float32.
 
 _HALF_BYTES = 2
-_ARRAY: Any = np.ndarray  # An array of any shape and type.
+_ARRAY: Any = np.ndarray  # The type of arrays with any shape and dtype.
 
 
 def is_half(dtype: np.dtype[Any]) -> bool:
-    """Return whether a type is float16 or bfloat16, whose kind is void in NumPy."""
+    """Return whether a dtype is float16 or bfloat16, which has kind "V" in NumPy."""
     return dtype.itemsize == _HALF_BYTES and dtype.kind in "fV"
 
 
 def widen(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a function that computes half-precision arrays in float32."""
+    """Return a function that converts half-precision arrays to float32 and back."""
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -302,20 +303,21 @@ def _has_half(args: Any) -> bool:
     return False
 
 
-# Functions that promote the types of all arrays, as the standard does. In other
-# functions, the first array decides; the others are its weights, its mask and so on.
+# Functions whose result has the common dtype of all arrays, as in the Array API
+# standard. In all other functions, the first array determines the dtype; further
+# arguments are weights, masks and so on.
 _PROMOTING_FUNCTIONS = frozenset({"numpy_matmul", "numpy_tensordot"})
 
 
 def _half_type(name: str, types: list[Any]) -> Any:
-    """Return the half-precision type of a function's result, or None if it is wider."""
+    """Return the half-precision dtype of the result, or None if it has more bits."""
     deciding = types if name in _PROMOTING_FUNCTIONS else types[:1]
     is_narrow = is_half(types[0]) and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None
 
 
 def _float_types(args: Any) -> Any:
-    """Yield the float types of the arguments."""
+    """Yield the float dtypes of the arguments."""
     for arg in args:
         if isinstance(arg, (list, tuple)):
             yield from _float_types(arg)
@@ -328,7 +330,7 @@ _WITH_LOG_SUMS = frozenset({"numpy_attention", "numpy_attention_varlen"})
 
 
 def _narrow_results(name: str, found: Any, dtype: DTypeLike) -> Any:
-    """Convert the results of a function to the type of its input."""
+    """Convert the results of a function to the dtype of its input."""
     if name in _WITH_LOG_SUMS:
         return _to_half(found[0], dtype), found[1]
     return _map_arrays(_to_half, found, dtype)
@@ -350,13 +352,13 @@ def _to_float32(x: Any) -> Any:
 
 
 def _to_half(x: Any, dtype: DTypeLike) -> Any:
-    """Convert a float32 result to a half-precision type."""
+    """Convert a float32 result to half precision."""
     wide = getattr(x, "dtype", None) == np.float32
     return np.asarray(x, dtype) if wide else x
 
 
 def _copy_to_out(found: Any, out: Any) -> Any:
-    """Copy results to the given arrays."""
+    """Copy results to the arrays in `out`."""
     if isinstance(found, tuple):
         parts = zip(cast("Any", found), out, strict=True)
         return tuple([_copy_to_out(part, room) for part, room in parts])

@@ -1,8 +1,8 @@
-"""NumPy functions with result types as in the standard, and with cached memory.
+"""NumPy functions with the result dtypes of the Array API standard, and cached memory.
 
-Integers and booleans take the type of the floats that they are combined with. Without
-floats, functions with fractional results return `float_dtype`. NumPy itself would return
-float64, or float16 for 8-bit integers.
+If integers or booleans are combined with floats, the result has the dtype of the floats.
+Without floats, functions with fractional results return the dtype `float_dtype`. NumPy
+itself would return float64, or float16 for 8-bit integers.
 """
 
 from __future__ import annotations
@@ -25,26 +25,26 @@ _PYTHON_NUMBERS = (bool, int, float, complex)
 
 
 def to_dtype(dtype: Any) -> Any:
-    """Return a type in NumPy's form; Python's ``float`` becomes `float_dtype`."""
+    """Return a NumPy dtype; Python's ``float`` becomes `float_dtype`."""
     return FLOAT if dtype is float else dtype
 
 
 @cache
 def find_common_type(*dtypes: DType) -> DType:
-    """Return the result type for arrays of these types."""
+    """Return the dtype of the result for operands of these dtypes."""
     floats = [dtype for dtype in dtypes if dtype.kind not in _INTEGERS]
     return np.result_type(*(floats or dtypes))
 
 
 def to_floats(x: Any) -> Any:
-    """Convert integers and booleans to floats; return other values unchanged."""
+    """Convert integers and booleans to floats; return floats and numbers unchanged."""
     if isinstance(x, _PYTHON_NUMBERS):
         return x
     return x.astype(FLOAT) if x.dtype.kind in _INTEGERS else x
 
 
 def promote_two(x: Any, y: Any) -> tuple[Any, Any]:
-    """Convert two operands so that a NumPy function returns their common type."""
+    """Convert two operands so that a NumPy function returns their common dtype."""
     one, other = getattr(x, "dtype", None), getattr(y, "dtype", None)
     if other is None:
         return (x, y) if one is None else _match_number(x, y)
@@ -57,7 +57,7 @@ def promote_two(x: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _match_number(x: Any, number: Any) -> tuple[Any, Any]:
-    """Return an array and a number; a float converts an integer array to floats."""
+    """Return array and number; convert an integer array if the number is a float."""
     if type(number) is not float:
         return x, number
     if x.dtype.kind in _INTEGERS:
@@ -67,7 +67,7 @@ def _match_number(x: Any, number: Any) -> tuple[Any, Any]:
 
 
 def promote_all(arrays: Sequence[Any]) -> Sequence[Any]:
-    """Return arrays converted to their common type."""
+    """Return the arrays converted to their common dtype."""
     dtypes = {array.dtype for array in arrays}
     if len(dtypes) < 2:  # noqa: PLR2004 - one common type
         return arrays
@@ -106,30 +106,30 @@ def wrap_sum(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 # fmt: off
-# Functions whose result has the type of their float inputs.
+# Functions whose result has the dtype of their float inputs.
 ARITHMETIC = frozenset({
     "abs", "add", "ceil", "cos", "divide", "exp", "expm1", "floor", "log", "log1p",
     "maximum", "minimum", "multiply", "negative", "pow", "sign", "sin", "sqrt", "square",
     "subtract", "tanh",
 })
-# Functions whose result is fractional for integers too.
+# Functions that return fractions, also for integers.
 FRACTIONAL_FUNCTIONS = frozenset({
     "acos", "acosh", "asin", "asinh", "atan", "atan2", "atanh", "copysign", "cos", "cosh",
     "divide", "exp", "expm1", "hypot", "log", "log10", "log1p", "log2", "logaddexp",
     "nextafter", "sin", "sinh", "sqrt", "tan", "tanh",
 })
 # fmt: on
-_MIN_CACHED = 65_536  # elements; larger results use cached memory
+_MIN_CACHED = 65_536  # Elements; larger results use cached memory.
 
 
 def wrap_unary(name: str) -> Callable[..., Floats]:
-    """Wrap a NumPy function of one array so that it uses cached memory.
+    """Wrap a NumPy function of one array so that its result uses cached memory.
 
     Args:
-        name: The name, as in the Array API standard.
+        name: The name of the function in the Array API standard.
 
     Returns:
-        The function itself, or a wrapper that has it as attribute `ufunc`.
+        The NumPy function, or a wrapper with the NumPy function as attribute `ufunc`.
     """
     ufunc: Any = getattr(np, name)
     gives_fractions = name in FRACTIONAL_FUNCTIONS
@@ -152,11 +152,11 @@ def wrap_binary(name: str) -> Callable[..., Floats]:
     """Wrap a NumPy function of two operands so that it computes in their common dtype.
 
     Args:
-        name: The name, as in the Array API standard.
+        name: The name of the function in the Array API standard.
 
     Returns:
-        A wrapper. Its attribute `ufunc` is the NumPy function, and `of_arrays` is a faster
-        function for two float arrays, which NumPy promotes as the standard does.
+        A wrapper. Its attribute `ufunc` is the NumPy function; its attribute `of_arrays` is
+        a faster function for two float arrays.
     """
     ufunc: Any = getattr(np, name)
     function = _reuse_memory(ufunc) if name in ARITHMETIC else ufunc
@@ -181,7 +181,7 @@ def wrap_binary(name: str) -> Callable[..., Floats]:
 
 
 def _attach_ufunc(call: Any, ufunc: np.ufunc, name: str) -> Any:
-    """Set the attribute `ufunc` of a function, and its name for error messages."""
+    """Set the attribute `ufunc` of a function, and the name for its error messages."""
     call.ufunc, call.__qualname__ = ufunc, name
     return call
 
@@ -198,7 +198,7 @@ def _reuse_memory(ufunc: np.ufunc) -> Callable[..., Floats]:
 
 
 def _allocate(x: Floats, y: Any) -> Floats | None:
-    """Return memory for a result like `x`, or None if shape or type may differ."""
+    """Return memory for a result like `x`, or None if its shape or dtype may differ."""
     if x.dtype.kind != "f":
         return None
     if type(y) is float or type(y) is int:
@@ -210,14 +210,14 @@ def _allocate(x: Floats, y: Any) -> Floats | None:
 
 
 def _fast_power(power: Callable[..., Floats]) -> Callable[..., Floats]:
-    """Return a power function that computes common exponents with products or roots.
+    """Return a power function that computes common exponents by products or roots.
 
     Args:
-        power: NumPy's power. The cube computed with products differs from the exact
-            result by at most two units in the last place.
+        power: The power function of NumPy. A cube that is computed by products differs from
+            the exact result by at most two units in the last place.
 
     Returns:
-        A function with the same arguments.
+        A power function with the same arguments.
     """
 
     def call(x: Any, y: Any, out: Floats | None) -> Floats:
@@ -231,7 +231,7 @@ def _fast_power(power: Callable[..., Floats]) -> Callable[..., Floats]:
 
 
 def _cube(x: Floats, out: Floats | None) -> Floats:
-    """Return ``x * x * x``; if `out` is `x`, the square needs separate memory."""
+    """Return ``x * x * x``; if `out` is `x`, the square is stored in separate memory."""
     square = np.multiply(x, x, out=None if out is x else out)
     return np.multiply(square, x, out=out)
 

@@ -1,7 +1,8 @@
-"""Attention within concatenated sequences, in tiles that belong to one sequence each.
+"""Attention within concatenated sequences, which are split into tiles.
 
-Values of two sequences are never multiplied, not even with weight 0, because 0 times NaN
-is NaN. All shapes follow from the shapes of the arguments, so that compilers can trace.
+Each tile contains rows of one sequence only. Elements of two sequences are never
+multiplied, not even by weight 0, because 0 times NaN is NaN. All shapes depend only on the
+shapes of the arguments, so that compilers can trace the function.
 """
 
 from __future__ import annotations
@@ -43,14 +44,15 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_MAX_PADDING = 4  # rows with padding per real row, if tiles span whole sequences
+# Maximum number of rows with padding per real row, if each tile is a whole sequence.
+_MAX_PADDING = 4
 
 
 class _Tiles(NamedTuple):
-    """The rows of queries and keys of each tile, and the pairs that may attend."""
+    """Row numbers of the queries and keys of each tile, and the pairs that may attend."""
 
-    queries: Array  # Shape (n, t); `total` marks padding.
-    keys: Array  # Shape (n, s); `total` marks padding.
+    queries: Array  # Shape (n, t); padding has row number `total`.
+    keys: Array  # Shape (n, s); padding has row number `total`.
     mask: Array  # Shape (n, 1, t, s).
 
 
@@ -67,9 +69,10 @@ def attention_varlen(
 ) -> tuple[Array, Array]:
     """Return attention within each of several concatenated sequences.
 
-    The contents of a sequence, even NaN, never affect another sequence. If a sequence
-    is longer than `max_seqlen`, a backend raises an error, or returns NaN if it cannot
-    check. Half precision is computed in float32, and the log-sum-exp stays in float32.
+    The contents of a sequence, even NaN, never affect another sequence. If a sequence is
+    longer than `max_seqlen`, a backend raises an error, or returns NaN if it cannot read
+    the lengths. Half precision is computed in float32, and the log-sum-exp remains in
+    float32.
 
     Returns:
         The result ``(total, h, d)`` and the log-sum-exp ``(h, total)``.
@@ -123,10 +126,11 @@ def attention_varlen_grad(
 def _make_tiles(
     b: Functions, cu_seqlens: Array, total: int, longest: int, *, causal: bool
 ) -> _Tiles:
-    """Return tiles of all sequences: one per sequence, unless most would be padding."""
+    """Return one tile per sequence or, if most rows would be padding, shorter tiles."""
     count, reach = max(cu_seqlens.shape[0] - 1, 1), max(min(longest, total), 1)
     whole = count * reach <= _MAX_PADDING * total
-    # Next to one long sequence, tiles of its length would be mostly padding.
+    # With one long sequence among short ones, tiles of its length would be mostly
+    # padding.
     length = reach if whole else -(-total // count)
     number = count if whole else total // length + count
     owner, before = _tile_sequences(b, cu_seqlens, length, number)
@@ -148,7 +152,7 @@ def _make_tiles(
 def _tile_sequences(
     b: Functions, cu_seqlens: Array, length: int, number: int
 ) -> tuple[Array, Array]:
-    """Return the sequence of each tile, and the tile's number in the sequence."""
+    """Return the sequence of each tile, and the number of the tile in its sequence."""
     lengths = _sequence_lengths(b, cu_seqlens)
     tiles = b.floor_divide(b.add(lengths, length - 1), length)
     ends = b.astype(b.cumulative_sum(tiles, axis=0), b.dtype(cu_seqlens))
@@ -160,7 +164,7 @@ def _tile_sequences(
 
 
 def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
-    """Return the rows at positions of each tile's sequence; `total` past its end."""
+    """Return row numbers of positions in each tile's sequence; `total` after its end."""
     start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
     end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
     rows = b.add(start, at)
@@ -168,7 +172,7 @@ def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: in
 
 
 def _arange_like(b: Functions, length: int, like: Array) -> Array:
-    """Return integers from 0, in the type of another array."""
+    """Return the integers from 0 to `length` - 1, in the dtype of another array."""
     return b.arange(length, dtype=b.dtype(like))
 
 
@@ -182,12 +186,12 @@ def _split_tiles(b: Functions, x: Array, rows: Array) -> Array:
 
 
 def _join_like(b: Functions, x: Array, tiles: Array, rows: Array) -> Array:
-    """Join tiles to rows with the number and type of another array."""
+    """Join tiles to an array with the number of rows and the dtype of `x`."""
     return b.astype(_join_tiles(b, tiles, rows, x.shape[0]), b.dtype(x))
 
 
 def _join_tiles(b: Functions, tiles: Array, rows: Array, total: int) -> Array:
-    """Join tiles ``(n, h, t, d)`` to ``(total, h, d)``, without the padding."""
+    """Join tiles ``(n, h, t, d)`` to ``(total, h, d)``; the padding is removed."""
     number, heads, length, width = tiles.shape
     tiles = b.permute_dims(tiles, (0, 2, 1, 3))
     flat = b.reshape(tiles, (number * length, heads * width))
@@ -217,7 +221,7 @@ def _pull_attention_varlen(b: Functions, saved: Any, grad: Array, _needs: Needs)
     return b.attention_varlen_grad(grad, *arrays, **options)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -226,7 +230,7 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -290,7 +294,7 @@ def numpy_attention_varlen_grad(
 
 
 def _find_bounds(cu_seqlens: NDArray[np.generic], longest: int) -> list[int]:
-    """Return the bounds of sequences; raise if one is longer than `longest`."""
+    """Return the bounds of the sequences; raise if one is longer than `longest`."""
     widest = int(max(np.diff(cu_seqlens), default=0))
     if widest > longest:
         raise ArgumentError(

@@ -1,10 +1,10 @@
 """Pooling along any number of axes.
 
-``x`` is ``(n, c, …)``. The index of a maximum is its position in the row, or in the plane
-in C order. Padding is never a maximum, and counts as zeros in a mean. If values are equal,
-the first is the maximum. Options are those of PyTorch: ``ceil_mode`` allows a last window
-that extends past the padding; a mean also has ``count_include_pad`` and
-``divisor_override``.
+``x`` is ``(n, c, …)``. The index of a maximum is its position along the pooled axes,
+counted in C order. Padding is never the maximum; in a mean it is treated as zeros. If
+values are equal, the first one is the maximum. Options are those of PyTorch: ``ceil_mode``
+allows a last window that extends past the padding; a mean also has ``count_include_pad``
+and ``divisor_override``.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def max_pool(
     taps = [covered for _, covered in windows.taps(b, plain, _min_value(b, x))]
     winners = b.argmax(b.stack(taps, axis=-1), axis=-1)
     if any(windows.padding) or windows.ceil:
-        # If padding ties with a value, choose the first real value.
+        # If padding equals the maximum, choose a real element instead.
         ones = b.ones(tuple(x.shape[2:]), dtype="int32")
         is_real = b.stack([covered for _, covered in windows.taps(b, ones, 0)], axis=-1)
         is_real = b.broadcast_to(is_real, (*winners.shape, is_real.shape[-1]))
@@ -132,7 +132,7 @@ def avg_pool_grad(
 
 
 def _min_value(b: Functions, x: Array) -> float:
-    """Return the smallest number of the array's type."""
+    """Return the smallest number of the array's dtype."""
     if b.isdtype(b.dtype(x), "integral"):
         return int(b.iinfo(x.dtype).min)
     return -math.inf
@@ -161,7 +161,7 @@ def _to_indices(
     return total
 
 
-# The operations for one and two axes share one implementation.
+# The functions for one and two axes share one implementation.
 max_pool1d = max_pool2d = max_pool
 max_pool1d_grad = max_pool2d_grad = max_pool_grad
 avg_pool1d = avg_pool2d = avg_pool
@@ -181,7 +181,7 @@ def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) ->
 
 
 def _make_rules(maximum: str, mean: str) -> dict[str, Rule]:
-    """Return the rules of both poolings with one number of axes."""
+    """Return the rules of max and mean pooling along the given number of axes."""
     return {
         maximum: Rule(
             lambda args, out, _, __: (out[1], tuple(args[0].shape)),
@@ -205,7 +205,7 @@ def _make_rules(maximum: str, mean: str) -> dict[str, Rule]:
 RULES = _make_rules("max_pool1d", "avg_pool1d") | _make_rules("max_pool2d", "avg_pool2d")
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
@@ -215,7 +215,7 @@ _INDEX_DTYPE = np.dtype(np.int64)
 
 
 def _shape_pool(call: Call) -> Spec:
-    """Return the shape of pooling: one value per window."""
+    """Return the shape of pooling: one element per window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
     return (*x.shape[:2], *windows_of(kernel, call.options).counts(x.shape[2:])), x.dtype
@@ -237,7 +237,7 @@ SHAPES.update(
 )
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -252,10 +252,10 @@ def numpy_max_pool1d(
     ceil_mode: bool = False,
     out: tuple[Floats, NDArray[np.int64]] | None = None,
 ) -> tuple[Floats, NDArray[np.int64]]:
-    """Return the maximum of each window of ``(n, c, l)``, and its index in the row."""
+    """Return the maximum of each window of ``(n, c, l)``, and its position in the row."""
     sizes = to_sizes(kernel, 1)
     windows = Windows.of(sizes, stride=stride, padding=padding, dilation=dilation)
-    # The kernel lacks these.
+    # The kernel does not support these options.
     if x.dtype.kind in "iu" or ceil_mode or windows.dilation != (1,):
         geometry = {"stride": stride, "padding": padding, "dilation": dilation}
         found = max_pool1d(b, x, kernel=kernel, ceil_mode=ceil_mode, **geometry)

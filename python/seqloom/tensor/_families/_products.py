@@ -57,7 +57,7 @@ def require_bias(weight: Array, bias: Array | None) -> None:
 
 
 def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
-    """Raise if the summed axes differ in length; a length of 1 does not broadcast."""
+    """Raise if the axes to be summed differ in length; a length of 1 is not broadcast."""
     one, other = tuple(x.shape), tuple(y.shape)
     if isinstance(axes, int):
         pairs = zip(one[len(one) - axes :], other[:axes], strict=False)
@@ -72,12 +72,12 @@ def require_equal_lengths(name: str, x: Array, y: Array, axes: Any) -> None:
 
 
 def vecdot(b: Functions, x: Array, y: Array, *, axis: int = -1) -> Array:
-    """Return the sum of products along an axis; complex numbers of `x` are conjugated."""
+    """Return the sum of products along an axis, with the complex conjugate of `x`."""
     require_equal_lengths("vecdot", x, y, (axis, axis))
     left = b.conj(x) if is_complex(b, x) else x
     products = b.multiply(left, y)
     total = b.sum(products, axis=axis)
-    dtype = b.dtype(products)  # a sum of small integers is wider
+    dtype = b.dtype(products)  # The sum of small integers has a wider dtype.
     return b.astype(total, dtype) if dtype.kind in "iu" else total
 
 
@@ -88,7 +88,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Save each factor whose partner is tracked, both specifications and the options."""
+    """Save each factor if the other one is tracked, and shapes, dtypes and options."""
     del out
     return (
         args[0] if needs[1] else None,
@@ -116,7 +116,7 @@ def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 
 
 def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any) -> Any:
-    """Return the factors and the gradient of a product with vectors as matrices."""
+    """Return the factors and the gradient, with vectors reshaped to matrices."""
     left, right, grad = arrays
     if len(left_shape) == 1:
         left = None if left is None else b.expand_dims(left, axis=0)
@@ -128,7 +128,7 @@ def _with_unit_axes(b: Functions, arrays: Any, left_shape: Any, right_shape: Any
 
 
 def _save_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> Any:
-    """Save the factors that the tracked inputs need, and the shape of the input."""
+    """Save the factors that the gradients of tracked inputs need, and the input shape."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return *kept, tuple(x.shape)
@@ -172,12 +172,12 @@ def _remaining_axes(axes: list[int], ndim: int) -> list[int]:
 
 
 def _paired_axes(axes: list[int], by: list[int]) -> list[int]:
-    """Return axes in the order of the axes that they are paired with."""
+    """Return `axes` in ascending order of the axes in `by` with which they are paired."""
     return [axis for _, axis in sorted(zip(by, axes, strict=True))]
 
 
 def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], list[int]]:
-    """Return the axes of both factors that are summed over, in pairs."""
+    """Return the axes of the left and of the right factor that are summed over."""
     if isinstance(axes, int):
         return list(range(left - axes, left)), list(range(axes))
     ours, theirs = axes
@@ -185,11 +185,11 @@ def _find_contracted_axes(axes: Any, left: int, right: int) -> tuple[list[int], 
 
 
 def _sort_axes(b: Functions, part: Array, axes: list[int]) -> Array:
-    """Return an array with its axes sorted; `axes` gives their current order."""
+    """Return an array with its axes in ascending order; `axes` is their current order."""
     return b.permute_dims(part, tuple(axes.index(axis) for axis in range(len(axes))))
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
@@ -219,7 +219,7 @@ def _shape_linear(call: Call) -> Spec:
 
 @add_shape(SHAPES, "tensordot")
 def _shape_tensordot(call: Call) -> Spec:
-    """Return the shape of a tensordot: the axes that are not summed over."""
+    """Return the shape of a tensordot: the lengths of the axes that are not summed over."""
     x, y = call.args[:2]
     axes = call.options.get("axes", call.get(2, "axes", 2))
     if isinstance(axes, int):
@@ -234,14 +234,14 @@ def _drop_axes(shape: Shape, axes: Any) -> list[int]:
     return [size for axis, size in enumerate(shape) if axis not in gone]
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
-# The Rust products are vectorised for these processors, where they are as fast as a
-# BLAS and use our threads. Threads of a BLAS would spin while our threads work.
+# On these processors, the Rust products are vectorised, as fast as a BLAS, and run in
+# our threads. BLAS threads would compete with our threads for the processor.
 _RUST_IS_FAST = platform.machine() in {"x86_64", "AMD64"}
-# On other processors, the BLAS of NumPy multiplies, except pairs below this number of
-# multiplications, for which waking its threads takes longer.
+# On other processors, the BLAS of NumPy is faster, except below this number of
+# multiplications, because waking its threads takes time.
 _MIN_BLAS_SIZE = 1 << 21
 
 
@@ -249,7 +249,7 @@ _MIN_BLAS_SIZE = 1 << 21
 def numpy_matmul(
     b: Functions, x: Floats, y: Floats, *, out: Floats | None = None
 ) -> Floats:
-    """Return the product of matrices, for each pair in the leading axes."""
+    """Return the product of matrices; leading axes are batches and broadcast."""
     return _multiply(b, x, y, None, out)
 
 
@@ -265,14 +265,15 @@ def numpy_linear(
     """Return ``x @ weight.T + bias``: ``(..., in)`` to ``(..., out)``."""
     require_bias(weight, bias)
     shape = (*x.shape[:-1], weight.shape[0])
-    count = math.prod(shape[:-1])  # not -1, because an axis may have length 0
+    # The size -1 is not possible, because an axis may have length 0.
+    count = math.prod(shape[:-1])
     into = None if out is None else out.reshape(count, shape[-1])
     rows = x.reshape(count, x.shape[-1])
     return _multiply(b, rows, weight.T, bias, into).reshape(shape)
 
 
 def uses_rust(b: Functions) -> bool:
-    """Return whether Rust multiplies large matrices on this machine."""
+    """Return whether large matrices are multiplied by Rust on this machine."""
     return _RUST_IS_FAST or b.deterministic
 
 
@@ -283,7 +284,7 @@ def _multiply(
     if _has_rust_product(b, x, y) and (bias is None or bias.dtype == x.dtype):
         # One pair of matrices, or one pair for each index of the leading axes.
         if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
-            # ``x @ y`` for each pair of matrices.
+            # Compute ``x @ y`` for each pair of matrices.
             batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])
             shape = (*batch, x.shape[-2], y.shape[-1])
             into = fresh(shape, x.dtype) if out is None or not out.flags.carray else out
@@ -325,7 +326,7 @@ def numpy_tensordot(b: Functions, x: Floats, y: Floats, *, axes: Any = 2) -> Flo
 
 
 def _has_rust_product(b: Functions, x: Floats, y: Floats) -> bool:
-    """Return whether both are float matrices that the Rust kernels should multiply."""
+    """Return whether both are float matrices for which the Rust kernels are faster."""
     if x.ndim < 2 or y.ndim < 2 or x.dtype != y.dtype or x.dtype.char not in "fd":  # noqa: PLR2004 - matrices
         return False
     if x.shape[-1] != y.shape[-2] or not x.size or not y.size:
@@ -337,7 +338,7 @@ def _has_rust_product(b: Functions, x: Floats, y: Floats) -> bool:
 
 
 def _must_avoid_blas(b: Functions, x: Floats, y: Floats) -> bool:
-    """Return whether vectors or mixed float types must be multiplied without a BLAS."""
+    """Return whether vectors or mixed float dtypes must be multiplied without a BLAS."""
     are_floats = x.dtype.kind == y.dtype.kind == "f" and 0 not in {x.ndim, y.ndim}
     if not are_floats or not uses_rust(b):
         return False
@@ -345,7 +346,7 @@ def _must_avoid_blas(b: Functions, x: Floats, y: Floats) -> bool:
 
 
 def _multiply_as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
-    """Return a product of vectors or of two float types, computed as a matrix product."""
+    """Return a product of vectors or of two float dtypes, computed as a matrix product."""
     dtype = np.result_type(x, y)
     row, column = x.ndim == 1, y.ndim == 1
     x, y = x.astype(dtype, copy=False), y.astype(dtype, copy=False)
@@ -355,7 +356,7 @@ def _multiply_as_matrices(b: Functions, x: Floats, y: Floats) -> Floats:
 
 
 def _flatten(x: Floats, batch: tuple[int, ...]) -> tuple[Floats, bool]:
-    """Return matrices along one axis, and whether each is transposed in memory."""
+    """Return matrices along one batch axis, and whether each is transposed in memory."""
     count = math.prod(batch)
     x = np.broadcast_to(x, (*batch, *x.shape[-2:])).reshape(count, *x.shape[-2:])
     transposed = x.mT

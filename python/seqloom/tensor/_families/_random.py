@@ -1,6 +1,6 @@
-"""Random numbers from a key: identical bits on every backend.
+"""Random numbers from a key, with identical bits on every backend.
 
-The conversion of a key's words to numbers follows JAX, so the JAX backend can use JAX's own
+Random words are converted to numbers as in JAX, so the JAX backend can use JAX's own
 generator.
 """
 
@@ -43,14 +43,14 @@ if TYPE_CHECKING:
 
 
 _WORD = 32
-# By type: the random bits for one number, and the bits of its mantissa.
+# For each dtype: the number of random bits per number, and of mantissa bits.
 _BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
 
 
 def uniform(
     b: Functions, key: KeyLike, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Return numbers from 0 (included) to 1 (excluded)."""
+    """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     name, shape = np.dtype(dtype).name, to_shape(shape)
     width, kept = _BITS[name]
     if width > _WORD:
@@ -66,7 +66,7 @@ def uniform(
 def normal(
     b: Functions, key: KeyLike, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Return normal numbers with mean 0 and deviation 1."""
+    """Return normal random numbers with mean 0 and standard deviation 1."""
     low = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
     return _bent(b, _between(b, key, shape, low, 1.0, dtype), dtype)
 
@@ -80,7 +80,7 @@ def truncated_normal(
     *,
     dtype: Any = "float32",
 ) -> Array:
-    """Return numbers from a normal distribution truncated to two bounds."""
+    """Return random numbers from a normal distribution that is truncated to two bounds."""
     root, one = np.asarray(math.sqrt(2), dtype), np.dtype(dtype).type
     lower, upper = check_bounds(lower, upper)
     low, high = (float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper))
@@ -96,14 +96,14 @@ def truncated_normal(
 
 
 def bernoulli(b: Functions, key: KeyLike, p: float | Array, shape: Sequence[int]) -> Array:
-    """Return True with probability `p`, computed in float32."""
+    """Return random booleans that are True with probability `p`, computed in float32."""
     if isinstance(p, (int, float)):
         p = float(np.float32(check_rate(p)))
     return b.less(b.uniform(key, shape), p)
 
 
 def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int]) -> Array:
-    """Return integers (int32) from `low` (included) to `high` (excluded)."""
+    """Return random integers (int32) from `low` (included) to `high` (excluded)."""
     low, high = check_range(low, high)
     first, second = split_like_jax(b, key)
     span = high - low
@@ -115,7 +115,7 @@ def randint(b: Functions, key: KeyLike, low: int, high: int, shape: Sequence[int
 
 
 def permutation(b: Functions, key: KeyLike, n: int) -> Array:
-    """Return the numbers (int32) from 0 to n - 1 in random order."""
+    """Return the integers (int32) from 0 to n - 1 in random order."""
     n = to_count(n)
     order = b.arange(n, dtype="int32")
     rounds = math.ceil(3 * math.log(max(1, n)) / math.log((1 << 32) - 1))
@@ -127,7 +127,7 @@ def permutation(b: Functions, key: KeyLike, n: int) -> Array:
 
 
 def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
-    """Set a fraction `rate` of the values to 0, and scale the rest."""
+    """Set a random fraction `rate` of the elements to 0, and scale all others."""
     if rate == 0:
         return x
     kept = b.bernoulli(key, 1.0 - rate, x.shape)
@@ -157,12 +157,12 @@ def _bent(b: Functions, u: Array, dtype: Any) -> Array:
 
 
 RULES: dict[str, Rule] = {
-    # The key recreates the same mask.
+    # The gradient uses the same dropout mask, which the key determines.
     "dropout": Rule(keep.rest, lambda b, saved, grad, _: (b.dropout(grad, *saved),)),
 }
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -174,7 +174,7 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -186,7 +186,7 @@ def numpy_uniform(
     dtype: Any = "float32",
     out: Floats | None = None,
 ) -> Floats:
-    """Return numbers from 0 (included) to 1 (excluded)."""
+    """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
         return write_to(uniform(b, key, shape, dtype=dtype), out)
     made = make_out(out, to_shape(shape), dtype)
@@ -203,7 +203,7 @@ def numpy_normal(
     dtype: Any = "float32",
     out: Floats | None = None,
 ) -> Floats:
-    """Return normal numbers with mean 0 and deviation 1."""
+    """Return normal random numbers with mean 0 and standard deviation 1."""
     return numpy_truncated_normal(b, key, -math.inf, math.inf, shape, dtype=dtype, out=out)
 
 
@@ -218,7 +218,7 @@ def numpy_truncated_normal(
     dtype: Any = "float32",
     out: Floats | None = None,
 ) -> Floats:
-    """Return numbers from a normal distribution truncated to two bounds."""
+    """Return random numbers from a normal distribution that is truncated to two bounds."""
     if np.dtype(dtype).itemsize == 2:  # noqa: PLR2004 - half precision
         whole = truncated_normal(b, key, lower, upper, shape, dtype=dtype)
         return write_to(whole, out)
@@ -241,7 +241,7 @@ def numpy_bernoulli(
     *,
     out: NDArray[np.bool] | None = None,
 ) -> NDArray[np.bool]:
-    """Return True with probability `p`, computed in float32."""
+    """Return random booleans that are True with probability `p`, computed in float32."""
     if not isinstance(p, (int, float)):
         return np.less(b.uniform(key, shape), p, out=out)
     made = make_out(out, to_shape(shape), np.bool)
@@ -259,7 +259,7 @@ def numpy_randint(
     *,
     out: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
-    """Return integers (int32) from `low` (included) to `high` (excluded)."""
+    """Return random integers (int32) from `low` (included) to `high` (excluded)."""
     low, high = check_range(low, high)
     made = make_out(out, to_shape(shape), np.int32)
     _native.randint(*key_to_words(key), low, high, made.reshape(-1), b.threads)
@@ -268,7 +268,7 @@ def numpy_randint(
 
 @widen
 def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
-    """Return the numbers (int32) from 0 to n - 1 in random order."""
+    """Return the integers (int32) from 0 to n - 1 in random order."""
     made = np.empty(to_count(n), np.int32)
     _native.shuffled(*key_to_words(key), made, b.threads)
     return made
@@ -278,13 +278,13 @@ def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
 def numpy_dropout(
     b: Functions, x: Floats, key: KeyLike, rate: float, *, out: Floats | None = None
 ) -> Floats:
-    """Set a fraction `rate` of the values to 0, and scale the rest."""
+    """Set a random fraction `rate` of the elements to 0, and scale all others."""
     kernel, words = _native.dropout, key_to_words(key)
     return fill(kernel, x, *words, rate, threads=b.threads, out=out)
 
 
 def _bounds(lower: float, upper: float, one: Any) -> tuple[float, float, float, float]:
-    """Return the bounds of the error function's values, and of the numbers."""
+    """Return erf at both bounds, and the smallest and largest allowed number."""
     if math.isinf(lower) and math.isinf(upper):
         return float(np.nextafter(one(-1), one(0))), 1.0, -math.inf, math.inf
     inverse = one(1) / one(math.sqrt(2))

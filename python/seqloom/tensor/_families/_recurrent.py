@@ -56,8 +56,9 @@ def scan(
     reverse: bool = False,
 ) -> tuple[list[Array], list[Array]]:
     """Run ``carry, y = body(carry, x)`` at each position of the first axis of ``xs``."""
-    # `body` takes and returns lists of arrays with the same shapes at each step. The
-    # result is the last carry, and the values y of all steps, stacked by position.
+    # Arguments and results of `body` are lists of arrays with the same shapes at each
+    # step. The result is the last carry, and the values y of all steps, stacked by
+    # position.
     carry = list(init)
     given: list[list[Array]] = []
     positions = range(length - 1, -1, -1) if reverse else range(length)
@@ -83,10 +84,10 @@ def gru(
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
     """Run a GRU in one direction, with the gate order of PyTorch (Cho et al. 2014)."""
-    # Shapes are x (n, l, in), h0 (n, width), w_ih (3 * width, in), w_hh (3 * width, width)
-    # and biases (3 * width,). The order of gates is reset, update, new. The mask (n, l)
-    # is true where a position changes the state. The results are all states
-    # (n, l, width), the last state, and values for `gru_grad`, which are empty here.
+    # Shapes are x (n, l, in), h0 (n, width), w_ih (3 * width, in), w_hh (3 * width,
+    # width) and biases (3 * width,). The order of gates is reset, update, new. The mask
+    # (n, l) is true where a position changes the state. The results are all states (n,
+    # l, width), the last state, and an array for `gru_grad`, empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         recurrent = b.linear(carry[0], w_hh, b_hh)
@@ -117,9 +118,9 @@ def lstm(
     reverse: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
     """Run an LSTM in one direction (Hochreiter and Schmidhuber 1997)."""
-    # Like `gru`, with c0 (n, width) and w_ih (4 * width, in) for input, forget, cell and
-    # output. The results are all states (n, l, width), the last state, the last cell,
-    # and values for `lstm_grad`, which are empty here.
+    # Like `gru`, with c0 (n, width) and w_ih (4 * width, in) for input, forget, cell
+    # and output. The results are all states (n, l, width), the last state, the last
+    # cell, and an array for `lstm_grad`, which is empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))
@@ -140,8 +141,8 @@ def lstm(
 def _step_inputs(
     b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
 ) -> list[Array]:
-    """Return the arrays that all steps read: input parts of the gates, and the mask."""
-    # The contribution of all inputs is one matrix product before the loop.
+    """Return what each step reads: the contribution of the input to the gates, the mask."""
+    # One matrix product before the loop computes the contributions of all inputs.
     seen = [swap_time(b, b.linear(x, w_ih, b_ih))]
     if mask is not None:
         seen.append(b.expand_dims(b.permute_dims(mask, (1, 0)), axis=2))
@@ -157,7 +158,7 @@ def _select(b: Functions, seen: list[Array], new: Array, old: Array) -> Array:
 
 
 def _make_rule(name: str, firsts: int) -> Rule:
-    """Return the rule of a recurrent layer with `firsts` initial states."""
+    """Return the gradient rule of a recurrent layer with `firsts` initial states."""
 
     def save(args: Args, out: Array, _needs: Needs, options: Options) -> Saved:
         inputs = (*args, *(None,) * (6 + firsts - len(args)))
@@ -169,7 +170,7 @@ def _make_rule(name: str, firsts: int) -> Rule:
         by_seen, *by_firsts = getattr(b, f"{name}_grad")(
             *_fill_missing(b, grads, (states, *begin)), *inputs, states, kept, **options
         )
-        # A GRU sums the contributions of inputs and states separately.
+        # A GRU adds the contributions of inputs and states in separate steps.
         by_recurrent = by_firsts.pop(0) if name == "gru" else by_seen
         pairs = (by_seen, x), (by_recurrent, shift_states(b, states, begin[0], **options))
         parts = _input_gradients(
@@ -184,7 +185,8 @@ def _input_gradients(
     b: Functions, pairs: Sequence[tuple[Array, Array]], w_ih: Array, needs: Needs
 ) -> list[Array | None]:
     """Return the gradients of the inputs, of both weights and of both biases."""
-    # Each pair is the gradient of a sum, and the array that a weight multiplied in it.
+    # Each pair consists of the gradient of a sum, and of the array that was multiplied
+    # by the weight.
     of_x, *others = (*needs, *(False,) * 4)
     by_weights = [
         _weight_gradient(b, *pair) if need else None
@@ -200,7 +202,7 @@ def _input_gradients(
 def _fill_missing(
     b: Functions, grads: Sequence[Array | None], like: Sequence[Array]
 ) -> list[Array]:
-    """Return the gradients of the results, with zeros for missing gradients."""
+    """Return the gradients of the results; a missing gradient becomes zeros."""
     pairs = zip(grads, like, strict=False)
     return [
         b.zeros(tuple(other.shape), dtype=other.dtype) if grad is None else grad
@@ -209,14 +211,14 @@ def _fill_missing(
 
 
 def _from_gates(b: Functions, by_gates: Array, weight: Array) -> Array:
-    """Return the gradient of the inputs, as one product over all positions."""
+    """Return the gradient of the inputs, by one matrix product over all positions."""
     rows, length, gates = by_gates.shape
     flat = b.matmul(b.reshape(by_gates, (rows * length, gates)), weight)
     return b.reshape(flat, (rows, length, weight.shape[1]))
 
 
 def _weight_gradient(b: Functions, by_gates: Array, x: Array) -> Array:
-    """Return the gradient of a weight, as one product over all positions."""
+    """Return the gradient of a weight, by one matrix product over all positions."""
     rows, length, gates = by_gates.shape
     flat = b.reshape(by_gates, (rows * length, gates))
     x = b.reshape(x, (rows * length, x.shape[-1]))
@@ -229,11 +231,11 @@ RULES: dict[str, Rule] = {
 }
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 def _shape_recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Spec]:
-    """Return the shapes of a recurrent layer that saves `kept` numbers per state."""
+    """Return the shapes of a layer that saves `kept` numbers per element of the state."""
     x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
     width = h0.shape[-1]
     require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)
@@ -249,7 +251,7 @@ SHAPES: dict[str, ShapeRule] = {
 }
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -265,7 +267,7 @@ def numpy_gru(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return all states, the last state, and the gates, which the gradient needs."""
+    """Return all states, the last state, and the gates for the gradient."""
     if not suits_rust(x, h0, w_ih, w_hh, b_ih, b_hh):
         return gru(b, x, h0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
     inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)
@@ -287,7 +289,7 @@ def numpy_lstm(
     *,
     reverse: bool = False,
 ) -> tuple[Floats, Floats, Floats, Floats]:
-    """Return all states, the last state, the last cell, and the gates and cells."""
+    """Return all states, last state, last cell, and gates and cells for the gradient."""
     if not suits_rust(x, h0, c0, w_ih, w_hh, b_ih, b_hh):
         return lstm(b, x, h0, c0, w_ih, w_hh, b_ih, b_hh, mask, reverse=reverse)
     inputs, weights = (x, w_ih, b_ih), (w_hh, b_hh)

@@ -1,9 +1,9 @@
 """Gradients of recurrent layers.
 
-The gates are recomputed for all positions at once, from the states. Only the part that
-depends on the next position is a loop. The results are the gradients of the pre-activations
-of the gates. The gradient rule computes those of inputs and weights from them, as products
-over all positions.
+The gates at all positions are computed again from the states in one step. Only the
+computation that depends on the next position is a loop. The results are the gradients with
+respect to the pre-activations of the gates. From these, the gradient rule computes the
+gradients of inputs and weights by matrix products over all positions.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def gru_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of the gate pre-activations of ``gru``, and of h0."""
+    """Return the gradients of ``gru`` by gate pre-activations (of x and h) and by h0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh)
@@ -78,7 +78,7 @@ def gru_grad(
 def _gru_slopes(
     b: Functions, sums: tuple[Array, Array], before: Array, mask: Array | None
 ) -> list[Array]:
-    """Return derivatives of a state by gate pre-activations, and the update gate."""
+    """Return the derivatives of a state by gate pre-activations, and the update gate."""
     r, z, n = split_gates(b, sums[0], 3)
     hr, hz, hn = split_gates(b, sums[1], 3)
     r, z = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
@@ -112,7 +112,7 @@ def lstm_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of the gate pre-activations of ``lstm``, of h0 and of c0."""
+    """Return the gradients of ``lstm`` by gate pre-activations, h0 and c0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.add(b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh))
@@ -141,7 +141,7 @@ def lstm_grad(
 def _lstm_slopes(
     b: Functions, sums: Array, c0: Array, mask: Array | None, *, reverse: bool
 ) -> list[Array]:
-    """Return the derivatives that each backward step needs: of states, cells and gates."""
+    """Return the derivatives of states, cells and gates for each backward step."""
     i, f, g, o = split_gates(b, sums, 4)
     i, f, g, o = b.sigmoid(i), b.sigmoid(f), b.tanh(g), b.sigmoid(o)
     real = None if mask is None else b.expand_dims(mask, axis=2)
@@ -180,7 +180,7 @@ def _recompute_cells(
     *,
     reverse: bool,
 ) -> Array:
-    """Recompute all cells, which the states do not contain."""
+    """Compute all cells again, because the states do not contain them."""
     i, f, g = gates
     added = b.multiply(i, g)
     if real is not None:
@@ -201,12 +201,12 @@ def _one_minus(b: Functions, x: Array) -> Array:
 
 
 def _sigmoid_slope(b: Functions, y: Array) -> Array:
-    """Return the derivative of the sigmoid, given its value."""
+    """Return the derivative of the sigmoid, computed from its output."""
     return b.multiply(y, _one_minus(b, y))
 
 
 def _tanh_slope(b: Functions, y: Array) -> Array:
-    """Return the derivative of the hyperbolic tangent, given its value."""
+    """Return the derivative of the hyperbolic tangent, computed from its output."""
     return _one_minus(b, b.square(y))
 
 
@@ -216,12 +216,12 @@ def swap_time(b: Functions, x: Array) -> Array:
 
 
 def split_gates(b: Functions, x: Array, count: int) -> list[Array]:
-    """Split the last axis into equal parts."""
+    """Split the last axis into sections of equal length."""
     width = x.shape[-1] // count
     return [b.index(x, (..., slice(i * width, (i + 1) * width))) for i in range(count)]
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
@@ -229,7 +229,7 @@ SHAPES: dict[str, ShapeRule] = {}
 
 @add_shape(SHAPES, "gru_grad")
 def _shape_gru_grad(call: Call) -> list[Spec]:
-    """Return the shapes of both gate gradients and of the first state's gradient."""
+    """Return the shapes of both gradients by gates, and of the gradient by h0."""
     grad, h0 = call.args[0], call.args[3]
     gates = (*grad.shape[:2], 3 * h0.shape[-1]), grad.dtype
     return [gates, gates, get_spec(h0)]
@@ -237,13 +237,13 @@ def _shape_gru_grad(call: Call) -> list[Spec]:
 
 @add_shape(SHAPES, "lstm_grad")
 def _shape_lstm_grad(call: Call) -> list[Spec]:
-    """Return the shapes of the gradients of the gates, first state and first cell."""
+    """Return the shapes of the gradients by gates, h0 and c0."""
     grad, h0 = call.args[0], call.args[4]
     gates = (*grad.shape[:2], 4 * h0.shape[-1]), grad.dtype
     return [gates, get_spec(h0), get_spec(h0)]
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -264,7 +264,7 @@ def numpy_gru_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return the gradients of the gate pre-activations of ``gru``, and of h0."""
+    """Return the gradients of ``gru`` by gate pre-activations (of x and h) and by h0."""
     if not kept.size:
         rest = (b_ih, b_hh, mask, states, kept)
         return gru_grad(b, grad, by_last, x, h0, w_ih, w_hh, *rest, reverse=reverse)
@@ -299,7 +299,7 @@ def numpy_lstm_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return the gradients of the gate pre-activations of ``lstm``, of h0 and of c0."""
+    """Return the gradients of ``lstm`` by gate pre-activations, h0 and c0."""
     if not kept.size:
         rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)
         return lstm_grad(b, grad, by_last, by_cell, x, h0, c0, *rest, reverse=reverse)
@@ -318,5 +318,5 @@ def _copy(x: Floats) -> Floats:
 
 
 def to_bool_mask(mask: Floats | None) -> Floats | None:
-    """Return a mask as contiguous booleans."""
+    """Return a mask as a contiguous boolean array."""
     return None if mask is None else np.ascontiguousarray(mask, np.bool_)

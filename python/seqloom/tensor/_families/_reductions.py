@@ -87,7 +87,7 @@ def cumulative_prod(
 
 
 def logcumsumexp(b: Functions, x: Array, *, axis: int) -> Array:
-    """Return the logarithms of the cumulative sums of exponentials."""
+    """Return the logarithm of the cumulative sum of exponentials."""
     position = normalize_axis_index(axis, len(x.shape))
     return _accumulate(b, b.logaddexp, x, position, -math.inf)
 
@@ -101,7 +101,7 @@ def diff(
     axis: int = -1,
     n: int = 1,
 ) -> Array:
-    """Return the n-th differences of consecutive values."""
+    """Return the n-th order differences of consecutive elements."""
     if n < 0:
         raise ArgumentError(f"diff: n must be at least 0, got {n}")
     position = normalize_axis_index(axis, len(x.shape))
@@ -118,7 +118,7 @@ def diff(
 def _accumulate(
     b: Functions, join: Callable[[Array, Array], Array], x: Array, axis: int, empty: float
 ) -> Array:
-    """Return a cumulative product or sum, computed by doubling, without division."""
+    """Return a cumulative product or sum in log2(length) steps, without division."""
     length, reach = x.shape[axis], 1
     while reach < length:
         widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
@@ -129,7 +129,7 @@ def _accumulate(
 
 
 def _product_dtype(b: Functions, x: Array) -> Any:
-    """Return the type of products of such numbers."""
+    """Return the dtype of a product of elements of `x`."""
     return b.dtype(b.prod(b.ones((1,), dtype=b.dtype(x))))
 
 
@@ -140,7 +140,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Saved:
-    """Save shape and type of the input, and the options."""
+    """Save the shape and dtype of the input, and the options."""
     return tuple(args[0].shape), args[0].dtype, options
 
 
@@ -160,7 +160,7 @@ def _pull_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
 
 
 def _size(shape: tuple[int, ...], options: Options) -> int:
-    """Return the number of values that a reduction combines."""
+    """Return the number of elements that are reduced to one."""
     axes = to_axes(options.get("axis"), len(shape))
     return max(math.prod(shape[axis] for axis in axes), 1)
 
@@ -171,7 +171,7 @@ def _pull_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Part
     shape, axis = tuple(x.shape), options.get("axis")
     free = _size(shape, options) - options.get("correction", 0.0)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
-    if free <= 0:  # the variance is NaN or infinite
+    if free <= 0:  # The variance is NaN or infinite.
         slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
         return (b.multiply(slope, restore_axes(b, grad, shape, options)),)
     share = restore_axes(b, b.multiply(grad, 2 / free), shape, options)
@@ -194,7 +194,7 @@ def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
 
 @add_rule(RULES, "max", "min", save=keep.all_values)
 def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
-    """Pass the gradient to the extreme value; equal extremes share it."""
+    """Pass the gradient to the maximum or minimum; equal ones each get a fraction."""
     (x,), out, options = saved
     shape = tuple(x.shape)
     best = b.astype(b.equal(x, restore_axes(b, out, shape, options)), grad.dtype)
@@ -205,7 +205,7 @@ def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
 
 @add_rule(RULES, "prod", save=keep.first_and_options)
 def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
-    """Return the gradient from products of all other values, without division by zero."""
+    """Return the gradient from the product of all other elements, without division."""
     x, options = saved
     shape = tuple(x.shape)
     gone = to_axes(options.get("axis"), len(shape))
@@ -223,7 +223,7 @@ def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Par
 
 
 def _earlier(b: Functions, rows: Array) -> Array:
-    """Return the product of all values before each position of a row, by doubling."""
+    """Return the product of all earlier elements of each row, in log2(length) steps."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)
     while reach < length:
@@ -233,7 +233,7 @@ def _earlier(b: Functions, rows: Array) -> Array:
 
 
 def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
-    """Shift rows to the right, and fill with ones."""
+    """Shift rows to the right, and fill with ones on the left."""
     shape = (*rows.shape[:-1], positions)
     kept = b.index(rows, (..., slice(0, rows.shape[-1] - positions)))
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)
@@ -254,7 +254,7 @@ def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
 def _pull_logcumsumexp(
     b: Functions, saved: Everything, grad: Array, _needs: Needs
 ) -> Parts:
-    """Return the gradient; positive and negative weights are summed separately."""
+    """Return the gradient; positive and negative ones are summed separately."""
     (x,), out, options = saved
     axis = options["axis"]
     low = b.where(b.isfinite(out), out, 0.0)
@@ -269,7 +269,7 @@ def _pull_logcumsumexp(
     return (b.subtract(share(grad), share(b.negative(grad))),)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 _REDUCTION_NAMES = """
@@ -283,7 +283,7 @@ SHAPES: dict[str, ShapeRule] = {
 
 @add_shape(SHAPES, "cumulative_sum", "cumulative_prod")
 def _shape_cumulative(call: Call) -> Spec:
-    """Return the shape of a cumulative function; it may include an initial element."""
+    """Return the shape of a cumulative function, optionally with an initial element."""
     shape, axis = list(call.args[0].shape) or [1], call.options.get("axis")
     if axis is None and len(shape) > 1:
         raise ValueError(f"{call.name} needs an axis, because the array has {len(shape)}")
@@ -292,17 +292,17 @@ def _shape_cumulative(call: Call) -> Spec:
     return tuple(shape), find_dtype(call)
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_logcumsumexp(x: Floats, *, axis: int) -> Floats:
-    """Return the logarithms of the cumulative sums of exponentials."""
+    """Return the logarithm of the cumulative sum of exponentials."""
     x = to_floats(x)
     wide = x.astype(np.float32) if is_half(x.dtype) else x
     return np.logaddexp.accumulate(wide, axis=axis).astype(x.dtype, copy=False)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {
     "all": np.all,
     "any": np.any,

@@ -1,9 +1,9 @@
-"""Rules of operations: for gradients, and for shapes and dtypes without computation.
+"""Rules of operations: gradients, and shapes and dtypes without computation.
 
-A `Rule` describes the gradient of one operation. `save` selects the values that the
-operation keeps (arrays, shapes, numbers). `pull` computes the gradients of the inputs from
-the gradient of the output. It uses only functions of the inner backend, so it works on
-every backend and can be differentiated again.
+A `Rule` describes the gradient of one operation. The function `save` selects the arrays,
+shapes and numbers that the operation keeps for its gradient. The function `pull` computes
+the gradients of the inputs from the gradient of the output. `pull` uses only functions of
+the inner backend, so it works on every backend and can be differentiated again.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ _NO_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 class ArrayFunctions:
     """The functions of a backend on its arrays, as the table of operations lists them.
 
-    Arguments are those of the standard (2025.12), with three additions. A Python number
-    can replace an array, and takes the type of the other array. A dtype can be a name, a
-    NumPy type, or a type of the library. ``index(x, key)`` is ``x[key]``.
+    Arguments are those of the Array API standard (2025.12), with three additions. A Python
+    number can replace an array, and takes the dtype of the other array. A dtype can be a
+    name, a NumPy dtype, or a dtype of the array library. ``index(x, key)`` is ``x[key]``.
 
     Examples:
         >>> import seqloom as sl
@@ -48,22 +48,22 @@ class ArrayFunctions:
     def __init_subclass__(
         cls, *, functions: Mapping[str, Callable[..., Any]] = _NO_FUNCTIONS, **options: Any
     ) -> None:
-        """Add functions, which take the backend first, as methods of the class."""
+        """Add functions as methods of the class; their first argument is the backend."""
         super().__init_subclass__(**options)
         for name, function in functions.items():
             setattr(cls, name, function)
 
     def dtype(self, x: Array) -> np.dtype[np.generic]:
-        """Return the element type of an array, as a type of NumPy or ml_dtypes."""
+        """Return the dtype of an array, as a dtype of NumPy or ml_dtypes."""
         return np.dtype(x.dtype)
 
     if TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Return an operation of the table."""
+            """Return the function of the operation with this name."""
 
 
-# A short alias, because it is the first argument of each function of a family.
+# A short alias, because it occurs in the signature of each function of a family.
 Functions: TypeAlias = ArrayFunctions
 
 
@@ -80,13 +80,15 @@ class Rule:
     """The gradient rule of one operation.
 
     Attributes:
-        save: Returns the values to keep, given inputs, output, booleans that mark tracked
-            inputs, and options.
+        save: Returns the values to keep, given the inputs, the output, booleans that are
+            True for tracked inputs, and the options.
         pull: Returns the gradients of the inputs, given the backend, the saved values, the
-            gradient and booleans that mark tracked inputs. None means no gradient.
+            gradient of the output, and booleans that are True for tracked inputs. The
+            gradient of an untracked input is None.
         of_sequence: True if the first argument is a list of arrays.
-        tracked: The number of results that are tracked; `ALL` for every result. If it is
-            not 1, ``pull`` gets a list of gradients, with None for missing gradients.
+        tracked: The number of results that are tracked; `ALL` for every result. If the
+            number is not 1, the argument of ``pull`` is a list of gradients, with None for
+            missing gradients.
         name: The name of the operation in error messages.
     """
 
@@ -104,7 +106,7 @@ def add_rule(
     of_sequence: bool = False,
     tracked: int = 1,
 ) -> Callable[[Pull[_S]], Pull[_S]]:
-    """Register a function as the `pull` of operations in the rules of a family."""
+    """Return a decorator that adds a function to `rules` as `pull` of operations."""
 
     def add(pull: Pull[_S]) -> Pull[_S]:
         rule = Rule(save, pull, of_sequence, tracked)
@@ -115,12 +117,12 @@ def add_rule(
 
 
 def by_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
-    """Return the rule of a unary function whose derivative needs only its output."""
+    """Return the rule of a unary function whose gradient needs only its output."""
     return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
 def by_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
-    """Return the rule of a unary function whose derivative needs only its input."""
+    """Return the rule of a unary function whose gradient needs only its input."""
     return Rule(keep.first, lambda b, x, grad, _: (slope(b, grad, x),))
 
 
@@ -129,7 +131,7 @@ def rank_rules(rule: Callable[[str], Rule], name: str, end: str = "") -> dict[st
     return {f"{name}{rank}d{end}": rule(f"{name}{rank}d") for rank in (1, 2)}
 
 
-# Gradients through broadcasting and reductions are sums over broadcast axes.
+# The gradient of a broadcast is a sum over the broadcast axes, and vice versa.
 
 
 def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
@@ -147,7 +149,7 @@ def unbroadcast(b: Functions, grad: Array, shape: tuple[int, ...]) -> Array:
 
 
 def as_input(b: Functions, grad: Array, like: ArgSpec) -> Array:
-    """Return a gradient with the shape and type of its input."""
+    """Return a gradient with the shape and dtype of its input."""
     shape, dtype = like
     grad = unbroadcast(b, grad, tuple(shape))
     return grad if grad.dtype == dtype else b.astype(grad, dtype)
@@ -171,7 +173,7 @@ def broadcast_reduced(
 def restore_axes(
     b: Functions, reduced: Array, shape: tuple[int, ...], options: keep.Options
 ) -> Array:
-    """Restore the reduced axes of a result, with length 1."""
+    """Insert the reduced axes again, with length 1."""
     if options.get("keepdims", False):
         return reduced
     gone = to_axes(options.get("axis"), len(shape))
@@ -186,7 +188,7 @@ _EXTREMES = frozenset({"max", "min", "argmax", "argmin"})
 
 
 class Call(NamedTuple):
-    """A call of a backend function, with a `Value` instead of each array."""
+    """A call of a backend function, with each array replaced by a graph `Value`."""
 
     target: Functions
     name: str
@@ -194,7 +196,7 @@ class Call(NamedTuple):
     options: keep.Options
 
     def get(self, position: int, name: str, default: Any = None) -> Any:
-        """Return an argument given by position or by keyword."""
+        """Return an argument that was passed by position or by keyword."""
         if len(self.args) > position:
             return self.args[position]
         return self.options.get(name, default)
@@ -207,7 +209,7 @@ ShapeRule: TypeAlias = Callable[[Call], "Spec | list[Spec]"]
 def add_shape(
     shapes: dict[str, ShapeRule], *names: str
 ) -> Callable[[ShapeRule], ShapeRule]:
-    """Register a function as the shape rule of operations."""
+    """Return a decorator that adds a function to `shapes` as the rule of operations."""
 
     def add(rule: ShapeRule) -> ShapeRule:
         shapes.update(dict.fromkeys(names, rule))
@@ -220,14 +222,15 @@ _dtypes: dict[object, np.dtype[np.generic]] = {}
 
 
 def find_dtype(call: Call) -> np.dtype[np.generic]:
-    """Return the dtype of the first result; the first call runs on single elements."""
+    """Return the dtype of the first result; it is found by a call on arrays of length 1."""
     target, name, args, options = call
     key = (type(target), name, _dtype_key(args), _dtype_key(tuple(options.items())))
     if key not in _dtypes:
         small = [
             _make_ones(target, arg, lambda value: (1,) * len(value.shape)) for arg in args
         ]
-        with np.errstate(all="ignore"):  # 1 is outside the domain of atanh, for example
+        # For example, 1 is outside the domain of atanh.
+        with np.errstate(all="ignore"):
             result = getattr(target, name)(*small, **options)
         _dtypes[key] = target.dtype(flatten(result)[0])
     return _dtypes[key]
@@ -239,7 +242,7 @@ def promote(target: Functions, *values: Any) -> np.dtype[np.generic]:
 
 
 def infer_by_call(call: Call) -> Spec | list[Spec]:
-    """Return shapes and types of a function without a rule by calling it on ones."""
+    """Return shapes and dtypes of a function without a rule, by calling it on ones."""
     target, name, args, options = call
     whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
     result = getattr(target, name)(*whole, **options)
@@ -248,8 +251,8 @@ def infer_by_call(call: Call) -> Spec | list[Spec]:
 
 
 def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[np.generic]:
-    """Convert an element type, in any form, to a NumPy type."""
-    if dtype in {float, int}:  # the backend has a default for these
+    """Convert a dtype of any library, or its name, to a NumPy dtype."""
+    if dtype in {float, int}:  # Each backend has a default dtype for Python types.
         return target.dtype(target.zeros((), dtype=dtype))
     try:
         return np.dtype(dtype)
@@ -258,33 +261,34 @@ def to_numpy_dtype(target: Functions, dtype: Any) -> np.dtype[np.generic]:
 
 
 def first_spec_rule(call: Call) -> Spec:
-    """Return shape and dtype of the first argument."""
+    """Return the shape and dtype of the first argument."""
     return get_spec(call.args[0])
 
 
 def get_spec(value: Value) -> Spec:
-    """Return shape and dtype of a value."""
+    """Return the shape and dtype of a graph value."""
     return value.shape, value.dtype
 
 
 def make_dummy(shape: Shape, dtype: type[np.generic | bool] = bool) -> NDArray[np.generic]:
-    """Return an array with the given shape that needs the memory of one element."""
+    """Return an array with the given shape that uses the memory of one element."""
     return np.broadcast_to(np.zeros((), np.dtype(dtype)), shape)
 
 
 def _make_ones(target: Functions, arg: Any, shape_of: Callable[[Value], Shape]) -> Array:
-    """Replace each value in an argument with ones."""
+    """Replace each graph value in an argument by an array of ones."""
     if isinstance(arg, Value):
         return 1.0 if arg.weak else target.ones(shape_of(arg), dtype=arg.dtype)
     if isinstance(arg, (list, tuple)):
         parts = [_make_ones(target, part, shape_of) for part in cast("list[Any]", arg)]
         return parts if isinstance(arg, list) else tuple(parts)
-    # A symbolic size of an export has its own class, which would change the dtype.
+    # The symbolic size of an exported axis has a special class, which would change the
+    # dtype.
     return int(arg) if isinstance(arg, int) and type(arg) is not bool else arg
 
 
 def _dtype_key(arg: object) -> object:
-    """Return a hashable description of an argument, with all that affects a dtype."""
+    """Return a hashable key with all properties of an argument that affect dtypes."""
     if isinstance(arg, Value):
         return (arg.dtype, len(arg.shape), arg.weak)
     if isinstance(arg, (list, tuple)):
@@ -292,7 +296,7 @@ def _dtype_key(arg: object) -> object:
     return (type(arg), repr(arg))
 
 
-# Shape rules of several families.
+# Shape rules that several families use.
 
 
 def elementwise(call: Call) -> Spec:
@@ -307,7 +311,7 @@ def like_last(call: Call) -> Spec:
 
 
 def reduce_axes(call: Call) -> Spec:
-    """Return the shape without the reduced axes, or with length 1 there."""
+    """Return the shape without the reduced axes, or with length 1 for each."""
     shape: Shape = call.args[0].shape
     axes = _reduced_axes(len(shape), call.options.get("axis"))
     if call.name in _EXTREMES and 0 in (shape[axis] for axis in axes):
@@ -341,5 +345,5 @@ def require_fit(fits: bool, left: Shape, right: Shape) -> None:  # noqa: FBT001
 
 
 def dtype_of_statistic(x: Value) -> np.dtype[np.generic]:
-    """Return the dtype of a statistic, which is at least float32."""
+    """Return the dtype of a statistic, which has at least the precision of float32."""
     return x.dtype if x.dtype.itemsize >= _FLOAT32.itemsize else _FLOAT32

@@ -1,6 +1,7 @@
-"""Writing to elements at indices.
+"""Functions that write to elements at given indices.
 
-If indices repeat, added values are summed; for replaced values, any of them may be stored.
+If an index occurs more than once, added values are summed; of replacing values, any one is
+stored.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
 
 
 def require_covered(index: Array, src: Array) -> None:
-    """Raise if there is not a value for each index; a length of 1 does not broadcast."""
+    """Raise if an index has no value; a length of 1 is not broadcast."""
     if not hasattr(src, "shape"):
         raise ArgumentError(
             f"scatter_add: src must be a tensor, got {quote(src)}; convert it to a tensor "
@@ -80,7 +81,8 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
     """Return zeros of `shape` with values added at ``[key]``: the gradient of ``index``."""
     parts = expand_key(b, key, shape)
     if all(is_basic(part) for part in parts):
-        # Integers and slices select each element at most once, axis by axis.
+        # Integers and slices select each element at most once, so each axis is
+        # processed separately.
         axis = 0
         for part in parts:
             if part is None:
@@ -101,14 +103,14 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
 
 
 def slice_update(b: Functions, x: Array, key: Any, values: Array) -> Array:
-    """Return `x` with ``x[key]`` replaced by `values`, which are broadcast."""
+    """Return `x` with the elements ``x[key]`` replaced by `values`, after broadcasting."""
     values, ones = _broadcast_to_key(b, x, key, values)
     hit = b.greater(b.scatter_index(ones, key, x.shape), 0)
     return b.where(hit, b.scatter_index(values, key, x.shape), x)
 
 
 def slice_add(b: Functions, x: Array, key: Any, values: Array) -> Array:
-    """Return `x` with `values`, which are broadcast, added at ``x[key]``."""
+    """Return `x` with `values` added to the elements ``x[key]``, after broadcasting."""
     values, _ = _broadcast_to_key(b, x, key, values)
     return b.add(x, b.scatter_index(values, key, x.shape))
 
@@ -116,7 +118,7 @@ def slice_add(b: Functions, x: Array, key: Any, values: Array) -> Array:
 def put_along_axis(
     b: Functions, x: Array, indices: Array, values: Array, *, axis: int
 ) -> Array:
-    """Return `x` with values replaced at indices along an axis."""
+    """Return `x` with elements replaced by values, at indices along an axis."""
     values = b.broadcast_to(_to_type(b, x, values), indices.shape)
     zeros = b.zeros(x.shape, dtype=b.dtype(x))
     ones = b.ones(indices.shape, dtype=b.dtype(x))
@@ -126,20 +128,20 @@ def put_along_axis(
 
 
 def _to_type(b: Functions, x: Array, values: Any) -> Array:
-    """Return values as an array with the type of `x`."""
+    """Return the values as an array with the dtype of `x`."""
     if isinstance(values, (bool, int, float)):
         return b.full((), values, dtype=b.dtype(x))
     return b.astype(values, b.dtype(x))
 
 
 def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Array, Array]:
-    """Return values and ones, broadcast to the shape that the key selects."""
+    """Return values and ones, broadcast to the shape of ``x[key]``."""
     ones = b.index(b.ones(x.shape, dtype=b.dtype(x)), key)
     return b.broadcast_to(_to_type(b, x, values), ones.shape), ones
 
 
 def _place(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
-    """Place values of one axis at a range of positions of a longer axis."""
+    """Move the values of an axis to a range of positions of a longer axis."""
     if positions == range(length):
         return values
     if positions.step < 0:
@@ -163,7 +165,7 @@ RULES: dict[str, Rule] = {
 
 
 def _save_indices(args: Args, _out: Array, needs: Needs, options: Options) -> Saved:
-    """Save the indices, shape and type of the values if tracked, and the options."""
+    """Save indices and options; save shape and dtype of the values if they are tracked."""
     return args[1], keep.like(args[2]) if needs[2] else None, options
 
 
@@ -176,7 +178,7 @@ def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> 
 
 
 def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
-    """Return the values at the indices, which may cover only a part of other axes."""
+    """Return the elements at the indices, which may be shorter along other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
         for other, size in enumerate(positions.shape)
@@ -214,7 +216,7 @@ def _pull_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Pa
     return grad if needs[0] else None, None, by_values
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -232,7 +234,7 @@ def _shape_write(call: Call) -> Spec:
     return x.shape, x.dtype
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -263,7 +265,7 @@ def numpy_scatter_index(
 def numpy_slice_update(
     x: Floats, key: Any, values: Any, *, out: Floats | None = None
 ) -> Floats:
-    """Return `x` with ``x[key]`` replaced by `values`, which are broadcast."""
+    """Return `x` with the elements ``x[key]`` replaced by `values`, after broadcasting."""
     made = _copy_writable(x, out)
     made[key] = values
     return made
@@ -273,7 +275,7 @@ def numpy_slice_update(
 def numpy_slice_add(
     x: Floats, key: Any, values: Any, *, out: Floats | None = None
 ) -> Floats:
-    """Return `x` with `values`, which are broadcast, added at ``x[key]``."""
+    """Return `x` with `values` added to the elements ``x[key]``, after broadcasting."""
     return _add_at(_copy_writable(x, out), key, values)
 
 
@@ -281,20 +283,20 @@ def numpy_slice_add(
 def numpy_put_along_axis(
     x: Floats, indices: NDArray[Any], values: Any, *, axis: int, out: Floats | None = None
 ) -> Floats:
-    """Return `x` with values replaced at indices along an axis."""
+    """Return `x` with elements replaced by values, at indices along an axis."""
     made = _copy_writable(x, out)
     np.put_along_axis(made, indices, values, axis)
     return made
 
 
 def is_basic_key(key: Any) -> bool:
-    """Return whether a key has only integers and slices, so that no element repeats."""
+    """Return whether a key has only integers and slices: then no element repeats."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
 
 
 def _copy_writable(x: Floats, out: Floats | None) -> Floats:
-    """Return a writable copy of an array, in `out` if given."""
+    """Return a writable copy of an array, written to `out` if possible."""
     if out is None:
         return np.array(x)
     out[...] = x
@@ -302,7 +304,7 @@ def _copy_writable(x: Floats, out: Floats | None) -> Floats:
 
 
 def _add_at(made: Floats, key: Any, values: Any) -> Floats:
-    """Add values at ``[key]`` of an array, in place."""
+    """Add values to the elements ``x[key]`` of an array in place."""
     if is_basic_key(key):
         made[key] += values
     else:

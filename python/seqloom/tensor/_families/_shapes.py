@@ -1,4 +1,4 @@
-"""Moving, sorting, searching and counting values."""
+"""Functions that move, sort, search and count elements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 def moveaxis(b: Functions, x: Array, source: Any, destination: Any) -> Array:
-    """Return `x` with one or more axes at other positions."""
+    """Return `x` with one or more axes moved to other positions."""
     count = len(x.shape)
     sources, positions = (_axis_list(axes, count) for axes in (source, destination))
     order = [axis for axis in range(count) if axis not in sources]
@@ -60,7 +60,7 @@ def triu(b: Functions, x: Array, *, k: int = 0) -> Array:
 
 
 def _lower_triangle(b: Functions, x: Array, k: int) -> Array:
-    """Return a mask of the k-th diagonal of a matrix and the elements below."""
+    """Return a matrix that is True on and below the k-th diagonal."""
     rows, columns = x.shape[-2:]
     return b.greater_equal(
         b.expand_dims(b.arange(k, rows + k), axis=1),
@@ -69,14 +69,14 @@ def _lower_triangle(b: Functions, x: Array, k: int) -> Array:
 
 
 def _axis_list(axes: Any, count: int) -> list[int]:
-    """Return one or more axes as nonnegative numbers."""
+    """Return one or more axes as a tuple of nonnegative numbers."""
     if not isinstance(axes, tuple):
         return [axes % count]
     return [axis % count for axis in cast("tuple[int, ...]", axes)]
 
 
 def along(axis: int, part: Any) -> tuple[Any, ...]:
-    """Return a key that selects a part of one axis and all of the other axes."""
+    """Return an index key that applies `part` to one axis and selects all of the others."""
     return (*(slice(None),) * axis, part, ...)
 
 
@@ -98,7 +98,7 @@ def one_hot(b: Functions, x: Array, num_classes: int, *, dtype: Any = "int64") -
 
 
 def unique_all(b: Functions, x: Array) -> tuple[Array, Array, Array, Array]:
-    """Return the distinct values, first indices, inverse indices and counts."""
+    """Return distinct values, their first indices, inverse indices and counts."""
     order, starts, firsts = _find_runs(b, x)
     row = b.reshape(x, (-1,))
     indices = b.take(order, firsts, axis=0)
@@ -115,7 +115,7 @@ def unique_counts(b: Functions, x: Array) -> tuple[Array, Array]:
 
 
 def unique_inverse(b: Functions, x: Array) -> tuple[Array, Array]:
-    """Return the distinct values, and the index among them of each element."""
+    """Return the distinct values and, for each element, the index of its value."""
     values, _, inverse, _ = b.unique_all(x)
     return values, inverse
 
@@ -127,7 +127,7 @@ def unique_values(b: Functions, x: Array) -> Array:
 
 
 def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
-    """Return whether each value of `x` occurs in `y`, or with `invert`, does not."""
+    """Return whether each element of `x` occurs in `y`; with `invert`, does not occur."""
     x, y = (b.asarray(array) for array in (x, y))
     row = b.reshape(y, (-1,))
     found = b.any(b.equal(b.expand_dims(x, axis=-1), row), axis=-1)
@@ -135,7 +135,7 @@ def isin(b: Functions, x: Array, y: Array, *, invert: bool = False) -> Array:
 
 
 def _find_runs(b: Functions, x: Array) -> tuple[Array, Array, Array]:
-    """Return the sorted order, and where runs of equal values start."""
+    """Return the order that sorts `x`, and where each run of equal values starts."""
     row = b.reshape(b.stop_gradient(x), (-1,))
     order = b.argsort(row)
     ranked = b.take(row, order, axis=0)
@@ -150,7 +150,7 @@ def _find_runs(b: Functions, x: Array) -> tuple[Array, Array, Array]:
 
 
 def _run_lengths(b: Functions, firsts: Array, row: Array) -> Array:
-    """Return the number of positions from each start to the next."""
+    """Return the length of each run of equal values."""
     end = b.full((1,), row.shape[0], dtype=b.dtype(firsts))
     ends = b.concat([firsts, end])
     return b.subtract(b.index(ends, slice(1, None)), firsts)
@@ -215,7 +215,7 @@ def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     return (b.put_along_axis(zeros, positions, grad, axis=axis),)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {
@@ -232,7 +232,7 @@ def _moved_axes_rule(name: str) -> ShapeRule:
 
     def rule(call: Call) -> Spec:
         x, *rest = call.args
-        # Each axis gets a unique length, which identifies it in the result.
+        # Each axis gets a unique length, by which it is recognised in the result.
         coded = tuple(1 if n == 1 else axis for axis, n in enumerate(x.shape, 2))
         found = function(make_dummy(coded), *rest, **call.options).shape
         return tuple(1 if it == 1 else x.shape[it - 2] for it in found), x.dtype
@@ -244,7 +244,8 @@ def _moved_axes_rule(name: str) -> ShapeRule:
 def _shape_reshape(call: Call) -> Spec:
     """Return the given shape; -1 is computed from the other axes."""
     x, shape, *rest = call.args
-    np.reshape(make_dummy(x.shape), shape, *rest, **call.options)  # Checks the size.
+    # Raises if the sizes do not match.
+    np.reshape(make_dummy(x.shape), shape, *rest, **call.options)
     sizes: list[int] = [shape] if isinstance(shape, int) else list(shape)
     if -1 in sizes:
         at = sizes.index(-1)
@@ -254,9 +255,9 @@ def _shape_reshape(call: Call) -> Spec:
 
 @add_shape(SHAPES, "broadcast_to")
 def _shape_broadcast_to(call: Call) -> Spec:
-    """Return the given shape."""
     x, shape = call.args
-    np.broadcast_to(make_dummy(x.shape), shape)  # raises if it does not broadcast
+    # Raises if the shape does not broadcast.
+    np.broadcast_to(make_dummy(x.shape), shape)
     return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
 
 
@@ -299,12 +300,12 @@ def _shape_topk(call: Call) -> list[Spec]:
 
 @add_shape(SHAPES, "one_hot")
 def _shape_one_hot(call: Call) -> Spec:
-    """Return the shape with a last axis for the classes."""
+    """Return the shape of the argument with an additional last axis for the classes."""
     classes: int = call.get(1, "num_classes")
     return (*call.args[0].shape, classes), find_dtype(call)
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_tril(x: Floats, *, k: int = 0) -> Floats:
@@ -318,7 +319,7 @@ def numpy_triu(x: Floats, *, k: int = 0) -> Floats:
 
 
 def _require_matrices(name: str, x: Floats) -> Floats:
-    """Return the array; raise for a vector, which NumPy would repeat as a matrix."""
+    """Return the array; raise for a vector, from which NumPy would create a matrix."""
     if x.ndim < 2:  # noqa: PLR2004  # a matrix
         raise ShapeError(f"{name} needs matrices, this array has shape {x.shape}")
     return x
@@ -342,7 +343,7 @@ def numpy_argsort(
     return x.shape[axis] - 1 - np.flip(found, axis=axis)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {
     "broadcast_to": np.broadcast_to,
     "expand_dims": np.expand_dims,

@@ -35,12 +35,12 @@ SHAPES: dict[str, ShapeRule] = {
     for name, line in OPERATIONS.items()
     if line.has_shape
 }
-# The functions that a backend must have, as in the Array API standard. ``index`` has a
-# default implementation, but a captured step records it as one operation.
+# The functions that a backend must implement, as in the Array API standard. ``index``
+# has a default implementation, but a captured step records it as one operation.
 REQUIRED = frozenset(
     name for name, line in OPERATIONS.items() if not line.has_default or name == "index"
 )
-# Optional functions of a backend. `Backend` itself defines `to_full_precision`.
+# Functions that a backend may implement. `Backend` itself defines `to_full_precision`.
 EXTENSION = frozenset(OPERATIONS) - REQUIRED - {"to_full_precision"}
 
 for _name in EXTENSION | {"index"}:
@@ -50,11 +50,11 @@ for _name in EXTENSION | {"index"}:
 def infer_specs(
     call: Call, run_default: Callable[[Call], Spec | list[Spec]]
 ) -> tuple[list[Spec], bool]:
-    """Return shapes and dtypes of a call's results, and whether the result is a list."""
+    """Return the shapes and dtypes of the results, and whether the result is a list."""
     if call.name in SHAPES:
         found = SHAPES[call.name](call)
     elif call.name in OPERATIONS and OPERATIONS[call.name].has_default:
         found = run_default(call)
-    else:  # The function is required or custom.
+    else:  # The function is required, or was defined by the user.
         found = infer_by_call(call)
     return (found, True) if isinstance(found, list) else ([found], False)

@@ -1,8 +1,8 @@
 """Classification losses, and updates of parameters.
 
-An update returns new arrays, and may write them into the given arrays, which the caller
-owns. ``decays`` has one number per parameter. The learning rate and the step number may be
-arrays, so that a compiled step takes them as inputs.
+An update returns new arrays, and may write them into the input arrays, which belong to the
+caller. ``decays`` contains one number per parameter. The learning rate and the step number
+may be arrays: then they are inputs of a compiled step.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def adamw(
     eps: float,
     decays: Sequence[float],
 ) -> tuple[Arrays, Arrays, Arrays]:
-    """Return an AdamW update (Loshchilov and Hutter 2019); `step` counts from 1."""
+    """Return an AdamW update (Loshchilov and Hutter 2019); the first `step` is 1."""
     given = zip(params, grads, first, second, decays, strict=True)
     moved = [_adamw(b, *each, lr=lr, step=step, betas=betas, eps=eps) for each in given]
     one, two, three = ([row[i] for row in moved] for i in range(3))
@@ -81,7 +81,7 @@ def sgd(
     nesterov: bool,
     decays: Sequence[float],
 ) -> tuple[Arrays, Arrays]:
-    """Return an update of SGD with momentum, as in PyTorch: the gradient includes decay."""
+    """Return an SGD update with momentum; as in PyTorch, the gradient includes decay."""
     moved: list[tuple[Array, Array]] = []
     for param, grad, moment, decay in zip(params, grads, momenta, decays, strict=True):
         slope = b.add(grad, b.multiply(param, decay)) if decay else grad
@@ -97,7 +97,7 @@ def sgd(
 def clip_by_global_norm(
     b: Functions, grads: Arrays, max_norm: Rate
 ) -> tuple[Arrays, Array]:
-    """Scale all gradients by one factor so that their common norm is at most `max_norm`."""
+    """Scale all gradients by one factor to limit their joint norm to `max_norm`."""
     squares = [b.sum(b.square(grad)) for grad in grads]
     total = squares[0]
     for square in squares[1:]:
@@ -115,7 +115,7 @@ def _update_average(b: Functions, old: Array, new: Array, share: float) -> Array
 def _adamw(
     b: Functions, *given: Any, lr: Rate, step: Rate, betas: tuple[float, float], eps: float
 ) -> tuple[Array, Array, Array]:
-    """Return the AdamW update of one parameter, its moments and its decay."""
+    """Return the AdamW update of one parameter: its moments, and the parameter itself."""
     # In half precision, eps would be 0 and 1 - betas[1] would be inexact.
     param, grad, mean, power = (b.to_full_precision(array) for array in given[:4])
     mean = _update_average(b, mean, grad, betas[0])
@@ -130,7 +130,7 @@ def _adamw(
 
 
 def _correct_bias(b: Functions, mean: Array, beta: float, step: Rate) -> Array:
-    """Correct the bias of a moving average that started at 0."""
+    """Correct the bias of a moving average whose initial value was 0."""
     if not beta:
         return mean
     if isinstance(step, (int, float)):
@@ -140,7 +140,7 @@ def _correct_bias(b: Functions, mean: Array, beta: float, step: Rate) -> Array:
 
 
 def _decay_weights(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
-    """Return a parameter after weight decay."""
+    """Return the parameter after weight decay."""
     if not decay:
         return param
     if not _is_array(lr):
@@ -150,12 +150,12 @@ def _decay_weights(b: Functions, param: Array, lr: Rate, decay: float) -> Array:
 
 
 def _match_dtype(b: Functions, value: Rate, like: Array) -> Any:
-    """Return a number, or a scalar array converted to the type of another array."""
+    """Return a number unchanged, or a scalar array converted to the dtype of `like`."""
     return b.astype(value, b.dtype(like)) if _is_array(value) else value
 
 
 def _is_array(value: Any) -> bool:
-    """Return whether a value is an array, not a Python number."""
+    """Return whether a value is an array, rather than a Python number."""
     return not isinstance(value, (int, float))
 
 
@@ -181,7 +181,7 @@ def cross_entropy_grad(
     fused: Array,
 ) -> Array:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
-    del fused  # The fused kernel is not differentiable.
+    del fused  # The fused kernel cannot be differentiated.
     slope = _gradient(b, logits, labels, weights)
     return b.multiply(slope, b.expand_dims(grad, axis=-1))
 
@@ -199,7 +199,7 @@ def _gradient(b: Functions, logits: Array, labels: Array, weights: Array | None)
 
 
 def _save_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
-    """Save the inputs, and the derivative if a fused kernel has computed it."""
+    """Save the inputs, and also the derivative if a fused kernel has computed it."""
     logits, labels, *weights = args
     return logits, labels, weights[0] if weights else None, out[1]
 
@@ -211,7 +211,7 @@ RULES: dict[str, Rule] = {
 }
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
@@ -219,14 +219,14 @@ SHAPES: dict[str, ShapeRule] = {}
 
 @add_shape(SHAPES, "adamw")
 def _shape_adamw(call: Call) -> list[Spec]:
-    """Return the shapes of the parameters and both moments."""
+    """Return the shapes of the parameters, first moments and second moments."""
     params, _, first, second = call.args[:4]
     return [get_spec(value) for value in (*params, *first, *second)]
 
 
 @add_shape(SHAPES, "sgd")
 def _shape_sgd(call: Call) -> list[Spec]:
-    """Return the shapes of the parameters and their momenta."""
+    """Return the shapes of the parameters and of their momentum."""
     params, _, momenta = call.args[:3]
     return [get_spec(value) for value in values_in([params, momenta])]
 
@@ -238,7 +238,7 @@ def _shape_clip(call: Call) -> list[Spec]:
     return [*map(get_spec, grads), ((), dtype_of_statistic(grads[0]))]
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 @widen
@@ -256,8 +256,8 @@ def numpy_adamw(
     decays: Sequence[float],
 ) -> tuple[list[Floats], list[Floats], list[Floats]]:
     """Run one step of AdamW in place."""
-    # NumPy functions return scalars instead of arrays without axes; no kernel can write
-    # them.
+    # Some NumPy functions return a scalar instead of an array without axes, and a
+    # scalar cannot be overwritten.
     params, first, second = (
         [np.asarray(array, order="C") for array in several]
         for several in (params, first, second)

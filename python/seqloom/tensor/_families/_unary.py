@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_MAX_EXPM1 = 20.0  # above it, exp(-x) is negligible compared with exp(x)
+_MAX_EXPM1 = 20.0  # Above this limit, exp(-x) is negligible compared with exp(x).
 
 
 def stop_gradient(b: Functions, x: Array) -> Array:  # noqa: ARG001 - a method
-    """Return the same values as a constant without gradient."""
+    """Return `x` as a constant, to which no gradient is passed."""
     return x
 
 
@@ -44,7 +44,6 @@ def rsqrt(b: Functions, x: Array) -> Array:
 
 
 def positive(b: Functions, x: Array) -> Array:
-    """Return the same values."""
     return b.multiply(x, 1)
 
 
@@ -63,7 +62,7 @@ def sinh(b: Functions, x: Array) -> Array:
     size = b.abs(x)
     near = b.expm1(b.minimum(size, _MAX_EXPM1))
     half = b.add(near, b.divide(near, b.add(near, 1.0)))
-    root = b.exp(b.multiply(size, 0.5))  # overflows later than exp(size)
+    root = b.exp(b.multiply(size, 0.5))  # exp(size / 2) overflows later than exp(size).
     far = b.multiply(b.multiply(root, 0.5), root)
     found = b.where(b.greater(size, _MAX_EXPM1), far, b.multiply(half, 0.5))
     return b.multiply(b.sign(x), found)
@@ -76,7 +75,7 @@ def cosh(b: Functions, x: Array) -> Array:
     return b.add(b.multiply(b.multiply(root, 0.5), root), b.multiply(small, 0.5))
 
 
-_MIN_ASYMPTOTIC = 1e9  # above it, sqrt(x * x + 1) rounds to x in every type
+_MIN_ASYMPTOTIC = 1e9  # Above this limit, sqrt(x * x + 1) rounds to x in every dtype.
 
 
 def log2(b: Functions, x: Array) -> Array:
@@ -133,12 +132,12 @@ def atanh(b: Functions, x: Array) -> Array:
 
 
 def trunc(b: Functions, x: Array) -> Array:
-    """Return the integers, rounded towards 0."""
+    """Return the values rounded towards 0, to integers."""
     return b.where(b.less(x, 0), b.ceil(x), b.floor(x))
 
 
 def signbit(b: Functions, x: Array) -> Array:
-    """Return whether the sign bit of each value is set, also of -0.0."""
+    """Return whether the sign bit of each element is set, also for -0.0."""
     zero = b.equal(x, 0)
     below = b.less(b.reciprocal(b.where(zero, x, 1.0)), 0)
     return b.logical_or(b.less(x, 0), b.logical_and(zero, below))
@@ -167,7 +166,7 @@ def is_complex(b: Functions, x: Array) -> bool:
 
 
 def _unit_circle(b: Functions, x: Array) -> Array:
-    """Return ``sqrt(1 - x * x)``, accurate near 1."""
+    """Return ``sqrt(1 - x * x)``, accurate also near 1."""
     return b.sqrt(b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
 
 
@@ -189,7 +188,7 @@ def _asin_gradient(b: Functions, grad: Array, x: Array) -> Array:
 
 
 def _log_rule(base: float) -> Rule:
-    """Return the rule of a logarithm with another base."""
+    """Return the rule of the logarithm to another base."""
     return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
@@ -209,8 +208,7 @@ RULES.update(
         "negative": Rule(keep.no_values, lambda b, _, grad, __: (b.negative(grad),)),
         "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
         "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
-        # The rule uses the input, because an output close to -1 has lost the digits of
-        # a small slope.
+        # An output close to -1 has lost digits, so the rule uses the input.
         "expm1": by_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
         "log": by_input(lambda b, grad, x: b.divide(grad, x)),
         "log1p": by_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),
@@ -256,19 +254,19 @@ RULES.update(
         "ceil": _ZERO_RULE,
         "round": _ZERO_RULE,
         "trunc": _ZERO_RULE,
-        # The result is not tracked.
+        # Results of stop_gradient are not tracked.
         "stop_gradient": Rule(keep.no_values, zero_gradient, tracked=0),
     }
 )
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = dict.fromkeys(list_family("unary"), elementwise)
 
 
-# NumPy ---------------------------------------------------------------------------------
+# NumPy versions ------------------------------------------------------------------------
 
 
 def numpy_reciprocal(x: Floats, out: Floats | None = None) -> Floats:
@@ -277,5 +275,5 @@ def numpy_reciprocal(x: Floats, out: Floats | None = None) -> Floats:
     return np.divide(x.dtype.type(1), x, out=out)
 
 
-# Functions of NumPy that need no wrapper.
+# NumPy functions that need no wrapper.
 LIBRARY = {it: wrap_unary(it) for it in list_family("unary", "numpy") - {"reciprocal"}}

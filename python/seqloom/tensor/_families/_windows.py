@@ -1,4 +1,4 @@
-"""Sliding windows along the last axes of an array, for any number of axes."""
+"""Sliding windows along the last axes of an array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Size = int | Sequence[int]
-Tap = tuple[int, ...]  # The index of an element of the kernel.
+Tap = tuple[int, ...]  # The index of an element of the kernel ("tap") along each axis.
 
 
 def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
@@ -32,19 +32,19 @@ def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
 
 
 class Windows(NamedTuple):
-    """The geometry of windows; each field has one number per axis."""
+    """The geometry of sliding windows; each field has one number per axis."""
 
     kernel: tuple[int, ...]
     stride: tuple[int, ...]
     padding: tuple[int, ...]
     dilation: tuple[int, ...]
-    ceil: bool = False  # True if a last window may extend past the padding
+    ceil: bool = False  # True if the last window may extend past the padding.
 
     @staticmethod
     def of(
         kernel: Sequence[int], *, stride: Size = 1, padding: Size = 0, dilation: Size = 1
     ) -> Windows:
-        """Create windows from sizes that are a number, or one number per axis."""
+        """Create windows; each size is one number, or one number per axis."""
         axes = len(kernel)
         return Windows(
             tuple(kernel),
@@ -59,16 +59,18 @@ class Windows(NamedTuple):
         return tuple([-(-end // s) for end, s in zip(ends, self.stride, strict=True)])
 
     def _ends(self, lengths: Sequence[int]) -> list[int]:
-        """Return, for each axis, the padded position before which all windows start."""
-        # The formulas are linear, so that an exported graph supports any length.
+        """Return, for each axis, an upper bound of the positions where windows start."""
+        # The formulas are linear, so that they also work with the symbolic sizes of an
+        # exported graph.
         ends: list[int] = []
         for length, k, s, p, d in self._per_axis(lengths):
-            room = length + 2 * p - d * (k - 1)  # a whole window starts below this position
+            # Every whole window starts below this position.
+            room = length + 2 * p - d * (k - 1)
             ends.append(min(room + s - 1, length + p) if self.ceil else room)
         return ends
 
     def lengths(self, counts: Sequence[int], extra: Sequence[int]) -> tuple[int, ...]:
-        """Return the lengths of axes with `counts` windows and `extra` more positions."""
+        """Return the length of each axis with `counts` windows and `extra` positions."""
         return tuple(
             (count - 1) * s - 2 * p + d * (k - 1) + more + 1
             for (count, k, s, p, d), more in zip(self._per_axis(counts), extra, strict=True)
@@ -77,7 +79,7 @@ class Windows(NamedTuple):
     def taps(
         self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap with the elements that it covers in all, or the first, windows."""
+        """Yield each tap, with the elements under that tap in all or the first windows."""
         lengths = x.shape[-len(self.kernel) :]
         ends = self._ends(lengths)
         if counts:
@@ -91,7 +93,7 @@ class Windows(NamedTuple):
     def _slice_taps(
         self, b: Functions, x: Array, ends: Sequence[int]
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap with the elements that it covers in a padded array."""
+        """Yield each tap, with the elements of a padded array under that tap."""
         for tap in self._kernel_positions():
             steps = zip(tap, ends, self.stride, self.dilation, strict=True)
             spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
@@ -100,7 +102,7 @@ class Windows(NamedTuple):
     def scatter(
         self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
-        """Reverse `taps`: add the share of each tap to the positions that it covers."""
+        """Reverse `taps`: add the array of each tap to the positions under that tap."""
         total = None
         first = len(shape) - len(self.kernel)
         for tap in self._kernel_positions():
@@ -125,13 +127,13 @@ class Windows(NamedTuple):
         count_padding: bool,
         divisor: int | None,
     ) -> Array | float:
-        """Return the factor from sums to means: a number, or one number per window."""
+        """Return the factor that converts sums to means: one number, or one per window."""
         if divisor is not None:
             return 1.0 / divisor
         if not self.ceil and (count_padding or not any(self.padding)):
             return 1.0 / math.prod(self.kernel)
-        # Counts positions with sums of ones. Half precision cannot represent all
-        # counts.
+        # Count the positions of each window by summing ones. Half precision cannot
+        # represent all counts exactly.
         wide = "float64" if str(dtype).endswith("float64") else "float32"
         ends = self._ends(lengths)
         ones = b.ones(tuple(lengths), dtype=wide)
@@ -147,14 +149,14 @@ class Windows(NamedTuple):
         return product(*(range(k) for k in self.kernel))
 
     def _overhang(self, lengths: Sequence[int], ends: Sequence[int]) -> list[int]:
-        """Return the number of positions by which the windows extend past the padding."""
+        """Return the number of positions by which windows extend past the padding."""
         return [
             max(0, end + d * (k - 1) - length - 2 * p)
             for end, (length, k, _, p, d) in zip(ends, self._per_axis(lengths), strict=True)
         ]
 
     def _per_axis(self, sizes: Sequence[int]) -> Iterator[tuple[int, int, int, int, int]]:
-        """Yield the length and the window parameters of each axis."""
+        """Yield the length and the window geometry of each axis."""
         return zip(
             sizes, self.kernel, self.stride, self.padding, self.dilation, strict=True
         )
@@ -163,17 +165,17 @@ class Windows(NamedTuple):
 def crop_input(
     x: Array, grad: Array, shape: Sequence[int], *, groups: int = 1, **geometry: Size
 ) -> Array:
-    """Return the part of a convolution's input that its windows cover.
+    """Return the section of a convolution's input that its windows cover.
 
     Args:
-        x: The input; it may be longer if the convolution is transposed.
+        x: The input of the convolution, which may have uncovered positions at its end.
         grad: The gradient of the output.
         shape: The shape of the weight.
-        groups: Not used; it is an option of convolutions.
-        **geometry: Stride, padding and dilation.
+        groups: Ignored; accepted because convolutions have this option.
+        **geometry: The options stride, padding and dilation of the convolution.
 
     Returns:
-        A view of `x`, or `x`.
+        A view of `x`, or `x` itself.
     """
     del groups
     windows = Windows.of(shape[2:], **geometry)
@@ -196,7 +198,7 @@ def unfold(b: Functions, x: Array, *, kernel: Size, **geometry: Size) -> Array:
 def fold(
     b: Functions, x: Array, *, shape: Sequence[int], kernel: Size, **geometry: Size
 ) -> Array:
-    """Add columns at the positions of their windows, in an image of ``shape`` (h, w)."""
+    """Add columns to an image of ``shape`` (h, w), at the positions of their windows."""
     windows = Windows.of(to_sizes(kernel, len(shape)), **geometry)
     channels = x.shape[1] // math.prod(windows.kernel)
     counts = windows.counts(shape)
@@ -226,14 +228,14 @@ def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 
 
-# Shapes --------------------------------------------------------------------------------
+# Shape rules ---------------------------------------------------------------------------
 
 
 SHAPES: dict[str, ShapeRule] = {}
 
 
 def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
-    """Return the windows that the options of a call describe."""
+    """Return the windows for the kernel and the options of a call."""
     geometry = {
         name: options[name] for name in ("stride", "padding", "dilation") if name in options
     }
@@ -242,7 +244,7 @@ def windows_of(kernel: Shape, options: dict[str, Any]) -> Windows:
 
 @add_shape(SHAPES, "unfold")
 def _shape_unfold(call: Call) -> Spec:
-    """Return the shape of ``unfold``: a column of channels times kernel per window."""
+    """Return the shape of ``unfold``: one column of channels * kernel size per window."""
     x = call.args[0]
     kernel = to_sizes(call.options["kernel"], len(x.shape) - 2)
     counts = windows_of(kernel, call.options).counts(x.shape[2:])
@@ -251,7 +253,7 @@ def _shape_unfold(call: Call) -> Spec:
 
 @add_shape(SHAPES, "fold")
 def _shape_fold(call: Call) -> Spec:
-    """Return the shape of the image that was unfolded."""
+    """Return the shape of the image that ``fold`` creates."""
     x, shape = call.args[0], tuple(call.options["shape"])
     kernel = to_sizes(call.options["kernel"], len(shape))
     return (x.shape[0], x.shape[1] // math.prod(kernel), *shape), x.dtype

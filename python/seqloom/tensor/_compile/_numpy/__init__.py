@@ -1,4 +1,4 @@
-"""A graph as a NumPy program: graph -> groups -> layout -> program."""
+"""Conversion of a graph to a NumPy program, in three steps: groups, layout, program."""
 
 from seqloom.tensor._compile._numpy._program import NumPyProgram
 

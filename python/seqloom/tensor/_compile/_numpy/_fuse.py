@@ -1,4 +1,4 @@
-"""Fusion of a group of elementwise operations into one program of the extension."""
+"""Fusion of a group of elementwise operations into one program of the Rust extension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from seqloom.tensor._operations import OPERATIONS
 if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation
 
-# Operations have the same names in the extension.
+# The Rust extension uses the same names for these operations.
 _OPERATION_KINDS = {name: line.kind for name, line in OPERATIONS.items()}
 # fmt: off
 _REDUCERS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "prod",
@@ -22,18 +22,18 @@ _REDUCERS = {"sum": "sum", "mean": "mean", "max": "max", "min": "min", "prod": "
 # fmt: on
 # Exponents for which a faster operation exists.
 _FAST_POWERS = {2.0: "square", 0.5: "sqrt", -0.5: "rsqrt", -1.0: "reciprocal"}
-# In native byte order. Comparing dtypes is faster than reading their names.
+# Dtypes in native byte order. Comparing dtypes is faster than comparing their names.
 _FLOAT_NAMES = {np.dtype(name): name for name in ("float32", "float64")}
 _REDUCIBLE = frozenset(map(np.dtype, ("float32", "float64", "bool")))
 _FUSED_INPUTS = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32", "uint8")))
 _NUMBERS = (int, float, np.integer, np.floating)
 
-# Maximum size of the result of a reduction that is not along the last axes.
+# Maximum size of the result of a reduction along axes other than the last.
 _MAX_RESULT = 65_536
 
 
 def find_dtype(operation: Operation) -> str | None:
-    """Return the dtype in which a fused group computes an operation, or None."""
+    """Return the dtype in which an operation is fused, or None if it cannot be fused."""
     kind = _OPERATION_KINDS.get(operation.name)
     if kind not in ("float", "bool") or not _has_plain_args(operation):
         return None
@@ -60,12 +60,12 @@ def _has_plain_args(operation: Operation) -> bool:
 
 
 def _is_boolean(arg: object) -> bool:
-    """Return True for a value of booleans."""
+    """Return True if the dtype of a value is bool."""
     return isinstance(arg, Value) and arg.dtype == np.bool_
 
 
 def find_reduction(operation: Operation) -> str | None:
-    """Return the extension's name for a reduction, or None if it cannot be fused."""
+    """Return the Rust name of a reduction, or None if it cannot be fused."""
     name, options = operation.name, operation.options
     if name not in _REDUCERS or not set(options) <= {"axis", "keepdims"}:
         return None
@@ -77,7 +77,7 @@ def find_reduction(operation: Operation) -> str | None:
 
 
 def _is_reducible(operation: Operation, x: Value) -> bool:
-    """Return True if a fused group can compute with the dtypes of operand and result."""
+    """Return True if a fused group supports the dtypes of the operand and the result."""
     if x.dtype != operation.outputs[0].dtype:
         return False
     is_boolean = operation.name in ("any", "all")
@@ -107,7 +107,7 @@ def find_reduced_axes(operation: Operation) -> tuple[int, ...]:
 
 @dataclass(slots=True)
 class FusedGroup:
-    """A program of the extension, with the graph values that it reads and writes."""
+    """A program of the Rust extension, with the graph values that it reads and writes."""
 
     program: _native.ElementwiseProgram
     inputs: list[Value]
@@ -136,7 +136,7 @@ def fuse(operations: list[Operation], dtype: str, stored: set[int]) -> FusedGrou
 
 @dataclass(slots=True)
 class _ProgramBuilder:
-    """A program under construction; slots number inputs, constants and steps."""
+    """An unfinished program; a slot is the number of an input, constant or step."""
 
     inputs: list[Value] = field(default_factory=list["Value"])
     constants: dict[float, int] = field(default_factory=dict[float, int])
@@ -154,7 +154,7 @@ class _ProgramBuilder:
         self.constants.setdefault(0.0, len(self.constants))
 
     def _get_slot(self, arg: object) -> int:
-        """Return the slot of an argument."""
+        """Return the slot number of an argument."""
         if isinstance(arg, Value):
             return self._slots[arg.number]
         return len(self.inputs) + self.constants[_to_float(arg)]
@@ -175,7 +175,7 @@ class _ProgramBuilder:
     def describe_result(
         self, value: Value, maker: Operation
     ) -> tuple[int, str | None, list[int]]:
-        """Return the slot of a result, its reduction, and the reduced axes."""
+        """Return the slot of a result, the optional reduction, and the reduced axes."""
         if find_dtype(maker) is not None:
             return self._slots[value.number], None, []
         slot = self._get_slot(maker.args[0])
@@ -183,7 +183,7 @@ class _ProgramBuilder:
 
 
 def _lower_operation(operation: Operation) -> tuple[str | None, tuple[object, ...]]:
-    """Return an operation and its operands in the extension's terms; None is a no-op."""
+    """Return the Rust name (None for a no-op) and the operands of an operation."""
     name, args = operation.name, operation.args
     if name == "astype":
         to_boolean = operation.outputs[0].dtype == np.bool_ != args[0].dtype
@@ -194,5 +194,5 @@ def _lower_operation(operation: Operation) -> tuple[str | None, tuple[object, ..
 
 
 def _to_float(arg: object) -> float:
-    """Return a number as a float, or 0 for arguments that no step reads, such as dtypes."""
+    """Return a number as a float, or 0 for an unused argument, such as a dtype."""
     return float(cast("float", arg)) if isinstance(arg, _NUMBERS) else 0.0

@@ -1,4 +1,4 @@
-"""Groups of operations that run in one call, and values that share memory."""
+"""Forms groups of operations that run in one call, and finds values that share memory."""
 
 from __future__ import annotations
 
@@ -26,23 +26,26 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class OperationGroup:
-    """Operations that run together: one fused group, or one single operation."""
+    """Operations that run in one call: fused operations, or one other operation."""
 
     number: int  # Groups are numbered in order of creation.
     operations: list[Operation]
-    dtype: str | None = None  # The dtype of a fused group; None for a single operation.
+    # The dtype of a fused group; None for a single other operation.
+    dtype: str | None = None
     shape: tuple[int, ...] = ()  # The shape over which a fused group iterates.
-    # Numbers of the groups that run earlier.
+    # Numbers of the groups that run before this group.
     dependencies: set[int] = field(default_factory=set[int])
-    # Dependencies that cannot be merged with this group, because it needs their
-    # complete result, such as that of a reduction.
+    # Groups that cannot be merged with this group, because it needs their complete
+    # result (such as that of a reduction).
     barriers: set[int] = field(default_factory=set[int])
-    span: tuple[int, int] = (0, 0)  # Positions of the first and the last operation.
+    # Indices of the first and the last operation in the graph.
+    span: tuple[int, int] = (0, 0)
 
     def is_urgent(self) -> bool:
         """Return True if the group should run as soon as possible."""
-        # An optimiser update frees the memory of gradients, so it should run early. So
-        # should the scalars that it waits for, such as the norm for clipping.
+        # An optimiser update runs early, because it frees the memory of gradients. The
+        # scalars for which the update waits (such as the norm for clipping) run early
+        # too.
         if self.operations[0].name in ("adamw", "sgd"):
             return True
         return all(value.shape == () for value in self.outputs())
@@ -60,7 +63,7 @@ class OperationGroup:
 
 
 class Grouping:
-    """Adds operations, in the order of the graph, to groups, and merges groups.
+    """Assigns the operations of a graph, in order, to groups, and merges groups.
 
     The number of a merged group stays valid: `_group` returns the group that it was merged
     into (union-find). Therefore a merge does not have to update the other groups.
@@ -73,20 +76,26 @@ class Grouping:
         *,
         with_reductions: bool = True,
     ) -> None:
-        # `find_dtype` returns the dtype in which a fused group computes an operation.
+        # Returns the dtype in which a fused group computes an operation.
         self._find_dtype = find_dtype
         self._with_reductions = with_reductions
         self._groups: dict[int, OperationGroup] = {}
-        self._merged_into: dict[int, int] = {}  # Merged groups and their new groups.
+        # Keys are numbers of merged groups; values are the groups into which they were
+        # merged.
+        self._merged_into: dict[int, int] = {}
         self._aliases = aliases
-        self._producers: dict[int, int] = {}  # The group that computes each value.
-        self._reductions: set[int] = set()  # Values that are results of reductions.
-        self._readers: dict[int, set[int]] = {}  # The groups that read each buffer.
-        self._positions: dict[int, int] = {}  # Positions of operations, by id.
+        # Keys are numbers of values; values are the groups that compute them.
+        self._producers: dict[int, int] = {}
+        # Numbers of values that are results of reductions.
+        self._reductions: set[int] = set()
+        # Keys are buffers; values are the groups that read them.
+        self._readers: dict[int, set[int]] = {}
+        # Indices of operations in the graph; keys are their ids.
+        self._positions: dict[int, int] = {}
         self._numbers = count()
 
     def add(self, operation: Operation) -> None:
-        """Add an operation to an existing group or to a new group."""
+        """Assign an operation to an existing group or to a new group."""
         self._positions[id(operation)] = len(self._positions)
         dtype = self._find_dtype(operation)
         reduction = find_reduction(operation) if self._with_reductions else None
@@ -116,14 +125,14 @@ class Grouping:
         last = number
         while last in self._merged_into:
             last = self._merged_into[last]
-        while number != last:  # path compression: the next search is one step
+        while number != last:  # Path compression makes the next search a single step.
             following = self._merged_into[number]
             self._merged_into[number] = last
             number = following
         return self._groups[last]
 
     def _update_dependencies(self, group: OperationGroup) -> set[int]:
-        """Replace merged groups in a group's dependencies, and return the dependencies."""
+        """Replace merged groups in the dependencies of a group, and return them all."""
         current = {self._group(number).number for number in group.dependencies}
         group.dependencies = current - {group.number}
         return group.dependencies
@@ -147,7 +156,7 @@ class Grouping:
         return OperationGroup(next(self._numbers), [], dtype, x.shape)
 
     def _append(self, operation: Operation, group: OperationGroup) -> None:
-        """Append an operation to a group, with its dependencies."""
+        """Append an operation to a group, and record its dependencies."""
         self._groups[group.number] = group
         position = self._positions[id(operation)]
         group.span = (group.span[0] if group.operations else position, position)
@@ -171,7 +180,7 @@ class Grouping:
             group.barriers.add(producer.number)
 
     def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
-        """Return True if groups match in dtype and shape, with no group between them."""
+        """Return True if dtypes and shapes match, and no group must run in between."""
         if one.dtype is None or (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
         if self._is_barrier(one, other) or self._is_barrier(other, one):
@@ -181,18 +190,18 @@ class Grouping:
         )
 
     def _is_barrier(self, first: OperationGroup, last: OperationGroup) -> bool:
-        """Return True if `last` needs the complete result of `first`."""
+        """Return True if group `last` needs the complete result of group `first`."""
         last.barriers = {self._group(number).number for number in last.barriers}
         return first.number in last.barriers
 
     def _has_indirect_path(self, first: OperationGroup, last: OperationGroup) -> bool:
-        """Return True if `last` depends on `first` through a third group."""
+        """Return True if group `last` depends on group `first` through a third group."""
         seen = {first.number}
         pending = list(self._update_dependencies(last) - seen)
         while pending:
             third = self._groups[pending.pop()]
-            # A group that ends before `first` begins cannot depend on it, and neither
-            # can the dependencies of that group.
+            # A group that ends before `first` begins cannot depend on `first`; its
+            # dependencies cannot either.
             if third.span[1] < first.span[0]:
                 continue
             dependencies = self._update_dependencies(third)
@@ -203,11 +212,10 @@ class Grouping:
         return False
 
     def _merge(self, one: OperationGroup, other: OperationGroup) -> None:
-        """Merge the second group into the first, which keeps its number."""
+        """Merge the second group into the first group, which keeps its number."""
         del self._groups[other.number]
         self._merged_into[other.number] = one.number
-        # The shorter list is moved, which is faster; `finish` sorts the operations
-        # later.
+        # It is faster to move the shorter list; `finish` sorts the operations later.
         lists = sorted((one.operations, other.operations), key=len)
         one.operations = lists[1]
         one.operations += lists[0]
@@ -217,7 +225,7 @@ class Grouping:
 
 
 def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
-    """Sort the groups so that each follows its dependencies; urgent groups come first."""
+    """Sort the groups so that each runs after its dependencies, urgent groups first."""
     missing = {number: len(group.dependencies) for number, group in groups.items()}
     dependents: dict[int, list[int]] = {number: [] for number in groups}
     for number, group in groups.items():
@@ -242,13 +250,12 @@ def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
 
 
 def _index_view(x: Array, key: object) -> Array:
-    """Index with integers and slices; return an array even if no axis remains."""
+    """Index an array with integers and slices; return an array even if no axis remains."""
     parts = key_parts(key)
     return x[parts if any(part is ... for part in parts) else (*parts, ...)]
 
 
 def _return_array(x: Array, *_: object) -> Array:
-    """Return the array itself."""
     return x
 
 
@@ -270,11 +277,13 @@ class Aliases:
     """Finds, for each value of a graph, the value whose memory it uses."""
 
     def __init__(self, graph: Graph, *, with_views: bool = True) -> None:
-        # with_views: False if each operation creates a new array
-        self.views: dict[int, Operation] = {}  # Views, by number.
-        self.values: dict[int, Value] = {}  # Values, by number.
+        # False if each operation creates a new array.
+        # Operations that return views; keys are numbers of values.
+        self.views: dict[int, Operation] = {}
+        # Values of the graph; keys are their numbers.
+        self.values: dict[int, Value] = {}
         self._with_views = with_views
-        # Overwritten values, by the number of the new value.
+        # Overwritten values; keys are numbers of the new values.
         self._overwritten: dict[int, Value] = {}
         self._strided: dict[int, Array] = {}
         for value in (*graph.inputs, *graph.outputs):
@@ -288,14 +297,14 @@ class Aliases:
                 self._overwritten[after.number] = before
 
     def _is_view(self, operation: Operation) -> bool:
-        """Return True if an operation returns a view."""
+        """Return True if the result of an operation is a view."""
         # Fused programs only read memory forwards.
         is_backward = operation.name == "index" and _has_negative_step(operation.args[-1])
         can_view = self._with_views and is_alias(operation) and not is_backward
         return can_view and self._try_view(operation)
 
     def _try_view(self, operation: Operation) -> bool:
-        """Return True if the strides allow a view; a reshape may need a copy."""
+        """Return True if the strides allow a view; otherwise a reshape needs a copy."""
         try:
             view = make_view(operation, self._get_strided(operation.args[0]))
         except ValueError:
@@ -304,7 +313,7 @@ class Aliases:
         return True
 
     def _get_strided(self, value: Value) -> Array:
-        """Return an array with the strides of a value; its memory must not be read."""
+        """Return an array with the strides of a value, whose memory must not be read."""
         if value.number not in self._strided:
             shape, dtype = value.shape, value.dtype
             steps = np.cumprod([dtype.itemsize, *(size or 1 for size in shape[:0:-1])])
@@ -314,26 +323,26 @@ class Aliases:
         return self._strided[value.number]
 
     def origin(self, value: Value) -> int:
-        """Return the number of the value that a view refers to, or of the value itself."""
+        """Return the number of the base value if a value is a view, else its own number."""
         while value.number in self.views:
             value = self.views[value.number].args[0]
         return value.number
 
     def root(self, value: Value) -> int:
-        """Return the number of the value whose memory a value uses."""
+        """Return the number of the value whose memory the given value uses."""
         number = self.origin(value)
         while number in self._overwritten:
             number = self.origin(self._overwritten[number])
         return number
 
     def is_whole(self, value: Value) -> bool:
-        """Return True if a value is contiguous and covers all of its memory."""
+        """Return True if a value is contiguous and covers all memory of its root."""
         return self._get_strided(value).flags.c_contiguous and (
             value.nbytes == self.values[self.root(value)].nbytes
         )
 
     def overwritten_roots(self, operation: Operation) -> set[int]:
-        """Return the roots of the memory that an operation overwrites."""
+        """Return the numbers of the values whose memory an operation overwrites."""
         return {self.root(before) for before, _ in _pair_updates(operation)}
 
 
@@ -351,18 +360,18 @@ def is_alias(operation: Operation) -> bool:
 
 
 def make_view(operation: Operation, x: Array) -> Array:
-    """Return the view of an array that an operation returns."""
+    """Return the result of an operation, which is a view of `x`."""
     return _VIEW_FUNCTIONS[operation.name](x, *operation.args[1:], **operation.options)
 
 
 def _has_negative_step(key: object) -> bool:
-    """Return True if a key contains a slice with a negative step."""
+    """Return True if an index key contains a slice with a negative step."""
     steps = (getattr(part, "step", None) for part in key_parts(key))
     return any(step is not None and step < 0 for step in steps)
 
 
 def _pair_updates(operation: Operation) -> Iterator[tuple[Value, Value]]:
-    """Pair each value that an update overwrites with the new value."""
+    """Yield each value that an update overwrites, together with the new value."""
     positions = OVERWRITES.get(operation.name, ())
     before = [value for position in positions for value in operation.args[position]]
     return zip(before, operation.outputs, strict=False)

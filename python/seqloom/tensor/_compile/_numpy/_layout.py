@@ -1,4 +1,4 @@
-"""The order in which the groups of a graph run, and the memory of its values."""
+"""Chooses the order in which the groups of a graph run, and the memory of its values."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class Layout:
-    """A graph in groups, with the memory of its values."""
+    """A graph divided into groups, with memory assigned to its values."""
 
     graph: Graph
     aliases: Aliases
     groups: list[OperationGroup]  # The groups in execution order.
-    stored: list[list[Value]]  # Values that each group writes to given arrays.
-    fresh: set[int]  # Values that get new memory at each call.
+    stored: list[list[Value]]  # Values that each group writes into arrays passed to it.
+    fresh: set[int]  # Numbers of values that are allocated at each call.
     copied: set[int]  # Indices of the outputs that are copied.
     spans: dict[int, Span]  # The offsets of values in the program's memory.
-    nbytes: int  # Size of the program's memory.
+    nbytes: int  # Size of the program's memory in bytes.
 
 
 def make_layout(graph: Graph, backend: Backend) -> Layout:
@@ -48,7 +48,8 @@ def make_layout(graph: Graph, backend: Backend) -> Layout:
     aliases = Aliases(graph)
     grouping = Grouping(aliases)
     for operation in graph.operations:
-        if operation.outputs[0].number not in aliases.views:  # views are not computed
+        # Views need no computation.
+        if operation.outputs[0].number not in aliases.views:
             grouping.add(operation)
     groups = sort_groups(grouping.finish())
     read = [value for group in groups for value in group.inputs()]
@@ -62,9 +63,9 @@ def make_layout(graph: Graph, backend: Backend) -> Layout:
 
 
 def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> list[Value]:
-    """Return the values that a group writes into a given array.
+    """Return the values that a group writes into arrays passed to it.
 
-    `needed` contains the values that another group reads, and the outputs.
+    `needed` contains the numbers of values that another group reads, and of the outputs.
     """
     if group.dtype is not None:
         return [value for value in group.outputs() if value.number in needed]
@@ -77,7 +78,7 @@ def _list_stored(group: OperationGroup, needed: set[int], backend: Backend) -> l
 def _choose_outputs(
     graph: Graph, aliases: Aliases, stored: set[int]
 ) -> tuple[set[int], set[int]]:
-    """Return the values that get new memory, and the indices of the copied outputs.
+    """Return the values allocated at each call, and the indices of copied outputs.
 
     An output must not use memory that the next call overwrites.
     """
@@ -94,27 +95,28 @@ def _choose_outputs(
     return fresh, copied
 
 
-CACHE_LINE = 64  # bytes; vectors load fastest from aligned memory
+CACHE_LINE = 64  # Bytes; vector instructions load aligned memory fastest.
 
 
 @dataclass(slots=True)
 class Span:
-    """The memory of one value, and the groups between which it is in use."""
+    """The memory of one value, and the groups between which the memory is in use."""
 
     number: int
     nbytes: int
     first: int  # Index of the group that writes the value.
-    last: int  # Index of the last group that reads it.
-    over: int | None = None  # The value whose memory is reused in place.
+    last: int  # Index of the last group that reads the value.
+    over: int | None = None  # The value whose memory this value reuses in place.
     offset: int = 0
 
 
 def find_spans(
     groups: list[OperationGroup], aliases: Aliases, internal: set[int], outputs: list[Value]
 ) -> dict[int, Span]:
-    """Return a span, without an offset, for each internal value of a program."""
+    """Return a span, still without an offset, for each internal value of a program."""
     spans = _find_lifetimes(groups, aliases, internal)
-    for value in outputs:  # these outputs are copied at the end
+    # Outputs in the program's memory are copied after the last group.
+    for value in outputs:
         if (span := spans.get(aliases.root(value))) is not None:
             span.last = len(groups)
     for position, group in enumerate(groups):
@@ -141,14 +143,14 @@ def _find_lifetimes(
 def _reuse_in_place(
     group: OperationGroup, position: int, aliases: Aliases, spans: dict[int, Span]
 ) -> None:
-    """Let results of a fused group reuse the memory of operands after their last use."""
+    """Let the results of a fused group overwrite operands that no later group reads."""
     reads = list(group.inputs())
     plain = {
         value.number
         for value in reads
         if value.shape == group.shape and aliases.is_whole(value)
     }
-    views: dict[int, set[int]] = {}  # Views, by the value whose memory they use.
+    views: dict[int, set[int]] = {}  # Views of each value that has memory.
     for value in reads:
         views.setdefault(aliases.root(value), set()).add(value.number)
     free = [
@@ -156,8 +158,8 @@ def _reuse_in_place(
         for root, numbers in views.items()
         if root in spans and spans[root].last == position and numbers <= plain
     ]
-    # A reduction along an axis of length 1 has the shape of the group, but is not an
-    # elementwise result.
+    # A reduction along an axis of length 1 has the shape of the group, but its result
+    # is not written elementwise.
     reductions = {
         operation.outputs[0].number
         for operation in group.operations
@@ -175,16 +177,17 @@ def _reuse_in_place(
 
 def set_offsets(spans: dict[int, Span]) -> int:
     """Set the offset of each span; return the total number of bytes."""
-    # Spans that are in use at the same time do not overlap. The largest spans come
-    # first, each at the lowest free offset. Spans that reuse each other's memory share
-    # an offset.
+    # Spans that are in use at the same time do not overlap. The largest spans are
+    # placed first, each at the lowest free offset. A span that reuses the memory of
+    # another span has its offset.
     chains: dict[int, list[Span]] = {}
     for span in spans.values():
         start = span
         while start.over is not None:
             start = spans[start.over]
         chains.setdefault(start.number, []).append(span)
-    placed = np.empty((4, 0), np.int64)  # Rows are first, last, offset and end.
+    # Columns: first group, last group, offset, end.
+    placed = np.empty((4, 0), np.int64)
     for chain in sorted(chains.values(), key=lambda chain: -chain[0].nbytes):
         first, last = min(s.first for s in chain), max(s.last for s in chain)
         size = -(-chain[0].nbytes // CACHE_LINE) * CACHE_LINE
@@ -197,9 +200,9 @@ def set_offsets(spans: dict[int, Span]) -> int:
 
 
 def _find_gap(used: NDArray[np.int64], size: int) -> int:
-    """Return the lowest free offset for `size` bytes; `used` is sorted by offset."""
+    """Return the lowest offset with `size` free bytes; `used` is sorted by offset."""
     starts, ends = used
-    # At each offset, the memory below is free after the highest end before it.
+    # Between the highest end so far and the next offset, memory is free.
     free = np.maximum.accumulate(np.append(0, ends))
     # Memory after the last span is free.
     is_wide = np.append(starts - free[:-1] >= size, True)
@@ -212,7 +215,7 @@ _HALF_BYTES = 2
 def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
     """Return the fastest function for an operation, from NumPy or the backend.
 
-    The types of the values are known, so type checks are skipped where possible.
+    The dtypes of the values are known, so type checks are skipped where possible.
     """
     if operation.name == "reshape":
         return _copy_reshaped
@@ -230,19 +233,19 @@ def find_function(backend: Backend, operation: Operation) -> Callable[..., Any]:
 
 
 def _mixes_kinds(operation: Operation) -> bool:
-    """Return True if an operation mixes integers and floats: ufuncs would widen them."""
+    """Return True for integers mixed with floats: ufuncs would return a wider dtype."""
     are_integers = [v.dtype.kind in "biu" for v in operation.inputs()]
     has_floats = any(v.dtype.kind not in "biu" for v in operation.outputs)
     return any(are_integers) and (has_floats or not all(are_integers))
 
 
 def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]) -> None:
-    """Copy the values into `out`, which has the new shape."""
+    """Copy the elements into `out`, which has the new shape."""
     del shape
     np.copyto(out.reshape(x.shape), x)
 
 
-@cache  # `inspect.signature` takes longer than the whole layout
+@cache  # `inspect.signature` takes longer than all other work on the layout.
 def _has_out(function: Callable[..., Any]) -> bool:
     """Return True if a function has an argument `out`."""
     if isinstance(function, np.ufunc):

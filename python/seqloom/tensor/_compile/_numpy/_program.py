@@ -1,4 +1,4 @@
-"""The compiled form of a graph on NumPy: prepared calls in preallocated memory."""
+"""The compiled form of a graph for NumPy: prepared calls in preallocated memory."""
 
 from __future__ import annotations
 
@@ -32,13 +32,14 @@ reserves.append(lambda: sum(program.held for program in list(_PROGRAMS)))
 class NumPyProgram:
     """Runs a graph on NumPy arrays.
 
-    Groups of elementwise operations are fused. Intermediate results use one block of
-    memory, which every call reuses. Outputs are new arrays, or use the memory of inputs
-    that the caller has donated. ``str()`` returns the source of the program.
+    Groups of elementwise operations are fused. Intermediate results share one block of
+    memory, which every call reuses. Outputs are new arrays, or reuse the memory of inputs
+    that the program may overwrite. ``str()`` returns the source of the program.
     """
 
     def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
-        # poison: tests overwrite memory with NaN as soon as it is not needed
+        # If true, memory is overwritten with NaN after its last use, to test the
+        # layout.
         graph = rewrite(graph)
         self._layout = make_layout(graph, backend)
 
@@ -49,15 +50,15 @@ class NumPyProgram:
         self._scope = writer.source.scope
         self._views = writer.source.views
         self.text = "\n".join(writer.source.lines)
-        self.nbytes = self._layout.nbytes  # Bytes of memory that one call needs.
+        self.nbytes = self._layout.nbytes  # Memory in bytes that one call needs.
         self._code = compile(self.text, "<program>", "exec")
-        self.held = 0  # Bytes allocated for all calls.
+        self.held = 0  # Memory in bytes that is allocated for all calls.
         _PROGRAMS.add(self)
         self._scalars = [at for at, value in enumerate(graph.inputs) if not value.shape]
         self._idle: list[Callable[..., list[Array]]] = []
 
     def __call__(self, arrays: Sequence[Any]) -> list[Array]:
-        """Return the outputs of the graph. Concurrent calls do not share memory."""
+        """Return the outputs of the graph. Concurrent calls use separate memory."""
         try:
             run = self._idle.pop()
         except IndexError:
@@ -88,7 +89,7 @@ class NumPyProgram:
         memory = memory[-memory.ctypes.data % CACHE_LINE :]
         for number, span in self._layout.spans.items():
             value = self._layout.aliases.values[number]
-            # Kernels compare the addresses of arrays, also of empty ones.
+            # Kernels compare the addresses of arrays, including empty arrays.
             shared = memory if span.nbytes else np.empty(0, np.uint8)
             room = shared[span.offset : span.offset + span.nbytes]
             scope[f"bytes{number}"] = room
@@ -100,12 +101,14 @@ class NumPyProgram:
         return scope["run"]
 
 
-_ADAMW_ARGUMENTS = 4  # parameters, gradients, first and second moments
-_MIN_SINGLE_UPDATE = 65_536  # elements; larger parameters get separate updates
+# Indices of the arguments: parameters, gradients, first and second moments.
+_ADAMW_ARGUMENTS = 4
+# Elements; larger parameters are updated by separate operations.
+_MIN_SINGLE_UPDATE = 65_536
 
 
 def rewrite(graph: Graph) -> Graph:
-    """Return an equivalent graph with updates and unstacks split into parts."""
+    """Return an equivalent graph with updates and unstacks split into more operations."""
     operations = [
         part
         for operation in graph.operations
@@ -119,8 +122,9 @@ def rewrite(graph: Graph) -> Graph:
 
 def _split_update(operation: Operation) -> Iterator[Operation]:
     """Yield one AdamW update for each large parameter, and one for all small ones."""
-    # The update of a large parameter then runs when its gradient is ready. The gradient
-    # is still in the cache, and its memory can be used for the next gradient.
+    # The update of a large parameter then runs as soon as its gradient is computed. At
+    # that time, the gradient is still in the cache, and its memory can be reused for
+    # the next gradient.
     if operation.name != "adamw":
         yield operation
         return
@@ -146,7 +150,7 @@ def _update_some(operation: Operation, indices: list[int]) -> Operation:
 
 
 def _split_unstack(operation: Operation) -> Iterator[Operation]:
-    """Yield an index operation, which is a view, for each slice of an unstack."""
+    """Yield an index operation, which returns a view, for each array of an unstack."""
     if operation.name != "unstack":
         yield operation
         return
@@ -160,9 +164,10 @@ def _split_unstack(operation: Operation) -> Iterator[Operation]:
 def _reduce_before_reshape(
     operation: Operation, reshapes: dict[int, Operation]
 ) -> Operation:
-    """Reduce the value before a reshape that only merged the reduced axes."""
+    """Reduce the original array if a reshape only merged the reduced axes."""
     # A linear layer reshapes (batch, length, width) to (batch * length, width). The
-    # gradient of its bias is the same sum without the reshape, and can then be fused.
+    # gradient of its bias is the same sum over the original array, which can then be
+    # fused.
     if find_reduction(operation) is None or operation.options.get("keepdims"):
         return operation
     x: Value = operation.args[0]
@@ -179,7 +184,7 @@ def _reduce_before_reshape(
 
 
 def _reshape_sources(x: Value, reshapes: dict[int, Operation]) -> Iterator[Value]:
-    """Return the values that a value was reshaped from, oldest first."""
+    """Return the values from which a value was reshaped, oldest first."""
     sources: list[Value] = []
     while x.number in reshapes and isinstance(reshapes[x.number].args[0], Value):
         x = reshapes[x.number].args[0]

@@ -1,4 +1,4 @@
-"""Source of the function that runs a layout: one line for each group."""
+"""Writes the source code of a function that runs the groups of a layout."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ if TYPE_CHECKING:
     Run = Callable[[list[Array]], list[Array]]
 
 
-_MIN_FUSED = 16_384  # elements; below, a NumPy ufunc is faster than a fused program
+# Elements; for smaller arrays, a NumPy ufunc is faster than a fused program.
+_MIN_FUSED = 16_384
 _MAY_ALIAS = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 
 
 class Writer:
-    """Writes a layout as the source of one function, `run`."""
+    """Writes the source code of a function `run`, which runs a layout."""
 
     def __init__(
         self,
         layout: Layout,
         backend: Backend,
-        make_inner: Callable[[Graph], Run],  # compiles the body of a loop
+        make_inner: Callable[[Graph], Run],  # Compiles the body of a loop.
         *,
         poison: bool,
     ) -> None:
@@ -49,7 +50,6 @@ class Writer:
         self.source = SourceText(layout.aliases, inputs, fixed)
         self.source.scope.update(threads=backend.threads, own=_copy, copied=_copy)
         self._poison = poison
-        # Write the whole function.
         graph, source = self._layout.graph, self.source
         parameters = ", ".join(f"v{value.number}" for value in graph.inputs)
         source.lines.append(f"def run({parameters}):")
@@ -58,7 +58,8 @@ class Writer:
             if position not in donated and not value.weak and len(value.shape) > 0:
                 name = f"v{value.number}"
                 is_strided = f"not {name}.flags.c_contiguous"
-                if min(value.shape) <= 1:  # NumPy ignores the strides of these axes
+                # NumPy ignores the strides of axes of length 1.
+                if min(value.shape) <= 1:
                     strides = np.empty(value.shape, value.dtype).strides
                     is_strided = f"{name}.strides != {strides}"
                 self.source.write(f"if {is_strided}: {name} = copied({name})")
@@ -72,13 +73,12 @@ class Writer:
         source.write(f"return [{', '.join(names)}]")
 
     def _write_group(self, group: OperationGroup, stored: list[Value]) -> None:
-        """Write the line of a group, after the lines for its arguments."""
+        """Write the line that runs a group, after the lines that create its arguments."""
         operation = group.operations[0]
         function = find_function(self._backend, operation)
         is_small = len(group.operations) == 1 and prod(group.shape) < _MIN_FUSED
         is_small_ufunc = is_small and isinstance(function, np.ufunc)
         if group.dtype is not None and not is_small_ufunc:
-            # Write the call of a fused program.
             fused = fuse(group.operations, group.dtype, {value.number for value in stored})
             inputs = "".join(f"{self.source.name(value)}, " for value in fused.inputs)
             outputs = "".join(f"{self._name_result(value)}, " for value in fused.outputs)
@@ -112,7 +112,7 @@ class Writer:
         self.source.write(f"{names[:-2] if is_single else names} = {call}")
 
     def _write_loop(self, operation: Operation) -> None:
-        """Write the call of a loop, whose body also reads the constants of the graph."""
+        """Write the call of a loop; the loop body also reads constants of the graph."""
         body, options = operation.options["body"], operation.options
         body.constants.update(self._layout.graph.constants)
         length, reverse = options["length"], options["reverse"]
@@ -121,7 +121,7 @@ class Writer:
         self._write_assignment(operation, f"{name}({args})")
 
     def _name_result(self, value: Value) -> str:
-        """Return the name of the array that a value is written to."""
+        """Return the name of the array to which a value is written."""
         if value.number not in self._layout.fresh:
             return f"v{value.number}"
         dtype = f"dtype_{value.dtype.name}_"
@@ -131,7 +131,7 @@ class Writer:
         return name
 
     def _write_poison(self, position: int) -> None:
-        """Write lines that overwrite memory that is not read after a group."""
+        """Write lines that overwrite the memory that no later group reads."""
         spans = self._layout.spans.values()
         reused = {span.over for span in spans}
         for span in spans:
@@ -140,7 +140,7 @@ class Writer:
 
 
 class ScanLoop:
-    """Runs the program of a loop body once per slice, and passes on the carry."""
+    """Runs the program of a loop body for each slice, and passes the carry along."""
 
     def __init__(self, body: Run, length: int, reverse: bool) -> None:  # noqa: FBT001
         self._body = body
@@ -168,29 +168,30 @@ def _copy(array: Array) -> Array:
 
 
 class SourceText:
-    """Lines of source, with names for values, views and other objects."""
+    """Lines of source code, and the names of values, views and other objects."""
 
     def __init__(self, aliases: Aliases, inputs: set[int], fixed: set[int]) -> None:
-        # fixed: numbers of values whose memory is the same at every call
+        # Numbers of values whose memory is the same at every call.
         self.lines: list[str] = []
-        self.views: list[Operation] = []  # views of fixed memory, created only once
+        # Names of views of fixed memory, which are created only once.
+        self.views: list[Operation] = []
         self.scope: dict[str, Any] = {"empty": np.empty, "flatten": flatten}
-        self._names: dict[int, str] = {}  # Names of objects, by id.
+        self._names: dict[int, str] = {}  # Names of objects; keys are their ids.
         self._aliases = aliases
         self._fixed = fixed
-        self._defined = inputs | fixed  # Values with an assigned name.
+        self._defined = inputs | fixed  # Values to which a name was assigned.
 
     def write(self, line: str) -> None:
-        """Add a line to the body of the function."""
+        """Add a line to the body of the function `run`."""
         self.lines.append(f"    {line}")
 
     def define(self, value: Value) -> str:
-        """Return the name of a value that the next line assigns."""
+        """Return a new name for a value, which the next line assigns."""
         self._defined.add(value.number)
         return f"v{value.number}"
 
     def name(self, value: Value) -> str:
-        """Return the name of a value; write a line for a view at its first use."""
+        """Return the name of a value; at the first use of a view, write its definition."""
         number = value.number
         if number not in self._defined and number in self._aliases.views:
             operation = self._aliases.views[number]
@@ -204,7 +205,7 @@ class SourceText:
         return f"v{number}"
 
     def _write_view(self, operation: Operation, source: str) -> str:
-        """Return the source of a view."""
+        """Return the source code of a view."""
         suffixes = {
             "reshape": f".reshape({operation.outputs[0].shape})",
             "permute_dims": f".transpose({operation.args[-1]})",
@@ -219,7 +220,7 @@ class SourceText:
         return f"{name}({source})"
 
     def argument(self, arg: object) -> str:
-        """Return the source of an argument."""
+        """Return the source code of an argument."""
         if isinstance(arg, Value):
             return self.name(arg)
         if type(arg) in (list, tuple):
@@ -233,13 +234,14 @@ class SourceText:
         return self.bind("plain", arg)
 
     def bind(self, kind: str, thing: object) -> str:
-        """Store an object in the scope, and return its name."""
+        """Store an object among the names that `run` can use, and return its name."""
         name = self._names.setdefault(id(thing), f"{kind}_{len(self.scope)}")
-        self.scope[name] = thing  # keeps the object alive, so that its id stays unique
+        # Keep the object alive, so that its id remains unique.
+        self.scope[name] = thing
         return name
 
     def call(self, function: str, operation: Operation, *more: str) -> str:
-        """Return the source of a call with an operation's arguments."""
+        """Return the source code of a call with an operation's arguments."""
         args = [self.argument(arg) for arg in operation.args]
         args += [f"{key}={self.argument(arg)}" for key, arg in operation.options.items()]
         return f"{function}({', '.join([*args, *more])})"
