@@ -5,18 +5,19 @@ use seqloom_core::error::Fault;
 use sirocco::Format;
 use sirocco::inflate::Decoder;
 
-/// Maximal size of the text of a block, and of the compressed block.
+/// Maximal size of a block in bytes, both compressed and decompressed.
 pub(crate) const MAX_BLOCK_BYTES: usize = 64 << 10;
 
-/// Size of a gzip header up to the length of its extra field.
+/// Size of the gzip header of a block up to the length of the extra field.
 const FIXED_HEADER_BYTES: usize = 12;
 
-/// Size of the smallest block header, which has only the subfield `BC`.
+/// Size of the smallest block header, whose extra field contains only the subfield
+/// `BC`.
 pub(crate) const MIN_HEADER_BYTES: usize = FIXED_HEADER_BYTES + 6;
 
-/// Returns the size of the whole block, or `None` if `start` is not the header of a
-/// block. The extra field of a block header contains a two-byte subfield `BC` with the
-/// size.
+/// Returns the size of the compressed block, or `None` if `start` does not begin with
+/// the header of a block. The extra field of a block header contains a two-byte
+/// subfield `BC` with the size.
 pub(crate) fn block_size(start: &[u8]) -> Option<usize> {
     let header = start.first_chunk::<FIXED_HEADER_BYTES>()?;
     if header[..3] != [0x1F, 0x8B, 8] || header[3] != 4 {
@@ -35,7 +36,7 @@ pub(crate) fn block_size(start: &[u8]) -> Option<usize> {
     None
 }
 
-/// Decompresses blocks independently.
+/// A decompressor of single bgzip blocks.
 pub(crate) struct BlockDecoder(Box<Decoder>);
 
 impl BlockDecoder {
@@ -43,9 +44,9 @@ impl BlockDecoder {
         Self(Box::new(Decoder::new(Format::Gzip)))
     }
 
-    /// Decompresses a whole block to the front of `text`, which must have at least
-    /// [`MAX_BLOCK_BYTES`] bytes. Checks the size, checksum and length. Returns the
-    /// number of bytes of text, or an error message.
+    /// Decompresses a whole block into the first bytes of `text`, which must have at
+    /// least [`MAX_BLOCK_BYTES`] bytes. Checks the size of the block, and the length
+    /// and checksum of the decompressed text. Returns this length, or an error message.
     pub(crate) fn decode(&mut self, block: &[u8], text: &mut [u8]) -> Result<usize, String> {
         let capacity = text.len().min(MAX_BLOCK_BYTES);
         let text = text.get_mut(..capacity).unwrap_or_default();
@@ -63,19 +64,19 @@ impl BlockDecoder {
     }
 }
 
-/// Returns the fault of a corrupt block.
+/// Returns the error for a corrupt block.
 pub(crate) fn corrupt(at: u64, why: &str) -> Fault {
     let message = format!("the bgzip block at byte {at} is damaged: {why}");
     Fault::compressed(at, message)
 }
 
-/// Returns the fault of a file that ends inside a block.
+/// Returns the error for a file that ends inside a block.
 pub(crate) fn truncated(at: u64) -> Fault {
     let message = format!("the file was cut: it ends at byte {at}, inside a bgzip block");
     Fault::compressed(at, message)
 }
 
-/// Returns the fault of a file that ends without the empty block.
+/// Returns the error for a file that ends without the empty block.
 pub(crate) fn missing_end_block(at: u64) -> Fault {
     let message = format!(
         "the file was cut: its bgzip data ends at byte {at} without the block that marks the end; \

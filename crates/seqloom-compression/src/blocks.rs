@@ -1,7 +1,7 @@
-//! The text of a bgzip file, decompressed by several threads.
+//! The decompressed text of a bgzip file, read by several threads.
 //!
-//! A block is checked completely before its text is returned. The file must end with an
-//! empty block; a file without that block was truncated.
+//! Each block is checked completely before its text is returned. The last block of a
+//! file must be empty; otherwise the file was truncated.
 
 use std::{io, mem};
 
@@ -13,28 +13,30 @@ use crate::input::{BufferedInput, forked, zeroed};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 
-/// The text of a bgzip file, decompressed by several threads, including the reader's
-/// thread.
+/// The decompressed text of a bgzip file. Several threads decompress blocks, including
+/// the reader's thread.
 pub(super) struct BgzipText {
     input: BufferedInput,
     decoder: BlockDecoder,
-    /// The current run.
+    /// The run of blocks whose text is being read.
     run: BlockRun,
     spare: Vec<BlockRun>,
-    /// The threads start after the first run was read, because most files are small.
+    /// The threads start after the first run of blocks was read, because most files are
+    /// small.
     workers: Workers<BlockRun>,
     options: UnpackOptions,
     end: End,
 }
 
-/// Number of bytes from which the compression of a file is detected.
+/// Number of bytes that are read to detect the compression of a file.
 pub(super) const DETECT_BYTES: usize = 4096;
 
-/// The state after the runs that were read.
+/// The state of the file after the blocks that were read.
 enum End {
-    /// More runs may follow.
+    /// More blocks may follow.
     Open,
-    /// The file ended: successfully, or with this error after the text of all runs.
+    /// The file was read to its end. The result is returned after the text of all
+    /// blocks.
     Known(Result<(), Trouble>),
     /// The result was returned.
     Reached,
@@ -54,7 +56,7 @@ impl BgzipText {
         })
     }
 
-    /// Replaces the current run by the next one.
+    /// Replaces the current run of blocks by the next one.
     fn advance(&mut self) -> Result<(), Trouble> {
         if let Some(fault) = self.run.fault.take() {
             return Err(Trouble::Damage(fault));
@@ -70,7 +72,7 @@ impl BgzipText {
         Ok(())
     }
 
-    /// Queues enough runs to keep all threads busy.
+    /// Queues enough runs of blocks to keep all threads busy.
     fn push_runs(&mut self) -> io::Result<()> {
         let threads = self.options.threads;
         if threads > 1 && self.workers.is_empty() && self.input.used() > 0 {
@@ -93,13 +95,13 @@ impl BgzipText {
         Ok(())
     }
 
-    /// Returns true if the file may be read: a read must not block while runs are
-    /// pending.
+    /// Returns true if the file may be read now: a read that could block is not allowed
+    /// while runs of blocks are pending.
     fn may_read(&self) -> bool {
         self.input.is_ready() || self.workers.pending() == 0
     }
 
-    /// Reads whole blocks, up to the end or a fault.
+    /// Reads whole blocks into a run, up to the end of the file or a fault.
     fn read(&mut self, run: &mut BlockRun) {
         run.at = self.input.used();
         run.packed.clear();
@@ -124,7 +126,7 @@ impl BgzipText {
         }
     }
 
-    /// Reads the next block; its size is 0 at the end of the file.
+    /// Reads the next block and returns its size, which is 0 at the end of the file.
     fn block(&mut self) -> Result<usize, Trouble> {
         let at = self.input.used();
         let start = self.input.fill(MIN_HEADER_BYTES)?;
@@ -144,7 +146,7 @@ impl BgzipText {
     }
 
     /// Returns the block size from the next header. Reads more of the header if needed,
-    /// because the subfield with the size may come after other subfields.
+    /// because other subfields may come before the subfield with the size.
     fn block_size(&mut self) -> io::Result<Option<usize>> {
         if let Some(size) = block_size(self.input.waiting()) {
             return Ok(Some(size));
@@ -182,22 +184,22 @@ impl Text for BgzipText {
     }
 }
 
-/// Maximal number of blocks of a run.
+/// Maximal number of blocks in a run.
 const MAX_RUN_BLOCKS: usize = 8;
 
 /// Consecutive blocks and their text.
 struct BlockRun {
     /// The offset of the first block in the file.
     at: u64,
-    /// The compressed blocks; each is complete.
+    /// The compressed blocks, all of them complete.
     packed: Vec<u8>,
     text: Vec<u8>,
-    /// The start of the unread text.
+    /// The offset of the unread text.
     start: usize,
     stop: usize,
-    /// The error of the block after the text.
+    /// The error of the block that follows the text.
     fault: Option<Fault>,
-    /// True if the last block is empty, which is required at the end of a file.
+    /// True if the last block is empty, as required at the end of a file.
     ends_empty: bool,
 }
 
@@ -230,7 +232,7 @@ impl Job for BlockRun {
         BlockDecoder::new()
     }
 
-    /// Decompresses blocks up to the first corrupt one.
+    /// Decompresses the blocks up to the first corrupt block.
     fn work(&mut self, decoder: &mut BlockDecoder) {
         (self.start, self.stop, self.fault) = (0, 0, None);
         let mut used = 0;

@@ -5,7 +5,7 @@ use bzip2::{Decompress, Status};
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
-/// Decompresses bzip2 streams.
+/// A decoder of bzip2 streams.
 pub(super) struct Bzip2(Decompress);
 
 impl Bzip2 {
@@ -44,7 +44,7 @@ impl Codec for Bzip2 {
     }
 }
 
-/// Returns the increase of a total.
+/// Returns the number of bytes by which a running total has increased.
 pub(super) fn difference(after: u64, before: u64) -> usize {
     usize::try_from(after - before).unwrap_or(usize::MAX)
 }

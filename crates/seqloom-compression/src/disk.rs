@@ -24,7 +24,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens a regular file; any other kind of file is an error.
+    /// Opens a regular file. Pipes, folders and devices are an error.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let facts = file.metadata()?;
@@ -48,7 +48,7 @@ impl Disk {
         facts.is_ok_and(|facts| (facts.len(), changed(&facts)) == (self.size, self.changed))
     }
 
-    /// Returns the identity of the file, if the system provides it.
+    /// Returns the identity of the file, or `None` if the system does not provide it.
     pub(crate) fn identity(&self) -> Option<Identity> {
         let facts = self.file.metadata().ok();
         facts.and_then(|facts| Identity::of(&facts))
@@ -64,7 +64,8 @@ impl Disk {
         self.changed
     }
 
-    /// Fills `out` from offset `at`. A shorter file is an error.
+    /// Fills `out` with the bytes from offset `at`. A file that ends earlier is an
+    /// error.
     pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < out.len() {
@@ -87,7 +88,7 @@ fn changed(facts: &Metadata) -> u64 {
         .unwrap_or(0)
 }
 
-/// Resizes `out` to at least `size` bytes; fails if there is no memory for them.
+/// Resizes `out` to at least `size` bytes. Not enough memory is an error.
 pub fn try_resize(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
     let missing = size.saturating_sub(out.len());
     out.try_reserve(missing).map_err(|_| {

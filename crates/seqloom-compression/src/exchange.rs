@@ -1,4 +1,4 @@
-//! A thread that works ahead of a reader, and the buffers that both exchange.
+//! A thread that decompresses ahead of its reader, and the buffers that both exchange.
 //!
 //! ```text
 //!            compressed chunks; empty chunks return
@@ -6,8 +6,8 @@
 //!            text buffers; empty buffers return
 //! ```
 //!
-//! The number of buffers is fixed, so memory is bounded and nothing is allocated while
-//! reading.
+//! The number of buffers is fixed, so memory use is bounded, and nothing is allocated
+//! while reading.
 
 use std::collections::VecDeque;
 use std::io;
@@ -20,35 +20,36 @@ use super::piece::TextPiece;
 use super::text::Trouble;
 use crate::input::{forked, zeroed};
 
-/// Size of a chunk of compressed bytes.
+/// Size in bytes of a chunk of compressed data.
 const INPUT_CHUNK_BYTES: usize = 128 << 10;
 pub(super) const CHUNK_COUNT: usize = 4;
-/// Number of text buffers: one is parsed, one is filled, two are waiting.
+/// Number of text buffers: the reader parses one buffer, the thread fills one, and two
+/// are waiting.
 const TEXT_PIECE_COUNT: usize = 4;
 
 /// A chunk of the compressed file.
 pub(super) struct Chunk {
     pub(super) bytes: Vec<u8>,
     pub(super) size: usize,
-    /// True for the last chunk.
+    /// True if this is the last chunk of the file.
     pub(super) is_last: bool,
-    /// The error that ended reading.
+    /// The error with which reading the file ended.
     pub(super) failure: Option<io::Error>,
 }
 
 /// The time at which the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTiming {
-    /// As soon as a chunk is free, because reading does not block.
+    /// As soon as a chunk is free, because a read does not block.
     Early,
-    /// After all chunks were decompressed and all text was read, because reading may
+    /// After all chunks were decompressed and all text was read, because a read may
     /// block.
     Late,
-    /// Never: the file was read to its end.
+    /// Never, because the file was read to its end.
     Over,
 }
 
-/// The buffers that the reader and the thread share.
+/// The buffers that the reader and the thread share, and their state.
 pub(super) struct TextExchange {
     state: Mutex<ExchangeState>,
     for_reader: Condvar,
@@ -60,17 +61,17 @@ struct ExchangeState {
     chunks: Vec<Chunk>,
     text: VecDeque<TextPiece>,
     pieces: Vec<TextPiece>,
-    /// The result of the thread, which is returned after all text.
+    /// The result of the thread, which is returned to the reader after all text.
     outcome: Option<Result<(), Trouble>>,
     /// True while the thread waits for a chunk.
     is_idle: bool,
     closed: bool,
 }
 
-/// The next action of the reader.
+/// The event that the reader must handle next.
 pub(super) enum ExchangeEvent {
     Text(TextPiece),
-    /// Fill this chunk with the next bytes of the file.
+    /// A free chunk, which the reader should fill with the next bytes of the file.
     FreeChunk(Chunk),
     End(Result<(), Trouble>),
 }
@@ -108,13 +109,13 @@ impl TextExchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an empty text buffer to the exchange. Called by the reader.
+    /// Returns a used text buffer to the exchange. Called by the reader.
     pub(super) fn give_back(&self, piece: TextPiece) {
         self.lock().pieces.push(piece);
         self.for_thread.notify_one();
     }
 
-    /// Waits for the next event. Called by the reader.
+    /// Waits for the next text, free chunk or result. Called by the reader.
     pub(super) fn next(&self, reading: ReadTiming) -> ExchangeEvent {
         let mut state = self.lock();
         loop {
@@ -160,9 +161,9 @@ impl TextExchange {
         })
     }
 
-    /// Returns a text buffer to fill, or `None` after the reader has closed the exchange.
-    /// Called by the thread.
-    pub(super) fn piece(&self) -> Option<TextPiece> {
+    /// Returns an empty text buffer, or `None` after the reader has closed the
+    /// exchange. Called by the thread.
+    pub(super) fn empty_buffer(&self) -> Option<TextPiece> {
         self.wait(|state| state.pieces.pop())
     }
 
@@ -182,14 +183,14 @@ impl TextExchange {
         }
     }
 
-    /// Returns an empty chunk to the exchange. Called by the thread.
+    /// Returns a used chunk to the exchange. Called by the thread.
     pub(super) fn recycle(&self, chunk: Chunk) {
         self.lock().chunks.push(chunk);
         self.for_reader.notify_one();
     }
 
-    /// Returns true if no further chunk is available, so that text should be passed on
-    /// at once. Called by the thread.
+    /// Returns true if no further chunk is waiting, so the thread should pass its text
+    /// on at once. Called by the thread.
     pub(super) fn is_starved(&self) -> bool {
         self.lock().packed.is_empty()
     }
@@ -206,18 +207,19 @@ impl TextExchange {
         self.for_reader.notify_one();
     }
 
-    /// Stores the result of the thread. Called by the thread at its end.
+    /// Stores the result of the thread for the reader. Called by the thread at its end.
     pub(super) fn end(&self, outcome: Result<(), Trouble>) {
         self.lock().outcome = Some(outcome);
         self.for_reader.notify_one();
     }
 }
 
-/// The reader's handle of the thread. The thread ends when the handle is dropped.
+/// The reader's handle of the thread that decompresses ahead. The thread ends when the
+/// handle is dropped.
 pub(super) struct HelperThread(Threads<TextExchange>);
 
 impl HelperThread {
-    /// Starts a thread with `chunks` chunks that its reader may fill. If the thread
+    /// Starts the thread, with a number of `chunks` for compressed data. If the thread
     /// cannot be started, returns `input`.
     pub(super) fn start<T: Send + 'static>(
         chunks: usize,
@@ -245,8 +247,8 @@ impl HelperThread {
         }
     }
 
-    /// Returns the exchange. In a forked process, which does not have the thread, this is
-    /// an error.
+    /// Returns the buffers that the reader shares with the thread. In a forked process,
+    /// which does not have the thread, this is an error.
     pub(super) fn exchange(&self) -> io::Result<&TextExchange> {
         if self.0.is_in_this_process() {
             return Ok(self.0.shared());

@@ -9,20 +9,20 @@ use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 use crate::walk::WINDOW_BYTES;
 use seqloom_core::number::as_u64;
 
-/// Decompresses gzip members and checks their checksums and lengths.
+/// A decoder of gzip members, which checks their checksums and lengths.
 pub(super) struct Gzip {
     decoder: Box<Decoder>,
     /// A copy of the decoder before the last step.
     before: Box<Decoder>,
-    /// The offset in the piece at which the text of this member begins.
+    /// The offset in the text buffer at which the text of this member begins.
     base: usize,
-    /// The size of the text of this member in the piece.
+    /// The size of the text of this member in the text buffer.
     filled: usize,
-    /// True inside a member.
+    /// True if the decoder is inside a member.
     is_within: bool,
-    /// Number of bytes of the file that were used by earlier members and steps.
+    /// Number of bytes of the compressed file that the decoder has used.
     used: u64,
-    /// The recorder of decoder snapshots, if they are useful.
+    /// The recorder of decoder snapshots, if a later read can use them.
     recorder: Option<Recorder>,
 }
 
@@ -60,7 +60,7 @@ impl Gzip {
     }
 
     /// Decompresses the input again up to the first wrong bit. All text before that bit
-    /// is returned, for any size of the pieces in which the file is read.
+    /// is returned, for any buffer size with which the file is read.
     fn recover_text(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
         let (mut right, mut wrong) = (0, packed.len());
         while right + 1 < wrong {
@@ -111,7 +111,7 @@ impl Codec for Gzip {
         self.base = 0;
         (fresh.start, fresh.stop) = (self.filled, self.filled);
         if let Some(recorder) = self.recorder.as_mut().filter(|_| self.is_within) {
-            recorder.note(self.used, &self.decoder, &fresh.bytes[..self.filled]);
+            recorder.add_if_distant(self.used, &self.decoder, &fresh.bytes[..self.filled]);
         }
     }
 

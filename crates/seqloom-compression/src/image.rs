@@ -9,17 +9,18 @@ use seqloom_core::number::as_u64;
 /// The bytes of an index.
 #[derive(Clone, Debug)]
 pub enum IndexBytes {
-    /// In memory.
+    /// Bytes in memory.
     Memory(Arc<Vec<u8>>),
-    /// In a file.
+    /// Bytes in a file, which are read when needed.
     File(Arc<Disk>),
 }
 
-/// Maximal size of an index that is read into memory.
+/// Maximal size in bytes of an index that is read into memory.
 const MAX_IN_MEMORY_BYTES: u64 = 64 << 20;
 
 impl IndexBytes {
-    /// Uses the bytes of a file. A small file is read into memory at once.
+    /// Creates the index bytes from an open file. A small file is read into memory at
+    /// once.
     pub fn of(disk: Disk) -> io::Result<Self> {
         if disk.size() > MAX_IN_MEMORY_BYTES {
             return Ok(Self::File(Arc::new(disk)));
@@ -33,7 +34,7 @@ impl IndexBytes {
         Ok(Self::Memory(Arc::new(bytes)))
     }
 
-    /// Returns the number of bytes.
+    /// Returns the size of the index in bytes.
     pub fn size(&self) -> u64 {
         match self {
             Self::Memory(bytes) => as_u64(bytes.len()),
@@ -41,7 +42,7 @@ impl IndexBytes {
         }
     }
 
-    /// Returns a range of the bytes, if they are in memory.
+    /// Returns a range of the bytes, or `None` if the bytes are in a file.
     pub fn slice(&self, at: u64, size: usize) -> Option<&[u8]> {
         match self {
             Self::File(_) => None,
@@ -52,7 +53,7 @@ impl IndexBytes {
         }
     }
 
-    /// Fills `out` from offset `at`.
+    /// Fills `out` with the bytes from offset `at`.
     pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         match self {
             Self::File(disk) => disk.read(at, out),

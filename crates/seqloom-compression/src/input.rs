@@ -1,8 +1,8 @@
-//! Reads a file sequentially.
+//! Sequential reading of a file.
 //!
 //! The file is not memory-mapped: if a mapped file shrinks, the system kills the
-//! process. The size and modification time of the file are checked before the first
-//! read and after the last. A file that changes in between is an error.
+//! process. The size and modification time of the file are compared before the first
+//! and after the last read; a difference is an error.
 //!
 
 use std::fs::File;
@@ -15,7 +15,7 @@ use seqloom_core::process;
 
 use crate::system::{Identity, has_bytes, open, standard_input, wait_for_bytes};
 
-/// Number of bytes of one read.
+/// Number of bytes to read at a time.
 pub(crate) const INPUT_READ_BYTES: usize = 256 << 10;
 
 /// The path that denotes the standard input.
@@ -30,25 +30,26 @@ pub struct BufferedInput {
     stop: usize,
     used: u64,
     at_end: bool,
-    /// The process that opened the file. A forked process would share the file
-    /// position.
+    /// The process that opened the file. A forked process cannot use the file, because
+    /// both processes would share the file position.
     owner: u32,
 }
 
 enum InputSource {
-    /// A regular file, and its size and time before the first read.
+    /// A regular file, and its size and modification time before the first read.
     File(File, FileStamp),
-    /// A named pipe, a terminal, a device.
+    /// A named pipe, a terminal or a device.
     Pipe(File),
     Stream(Box<dyn Read + Send + Sync>),
 }
 
-/// The size and time of a file, which change when it is written.
+/// The size and modification time of a file, with which changes are detected.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp {
     size: u64,
     modified: Option<SystemTime>,
-    /// The offset of the first read: the standard input may begin inside its file.
+    /// The file position before the first read. If the file is the standard input, it
+    /// may not be 0.
     from: u64,
 }
 
@@ -61,7 +62,7 @@ impl BufferedInput {
         Self::of_file(open(path)?)
     }
 
-    /// Reads from an open file.
+    /// Creates a reader of an open file.
     pub fn of_file(file: File) -> io::Result<Self> {
         let facts = file.metadata()?;
         if facts.is_dir() {
@@ -77,7 +78,7 @@ impl BufferedInput {
         Ok(Self::from_source(InputSource::File(file, stamp)))
     }
 
-    /// Reads from any stream.
+    /// Creates a reader of any stream.
     pub fn new(stream: Box<dyn Read + Send + Sync>) -> Self {
         Self::from_source(InputSource::Stream(stream))
     }
@@ -94,28 +95,28 @@ impl BufferedInput {
         }
     }
 
-    /// Returns the number of bytes before [`waiting`](Self::waiting).
+    /// Returns the number of bytes that were marked as used.
     pub fn used(&self) -> u64 {
         self.used
     }
 
-    /// Returns the number of bytes read so far. At the end of the file, this is its
-    /// size.
+    /// Returns the number of bytes read so far, which is the file size at the end of
+    /// the file.
     pub fn size_so_far(&self) -> u64 {
         self.used + as_u64(self.stop - self.start)
     }
 
-    /// Returns true if the file ends with [`waiting`](Self::waiting).
+    /// Returns true if the file has no more bytes after [`waiting`](Self::waiting).
     pub fn at_end(&self) -> bool {
         self.at_end
     }
 
-    /// Returns true if this is a regular file, so that reads do not wait for a writer.
+    /// Returns true if this is a regular file. Only other files can block a reader.
     pub(crate) fn is_regular(&self) -> bool {
         matches!(self.source, InputSource::File(..))
     }
 
-    /// Returns the identity of a regular file that is read from its beginning.
+    /// Returns the identity of a regular file, if the file is read from its beginning.
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.source {
             InputSource::File(file, stamp) if stamp.from == 0 => {
@@ -134,18 +135,19 @@ impl BufferedInput {
         }
     }
 
-    /// Returns the bytes that were read but not used.
+    /// Returns the bytes that were read but are not yet marked as used.
     pub fn waiting(&self) -> &[u8] {
         &self.buffer[self.start..self.stop]
     }
 
-    /// Marks the first `count` waiting bytes as used.
+    /// Marks the first `count` bytes of [`waiting`](Self::waiting) as used.
     pub fn consume(&mut self, count: usize) {
         self.start += count;
         self.used += as_u64(count);
     }
 
-    /// Reads until at least `count` bytes are waiting, or the file ends.
+    /// Reads until [`waiting`](Self::waiting) has at least `count` bytes, or the file
+    /// ends.
     pub fn fill(&mut self, count: usize) -> io::Result<&[u8]> {
         while self.waiting().len() < count && !self.at_end {
             self.reserve(count)?;
@@ -157,8 +159,8 @@ impl BufferedInput {
         Ok(self.waiting())
     }
 
-    /// Moves bytes to `out`: the waiting bytes, or else those of one read. Returns 0
-    /// only at the end.
+    /// Moves the waiting bytes to `out`. If there are none, reads bytes from the file
+    /// into `out`. Returns 0 only at the end of the file.
     pub(crate) fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.waiting().len().min(out.len());
         if count > 0 {
@@ -171,7 +173,8 @@ impl BufferedInput {
         Ok(count)
     }
 
-    /// Reads once. At the end of the file, checks that the file has not changed.
+    /// Reads from the file once. At the end of the file, checks that the file has not
+    /// changed.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if process::id() != self.owner {
             return Err(forked());
@@ -213,8 +216,8 @@ impl BufferedInput {
         )))
     }
 
-    /// Moves the waiting bytes to the front, and resizes the buffer to at least `count`
-    /// bytes.
+    /// Moves the waiting bytes to the start of the buffer, and resizes the buffer to at
+    /// least `count` bytes.
     fn reserve(&mut self, count: usize) -> io::Result<()> {
         self.buffer.copy_within(self.start..self.stop, 0);
         self.stop -= self.start;
@@ -240,8 +243,8 @@ impl FileStamp {
     }
 }
 
-/// Returns a zeroed buffer; its pages are not touched yet. If there is no memory, this
-/// is an error.
+/// Returns a zeroed buffer. Its memory pages are not touched yet, so they take no
+/// memory. If the buffer cannot be allocated, this is an error.
 pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     let mut trial: Vec<u8> = Vec::new();
     trial
@@ -251,7 +254,7 @@ pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     Ok(vec![0; size])
 }
 
-/// Returns the error of a forked process that uses a file opened by its parent.
+/// Returns the error for a forked process that uses a file opened by its parent.
 pub(crate) fn forked() -> io::Error {
     io::Error::other(
         "was opened before this process was forked: the two would share its position; \

@@ -1,12 +1,11 @@
-//! Reads the text of a plain or compressed file. The module `part` writes files
-//! atomically.
+//! Reads plain and compressed files as text. The module `part` writes files atomically.
 //!
 //! Plain text, gzip and bgzip are always supported. The feature `containers` (on by
 //! default) adds bzip2, zstd and xz; zstd and xz are C libraries.
 //!
 //! The compression is detected from the content, never from the name. All checks of a
-//! format are made: the checksum, the length and, for bgzip, the block that marks the
-//! end. An error is returned after all text before the damage.
+//! format are made: the checksum, the length and, for bgzip, the empty block at the
+//! end. If a file is corrupt, all valid text is returned before the error.
 //!
 //! ```text
 //! plain                    plain ──> text                   exchange: a thread reads ahead
@@ -50,7 +49,7 @@ use crate::input::{BufferedInput, INPUT_READ_BYTES};
 use streams::{Codec, Streams};
 pub use text::{Compression, Text, Trouble, UnpackOptions};
 
-/// Detects how a file is compressed, and unpacks it.
+/// Detects the compression of a file, and returns it with the decompressed text.
 pub fn unpack(
     mut input: BufferedInput,
     options: &UnpackOptions,
@@ -80,7 +79,7 @@ pub fn unpack(
     Ok((compression, text))
 }
 
-/// Returns the error of a format that this program was built without.
+/// Returns the error for a format that this build does not support.
 #[cfg(not(feature = "containers"))]
 fn unsupported(compression: Compression) -> Trouble {
     let message = format!("this build cannot read {compression} files: unpack it first");

@@ -1,17 +1,18 @@
-//! Decompresses a gzip file with several threads and returns its text in order.
+//! Decompresses a gzip file with several threads, and returns the text in order.
 //!
-//! Decompression can start only at certain positions, and needs the text before them.
-//! Both come from one of two sources:
+//! Decompression can start only at certain positions of the file, and needs the text
+//! before them. Positions and text have one of two sources:
 //!
 //! ```text
 //! spans         the index file
 //! remembered    snapshots of the decoder from an earlier read by this process
 //! ```
 //!
-//! Each thread decompresses a part. The checksum of every member is combined from its
-//! parts. A source may belong to another file. If it differs from the data, one thread
-//! decompresses the file again from its beginning. A corrupt file therefore gives the
-//! same error with and without a source.
+//! Each thread decompresses the range between two positions. The checksums of these
+//! ranges are combined into the checksum of each gzip member. The source may have been
+//! created from another file. If it does not match the compressed data, one thread
+//! decompresses the file again from its beginning. A corrupt file therefore leads to
+//! the same error with and without a source.
 
 mod members;
 mod reader;
@@ -29,7 +30,7 @@ use sirocco::inflate::Decoder;
 use self::members::Members;
 
 pub use self::reader::Parallel;
-pub use self::remembered::text_again;
+pub use self::remembered::text_from_snapshots;
 pub use self::spans::text_by_spans;
 use crate::disk::Disk;
 use crate::seekable::changed;
@@ -42,22 +43,22 @@ pub fn is_large(path: &Path) -> bool {
     facts.is_ok_and(|facts| facts.is_file() && facts.len() >= MIN_PARALLEL_FILE_BYTES)
 }
 
-/// Minimal size of the text of a part.
+/// Minimal size in bytes of the text that a thread decompresses at a time.
 const MIN_PART_TEXT_BYTES: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
 
-/// Positions in a file where decompression can start, numbered in order.
+/// The positions in a file where decompression can start, in order.
 trait StartPositions: Send + Sync {
     /// Returns the compressed file.
     fn disk(&self) -> &Disk;
 
-    /// Returns the start position at which a part that begins at `first` ends; `None`
-    /// after the last part.
+    /// Returns the index of the start position at which a part ends, if the part begins
+    /// at start position `first`. Returns `None` after the last part.
     fn end_of(&self, first: usize) -> Option<usize>;
 
-    /// Returns the size of the text of the longest part.
+    /// Returns the size in bytes of the longest text of a part.
     fn max_part_text(&self) -> u64;
 
-    /// Decompresses the text between two start positions.
+    /// Decompresses the part of a file between two start positions.
     fn unpack(
         &self,
         range: Range<usize>,
@@ -66,22 +67,22 @@ trait StartPositions: Send + Sync {
     ) -> Result<Members, Trouble>;
 }
 
-/// The buffers of a part; a later part reuses them.
+/// The buffers for decompressing a part of a file, which later parts reuse.
 #[derive(Default)]
 struct Buffers {
     packed: Vec<u8>,
-    /// The text before the part, the text of the part, and spare bytes after it.
+    /// The text before the part, the text of the part, and some spare bytes.
     out: Vec<u8>,
-    /// The range of unread text.
+    /// The range of `out` that was not read yet.
     text: Range<usize>,
 }
 
-/// The text between two start positions.
+/// A part of a file, between two start positions.
 struct TextPart {
     starts: Arc<dyn StartPositions>,
     range: Range<usize>,
     buffers: Buffers,
-    /// The members of the part, or the reason why its text is not the expected one.
+    /// The gzip members in the part, or an error if its text does not match the source.
     outcome: Result<Members, Trouble>,
 }
 
@@ -95,7 +96,7 @@ impl TextPart {
         }
     }
 
-    /// Returns the unread text.
+    /// Returns the text of the part that was not read yet.
     fn waiting(&self) -> &[u8] {
         &self.buffers.out[self.buffers.text.clone()]
     }

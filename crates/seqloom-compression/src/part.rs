@@ -1,8 +1,8 @@
-//! Writes a file atomically: it gets its name only when it is complete.
+//! Writes a file atomically: its name appears only when the file is complete.
 //!
-//! The writer locks its temporary file. The next writer of the same target removes
-//! temporary files without a lock. The Python module `seqloom._files` uses the same
-//! names and rules.
+//! The writer locks its temporary file. The next writer of the same target file removes
+//! temporary files that are not locked. The Python module `seqloom._files` uses the
+//! same names and rules.
 
 use std::fs::{self, File, TryLockError};
 use std::io;
@@ -10,11 +10,11 @@ use std::path::{Path, PathBuf};
 
 use crate::system::{copy_permissions, create_new, is_at, open_without_following, sync_folder};
 
-/// Number of temporary file names that are checked for files of killed writers.
+/// Number of temporary file names that are searched for files of killed writers.
 const CHECKED_NAMES: usize = 8;
 
-/// A temporary file that replaces its target on `commit`, and is removed if it is
-/// dropped before.
+/// A temporary file that replaces its target file on `commit`. If it is dropped before,
+/// the temporary file is removed.
 #[derive(Debug)]
 pub struct PartFile {
     file: File,
@@ -34,8 +34,8 @@ impl PartFile {
         (0..CHECKED_NAMES)
             .map(part)
             .for_each(|path| remove_abandoned(&path));
-        // The new file gets the permissions of the target only at the end; until then
-        // it is private.
+        // The new file gets the permissions of the target file only at the end; until
+        // then, only its owner can read it.
         let is_private = target.exists();
         let mut parts = (0_usize..).map(part);
         let first = parts.find_map(|path| create_at(path, is_private).transpose());
@@ -46,7 +46,7 @@ impl PartFile {
     ///
     /// # Errors
     ///
-    /// The process has no more handles.
+    /// The process has no more file handles.
     pub fn file(&self) -> io::Result<File> {
         self.file.try_clone()
     }
@@ -56,12 +56,12 @@ impl PartFile {
     /// # Errors
     ///
     /// The disk is full, or the target cannot be replaced. In both cases the target
-    /// stays unchanged.
+    /// remains unchanged.
     pub fn commit(mut self, target: &Path) -> io::Result<()> {
         copy_permissions(&self.file, target)?;
         self.file.sync_all()?;
         fs::rename(&self.path, target)?;
-        self.path.clear(); // another writer may use the old name already
+        self.path.clear(); // another writer may already use the old name
         let folder = target
             .parent()
             .filter(|folder| !folder.as_os_str().is_empty());
@@ -78,23 +78,24 @@ impl Drop for PartFile {
     }
 }
 
-/// Creates a temporary file with this name; `None` if another writer uses the name.
+/// Creates a temporary file with this name, or returns `None` if another writer uses
+/// the name.
 fn create_at(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
     let file = match create_new(&path, is_private) {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         created => created?,
     };
-    // If the file system has no locks, other writers cannot lock the file either and
-    // leave it alone.
+    // If the file system has no locks, other writers cannot lock the file either, so
+    // they do not remove it.
     let _ = file.lock();
     // Another writer may have removed the file before it was locked.
     Ok(is_at(&path, &file).then_some(PartFile { file, path }))
 }
 
-/// Removes a temporary file without a lock: its writer was killed.
+/// Removes a temporary file that is not locked because its writer was killed.
 fn remove_abandoned(path: &Path) {
-    // Another user may have created a link, a pipe or a device with this name; do not
-    // open it.
+    // Another user may have created a link, pipe or device with this name, which must
+    // not be opened.
     let Some(file) = open_without_following(path).ok().filter(is_file) else {
         return;
     };

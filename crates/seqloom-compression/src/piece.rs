@@ -4,11 +4,12 @@ use std::io;
 
 use crate::input::zeroed;
 
-/// Size of a buffer. A larger buffer costs little to pass to another thread; a smaller
-/// one is still in the cache when its text is parsed. This size is a compromise.
+/// Size of a text buffer in bytes. Larger buffers are passed to another thread less
+/// often; smaller buffers are still in the cache when they are parsed.
 const TEXT_PIECE_BYTES: usize = 512 << 10;
 
-/// A buffer of fixed size with text. A part of the text may be read already.
+/// A buffer of fixed size with decompressed text. The parser may have read the
+/// beginning of the text already.
 pub(super) struct TextPiece {
     pub(super) bytes: Vec<u8>,
     pub(super) start: usize,
@@ -24,7 +25,7 @@ impl TextPiece {
         })
     }
 
-    /// Returns a placeholder that takes no memory.
+    /// Returns an empty buffer that takes no memory, as a placeholder.
     pub(super) const fn none() -> Self {
         Self {
             bytes: Vec::new(),
@@ -50,7 +51,8 @@ impl TextPiece {
         (self.start, self.stop) = (0, 0);
     }
 
-    /// Returns the free part of the buffer. Call [`grow`](Self::grow) after writing to it.
+    /// Returns the unused memory after the text. Call [`grow`](Self::grow) after
+    /// writing to it.
     pub(super) fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.stop..]
     }

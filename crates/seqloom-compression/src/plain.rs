@@ -7,8 +7,8 @@ use super::piece::TextPiece;
 use super::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::input::BufferedInput;
 
-/// The text of an uncompressed file. For a regular file, a thread reads ahead. A pipe
-/// is read only when text is needed.
+/// The text of an uncompressed file. A separate thread reads a regular file ahead,
+/// whereas a pipe is read only when more text is needed.
 pub(super) struct PlainText {
     worker: PlainReader,
     may_start: bool,
@@ -18,7 +18,7 @@ pub(super) struct PlainText {
 enum PlainReader {
     Here(BufferedInput),
     Ahead(HelperThread, TextPiece),
-    /// No thread: the file was read to its end.
+    /// The file was read to its end, so no thread is running.
     Finished,
     Failed,
 }
@@ -31,7 +31,7 @@ impl PlainText {
         }
     }
 
-    /// Starts the thread that reads ahead, unless the file was read to its end.
+    /// Starts the thread that reads ahead, unless the file was already read to its end.
     fn start(&mut self) {
         self.worker = match mem::replace(&mut self.worker, PlainReader::Finished) {
             PlainReader::Here(input) if !input.at_end() => {
@@ -79,9 +79,9 @@ impl PlainText {
     }
 }
 
-/// Reads the file; this function runs in the thread.
+/// Reads the file ahead. This function runs in the separate thread.
 fn read(exchange: &TextExchange, mut input: BufferedInput) -> Result<(), Trouble> {
-    while let Some(mut piece) = exchange.piece() {
+    while let Some(mut piece) = exchange.empty_buffer() {
         piece.clear();
         let count = input.take(piece.spare())?;
         if count == 0 {

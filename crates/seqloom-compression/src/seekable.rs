@@ -25,24 +25,26 @@ pub enum Container {
     Plain,
     /// The blocks of a bgzip file.
     Bgzip(Vec<BgzipBlock>),
-    /// Positions in a gzip file.
+    /// Positions at which decompression of a gzip file can start.
     Gzip(Vec<Span>),
 }
 
-/// The text of a file that is read by offset.
+/// A plain or compressed file whose text can be read at any offset.
 #[derive(Debug)]
 pub struct Seekable {
     /// The file.
     pub disk: Disk,
-    /// The compression of the text.
+    /// The compression of the file, with the positions at which decompression can
+    /// start.
     pub container: Container,
-    /// The size of the text in bytes.
+    /// The size of the decompressed text in bytes.
     pub size: u64,
-    /// The index, which contains the text before each gzip position.
+    /// The bytes of the index. For a gzip file, they contain the text before each
+    /// position at which decompression can start.
     pub image: IndexBytes,
 }
 
-/// Text and buffers that a thread reuses between reads.
+/// Decompressed text and buffers that a thread reuses between reads.
 #[derive(Default)]
 pub struct TextCache {
     recent: RecentPieces,
@@ -50,7 +52,7 @@ pub struct TextCache {
 }
 
 impl Seekable {
-    /// Appends the text of a range to `out`.
+    /// Appends a range of the decompressed text to `out`.
     pub fn read(
         &self,
         range: Range<u64>,
@@ -60,9 +62,10 @@ impl Seekable {
         self.read_for(range, out, cache, false)
     }
 
-    /// Appends the text of a range to `out`. If `is_sealed` is true, the caller has a
-    /// checksum of that text. Then only the range is decompressed, and the checksum of
-    /// the compression format, which covers more text, is not checked.
+    /// Appends a range of the decompressed text to `out`. If `is_sealed` is true, the
+    /// caller verifies a checksum of that range. In this case only the range is
+    /// decompressed, and the checksums of the compression format, which cover more
+    /// text, are not verified.
     pub fn read_for(
         &self,
         range: Range<u64>,
@@ -107,7 +110,7 @@ impl Seekable {
             } else {
                 let is_new = !cache.recent.remove(number);
                 let size = if is_new { needed } else { whole };
-                let text = self.piece(number, size, &mut cache.packed)?;
+                let text = self.decode(number, size, &mut cache.packed)?;
                 cache.recent.put(number, text)
             };
             let slice = text.get(position(at)..position(end));
@@ -118,7 +121,8 @@ impl Seekable {
         Ok(())
     }
 
-    /// Returns the number of the piece that contains the offset `at` of the text.
+    /// Returns the number of the block or span that contains the offset `at` of the
+    /// decompressed text.
     fn piece_at(&self, at: u64) -> usize {
         let after = match &self.container {
             Container::Plain => 1,
@@ -128,7 +132,7 @@ impl Seekable {
         after.saturating_sub(1)
     }
 
-    /// Returns the gzip positions at which decompression can start.
+    /// Returns the positions at which decompression can start, if this is a gzip file.
     pub fn spans(&self) -> &[Span] {
         match &self.container {
             Container::Gzip(spans) => spans,
@@ -136,14 +140,14 @@ impl Seekable {
         }
     }
 
-    /// Returns the number of the span that contains the offset `at`, and the offset at
-    /// which its text begins.
+    /// Returns the number of the span that contains the offset `at` of the decompressed
+    /// text, and the offset at which that span begins.
     pub fn span_at(&self, at: u64) -> (usize, u64) {
         let number = self.piece_at(at);
         (number, self.bounds(number).start)
     }
 
-    /// Returns the range of text of a piece.
+    /// Returns the range of the decompressed text that a block or span contains.
     pub(crate) fn bounds(&self, number: usize) -> Range<u64> {
         let start = |number: usize| match &self.container {
             Container::Plain => None,
@@ -153,8 +157,9 @@ impl Seekable {
         start(number).unwrap_or(self.size)..start(number + 1).unwrap_or(self.size)
     }
 
-    /// Decompresses the first `size` bytes of a piece. The whole piece is checked.
-    fn piece(&self, number: usize, size: usize, packed: &mut Vec<u8>) -> Result<Vec<u8>, Trouble> {
+    /// Decompresses the first `size` bytes of a block or span. If `size` is its whole
+    /// size, its checksum is verified.
+    fn decode(&self, number: usize, size: usize, packed: &mut Vec<u8>) -> Result<Vec<u8>, Trouble> {
         let bounds = self.bounds(number);
         let is_whole = as_u64(size) == bounds.end - bounds.start;
         match &self.container {
@@ -167,23 +172,24 @@ impl Seekable {
     }
 }
 
-/// Maximal size of the cached text.
+/// Maximal size of the cached text in bytes.
 const MAX_CACHED_BYTES: usize = 8 << 20;
-/// Maximal number of cached pieces. It is small because the cache is searched linearly.
+/// Maximal number of cached blocks or spans. The number is small because the cache is
+/// searched linearly.
 const MAX_CACHED_PIECES: usize = 256;
 
-/// A cache of the pieces that were used last.
+/// A cache of the most recently used blocks or spans.
 #[derive(Default)]
 struct RecentPieces {
-    /// The number, the time of the last use and the text of each piece.
+    /// The number, the time of the last use and the text of each cached block or span.
     pieces: Vec<(usize, u64, Vec<u8>)>,
     size: usize,
     clock: u64,
 }
 
 impl RecentPieces {
-    /// Returns the position of a piece in the cache, if at least `size` bytes of its
-    /// text are cached.
+    /// Returns the position of a block or span in the cache, if at least `size` bytes
+    /// of its text are cached.
     fn find(&mut self, number: usize, size: usize) -> Option<usize> {
         self.clock += 1;
         let mut pieces = self.pieces.iter_mut().enumerate();
@@ -196,7 +202,7 @@ impl RecentPieces {
         self.pieces.get(position).map_or(&[], |piece| &piece.2)
     }
 
-    /// Removes a piece from the cache. Returns true if the cache contained the piece.
+    /// Removes a block or span from the cache. Returns true if the cache contained it.
     fn remove(&mut self, number: usize) -> bool {
         let position = self.pieces.iter().position(|piece| piece.0 == number);
         if let Some(position) = position {

@@ -1,10 +1,10 @@
-//! Snapshots of the decoder at some positions of a gzip file.
+//! Snapshots of the gzip decoder at some positions of a file.
 //!
-//! While one thread decompresses a file, it regularly stores a copy of its decoder with
-//! the 32 KiB of text before that position. If the whole file was valid, the process
-//! keeps these snapshots. The next read of the file decompresses from all snapshots in
-//! parallel (`index::whole`). Snapshots exist only in memory, and are not used for a
-//! file that has changed.
+//! While one thread decompresses a file, it regularly stores a copy of its decoder and
+//! the last 32 KiB of text. If the whole file is valid, the process keeps these
+//! snapshots. The next read of the file decompresses from all snapshots in parallel
+//! (`index::whole`). Snapshots exist only in memory, and are not used for a file that
+//! has changed.
 
 use std::sync::{Arc, Mutex};
 
@@ -19,28 +19,29 @@ use seqloom_core::number::as_u64;
 
 /// Minimal size of a compressed file for which several threads are faster than one. On
 /// two busy cores (AMD EPYC, Zen 3), threads and their buffers cost 1 to 6 ms. FASTQ
-/// gained from 1.5 MB on. Proteins, which are compressed least and decompressed
-/// slowest, lost at 4.0 MB and gained at 8.1 MB.
+/// files became faster from 1.5 MB on. Protein files, which are the slowest to
+/// decompress, became slower at 4.0 MB and faster at 8.1 MB.
 pub const MIN_PARALLEL_FILE_BYTES: u64 = if cfg!(fuzzing) { 1 } else { 8 << 20 };
-/// Initial distance of snapshots in bytes of text. It doubles whenever there are too
-/// many.
+/// Initial distance between snapshots in bytes of text. The distance doubles whenever a
+/// file has too many snapshots.
 const INITIAL_SPACING_BYTES: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
-/// Maximal number of snapshots of a file; each takes about 50 KB.
+/// Maximal number of snapshots of a file. Each snapshot takes about 50 KB.
 const MAX_FILE_SNAPSHOTS: usize = 128;
-/// Maximal number of snapshots of all files.
+/// Maximal number of snapshots of all files together.
 const MAX_TOTAL_SNAPSHOTS: usize = 1024;
 
-/// The snapshots of the most recently read files, the newest last.
+/// The snapshots of the most recently read files, from oldest to newest.
 static RECENT_FILES: Mutex<Vec<Arc<Snapshots>>> = Mutex::new(Vec::new());
 
-/// A copy of the decoder at an offset of a file.
+/// A copy of the decoder at a position of a gzip file.
 pub(crate) struct Snapshot {
-    /// Number of bytes of the compressed file before the snapshot.
+    /// Offset of the position in the compressed file.
     pub(crate) packed: u64,
-    /// Number of bytes of text before the snapshot.
+    /// Offset of the position in the decompressed text.
     pub(crate) text: u64,
     pub(crate) decoder: Box<Decoder>,
-    /// The end of that text, which the decoder expects at the start of its buffer.
+    /// The text before the position, which the decoder expects at the start of its
+    /// buffer.
     pub(crate) history: Vec<u8>,
 }
 
@@ -48,14 +49,14 @@ pub(crate) struct Snapshot {
 pub(crate) struct Snapshots {
     identity: Identity,
     pub(crate) list: Vec<Snapshot>,
-    /// The size of the whole text in bytes.
+    /// The size of the decompressed file in bytes.
     pub(crate) text: u64,
 }
 
-/// Returns the snapshots of a file that was read before and has not changed.
+/// Returns the snapshots of a file that this process has read before and that has not
+/// changed.
 pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
-    // A process that was forked while another thread held the lock must not wait for
-    // the lock.
+    // A process that was forked while another thread held the lock would wait forever.
     let files = RECENT_FILES.try_lock().ok()?;
     files
         .iter()
@@ -84,15 +85,15 @@ pub(crate) fn store_under_other_identity(old: &Identity, new: &Identity) {
     files.push(Arc::new(snapshots));
 }
 
-/// Takes snapshots while a file is read.
+/// A recorder that takes snapshots while a file is decompressed.
 pub(super) struct Recorder {
     snapshots: Snapshots,
     spacing: u64,
 }
 
 impl Recorder {
-    /// Returns a recorder if it is useful: the file is large, it can be read at any
-    /// offset, and several threads are allowed.
+    /// Returns a recorder if snapshots are useful: the file is large, it can be read at
+    /// any offset, and several threads are allowed.
     pub(super) fn of(input: &BufferedInput, options: &UnpackOptions) -> Option<Self> {
         let identity = input.identity()?;
         let is_of_use = options.threads > 1 && identity.size >= MIN_PARALLEL_FILE_BYTES;
@@ -116,13 +117,14 @@ impl Recorder {
         }
     }
 
-    /// Adds a number of bytes to the size of the text.
+    /// Adds to the number of bytes that were decompressed so far.
     pub(super) fn advance(&mut self, count: usize) {
         self.snapshots.text += as_u64(count);
     }
 
-    /// Takes a snapshot inside a member, unless the last snapshot is too close.
-    pub(super) fn note(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
+    /// Takes a snapshot, unless the last snapshot is too close or there is too little
+    /// text in this gzip member.
+    pub(super) fn add_if_distant(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
         let last = self.snapshots.list.last().map_or(0, |last| last.text);
         if self.snapshots.text < last + self.spacing || history.len() < WINDOW_BYTES {
             return;
@@ -149,7 +151,8 @@ impl Recorder {
         });
     }
 
-    /// Stores the snapshots after the file was read to its end and was valid.
+    /// Keeps the snapshots for later reads. Called after the whole file was read and
+    /// was valid.
     pub(super) fn keep(self) {
         keep(self.snapshots);
     }

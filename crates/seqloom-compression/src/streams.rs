@@ -1,74 +1,76 @@
-//! The common parts of gzip, bzip2, zstd and xz files, which consist of concatenated
+//! Common code for gzip, bzip2, zstd and xz files, which consist of concatenated
 //! streams.
 //!
 //! ```text
 //! stream  stream  ...  zeros    tapes and object stores fill up with zeros
 //! ```
 //!
-//! Other bytes after a stream are an error, and so is an end inside a stream.
+//! Invalid bytes after a stream are an error, and so is a file that ends inside a
+//! stream.
 
 use seqloom_core::error::Fault;
 
 use super::piece::TextPiece;
 use seqloom_core::number::as_u64;
 
-/// A decoder of concatenated streams.
+/// A decoder of one compression format, in which streams can be concatenated.
 pub(super) trait Codec: Send + Sync {
-    /// The name of the format.
+    /// The name of the compression format.
     const NAME: &'static str;
-    /// The name of a stream in this format.
+    /// The name of a stream in this format, such as "member" or "frame".
     const PART: &'static str = "stream";
-    /// The number of zeros between two streams is a multiple of this. If it is 0, no
-    /// stream may follow zeros.
+    /// The number of zeros between two streams must be a multiple of this number. If it
+    /// is 0, no stream may follow zeros.
     const PADDING: u64 = 0;
 
     /// Returns true if a stream can begin with this byte.
     fn begins(byte: u8) -> bool;
 
-    /// Prepares the decoder for a stream.
+    /// Prepares the decoder for the next stream.
     fn begin(&mut self, piece: &TextPiece) -> Result<(), String>;
 
-    /// Decompresses into the piece until the input is used up, the piece is full or the
-    /// stream ends.
+    /// Decompresses into the text buffer until the input is used up, the buffer is full
+    /// or the stream ends.
     fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError>;
 
-    /// Continues in another piece. Copies the text to which later matches may refer.
+    /// Continues in another text buffer. Copies the text to which later matches may
+    /// refer.
     fn continue_in(&mut self, _: &TextPiece, fresh: &mut TextPiece) {
         fresh.clear();
     }
 
-    /// Called after the file ended without an error.
+    /// Called when the file has ended without an error.
     fn finish(&mut self) {}
 }
 
-/// The result of one step.
+/// The result of one decompression step.
 pub(super) struct CodecStep {
-    /// The number of bytes of the input that were used.
+    /// The number of input bytes that were used.
     pub(super) used: usize,
     pub(super) then: StepEnd,
 }
 
-/// The reason why a step ended.
+/// The reason why a decompression step ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum StepEnd {
-    /// More input is needed.
+    /// The decoder needs more input.
     NeedsInput,
-    /// The piece is full.
+    /// The text buffer is full.
     Full,
-    /// The stream, or all of the file, is complete.
+    /// The stream or the whole file is complete.
     Done,
 }
 
 /// The reason and position of an error in a stream.
 pub(super) struct StreamError {
-    /// The number of valid bytes of the input.
+    /// The number of input bytes before the error.
     pub(super) used: usize,
     pub(super) why: StreamErrorKind,
 }
 
 /// The reason why a stream cannot be decompressed.
 pub(super) enum StreamErrorKind {
-    /// The stream is corrupt; the message is that of the decoder, if it has one.
+    /// The stream is corrupt. The string is the message of the decoder, if it has one.
     Damaged(Option<String>),
     /// The stream needs more memory than the limit.
     #[cfg_attr(
@@ -78,10 +80,10 @@ pub(super) enum StreamErrorKind {
     TooLarge(String),
 }
 
-/// Decompresses a whole file, which is passed in chunks of any size.
+/// A decompressor of a whole file, which is passed in chunks of any size.
 pub(super) trait Unpack: Send + Sync {
-    /// Decompresses until the input is used up, the piece is full or the file ends. If
-    /// `at_end` is true, this is the last input.
+    /// Decompresses until the input is used up, the text buffer is full or the file
+    /// ends. If `at_end` is true, no more input follows.
     fn unpack(
         &mut self,
         packed: &[u8],
@@ -89,23 +91,24 @@ pub(super) trait Unpack: Send + Sync {
         piece: &mut TextPiece,
     ) -> Result<CodecStep, Fault>;
 
-    /// Continues in another piece.
+    /// Continues in another text buffer.
     fn continue_in(&mut self, full: &TextPiece, fresh: &mut TextPiece);
 }
 
-/// Decompresses a file of concatenated streams.
+/// A decompressor of a file of concatenated streams.
 pub(super) struct Streams<C> {
     codec: C,
     stage: StreamStage,
-    /// The number of bytes of the file that were used.
+    /// The number of bytes of the compressed file that were used.
     used: u64,
-    /// The offset at which the current stream, or the zeros after it, began.
+    /// The offset in the compressed file of the current stream, or of the zeros after a
+    /// stream.
     begun: u64,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum StreamStage {
-    /// A stream begins, or the file ends.
+    /// The next byte begins a stream, or the file ends.
     Between,
     Within,
     Padding,
@@ -121,7 +124,7 @@ impl<C: Codec> Streams<C> {
         }
     }
 
-    /// Begins the next stream or a run of zeros, depending on the first byte.
+    /// Begins the next stream or a sequence of zeros, depending on the first byte.
     fn begin_next(&mut self, first: u8, piece: &TextPiece) -> Result<(), Fault> {
         let is_first = self.used == 0;
         self.begun = self.used;
@@ -136,7 +139,7 @@ impl<C: Codec> Streams<C> {
         Ok(())
     }
 
-    /// Skips zeros and returns their number.
+    /// Skips zeros in the input and returns their number.
     fn skip(&mut self, packed: &[u8]) -> Result<usize, Fault> {
         let Some(zeros) = packed.iter().position(|byte| *byte != 0) else {
             return Ok(packed.len());
@@ -196,7 +199,7 @@ impl<C: Codec> Streams<C> {
     }
 }
 
-/// Returns the fault of a file that ends inside a stream.
+/// Returns the error for a file that ends inside a stream.
 pub(crate) fn truncated(name: &str, part: &str, end: u64) -> Fault {
     let message = format!(
         "the {name} data is cut: the file ends at byte {end}, inside a {part}; fetch or copy it again"
@@ -204,7 +207,7 @@ pub(crate) fn truncated(name: &str, part: &str, end: u64) -> Fault {
     Fault::compressed(end, message)
 }
 
-/// Returns the fault of unknown bytes after the last stream.
+/// Returns the error for invalid bytes after the last stream.
 pub(crate) fn trailing_data(name: &str, at: u64) -> Fault {
     let message = format!("the {name} data ends at byte {at}, and something else follows");
     Fault::compressed(at, message)

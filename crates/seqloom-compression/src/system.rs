@@ -19,12 +19,12 @@ pub(crate) struct Identity {
     device: u64,
     inode: u64,
     pub(crate) size: u64,
-    /// The times of the last change of its content and of its metadata.
+    /// The times at which the content and the metadata of the file last changed.
     times: [i64; 4],
 }
 
 impl Identity {
-    /// Returns the identity of a file; `None` if the system does not provide it.
+    /// Returns the identity of a file, or `None` if the system does not provide it.
     #[expect(clippy::unnecessary_wraps, reason = "other systems have no identity")]
     pub(crate) fn of(facts: &Metadata) -> Option<Self> {
         Some(Self {
@@ -40,19 +40,20 @@ impl Identity {
         })
     }
 
-    /// Returns true if both are the same file, even if its content changed in between.
+    /// Returns true if both identities belong to the same file, even if its content has
+    /// changed.
     pub(crate) fn is_same_file(&self, other: &Self) -> bool {
         (self.device, self.inode) == (other.device, other.inode)
     }
 }
 
-/// Returns true if the path still refers to the open file.
+/// Returns true if the path still refers to this open file.
 pub(crate) fn is_at(path: &Path, file: &File) -> bool {
     let pair = fs::symlink_metadata(path).ok().zip(file.metadata().ok());
     pair.is_some_and(|(one, other)| (one.dev(), one.ino()) == (other.dev(), other.ino()))
 }
 
-/// Creates a new file. If `is_private` is true, only its owner can read it.
+/// Creates a new file. If `is_private` is true, only the owner can read the file.
 pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
     let mut options = File::options();
     options.read(true).write(true).create_new(true);
@@ -61,8 +62,8 @@ pub(crate) fn create_new(path: &Path, is_private: bool) -> io::Result<File> {
         .open(path)
 }
 
-/// Opens a file for writing, but does not follow links or wait for the reader of a
-/// pipe.
+/// Opens a file for writing. Does not follow links, and does not wait for the reader of
+/// a pipe.
 pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
     let flags = i32::try_from((OFlags::NOFOLLOW | OFlags::NONBLOCK).bits()).unwrap_or(0);
     let mut options = File::options();
@@ -73,8 +74,8 @@ pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
         .open(path)
 }
 
-/// Copies the permissions of the target to the file that replaces it, and the owner if
-/// possible.
+/// Copies the permissions and, if possible, the owner from the target file to the file
+/// that will replace it.
 pub(crate) fn copy_permissions(file: &File, target: &Path) -> io::Result<()> {
     let Ok(old) = fs::metadata(target) else {
         return Ok(());
@@ -82,8 +83,8 @@ pub(crate) fn copy_permissions(file: &File, target: &Path) -> io::Result<()> {
     let mut mode = old.mode() & 0o7777;
     if fchown(file, Some(old.uid()), Some(old.gid())).is_err() {
         let _ = fchown(file, None, Some(old.gid()));
-        // If the group cannot be set, the file's group gets only the permissions of all
-        // users.
+        // If the group cannot be set, the group of the new file gets only the
+        // permissions that all users have.
         if file.metadata()?.gid() != old.gid() {
             mode = mode & 0o7707 | (mode & 0o007) << 3;
         }
@@ -91,20 +92,20 @@ pub(crate) fn copy_permissions(file: &File, target: &Path) -> io::Result<()> {
     file.set_permissions(Permissions::from_mode(mode))
 }
 
-/// Waits until the entries of a folder are on the disk.
+/// Waits until the entries of a folder are written to the disk.
 pub(crate) fn sync_folder(folder: &Path) {
-    // If a folder cannot be synced (some network drives), the file exists nevertheless.
+    // If a folder cannot be synced (on some network drives), the file still exists.
     let _ = File::open(folder).and_then(|folder| folder.sync_all());
 }
 
 /// Maximal time between two checks for signals. A signal that arrives before a wait
-/// does not end that wait.
+/// begins does not interrupt the wait.
 const POLL_INTERVAL: Timespec = Timespec {
     tv_sec: 0,
     tv_nsec: 100_000_000,
 };
 
-/// Opens a file. For a named pipe, waits until a program writes to it.
+/// Opens a file. If it is a named pipe, waits until a program writes to the pipe.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     loop {
         match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {
@@ -115,7 +116,8 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Returns the standard input as a separate file.
+/// Returns the standard input as an open file that can be closed without closing the
+/// standard input.
 pub(crate) fn standard_input() -> io::Result<File> {
     io::stdin().as_fd().try_clone_to_owned().map(File::from)
 }

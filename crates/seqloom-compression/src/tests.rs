@@ -23,7 +23,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     compress(Format::Gzip, Level::DEFAULT, text)
 }
 
-/// Returns a gzip member with the extra field of a bgzip block.
+/// Returns a gzip member whose extra field contains the size subfield of a bgzip block.
 fn block(text: &[u8]) -> Vec<u8> {
     let member = gzip(text);
     let size = u16::try_from(member.len() + 8 - 1).unwrap().to_le_bytes();
@@ -57,7 +57,7 @@ fn threads(threads: usize) -> UnpackOptions {
     }
 }
 
-/// Returns all text up to the end or a fault.
+/// Returns all text up to the end of the file or an error, and the error.
 fn drain(input: BufferedInput, options: &UnpackOptions) -> (Vec<u8>, Result<(), Trouble>) {
     let mut all = Vec::new();
     let mut text = match unpack(input, options) {
@@ -94,7 +94,7 @@ fn message(outcome: Result<(), Trouble>) -> String {
     }
 }
 
-/// Returns bases with few repetitions.
+/// Returns a sequence of bases with few repetitions.
 fn random_bases(size: u32) -> Vec<u8> {
     let mixed = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3).wrapping_mul(40_503);
     (0..size)
@@ -116,8 +116,8 @@ fn compression(file: &[u8]) -> Compression {
         .0
 }
 
-/// Flips each bit in turn, and counts the files that give another text without an
-/// error.
+/// Flips each bit of a file in turn. Returns the number of files that are read without
+/// an error but have another text.
 fn count_silent_changes(file: &[u8]) -> usize {
     let changed = |bit: &usize| {
         let mut file = file.to_vec();

@@ -1,4 +1,4 @@
-//! The compression of a file, its text, and errors.
+//! The compression of a file, its decompressed text, and errors.
 
 use std::{fmt, io};
 
@@ -38,10 +38,10 @@ impl fmt::Display for Compression {
 /// Options for decompression.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackOptions {
-    /// Number of threads for decompression and parsing, including the caller's. With 1,
-    /// no thread works in advance.
+    /// Number of threads for decompression and parsing, including the caller's thread.
+    /// With 1, no text is decompressed in advance.
     pub threads: usize,
-    /// If true, a bgzip file must end with the block that marks the end.
+    /// If true, a bgzip file must end with the empty block that marks the end.
     pub require_eof: bool,
 }
 
@@ -69,14 +69,14 @@ impl From<io::Error> for Trouble {
     }
 }
 
-/// Returns the error of a read after an error.
+/// Returns the error for a read that follows an earlier error.
 pub(crate) fn already_failed() -> Trouble {
     io::Error::other("cannot be read after an earlier error").into()
 }
 
 /// A source of text that is read in pieces.
 pub trait Text: Send + Sync {
-    /// Returns the unread text; an empty slice only at the end.
+    /// Returns the unread text, which is empty only at the end of the file.
     fn fill(&mut self) -> Result<&[u8], Trouble>;
 
     /// Marks the first `count` bytes of the unread text as read.

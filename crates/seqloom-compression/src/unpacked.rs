@@ -1,4 +1,4 @@
-//! The text of a file of compressed streams.
+//! The decompressed text of a file.
 
 use std::{io, mem};
 
@@ -8,25 +8,25 @@ use super::streams::{CodecStep, StepEnd, Unpack};
 use super::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::input::BufferedInput;
 
-/// The text of compressed streams. The reader's thread decompresses the first piece;
-/// another thread decompresses the later ones.
+/// The text of a file of compressed streams. The reader's thread fills the first text
+/// buffer; another thread decompresses the rest of the file.
 pub(super) struct Unpacked {
     input: BufferedInput,
     piece: TextPiece,
-    /// The next piece to fill, if no thread works in advance.
+    /// The next text buffer to fill, if there is no other thread.
     spare: TextPiece,
     worker: Unpacker,
     then: StepEnd,
     may_start: bool,
-    /// The error after the current piece.
+    /// The error to return after the text in the current buffer.
     failure: Option<Trouble>,
 }
 
-/// The thread that decompresses.
+/// The thread that decompresses the file: the reader's thread or another thread.
 enum Unpacker {
     Here(Box<dyn Unpack>),
     Ahead(UnpackAhead),
-    /// No thread: decompression has ended.
+    /// No thread, because decompression has ended.
     Finished,
 }
 
@@ -47,7 +47,7 @@ impl Unpacked {
         })
     }
 
-    /// Decompresses more text.
+    /// Decompresses more text into the buffers.
     fn advance(&mut self) -> Result<(), Trouble> {
         if self.then == StepEnd::Full {
             self.continue_in()?;
@@ -69,7 +69,7 @@ impl Unpacked {
         Ok(())
     }
 
-    /// Continues in another piece, in a separate thread if that is allowed.
+    /// Continues in another text buffer, and in a separate thread if that is allowed.
     fn continue_in(&mut self) -> io::Result<()> {
         self.then = StepEnd::NeedsInput;
         let Unpacker::Here(unpacker) = &mut self.worker else {
@@ -106,7 +106,7 @@ impl Unpacked {
     }
 }
 
-/// Decompresses the bytes of one read.
+/// Decompresses the bytes of one read from the file.
 fn unpack(
     unpacker: &mut dyn Unpack,
     input: &mut BufferedInput,
@@ -138,12 +138,12 @@ impl Text for Unpacked {
     }
 }
 
-/// The initial state of the thread.
+/// The decompressor and the text buffer that are passed to the new thread.
 type UnpackWork = (Box<dyn Unpack>, TextPiece);
 
-/// The reader's handle of the decompressing thread. The reader reads the file and the
-/// thread only computes, so a silent pipe or a Python object never delays the end of
-/// the thread.
+/// The reader's handle of the decompressing thread. Only the reader reads the file. A
+/// pipe without data, or a Python object, can therefore never delay the end of the
+/// thread.
 struct UnpackAhead {
     helper: HelperThread,
     /// True if the file was read to its end.
@@ -151,15 +151,16 @@ struct UnpackAhead {
 }
 
 impl UnpackAhead {
-    /// Starts the thread, which continues in `piece`. If the thread cannot be started,
-    /// returns both arguments.
+    /// Starts the thread, which continues in the text buffer `piece`. If the thread
+    /// cannot be started, returns both arguments.
     fn start(unpacker: Box<dyn Unpack>, piece: TextPiece) -> Result<Self, UnpackWork> {
         let helper = HelperThread::start(CHUNK_COUNT, (unpacker, piece), run)?;
         let is_over = false;
         Ok(Self { helper, is_over })
     }
 
-    /// Exchanges a used piece for the next one. Returns `None` at the end.
+    /// Exchanges a used text buffer for the next filled one. Returns `None` at the end
+    /// of the text.
     fn next(
         &mut self,
         used: TextPiece,
@@ -186,8 +187,8 @@ impl UnpackAhead {
     }
 }
 
-/// Reads the next chunk of the file. The chunk passes an error on to the thread, so
-/// that the error is returned after all text.
+/// Reads the next chunk of the file. If the read fails, the chunk stores the error,
+/// which is returned after all text.
 fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
     let count = input.take(&mut chunk.bytes);
     chunk.size = *count.as_ref().unwrap_or(&0);
@@ -196,7 +197,7 @@ fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
     chunk
 }
 
-/// Decompresses the file; this function runs in the thread.
+/// Decompresses the file. This function runs in the separate thread.
 fn run(exchange: &TextExchange, (mut unpacker, mut piece): UnpackWork) -> Result<(), Trouble> {
     let mut outcome = Ok(StepEnd::NeedsInput);
     while let Ok(StepEnd::NeedsInput) = outcome {
@@ -209,7 +210,7 @@ fn run(exchange: &TextExchange, (mut unpacker, mut piece): UnpackWork) -> Result
     outcome.map(|_| ())
 }
 
-/// Decompresses one chunk of the file in the thread.
+/// Decompresses one chunk of the file.
 fn unpack_chunk(
     exchange: &TextExchange,
     unpacker: &mut dyn Unpack,
@@ -238,10 +239,10 @@ fn unpack_chunk(
     }
 }
 
-/// Passes a piece to the reader and continues in another. Returns true if the reader
-/// wants more.
+/// Passes a filled text buffer to the reader and continues in another. Returns false if
+/// the reader needs no more text.
 fn deliver(exchange: &TextExchange, unpacker: &mut dyn Unpack, piece: &mut TextPiece) -> bool {
-    let Some(mut fresh) = exchange.piece() else {
+    let Some(mut fresh) = exchange.empty_buffer() else {
         return false;
     };
     unpacker.continue_in(piece, &mut fresh);

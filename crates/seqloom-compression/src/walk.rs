@@ -1,9 +1,8 @@
 //! An inflate decoder that reports where deflate blocks begin.
 //!
 //! A decoder can start at the first bit of a block if it has the 32 KiB of text before
-//! the block. Fast decoders do not report that bit. This slower decoder does; it is
-//! used once, to build an index. Its errors are detected by the checksum of each
-//! member.
+//! the block. Fast decoders do not report that bit, so an index is built with this
+//! slower decoder. The checksum of each gzip member is verified.
 
 mod bits;
 mod codes;
@@ -29,23 +28,23 @@ const CODE_LENGTH_ORDER: [usize; 19] = [
     16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15,
 ];
 
-/// A position where inflating can start.
+/// A position where decompression can start.
 pub struct BlockStart<'a> {
     /// The first bit of a block, counted from the beginning of the file.
     pub bit: u64,
-    /// The position in the text where the block begins.
+    /// The offset of the block in the decompressed text.
     pub text: u64,
-    /// The text before that position, as far as matches may refer to it.
+    /// The text before the block, as far back as matches can refer to it.
     pub window: &'a [u8],
 }
 
-/// Receives block starts and text.
+/// A receiver of the block positions and the decompressed text.
 pub trait Visitor {
-    /// Returns true if a block start at this offset of the text is useful.
-    fn wants(&self, text: u64) -> bool;
-    /// Receives the start of a block, after all text before it.
+    /// Returns true if a block at this offset of the text is useful.
+    fn is_useful_start(&self, text: u64) -> bool;
+    /// Receives the position of a block, after all text before the block.
     fn block_start(&mut self, block_start: &BlockStart<'_>) -> Result<(), Trouble>;
-    /// Receives the next text.
+    /// Receives the next decompressed text.
     fn text(&mut self, text: &[u8]) -> Result<(), Trouble>;
 }
 
@@ -65,19 +64,20 @@ pub fn walk(input: BufferedInput, visitor: &mut impl Visitor) -> Result<(), Trou
 
 struct GzipWalk {
     bits: BitReader,
-    /// Delivered text that matches may still refer to, then text that was not delivered.
+    /// The text that later matches may refer to, followed by the text that the visitor
+    /// has not received yet.
     out: Vec<u8>,
-    /// The number of bytes of `out` that were delivered.
+    /// The number of bytes of `out` that the visitor has received.
     delivered: usize,
-    /// The size of the text before `out`.
+    /// The size of the earlier text, which was removed from `out`.
     dropped: u64,
-    /// The offset in the text at which this member begins.
+    /// The offset in the decompressed text at which the current gzip member begins.
     member: u64,
     sum: crc32fast::Hasher,
 }
 
 impl GzipWalk {
-    /// Decompresses one member. Returns false at the end of the file.
+    /// Decompresses one gzip member. Returns false at the end of the file.
     fn member(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
         if !self.header()? {
             return Ok(false);
@@ -96,13 +96,13 @@ impl GzipWalk {
         Ok(true)
     }
 
-    /// Returns the size of the text so far.
+    /// Returns the size of the decompressed text so far.
     fn text(&self) -> u64 {
         self.dropped + as_u64(self.out.len())
     }
 
-    /// Reads a gzip header (RFC 1952). Returns false if only zeros follow up to the
-    /// end.
+    /// Reads a gzip header (RFC 1952). Returns false if there is no header but only
+    /// zeros up to the end of the file.
     fn header(&mut self) -> Result<bool, Trouble> {
         if self.bits.at_end()? {
             return Ok(false);
@@ -149,7 +149,7 @@ impl GzipWalk {
         Ok(number)
     }
 
-    /// Decompresses a block. Returns true if another block follows.
+    /// Decompresses a deflate block. Returns true if another block follows.
     fn block(&mut self, visitor: &mut impl Visitor) -> Result<bool, Trouble> {
         self.deliver_start(visitor)?;
         let is_last = self.bits.number(1)? == 1;
@@ -166,7 +166,7 @@ impl GzipWalk {
     }
 
     fn deliver_start(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
-        if !visitor.wants(self.text()) {
+        if !visitor.is_useful_start(self.text()) {
             return Ok(());
         }
         self.deliver(visitor)?;
@@ -193,7 +193,7 @@ impl GzipWalk {
         self.deliver_if_large(visitor)
     }
 
-    /// Reads the two codes of a block (RFC 1951, section 3.2.7).
+    /// Reads the two Huffman codes of a block (RFC 1951, section 3.2.7).
     fn codes(&mut self) -> Result<(Code, Code), Trouble> {
         let lengths = self.bits.size(5)? + 257;
         let distances = self.bits.size(5)? + 1;
@@ -252,7 +252,7 @@ impl GzipWalk {
         }
     }
 
-    /// Copies earlier text.
+    /// Appends a match, which is a copy of earlier text.
     fn repeat(&mut self, symbol: usize, distances: &Code) -> Result<(), Trouble> {
         let length = self.extended(LENGTHS.get(symbol))?;
         let symbol = self.bits.symbol(distances)?;
@@ -265,7 +265,7 @@ impl GzipWalk {
         debug_assert!(length <= MAX_MATCH_BYTES);
         let end = self.out.len() + length;
         while self.out.len() < end {
-            // If the match overlaps its own output, copied text is copied again.
+            // If a match overlaps its own output, the copied text is copied again.
             let count = (end - self.out.len()).min(self.out.len() - start);
             self.out.extend_from_within(start..start + count);
         }
@@ -279,7 +279,7 @@ impl GzipWalk {
         Ok(usize::from(*base) + self.bits.size(u32::from(*extra))?)
     }
 
-    /// Passes text to the visitor if there is enough.
+    /// Passes the text to the visitor if there is enough of it.
     fn deliver_if_large(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
         if self.out.len() - self.delivered < VISITED_BYTES {
             return Ok(());

@@ -7,10 +7,10 @@ use super::bzip2::difference;
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
-/// Memory limit for one stream in bytes; files of `xz -9` need 65 MiB.
+/// Memory limit for one xz stream in bytes. Files written by `xz -9` need 65 MiB.
 const XZ_MEMORY_BYTES: u64 = 256 << 20;
 
-/// Decompresses xz streams.
+/// A decoder of xz streams.
 pub(super) struct Xz(Option<Stream>);
 
 impl Xz {

@@ -9,18 +9,19 @@ use zstd::zstd_safe::DParameter;
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
-/// The maximal window as a power of two; it equals the limit of the program `zstd`.
+/// The base-2 logarithm of the maximal window size, the same limit as in the program
+/// `zstd`.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// Number of bytes after which the decoder reports the number of bytes that a frame
-/// still needs.
+/// Number of bytes at the start of a frame, after which the decoder reports the number
+/// of bytes that it still needs.
 const START_BYTES: usize = 5;
 
-/// Decompresses zstd frames block by block, so that all text before a corrupt block is
-/// returned.
+/// A decoder of zstd frames. It decodes block by block, so that all text before a
+/// corrupt block is returned.
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
-    /// The number of bytes that complete the next header or block.
+    /// The number of bytes that are missing from the next header or block.
     needed: usize,
 }
 

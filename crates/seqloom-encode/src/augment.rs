@@ -1,8 +1,10 @@
-//! Random augmentations of sequences. The result depends only on the sequence and the key.
+//! Random augmentations of sequences. The result depends only on the sequence and its
+//! random key.
 //!
-//! Each decision compares a random integer with a threshold. The same key therefore gives the same
-//! residues on every machine, alone or in a batch, with any number of threads. [`random`] documents
-//! how the random integers are computed.
+//! Each decision compares a random integer with a threshold. With the same key, a
+//! sequence therefore changes in the same way on every machine, alone or in a batch,
+//! with any number of threads. [`random`] documents how the random integers are
+//! computed.
 
 mod augmentation;
 mod batch;

@@ -4,8 +4,8 @@ use seqloom_core::Ragged;
 
 /// Returns the number of occurrences of each of the 256 bytes in `data`.
 pub fn count_bytes(data: &[u8]) -> [i64; 256] {
-    // Four tables are used, so that equal adjacent bytes do not wait for the same
-    // counter.
+    // Four tables are used, so that equal adjacent bytes do not increment the same
+    // counter one after the other.
     let mut tables = [[0_i64; 256]; 4];
     let quads = data.chunks_exact(4);
     for &letter in quads.remainder() {
@@ -19,7 +19,8 @@ pub fn count_bytes(data: &[u8]) -> [i64; 256] {
     std::array::from_fn(|byte| tables.iter().map(|table| table[byte]).sum())
 }
 
-/// Returns the number of residues of each sequence that are in `wanted`, in either case.
+/// Returns the number of residues of each sequence that are in `wanted`, in upper or
+/// lower case.
 pub fn count_residues(sequences: &Ragged<'_>, wanted: &[u8]) -> Vec<i64> {
     let mut is_wanted = [0_i64; 256];
     for letter in wanted {

@@ -10,10 +10,10 @@ pub use block::{RowBlock, RowKernel, RowLayout};
 use crate::Word;
 use crate::letters::{LetterCounts, LetterTable};
 
-/// The minimum size of the output in bytes for which several threads are faster than one.
+/// The minimum size of the output in bytes for which several threads are used.
 pub(crate) const MIN_PARALLEL_BYTES: usize = 1 << 18;
 
-/// The number of rows in the block of a thread.
+/// The number of rows in a block, which one thread fills.
 const BLOCK_ROWS: usize = 8;
 
 /// Writes each sequence into a row of `out`. After an error the content of `out` is unspecified.
@@ -35,7 +35,7 @@ pub(crate) fn fill_rows<T: Send>(
     rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
     let numbers = out.len();
-    // If called outside a pool, rayon would build its global pool.
+    // Outside a pool, rayon would build its global pool.
     let serial = size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let block_rows = if serial { sequences.len() } else { BLOCK_ROWS };
     let fill_block = |block| kernel.fill_block(letters, block);
@@ -56,7 +56,8 @@ pub(crate) fn fill_rows<T: Send>(
     })
 }
 
-/// Returns a function that fills a block and adds the counts of the block to a sum.
+/// Returns a function that fills a block and adds the character counts of the block to
+/// a sum.
 fn add_counts<B>(
     fill_block: impl Fn(B) -> Option<LetterCounts>,
 ) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {

@@ -2,25 +2,25 @@
 
 use crate::Word;
 
-/// The special tokens at both ends of a sequence, and the padding of its row.
+/// The special tokens at both ends of a tokenised sequence, and the padding of its row.
 #[derive(Clone, Copy, Debug)]
 pub struct Frame<T> {
-    /// The token at the start; `None` to omit it.
+    /// The token at the start of a row, or `None` to omit it.
     pub head: Option<T>,
-    /// The token at the end; `None` to omit it.
+    /// The token after the sequence, or `None` to omit it.
     pub tail: Option<T>,
     /// The padding token.
     pub pad: T,
 }
 
 impl<T: Word> Frame<T> {
-    /// Returns the length of a row with this number of tokens and the special tokens.
+    /// Returns the row length for this number of tokens plus the special tokens.
     pub(crate) fn size(&self, tokens: usize) -> usize {
         tokens + usize::from(self.head.is_some()) + usize::from(self.tail.is_some())
     }
 
-    /// Writes the special tokens and padding of a row; returns the slice for the tokens
-    /// of the sequence.
+    /// Writes the special tokens and the padding of a row. Returns the slice of the row
+    /// for the tokens of the sequence.
     pub(crate) fn write_ends<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
         let start = usize::from(self.head.is_some());
         let (used, rest) = row.split_at_mut(self.size(tokens));

@@ -1,6 +1,7 @@
-//! Conversion between two-bit genotypes and numbers.
+//! Conversion between two-bit genotype codes and numbers.
 //!
-//! A byte of a `.bed` file contains the codes of four positions, the first in its lowest bits:
+//! A byte of a `.bed` file contains the codes of four columns, the first in its lowest
+//! bits:
 //!
 //! ```text
 //! code  genotype          value if A1 is counted
@@ -10,12 +11,12 @@
 //! 11    homozygous A2     0
 //! ```
 //!
-//! - [`mod@row`] decodes consecutive positions.
-//! - [`mod@column`] decodes one position of many lines.
-//! - [`mod@choose`] decodes selected positions in any order.
-//! - [`mod@each`] decodes lines with a separate table for each position.
-//! - [`mod@pick`] and [`mod@repack`] copy the codes of selected positions.
-//! - [`mod@transpose`] transposes lines and positions.
+//! - [`mod@row`] decodes consecutive columns of a packed row.
+//! - [`mod@column`] decodes one column of many packed rows.
+//! - [`mod@choose`] decodes selected columns in any order.
+//! - [`mod@each`] decodes packed rows with a separate table for each column.
+//! - [`mod@pick`] and [`mod@repack`] copy the codes of selected columns.
+//! - [`mod@transpose`] transposes a packed matrix.
 //! - [`mod@pack`] encodes numbers as codes.
 //! - [`mod@count`] counts genotypes, and [`mod@hardy`] tests for Hardy-Weinberg equilibrium.
 

@@ -1,16 +1,16 @@
-//! Encodes k-mers as numbers, whose digits are residues and whose base is the size of
-//! the alphabet.
+//! Encodes k-mers as numbers whose digits are the residues. The base of the numbers is
+//! the size of the alphabet.
 
 mod four_bases;
 
-use four_bases::{FourBaseKmers, NOT_A_MEMBER};
+use four_bases::{FourBaseKmers, NO_DIGIT};
 use seqloom_core::{Error, Result};
 
 use crate::fill::RowKernel;
 use crate::letters::{LetterChecker, LetterTable};
 use crate::{Frame, Word};
 
-/// The k-mers of a sequence that are encoded, and their numbers.
+/// The selection of k-mers to encode, and the digits of the residues.
 #[derive(Clone, Debug)]
 pub struct KmerWords {
     digits: [u8; 256],
@@ -18,15 +18,15 @@ pub struct KmerWords {
     k: usize,
     stride: usize,
     is_canonical: bool,
-    /// The weight of the first residue of a k-mer.
+    /// The weight of the first residue in the number of a k-mer.
     highest: u64,
-    /// The faster method for alphabets of four bases and short k-mers.
+    /// A faster encoder for short k-mers and alphabets of four bases.
     four_bases: Option<FourBaseKmers>,
 }
 
 impl KmerWords {
-    /// Selects the k-mers at every `stride`-th position. With canonical k-mers, a k-mer
-    /// and its reverse complement both get the smaller of their two numbers.
+    /// Selects the k-mers at every `stride`-th position. If k-mers are canonical, a
+    /// k-mer and its reverse complement both have the smaller of their two numbers.
     pub fn new(letters: &LetterTable, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
         let members = letters.members();
         let base = members.len() as u64;
@@ -68,7 +68,8 @@ impl KmerWords {
         starts.div_ceil(self.stride)
     }
 
-    /// Calls `act` with the number of each k-mer; `None` if one of its residues is not a member.
+    /// Calls `act` with the number of each k-mer, or with `None` if a residue of the
+    /// k-mer is not in the alphabet.
     #[inline(always)]
     fn for_each(&self, (letters, is_plain): (&[u8], bool), mut act: impl FnMut(Option<u64>)) {
         if let Some(four_bases) = self.four_bases.filter(|_| is_plain) {
@@ -98,7 +99,7 @@ impl KmerWords {
     }
 }
 
-/// The k-mer that ends at the current residue.
+/// The number of the k-mer that ends at the current residue.
 #[derive(Default)]
 struct RollingKmer {
     forward: u64,
@@ -107,12 +108,12 @@ struct RollingKmer {
 }
 
 impl RollingKmer {
-    /// Appends a digit to the k-mer and removes its first digit.
+    /// Appends a digit to the k-mer, and removes the first digit.
     #[inline(always)]
     fn push(&mut self, words: &KmerWords, digit: u8, removed: u8) {
-        let is_member = digit != NOT_A_MEMBER;
+        let is_member = digit != NO_DIGIT;
         let digit = if is_member { u64::from(digit) } else { 0 };
-        let removed = if removed == NOT_A_MEMBER {
+        let removed = if removed == NO_DIGIT {
             0
         } else {
             u64::from(removed)
@@ -135,34 +136,34 @@ impl RollingKmer {
     }
 }
 
-/// Returns whether all k-mers have a number below 2**62.
+/// Returns true if the numbers of all k-mers are below 2**62.
 fn fits_in_62_bits(highest: u64, base: u64) -> bool {
     highest
         .checked_mul(base)
         .is_some_and(|count| count <= 1 << 62)
 }
 
-/// Returns the digit of each byte: the index of its member in the alphabet.
+/// Returns the digit of each byte, which is the index of the residue in the alphabet.
 fn digits(letters: &LetterTable) -> [u8; 256] {
     let members = letters.members();
     letters.normal().map(|normal| {
         let position = members.iter().position(|member| *member == normal);
         position
             .and_then(|position| u8::try_from(position).ok())
-            .unwrap_or(NOT_A_MEMBER)
+            .unwrap_or(NO_DIGIT)
     })
 }
 
 /// A kernel that writes one token for each k-mer.
 #[derive(Clone, Debug)]
 pub struct Kmers<T> {
-    /// The k-mers to encode.
+    /// The selection of k-mers to encode.
     pub words: KmerWords,
     /// The token of the k-mer with number 0.
     pub first: u64,
-    /// The token of a k-mer with a residue that is not a member.
+    /// The token of a k-mer with a residue that is not in the alphabet.
     pub unknown: T,
-    /// The special tokens and padding.
+    /// The special tokens and the padding.
     pub frame: Frame<T>,
 }
 
@@ -204,9 +205,9 @@ impl<T: Word> Kmers<T> {
 /// A kernel that counts each k-mer.
 #[derive(Clone, Debug)]
 pub struct KmerCounts {
-    /// The k-mers to encode.
+    /// The selection of k-mers to encode.
     pub words: KmerWords,
-    /// True if the counts are floats.
+    /// True if the output elements are floats.
     pub is_float: bool,
 }
 

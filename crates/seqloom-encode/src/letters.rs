@@ -1,4 +1,5 @@
-//! Tables that define how an encoder reads each byte, and the validation of sequences.
+//! Tables that define how an encoder converts each character, and the validation of
+//! sequences.
 
 mod build;
 mod checker;

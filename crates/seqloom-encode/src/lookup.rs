@@ -1,4 +1,4 @@
-//! Encodes each residue as a number from a table of 256.
+//! Encodes each residue as a number, with a table of 256 numbers.
 
 use seqloom_core::{Error, Result};
 
@@ -14,7 +14,7 @@ pub struct Lookup<T> {
 }
 
 impl<T: Word> Lookup<T> {
-    /// Creates a kernel; `values` contains a number for each of the 256 bytes.
+    /// Creates the kernel. `values` contains a number for each of the 256 bytes.
     pub fn new(values: &[T], frame: Frame<T>) -> Result<Self> {
         let count = values.len();
         let values = values.try_into().map_err(|_| {

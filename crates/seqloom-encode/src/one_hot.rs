@@ -1,4 +1,4 @@
-//! One-hot encoding of sequences, and decoding.
+//! One-hot encoding and decoding of sequences.
 
 mod channels;
 mod decode;
@@ -14,24 +14,24 @@ use crate::Word;
 use crate::fill::RowKernel;
 use crate::letters::{CHUNK_RESIDUES, LetterChecker, LetterTable};
 
-/// A kernel that writes one channel for each member: 1 for the residue, 0 elsewhere.
+/// A kernel that writes one channel per residue of the alphabet: 1 if the sequence has
+/// this residue at a position, 0 otherwise.
 ///
-/// The channel values of ambiguity codes and masked residues are read from a table.
+/// For ambiguity codes and masked residues, the channels are read from a table.
 #[derive(Clone, Debug)]
 pub struct OneHot<T> {
     letters: LetterTable,
     one: T,
     /// The channels of each byte.
     rows: Vec<T>,
-    /// True for bytes whose row is not the one-hot row of a member, such as ambiguity
-    /// codes.
+    /// True for bytes that are not encoded as a single 1, such as ambiguity codes.
     differs: [bool; 256],
     has_differences: bool,
     channels_first: bool,
 }
 
 impl<T: Word> OneHot<T> {
-    /// Creates a kernel; `rows` contains one number for each of 256 bytes and each member.
+    /// Creates the kernel. `rows` contains the channels of each of the 256 bytes.
     pub fn new(letters: &LetterTable, rows: Vec<T>, channels_first: bool) -> Result<Self> {
         let (members, count) = (letters.members(), rows.len());
         let width = members.len();

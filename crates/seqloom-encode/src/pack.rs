@@ -5,9 +5,9 @@ use std::cmp::Reverse;
 use seqloom_core::{Error, Result};
 
 /// Selects the sequences of the next row of at most `capacity` positions, and returns
-/// their indices in order. The first sequence is always selected, so every sequence is
-/// used eventually. After it, the longest sequence that still fits is added repeatedly;
-/// of sequences with equal length, the first is added.
+/// their indices in order. The first sequence is always selected, so that every
+/// sequence is used eventually. Then the longest sequence that still fits is added
+/// repeatedly; among sequences of equal length, the first one is added.
 pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     let Some((&first, rest)) = lengths.split_first() else {
         return Ok(Vec::new());
@@ -31,7 +31,7 @@ pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     Ok(chosen)
 }
 
-/// Writes the position of each residue within its sequence, from 0.
+/// Writes the position of each residue within its sequence, starting at 0.
 pub fn write_positions(offsets: &[i64], out: &mut [i64]) -> Result<()> {
     let mut rest = out;
     for pair in offsets.windows(2) {

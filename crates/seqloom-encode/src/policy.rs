@@ -1,4 +1,4 @@
-//! The treatment of characters outside the alphabet of an encoder.
+//! The conversion of characters that are not in the alphabet of an encoder.
 
 use std::str::FromStr;
 
@@ -9,13 +9,13 @@ use seqloom_core::Error;
 pub struct Policy {
     /// True if ambiguity codes are accepted.
     pub codes: bool,
-    /// The treatment of lower case.
+    /// The conversion of lower-case characters.
     pub case: Case,
     /// True if U in DNA is read as T.
     pub rna_as_dna: bool,
-    /// The treatment of the amino acids U and O.
+    /// The conversion of the amino acids U and O.
     pub rare: Rare,
-    /// The treatment of characters that are not residues.
+    /// The conversion of characters that are not residues.
     pub symbols: Symbols,
 }
 
@@ -31,44 +31,46 @@ impl Default for Policy {
     }
 }
 
-/// The treatment of lower case.
+/// The conversion of lower-case characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Case {
-    /// Lower case is read as upper case.
+    /// Lower-case characters are read as upper case.
     Fold,
-    /// Lower case is masked: its channels are 0.
+    /// Lower-case residues are masked: all their channels are 0.
     Mask,
-    /// Lower case is not converted: it is invalid unless the alphabet contains it.
+    /// Lower-case characters are not converted. They are invalid unless the alphabet
+    /// contains them.
     Keep,
-    /// Lower case is rejected.
+    /// Lower-case characters are rejected.
     Error,
 }
 
-/// The treatment of amino acids outside the 20 of the alphabet: U and O.
+/// The conversion of the amino acids U and O, which are not among the 20 of the
+/// alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rare {
     /// U and O are rejected.
     Error,
-    /// U and O are masked: their channels are 0.
+    /// U and O are masked: all their channels are 0.
     Zeros,
     /// U and O are read as X.
     Unknown,
     /// U is read as C, and O as K.
     Replace,
-    /// U and O have channels, after those of the 20.
+    /// U and O have separate channels, after those of the 20 amino acids.
     Keep,
 }
 
-/// The treatment of characters that are not residues: `*`, `-`, `.`.
+/// The conversion of characters that are not residues: `*`, `-`, `.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Symbols {
     /// One `*` at the end of a sequence is removed; all other symbols are rejected.
     StripTerminalStop,
     /// All symbols are rejected.
     Error,
-    /// Symbols are masked: their channels are 0.
+    /// Symbols are masked: all their channels are 0.
     Zeros,
-    /// Symbols have channels, after those of the residues.
+    /// Symbols have separate channels, after those of the residues.
     Keep,
 }
 

@@ -1,4 +1,4 @@
-//! The bits of the elements of output arrays.
+//! The bit patterns of the elements of output arrays.
 
 use seqloom_core::{Ragged, Result};
 
@@ -6,25 +6,26 @@ use crate::fill::{self, RowKernel, RowLayout};
 use crate::letters::{LetterCounts, LetterTable};
 use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
-/// The bits of one element of an output array. Kernels copy these bits from tables, so
-/// that they work for any number type.
+/// The bit pattern of one element of an output array. Kernels copy such patterns from
+/// tables, so that they work for any number type.
 pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
-    /// Returns the low bits of `bits`.
+    /// Returns the low bits of `bits` as an element.
     fn truncate(bits: u64) -> Self;
 
     /// Returns this integer plus one.
     #[must_use]
     fn increment(self) -> Self;
 
-    /// Returns the bits of the float with the value of this integer. Types of 8 and 16 bits
-    /// return the integer itself.
+    /// Returns the bit pattern of the float that equals this integer. Types of 8 and 16
+    /// bits return the integer itself.
     #[must_use]
     fn to_float(self) -> Self;
 
-    /// Returns a boxed kernel for elements of this type, so that only this crate compiles it.
+    /// Returns a boxed kernel for elements of this type, so that only this crate
+    /// compiles the kernel.
     fn boxed(kernel: AnyKernel<Self>) -> Box<dyn RowKernel<Self>>;
 
-    /// Fills rows; see [`fill`](crate::fill).
+    /// Fills the rows of an array; see [`fill`](crate::fill).
     fn fill_rows(
         kernel: (&LetterTable, &dyn RowKernel<Self>),
         sequences: &Ragged<'_>,

@@ -1,4 +1,4 @@
-//! Tests that the global pool of rayon is not created, because it does not work in a
+//! Tests that rayon's global thread pool is not created, because it does not work in a
 //! forked process.
 
 use seqloom_core::Ragged;

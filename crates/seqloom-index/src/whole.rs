@@ -8,7 +8,7 @@ mod gzip_index;
 use std::path::Path;
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::parallel::{is_large, text_again, text_by_spans};
+use seqloom_compression::parallel::{is_large, text_by_spans, text_from_snapshots};
 use seqloom_compression::{Compression, Text, UnpackOptions};
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
@@ -34,7 +34,7 @@ pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
 fn in_parallel(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let is_named = options.threads > 1 && path != Path::new("-");
     (is_named && is_large(path)).then_some(())?;
-    text_by_index(path, options).or_else(|| text_again(path, options))
+    text_by_index(path, options).or_else(|| text_from_snapshots(path, options))
 }
 
 /// Opens a gzip file to read it from a record, with the index next to it. Returns an error if there is

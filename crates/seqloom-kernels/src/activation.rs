@@ -13,8 +13,8 @@ pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Relu, x, out, threads);
 }
 
-/// Fills `out` with 0 where the output of relu is 0, and with the gradient elsewhere,
-/// also where the output is NaN.
+/// Fills `out` with the input gradient of relu: 0 where the output of relu is 0, and
+/// the output gradient elsewhere, also for NaN.
 #[compiled_once]
 pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(ReluGrad, grad, output, out, threads);
@@ -31,7 +31,8 @@ pub(crate) fn apply_gelu<T: Float>(values: &mut [T]) {
     map::replace(Gelu, values);
 }
 
-/// Fills `out` with the gradient times the derivative of gelu at x.
+/// Fills `out` with the input gradient of gelu: the output gradient times the
+/// derivative of gelu at x.
 #[compiled_once]
 pub fn gelu_grad<T: Float>(grad: &[T], x: &[T], out: &mut [T], threads: usize) {
     map::binary(GeluGrad, grad, x, out, threads);
@@ -49,8 +50,8 @@ pub fn silu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
     map::unary(Silu, x, out, threads);
 }
 
-/// Fills `out` with the gradient times the derivative of sigmoid, `output * (1 -
-/// output)`.
+/// Fills `out` with the input gradient of sigmoid: the output gradient times `output *
+/// (1 - output)`.
 #[compiled_once]
 pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
     map::binary(SigmoidGrad, grad, output, out, threads);

@@ -15,7 +15,7 @@ pub struct AdamwStep {
     pub betas: (f64, f64),
     /// A small number that is added to the square root of the second moment.
     pub epsilon: f64,
-    /// The index of the step, from 1.
+    /// The number of this step, starting at 1.
     pub number: i32,
 }
 
@@ -53,7 +53,7 @@ pub fn adamw<T: Float>(step: AdamwStep, tensors: Vec<AdamwTensor<'_, T>>, thread
 /// values.
 fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
     // Large NumPy arrays begin 16 bytes after the start of a cache line. Vector loads
-    // that start at the next line never cross a line.
+    // that start at the next cache line never cross a cache line boundary.
     let before = tensor.param.as_ptr().align_offset(tuned::CACHE_LINE);
     let before = before.min(tensor.param.len());
     let (head, rest) = tensor.split_at(before);
@@ -62,7 +62,7 @@ fn update_lines<T: Float>(step: AdamwStep, tensor: AdamwTensor<'_, T>) {
 }
 
 impl<T> AdamwTensor<'_, T> {
-    /// Splits a tensor into chunks for threads.
+    /// Splits a tensor into chunks that threads update in parallel.
     fn chunks(mut self) -> Vec<Self> {
         let mut pieces = Vec::new();
         while self.param.len() > tuned::ADAMW_CHUNK {

@@ -11,7 +11,7 @@ use crate::{Float, Instances, parallel, softmax};
 pub struct Logits<'a, T> {
     /// The logits `(batch, classes)`.
     pub logits: &'a [T],
-    /// The class of each row; the caller has checked the range.
+    /// The class of each row. The caller has checked that the classes exist.
     pub labels: &'a [i64],
     /// The weight of each class, or `None` for equal weights.
     pub weights: Option<&'a [T]>,
@@ -39,7 +39,7 @@ pub fn cross_entropy<T: Float>(
     });
 }
 
-/// Fills the gradient of a row and returns the loss.
+/// Fills the gradient of the logits of a row, and returns the loss.
 #[vectorized]
 fn row<S: Simd, T: Float>(simd: S, problem: Logits<'_, T>, number: usize, grad: &mut [T]) -> T {
     let logits = &problem.logits[number * problem.classes..][..grad.len()];

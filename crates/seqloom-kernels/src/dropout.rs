@@ -14,13 +14,14 @@ use crate::{Float, Instances, parallel, tuned};
 pub struct Dropout<T> {
     key: Key,
     bound: u32,
-    /// The factor of the values that remain.
+    /// The factor by which the remaining values are multiplied.
     pub(crate) factor: T,
 }
 
 impl<T: Float> Dropout<T> {
-    /// Creates a dropout rule. A position is kept with probability `1 - rate`; the same
-    /// key keeps the same positions, so the same function can compute the gradient.
+    /// Creates a dropout rule that keeps a position with probability `1 - rate`. The
+    /// same key always keeps the same positions, so the gradient is computed by the
+    /// same function.
     pub fn new(key: Key, rate: f64) -> Self {
         Self {
             key,
@@ -29,8 +30,8 @@ impl<T: Float> Dropout<T> {
         }
     }
 
-    /// Calls `work` with the mask of the positions from `start`, block by block, and
-    /// the offset of each block.
+    /// Calls `work` for each block of positions from `start`, with the mask of the
+    /// block and the offset of its first position.
     #[inline(always)]
     pub(crate) fn blocks(self, start: u64, length: usize, mut work: impl FnMut(usize, &[bool])) {
         let (mut words, mut kept) = ([0; tuned::RANDOM_WORDS], [false; tuned::RANDOM_WORDS]);

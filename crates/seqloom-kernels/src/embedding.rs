@@ -1,10 +1,12 @@
-//! The gradient of an embedding: sums of rows by index.
+//! The gradient of an embedding: for each id, the sum of the gradient rows with this
+//! id.
 
 use crate::{Float, Instances, parallel};
 use seqloom_macros::compiled_once;
 
-/// Fills `out`, rows of `width` values, with the sums of the rows of `grad` by id,
-/// added in order. The caller has checked the ids.
+/// Fills `out`, which has a row of `width` values per id. Each row is the sum of the
+/// rows of `grad` with this id, added in order. The caller has checked that the ids
+/// exist.
 #[compiled_once]
 pub fn add_rows<T: Float>(grad: &[T], ids: &[i64], width: usize, out: &mut [T], threads: usize) {
     let width = width.max(1);

@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use bytemuck::Pod;
 use pulp::Simd;
 
-/// `f32` or `f64`. Kernels are generic over this trait.
+/// A float type, `f32` or `f64`. Kernels are generic over this trait.
 pub trait Float:
     Pod
     + Debug
@@ -27,18 +27,20 @@ pub trait Float:
     const ONE: Self;
     /// Minus infinity.
     const NEG_INF: Self;
-    /// A large number that rounds to an integer when it is added; the integer is in the
-    /// lowest bits.
+    /// A large number: when it is added to a float, the sum is rounded to an integer,
+    /// which is in the lowest bits.
     const ROUNDING_OFFSET: Self;
-    /// The range outside which the exponential is 0 or infinite.
+    /// The range of arguments outside which the exponential is 0 or infinite.
     const EXP_RANGE: (Self, Self);
-    /// The natural logarithm of 2 as a sum of two numbers, the first with few bits.
+    /// The natural logarithm of 2 as a sum of two numbers. The first number has few
+    /// bits.
     const LN_2: (Self, Self);
     /// `1 / n!` for the Taylor series of exp, highest order first, down to the linear
     /// term.
     const EXP_TERMS: &'static [Self];
 
-    /// The coefficients of 2^x for x between -0.5 and 0.5, highest first.
+    /// The coefficients of a polynomial for 2^x with x between -0.5 and 0.5, highest
+    /// power first.
     const EXP2_TERMS: &'static [Self];
     /// The exponent below which 2^x is 0.
     const EXP2_MIN_EXPONENT: Self;
@@ -48,12 +50,12 @@ pub trait Float:
     /// The result of a comparison, lane by lane.
     type Mask<S: Simd>: Copy;
 
-    /// Calls the instance of a function that is compiled for this type.
+    /// Calls the version of a generic function that is compiled for this float type.
     fn call<I: Instances>(arguments: I::Arguments<'_, Self>) -> I::Output;
 
-    /// Rounds a double to this type.
+    /// Converts an `f64`, with rounding.
     fn from_f64(value: f64) -> Self;
-    /// Widens to a double.
+    /// Converts the value to an `f64`.
     fn to_f64(self) -> f64;
     /// The natural logarithm.
     #[must_use]
@@ -65,9 +67,10 @@ pub trait Float:
     fn split<S: Simd>(slice: &[Self]) -> (&[Self::Vector<S>], &[Self]);
     /// Splits a mutable slice into whole vectors and the remaining elements.
     fn split_mut<S: Simd>(slice: &mut [Self]) -> (&mut [Self::Vector<S>], &mut [Self]);
-    /// Loads fewer floats than a vector has; the remaining lanes are 0.
+    /// Loads the floats of a slice that is shorter than a vector; the remaining lanes
+    /// are 0.
     fn load_part<S: Simd>(simd: S, slice: &[Self]) -> Self::Vector<S>;
-    /// Stores the first lanes, as many as `slice` has elements.
+    /// Stores the first lanes of a vector, one for each element of `slice`.
     fn store_part<S: Simd>(simd: S, slice: &mut [Self], vector: Self::Vector<S>);
     /// Returns a vector with the same float in every lane.
     fn splat<S: Simd>(simd: S, value: Self) -> Self::Vector<S>;
@@ -115,20 +118,20 @@ pub trait Float:
     fn scale<S: Simd>(value: Self::Vector<S>, rounded: Self::Vector<S>) -> Self::Vector<S>;
     /// Calls `work` with scratch memory of this thread, which is not initialised.
     fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R;
-    /// Returns the probability that a standard normal variable is at most `a`, given
-    /// `bell = exp(-a^2 / 2)`.
+    /// Returns the probability that a standard normal variable is at most `a`. The
+    /// argument `bell` must be `exp(-a^2 / 2)`.
     fn normal<S: Simd>(simd: S, a: Self::Vector<S>, bell: Self::Vector<S>) -> Self::Vector<S>;
 }
 
 /// A function that is compiled for both float types. The attribute `compiled_once`
 /// implements this trait.
 pub trait Instances {
-    /// The arguments.
+    /// The arguments of the function.
     type Arguments<'a, T: Float>;
-    /// The return type.
+    /// The return type of the function.
     type Output;
-    /// The function for single precision.
+    /// Calls the function for `f32`.
     fn single(arguments: Self::Arguments<'_, f32>) -> Self::Output;
-    /// The function for double precision.
+    /// Calls the function for `f64`.
     fn double(arguments: Self::Arguments<'_, f64>) -> Self::Output;
 }

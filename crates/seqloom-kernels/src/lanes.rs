@@ -14,12 +14,12 @@ use crate::machine::{dispatch, has_many_registers};
 pub(crate) struct Registers {
     /// The number of floats in a register.
     pub(crate) lanes: usize,
-    /// True if there are 32 registers, and not only 16.
+    /// True if there are 32 vector registers, false if there are 16.
     pub(crate) are_many: bool,
 }
 
 impl Registers {
-    /// Returns the registers for this type.
+    /// Returns the vector registers for this float type.
     pub(crate) fn for_type<T: Float>() -> Self {
         registers(PhantomData::<T>)
     }
@@ -33,12 +33,13 @@ fn registers<S: Simd, T: Float>(_: S, _: PhantomData<T>) -> Registers {
     }
 }
 
-/// The floats of one register, with proof that the processor has such registers.
+/// The floats of one vector register, and a proof that the processor has such
+/// registers.
 #[must_use]
 #[derive(Clone, Copy)]
 pub struct Lanes<S: Simd, T: Float> {
     simd: S,
-    /// The floats.
+    /// The floats of the register.
     pub vector: T::Vector<S>,
 }
 
@@ -58,7 +59,8 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(simd, T::splat(simd, value))
     }
 
-    /// Loads fewer floats than a register has; the remaining lanes are 0.
+    /// Loads the floats of a slice that is shorter than a register; the remaining lanes
+    /// are 0.
     #[inline(always)]
     pub fn load_part(simd: S, slice: &[T]) -> Self {
         Self::new(simd, T::load_part(simd, slice))
@@ -73,13 +75,13 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         }
     }
 
-    /// Stores fewer lanes than a register has.
+    /// Stores the first lanes of a register in a shorter slice.
     #[inline(always)]
     pub fn store_part(self, slice: &mut [T]) {
         T::store_part(self.simd, slice, self.vector);
     }
 
-    /// Stores the first lanes, as many as `slice` has elements.
+    /// Stores the first lanes of a register, one for each element of `slice`.
     #[inline(always)]
     pub fn store(self, slice: &mut [T]) {
         match T::split_mut::<S>(slice) {
@@ -88,13 +90,13 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         }
     }
 
-    /// Returns lanes with the same value.
+    /// Returns lanes that all contain `value`.
     #[inline(always)]
     pub fn like(self, value: T) -> Self {
         Self::splat(self.simd, value)
     }
 
-    /// Returns lanes that contain another vector.
+    /// Returns lanes that contain `vector`.
     #[inline(always)]
     pub fn with(self, vector: T::Vector<S>) -> Self {
         Self::new(self.simd, vector)
@@ -158,8 +160,8 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self::new(self.simd, T::scale::<S>(self.vector, rounded.vector))
     }
 
-    /// Returns the distribution function of the standard normal variable,
-    /// given `bell = exp(-x^2 / 2)`.
+    /// Returns the probability that a standard normal variable is at most x, where
+    /// `bell` must be `exp(-x^2 / 2)`.
     #[inline(always)]
     pub fn normal(self, bell: Self) -> Self {
         Self::new(self.simd, T::normal(self.simd, self.vector, bell.vector))

@@ -15,9 +15,9 @@ pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
     simd::dispatch(kernel)
 }
 
-/// Returns true if there are 32 vector registers, and not only 16. All processors with
-/// 512-bit vectors have 32 registers. WebAssembly uses the registers of the processor:
-/// 16 on x86.
+/// Returns true if there are 32 vector registers, and false if there are 16. All
+/// processors with 512-bit vectors have 32 registers. In WebAssembly, there are 16 on
+/// x86 processors.
 pub(crate) const fn has_many_registers<S: Simd>() -> bool {
     let is_known = !cfg!(target_family = "wasm");
     (is_known && S::REGISTER_COUNT >= 32) || S::F32_LANES >= 16
@@ -29,7 +29,8 @@ pub(crate) fn prefetch<T>(position: *const T) {
     #[cfg(target_arch = "x86_64")]
     {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        // SAFETY: a prefetch reads nothing and cannot fail, even at an invalid address.
+        // SAFETY: a prefetch returns no data and cannot fail, even at an invalid
+        // address.
         #[expect(unsafe_code, reason = "the instruction takes a pointer")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(position.cast());
@@ -43,7 +44,7 @@ pub(crate) fn prefetch<T>(position: *const T) {
 pub(crate) mod tests {
     use std::cell::Cell;
 
-    /// The processor that kernels of this thread assume, for tests.
+    /// The kind of processor that tests on this thread pretend to use.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub(crate) enum Machine {
         /// The actual processor.
@@ -58,7 +59,7 @@ pub(crate) mod tests {
         pub(crate) static ASSUMED: Cell<Machine> = const { Cell::new(Machine::Actual) };
     }
 
-    /// Runs a test for each kind of processor. The test must use one thread.
+    /// Runs a test once for each kind of processor. The test must use one thread.
     pub(crate) fn on_every_machine(mut test: impl FnMut(Machine)) {
         for machine in [Machine::Old, Machine::Wide, Machine::Actual] {
             ASSUMED.set(machine);

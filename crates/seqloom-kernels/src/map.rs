@@ -24,7 +24,7 @@ pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], t
     });
 }
 
-/// Replaces each value by the result of the function, on one thread.
+/// Replaces each value by the result of the function. Uses one thread.
 #[vectorized]
 pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
     let (vectors, rest) = T::split_mut::<S>(values);

@@ -5,8 +5,8 @@ use std::ops::Range;
 
 use crate::Float;
 
-/// A strided matrix that is only read. `steps` are the distances between rows and
-/// between columns.
+/// A read-only matrix with strides. `steps` are the row stride and the column stride,
+/// in elements.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StridedMatrix<'a, T> {
     pub(crate) data: &'a [T],
@@ -16,11 +16,11 @@ pub(crate) struct StridedMatrix<'a, T> {
 }
 
 impl<'a, T: Float> StridedMatrix<'a, T> {
-    /// Creates a matrix with contiguous rows of `columns` values, at a distance of
-    /// `step`.
+    /// Creates a matrix whose rows contain `columns` adjacent values. `step` is the row
+    /// stride.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize, step: usize) -> Self {
         let data = &data[..extent(rows, columns, step)];
-        // If there are no columns, all rows begin at the start of the empty data.
+        // If there are no columns, the data may be empty, so all rows begin at index 0.
         let steps = (if columns == 0 { 0 } else { step }, 1);
         Self {
             data,
@@ -53,8 +53,8 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
     }
 }
 
-/// Returns the number of values in memory from the first to the last value of the
-/// matrix.
+/// Returns the number of elements in memory from the first value of the matrix to the
+/// last.
 fn extent(rows: usize, columns: usize, step: usize) -> usize {
     match (rows, columns) {
         (0, _) | (_, 0) => 0,
@@ -62,7 +62,8 @@ fn extent(rows: usize, columns: usize, step: usize) -> usize {
     }
 }
 
-/// A strided matrix that can be written. Other matrices may use the gaps of its memory.
+/// A strided matrix that can be written. The memory between its rows may belong to
+/// other matrices.
 #[derive(Debug)]
 pub(crate) struct MatrixMut<'a, T> {
     start: *mut T,
@@ -77,8 +78,8 @@ pub(crate) struct MatrixMut<'a, T> {
 unsafe impl<T: Send> Send for MatrixMut<'_, T> {}
 
 impl<'a, T: Float> MatrixMut<'a, T> {
-    /// Creates a matrix with contiguous rows of `columns` values, at a distance of
-    /// `step`.
+    /// Creates a matrix whose rows contain `columns` adjacent values. `step` is the row
+    /// stride.
     pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize, step: usize) -> Self {
         let data = &mut data[..extent(rows, columns, step)];
         let start = data.as_mut_ptr();
@@ -97,8 +98,8 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     }
 
     /// Splits memory into a grid of matrices of `rows` by `columns`. `steps` are the
-    /// distances along both axes of the grid, and between rows. Returns `None` if
-    /// matrices overlap or go beyond the memory.
+    /// strides along both axes of the grid, and the row stride. Returns `None` if
+    /// matrices overlap or exceed the memory.
     pub(crate) fn grid(
         data: &'a mut [T],
         sizes: [usize; 4],
@@ -148,7 +149,8 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     }
 
     /// Splits the matrix into blocks of `rows` by `columns`; the last blocks may be
-    /// smaller. Returns each block with its first row and column.
+    /// smaller. Returns the first row and the first column of each block, and the
+    /// block.
     pub(crate) fn blocks(self, rows: usize, columns: usize) -> Vec<(usize, usize, Self)> {
         let bands = (0..self.rows).step_by(rows.max(1));
         let piece = |row: usize, column: usize| {
@@ -173,8 +175,8 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         MatrixMut::from_start(self.start, self.rows, self.columns, self.step)
     }
 
-    /// Returns the address of a value. The caller checks the indices before reading or
-    /// writing.
+    /// Returns the address of a value. The caller must check the indices before reading
+    /// or writing.
     pub(crate) fn position(&self, row: usize, column: usize) -> *const T {
         self.start.wrapping_add(row * self.step + column)
     }
@@ -182,7 +184,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     pub(crate) fn row(&mut self, row: usize) -> &mut [T] {
         assert!(row < self.rows, "invalid row");
         // SAFETY: the matrix has exclusive access to the row, which is inside its
-        // memory. The matrix is borrowed as long as the slice lives.
+        // memory. The slice borrows the matrix.
         #[expect(unsafe_code, reason = "other matrices write the gaps of this memory")]
         unsafe {
             std::slice::from_raw_parts_mut(self.start.add(row * self.step), self.columns)
@@ -194,7 +196,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     }
 }
 
-/// Returns true if the matrices of a grid do not overlap and fit into `length` values.
+/// Returns true if the matrices of a grid do not overlap and fit in `length` elements.
 fn are_disjoint(length: usize, sizes: [usize; 4], steps: [usize; 3]) -> bool {
     if sizes.contains(&0) {
         return true;

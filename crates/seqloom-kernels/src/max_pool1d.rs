@@ -7,16 +7,16 @@ use pulp::{Simd, WithSimd};
 
 use crate::{Float, Instances, machine, parallel};
 
-/// The sizes of a pooling window and of the rows.
+/// The size of a pooling window, and the length of the rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Window {
     /// The length of a row.
     pub length: usize,
     /// The length of the window.
     pub kernel: usize,
-    /// The distance between windows, at least 1.
+    /// The distance between adjacent windows, at least 1.
     pub stride: usize,
-    /// The padding before and after the row, at most half of the window.
+    /// The padding before and after the row, at most half of the window length.
     pub padding: usize,
 }
 
@@ -28,7 +28,7 @@ impl Window {
         Some(last / self.stride + 1)
     }
 
-    /// Returns the range of the `count` windows that lie completely within the row.
+    /// Returns the range of the windows that do not overlap the padding.
     fn inner(&self, count: usize) -> Range<usize> {
         let start = self.padding.div_ceil(self.stride).min(count);
         let last = (self.length + self.padding).checked_sub(self.kernel);
@@ -36,7 +36,7 @@ impl Window {
         start..stop.max(start)
     }
 
-    /// Returns the range of the row that a window covers.
+    /// Returns the range of positions in the row that a window covers.
     fn covered(&self, position: usize) -> (usize, usize) {
         let start = position * self.stride;
         let stop = (start + self.kernel).saturating_sub(self.padding);
@@ -44,8 +44,9 @@ impl Window {
     }
 }
 
-/// Fills the maximum of every window and its position in the row; if several values are
-/// equal, the position of the first. NaN is treated as the largest value.
+/// Fills the maximum of every window, and its position in the row. If several values
+/// are equal, this is the position of the first one. NaN is treated as the largest
+/// value.
 #[compiled_once]
 pub fn max_pool1d<T: Float>(
     window: &Window,
@@ -76,8 +77,8 @@ pub fn max_pool1d<T: Float>(
     );
 }
 
-/// The windows of one row. Windows that overlap the padding are processed one by one,
-/// and all other windows together.
+/// Computes the windows of one row. Windows that overlap the padding are processed one
+/// by one, and all other windows together.
 struct PoolRow<'a, T> {
     window: &'a Window,
     x: &'a [T],
@@ -115,8 +116,8 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
     }
 }
 
-/// Fills the maxima of windows that lie within the row. The row starts at the first
-/// window.
+/// Fills the maxima of the windows that do not overlap the padding. The row starts at
+/// the first of these windows.
 #[inline(always)]
 fn inner_windows<T: Float>(
     window: &Window,
@@ -153,8 +154,8 @@ fn inner_windows<T: Float>(
     }
 }
 
-/// Does the same as `inner_windows` for windows that do not overlap, and reads each
-/// value once.
+/// Does the same as `inner_windows`, but requires windows that do not overlap, and
+/// reads each value once.
 #[inline(always)]
 fn disjoint_windows<T: Float, const KERNEL: usize>(
     x: &[T],
@@ -171,8 +172,8 @@ fn disjoint_windows<T: Float, const KERNEL: usize>(
     }
 }
 
-/// Compares the maxima so far with the value at one position of each window, for a
-/// stride that is a constant.
+/// Updates the maximum of each window with the value at one position of the window. The
+/// stride is a compile-time constant.
 #[inline(always)]
 fn compare<T: Float, const STRIDE: usize>(
     x: &[T],
@@ -192,8 +193,8 @@ fn compare<T: Float, const STRIDE: usize>(
     }
 }
 
-/// Returns the larger value with its position. Both conditions are evaluated, because a
-/// branch would be mispredicted half of the time.
+/// Returns the larger of two values, with its position. Both conditions are evaluated,
+/// because the processor would often mispredict a branch.
 #[inline(always)]
 fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
     let better = (other.0 > best.0) | other.0.is_nan();
@@ -203,13 +204,13 @@ fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
     )
 }
 
-/// Converts a position to the integer type of NumPy.
+/// Converts a position to the integer type of NumPy indices.
 #[inline(always)]
 fn index(position: usize) -> i64 {
     position.cast_signed() as i64
 }
 
-/// Fills the gradient of the input: the gradient of a window is added at the position
+/// Fills the gradient of the input, where each window adds its gradient at the position
 /// of its maximum.
 #[compiled_once]
 pub fn max_pool1d_grad<T: Float>(

@@ -11,9 +11,9 @@ use crate::{Float, Instances, parallel, tuned};
 /// The parameters of the normalisation.
 #[derive(Clone, Copy, Debug)]
 pub struct NormRule<'a, T> {
-    /// The factor of each column; at least one column.
+    /// The factor of each column after the normalisation. There is at least one column.
     pub weight: &'a [T],
-    /// The bias of each column. `None` selects RMS norm, which does not subtract the
+    /// The bias of each column, or `None` for RMS norm, which does not subtract the
     /// mean.
     pub bias: Option<&'a [T]>,
     /// A small number that is added to the variance.
@@ -84,7 +84,7 @@ fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> 
     (mean, T::from_f64((variance + epsilon).sqrt().recip()))
 }
 
-/// Returns the sum of a function of two rows.
+/// Returns the sum of the function's values for the elements of two rows.
 #[inline(always)]
 fn sum<S: Simd, T: Float>(
     simd: S,
@@ -123,7 +123,7 @@ pub struct NormGradInputs<'a, T> {
 }
 
 /// Fills the gradients of the input, the weight and the bias. Sums over rows are added
-/// tile by tile, and the tiles do not depend on the number of threads.
+/// in tiles that do not depend on the number of threads.
 #[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
@@ -153,7 +153,7 @@ pub fn normalise_grad<T: Float>(
     }
 }
 
-/// Fills the gradients of a block of rows; `first` is the index of the first row.
+/// Fills the gradients of a block of rows, starting with row `first`.
 #[vectorized]
 fn normalise_grad_some<S: Simd, T: Float>(
     simd: S,

@@ -5,21 +5,23 @@ use rayon::prelude::*;
 use crate::Float;
 use crate::tuned::{CHUNK_VALUES, WAKE_NS};
 
-/// Returns the number of threads to use, at most `threads`, for work that takes one
-/// thread about `nanoseconds`.
+/// Returns the number of threads to use, at most `threads`, for work that takes a
+/// single thread about `nanoseconds`.
 pub fn useful_threads(threads: usize, nanoseconds: usize) -> usize {
     if nanoseconds < WAKE_NS { 1 } else { threads }
 }
 
-/// Returns true if the calling thread does all work. The result is also true outside a
-/// pool, because there rayon would start its global pool, which is never shut down.
+/// Returns true if the calling thread does all work. Outside a rayon pool this is
+/// always the case, because rayon would start its global pool, which is never shut
+/// down.
 pub fn is_single_threaded(threads: usize) -> bool {
-    // WebAssembly has one thread, so its modules need no code for several threads.
+    // WebAssembly has one thread, so the compiler can remove the code for several
+    // threads.
     cfg!(target_family = "wasm") || threads <= 1 || rayon::current_thread_index().is_none()
 }
 
-/// Fills an output in chunks of `size`; `fill` also receives the index of the chunk.
-/// With a single thread, rayon is not used.
+/// Fills an output in chunks of `size` elements. `fill` receives the index of each
+/// chunk and the chunk. With a single thread, rayon is not used.
 pub(crate) fn chunks<T: Send>(
     out: &mut [T],
     size: usize,
@@ -29,8 +31,8 @@ pub(crate) fn chunks<T: Send>(
     chunks_by(out, size, threads, &fill);
 }
 
-/// Does the same as [`chunks`], but without a type parameter for the function, so that
-/// it is compiled once for each element type.
+/// Does the same as [`chunks`], but takes `fill` as a trait object, so that this
+/// function is compiled once per element type.
 fn chunks_by<T: Send>(
     out: &mut [T],
     size: usize,
@@ -49,7 +51,7 @@ fn chunks_by<T: Send>(
     }
 }
 
-/// Fills two outputs chunk by chunk, in chunks of `sizes`.
+/// Fills two outputs in parallel, in chunks of `sizes` elements.
 pub(crate) fn chunk_pairs<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
@@ -59,11 +61,11 @@ pub(crate) fn chunk_pairs<T: Send, U: Send>(
     chunk_pairs_by((firsts, seconds), sizes, threads, &fill);
 }
 
-/// A function that fills a chunk of each output; the first argument is the index of the
-/// chunk.
+/// A function that fills one chunk of each output. The first argument is the index of
+/// the chunks.
 type FillPair<'a, T, U> = dyn Fn(usize, &mut [T], &mut [U]) + Sync + 'a;
 
-/// Does the same as [`chunk_pairs`], but without a type parameter for the function.
+/// Does the same as [`chunk_pairs`], but takes `fill` as a trait object.
 fn chunk_pairs_by<T: Send, U: Send>(
     (firsts, seconds): (&mut [T], &mut [U]),
     sizes: (usize, usize),
@@ -89,7 +91,8 @@ fn chunk_pairs_by<T: Send, U: Send>(
     }
 }
 
-/// Calls `work` for each task. Each task contains the memory for its output.
+/// Calls `work` for each task in parallel. Each task contains the memory for its
+/// output.
 pub fn for_each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync) {
     if is_single_threaded(threads) || pieces.len() <= 1 {
         pieces.into_iter().for_each(work);
@@ -98,12 +101,14 @@ pub fn for_each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync
     }
 }
 
-/// Returns the number of rows of `width` values that justify waking a thread.
+/// Returns the smallest number of rows of `width` values for which a thread is worth
+/// waking.
 pub(crate) fn rows_per_chunk(width: usize) -> usize {
     (CHUNK_VALUES / width.max(1)).max(1)
 }
 
-/// Returns the sum of a row, from 16 partial sums.
+/// Returns the sum of a row. The function computes 16 partial sums, so that the
+/// compiler can vectorise the loop.
 pub(crate) fn sum<T: Float>(row: &[T]) -> T {
     let (chunks, rest) = row.as_chunks::<16>();
     let mut sums = [T::ZERO; 16];

@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use rayon::{ThreadPool, ThreadPoolBuilder};
 
 thread_local! {
-    /// The pool that this thread has joined, with the number of threads. A training
-    /// step calls about 40 kernels. A thread that belongs to a pool starts its share of
-    /// the work at once. A thread outside the pool would sleep until the pool has woken
-    /// up and finished.
+    /// The pool that this thread has joined, with the number of threads. A thread that
+    /// belongs to a pool starts its share of a kernel's work at once. Any other thread
+    /// sleeps until the pool has finished. This matters because a training step calls
+    /// about 40 kernels.
     ///
-    /// After a fork, the child process has the pool but not its threads, and does all
-    /// work in one thread.
+    /// After a fork, the child process has a pool without threads, so it does all work
+    /// in one thread.
     static JOINED: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
 }
 
@@ -28,7 +28,7 @@ struct JoinedPool {
 }
 
 /// Returns true if this thread belongs to a pool of `threads` threads. The first call
-/// sets the number of threads.
+/// creates the pool and sets its number of threads.
 pub fn is_pool_member(threads: usize) -> bool {
     JOINED.with(|joined| {
         let joined = joined.get_or_init(|| join(threads));
@@ -50,7 +50,7 @@ fn join(threads: usize) -> Option<JoinedPool> {
     })
 }
 
-/// Runs `work` in the pool that this thread has joined or, if there is none, without a
+/// Runs `work` in the pool that this thread has joined, or directly if there is no such
 /// pool.
 pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
     JOINED.with(|joined| match joined.get() {
@@ -63,27 +63,29 @@ pub fn run_in_pool(is_joined: bool, work: &mut (dyn FnMut() + Send)) {
 }
 
 /// Keeps the threads of the pool awake for a while after each kernel. The next kernel
-/// follows within a millisecond, and waking a thread takes about as long as a small
-/// kernel.
+/// usually starts within a millisecond, and waking a thread takes about as long as a
+/// small kernel.
 #[derive(Default)]
 struct HelperWatch {
     is_kept: AtomicBool,
-    /// The time until which threads look for work, in nanoseconds since [`CLOCK_START`].
+    /// The time until which idle threads keep looking for work, in nanoseconds since
+    /// [`CLOCK_START`].
     until: AtomicU64,
 }
 
-/// The time from which the spin time is measured.
+/// The start of the clock that measures how long threads look for work.
 static CLOCK_START: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 impl HelperWatch {
-    /// Keeps the threads of a pool looking for work until the spin time is over.
+    /// Lets the idle threads of a pool look for work until the spin time is over.
     fn keep_awake(self: &Arc<Self>, pool: &ThreadPool) {
         let until = CLOCK_START.elapsed() + tuned::SPIN_TIME;
         self.until.store(nanoseconds(until), Ordering::Relaxed);
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);
             pool.spawn_broadcast(move |position| {
-                // The Python thread is the first thread of its pool and does not wait.
+                // The Python thread is the first thread of its pool and does not wait
+                // for work.
                 if position.index() > 0 {
                     watch.spin();
                 }

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 
 use bytemuck::Zeroable;
 
-/// Unused buffers. A thread has several buffers because it may start another task while
-/// it waits for other threads.
+/// The unused buffers of this thread. A thread may need several buffers, because it can
+/// start another task while it waits for other threads.
 pub(crate) struct ScratchBuffers<T>(RefCell<Vec<Vec<T>>>);
 
 impl<T: Zeroable + Clone> ScratchBuffers<T> {
@@ -15,7 +15,8 @@ impl<T: Zeroable + Clone> ScratchBuffers<T> {
         Self(RefCell::new(Vec::new()))
     }
 
-    /// Calls `work` with a buffer of `length` values that starts at a cache line.
+    /// Calls `work` with a buffer of `length` elements that starts at a cache line
+    /// boundary.
     pub(crate) fn with_buffer<R>(&self, length: usize, work: impl FnOnce(&mut [T]) -> R) -> R {
         let mut buffer = self.0.borrow_mut().pop().unwrap_or_default();
         let size = length + CACHE_LINE / size_of::<T>().max(1);

@@ -6,26 +6,26 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, lanes::Lanes, parallel, special};
 
-/// Fills every row of `width` values with the softmax of the scores.
+/// Fills `out` with the softmax of each row of `width` scores.
 #[compiled_once]
 pub fn softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     rows(x, width, out, threads, softmax_row);
 }
 
-/// Fills every row of `width` values with the log-softmax of the scores.
+/// Fills `out` with the log-softmax of each row of `width` scores.
 #[compiled_once]
 pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
     rows(x, width, out, threads, log_softmax_row);
 }
 
-/// Fills `out` with the gradient of softmax, from its output:
-/// `y * (grad - sum(grad * y))`.
+/// Fills `out` with the input gradient of softmax, computed from its output y: `y *
+/// (grad - sum(grad * y))`.
 #[compiled_once]
 pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
     row_pairs((grad, y), width, out, threads, softmax_grad_row);
 }
 
-/// Fills `out` with the gradient of log-softmax, from its output:
+/// Fills `out` with the input gradient of log-softmax, computed from its output y:
 /// `grad - exp(y) * sum(grad)`.
 #[compiled_once]
 pub fn log_softmax_grad<T: Float>(
@@ -129,8 +129,8 @@ fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &m
     log_softmax_gradient(grad, y, total).store_part(out_rest);
 }
 
-/// This is a function, because a closure that is not inlined would make one call per
-/// vector instruction.
+/// Returns the gradient of log-softmax for one register. This is a function, because a
+/// closure that is not inlined would call a function for each vector instruction.
 #[inline(always)]
 fn log_softmax_gradient<S: Simd, T: Float>(
     grad: Lanes<S, T>,
@@ -168,8 +168,8 @@ pub(crate) fn dot<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
     total.sum() + a_rest.iter().zip(b_rest).map(|(&a, &b)| a * b).sum()
 }
 
-/// Fills a row with `exp(x - highest)`. Returns the highest score and the sum of the
-/// row.
+/// Fills a row with `exp(x - highest)`. Returns the highest score, and the sum of the
+/// exponentials.
 #[inline(always)]
 pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -> (T, T) {
     let highest = highest(simd, x);

@@ -1,4 +1,4 @@
-//! The exponential, the normal distribution and related functions of vectors.
+//! Vectorised exponential, normal distribution and related functions.
 
 use pulp::Simd;
 
@@ -8,13 +8,12 @@ use crate::{Float, lanes::Lanes};
 /// small for a normal float are 0.
 #[inline(always)]
 pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
-    // Infinity is computed from x, so that the result for NaN, which never compares as
-    // less, is NaN.
+    // Infinity is computed from x, so that the result for NaN is NaN.
     let infinite = x + x.like(T::from_f64(f64::INFINITY));
     x.if_less(x.like(T::EXP_RANGE.1), exp_of_negative(x), infinite)
 }
 
-/// Returns the exponential of values that are too small to give infinity.
+/// Returns the exponential of x, which must be too small for an infinite result.
 #[inline(always)]
 pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let rounder = x.like(T::ROUNDING_OFFSET);
@@ -28,7 +27,7 @@ pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP_RANGE.0), x.like(T::ZERO), value)
 }
 
-/// Returns 2^x for values that are too small to give infinity.
+/// Returns 2^x, where x must be too small for an infinite result.
 #[inline(always)]
 pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let rounder = x.like(T::ROUNDING_OFFSET);
@@ -42,12 +41,12 @@ pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP2_MIN_EXPONENT), x.like(T::ZERO), value)
 }
 
-/// Returns the hyperbolic tangent, accurate to some units in the last place, also near
+/// Returns the hyperbolic tangent, accurate to a few units in the last place, also near
 /// 0.
 #[inline(always)]
 pub fn tanh<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let (zero, one) = (x.like(T::ZERO), x.like(T::ONE));
-    // exp(-2 |x|) - 1, without cancellation.
+    // Computes exp(-2 |x|) - 1 without cancellation.
     let y = x.abs() * x.like(T::from_f64(-2.0));
     let rounder = x.like(T::ROUNDING_OFFSET);
     let rounded = y.mul_add(x.like(T::from_f64(std::f64::consts::LOG2_E)), rounder);
@@ -68,8 +67,8 @@ pub fn sigmoid<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     one / (one + exp(x.like(T::ZERO) - x))
 }
 
-/// Evaluates a polynomial with these coefficients, highest power first. The even and
-/// the odd powers are evaluated in parallel by Horner's rule, which halves the latency.
+/// Evaluates a polynomial with the given coefficients, highest power first. Even and
+/// odd powers are evaluated in parallel by Horner's rule, which halves the latency.
 #[inline(always)]
 pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T> {
     let square = x * x;
@@ -80,16 +79,18 @@ pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T>
     other.mul_add(x, value)
 }
 
-/// Returns the standard normal distribution function at x, and `exp(-x^2 / 2)`.
+/// Returns the probability that a standard normal variable is at most x, and `exp(-x^2
+/// / 2)`.
 #[inline(always)]
 pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
     let bell = exp_of_negative(x * x * x.like(T::from_f64(-0.5)));
     (x.normal(bell), bell)
 }
 
-/// Returns the distribution function for a given `bell`, accurate to three units in the
-/// last place, also in the far tail. The result is `bell` times a polynomial in `u = 1
-/// / (1 + TAIL_SLOPE |x|)`.
+/// Returns the standard normal distribution function at x, where `bell` must be
+/// `exp(-x^2 / 2)`. The result is accurate to three units in the last place, also in
+/// the far tail. The result is `bell` times a polynomial in `u = 1 / (1 + TAIL_SLOPE
+/// |x|)`.
 #[inline(always)]
 pub(crate) fn normal_f32<S: Simd>(simd: S, x: S::f32s, bell: S::f32s) -> S::f32s {
     let (x, bell): (Lanes<S, f32>, _) = (Lanes::new(simd, x), Lanes::new(simd, bell));
@@ -101,8 +102,8 @@ pub(crate) fn normal_f32<S: Simd>(simd: S, x: S::f32s, bell: S::f32s) -> S::f32s
 
 const TAIL_SLOPE: f32 = 0.343_75;
 
-/// Minimax coefficients of `erfcx(x / sqrt(2)) / 2 / u`; the largest relative error is
-/// 2e-8.
+/// Minimax coefficients of the polynomial for `erfcx(x / sqrt(2)) / 2 / u`, with a
+/// relative error of at most 2e-8.
 const TAIL_F32: [f32; 9] = [
     -0.027_813_494,
     0.143_868_34,
@@ -124,16 +125,16 @@ pub(crate) fn normal_f64<S: Simd>(simd: S, x: S::f64s, bell: S::f64s) -> S::f64s
     let (zero, one) = (x.like(0.0), x.like(1.0));
     let square = x * x;
     let lost = x.mul_add(x, zero - square);
-    // An infinite x has no rounding error, but the difference of its square and itself
-    // would be NaN.
+    // An infinite x has no rounding error, but subtracting its square from itself would
+    // give NaN.
     let bell = zero.if_less(bell, (lost * bell).mul_add(x.like(-0.5), bell), bell);
     let u = one / x.abs().mul_add(x.like(f64::from(TAIL_SLOPE)), one);
     let tail = polynomial(u + u - one, &TAIL_F64) * u * bell;
     x.if_less(zero, tail, one - tail).vector
 }
 
-/// The Chebyshev series of `erfcx(x / sqrt(2)) / 2 / u` for all u, as coefficients of
-/// powers.
+/// The polynomial coefficients for `erfcx(x / sqrt(2)) / 2 / u`, computed from a
+/// Chebyshev series over all u.
 const TAIL_F64: [f64; 27] = [
     3.630_400_507_860_194e-10,
     -7.116_076_267_044_939e-10,

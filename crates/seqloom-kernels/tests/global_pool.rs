@@ -1,5 +1,5 @@
-//! Tests that kernels do not build rayon's global pool, which has no owner and does not
-//! survive a fork.
+//! Tests that kernels do not start rayon's global thread pool, which is never shut down
+//! and does not survive a fork.
 
 #[test]
 fn kernels_outside_a_pool_do_not_build_the_global_pool() {

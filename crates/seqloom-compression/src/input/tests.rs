@@ -6,7 +6,7 @@ use std::thread;
 
 use super::*;
 
-/// A stream that returns one byte per read, and is interrupted before each.
+/// A stream that returns one byte per read, and is interrupted before each byte.
 struct Interrupted(Cursor<Vec<u8>>, bool);
 
 impl Read for Interrupted {
@@ -20,7 +20,7 @@ impl Read for Interrupted {
     }
 }
 
-/// A unique path; its file is removed when the value is dropped.
+/// A unique file path. The file is removed when this value is dropped.
 struct TemporaryPath(PathBuf);
 
 impl TemporaryPath {
@@ -37,7 +37,7 @@ impl Drop for TemporaryPath {
     }
 }
 
-/// Reads a file to its end; the file is changed in the middle.
+/// Reads a file to its end, and calls `change` in between.
 fn read_while(scratch: &TemporaryPath, change: impl Fn(&Path)) -> io::Result<usize> {
     let mut input = BufferedInput::open(&scratch.0)?;
     let mut piece = vec![0; 1000];

@@ -1,4 +1,4 @@
-//! Combines the checksums of gzip members that extend over several parts.
+//! Combines the checksums of gzip members that extend over several parts of a file.
 
 use crc32fast::Hasher;
 use seqloom_core::number::{as_u64, u32_at};
@@ -9,26 +9,31 @@ use crate::checksum::low;
 use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
-/// Spare bytes after the text, with which unexpected text is detected.
+/// Number of spare bytes after the expected text. If bytes are written there, the text
+/// is too long.
 pub(super) const SPARE_BYTES: usize = 64;
-/// Size of the trailer of a member: checksum and length.
+/// Size of the trailer of a gzip member, which contains a checksum and a length.
 const TRAILER_BYTES: usize = 8;
 
-/// The members of a part that begin in an earlier part or end in a later part.
+/// The checksums of the gzip members that begin before a part of the file, or end after
+/// it.
 ///
-/// Members that are completely inside the part were checked already.
+/// Members that are completely inside the part are checked when they are decompressed.
 ///
 #[derive(Clone, Default)]
 pub(super) struct Members {
-    /// The checksum of the text up to the end of the first member, or of all text.
+    /// The checksum of the text in the part, up to the end of the first member if it
+    /// ends there.
     pub(super) head: MemberSum,
-    /// The trailer of the first member, if it is in this part: checksum and length.
+    /// The checksum and length in the trailer of the first member, if the member ends
+    /// in this part.
     pub(super) end: Option<(u32, u32)>,
-    /// The checksum of the text of the last, unfinished member; `None` between members.
+    /// The checksum of the text of the last member, if this member ends in a later
+    /// part.
     pub(super) tail: Option<MemberSum>,
 }
 
-/// A checksum and a length modulo 2^32, as in the trailer of a member.
+/// The CRC-32 and the length modulo 2^32 of a text, as in the trailer of a gzip member.
 #[derive(Clone, Default)]
 pub(super) struct MemberSum {
     hash: Hasher,
@@ -49,25 +54,26 @@ impl MemberSum {
         self.size = self.size.wrapping_add(next.size);
     }
 
-    /// Returns the trailer of a member with this text.
+    /// Returns the checksum and length that the trailer of a member with this text must
+    /// have.
     pub(super) fn end(&self) -> (u32, u32) {
         (self.hash.clone().finalize(), self.size)
     }
 }
 
-/// The state of the current member.
+/// The state of the gzip member at the end of a part.
 pub(super) enum Member {
-    /// Between two members, or at the end.
+    /// The position is between two members, or at the end of the file.
     Between,
-    /// A member that was read from its beginning, with the checksum so far.
+    /// The checksum so far of a member that was read from its beginning.
     Begun(MemberSum),
-    /// A member whose beginning was not read, so its checksum cannot be checked.
+    /// A member whose beginning was not read, so its checksum cannot be verified.
     Unverified,
 }
 
 impl Member {
-    /// Adds the members of the next part. If the first member ends there, returns true
-    /// if its checksum and length are correct.
+    /// Adds the checksums of the next part. If the current member ends in that part,
+    /// returns true if its checksum and length are correct.
     pub(super) fn advance(&mut self, members: &Members) -> bool {
         let is_right = match self {
             Self::Between => false,
@@ -84,9 +90,9 @@ impl Member {
     }
 }
 
-/// Decompresses the rest of a member at the front of `out` and the members after it,
-/// until `packed` is used up or `out` is full. Returns the end of the text, and the
-/// members beginning at `from`.
+/// Decompresses the rest of a member into `out`, and then the members after it, until
+/// `packed` is used up or `out` is full. Returns the end of the text in `out`, and the
+/// checksums of the members from offset `from`.
 pub(super) fn inflate(
     decoder: &mut Decoder,
     packed: &[u8],
@@ -125,8 +131,8 @@ pub(super) fn inflate(
     }
 }
 
-/// Returns the trailer of a finished member and the bytes after it. A raw deflate
-/// decoder has not consumed the trailer.
+/// Returns the trailer of a finished member, and the bytes after the trailer. A raw
+/// deflate decoder has not consumed the trailer.
 fn split_trailer<'a>(
     decoder: &Decoder,
     used: &'a [u8],

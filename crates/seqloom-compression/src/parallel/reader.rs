@@ -1,4 +1,4 @@
-//! Returns the text of parts in order; workers decompress them in advance.
+//! Returns the text of a file in order, while other threads decompress the next parts.
 
 use std::sync::Arc;
 
@@ -13,46 +13,49 @@ use crate::seekable::changed;
 use crate::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::unpack;
 
-/// Maximal size of the decompressed, unread text of all parts.
+/// Maximal total size in bytes of the decompressed, unread text.
 const MAX_WAITING: u64 = 256 << 20;
 
-/// Decompresses parts. The reader's thread is one of the threads.
+/// The text of a file whose parts are decompressed in parallel. The reader's thread
+/// decompresses parts too.
 pub struct Parallel {
     starts: Arc<dyn StartPositions>,
     /// The index of the start position of the next part.
     next: usize,
-    /// The member in which the next part begins.
+    /// The gzip member in which the next part begins.
     member: Member,
     /// The threads start after the first part was read, because most files are small.
     workers: Workers<TextPart>,
     decoder: Option<Box<Decoder>>,
-    /// Maximal number of queued parts.
+    /// Maximal number of parts that are queued ahead of the reader.
     ahead: usize,
-    /// The current part.
+    /// The part whose text is being read.
     part: Option<TextPart>,
     spare: Option<TextPart>,
-    /// The offset in the text of the end of the current part.
+    /// The offset in the decompressed text of the end of the current part.
     returned: u64,
-    /// Number of bytes of the first part before the offset where reading begins.
+    /// Number of bytes to skip in the first part, before the offset where reading
+    /// begins.
     skipped: usize,
     options: UnpackOptions,
     rest: Rest,
 }
 
-/// The data after the current part.
+/// The source of the text after the current part.
 enum Rest {
-    /// More parts. The input is read from its beginning if a part differs from the
-    /// expected text.
+    /// More parts. If a part does not match the expected text, the file is decompressed
+    /// again from this input.
     Parts(Option<BufferedInput>),
-    /// The text of the file from its beginning, decompressed by one thread.
+    /// The text of the file as decompressed by one thread, after a part did not match.
     Plain(Box<dyn Text>),
-    /// No text.
+    /// No more text.
     Nothing,
     Failed,
 }
 
 impl Parallel {
-    /// Reads all text of a file. Returns `None` if only one part fits into memory.
+    /// Creates a reader of the whole file. Returns `None` if only one part fits in
+    /// memory.
     pub(super) fn new(
         starts: Arc<dyn StartPositions>,
         input: Option<BufferedInput>,
@@ -75,8 +78,8 @@ impl Parallel {
         })
     }
 
-    /// Begins at the offset `begin` of the text, `skipped` bytes after the start
-    /// position `first`.
+    /// Starts at the offset `begin` of the decompressed text, which is `skipped` bytes
+    /// after the start position `first`.
     pub(super) fn starting_at(self, first: usize, begin: u64, skipped: usize) -> Self {
         Self {
             next: first,
@@ -135,7 +138,7 @@ impl Parallel {
         }
     }
 
-    /// Ends the text if the file is complete and was not changed.
+    /// Ends the text if the last gzip member is complete and the file has not changed.
     fn finish(&mut self) -> Result<(), Trouble> {
         let is_complete = matches!(self.member, Member::Between);
         if !is_complete || !self.starts.disk().is_unchanged() {
@@ -172,13 +175,13 @@ impl Parallel {
         self.part.as_ref().map_or(&[], TextPart::waiting)
     }
 
-    /// Returns the number of parts that were queued and not yet read.
+    /// Returns the number of parts that were queued and not read yet.
     pub fn pending(&self) -> usize {
         self.workers.pending()
     }
 }
 
-/// Returns the maximal number of queued parts.
+/// Returns the number of parts to queue ahead of the reader.
 fn parts_ahead(max_part_text: u64, threads: usize) -> usize {
     let max = MAX_WAITING / max_part_text.max(1);
     usize::try_from(max).unwrap_or(usize::MAX).min(2 * threads)

@@ -1,4 +1,4 @@
-//! Start positions from the decoder snapshots of an earlier read.
+//! Parallel decompression from the decoder snapshots of an earlier read.
 
 use std::ops::Range;
 use std::path::Path;
@@ -15,25 +15,25 @@ use crate::snapshots::{Snapshots, snapshots_of};
 use crate::text::Trouble;
 use crate::{Text, UnpackOptions};
 
-/// Returns the text of a gzip file that this process has read before, decompressed by
-/// several threads. Returns `None` if it has not read the file or the file has changed
-/// since.
-pub fn text_again(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
+/// Returns the text of a gzip file that this process has read before. Several threads
+/// decompress the file. Returns `None` if this process has not read the file, or the
+/// file has changed since.
+pub fn text_from_snapshots(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let disk = Disk::open(path).ok()?;
     let snapshots = snapshots_of(&disk.identity()?)?;
     let input = BufferedInput::open(path).ok()?;
-    let remembered = Arc::new(Remembered { disk, snapshots });
+    let remembered = Arc::new(RememberedSnapshots { disk, snapshots });
     let text = Parallel::new(remembered, Some(input), options.clone())?;
     Some(Box::new(text))
 }
 
-/// A file that has not changed since its snapshots were taken.
-struct Remembered {
+/// A gzip file that has not changed since its decoder snapshots were taken.
+struct RememberedSnapshots {
     disk: Disk,
     snapshots: Arc<Snapshots>,
 }
 
-impl Remembered {
+impl RememberedSnapshots {
     /// Returns the size of the text between a start position and the next one.
     fn text_of(&self, number: usize) -> u64 {
         let start = |number: usize| self.snapshots.list.get(number).map(|start| start.text);
@@ -42,7 +42,7 @@ impl Remembered {
     }
 }
 
-impl StartPositions for Remembered {
+impl StartPositions for RememberedSnapshots {
     fn disk(&self) -> &Disk {
         &self.disk
     }
@@ -72,7 +72,7 @@ impl StartPositions for Remembered {
         let start = snapshot.history.len();
         part.text = start..start.saturating_add(size);
         // The decoder of the next snapshot had filled its buffer, so the last bits that
-        // it used may belong to text that did not fit.
+        // this decoder used may encode text that did not fit.
         let slack = if next.is_some() { 0 } else { SPARE_BYTES };
         try_resize(&mut part.out, part.text.end.saturating_add(slack))?;
         part.out[..start].copy_from_slice(&snapshot.history);

@@ -1,4 +1,4 @@
-//! Start positions from the spans of an index.
+//! Parallel decompression from the positions in an index.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use crate::input::BufferedInput;
 use crate::seekable::{Seekable, Span, changed, check_size, differs, read_span};
 use crate::text::Trouble;
 
-/// Returns the text of a file from an offset on, decompressed by several threads.
-/// Returns `None` if only one part fits into memory. If the file differs from the
-/// index, `input` is decompressed.
+/// Returns the text of a file from an offset on. Several threads decompress the file.
+/// Returns `None` if only one part fits in memory. If the file does not match the
+/// index, `input` is decompressed instead.
 pub fn text_by_spans(
     text: Seekable,
     begin: u64,
@@ -80,7 +80,7 @@ impl StartPositions for Seekable {
     }
 }
 
-/// Returns true if the text of each span has the checksum in the index.
+/// Returns true if the text of each span has the checksum that the index contains.
 fn has_indexed_text(seekable: &Seekable, range: Range<usize>, text: &[u8]) -> bool {
     let begin = seekable.bounds(range.start).start;
     let position = |at: u64| usize::try_from(at - begin).unwrap_or(usize::MAX);

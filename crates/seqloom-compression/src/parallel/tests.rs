@@ -1,4 +1,4 @@
-//! Several threads return the same text and the same errors as one thread.
+//! Tests that several threads return the same text and the same errors as one thread.
 
 mod samples;
 
@@ -9,14 +9,14 @@ use proptest::prelude::*;
 use self::samples::{
     PackedFile, drain, large_file, read_by_one_thread, read_by_threads, threads_of,
 };
-use super::text_again;
+use super::text_from_snapshots;
 use crate::disk::Disk;
 use crate::input::BufferedInput;
 use crate::snapshots::{MIN_PARALLEL_FILE_BYTES, snapshots_of, store_under_other_identity};
 use crate::{Text, Trouble, UnpackOptions, unpack};
 
 fn read_again(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
-    text_again(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
+    text_from_snapshots(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! Finds the offset of each bgzip block in the file and in the text.
+//! Finds the offset of each bgzip block in the compressed file and in the decompressed
+//! text.
 
 use std::ops::Range;
 
@@ -11,22 +12,23 @@ use crate::disk::Disk;
 use crate::text::Trouble;
 use seqloom_core::number::{as_u64, u32_at};
 
-/// Size of the trailer of a block: checksum and length.
+/// Size of the trailer of a block, which contains a checksum and a length.
 const TRAILER_BYTES: usize = 8;
 
-/// The position of a bgzip block.
+/// The position of a bgzip block, and the checksum of its text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BgzipBlock {
-    /// The offset of the block in the file.
+    /// The offset of the block in the compressed file.
     pub at: u64,
-    /// The offset of its text in the whole text.
+    /// The offset of the block in the decompressed text.
     pub text: u64,
-    /// The checksum of its text, from the trailer.
+    /// The checksum of the decompressed block, from its trailer.
     pub sum: u32,
 }
 
-/// Finds all blocks and the size of the text without decompressing blocks that have
-/// text. The last block must be the empty block that marks the end.
+/// Returns the positions of all blocks, and the size of the decompressed text. Only
+/// empty blocks are decompressed. The last block must be the empty block that marks the
+/// end.
 pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
     let mut blocks = Vec::new();
     let (mut at, mut text) = (0, 0);
@@ -57,7 +59,7 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
     Err(Trouble::Damage(bgzip::missing_end_block(at)))
 }
 
-/// Returns the size of the block that begins at `at`.
+/// Returns the size of the compressed block that begins at `at`.
 fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     let rest = disk.size() - at;
     let truncated = || Trouble::Damage(bgzip::truncated(disk.size()));
@@ -84,8 +86,8 @@ fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     }
 }
 
-/// Checks that a block with an empty text in its trailer is really empty. Its text is
-/// never read otherwise.
+/// Checks that a block is really empty if the length in its trailer is 0. Such a block
+/// is never decompressed later.
 fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
     let mut packed = Vec::new();
     packed_bytes(disk, block.clone(), &mut packed)?;
@@ -95,8 +97,8 @@ fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
     }
 }
 
-/// Decompresses the first `size` bytes of a block, which must be the indexed one. The
-/// whole block is checked.
+/// Decompresses the first `size` bytes of a block, and checks that the block matches
+/// the index. If `size` is the whole block, its checksum is verified.
 pub(super) fn unpack(
     disk: &Disk,
     blocks: &[BgzipBlock],
@@ -117,7 +119,7 @@ pub(super) fn unpack(
         ));
     }
     let mut text = vec![0; size];
-    // A decoder is large, so each thread creates only one.
+    // A decoder needs much memory, so each thread creates only one.
     thread_local! {
         static DECODER: std::cell::RefCell<Box<Decoder>> =
             std::cell::RefCell::new(Box::new(Decoder::new(Format::Gzip)));

@@ -1,4 +1,4 @@
-//! Reads bytes of the compressed file, and reports differences from the indexed file.
+//! Reads the compressed file, and reports differences from the file that was indexed.
 
 use std::ops::Range;
 
@@ -7,7 +7,7 @@ use seqloom_core::error::Fault;
 use crate::disk::{Disk, try_resize};
 use crate::text::Trouble;
 
-/// Returns the error of a file that differs from the indexed file.
+/// Returns the error for a file that differs from the indexed file.
 pub fn changed(how: &str) -> Trouble {
     Trouble::Damage(Fault::whole(format!(
         "the file is not what its index says ({how}): it has changed since, or the index belongs \
@@ -22,7 +22,7 @@ pub(super) fn shorter(error: std::io::Error) -> Trouble {
     }
 }
 
-/// Reads a range of the compressed file into `out`, replacing its content.
+/// Replaces the content of `out` by a range of the compressed file.
 pub(crate) fn packed_bytes(
     disk: &Disk,
     range: Range<u64>,
@@ -39,15 +39,15 @@ pub(crate) fn packed_bytes(
     disk.read(range.start, out).map_err(shorter)
 }
 
-/// Maximal size of the text of a file. The sum of two sizes of this order does not
+/// Maximal size of the decompressed text of a file. The sum of two such sizes does not
 /// overflow.
 pub const MAX_TEXT_BYTES: u64 = 1 << 62;
 
 /// Maximal compression ratio of deflate.
 const MAX_DEFLATE_RATIO: usize = 1032;
 
-/// Returns an error if `packed` cannot contain a text of this size. This check precedes
-/// the allocation of memory.
+/// Returns an error if `packed` compressed bytes cannot contain a text of this size.
+/// This is checked before memory is allocated for the text.
 pub(crate) fn check_size(text: usize, packed: &[u8]) -> Result<(), Trouble> {
     if text <= packed.len().saturating_mul(MAX_DEFLATE_RATIO) {
         return Ok(());
@@ -55,8 +55,8 @@ pub(crate) fn check_size(text: usize, packed: &[u8]) -> Result<(), Trouble> {
     Err(changed("it is shorter"))
 }
 
-/// Returns an error unless the positions begin at the start of the text, ascend, and are
-/// inside the file.
+/// Returns an error unless the positions begin at the start of the text, increase, and
+/// are inside the file.
 pub fn check_positions(
     positions: impl Iterator<Item = (u64, u64)>,
     ends: (u64, u64),

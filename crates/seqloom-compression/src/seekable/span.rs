@@ -1,10 +1,11 @@
-//! Decompresses gzip from positions inside the file.
+//! Starts decompression at positions inside a gzip file.
 //!
 //! A deflate block may begin at any bit of a byte, and refers to the 32 KiB of text
-//! before it. The decoder has no function for either (zlib has `inflatePrime` and
-//! `inflateSetDictionary`). The decoder therefore first reads generated blocks that end
-//! at the right bit. The first is a stored block with the text before the position.
-//! Empty blocks of 10 bits follow and, for an odd bit, one block of 35 bits.
+//! before it. The decoder has no functions to set the bit and the preceding text (in
+//! zlib, these are `inflatePrime` and `inflateSetDictionary`). Therefore, the decoder
+//! first reads generated blocks that end at the right bit. The first is a stored block
+//! with the text before the position. Empty blocks of 10 bits follow and, for an odd
+//! bit, one block of 35 bits.
 
 use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};
@@ -21,31 +22,31 @@ use crate::walk::WINDOW_BYTES;
 /// Number of bytes that the 35-bit block repeats.
 const REPEATED_BYTES: usize = 3;
 
-/// A position where decompression can start, and the checksum of the text up to the
-/// next position.
+/// A position where decompression can start. The text from there to the next position
+/// is called a span.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
-    /// The offset of the first bit of a block.
+    /// The offset in bits at which a deflate block begins in the compressed file.
     pub bit: u64,
-    /// The offset of the block in the text.
+    /// The offset of that block in the decompressed text.
     pub text: u64,
-    /// The offset in the index of the text before the block.
+    /// The offset in the index at which the text before the block is stored.
     pub window: u64,
-    /// The size of that text in the index, compressed.
+    /// The compressed size of that stored text.
     pub window_size: u32,
-    /// The checksum of these bytes in the index.
+    /// The checksum of the compressed stored text.
     pub window_sum: u32,
-    /// The checksum of the text up to the next position.
+    /// The checksum of the decompressed span.
     pub sum: u32,
 }
 
-/// Compresses the text before a span.
+/// Compresses the text before a span, to be stored in the index.
 pub fn encode(window: &[u8]) -> Vec<u8> {
     compress(Format::Deflate, Level::DEFAULT, window)
 }
 
-/// Decompresses the first `size` bytes of a span. The whole text of the span must be
-/// the indexed text.
+/// Decompresses the first `size` bytes of a span. If `size` is the whole span, its
+/// checksum is verified.
 pub(super) fn unpack(
     text: &Seekable,
     number: usize,
@@ -66,8 +67,8 @@ pub(super) fn unpack(
     Err(changed("its text differs"))
 }
 
-/// Reads the compressed bytes from a span to the byte `end`, or to the end of the file.
-/// Returns the generated blocks that the decoder reads first.
+/// Reads the compressed bytes of a span, up to byte `end` or the end of the file.
+/// Returns the generated blocks that the decoder must read first.
 pub(crate) fn read_span(
     text: &Seekable,
     span: &Span,
@@ -85,7 +86,8 @@ pub(crate) fn read_span(
     Ok(primed)
 }
 
-/// Returns the text before a span: 32 KiB, or less near the beginning of the text.
+/// Returns the text before a span, which has 32 KiB or, near the beginning of the file,
+/// less.
 fn window(image: &IndexBytes, span: &Span) -> Result<Vec<u8>, Trouble> {
     if span.window_size == 0 {
         return Ok(Vec::new());
@@ -107,12 +109,12 @@ fn damaged() -> Trouble {
     changed("the index is damaged")
 }
 
-/// Generated blocks that pass the window to the decoder and end at the first bit of a
-/// span.
+/// Generated blocks that pass the text before a span to the decoder and end at the
+/// first bit of the span.
 #[derive(Default)]
 pub(crate) struct PrimedBits {
     pub(crate) bytes: Vec<u8>,
-    /// The last bits, which share a byte with the first bits of the span.
+    /// The last bits of the blocks, which share a byte with the first bits of the span.
     last: u8,
     /// The size of the text of the generated blocks.
     pub(crate) text: usize,
@@ -126,7 +128,8 @@ impl PrimedBits {
         let mut before = vec![0; WINDOW_BYTES - window.len().min(WINDOW_BYTES)];
         before.extend_from_slice(window);
         let repeated = if odd % 2 == 1 { REPEATED_BYTES } else { 0 };
-        // The 35-bit block repeats the last characters, so they are moved to the front.
+        // The 35-bit block repeats the last bytes of the text, so these bytes are moved
+        // to the front.
         before.rotate_right(repeated);
         let mut bits = BitWriter::default();
         bits.store(&before);
@@ -153,7 +156,7 @@ struct BitWriter {
 }
 
 impl BitWriter {
-    /// Appends bits, the lowest first.
+    /// Appends bits, the lowest bit first.
     fn put(&mut self, value: u32, count: u32) {
         for position in 0..count {
             self.last |= u8::from(value >> position & 1 == 1) << self.count;
@@ -180,8 +183,8 @@ impl BitWriter {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Appends a block of fixed codes that repeats 3 bytes from 32 KiB before: length symbol
-    /// 257, distance symbol 29 with 13 more bits, end.
+    /// Appends a block with fixed Huffman codes. It repeats 3 bytes from 32 KiB before:
+    /// length symbol 257, distance symbol 29 with 13 extra bits, and the end symbol.
     fn repeat(&mut self) {
         self.put(0b010, 3);
         self.put(0b100_0000, 7);
@@ -191,7 +194,7 @@ impl BitWriter {
     }
 }
 
-/// Inflates the generated blocks in `head`, then `packed`, until `out` is full.
+/// Decompresses the generated blocks in `head`, and then `packed`, until `out` is full.
 fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     let mut decoder = Box::new(Decoder::new(Format::Deflate));
     let mut done = 0;
@@ -221,8 +224,8 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
         if !is_done {
             return Err(changed("it is shorter"));
         }
-        // The checksum of the first member is not checked here. More members may follow
-        // it.
+        // The checksum of the first gzip member is not checked here. More members may
+        // follow.
         rest = if is_member {
             rest
         } else {

@@ -1,8 +1,9 @@
 //! Functions that depend on the operating system, for systems other than Unix.
 //!
-//! On Windows, files are read and written as on Unix, with four differences. Snapshots
-//! of a gzip file are not used by a later reader. Ctrl-C does not end the wait for a
-//! pipe. New files keep their own permissions and owner. Folders are not synced.
+//! On Windows, files are read and written as on Unix, with four differences. Decoder
+//! snapshots of a gzip file are not reused. Ctrl-C does not interrupt the wait for a
+//! pipe. A file that replaces another one does not inherit its permissions and owner.
+//! Folders are not synced.
 //!
 //! In a browser, the standard library has no files, and each of these functions returns
 //! an error.
@@ -11,7 +12,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::path::Path;
 
-/// An identity that no file has: two files never count as the same.
+/// An identity that no file has, so two files are never considered the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) size: u64,
@@ -28,7 +29,8 @@ impl Identity {
     }
 }
 
-/// On Windows, an open file keeps its name until its writer renames it.
+/// Returns true, because on Windows an open file keeps its name until its writer
+/// renames it.
 pub(crate) fn is_at(path: &Path, _: &File) -> bool {
     path.exists()
 }

@@ -1,4 +1,4 @@
-//! Decompression in a separate thread.
+//! Tests of decompression in a separate thread.
 
 use std::fs::{self, OpenOptions};
 use std::io::Write;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::containers::every_file;
 use super::*;
 
-/// Returns the number of threads of this process with this prefix of their name.
+/// Returns the number of threads of this process whose names begin with this prefix.
 fn count_threads(name: &str) -> usize {
     let names = fs::read_dir("/proc/self/task").unwrap().flatten();
     names
@@ -19,8 +19,8 @@ fn count_threads(name: &str) -> usize {
         .count()
 }
 
-/// Returns true as soon as there are none. Threads of other tests may exist for a
-/// while.
+/// Returns true as soon as no such threads exist. Threads of other tests may exist for
+/// a while.
 pub(super) fn all_have_ended(name: &str) -> bool {
     let start = Instant::now();
     while count_threads(name) > 0 {
@@ -33,7 +33,7 @@ pub(super) fn all_have_ended(name: &str) -> bool {
 }
 
 #[test]
-fn a_thread_returns_the_same_text() {
+fn another_thread_returns_the_same_text() {
     let text = random_bases(1_500_000);
     for (kind, file) in every_file(&text) {
         for count in [2, 5] {
@@ -173,7 +173,8 @@ fn an_open_pipe_does_not_block_its_reader() {
             .unwrap()
             .success()
     );
-    // Opened for reading and writing, so that no side waits and the pipe never ends.
+    // The pipe is opened for reading and writing, so that neither process waits and the
+    // pipe never ends.
     let mut pipe = OpenOptions::new()
         .read(true)
         .write(true)

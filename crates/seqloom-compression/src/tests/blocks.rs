@@ -1,4 +1,4 @@
-//! Decompression of bgzip by several threads.
+//! Tests of bgzip decompression by several threads.
 
 use std::{env, fs, process};
 
@@ -10,7 +10,7 @@ use crate::seekable::{self, Container, Seekable, TextCache};
 
 const TEST_BLOCKS: usize = 40;
 
-/// Returns the texts of many small blocks, and the blocks.
+/// Returns the texts of many small blocks, and the compressed blocks.
 fn many_blocks() -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
     let texts: Vec<Vec<u8>> = (0..TEST_BLOCKS)
         .map(|number| format!(">r{number}\nACGTACGT{number}\n").into_bytes())

@@ -1,4 +1,4 @@
-//! Properties of every compression format.
+//! Tests that apply to every compression format.
 
 use std::io::Write;
 
@@ -25,7 +25,7 @@ fn xz(text: &[u8]) -> Vec<u8> {
 
 type Pack = fn(&[u8]) -> Vec<u8>;
 
-/// The formats with streams that can be concatenated.
+/// Returns a file in each format whose streams can be concatenated.
 const STREAM_FORMATS: [(Compression, Pack); 4] = [
     (Compression::Gzip, gzip),
     (Compression::Bzip2, bzip2),

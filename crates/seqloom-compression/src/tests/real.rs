@@ -1,4 +1,4 @@
-//! Compares the text of real files with that of `gzip`.
+//! Compares the decompressed text of real files with the output of `gzip`.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -6,7 +6,7 @@ use std::process::Command;
 
 use super::*;
 
-/// Returns the folder of real reads. Prints a message if there is none.
+/// Returns the folder with real sequencing reads. Prints a message if there is none.
 #[expect(clippy::print_stderr, reason = "a skipped test should print a message")]
 fn folder() -> Option<PathBuf> {
     let reads = env::var_os("SEQLOOM_DATA").map(|root| Path::new(&root).join("fastx/reads"));

@@ -1,14 +1,14 @@
-//! Tests the reader that builds the index of a gzip file.
+//! Tests of the slow gzip reader that builds an index.
 
 use super::*;
 use crate::walk::{BlockStart, Visitor, walk};
 
-/// The text that this reader returns.
+/// The text that the slow gzip reader returns.
 #[derive(Default)]
 struct Walked(Vec<u8>);
 
 impl Visitor for Walked {
-    fn wants(&self, _: u64) -> bool {
+    fn is_useful_start(&self, _: u64) -> bool {
         false
     }
 
@@ -27,13 +27,13 @@ pub(super) fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
     walk(source(file, usize::MAX), &mut found).map(|()| found.0)
 }
 
-/// Returns characters of an alphabet with `size` characters. Their codes have many
-/// lengths, some of them in runs.
+/// Returns random characters of an alphabet with `size` characters. Their Huffman codes
+/// have many different lengths.
 fn random_text(count: usize, size: u32) -> Vec<u8> {
     let mut state = size;
     let mut letter = || {
         state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-        // Half of the characters come from a small part of the alphabet.
+        // Half of the characters are chosen from a small range of the alphabet.
         let most = if state >> 31 == 0 { size } else { size.isqrt() };
         ((state >> 8) % most).to_le_bytes()[0]
     };

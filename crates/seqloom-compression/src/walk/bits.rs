@@ -8,20 +8,20 @@ use crate::streams::{trailing_data, truncated};
 use crate::text::Trouble;
 use seqloom_core::number::as_u64;
 
-/// Maximal length of a code in bits.
+/// Maximal length of a Huffman code in bits.
 const MAX_CODE_BITS: u32 = 15;
-/// Number of bytes of one read.
+/// Number of bytes to read at a time.
 const BIT_BUFFER_BYTES: usize = 64 << 10;
 
-/// Reads a file bit by bit.
+/// A reader that returns a file bit by bit.
 pub(super) struct BitReader {
     input: BufferedInput,
-    /// Bytes from the input.
+    /// Bytes of the file that were read.
     buffer: Vec<u8>,
     at: usize,
     /// The offset of the buffer in the file.
     start: u64,
-    /// The next bits.
+    /// The next bits, the first bit lowest.
     next: u64,
     /// The number of bits in `next`.
     count: u32,
@@ -39,23 +39,23 @@ impl BitReader {
         }
     }
 
-    /// Returns the offset of the next bit from the beginning of the file.
+    /// Returns the position in bits from the beginning of the file.
     pub(super) fn position(&self) -> u64 {
         (self.start + as_u64(self.at)) * 8 - u64::from(self.count)
     }
 
-    /// Skips to the next whole byte.
+    /// Skips the remaining bits of the current byte.
     pub(super) fn align(&mut self) {
         self.drop(self.count % 8);
     }
 
-    /// Returns true if no byte follows.
+    /// Returns true at the end of the file.
     pub(super) fn at_end(&mut self) -> Result<bool, Trouble> {
         self.refill()?;
         Ok(self.count == 0)
     }
 
-    /// Returns an error unless only zeros follow.
+    /// Returns an error unless the rest of the file consists of zeros.
     pub(super) fn rest_is_zero(&mut self) -> Result<(), Trouble> {
         while !self.at_end()? {
             let at = self.position() / 8;
@@ -66,7 +66,8 @@ impl BitReader {
         Ok(())
     }
 
-    /// Returns the next bits as a number, the first bit lowest; at most 48 bits.
+    /// Returns the next bits as a number whose lowest bit is the first one. At most 48
+    /// bits can be requested.
     pub(super) fn number(&mut self, bits: u32) -> Result<u64, Trouble> {
         if self.count < bits {
             self.refill()?;
@@ -79,13 +80,13 @@ impl BitReader {
         Ok(number)
     }
 
-    /// Returns the next bits as a size.
+    /// Returns the next bits as a `usize`.
     pub(super) fn size(&mut self, bits: u32) -> Result<usize, Trouble> {
         self.number(bits)
             .map(|number| usize::try_from(number).unwrap_or(usize::MAX))
     }
 
-    /// Returns the next symbol of a code.
+    /// Returns the next symbol that is encoded with this Huffman code.
     #[inline]
     pub(super) fn symbol(&mut self, code: &Code) -> Result<u16, Trouble> {
         if self.count < MAX_CODE_BITS {
@@ -109,7 +110,7 @@ impl BitReader {
         self.count -= bits;
     }
 
-    /// Loads the maximal number of whole bytes: at least 56 bits, unless the file ends.
+    /// Loads as many whole bytes as fit: at least 56 bits, unless the file ends.
     #[inline]
     fn refill(&mut self) -> Result<(), Trouble> {
         let rest = self.buffer.get(self.at..);
@@ -118,7 +119,7 @@ impl BitReader {
             let taken = (63 - self.count) / 8;
             self.at += taken as usize;
             self.count += taken * 8;
-            // Bits beyond the whole bytes are loaded again later.
+            // Bits of a byte that does not fit completely are loaded again later.
             self.next &= u64::MAX >> (64 - self.count);
             return Ok(());
         }

@@ -1,6 +1,7 @@
-//! Huffman codes as lookup tables.
+//! Huffman codes with lookup tables.
 
-/// For each length symbol, the smallest length and the number of extra bits.
+/// For each length symbol of deflate, the smallest match length and the number of extra
+/// bits.
 pub(super) const LENGTHS: [(u16, u8); 29] = [
     (3, 0),
     (4, 0),
@@ -32,7 +33,8 @@ pub(super) const LENGTHS: [(u16, u8); 29] = [
     (227, 5),
     (258, 0),
 ];
-/// For each distance symbol, the smallest distance and the number of extra bits.
+/// For each distance symbol of deflate, the smallest distance and the number of extra
+/// bits.
 pub(super) const DISTANCES: [(u16, u8); 30] = [
     (1, 0),
     (2, 0),
@@ -66,15 +68,15 @@ pub(super) const DISTANCES: [(u16, u8); 30] = [
     (24577, 13),
 ];
 
-/// Maximal length of a code in bits.
+/// Maximal length of a Huffman code in bits.
 const MAX_CODE_LENGTH: usize = 15;
-/// Maximal length in bits of codes that are found by one lookup.
+/// Maximal length in bits of Huffman codes that a single lookup can decode.
 pub(super) const LOOKUP_BITS: usize = 10;
 
 /// A canonical Huffman code.
 pub(super) struct Code {
-    /// For all values of the next bits, the symbol and the length of its code; the
-    /// length is 0 for longer codes.
+    /// For each value of the next bits, the symbol and the length of its code. The
+    /// length is 0 if the code is longer than these bits.
     pub(super) lookup: [(u16, u8); 1 << LOOKUP_BITS],
     /// The number of codes of each length.
     counts: [u16; MAX_CODE_LENGTH + 1],
@@ -83,9 +85,10 @@ pub(super) struct Code {
 }
 
 impl Code {
-    /// Creates a code from the code lengths of its symbols, if they are valid.
+    /// Creates a Huffman code from the code lengths of its symbols. Returns `None` if
+    /// the lengths are invalid.
     ///
-    /// Only a code with a single symbol may leave bit patterns unused, as in zlib.
+    /// As in zlib, only a code with a single symbol may leave bit patterns unused.
     pub(super) fn new(sizes: &[u8]) -> Option<Self> {
         let mut counts = [0_u16; MAX_CODE_LENGTH + 1];
         for size in sizes {
@@ -122,7 +125,8 @@ impl Code {
         Some(code)
     }
 
-    /// Writes the symbol of each short code to all entries that begin with the code.
+    /// Writes the symbol of each short code to all table entries that begin with the
+    /// code.
     fn fill(&mut self) -> Option<()> {
         let (mut word, mut symbols) = (0_u32, self.symbols.iter());
         for (size, count) in self.counts.iter().enumerate().take(LOOKUP_BITS + 1).skip(1) {
@@ -138,8 +142,7 @@ impl Code {
         Some(())
     }
 
-    /// Returns the symbol whose code is a prefix of the next bits, with a linear
-    /// search.
+    /// Finds the symbol whose code is a prefix of the next bits by a linear search.
     pub(super) fn find(&self, next: u64) -> Option<(u16, u8)> {
         let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
         for (size, count) in self.counts.iter().enumerate().skip(1) {
@@ -156,7 +159,8 @@ impl Code {
         None
     }
 
-    /// Returns the fixed length code, for blocks without their own codes.
+    /// Returns the fixed Huffman code for lengths, which is used by blocks without
+    /// their own codes.
     pub(super) fn fixed_lengths() -> Self {
         let size = |symbol| match symbol {
             144..=255 => 9,
@@ -167,7 +171,8 @@ impl Code {
         Self::of(&sizes)
     }
 
-    /// Returns the fixed distance code, for blocks without their own codes.
+    /// Returns the fixed Huffman code for distances, which is used by blocks without
+    /// their own codes.
     pub(super) fn fixed_distances() -> Self {
         Self::of(&[5; 32])
     }

@@ -12,7 +12,7 @@ struct WalkNotes {
 }
 
 impl Visitor for WalkNotes {
-    fn wants(&self, _: u64) -> bool {
+    fn is_useful_start(&self, _: u64) -> bool {
         true
     }
 

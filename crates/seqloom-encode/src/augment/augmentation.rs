@@ -1,28 +1,29 @@
-//! The augmentations, and their composition.
+//! The augmentations of sequences, and their composition.
 
 use super::{
     AugmentedRow, Crop, Mask, Mutate, QualityNoise, ReverseComplement, Shift, ShuffleKmers,
 };
 use seqloom_core::{Key, Result};
 
-/// An augmentation of sequences, or several augmentations applied one after the other.
+/// An augmentation of sequences. It may consist of several augmentations that are
+/// applied one after the other.
 #[derive(Clone, Debug)]
 pub enum Augmentation {
     /// Takes the reverse complement with a given probability.
     ReverseComplement(ReverseComplement),
-    /// Substitutions, insertions and deletions.
+    /// Substitutes, inserts and deletes random residues.
     Mutate(Mutate),
-    /// Crops a long sequence to a window.
+    /// Crops a longer sequence to a window.
     Crop(Crop),
     /// Shifts the sequence without changing its length.
     Shift(Shift),
-    /// Masking of random residues.
+    /// Masks random residues.
     Mask(Mask),
-    /// A shuffle that preserves the k-mer counts.
+    /// Shuffles the sequence but preserves its k-mer counts.
     ShuffleKmers(ShuffleKmers),
-    /// Substitutions with the error probabilities of the qualities.
+    /// Substitutes residues with the error probabilities of their qualities.
     QualityNoise(QualityNoise),
-    /// Applies several augmentations one after the other; the key of augmentation `i`
+    /// Applies several augmentations one after the other. The key of augmentation `i`
     /// is derived from the given key and `i`.
     Compose(Vec<Self>),
 }

@@ -1,4 +1,4 @@
-//! Augmentation of batches. The result does not depend on the number of threads.
+//! Augmentation of batches, with results that do not depend on the number of threads.
 
 use rayon::prelude::*;
 use seqloom_core::{Error, Key, Ragged, Result};
@@ -16,7 +16,8 @@ pub struct AugmentInput<'a> {
 }
 
 impl<'a> AugmentInput<'a> {
-    /// Creates a batch; checks that there is a key for each sequence and a quality for each residue.
+    /// Creates the input. Checks that there is a key for each sequence and a quality
+    /// for each residue.
     pub fn new(
         letters: Ragged<'a>,
         qualities: Option<Ragged<'a>>,
@@ -65,14 +66,16 @@ impl<'a> AugmentInput<'a> {
 pub struct Augmented {
     /// The residues.
     pub letters: Vec<u8>,
-    /// The qualities; empty if the sequences have no qualities.
+    /// The qualities of the residues, or an empty vector if the sequences have no
+    /// qualities.
     pub qualities: Vec<u8>,
-    /// The offset of each sequence, and the end of the last one.
+    /// The offset of the first residue of each sequence, and the end of the last
+    /// sequence.
     pub offsets: Vec<i64>,
 }
 
 impl Augmented {
-    /// Removes all sequences but keeps the allocated memory.
+    /// Removes all sequences but keeps the allocated memory for reuse.
     fn clear(&mut self) {
         self.letters.clear();
         self.qualities.clear();
@@ -100,8 +103,8 @@ impl Augmented {
 }
 
 impl Augmentation {
-    /// Applies the augmentation to every sequence with its key, and writes to `out`, which is
-    /// reused. If `threads` is above 1, the work runs in the current rayon pool.
+    /// Applies the augmentation to every sequence with its key. Replaces the content of
+    /// `out`. If `threads` is above 1, the current rayon pool is used.
     pub fn batch(
         &self,
         sequences: &AugmentInput<'_>,
@@ -110,7 +113,7 @@ impl Augmentation {
     ) -> Result<()> {
         out.clear();
         let count = sequences.letters.len();
-        // If called outside a pool, rayon would build its global pool.
+        // Outside a pool, rayon would build its global pool.
         if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
             return self.apply_to_range(sequences, (0, count), out);
         }

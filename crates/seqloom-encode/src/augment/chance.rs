@@ -1,8 +1,9 @@
-//! Probabilities as thresholds of random numbers.
+//! Probabilities as thresholds for random numbers.
 
 use seqloom_core::{Error, Result};
 
-/// A probability, as a threshold: an event occurs if a random 32-bit number is below it.
+/// A probability as a threshold: an event occurs if a random 32-bit number is below the
+/// threshold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Chance(u64);
 
@@ -26,17 +27,18 @@ impl Chance {
         Self((probability * 4_294_967_296.0).round_ties_even() as u64)
     }
 
-    /// Creates a probability from its threshold.
+    /// Creates a probability from a threshold between 0 and 2^32.
     pub(super) const fn from_threshold(threshold: u32) -> Self {
         Self(threshold as u64)
     }
 
-    /// Returns the threshold.
+    /// Returns the threshold, between 0 and 2^32.
     pub(super) const fn threshold(self) -> u64 {
         self.0
     }
 
-    /// Returns the probability of either of two events that exclude each other.
+    /// Returns the sum of two probabilities, which is the probability that one of two
+    /// exclusive events occurs.
     pub(super) const fn or(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
@@ -46,8 +48,7 @@ impl Chance {
         u64::from(number) < self.0
     }
 
-    /// Returns the largest value that the first byte of a number below the threshold
-    /// can have.
+    /// Returns the first byte of the largest number below the threshold.
     pub(super) fn highest_byte(self) -> Option<u8> {
         let last = self.0.checked_sub(1)?;
         Some(u8::try_from(last >> 24).unwrap_or(u8::MAX))

@@ -5,8 +5,8 @@ use seqloom_core::{Error, Key, Result};
 use super::random::Choices;
 use super::{AugmentedRow, Chance};
 
-/// Bases and ambiguity codes with their complements (Cornish-Bowden 1985); gaps and dots do not
-/// change.
+/// Bases and ambiguity codes, each followed by its complement (Cornish-Bowden 1985).
+/// Gaps and dots do not change.
 const COMPLEMENTS: [(u8, u8); 18] = [
     (b'A', b'T'),
     (b'C', b'G'),
@@ -34,12 +34,12 @@ const EXPECTED_BASES: &str = "a base or a code of RYSWKMBDHVN, or a gap";
 #[derive(Clone, Debug)]
 pub struct ReverseComplement {
     chance: Chance,
-    /// The complement of each byte; 0 if the byte has no complement.
+    /// The complement of each byte, or 0 if the byte has no complement.
     complements: [u8; 256],
 }
 
 impl ReverseComplement {
-    /// Creates the augmentation; the complement of A is T for the alphabets `dna` and
+    /// Creates the augmentation. The complement of A is T for the alphabets `dna` and
     /// `iupac`, and U for `rna`.
     pub fn new(chance: Chance, alphabet: &str) -> Result<Self> {
         let complement_of_a = match alphabet {
@@ -77,8 +77,8 @@ impl ReverseComplement {
         Ok(())
     }
 
-    /// Returns an error for a residue without complement, even if the sequence is not reversed: the
-    /// error must not depend on the key.
+    /// Returns an error if a residue has no complement. All sequences are checked, even
+    /// those that are not reversed, so that the error does not depend on the key.
     fn check(&self, row: &AugmentedRow) -> Result<()> {
         let has_no_complement = |letter: &u8| self.complements[usize::from(*letter)] == 0;
         match row.letters.iter().position(has_no_complement) {

@@ -5,7 +5,7 @@ use seqloom_core::{Error, Key, Result};
 use super::AugmentedRow;
 use super::random::Choices;
 
-/// The window of a longer sequence that a crop keeps.
+/// The window that a crop keeps of a longer sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CropMode {
     /// A window at a random position.
@@ -48,19 +48,20 @@ impl Crop {
     }
 }
 
-/// Shifts a sequence to the right or left; its length does not change.
+/// A shift of a sequence to the right or left, which keeps its length.
 #[derive(Clone, Debug)]
 pub struct Shift {
     max_shift: usize,
     fill: Option<u8>,
 }
 
-/// The quality of the fill residue: Phred 0, with offset 33.
+/// The quality of a fill residue: Phred 0, encoded with offset 33.
 const FILL_QUALITY: u8 = b'!';
 
 impl Shift {
-    /// Creates a shift by at most `max_shift` positions. Free positions are filled with
-    /// `fill` or, if it is `None`, with the residues shifted out at the other end.
+    /// Creates a shift by at most `max_shift` positions. Vacated positions are filled
+    /// with `fill`. If `fill` is `None`, they are filled with the residues that were
+    /// shifted out at the other end.
     pub fn new(max_shift: usize, fill: Option<u8>) -> Result<Self> {
         if max_shift > usize::MAX / 4 {
             return Err(Error::argument(format!(

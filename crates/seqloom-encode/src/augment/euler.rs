@@ -1,7 +1,7 @@
-//! A random Euler tour: a shuffled sequence with exactly the same k-mers.
+//! A random Euler tour, with which a sequence is shuffled without changing its k-mers.
 //!
-//! In the graph, vertices are words of `k - 1` residues and edges are k-mers. A
-//! sequence is a tour over all edges. A random tour is sampled with the method of
+//! In a graph whose vertices are words of `k - 1` residues and whose edges are k-mers,
+//! a sequence is a tour over all edges. A random tour is sampled with the method of
 //! Altschul and Erickson (1985, Mol. Biol. Evol. 2:526): the edges that the tour uses
 //! last at each vertex form a tree towards the final vertex, and all other edges may
 //! have any order. The tree is sampled by loop-erased random walks (Wilson 1996), as in
@@ -12,16 +12,17 @@ use std::collections::HashMap;
 
 use super::random::Choices;
 
-/// The word of `k - 1` residues at each position, and the edges that leave each word.
+/// The graph of a sequence: the word of `k - 1` residues at each position, and the
+/// edges that leave each word.
 struct KmerGraph {
     words: Vec<usize>,
-    /// The edges that leave word `v` are `edges[starts[v]..starts[v + 1]]`; an
-    /// edge is the position of its first residue.
+    /// The edges that leave word `v` are `edges[starts[v]..starts[v + 1]]`. An edge is
+    /// stored as the position of its first residue.
     starts: Vec<usize>,
     edges: Vec<usize>,
 }
 
-/// Returns the positions of the residues in their shuffled order.
+/// Returns the positions of the residues in the order of a random tour.
 pub(super) fn sample_tour(letters: &[u8], width: usize, choices: &mut Choices) -> Vec<usize> {
     let mut graph = KmerGraph::new(letters, width);
     let tree = graph.sample_tree(choices);
@@ -66,13 +67,13 @@ impl KmerGraph {
         self.starts[word + 1] - self.starts[word]
     }
 
-    /// Returns the word at the end of the `nth` edge that leaves a word.
+    /// Returns the word to which the `nth` edge of a word leads.
     fn target(&self, word: usize, nth: usize) -> usize {
         self.words[self.edges[self.starts[word] + nth] + 1]
     }
 
-    /// Samples a random tree; returns, for each word except the last, the index of its
-    /// edge towards the last word.
+    /// Samples a random tree that leads to the last word. For each other word, returns
+    /// the index of its edge in the tree.
     fn sample_tree(&self, choices: &mut Choices) -> Vec<usize> {
         let mut exits = vec![0; self.count()];
         let mut is_reached = vec![false; self.count()];
@@ -92,7 +93,7 @@ impl KmerGraph {
         exits
     }
 
-    /// Shuffles the edges of each word, but puts the edge of the tree last.
+    /// Shuffles the edges of each word, except that the edge of the tree is used last.
     fn shuffle(&mut self, tree: &[usize], choices: &mut Choices) {
         let end = self.end();
         for (word, &exit) in tree.iter().enumerate() {
@@ -109,7 +110,7 @@ impl KmerGraph {
         }
     }
 
-    /// Returns the edges of the tour, which uses the edges of each word in order.
+    /// Returns the edges of the tour, which leaves each word by its edges in order.
     fn walk(&self) -> Vec<usize> {
         let mut next = self.starts.clone();
         let mut word = 0;
@@ -123,7 +124,7 @@ impl KmerGraph {
     }
 }
 
-/// Assigns numbers to the words of `width` residues, in order of first occurrence.
+/// Numbers the distinct words of `width` residues in order of first occurrence.
 fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
     if width == 1 {
         return number_residues(letters);
@@ -136,8 +137,8 @@ fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
     letters.windows(width).map(number).collect()
 }
 
-/// Assigns numbers to the residues, in order of first occurrence, with a table instead
-/// of a hash map.
+/// Numbers the distinct residues in order of first occurrence, with a table instead of
+/// a hash map.
 fn number_residues(letters: &[u8]) -> Vec<usize> {
     let mut numbers = [usize::MAX; 256];
     let mut next_number = 0;

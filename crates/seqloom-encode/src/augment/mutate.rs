@@ -5,12 +5,12 @@ use seqloom_core::{Error, Key, Result};
 use super::random::{Candidate, CandidateGroup, add_details, write_bytes};
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The number of bytes that are checked together, because most groups of this size
-/// contain no candidate for a change.
+/// The number of random bytes that are compared together. Most groups of this size
+/// contain no residue to change.
 const GROUP_BYTES: usize = 32;
 
-/// Calls `act` for each residue whose random byte is at most `highest`, with the
-/// details of the residue.
+/// Calls `act` for each residue whose random byte is at most `highest`, with all random
+/// numbers of the residue.
 pub(super) fn for_each_candidate(
     key: Key,
     bytes: &[u8],
@@ -31,8 +31,8 @@ pub(super) fn for_each_candidate(
     queue.flush(&mut act);
 }
 
-/// Candidates for a change, which are collected until a full group can be computed
-/// together.
+/// A queue of residues that may change. Their random numbers are computed when a group
+/// is full.
 pub(super) struct CandidateQueue {
     key: Key,
     group: CandidateGroup,
@@ -96,7 +96,7 @@ impl Mask {
     }
 }
 
-/// The change that an augmentation makes to a residue.
+/// The change of a residue by an augmentation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mutation {
     Substitute,
@@ -104,13 +104,13 @@ enum Mutation {
     Insert,
 }
 
-/// An augmentation that substitutes, deletes and inserts random residues.
+/// An augmentation that randomly substitutes, deletes and inserts residues.
 #[derive(Clone, Debug)]
 pub struct Mutate {
     substitutions: Chance,
-    /// The probability of a substitution or deletion.
+    /// The probability that a residue is substituted or deleted.
     losses: Chance,
-    /// The probability of any change.
+    /// The probability that a residue is changed in any way.
     any_change: Chance,
     replacement: Replacement,
 }
@@ -186,7 +186,7 @@ impl Mutate {
     }
 
     /// Writes a changed residue. An inserted residue follows the original residue and
-    /// has the same quality.
+    /// gets the same quality.
     fn write_change(&self, row: &mut AugmentedRow, event: Mutation, candidate: Candidate) {
         let letter = row.letters[candidate.position];
         let quality = row
@@ -208,7 +208,8 @@ impl Mutate {
     }
 }
 
-/// Returns one random byte for each residue, in memory that the caller returns to the row.
+/// Returns one random byte for each residue. The caller must return the memory to the
+/// row.
 pub(super) fn random_bytes(row: &mut AugmentedRow, key: Key) -> Vec<u8> {
     let mut random = std::mem::take(&mut row.bytes);
     write_bytes(key, row.letters.len(), &mut random);

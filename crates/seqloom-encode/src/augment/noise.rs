@@ -1,4 +1,4 @@
-//! Substitutions with the error probabilities of the qualities.
+//! Random substitutions with the error probabilities of the qualities.
 
 use seqloom_core::{Error, Key, Result};
 
@@ -6,8 +6,8 @@ use super::mutate::{CandidateQueue, random_bytes};
 use super::random::Candidate;
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The error probability of quality Q, 10^(-Q / 10), as a threshold of 2^32 (minus 1
-/// for Q = 0). The thresholds are constants, so that they are the same on every
+/// The error probability of each quality Q, 10^(-Q / 10), as a threshold of 2^32 (minus
+/// 1 for Q = 0). The thresholds are constants, so that they are the same on every
 /// machine.
 #[rustfmt::skip]
 const ERROR_THRESHOLDS: [u32; 94] = [
@@ -32,7 +32,8 @@ pub struct QualityNoise {
 }
 
 impl QualityNoise {
-    /// Creates the augmentation; `offset` is the byte of quality 0: 33, or 64 in old files.
+    /// Creates the augmentation. `offset` is the byte that encodes quality 0: 33, or 64
+    /// in old files.
     pub fn new(offset: u8, replacement: Replacement) -> Result<Self> {
         if offset != 33 && offset != 64 {
             return Err(Error::argument(format!(
@@ -78,7 +79,8 @@ impl QualityNoise {
         Ok(())
     }
 
-    /// Returns the largest random byte that can substitute a residue of this quality.
+    /// Returns the largest random byte for which a residue of this quality may be
+    /// substituted.
     fn highest_byte(&self, quality: u8) -> Option<u8> {
         let value = quality.checked_sub(self.offset)?;
         let threshold = ERROR_THRESHOLDS.get(usize::from(value))?;

@@ -1,18 +1,17 @@
-//! Random numbers of augmentations, computed from a key and counters.
+//! The random numbers of augmentations, computed from a key and a counter.
 //!
-//! A block consists of the two 32-bit words that are computed from a key and a counter.
-//! Augmentations have a separate range of counters: the two high bits of the first
-//! counter word are set. The next six bits are the purpose of the block. All other bits
-//! of the counter are an index.
+//! A block is a pair of 32-bit random words, computed from a key and a counter. In the
+//! counters of augmentations, the two high bits of the first word are set. The next six
+//! bits are the purpose of the block. All other bits are the index of the block.
 //!
-//! * `RESIDUE_BYTES`: block `i` contains one byte for each of the residues `8 i` to `8
-//!   i + 7`, little-endian. One block serves eight residues, which makes the decisions
-//!   fast.
-//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
-//!   first word of a block extend the byte of the residue to 32 bits. The second word
-//!   of a block selects a new residue. The block is computed only if the byte alone
-//!   does not determine the decision.
-//! * `SEQUENCE_CHOICES`: block `i` is the choice number `i` about the whole sequence.
+//! * `RESIDUE_BYTES`: block `i` contains one random byte for each of the residues `8 i`
+//!   to `8 i + 7`, little-endian. Most decisions need only this byte.
+//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its
+//!   first word extend the random byte of the residue to 32 bits. Its second word
+//!   selects a new residue. The block is computed only if the byte alone does not
+//!   determine the decision.
+//! * `SEQUENCE_CHOICES`: block `i` is used for random choice number `i` about the whole
+//!   sequence.
 
 use seqloom_core::Key;
 
@@ -23,29 +22,31 @@ const COUNTER_RANGE: u32 = 0xC000_0000;
 const RESIDUE_BYTES: u32 = 0;
 const RESIDUE_DETAILS: u32 = 1;
 const SEQUENCE_CHOICES: u32 = 2;
-/// The number of residues in a block.
+/// The number of residues that share a block of random bytes.
 const BLOCK_RESIDUES: usize = 8;
-/// The number of blocks that are computed together, in vector registers.
+/// The number of blocks that are computed together in vector registers.
 const GROUP_BLOCKS: usize = 8;
 
-/// Returns the first counter word: the purpose, and the bits of the index above 32.
+/// Returns the first counter word, which contains the purpose and the high bits of the
+/// block index.
 #[inline(always)]
 fn first_word(purpose: u32, index: u64) -> u32 {
     let [.., a, b, c, _, _, _, _] = index.to_be_bytes();
     COUNTER_RANGE | purpose << 24 | u32::from_be_bytes([0, a, b, c])
 }
 
-/// Returns the second counter word: the low 32 bits of the index.
+/// Returns the second counter word: the low 32 bits of the block index.
 #[inline(always)]
 fn second_word(index: u64) -> u32 {
     let [.., a, b, c, d] = index.to_be_bytes();
     u32::from_be_bytes([a, b, c, d])
 }
 
-/// The words of several blocks or counters: all first words, then all second words.
+/// The words of several blocks or counters: first all first words, then all second
+/// words.
 type CounterWords = [[u32; GROUP_BLOCKS]; 2];
 
-/// Returns the random words for the given counters.
+/// Returns the random words for these counters.
 #[vectorized]
 fn random_words(key: Key, counts: CounterWords) -> CounterWords {
     inlined_words(key, counts)
@@ -60,8 +61,8 @@ fn inlined_words(key: Key, counts: CounterWords) -> CounterWords {
     [first, second]
 }
 
-/// Returns the counters of consecutive blocks. A group never crosses a multiple of 2^32, because
-/// its first index is a multiple of its size.
+/// Returns the counters of consecutive blocks. The first index is a multiple of the
+/// group size, so the indices do not cross a multiple of 2^32.
 #[inline(always)]
 fn consecutive_counters(purpose: u32, first: u64) -> CounterWords {
     let mut second_words = [second_word(first); GROUP_BLOCKS];
@@ -78,7 +79,7 @@ pub(super) fn write_bytes(key: Key, count: usize, out: &mut Vec<u8>) {
     out.truncate(count);
 }
 
-/// Fills `out` with random bytes, in whole groups of blocks.
+/// Fills `out` with random bytes, one group of blocks at a time.
 #[vectorized]
 fn fill_bytes(key: Key, out: &mut [u8]) {
     let firsts = (0_u64..).step_by(GROUP_BLOCKS);
@@ -96,21 +97,22 @@ fn fill_bytes(key: Key, out: &mut [u8]) {
     }
 }
 
-/// A residue that may change, because its random byte is not above the threshold.
+/// A residue that may change, because its random byte is at most the first byte of the
+/// threshold.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Candidate {
     pub(super) position: usize,
-    /// The random byte of the residue; after [`add_details`], the 32-bit number that
-    /// determines the decision.
+    /// The random byte of the residue. [`add_details`] replaces it by the 32-bit number
+    /// that is compared with the threshold.
     pub(super) number: u32,
     /// The random word that selects the new residue, which [`add_details`] computes.
     pub(super) choice: u32,
 }
 
-/// Candidates with details that are computed together.
+/// A group of candidates whose random numbers are computed together.
 pub(super) type CandidateGroup = [Candidate; GROUP_BLOCKS];
 
-/// Computes the 32-bit numbers and second words of candidates.
+/// Computes the 32-bit number and the second random word of each candidate.
 pub(super) fn add_details(key: Key, group: &mut CandidateGroup) {
     let mut counts = [[0; GROUP_BLOCKS]; 2];
     for (lane, candidate) in group.iter().enumerate() {
@@ -124,7 +126,7 @@ pub(super) fn add_details(key: Key, group: &mut CandidateGroup) {
     }
 }
 
-/// Returns a number below `count` from one word; the bias is below `count / 2^32`.
+/// Converts a random word to a number below `count`. The bias is below `count / 2^32`.
 pub(super) fn scale_below(word: u32, count: usize) -> usize {
     let number = (u64::from(word) * count as u64) >> 32;
     usize::try_from(number).unwrap_or(0)
@@ -134,7 +136,7 @@ pub(super) fn scale_below(word: u32, count: usize) -> usize {
 pub(super) struct Choices {
     key: Key,
     index: u64,
-    /// The group of blocks that contains the index.
+    /// The random words of the group of blocks that contains the current index.
     ready: [u64; GROUP_BLOCKS],
 }
 
@@ -162,13 +164,13 @@ impl Choices {
         self.ready[lane]
     }
 
-    /// Returns a number below `count`; the bias is below `count / 2^64`.
+    /// Returns a random number below `count`. The bias is below `count / 2^64`.
     pub(super) fn below(&mut self, count: usize) -> usize {
         let number = (u128::from(self.next()) * count as u128) >> 64;
         usize::try_from(number).unwrap_or(0)
     }
 
-    /// Shuffles items (Fisher and Yates, from the end).
+    /// Shuffles `items` with the algorithm of Fisher and Yates, from the end.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
             items.swap(last, self.below(last + 1));

@@ -4,19 +4,19 @@ use seqloom_core::{Alphabet, Result};
 
 use super::random::scale_below;
 
-/// The index of a byte that is not in the alphabet.
+/// The index for bytes that are not in the alphabet.
 const NOT_IN_ALPHABET: u8 = u8::MAX;
 
 /// The residues from which substitutions and insertions are sampled.
 #[derive(Clone, Debug)]
 pub struct Replacement {
     letters: Vec<u8>,
-    /// The index of each byte in the alphabet, in upper or lower case.
+    /// The index in the alphabet of each byte, for upper and lower case.
     positions: [u8; 256],
 }
 
 impl Replacement {
-    /// Creates the set of residues from the members of an alphabet.
+    /// Creates the set of replacements from the residues of an alphabet.
     pub fn new(alphabet: &str) -> Result<Self> {
         let letters = Alphabet::new(alphabet)?.letters().to_vec();
         let mut positions = [NOT_IN_ALPHABET; 256];
@@ -29,8 +29,8 @@ impl Replacement {
         Ok(Self { letters, positions })
     }
 
-    /// Returns a different residue of the same case. A residue outside the alphabet is returned
-    /// unchanged.
+    /// Returns a random different residue of the same case. A residue outside the
+    /// alphabet is returned unchanged.
     pub(super) fn substitute_for(&self, letter: u8, word: u32) -> u8 {
         let current = self.positions[usize::from(letter)];
         if current == NOT_IN_ALPHABET || self.letters.len() < 2 {
@@ -43,13 +43,13 @@ impl Replacement {
         )
     }
 
-    /// Returns a residue to insert after this one, in the same case.
+    /// Returns a random residue to insert after this residue, in the same case.
     pub(super) fn insert_after(&self, letter: u8, word: u32) -> u8 {
         self.with_case_of(scale_below(word, self.letters.len()), letter)
     }
 
-    /// Returns the residue at `position` of the alphabet, in lower case if `neighbour`
-    /// is lower case and not in the alphabet.
+    /// Returns the residue at `position` of the alphabet. If `neighbour` is lower case
+    /// and not in the alphabet, the result is lower case too.
     fn with_case_of(&self, position: usize, neighbour: u8) -> u8 {
         let letter = self.letters.get(position).copied().unwrap_or(neighbour);
         if neighbour.is_ascii_lowercase() && !self.letters.contains(&neighbour) {

@@ -1,4 +1,4 @@
-//! The buffers of a sequence during augmentation.
+//! The buffers for a sequence during augmentation.
 
 use std::mem;
 
@@ -8,18 +8,18 @@ use std::mem;
 pub struct AugmentedRow {
     /// The residues.
     pub letters: Vec<u8>,
-    /// One quality for each residue, or empty.
+    /// The quality of each residue, or an empty vector.
     pub qualities: Vec<u8>,
     /// True if the current sequence has qualities.
     pub has_qualities: bool,
-    /// The index of the sequence in the call, for errors.
+    /// The index of the sequence in the batch, for error messages.
     pub record: usize,
     /// One random byte for each residue.
     pub(super) bytes: Vec<u8>,
     pub(super) next: NextRow,
 }
 
-/// The sequence that replaces the current one.
+/// A buffer for the augmented sequence, which replaces the original sequence.
 #[derive(Debug, Default)]
 pub(super) struct NextRow {
     letters: Vec<u8>,
@@ -38,13 +38,13 @@ impl AugmentedRow {
             .extend_from_slice(qualities.unwrap_or_default());
     }
 
-    /// Clears the buffer of the sequence that replaces the current one.
+    /// Clears the buffer for the augmented sequence.
     pub(super) fn begin(&mut self) {
         self.next.letters.clear();
         self.next.qualities.clear();
     }
 
-    /// Appends the residues `start..stop` to the next sequence.
+    /// Appends the residues `start..stop` to the augmented sequence.
     pub(super) fn copy(&mut self, start: usize, stop: usize) {
         let letters = self.letters.get(start..stop).unwrap_or_default();
         let qualities = self.qualities.get(start..stop).unwrap_or_default();
@@ -52,7 +52,7 @@ impl AugmentedRow {
         self.next.qualities.extend_from_slice(qualities);
     }
 
-    /// Appends `count` copies of a residue to the next sequence.
+    /// Appends `count` copies of a residue to the augmented sequence.
     pub(super) fn append(&mut self, letter: u8, quality: u8, count: usize) {
         let length = self.next.letters.len() + count;
         self.next.letters.resize(length, letter);
@@ -61,7 +61,7 @@ impl AugmentedRow {
         }
     }
 
-    /// Replaces the current sequence by the next sequence.
+    /// Replaces the original sequence by the augmented sequence.
     pub(super) fn finish(&mut self) {
         mem::swap(&mut self.letters, &mut self.next.letters);
         mem::swap(&mut self.qualities, &mut self.next.qualities);

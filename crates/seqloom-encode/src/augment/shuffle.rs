@@ -1,4 +1,4 @@
-//! Shuffling that preserves k-mer counts.
+//! Shuffling of sequences that preserves k-mer counts.
 
 use seqloom_core::{Error, Key, Result};
 

@@ -21,8 +21,8 @@ fn shuffle(k: usize) -> Augmentation {
     Augmentation::ShuffleKmers(ShuffleKmers::new(k).unwrap())
 }
 
-/// Applies an augmentation to a sequence whose qualities are the positions of the
-/// residues.
+/// Applies an augmentation to a sequence. The quality of each residue is its position,
+/// to show where the residue came from.
 fn apply(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
     let mut row = AugmentedRow::default();
     let positions: Vec<u8> = (33..127).cycle().take(letters.len()).collect();

@@ -1,4 +1,4 @@
-//! A block of sequences and the rows that a kernel writes for them.
+//! A block of sequences, and the output rows for these sequences.
 
 use seqloom_core::simd::dispatch;
 use seqloom_core::{Error, Ragged, Result};
@@ -6,25 +6,26 @@ use seqloom_macros::vectorized;
 
 use crate::letters::{LetterChecker, LetterCounts, LetterTable};
 
-/// A kernel that encodes one sequence as the numbers of one row.
+/// A kernel that encodes a sequence as one row of numbers.
 pub trait RowKernel<T: Send>: Send + Sync {
-    /// Returns the minimum length of a row for this number of residues.
+    /// Returns the minimum row length for a sequence with this number of residues.
     fn size(&self, letters: usize) -> usize;
 
-    /// Validates the residues and writes the whole row of at least [`size`](Self::size) numbers;
-    /// returns `None` if a character is rejected.
+    /// Validates the residues and writes the whole row, which has at least
+    /// [`size`](Self::size) numbers. Returns `None` if a character is rejected.
     fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
 
-    /// Writes the rows of a block; returns `None` if a row is too short or a character is rejected.
+    /// Encodes a block of sequences. Returns `None` if a row is too short or a
+    /// character is rejected.
     fn fill_block(&self, table: &LetterTable, block: RowBlock<'_, T>) -> Option<LetterCounts> {
         write_block(self, table, block)
     }
 }
 
-/// The number of sequences between the one that is encoded and the one that is prefetched.
+/// The number of sequences by which data is prefetched ahead.
 const PREFETCH_DISTANCE: usize = 4;
 
-/// The offsets of the rows in an array.
+/// The lengths of the rows of an array.
 #[derive(Clone, Copy, Debug)]
 pub enum RowLayout<'a> {
     /// All rows have the same length.
@@ -34,7 +35,8 @@ pub enum RowLayout<'a> {
 }
 
 impl RowLayout<'_> {
-    /// Returns the total length of the rows `first..last`; `None` if the offsets are invalid.
+    /// Returns the total length of the rows `first..last`, or `None` if the offsets are
+    /// invalid.
     #[inline(always)]
     fn length(&self, (first, last): (usize, usize), equal: usize) -> Option<usize> {
         let Self::At(offsets) = self else {
@@ -45,19 +47,19 @@ impl RowLayout<'_> {
     }
 }
 
-/// A block of consecutive sequences, and their rows.
+/// A block of consecutive sequences, and their output rows.
 #[derive(Debug)]
 pub struct RowBlock<'a, T> {
     sequences: Ragged<'a>,
-    /// The index of the first sequence, and of the first one after the block.
+    /// The index of the first sequence, and the index after the last sequence.
     range: (usize, usize),
     rows: RowLayout<'a>,
     equal: usize,
     out: &'a mut [T],
 }
 
-/// Splits the sequences and rows into blocks of `each` sequences; returns `None` if the rows do
-/// not cover the array.
+/// Splits the sequences and rows into blocks of `each` sequences. Returns `None` if the
+/// rows do not cover the array.
 pub(super) fn split_into_blocks<'a, T>(
     sequences: &Ragged<'a>,
     mut rest: &'a mut [T],
@@ -82,7 +84,7 @@ pub(super) fn split_into_blocks<'a, T>(
     rest.is_empty().then_some(blocks)
 }
 
-/// Returns an error that names the first row that is too short.
+/// Returns an error that names the first sequence whose row is too short.
 pub(super) fn check_rows<T: Send>(
     (letters, kernel): (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
@@ -116,7 +118,8 @@ fn row_too_short(record: usize, sequence: &[u8], (size, positions): (usize, usiz
     ))
 }
 
-/// Writes a block; returns `None` if a row is too short or a character is rejected.
+/// Encodes a block of sequences. Returns `None` if a row is too short or a character is
+/// rejected.
 #[vectorized]
 pub(super) fn write_block<T: Send, K: RowKernel<T> + ?Sized>(
     kernel: &K,

@@ -1,38 +1,41 @@
-//! Decodes selected positions of lines, in any order.
+//! Decodes selected columns of packed genotypes, in any order.
 //!
-//! The byte of each position is gathered first; then the codes are extracted with a mask, many
-//! positions at once. If many positions of a line are selected, 16 lines are transposed: one load
-//! then gathers a position of all 16 lines. The result is transposed back.
+//! First, the byte that contains each selected column is gathered. Then the codes of
+//! many columns are extracted with masks. If many columns are selected, 16 rows are
+//! transposed first, so that one load gathers a byte of all 16 rows. The result is
+//! transposed back.
 
 use super::square::{self, SQUARE_SIDE, Square};
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{CodeTable, Genotype, column};
 
-/// The number of positions that are gathered together, such that their bytes in 16
-/// lines fit in the first-level cache.
+/// The number of columns that are gathered together. Their bytes in 16 rows fit in an
+/// L1 cache.
 const BLOCK_POSITIONS: usize = 512;
 
-/// The maximum length in bytes of transposed lines, which must fit in the second-level cache.
+/// The maximum size in bytes of transposed rows, which must fit in an L2 cache.
 const MAX_TRANSPOSED_BYTES: usize = 1 << 14;
 
-/// Lines are transposed if they have at most this number of bytes for each selected position.
+/// The maximum number of bytes per selected column in a row for which rows are
+/// transposed.
 const MAX_BYTES_PER_POSITION: usize = 5;
 
-/// The minimum number of lines for which transposing is faster.
+/// The minimum number of rows for which transposing is faster.
 const MIN_TRANSPOSED_LINES: usize = 6;
 
-/// The selected positions of a line, in output order.
+/// The selected columns of packed genotypes, in output order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChosenPositions {
-    /// The byte offset of each position, padded with 0 to a multiple of [`SQUARE_SIDE`].
+    /// The byte offset of each column in a packed row, padded with zeros to a multiple
+    /// of [`SQUARE_SIDE`].
     bytes: Vec<usize>,
-    /// The mask of the two bits of each position in its byte.
+    /// The mask of the two bits of each column in its byte.
     masks: Vec<u8>,
 }
 
 impl ChosenPositions {
-    /// Creates the selection from the positions of a line.
+    /// Creates the selection from the indices of the columns.
     pub fn new(positions: &[usize]) -> Self {
         let mut bytes: Vec<usize> = positions.iter().map(|at| at / 4).collect();
         bytes.resize(positions.len().next_multiple_of(SQUARE_SIDE), 0);
@@ -40,14 +43,14 @@ impl ChosenPositions {
         Self { bytes, masks }
     }
 
-    /// Decodes the selected positions of each line into a row of the output. `lines`
-    /// contains the lines and their length in bytes; `transposed` is a buffer that is
-    /// reused between calls.
+    /// Decodes the selected columns of each packed row into an output row. `lines`
+    /// contains the packed rows and their length in bytes. `transposed` is a buffer
+    /// that is reused between calls.
     ///
     /// # Panics
     ///
-    /// Panics if a line is shorter than the given length, if a position is after the
-    /// end of a line, or if a row is shorter than the number of positions.
+    /// Panics if a packed row is shorter than the given length, a column is after its
+    /// end, or an output row is too short.
     pub fn decode<T: Genotype>(
         &self,
         lines: (&[&[u8]], usize),
@@ -74,7 +77,8 @@ impl ChosenPositions {
         self.decode_with(square::transpose_square, lines, table, (rows, transposed));
     }
 
-    /// Decodes the positions; `transpose_square` is the function that transposes a square.
+    /// Decodes the selected columns. `transpose_square` is the function that transposes
+    /// a square.
     #[inline(always)]
     fn decode_with<T: Genotype>(
         &self,
@@ -95,7 +99,7 @@ impl ChosenPositions {
         }
     }
 
-    /// Decodes the positions of one line.
+    /// Decodes the selected columns of one packed row.
     #[inline(always)]
     fn decode_line<T: Genotype>(&self, line: &[u8], table: &CodeTable<T>, row: &mut [T]) {
         let mut block_bytes = [0; BLOCK_POSITIONS];
@@ -112,7 +116,7 @@ impl ChosenPositions {
         }
     }
 
-    /// Decodes the positions of at most 16 transposed lines.
+    /// Decodes the selected columns of at most 16 transposed rows.
     #[inline(always)]
     fn decode_transposed<T: Genotype>(
         &self,
@@ -132,8 +136,8 @@ impl ChosenPositions {
                 }
                 let square = transpose_square(square);
                 for (gathered, line) in block.iter_mut().zip(square) {
-                    // The bytes are copied as an array, because for a slice the
-                    // compiler calls `memmove`.
+                    // The bytes are copied as an array, because the compiler would call
+                    // `memmove` for a slice.
                     gathered.as_chunks_mut::<SQUARE_SIDE>().0[group] = line;
                 }
             }
@@ -145,7 +149,8 @@ impl ChosenPositions {
     }
 }
 
-/// Transposes at most 16 lines: byte `b` of line `l` is `transposed[b][l]` afterwards.
+/// Transposes at most 16 rows of bytes: afterwards, `transposed[b][l]` contains byte
+/// `b` of row `l`.
 #[inline(always)]
 fn transpose(
     transpose_square: &impl Fn(Square) -> Square,
@@ -158,8 +163,8 @@ fn transpose(
     for (number, out) in squares.iter_mut().enumerate() {
         let start = number * SQUARE_SIDE;
         let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
-        // Whole squares are copied in a separate loop, because otherwise the compiler
-        // calls `memmove` for each copy.
+        // Whole squares are copied in a separate loop. Otherwise, the compiler would
+        // call `memmove` for each copy.
         if start + SQUARE_SIDE <= width {
             for (row, line) in square.iter_mut().zip(lines) {
                 *row = line.as_chunks::<SQUARE_SIDE>().0[number];
@@ -173,7 +178,7 @@ fn transpose(
     }
 }
 
-/// Extracts the code of each byte with its mask, and decodes it.
+/// Extracts the code of each byte with its mask, and converts the code to a number.
 #[inline(always)]
 fn decode_masked<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     for (byte, mask) in bytes.iter_mut().zip(masks) {
@@ -188,8 +193,7 @@ fn decode_masked<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<
 mod tests {
     use super::*;
 
-    /// Decodes positions of lines, and compares the result with one lookup for each
-    /// position.
+    /// Compares the decoded columns with a separate lookup of each column.
     fn check(stride: usize, count: usize, positions: &[usize]) {
         let bytes = (0..count * stride).map(|i: usize| (i * i * 31 + i).to_le_bytes()[0]);
         let bytes: Vec<u8> = bytes.collect();

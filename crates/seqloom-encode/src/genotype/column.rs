@@ -1,4 +1,4 @@
-//! Decodes one position of many lines, after their bytes are transposed.
+//! Decodes one column of many packed rows, after the bytes of the rows are transposed.
 
 use std::ops::Range;
 
@@ -9,13 +9,13 @@ use super::value::code;
 use super::x86;
 use super::{CodeTable, Genotype};
 
-/// Transposes the bytes of consecutive lines, from byte `first` of each line. Byte `b` of line `l`
-/// is `out[b * lines + l]` afterwards.
+/// Transposes the bytes of consecutive packed rows, beginning with byte `first` of each
+/// row. Afterwards, `out[b * lines + l]` contains byte `b` of row `l`.
 ///
 /// # Panics
 ///
-/// Panics if the length of `out` is not a multiple of the number of lines, or is larger
-/// than the lines.
+/// Panics if the length of `out` is not a multiple of the number of rows, or if the
+/// rows are too short.
 pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = seqloom_core::simd::avx2() {
@@ -35,7 +35,8 @@ pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     transpose_with(transpose_square, lines, (stride, first), out);
 }
 
-/// Transposes the bytes; `transpose_square` is the function that transposes a square.
+/// Transposes the bytes of the rows. `transpose_square` is the function that transposes
+/// a square.
 #[inline(always)]
 fn transpose_with(
     transpose_square: impl Fn(Square) -> Square,
@@ -52,7 +53,7 @@ fn transpose_with(
     }
 }
 
-/// Transposes at most 16 bytes of each line.
+/// Transposes at most 16 bytes of each row.
 #[inline(always)]
 fn transpose_bytes(
     transpose_square: &impl Fn(Square) -> Square,
@@ -77,7 +78,7 @@ fn transpose_bytes(
     }
 }
 
-/// Transposes 16 bytes of 16 lines.
+/// Transposes 16 bytes of 16 rows.
 #[inline(always)]
 fn transpose_block(
     transpose_square: &impl Fn(Square) -> Square,
@@ -93,11 +94,11 @@ fn transpose_block(
     }
 }
 
-/// Decodes one position of each byte.
+/// Decodes one column: the code at the same bits of each byte.
 ///
 /// # Panics
 ///
-/// Panics if there are fewer bytes than positions in `out`.
+/// Panics if `out` is longer than `bytes`.
 pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &CodeTable<T>, out: &mut [T]) {
     let bytes = &bytes[..out.len()];
     let shift = 2 * u32::from(position.to_le_bytes()[0] & 3);

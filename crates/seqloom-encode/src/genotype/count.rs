@@ -1,15 +1,14 @@
-//! Counts the genotypes of a single line, or the genotypes at each position of many
-//! lines.
+//! Counts the genotypes in each row or in each column of a packed matrix.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The low bit of each of the 32 codes in a word.
+/// The low bit of each of the 32 codes in a 64-bit word.
 const LOW_BITS: u64 = 0x5555_5555_5555_5555;
-/// The bytes of a 64-bit word.
+/// The number of bytes in a 64-bit word.
 const WORD_BYTES: usize = 8;
 
-/// The number of genotypes with each code, in the order of the codes.
+/// The number of genotypes with each two-bit code.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct GenotypeCounts {
     /// The number of genotypes with code 00.
@@ -22,16 +21,16 @@ pub struct GenotypeCounts {
     pub hom_a2: u32,
 }
 
-/// The positions of a line to count: a group of individuals, without padding.
+/// The columns of packed rows in which genotypes are counted. Padding is never counted.
 #[derive(Clone, Debug)]
 pub struct PositionMask {
-    /// The low bit of each position to count, in the layout of a line.
+    /// A packed row in which the low bit of each column to count is set.
     words: Vec<u64>,
     size: u32,
 }
 
 impl PositionMask {
-    /// Creates a mask from one boolean for each position.
+    /// Creates the mask from one boolean for each column.
     pub fn new(is_counted: impl ExactSizeIterator<Item = bool>) -> Self {
         let mut words = vec![0; is_counted.len().div_ceil(4 * WORD_BYTES)];
         let mut size = 0;
@@ -44,13 +43,13 @@ impl PositionMask {
         Self { words, size }
     }
 
-    /// Returns the number of positions to count.
+    /// Returns the number of columns to count.
     pub const fn size(&self) -> u32 {
         self.size
     }
 }
 
-/// Counts the genotypes of one line.
+/// Counts the genotypes of one packed row.
 pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
     if mask.size == 0 {
         return GenotypeCounts::default();
@@ -64,13 +63,14 @@ pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
     }
 }
 
-/// Converts a sum, which is at most the number of positions, to `u32`.
+/// Converts a sum, which is at most the number of columns, to `u32`.
 #[expect(clippy::cast_possible_truncation, reason = "at most `mask.size`")]
 const fn to_u32(sum: u64) -> u32 {
     sum as u32
 }
 
-/// Returns the numbers of codes with the low bit, the high bit, and both.
+/// Returns the number of codes with the low bit set, with the high bit set, and with
+/// both bits set.
 #[vectorized]
 fn count_bits(line: &[u8], mask: &PositionMask) -> [u64; 3] {
     let (words, rest) = line.as_chunks::<WORD_BYTES>();
@@ -99,19 +99,21 @@ fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
     }
 }
 
-/// The number of bytes of each line that are counted together, such that their counts
-/// fit in the first-level cache.
+/// The number of bytes of each row that are processed together. Their counts fit in an
+/// L1 cache.
 const COUNTED_BYTES: usize = 256;
-/// One-byte sums, in four groups by the index of a position in its byte.
+/// One-byte sums for the four columns of each byte.
 type ByteSums = [[u8; COUNTED_BYTES]; 4];
-/// The number of three-line sums that fit in a byte: each sum is at most 3, and 85 * 3 = 255.
+/// The number of sums over three rows that fit in a byte: each sum is at most 3, so 85
+/// sums are at most 255.
 const MAX_SUMS: usize = 85;
 
-/// Adds the genotypes of lines to the counts of each position. The first count is that
-/// of missing genotypes; with `N` = 3, the counts of heterozygous and homozygous A2
-/// genotypes follow.
+/// Adds the genotypes of packed rows to the counts of each column. The first count is
+/// the number of missing genotypes. If `N` is 3, the other counts are the numbers of
+/// heterozygous and homozygous A2 genotypes.
 ///
-/// The lines begin at the byte of the first position; codes after the last position are ignored.
+/// The rows begin at the byte of the first column. Codes after the last column are
+/// ignored.
 #[vectorized]
 pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
     for (number, counts) in counts.chunks_mut(4 * COUNTED_BYTES).enumerate() {
@@ -125,7 +127,7 @@ pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]])
     }
 }
 
-/// Sums each kind of genotype over at most three lines, in two bits for each position.
+/// Counts genotypes over at most three rows. The counts have two bits for each column.
 #[inline(always)]
 fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYTES]; N] {
     let mut sums = [[0; COUNTED_BYTES]; N];
@@ -140,9 +142,8 @@ fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYT
     sums
 }
 
-/// Returns the low bit of each position in a byte whose genotype is of the given kind.
-/// Kind 0 is a missing genotype, kind 1 a heterozygous one, and kind 2 a homozygous A2
-/// genotype.
+/// Returns a byte with the low bit set for each code that has the given genotype: 0 is
+/// missing, 1 is heterozygous, and 2 is homozygous A2.
 #[inline(always)]
 const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
     let (low, high) = (byte & 0x55, (byte >> 1) & 0x55);
@@ -153,7 +154,7 @@ const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
     }
 }
 
-/// Adds the two-bit sums to one-byte sums.
+/// Adds two-bit counts to one-byte counts.
 #[inline(always)]
 fn add_to_bytes<const N: usize>(bytes: &mut [ByteSums; N], sums: &[[u8; COUNTED_BYTES]; N]) {
     for (quarters, sums) in bytes.iter_mut().zip(sums) {
@@ -165,7 +166,7 @@ fn add_to_bytes<const N: usize>(bytes: &mut [ByteSums; N], sums: &[[u8; COUNTED_
     }
 }
 
-/// Adds the one-byte sums to the counts.
+/// Adds one-byte counts to 32-bit counts.
 #[inline(always)]
 fn add_to_counts<const N: usize>(bytes: &[ByteSums; N], counts: &mut [[u32; N]]) {
     for (at, four) in counts.chunks_mut(4).enumerate() {

@@ -1,16 +1,16 @@
-//! Decodes lines with a separate table for each position: the imputed or standardised genotypes of
-//! samples, with variants as positions.
+//! Decodes packed rows with a separate table for each column. This yields imputed or
+//! standardised genotypes if the columns are variants.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The value of each code at each position, as one slice for each code.
+/// The number for each of the four codes, as a slice with one number per column.
 pub type CodeTables<'a, T> = [&'a [T]; 4];
 
-/// A number type with a branch-free selection of one value out of four. Branches would be slow,
-/// because genotypes are unpredictable.
+/// A number type with a branch-free selection of one number out of four. Branches would
+/// be slow, because genotypes are unpredictable.
 pub trait CodeIndex: Copy + Send + Sync {
-    /// Returns the value of a code, which is the two lowest bits of `code`.
+    /// Returns the number for a code, which is in the two lowest bits of `code`.
     fn choose(code: u32, values: [Self; 4]) -> Self;
 }
 
@@ -33,17 +33,18 @@ impl_code_index!(i8, u8, i8::cast_unsigned, u8::cast_signed);
 impl_code_index!(f32, u32, f32::to_bits, f32::from_bits);
 impl_code_index!(f64, u64, f64::to_bits, f64::from_bits);
 
-/// The number of positions whose tables fit in the first-level cache.
+/// The number of columns whose tables fit in an L1 cache.
 const TILE_POSITIONS: usize = 1024;
 
-/// The number of positions that are decoded together: the codes of a 32-bit word.
+/// The number of columns that are decoded together: the codes in a 32-bit word.
 const WORD_POSITIONS: usize = 16;
 
-/// Decodes lines of `stride` bytes into rows with the number of positions of the tables.
+/// Decodes packed rows of `stride` bytes. Each output row has as many columns as the
+/// tables.
 ///
 /// # Panics
 ///
-/// Panics if a line has fewer positions than the tables.
+/// Panics if a packed row has fewer columns than the tables.
 #[vectorized]
 pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, T>, out: &mut [T]) {
     let positions = tables[0].len();
@@ -57,7 +58,7 @@ pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, 
     }
 }
 
-/// Decodes a tile of one line.
+/// Decodes some columns of one packed row.
 #[inline(always)]
 fn decode_tile<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut [T]) {
     let (words, _) = codes.as_chunks::<{ WORD_POSITIONS / 4 }>();

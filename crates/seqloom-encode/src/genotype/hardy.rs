@@ -2,18 +2,18 @@
 //! American Journal of Human Genetics 76:887.
 //!
 //! Given the allele counts, each possible number of heterozygotes has a probability.
-//! The p-value is the sum of the probabilities that do not exceed that of the observed
-//! number. The ratio of successive probabilities is a quotient of small products, so no
+//! The p-value is the sum of all probabilities that are at most the probability of the
+//! observed number. The ratio of successive probabilities is a simple quotient, so no
 //! factorial is computed.
 
 use rayon::prelude::*;
 
-/// The unnormalised probability (weight) of the observed number of heterozygotes. This
-/// weight is so small that the sum of all weights is finite even for the smallest
+/// The unnormalised probability (weight) of the observed number of heterozygotes. With
+/// such a small weight, the sum of all weights is finite even for the smallest
 /// p-values.
 const OBSERVED_WEIGHT: f64 = 1.033_975_765_691_284_6e-25;
 
-/// The relative difference below which weights are equal.
+/// The relative difference below which two weights are considered equal.
 const WEIGHT_TOLERANCE: f64 = 5.684_341_886_080_802e-14;
 
 /// The number of variants that a thread tests at a time.
@@ -22,13 +22,13 @@ const BLOCK_VARIANTS: usize = 1 << 10;
 /// Computes the p-values of variants from the counts of homozygous A1, heterozygous and
 /// homozygous A2 genotypes. Inside a rayon pool, the threads of the pool share the
 /// work.
-pub fn exact_ps(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
+pub fn exact_p_values(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
     let fill = |(rows, out): (&[[u32; 3]], &mut [f64])| {
         for (&[hom_a1, het, hom_a2], p) in rows.iter().zip(out) {
             *p = exact_p(hom_a1, het, hom_a2, mid);
         }
     };
-    // If called outside a pool, rayon would build its global pool.
+    // Outside a pool, rayon would build its global pool.
     if rayon::current_thread_index().is_none() {
         return fill((genotypes, out));
     }
@@ -37,8 +37,9 @@ pub fn exact_ps(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
     blocks.zip(out).for_each(fill);
 }
 
-/// Returns the p-value of the exact test. The mid-p variant adds only half of the probabilities that
-/// equal the observed one (Graffelman & Moreno 2013). Without genotypes p is 1, and mid-p is 0.5.
+/// Returns the p-value of the exact test. The mid-p variant adds only half of the
+/// probabilities that equal the probability of the observed number (Graffelman & Moreno
+/// 2013). Without genotypes, the p-value is 1 and the mid-p value is 0.5.
 pub fn exact_p(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
     let start = HardyCounts {
         het: f64::from(het),
@@ -51,7 +52,8 @@ pub fn exact_p(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
     }
 }
 
-/// Sums the weights that do not exceed the observed one, and divides by the sum of all weights.
+/// Sums the weights that do not exceed the weight of the observed number, and divides
+/// the result by the sum of all weights.
 fn p_from(start: HardyCounts, inward: impl CountStep, outward: impl CountStep, mid: bool) -> f64 {
     let observed = OBSERVED_WEIGHT * (1.0 - WEIGHT_TOLERANCE);
     let (centre, far, ties) = sum_one_side(start, observed, inward);
@@ -60,14 +62,16 @@ fn p_from(start: HardyCounts, inward: impl CountStep, outward: impl CountStep, m
     (tail - left_out) / (tail + centre)
 }
 
-/// The numbers of individuals with each genotype.
+/// The number of heterozygous individuals, and the number of individuals that are
+/// homozygous for each allele.
 #[derive(Clone, Copy)]
 struct HardyCounts {
     het: f64,
     hom: [f64; 2],
 }
 
-/// Changes the counts to the next number of heterozygotes; returns the ratio of the probabilities.
+/// A function that changes the counts to the next number of heterozygotes, and returns
+/// the ratio of the new probability to the old one.
 trait CountStep: Fn(&mut HardyCounts) -> f64 + Copy {}
 
 impl<F: Fn(&mut HardyCounts) -> f64 + Copy> CountStep for F {}
@@ -79,7 +83,7 @@ impl HardyCounts {
         self.het * (first + second) > first * second
     }
 
-    /// Replaces two heterozygotes by one homozygote of each kind.
+    /// Replaces two heterozygotes by one homozygote for each allele.
     fn remove_hets(&mut self) -> f64 {
         let ways = self.het * (self.het - 1.0);
         self.het -= 2.0;
@@ -87,7 +91,7 @@ impl HardyCounts {
         ways / (4.0 * self.hom[0] * self.hom[1])
     }
 
-    /// Replaces one homozygote of each kind by two heterozygotes.
+    /// Replaces one homozygote for each allele by two heterozygotes.
     fn add_hets(&mut self) -> f64 {
         let ways = 4.0 * self.hom[0] * self.hom[1];
         self.het += 2.0;
@@ -96,9 +100,9 @@ impl HardyCounts {
     }
 }
 
-/// Sums the weights on one side of the observed number. Returns the sum of the weights
-/// above the observed weight, the sum of the tail, and the number of weights that equal the observed
-/// weight.
+/// Sums the weights of all numbers of heterozygotes above or below the observed number.
+/// Returns the sum of the weights above the observed weight, the sum of all other
+/// weights, and the number of ties with the observed weight.
 fn sum_one_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> (f64, f64, f64) {
     let mut centre = 0.0;
     loop {
@@ -116,7 +120,8 @@ fn sum_one_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) 
     (centre, weight + sum_tail(counts, weight, step), ties)
 }
 
-/// Sums the weights after the current one until further weights do not change the sum.
+/// Sums the weights after the current one, until further weights would not change the
+/// sum.
 fn sum_tail(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> f64 {
     let mut total = 0.0;
     loop {
@@ -135,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// Returns the p-value computed from its definition, with the probability of each
+    /// Returns the p-value according to its definition, from the probability of each
     /// number of heterozygotes.
     fn p_by_definition(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
         let (first, total) = (2 * hom_a1 + het, hom_a1 + het + hom_a2);
@@ -181,10 +186,10 @@ mod tests {
     fn p_values_are_the_same_in_a_thread_pool() {
         let rows: Vec<_> = (0..5000).map(|n| [n % 70, n % 61, n % 13]).collect();
         let (mut alone, mut shared) = (vec![0.0; 5000], vec![0.0; 5000]);
-        exact_ps(&rows, false, &mut alone);
+        exact_p_values(&rows, false, &mut alone);
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build();
         pool.unwrap()
-            .install(|| exact_ps(&rows, false, &mut shared));
+            .install(|| exact_p_values(&rows, false, &mut shared));
         let expected: Vec<_> = rows
             .iter()
             .map(|&[a, b, c]| exact_p(a, b, c, false))

@@ -1,14 +1,15 @@
-//! The vector loops of each number type.
+//! The vector loops that decode genotypes, for each number type.
 
-/// The value of each of the four codes.
+/// The number for each of the four codes.
 pub type CodeTable<T> = [T; 4];
 
-/// Decodes whole vectors, and returns the number of positions decoded.
+/// Functions that decode codes with vector instructions. They return the number of
+/// decoded codes, and leave the rest to the caller.
 pub trait DecodeKernels: Sized {
-    /// Decodes consecutive positions.
+    /// Decodes consecutive codes.
     fn decode_rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize;
 
-    /// Decodes one position of each byte, at bit `shift`.
+    /// Decodes one code of each byte, at bit `shift`.
     fn decode_columns(bytes: &[u8], shift: u32, table: &CodeTable<Self>, out: &mut [Self])
     -> usize;
 }

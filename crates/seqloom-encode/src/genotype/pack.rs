@@ -1,9 +1,9 @@
 //! Encodes numbers as two-bit codes.
 //!
-//! Values are converted to codes by comparisons, many at once. Then the codes of four
-//! positions are combined into a byte. If the positions of a line are contiguous in
-//! memory, the four positions are adjacent values. Otherwise the four positions are in
-//! four rows, and the bytes of a tile are transposed when they are written.
+//! Many numbers are converted to codes together, with comparisons. Then four codes are
+//! combined into a byte. If the numbers of a packed row are contiguous in memory, these
+//! four are adjacent. Otherwise they are in four rows of the matrix, and the bytes of a
+//! tile are transposed when they are written.
 
 use std::fmt::Display;
 
@@ -15,24 +15,24 @@ use seqloom_macros::vectorized;
 use super::Genotype;
 use crate::fill::MIN_PARALLEL_BYTES;
 
-/// The number of lines that a thread packs together.
+/// The number of packed rows that a thread writes together.
 const BLOCK_LINES: usize = 256;
 
-/// The number of bytes of each line that are packed together.
+/// The number of bytes of each packed row that are written together.
 const TILE_BYTES: usize = 64;
 
-/// A matrix of genotypes, and the axis of its lines.
+/// A matrix of genotypes, and the axis along which it is packed.
 #[derive(Clone, Copy, Debug)]
 pub struct GenotypeMatrix<'a, T> {
     /// The values of the matrix, without gaps in memory.
     pub values: &'a [T],
-    /// The numbers of rows and columns.
+    /// The number of rows, and the number of columns.
     pub shape: (usize, usize),
-    /// True if the values of a column are contiguous in memory, false if the values of
+    /// True if the values of a column are contiguous in memory; false if the values of
     /// a row are contiguous.
     pub is_fortran: bool,
-    /// True if each column is packed into a line, false if each row is packed into a
-    /// line.
+    /// True if each column of the matrix becomes a packed row; false if each row of the
+    /// matrix does.
     pub lines_are_columns: bool,
 }
 
@@ -53,12 +53,12 @@ impl<T> GenotypeMatrix<'_, T> {
         }
     }
 
-    /// Returns whether the positions of a line are contiguous.
+    /// Returns true if the values of a packed row are contiguous in the matrix.
     const fn is_line_contiguous(&self) -> bool {
         self.is_fortran == self.lines_are_columns
     }
 
-    /// Returns the offset of the value at a position of a line.
+    /// Returns the offset of the value in the matrix at a column of a packed row.
     const fn at(&self, line: usize, position: usize) -> usize {
         if self.is_line_contiguous() {
             line * self.positions() + position
@@ -68,7 +68,8 @@ impl<T> GenotypeMatrix<'_, T> {
     }
 }
 
-/// Packs a matrix of 0, 1, 2 and missing values into lines of whole bytes, padded with zeros.
+/// Packs a matrix of 0, 1, 2 and missing values into rows of whole bytes, padded with
+/// zeros.
 ///
 /// Inside a rayon pool, the threads of the pool share the work.
 pub fn pack<T: Genotype + Display>(
@@ -94,7 +95,7 @@ pub fn pack<T: Genotype + Display>(
         };
         (!pack_block(work)).then_some(first)
     };
-    // If called outside a pool, rayon would build its global pool.
+    // Outside a pool, rayon would build its global pool.
     let serial =
         size_of_val(matrix.values) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let wrong = if serial {
@@ -105,7 +106,7 @@ pub fn pack<T: Genotype + Display>(
     wrong.map_or(Ok(()), |first| Err(invalid_value(&matrix, first)))
 }
 
-/// A block of lines of genotypes to pack.
+/// A block of packed rows to write.
 struct LineBlock<'a, T> {
     matrix: GenotypeMatrix<'a, T>,
     count_a1: bool,
@@ -113,7 +114,7 @@ struct LineBlock<'a, T> {
     out: &'a mut [u8],
 }
 
-/// Packs a block; returns whether all values are genotypes.
+/// Packs a block of rows. Returns true if all values are genotypes.
 #[vectorized]
 fn pack_block<T: Genotype>(block: LineBlock<'_, T>) -> bool {
     if block.matrix.is_line_contiguous() {
@@ -163,7 +164,7 @@ impl<T: Genotype> LineBlock<'_, T> {
         is_valid
     }
 
-    /// Packs four positions into one byte for each line of the block.
+    /// Packs four codes into one byte for each packed row of the block.
     #[inline(always)]
     fn pack_four_rows(&self, first: usize, bytes: &mut [u8]) -> bool {
         let mut is_valid = true;
@@ -180,7 +181,7 @@ impl<T: Genotype> LineBlock<'_, T> {
     }
 }
 
-/// Writes the code of each value; returns whether all values are genotypes.
+/// Writes the code of each value. Returns true if all values are genotypes.
 #[inline(always)]
 fn encode_values<T: Genotype>(values: &[T], count_a1: bool, codes: &mut [u8]) -> bool {
     let [no_copies, two_copies] = if count_a1 { [3, 0] } else { [0, 3] };
@@ -195,7 +196,7 @@ fn encode_values<T: Genotype>(values: &[T], count_a1: bool, codes: &mut [u8]) ->
     has_invalid == 0
 }
 
-/// Returns whether a value is missing: the missing value, or NaN.
+/// Returns true if a value is NaN or equal to the missing value.
 #[expect(clippy::eq_op, reason = "tests for NaN in any type")]
 #[inline(always)]
 fn is_missing<T: Genotype>(value: T) -> bool {
@@ -211,7 +212,8 @@ fn join_codes(codes: &[u8; 4 * TILE_BYTES], bytes: &mut [u8]) {
     }
 }
 
-/// Returns an error about the first value in a block of lines that is not a genotype.
+/// Returns the error for the first value in a block of packed rows that is not a
+/// genotype.
 fn invalid_value<T: Genotype + Display>(matrix: &GenotypeMatrix<'_, T>, first: usize) -> Error {
     let last = matrix.lines().min(first + BLOCK_LINES);
     let positions =

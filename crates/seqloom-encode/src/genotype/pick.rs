@@ -1,7 +1,8 @@
-//! Copies selected genotypes of a packed line into a shorter packed line.
+//! Copies the genotypes of selected columns from a packed row into a shorter packed
+//! row.
 //!
-//! The codes are not decoded: up to 32 codes are moved in one instruction. The decoders of whole
-//! lines then decode the shorter line.
+//! The codes are not decoded: one instruction moves up to 32 codes. The shorter row is
+//! then decoded as a whole.
 
 #[cfg(target_arch = "x86_64")]
 use std::hint::black_box;
@@ -10,38 +11,41 @@ use std::sync::LazyLock;
 #[cfg(target_arch = "x86_64")]
 use std::time::{Duration, Instant};
 
-/// The number of bytes of a line that one step moves.
+/// The number of bytes of a packed row that are processed in one step.
 const STEP_BYTES: usize = 8;
 
-/// The number of bytes that must follow the last line: they are read but not used.
+/// The number of bytes that must follow the last packed row. They are read but not
+/// used.
 pub const SLACK_BYTES: usize = STEP_BYTES;
 
-/// The minimum average number of kept positions per step for which moving words is faster.
+/// The minimum average number of selected columns per step for which moving codes is
+/// faster than decoding.
 const MIN_STEP_POSITIONS: usize = 6;
 
-/// The kept positions of a line: ascending, without duplicates.
+/// The selected columns of packed rows, ascending and without duplicates.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptPositions {
     steps: Vec<ByteStep>,
-    /// For each group of eight output bytes, the index after its last step.
+    /// For every eight output bytes, the index after the last step that contributes to
+    /// these bytes.
     ends: Vec<usize>,
     count: usize,
 }
 
-/// The kept positions of eight bytes of a line.
+/// The selected columns within eight bytes of a packed row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct ByteStep {
-    /// The offset of the eight bytes in the line.
+    /// The offset of the eight bytes in the packed row.
     at: usize,
-    /// A mask of both bits of each kept position.
+    /// A mask with both bits of each selected column.
     mask: u64,
-    /// The bit offset in the eight output bytes.
+    /// The bit offset of the codes in eight output bytes.
     shift: usize,
 }
 
 impl KeptPositions {
-    /// Creates the kept positions from positions in any order. Also returns the index of each
-    /// position among the kept ones; `None` if `positions` is already ascending.
+    /// Creates the selection from column indices in any order. Also returns the index
+    /// of each column in the selection, or `None` if the columns are already ascending.
     pub fn new(positions: &[usize]) -> (Self, Option<Vec<usize>>) {
         if positions.is_sorted_by(|a, b| a < b) {
             return (Self::ascending(positions), None);
@@ -80,28 +84,30 @@ impl KeptPositions {
         Self { steps, ends, count }
     }
 
-    /// Returns the number of kept positions.
+    /// Returns the number of selected columns.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Returns whether no position is kept.
+    /// Returns true if no column is selected.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
 
-    /// Returns the length of the output in bytes.
+    /// Returns the size of an output row in bytes.
     pub fn stride(&self) -> usize {
         self.count.div_ceil(4)
     }
 
-    /// Returns whether words are moved by a fast instruction and contain enough kept positions.
-    pub fn is_quick(&self) -> bool {
+    /// Returns true if the processor has a fast instruction for moving codes, and each
+    /// step moves enough codes.
+    pub fn is_fast(&self) -> bool {
         is_pext_fast() && self.steps.len() * MIN_STEP_POSITIONS <= self.count
     }
 
-    /// Copies the kept codes of a line to `out`, which has [`KeptPositions::stride`] bytes. At
-    /// least [`SLACK_BYTES`] more bytes must follow the line.
+    /// Copies the selected codes of a packed row to `out`, which has
+    /// [`KeptPositions::stride`] bytes. At least [`SLACK_BYTES`] more bytes must follow
+    /// the row.
     #[cfg(target_arch = "x86_64")]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
         match seqloom_core::simd::avx2().filter(|_| *IS_PEXT_FAST) {
@@ -113,8 +119,9 @@ impl KeptPositions {
         }
     }
 
-    /// Copies the kept codes of a line to `out`, which has [`KeptPositions::stride`] bytes. At
-    /// least [`SLACK_BYTES`] more bytes must follow the line.
+    /// Copies the selected codes of a packed row to `out`, which has
+    /// [`KeptPositions::stride`] bytes. At least [`SLACK_BYTES`] more bytes must follow
+    /// the row.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
         self.move_codes(line, out, extract);
@@ -146,8 +153,8 @@ fn word_at(line: &[u8], at: usize) -> u64 {
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// Returns the bits of `word` at the positions where `mask` is 1, moved together to the
-/// low bits.
+/// Returns the bits of `word` that are selected by `mask`, moved together to the low
+/// bits.
 fn extract(word: u64, mut mask: u64) -> u64 {
     let (mut found, mut at) = (0, 0);
     while mask != 0 {
@@ -159,7 +166,7 @@ fn extract(word: u64, mut mask: u64) -> u64 {
     found
 }
 
-/// Does the same as [`extract`] in one instruction.
+/// Does the same as [`extract`] with one instruction.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
@@ -170,9 +177,9 @@ fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     }
 }
 
-/// True if the instruction is faster than the loop. On AMD processors before Zen 3,
-/// this instruction is a slow microcode routine. The instruction and the loop are timed
-/// once, which takes microseconds.
+/// True if the instruction is faster than the loop. On AMD processors before Zen 3, the
+/// instruction is implemented in slow microcode. Both are timed once, which takes
+/// microseconds.
 #[cfg(target_arch = "x86_64")]
 static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {
@@ -184,7 +191,7 @@ static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     })
 });
 
-/// Returns whether the instruction exists and is fast.
+/// Returns true if the processor has the instruction and it is faster than the loop.
 fn is_pext_fast() -> bool {
     #[cfg(target_arch = "x86_64")]
     return seqloom_core::simd::avx2().is_some() && *IS_PEXT_FAST;
@@ -192,14 +199,15 @@ fn is_pext_fast() -> bool {
     false
 }
 
-/// Returns the minimum time of several timings to extract [`TIMED_WORDS`] words.
+/// Returns the shortest of several measured times for extracting bits from
+/// [`TIMED_WORDS`] words.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn min_time(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
     let once = |_| {
         let start = Instant::now();
         let moved = (0..TIMED_WORDS).fold(black_box(u64::MAX), |word, _| {
-            extract(word, black_box(EVERY_OTHER)) | !EVERY_OTHER
+            extract(word, black_box(EVERY_OTHER_CODE)) | !EVERY_OTHER_CODE
         });
         black_box(moved);
         start.elapsed()
@@ -207,15 +215,15 @@ fn min_time(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
     (0..TIMED_ROUNDS).map(once).min()
 }
 
-/// The number of words that a timing extracts.
+/// The number of words for one time measurement.
 #[cfg(target_arch = "x86_64")]
 const TIMED_WORDS: usize = 64;
-/// The number of timings; the shortest one is used.
+/// The number of time measurements.
 #[cfg(target_arch = "x86_64")]
 const TIMED_ROUNDS: usize = 9;
 /// A mask that keeps every other position.
 #[cfg(target_arch = "x86_64")]
-const EVERY_OTHER: u64 = 0x3333_3333_3333_3333;
+const EVERY_OTHER_CODE: u64 = 0x3333_3333_3333_3333;
 
 #[cfg(test)]
 mod tests {

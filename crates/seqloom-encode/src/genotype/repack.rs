@@ -1,10 +1,11 @@
-//! Copies selected codes of a line.
+//! Copies the codes of selected columns.
 
-/// Copies the codes at the given positions of a line, in any order, into another line.
+/// Copies the codes of the given columns from one packed row to another. The columns
+/// may have any order.
 ///
 /// # Panics
 ///
-/// Panics if a position is after the end of the line.
+/// Panics if a column is after the end of the packed row.
 pub fn repack(codes: &[u8], positions: &[usize], out: &mut [u8]) {
     out.fill(0);
     for (four, byte) in positions.chunks(4).zip(out) {

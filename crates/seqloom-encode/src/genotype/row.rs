@@ -1,4 +1,4 @@
-//! Decodes consecutive positions.
+//! Decodes consecutive codes.
 
 use super::value::code;
 use super::{CodeTable, Genotype};
@@ -7,7 +7,7 @@ use super::{CodeTable, Genotype};
 ///
 /// # Panics
 ///
-/// Panics if there are fewer codes than positions.
+/// Panics if `codes` has fewer codes than `out` has elements.
 pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     let codes = &codes[..out.len().div_ceil(4)];
     let done = T::decode_rows(codes, table, out);

@@ -1,9 +1,9 @@
-//! Transposes squares of 16 lines by 16 bytes.
+//! Transposes squares of 16 by 16 bytes.
 
-/// The side of a square: its lines, and the bytes of each line.
+/// The number of rows of a square, and of bytes in each row.
 pub const SQUARE_SIDE: usize = 16;
 
-/// The bytes of a square, by line.
+/// The bytes of a square, row by row.
 pub(super) type Square = [[u8; SQUARE_SIDE]; SQUARE_SIDE];
 
 /// Transposes a square with four perfect shuffles.
@@ -14,7 +14,8 @@ pub(super) fn transpose_square(mut square: Square) -> Square {
     square
 }
 
-/// Returns a perfect shuffle of all 256 bytes: the bytes of both halves alternate.
+/// Returns a perfect shuffle of all 256 bytes, in which the bytes of the two halves
+/// alternate.
 #[inline(always)]
 fn shuffled(rows: &Square) -> Square {
     let mut out = [[0; SQUARE_SIDE]; SQUARE_SIDE];

@@ -1,42 +1,43 @@
 //! Transposes a matrix of two-bit codes.
 //!
-//! A tile of 256 lines and 256 positions fits in the first-level cache and is written as whole cache
-//! lines. Inside a tile, squares of 32 lines and 32 positions are transposed in registers. A line of
-//! a square is a 64-bit word. In five steps, pairs of lines exchange halves, quarters, and so on
-//! down to single codes. Afterwards word `p` contains position `p` of all 32 lines. Eight squares
-//! are transposed together, as vectors.
+//! A tile of 256 rows and 256 columns fits in an L1 cache and is written as whole cache
+//! lines. Inside a tile, squares of 32 rows and 32 columns are transposed in registers.
+//! A row of a square is a 64-bit word. In five steps, pairs of rows exchange halves,
+//! quarters, and so on down to single codes. Afterwards, word `p` contains column `p`
+//! of all 32 rows. Eight squares are transposed together, as vectors.
 
 use rayon::prelude::*;
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The number of lines, and of positions, of a tile.
+/// The number of rows and columns of a tile.
 const TILE_SIDE: usize = 256;
 
-/// The number of positions that a thread transposes, enough to read each line efficiently.
+/// The number of columns that a thread transposes, large enough for reading the rows
+/// efficiently.
 const BAND_POSITIONS: usize = 16 * TILE_SIDE;
 
-/// The number of codes in a word, and of lines in a square.
+/// The number of codes in a word, and of rows in a square.
 const WORD_CODES: usize = 32;
 
-/// The number of words in a line of a tile: 64 bytes, which is one cache line.
+/// The number of words in a row of a tile. They fill a cache line of 64 bytes.
 const TILE_WORDS: usize = TILE_SIDE / WORD_CODES;
 
-/// The codes of one line of a tile.
+/// The codes of one row of a tile.
 type TileLine = [u64; TILE_WORDS];
 
-/// The lines of a tile.
+/// The rows of a tile.
 type Tile = [TileLine; TILE_SIDE];
 
-/// Transposes lines of `stride` bytes into lines of `width` bytes, one for each position, until `to`
-/// is full. The padding after the last code of a line is 0.
+/// Transposes packed rows of `stride` bytes into packed rows of `width` bytes, one for
+/// each column, until `to` is full. The padding after the last code of a row is 0.
 ///
 /// Inside a rayon pool, the threads of the pool share the work.
 ///
 /// # Panics
 ///
-/// Panics if a line of `to` is too short for one code of each line of `from`, or if
-/// `to` has more lines than there are positions.
+/// Panics if a row of `to` is too short for one code of each row of `from`, or if `to`
+/// has too many rows.
 pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     let (stride, width) = (stride.max(1), width.max(1));
     let lines = from.len() / stride;
@@ -58,7 +59,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         });
     };
     let band_bytes = BAND_POSITIONS * width;
-    // If called outside a pool, rayon would build its global pool.
+    // Outside a pool, rayon would build its global pool.
     if rayon::current_thread_index().is_none() {
         to.chunks_mut(band_bytes).enumerate().for_each(band);
     } else {
@@ -66,11 +67,11 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     }
 }
 
-/// A band of positions of all lines, which become whole lines of the output.
+/// A range of columns, which become whole rows of the output.
 struct TransposeBand<'a> {
     from: &'a [u8],
     stride: usize,
-    /// The offset in bytes of the first position in each line.
+    /// The offset in bytes of the first column in each packed row.
     first: usize,
     to: &'a mut [u8],
     width: usize,
@@ -97,7 +98,7 @@ fn transpose_band(band: TransposeBand<'_>) {
     }
 }
 
-/// Transposes a tile, 32 lines at a time.
+/// Transposes a tile, 32 rows at a time.
 #[inline(always)]
 fn transpose_tile(tile: &mut Tile, transposed: &mut Tile) {
     for (group, lines) in tile.as_chunks_mut::<WORD_CODES>().0.iter_mut().enumerate() {
@@ -106,7 +107,7 @@ fn transpose_tile(tile: &mut Tile, transposed: &mut Tile) {
     }
 }
 
-/// Loads the codes of a tile; codes outside the matrix are 0.
+/// Loads the codes of a tile. Codes outside the matrix are 0.
 #[inline(always)]
 fn load_tile(lines: &[u8], stride: usize, first: usize, tile: &mut Tile) {
     let mut lines = lines.chunks_exact(stride);
@@ -123,7 +124,7 @@ fn load_tile(lines: &[u8], stride: usize, first: usize, tile: &mut Tile) {
     }
 }
 
-/// Transposes 32 lines, as eight adjacent squares.
+/// Transposes 32 rows, as eight adjacent squares.
 #[inline(always)]
 fn transpose_squares(lines: &mut [TileLine; WORD_CODES]) {
     exchange_codes::<16>(lines, 0x0000_0000_ffff_ffff);
@@ -133,7 +134,8 @@ fn transpose_squares(lines: &mut [TileLine; WORD_CODES]) {
     exchange_codes::<1>(lines, 0x3333_3333_3333_3333);
 }
 
-/// Exchanges codes between lines at a distance of `APART`; `mask` selects the codes.
+/// Exchanges codes between rows whose indices differ by `APART`. `mask` selects the
+/// codes.
 #[inline(always)]
 fn exchange_codes<const APART: usize>(lines: &mut [TileLine; WORD_CODES], mask: u64) {
     for first in (0..WORD_CODES).filter(|number| number & APART == 0) {
@@ -147,7 +149,7 @@ fn exchange_codes<const APART: usize>(lines: &mut [TileLine; WORD_CODES], mask: 
     }
 }
 
-/// Copies each word to its line of the transposed tile.
+/// Copies each word to its row of the transposed tile.
 #[inline(always)]
 fn copy_words(lines: &[TileLine; WORD_CODES], group: usize, transposed: &mut Tile) {
     let columns = transposed.as_chunks_mut::<WORD_CODES>().0;
@@ -158,7 +160,7 @@ fn copy_words(lines: &[TileLine; WORD_CODES], group: usize, transposed: &mut Til
     }
 }
 
-/// Writes a line of a tile, truncated to the length of `out`.
+/// Writes a row of a tile, truncated to the length of `out`.
 #[inline(always)]
 fn store_line(codes: &TileLine, out: &mut [u8]) {
     if let Some(whole) = out.first_chunk_mut::<{ 8 * TILE_WORDS }>() {
@@ -176,12 +178,12 @@ fn store_line(codes: &TileLine, out: &mut [u8]) {
 mod tests {
     use super::*;
 
-    /// Returns the code at a position of a line.
+    /// Returns the code at a column of a packed row.
     fn code(codes: &[u8], stride: usize, line: usize, position: usize) -> u8 {
         codes[line * stride + position / 4] >> (2 * (position % 4)) & 3
     }
 
-    /// Transposes a matrix code by code, for comparison.
+    /// Transposes a matrix code by code, as the reference for tests.
     fn naive(from: &[u8], stride: usize, lines: usize, positions: usize, width: usize) -> Vec<u8> {
         let mut to = vec![0; positions * width];
         for position in 0..positions {
@@ -203,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn line_and_position_of_every_code_are_exchanged() {
+    fn rows_and_columns_are_exchanged() {
         for lines in [1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 514, 1023] {
             for positions in [1, 2, 3, 4, 6, 31, 64, 255, 256, 259, 513] {
                 check(lines, positions, 0);

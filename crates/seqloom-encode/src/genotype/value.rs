@@ -1,16 +1,17 @@
-//! The values of genotype codes.
+//! The numbers for genotype codes.
 
 use super::kernels::{CodeTable, DecodeKernels};
 
 /// A number type for genotypes: `i8`, `f32` or `f64`.
 pub trait Genotype: DecodeKernels + Copy + PartialEq + Send + Sync + 'static {
-    /// The value of a missing genotype.
+    /// The number for a missing genotype.
     const MISSING: Self;
 
-    /// Returns the value for this number of copies of the counted allele.
+    /// Returns the number for this number of copies of the counted allele.
     fn from_copies(count: u8) -> Self;
 
-    /// Returns the value of each code. If `count_a1` is false, A2 is counted.
+    /// Returns the number for each code. If `count_a1` is false, A2 is the counted
+    /// allele.
     fn table(count_a1: bool) -> CodeTable<Self> {
         let [a1, a2] = if count_a1 { [2, 0] } else { [0, 2] };
         [
@@ -46,7 +47,7 @@ impl Genotype for f64 {
     }
 }
 
-/// Returns the code at a position of a byte; the position is taken modulo 4.
+/// Returns the code at a position of a byte. The position is taken modulo 4.
 #[inline(always)]
 pub(super) fn code(byte: u8, position: usize) -> usize {
     usize::from(byte >> (2 * (position & 3)) & 3)

@@ -1,4 +1,4 @@
-//! The vector loops for AVX2.
+//! The vector loops that decode genotypes with AVX2.
 
 use pulp::cast;
 use pulp::x86::V3;
@@ -45,7 +45,8 @@ kernels!(i8, decode_rows_i8, decode_columns_i8);
 kernels!(f32, decode_rows_f32, decode_columns_f32);
 kernels!(f64, decode_rows_f64, decode_columns_f64);
 
-/// Returns a table with 16 entries: the value of code `c` is at `c` and at `4 * c`.
+/// Returns a table with 16 entries: the number for code `c` is at index `c` and at
+/// index `4 * c`.
 #[inline(always)]
 fn broadcast_table(simd: V3, table: &CodeTable<i8>) -> std::arch::x86_64::__m256i {
     let mut positions = [0_i8; 16];
@@ -99,7 +100,7 @@ fn decode_rows_f32(simd: V3, codes: &[u8], table: &CodeTable<f32>, out: &mut [f3
     16 * words.len().min(outs.len())
 }
 
-/// Decodes 1 byte to 4 numbers. Each number is looked up as two 32-bit halves.
+/// Decodes 1 byte to 4 numbers. Each 64-bit number is looked up as two 32-bit halves.
 #[inline(always)]
 fn decode_rows_f64(simd: V3, codes: &[u8], table: &CodeTable<f64>, out: &mut [f64]) -> usize {
     let avx2 = simd.avx2;
@@ -112,7 +113,7 @@ fn decode_rows_f64(simd: V3, codes: &[u8], table: &CodeTable<f64>, out: &mut [f6
     4 * codes.len().min(outs.len())
 }
 
-/// Returns the four numbers of the codes in the lowest bits of each pair of lanes.
+/// Returns four 64-bit numbers, for the codes in the lowest bits of each pair of lanes.
 #[inline(always)]
 fn lookup_f64(simd: V3, table: &CodeTable<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
     let avx2 = simd.avx2;
@@ -184,8 +185,9 @@ fn decode_columns_f64(
     4 * words.len().min(outs.len())
 }
 
-/// Transposes a square. Each of eight registers contains two rows, eight rows apart. Three perfect
-/// shuffles transpose the eight rows of each half; then the halves are combined.
+/// Transposes a square. Each of eight registers contains two rows of the square: row
+/// `i` and row `i + 8`. Three perfect shuffles transpose the eight rows of each half;
+/// then the halves are combined.
 #[inline(always)]
 pub(super) fn transpose_square(simd: V3, square: Square) -> Square {
     let (avx, avx2) = (simd.avx, simd.avx2);

@@ -1,21 +1,22 @@
-//! K-mers of at most 16 bases in an alphabet of four, many at a time.
+//! Encodes many k-mers together, for k up to 16 and alphabets of four bases.
 
 use crate::letters::CHUNK_RESIDUES;
 
-/// The digit of a byte that is not a member. K-mers that contain such a byte have no
-/// number.
-pub(super) const NOT_A_MEMBER: u8 = u8::MAX;
+/// The digit of a byte that is not in the alphabet. K-mers that contain such a byte
+/// have no number.
+pub(super) const NO_DIGIT: u8 = u8::MAX;
 
-/// The largest k whose numbers fit in 32 bits.
+/// The largest k for which the number of a k-mer fits in 32 bits.
 const MAX_K: usize = 16;
 
-/// The number of bases that [`CHUNK_RESIDUES`] k-mers cover.
+/// The number of bases that the k-mers of a chunk cover.
 const SPAN_BASES: usize = CHUNK_RESIDUES + MAX_K;
 
-/// The two characters of each digit: the member, and its lower case if that is accepted.
+/// The two characters with the same digit: the base, and its lower case if lower case
+/// is accepted.
 type CasePairs = [[u8; 2]; 4];
 
-/// Short k-mers of an alphabet with four members.
+/// An encoder of short k-mers for an alphabet of four bases.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FourBaseKmers {
     pairs: CasePairs,
@@ -25,8 +26,8 @@ pub(super) struct FourBaseKmers {
 }
 
 impl FourBaseKmers {
-    /// Selects the k-mers at every `stride`-th position; returns `None` if there are not four
-    /// members or `k` is above [`MAX_K`].
+    /// Selects the k-mers at every `stride`-th position. Returns `None` if the alphabet
+    /// does not have four bases or `k` is above [`MAX_K`].
     pub(super) fn new(
         members: &[u8],
         digits: &[u8; 256],
@@ -37,7 +38,7 @@ impl FourBaseKmers {
         let pair = |member: u8| {
             let lower = member.to_ascii_lowercase();
             let digit = digits[usize::from(member)];
-            let is_same = digit != NOT_A_MEMBER && digits[usize::from(lower)] == digit;
+            let is_same = digit != NO_DIGIT && digits[usize::from(lower)] == digit;
             [member, if is_same { lower } else { member }]
         };
         (k <= MAX_K).then(|| Self {
@@ -48,7 +49,8 @@ impl FourBaseKmers {
         })
     }
 
-    /// Calls `act` with the numbers of successive k-mers. All bases must be members.
+    /// Calls `act` with the numbers of consecutive k-mers. All bases must be in the
+    /// alphabet.
     #[inline(always)]
     pub(super) fn for_each(&self, letters: &[u8], mut act: impl FnMut(&[u32])) {
         let starts = (letters.len() + 1).saturating_sub(self.k);
@@ -88,8 +90,8 @@ impl FourBaseKmers {
     }
 }
 
-/// Appends a digit to each number, after an exclusive or of the digit with `mask`; the
-/// mask 3 complements the base.
+/// Appends a digit to each number, combined with `mask` by exclusive or. The mask 3
+/// complements the base.
 #[inline(always)]
 fn push_digit(
     numbers: &mut [u32; CHUNK_RESIDUES],

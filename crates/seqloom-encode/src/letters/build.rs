@@ -1,4 +1,4 @@
-//! Builds the table of an alphabet and a policy.
+//! Builds the character table for an alphabet and a policy.
 
 use seqloom_core::{Alphabet, Error, Result};
 
@@ -9,12 +9,14 @@ use super::table::{LetterTable, STOP};
 use crate::{Case, Policy, Rare, Symbols};
 
 impl LetterTable {
-    /// Returns the table of an alphabet, which is a name or the residues themselves.
+    /// Returns the character table for an alphabet, which is a name or a string of
+    /// residues.
     pub fn new(alphabet: &str, policy: Policy) -> Result<Self> {
         from_alphabet(alphabet, policy)
     }
 
-    /// Returns a table that accepts only the bytes `first` to `last`; errors call them `expected`.
+    /// Returns a character table that accepts only the bytes `first` to `last`, which
+    /// errors describe as `expected`.
     pub fn range(first: u8, last: u8, expected: &str) -> Self {
         from_range(first, last, expected)
     }
@@ -85,7 +87,7 @@ fn check_policy(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     Ok(())
 }
 
-/// Describes the accepted characters for errors.
+/// Describes the accepted characters for error messages.
 fn accepted_letters(alphabet: &Alphabet, policy: Policy) -> String {
     let letters = String::from_utf8_lossy(alphabet.letters());
     let codes = alphabet.ambiguities().iter().map(|(code, _)| *code);
@@ -103,7 +105,7 @@ impl LetterTable {
         self.kinds[usize::from(byte)] = kind;
     }
 
-    /// Sets the residue and kind of a character and its lower-case form.
+    /// Sets the residue and the kind of a character, and of its lower-case form.
     fn accept(&mut self, letter: u8, counted: (u8, u64), case: Case) {
         let (normal, kind) = counted;
         self.set(letter, normal, kind);
@@ -156,7 +158,7 @@ impl LetterTable {
         }
     }
 
-    /// Adds a residue to the members of the alphabet.
+    /// Adds a residue with a channel to the table.
     fn add_member(&mut self, letter: u8) -> u8 {
         self.members.push(letter);
         letter
@@ -167,7 +169,7 @@ impl LetterTable {
         self.plain = MemberRanges::new(|byte| kinds[usize::from(byte)] == 0, folds);
     }
 
-    /// Adds a hint to the error of each rejected character.
+    /// Adds a hint to the error for each rejected character.
     fn add_hints(&mut self, alphabet: &Alphabet) {
         for byte in 0..=u8::MAX {
             let is_rejected_byte = is_rejected(self.kinds[usize::from(byte)]);

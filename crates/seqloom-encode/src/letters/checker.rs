@@ -1,4 +1,4 @@
-//! Validates sequences against a table and counts their characters by kind.
+//! Validates sequences with a character table, and counts special characters by kind.
 
 use super::kinds::is_rejected;
 use super::plain::{CHUNK_RESIDUES, ChunkFlags, count_lower};
@@ -7,20 +7,21 @@ use seqloom_core::Ragged;
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The index of lower case in the counts.
+/// The index of lower-case characters in the counts.
 const LOWER_KIND: usize = 1;
-/// The index of removed stops in the counts. No single byte is of this kind.
+/// The index of removed stops in the counts. No character has this kind in the table.
 const STOP_KIND: usize = 4;
 const KIND_COUNT: usize = 7;
 
-/// The numbers of characters that are not plain members of the alphabet, by kind.
+/// The counts of special characters by kind. Plain residues of the alphabet are not
+/// counted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LetterCounts([u64; KIND_COUNT]);
 
 impl LetterCounts {
-    /// Returns the counts of ambiguity codes, of lower case that is folded or masked, of rare
-    /// residues, symbols, removed stops, and U read as T. The last count, of invalid characters,
-    /// is always 0.
+    /// Returns seven counts: ambiguity codes, lower case that is folded or masked, rare
+    /// residues, symbols, removed stops, U read as T, and invalid characters. The last
+    /// count is always 0.
     pub fn to_array(self) -> [i64; KIND_COUNT] {
         self.0.map(|count| i64::try_from(count).unwrap_or(i64::MAX))
     }
@@ -29,7 +30,7 @@ impl LetterCounts {
         Self(std::array::from_fn(|kind| self.0[kind] + other.0[kind]))
     }
 
-    /// Adds the summed kinds of at most [`CHUNK_RESIDUES`] characters.
+    /// Adds the sum of the kinds of at most [`CHUNK_RESIDUES`] characters.
     #[inline(always)]
     fn add(&mut self, kinds: u64) {
         for (count, part) in self.0.iter_mut().zip(kinds.to_le_bytes()) {
@@ -38,9 +39,8 @@ impl LetterCounts {
     }
 }
 
-/// Validates sequences against a table and counts their characters by kind. The counts
-/// are those of all rows together, because separate counts for each row would be
-/// slower.
+/// Validates sequences with a character table, and counts special characters by kind.
+/// The counts are for all sequences together, because separate counts would be slower.
 #[derive(Debug)]
 pub struct LetterChecker<'a> {
     table: &'a LetterTable,
@@ -55,12 +55,12 @@ impl<'a> LetterChecker<'a> {
         }
     }
 
-    /// Returns the numbers of characters that are not plain members.
+    /// Returns the counts of special characters.
     pub(crate) fn counts(&self) -> LetterCounts {
         self.counts
     }
 
-    /// Returns the sequence without a terminal stop that the policy removes.
+    /// Returns the sequence without a final stop symbol, if the policy removes it.
     #[inline(always)]
     pub(crate) fn strip<'b>(&mut self, sequence: &'b [u8]) -> &'b [u8] {
         let letters = self.table.stripped(sequence);
@@ -70,16 +70,16 @@ impl<'a> LetterChecker<'a> {
         letters
     }
 
-    /// Returns whether all characters of a sequence are members in upper or lower case; `None` if
-    /// a character is rejected.
+    /// Returns true if the sequence contains only plain residues, and `None` if a
+    /// character is rejected.
     #[inline(always)]
     pub(crate) fn check(&mut self, letters: &[u8]) -> Option<bool> {
         let flags = self.table.plain.scan(letters);
         self.count_flags(letters, &flags)
     }
 
-    /// Does the same as [`check`](Self::check), with the flags that a kernel has set
-    /// for the sequence.
+    /// Does the same as [`check`](Self::check), with the flags that a kernel has
+    /// computed for the sequence.
     #[inline(always)]
     pub(crate) fn count_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {
         if flags.has_other() {
@@ -91,7 +91,8 @@ impl<'a> LetterChecker<'a> {
         Some(true)
     }
 
-    /// Counts characters with the table; returns whether all are accepted.
+    /// Counts special characters with the table. Returns true if all characters are
+    /// accepted.
     #[inline(never)]
     fn count_by_table(&mut self, letters: &[u8]) -> bool {
         letters.chunks(CHUNK_RESIDUES).all(|chunk| {

@@ -1,6 +1,6 @@
-//! The text of an error about the accepted characters.
+//! The description of the accepted characters in an error message.
 
-/// The description of the accepted characters, and hints for rejected ones.
+/// The description of the accepted characters, and hints for rejected characters.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Expected {
     accepted: String,
@@ -15,12 +15,14 @@ impl Expected {
         }
     }
 
-    /// Adds a hint to the error of this character. The first hint of a character is used.
+    /// Adds a hint to the error for this character. The first hint for a character is
+    /// used.
     pub(super) fn add_hint(&mut self, letter: u8, hint: &'static str) {
         self.hints.push((letter, hint));
     }
 
-    /// Returns the description, with the hint for `letter` if there is one.
+    /// Returns the description of the accepted characters, with the hint for `letter`
+    /// if there is one.
     pub(super) fn describe(&self, letter: u8) -> String {
         let mut hints = self.hints.iter();
         match hints.find(|(known, _)| *known == letter) {

@@ -1,6 +1,7 @@
-//! The kinds of bytes that are not plain members of the alphabet.
+//! The kinds of characters that are not plain residues of the alphabet.
 
-// The value of a byte has 8 bits for each kind: a sum of values counts the bytes of each kind.
+// Each kind has eight bits, so a sum of these numbers counts the characters of each
+// kind.
 pub(super) const AMBIGUOUS: u64 = 1;
 pub(super) const LOWER: u64 = 1 << 8;
 pub(super) const RARE: u64 = 1 << 16;
@@ -8,7 +9,7 @@ pub(super) const SYMBOL: u64 = 1 << 24;
 pub(super) const RNA: u64 = 1 << 40;
 pub(super) const REJECTED: u64 = 1 << 56;
 
-/// Returns whether a sum of kinds contains a rejected byte.
+/// Returns true if a sum of kinds contains a rejected character.
 pub(super) fn is_rejected(kinds: u64) -> bool {
     kinds >= REJECTED
 }

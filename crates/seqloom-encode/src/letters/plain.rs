@@ -1,35 +1,38 @@
-//! Plain members as ranges of bytes, which vector instructions compare with a sequence.
+//! Plain residues as ranges of bytes, which vector instructions compare with a
+//! sequence.
 //!
-//! A plain member is a residue of the alphabet that needs no conversion except to upper case.
+//! A plain residue is a residue of the alphabet that needs no conversion, except to
+//! upper case.
 
-/// The number of residues that are compared together; the 8 bits of a kind can count it.
+/// The number of residues in a chunk. The eight bits of a kind can count this number.
 pub(crate) const CHUNK_RESIDUES: usize = 64;
 
-/// The residues that are compared together.
+/// A chunk of residues that are compared together.
 type Chunk = [u8; CHUNK_RESIDUES];
 
-/// The number of ranges that are compared together, so that the results stay in registers.
+/// The number of ranges that are compared together, so that the results remain in
+/// registers.
 const GROUP_RANGES: usize = 4;
 
-/// The first byte of a range, and the number of bytes after it.
+/// The first byte of a range, and the number of further bytes.
 type ByteRange = (u8, u8);
 
-/// Plain members as ranges of bytes.
+/// The plain residues of an alphabet as ranges of bytes.
 #[derive(Clone, Debug)]
 pub(super) struct MemberRanges {
-    /// Groups of [`GROUP_RANGES`] ranges; the last group is filled by repeating its
+    /// Groups of [`GROUP_RANGES`] ranges. The last group is padded with copies of the
     /// last range.
     ranges: Vec<[ByteRange; GROUP_RANGES]>,
     /// True if lower case is read as upper case.
     pub(super) folds_case: bool,
 }
 
-/// Flags of the residues of all chunks, combined for each position in a chunk.
+/// Flags for each position in a chunk, combined over all chunks of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkFlags {
-    /// This flag is 1 if every residue at this position of a chunk is a plain member.
+    /// 1 if all residues at this position of a chunk are plain.
     plain: [u8; CHUNK_RESIDUES],
-    /// This flag is not 0 if a residue at this position of a chunk is lower case.
+    /// Not 0 if any residue at this position of a chunk is lower case.
     lower: [u8; CHUNK_RESIDUES],
 }
 
@@ -39,8 +42,8 @@ impl ChunkFlags {
         lower: [0; CHUNK_RESIDUES],
     };
 
-    /// Adds the flags of a chunk, from 1 for each plain member and from the residues
-    /// before and after the conversion to upper case.
+    /// Adds the flags of a chunk. `plain` is 1 for each plain residue; `letters` and
+    /// `upper` are the residues before and after the conversion to upper case.
     #[inline(always)]
     fn add(&mut self, plain: &Chunk, (letters, upper): (&Chunk, &Chunk)) {
         for at in 0..CHUNK_RESIDUES {
@@ -49,13 +52,13 @@ impl ChunkFlags {
         }
     }
 
-    /// Returns whether a residue is not a plain member.
+    /// Returns true if any residue is not plain.
     #[inline(always)]
     pub(crate) fn has_other(&self) -> bool {
         self.plain.iter().fold(1, |all, plain| all & plain) == 0
     }
 
-    /// Returns whether lower case was read as upper case.
+    /// Returns true if any lower-case residue was converted to upper case.
     #[inline(always)]
     pub(crate) fn has_lower(&self) -> bool {
         self.lower.iter().fold(0, |any, lower| any | lower) != 0
@@ -76,7 +79,7 @@ impl MemberRanges {
         Self { ranges, folds_case }
     }
 
-    /// Compares all residues with the ranges.
+    /// Compares all residues of a sequence with the ranges.
     #[inline(always)]
     pub(super) fn scan(&self, letters: &[u8]) -> ChunkFlags {
         let mut flags = ChunkFlags::ALL_PLAIN;
@@ -86,7 +89,7 @@ impl MemberRanges {
         }
         match letters.last_chunk::<CHUNK_RESIDUES>() {
             _ if rest.is_empty() => {}
-            // The last residues are compared as a whole chunk that overlaps the
+            // The last residues are compared as a whole chunk, which overlaps the
             // previous chunk.
             Some(last) => _ = self.scan_chunk(last, &mut flags),
             None => {
@@ -98,8 +101,8 @@ impl MemberRanges {
         flags
     }
 
-    /// Compares the residues of a chunk with the ranges; returns the residues, converted to
-    /// upper case if the policy folds case.
+    /// Compares the residues of a chunk with the ranges. Returns the residues, in upper
+    /// case if the policy folds case.
     #[inline(always)]
     pub(super) fn scan_chunk(&self, chunk: &Chunk, flags: &mut ChunkFlags) -> Chunk {
         let upper = self.to_upper(chunk);
@@ -113,12 +116,12 @@ impl MemberRanges {
         upper
     }
 
-    /// Returns an arbitrary plain member.
+    /// Returns any plain residue, to pad a chunk.
     fn padding_residue(&self) -> u8 {
         self.ranges.first().map_or(0, |ranges| ranges[0].0)
     }
 
-    /// Converts residues to upper case if the policy folds case.
+    /// Converts residues to upper case, if the policy folds case.
     #[inline(always)]
     pub(super) fn to_upper<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
         let mut upper = *chunk;
@@ -138,7 +141,7 @@ pub(super) fn count_lower(letters: &[u8]) -> u64 {
     letters.iter().map(has_lower).sum()
 }
 
-/// Returns 1 if a byte is in one of the ranges, else 0.
+/// Returns 1 if a byte is in one of the ranges, otherwise 0.
 #[inline(always)]
 fn is_in_ranges(ranges: &[ByteRange; GROUP_RANGES], letter: u8) -> u8 {
     let mut found = 0;

@@ -1,4 +1,4 @@
-//! The table of an encoder: how it reads each of the 256 bytes.
+//! The character table of an encoder: how it converts each of the 256 bytes.
 
 use seqloom_core::{Error, Ragged};
 
@@ -22,24 +22,25 @@ pub struct LetterTable {
 }
 
 impl LetterTable {
-    /// Returns the members in channel order: the residues of the alphabet, then the
-    /// members that the policy adds.
+    /// Returns the residues that have a channel, in channel order: the residues of the
+    /// alphabet, then those that the policy adds.
     pub fn members(&self) -> &[u8] {
         &self.members
     }
 
-    /// Returns the ambiguity codes, each with its members.
+    /// Returns the ambiguity codes, each with the residues that it represents.
     pub fn ambiguities(&self) -> &'static [(u8, &'static [u8])] {
         self.ambiguities
     }
 
-    /// Returns the member or ambiguity code of each byte; 0 for bytes that are masked or
-    /// rejected.
+    /// Returns the residue or ambiguity code for each byte, or 0 for bytes that are
+    /// masked or rejected.
     pub fn normal(&self) -> &[u8; 256] {
         &self.normal
     }
 
-    /// Returns the bytes that are rejected everywhere, without the `*` that may end a sequence.
+    /// Returns the bytes that are rejected. The `*` that may end a sequence is not
+    /// among them.
     pub fn rejected_bytes(&self) -> Vec<u8> {
         let all = 0..=u8::MAX;
         all.filter(|byte| is_rejected(self.kinds[usize::from(*byte)]))
@@ -47,12 +48,12 @@ impl LetterTable {
             .collect()
     }
 
-    /// Returns whether one `*` at the end of a sequence is removed.
+    /// Returns true if one `*` at the end of a sequence is removed.
     pub fn strips_stop(&self) -> bool {
         self.strips_stop
     }
 
-    /// Returns the sequence without a terminal stop that the policy removes.
+    /// Returns the sequence without a final stop symbol, if the policy removes it.
     #[inline]
     pub fn stripped<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         match sequence {
@@ -61,7 +62,7 @@ impl LetterTable {
         }
     }
 
-    /// Returns a copy of the table that does not remove terminal stops.
+    /// Returns a copy of the table that does not remove a final stop symbol.
     #[must_use]
     pub fn unstripped(&self) -> Self {
         Self {
@@ -70,20 +71,19 @@ impl LetterTable {
         }
     }
 
-    /// Converts residues to upper case if the policy folds case.
+    /// Converts residues to upper case, if the policy folds case.
     #[inline(always)]
     pub(crate) fn to_upper<const N: usize>(&self, chunk: &[u8; N]) -> [u8; N] {
         self.plain.to_upper(chunk)
     }
 
-    /// Checks whether all residues are plain members, and returns the flags of the
-    /// sequence.
+    /// Finds out whether all residues of a sequence are plain, and returns the flags.
     #[inline(always)]
     pub(crate) fn scan(&self, letters: &[u8]) -> ChunkFlags {
         self.plain.scan(letters)
     }
 
-    /// Returns the error about the first rejected character, which does not depend on the number
+    /// Returns the error for the first rejected character in the batch, for any number
     /// of threads.
     pub(crate) fn first_rejection(&self, sequences: &Ragged<'_>) -> Error {
         let mut rejections = sequences

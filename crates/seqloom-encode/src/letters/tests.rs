@@ -8,7 +8,7 @@ fn letters(alphabet: &str, policy: Policy) -> LetterTable {
     LetterTable::new(alphabet, policy).unwrap()
 }
 
-/// Returns the residue of each character, and the counts by kind.
+/// Returns the residue of each character, and the counts of special characters by kind.
 fn encode(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), Error> {
     let offsets = [0, i64::try_from(sequence.len()).unwrap()];
     let all = Ragged::new(sequence, &offsets)?;
@@ -23,7 +23,7 @@ fn encode(table: &LetterTable, sequence: &[u8]) -> Result<(Vec<u8>, [i64; 7]), E
     Ok((out, counts.to_array()))
 }
 
-/// Returns the position and byte of the first rejected character.
+/// Returns the position and the byte of the first rejected character.
 fn rejection(table: &LetterTable, sequence: &[u8]) -> Option<(usize, u8)> {
     match encode(table, sequence) {
         Err(Error::Letter {
@@ -174,7 +174,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 }
 
 proptest! {
-    /// Tests that the vector instructions agree with the table for each character.
+    /// Compares the flags of the vector instructions with the table for each character.
     #[test]
     fn a_chunk_is_checked_like_its_characters(
         policy in policies(),

@@ -1,4 +1,4 @@
-//! One-hot encoding with channels first, which computes each number by one comparison.
+//! One-hot encoding with channels first. Each number is computed by one comparison.
 
 use std::array;
 
@@ -6,14 +6,16 @@ use super::OneHot;
 use crate::Word;
 use crate::letters::{CHUNK_RESIDUES, ChunkFlags};
 
-/// The number of elements that are written together: one cache line of 4-byte elements.
+/// The number of elements that are written together: 4-byte elements fill one cache
+/// line.
 const LINE_NUMBERS: usize = 16;
 
-/// The alignment of a cache line in bytes.
+/// The size and alignment of a cache line in bytes.
 const LINE_BYTES: usize = 64;
 
 impl<T: Word> OneHot<T> {
-    /// Writes a row by comparing the residues with each member; returns the flags of the residues.
+    /// Encodes a sequence by comparing its residues with the residue of each channel.
+    /// Returns the flags of the sequence.
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> ChunkFlags {
         let flags = self.letters.scan(letters);
@@ -29,8 +31,8 @@ impl<T: Word> OneHot<T> {
         flags
     }
 
-    /// Returns the length of a channel. The division is done once, because a division
-    /// by a variable takes as long as encoding ten residues.
+    /// Returns the length of a channel. The length is computed only once, because a
+    /// division takes as long as encoding ten residues.
     #[inline(always)]
     fn channel_length(&self, row: &[T]) -> usize {
         match self.width() {
@@ -39,9 +41,9 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Writes 1 at the positions of the member, and 0 at all other positions of its
-    /// channel. Everything except both ends is written in whole cache lines, because a
-    /// write across two lines takes twice as long.
+    /// Writes 1 at the positions of the channel's residue, and 0 at all other
+    /// positions. Only the two ends of a channel are not written as whole cache lines:
+    /// a write across two lines takes twice as long.
     #[inline(always)]
     fn fill_channel(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) else {
@@ -60,7 +62,7 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Writes whole blocks; the caller writes the remaining elements.
+    /// Writes whole cache lines; the caller writes the remaining elements.
     #[inline(always)]
     fn fill_blocks(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (chunks, rest) = letters.as_chunks::<CHUNK_RESIDUES>();
@@ -93,8 +95,8 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Overwrites the positions of residues whose row is not the one-hot row of a
-    /// member.
+    /// Overwrites the positions of residues that are not encoded as a single 1, such as
+    /// ambiguity codes.
     #[cold]
     pub(super) fn fill_differing(&self, letters: &[u8], row: &mut [T]) {
         let length = self.channel_length(row);

@@ -5,12 +5,12 @@ use seqloom_core::Result;
 use super::OneHotLayout;
 use crate::LetterTable;
 
-/// Returns the sequence of each row of a C-contiguous array.
+/// Returns the decoded sequence of each row of a C-contiguous array.
 ///
-/// Each residue is the member with the largest channel. If several channels have the
-/// largest value, the residue is the ambiguity code of exactly these members. A
-/// position whose channels are all zero, or for which no such code exists, becomes `N`
-/// or `X`, or `-` if the alphabet has no ambiguity codes.
+/// Each residue is the one with the largest channel. If several channels have the
+/// largest value, the ambiguity code for exactly these residues is returned. A position
+/// without such a code, or with zeros only, becomes `N` or `X`, or `-` if the alphabet
+/// has no ambiguity codes.
 pub fn decode(letters: &LetterTable, array: &[f32], layout: OneHotLayout) -> Result<Vec<Vec<u8>>> {
     let width = letters.members().len();
     layout.check(width, array.len())?;
@@ -41,7 +41,7 @@ fn decode_position(letters: &LetterTable, number: impl Fn(usize) -> f32) -> u8 {
     }
 }
 
-/// Returns the ambiguity code of exactly these channels.
+/// Returns the ambiguity code for exactly the residues of these channels.
 fn code_of(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
     let fits = |stands_for: &[u8]| {
         let mut members = letters.members().iter().enumerate();
@@ -53,7 +53,7 @@ fn code_of(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
         .map_or_else(|| widest_code(letters), |(code, _)| *code)
 }
 
-/// Returns the ambiguity code with the most members.
+/// Returns the ambiguity code that represents the most residues.
 fn widest_code(letters: &LetterTable) -> u8 {
     let codes = letters.ambiguities().iter();
     codes

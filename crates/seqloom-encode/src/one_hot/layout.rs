@@ -2,7 +2,8 @@
 
 use seqloom_core::{Error, Result};
 
-/// The shape of a C-contiguous array of one-hot sequences, and the order of its axes.
+/// The shape of a C-contiguous array of one-hot encoded sequences, and the order of its
+/// axes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OneHotLayout {
     sizes: [usize; 3],
@@ -10,8 +11,8 @@ pub struct OneHotLayout {
 }
 
 impl OneHotLayout {
-    /// Creates a layout. `sizes` is `(sequences, channels, positions)` with channels first, else
-    /// `(sequences, positions, channels)`.
+    /// Creates a layout. `sizes` is `(sequences, channels, positions)` if channels come
+    /// first, otherwise `(sequences, positions, channels)`.
     pub fn new(sizes: [usize; 3], channels_first: bool) -> Self {
         Self {
             sizes,
@@ -29,7 +30,8 @@ impl OneHotLayout {
         self.sizes[if self.channels_first { 2 } else { 1 }]
     }
 
-    /// Returns the offset of a position and channel in the row of a sequence.
+    /// Returns the offset of an element in the row of a sequence, from its position and
+    /// channel.
     pub(super) fn position(&self, position: usize, channel: usize, width: usize) -> usize {
         if self.channels_first {
             return channel * self.length() + position;

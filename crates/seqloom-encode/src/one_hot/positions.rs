@@ -1,10 +1,11 @@
-//! One-hot encoding with channels last: copies the row of each residue.
+//! One-hot encoding with channels last. The channels of each residue are copied from a
+//! table.
 
 use super::OneHot;
 use crate::Word;
 
 impl<T: Word> OneHot<T> {
-    /// Writes a row from the table of rows.
+    /// Encodes a sequence by copying the channels of each residue from the table.
     #[inline(always)]
     pub(super) fn fill_positions(&self, letters: &[u8], row: &mut [T]) {
         match self.width() {
@@ -20,8 +21,8 @@ impl<T: Word> OneHot<T> {
         }
     }
 
-    /// Does the same as [`fill_positions`](Self::fill_positions), for a width that is a
-    /// compile-time constant.
+    /// Does the same as [`fill_positions`](Self::fill_positions), for a number of
+    /// channels that is a compile-time constant.
     #[inline(always)]
     fn copy_rows<const WIDTH: usize>(&self, letters: &[u8], row: &mut [T]) {
         let (rows, _) = self.rows.as_chunks::<WIDTH>();

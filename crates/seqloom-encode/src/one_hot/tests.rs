@@ -4,8 +4,8 @@ use seqloom_core::{Error, Ragged};
 use super::{OneHot, OneHotLayout, decode};
 use crate::{LetterTable, Policy, RowLayout, fill};
 
-/// Returns rows with 1 for each member and, for ambiguity codes, equal fractions for
-/// the members that they represent.
+/// Returns the channels of each byte: a single 1 for a residue, and equal fractions for
+/// the residues that an ambiguity code represents.
 fn rows(letters: &LetterTable) -> Vec<u32> {
     let mut rows = vec![0; 256 * letters.members().len()];
     for (byte, normal) in letters.normal().iter().enumerate() {
@@ -24,7 +24,7 @@ fn rows(letters: &LetterTable) -> Vec<u32> {
     rows
 }
 
-/// Encodes one sequence in a row of this number of positions.
+/// Encodes one sequence into a row with this number of positions.
 fn encode(sequence: &[u8], positions: usize, channels_first: bool) -> Result<Vec<f32>, Error> {
     let letters = LetterTable::new("dna", Policy::default())?;
     let kernel = OneHot::new(&letters, rows(&letters), channels_first)?;

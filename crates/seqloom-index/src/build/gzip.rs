@@ -75,7 +75,7 @@ impl<T> GzipScan<'_, T> {
 }
 
 impl<T: RowSink> Visitor for GzipScan<'_, T> {
-    fn wants(&self, text: u64) -> bool {
+    fn is_useful_start(&self, text: u64) -> bool {
         self.spans
             .last()
             .is_none_or(|last| text >= last.text + self.span)

@@ -15,7 +15,7 @@ use crate::product::Update;
 use crate::softmax::dot;
 use crate::{Float, tuned};
 
-/// The output of a head, its `lse`, and the gradient of the output.
+/// The output of an attention head, its `lse` values, and the output gradient.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct ForwardResult<'a, T> {
     pub(super) grad: StridedMatrix<'a, T>,
@@ -23,7 +23,7 @@ pub(super) struct ForwardResult<'a, T> {
     pub(super) lse: &'a [T],
 }
 
-/// The gradients of the queries, keys and values, to be filled.
+/// The output arrays for the gradients of the queries, keys and values.
 #[derive(Debug)]
 pub(super) struct AttentionGrads<'a, T> {
     pub(super) queries: MatrixMut<'a, T>,
@@ -51,7 +51,7 @@ pub(super) fn differentiate<T: Float>(
     });
 }
 
-/// Adds the gradients for a block of queries and a block of keys.
+/// Adds the gradients that a block of queries and a block of keys contribute.
 fn block<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
@@ -118,7 +118,7 @@ fn compute_weights<S: Simd, T: Float>(
     lse: T,
     row: &mut [T],
 ) {
-    let (visible, hidden) = row.split_at_mut(head.visible_of(query, keys));
+    let (visible, hidden) = row.split_at_mut(head.visible_keys_in(query, keys));
     hidden.fill(T::ZERO);
     head.mask(query, keys.start, visible);
     let lse = if lse == T::NEG_INF { T::ZERO } else { lse };
@@ -126,7 +126,7 @@ fn compute_weights<S: Simd, T: Float>(
 }
 
 /// Converts the gradients of the weights into gradients of the scores, and applies
-/// dropout to the weights. `position` is the index of the first weight.
+/// dropout to the weights. `position` is the index of the first weight in the batch.
 #[inline(always)]
 fn score_gradients<T: Float>(
     dropout: Option<Dropout<T>>,

@@ -38,7 +38,8 @@ pub(super) fn compute_output<T: Float>(
                 first,
                 keys,
                 scores,
-                // `lse` stores the highest scores until the end.
+                // `lse` stores the highest score of each query until all keys are
+                // processed.
                 highest: &mut *lse,
                 totals: &mut *totals,
                 out: out.reborrow(),
@@ -65,7 +66,7 @@ struct KeyBlock<'a, 'b, T> {
 }
 
 impl<T: Float> KeyBlock<'_, '_, T> {
-    /// Adds the weighted values to the output.
+    /// Adds the values, multiplied by the attention weights, to the output.
     fn add(mut self, queries: StridedMatrix<'_, T>) {
         let (head, keys) = (self.head, self.keys.clone());
         let (count, width) = (queries.rows, keys.len());
@@ -88,7 +89,7 @@ impl<T: Float> KeyBlock<'_, '_, T> {
     }
 }
 
-/// Converts the scores of a block into weights. The weights are not yet divided by
+/// Converts the attention scores of a block into weights that are not yet divided by
 /// their sum.
 #[vectorized]
 fn compute_all_weights<S: Simd, T: Float>(simd: S, block: &mut KeyBlock<'_, '_, T>) {
@@ -98,12 +99,12 @@ fn compute_all_weights<S: Simd, T: Float>(simd: S, block: &mut KeyBlock<'_, '_, 
 }
 
 impl<T: Float> KeyBlock<'_, '_, T> {
-    /// Converts the scores of one query into weights.
+    /// Converts the attention scores of one query into weights.
     #[inline(always)]
     fn compute_weights<S: Simd>(&mut self, simd: S, number: usize) {
         let (head, query, width) = (self.head, self.first + number, self.keys.len());
         let row = &mut self.scores[number * width..][..width];
-        let (visible, hidden) = row.split_at_mut(head.visible_of(query, &self.keys));
+        let (visible, hidden) = row.split_at_mut(head.visible_keys_in(query, &self.keys));
         hidden.fill(T::ZERO);
         head.mask(query, self.keys.start, visible);
         let here = crate::softmax::highest(simd, visible);
@@ -140,7 +141,8 @@ fn exponential<S: Simd, T: Float>(simd: S, x: T) -> T {
     special::exp_of_negative(Lanes::splat(simd, x)).greatest()
 }
 
-/// Fills a row with `exp(x - shift)`, which is at most about 1. Returns the sum.
+/// Fills a row with `exp(x - shift)`, which is at most about 1, and returns the sum of
+/// the row.
 #[inline(always)]
 pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) -> T {
     let shift = Lanes::splat(simd, shift);
@@ -156,7 +158,7 @@ pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) 
 }
 
 /// Applies dropout to the attention weights of a query. `position` is the index of the
-/// first weight.
+/// first weight in the batch.
 #[inline(always)]
 fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
     let Some(dropout) = head.rule.dropout else {
@@ -169,8 +171,8 @@ fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
     });
 }
 
-/// Divides the output by the sums of the weights, and converts the highest scores into
-/// the logarithms of the sums.
+/// Divides the output of each query by the sum of its attention weights, and converts
+/// the highest scores into `lse` values.
 #[vectorized]
 fn divide<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
     for (row, (&total, lse)) in totals.iter().zip(lse).enumerate() {

@@ -1,7 +1,7 @@
 //! Attention without masks or dropout, in one pass over the keys.
 //!
-//! Each lane computes one query. For each tile of keys, scores, weights and weighted
-//! values stay in registers. No sum is computed across lanes.
+//! Each vector lane computes the output of one query. The scores and weights of a tile
+//! of keys remain in registers, and no sum is computed across lanes.
 
 use std::ops::Range;
 
@@ -16,7 +16,7 @@ use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::transpose;
 use crate::{Float, parallel, tuned};
 
-/// Returns true if this module supports the attention head.
+/// Returns true if this module supports the masks and dropout of the attention head.
 pub(super) fn is_supported<T: Float>(head: &Head<'_, T>) -> bool {
     let hides = head.mask.is_some() || head.rule.dropout.is_some() || head.rule.causal;
     !hides && head.keys.rows * head.keys.columns * head.values.columns > 0
@@ -65,8 +65,8 @@ pub(super) fn compute_output<T: Float>(
     });
 }
 
-/// Packs rows into tiles, in which the values of a column are adjacent in memory. Rows
-/// that pad the last tile are zero.
+/// Packs rows into tiles, which store the values of a column next to each other. The
+/// last tile is padded with zeros.
 fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     for (number, out) in out.chunks_exact_mut(tile * rows.columns).enumerate() {
         let first = number * tile;
@@ -74,7 +74,7 @@ fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     }
 }
 
-/// Copies rows as columns of a matrix with rows of `width` values.
+/// Copies rows into the columns of a matrix whose rows have `width` values.
 fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T]) {
     if rows.rows < width {
         out.fill(T::ZERO);
@@ -82,7 +82,7 @@ fn pack_columns<T: Float>(rows: StridedMatrix<'_, T>, width: usize, out: &mut [T
     transpose(rows.data, rows.steps.0, rows.rows, width, out);
 }
 
-/// A block of queries of a head, and the packed keys and values.
+/// A block of queries of an attention head, and the packed keys and values.
 struct QueryPass<'a, 'b, T> {
     head: &'a Head<'b, T>,
     queries: StridedMatrix<'a, T>,
@@ -106,8 +106,8 @@ fn compute_groups<S: Simd, T: Float>(
 }
 
 impl<T: Float> QueryPass<'_, '_, T> {
-    /// Computes the output group by group of queries; the last group may fill only one
-    /// register.
+    /// Computes the output for one group of queries at a time. The last group may fill
+    /// only one vector register.
     #[inline(always)]
     fn groups<S: Simd, const K: usize>(
         &self,
@@ -154,7 +154,7 @@ impl<T: Float> QueryPass<'_, '_, T> {
         store_lse(ends.split_at(size), lse);
     }
 
-    /// Processes all keys for a group, tile by tile.
+    /// Processes all keys for a group of queries, tile by tile.
     #[inline(always)]
     fn add_keys<S: Simd, const K: usize, const V: usize>(&self, group: &mut Group<'_, S, T, V>) {
         let (keys, _) = self.keys.as_chunks::<K>();
@@ -163,16 +163,16 @@ impl<T: Float> QueryPass<'_, '_, T> {
         let values = values.chunks_exact(self.head.values.columns);
         for (number, (keys, values)) in keys.zip(values).enumerate() {
             match self.head.keys.rows - number * K {
-                // Full tiles are computed by a separate call without checks of their
-                // length.
-                visible if visible >= K => group.take(keys, values, K),
-                visible => group.take(keys, values, visible),
+                // Full tiles are processed by a separate call, in which the compiler
+                // removes the length checks.
+                visible if visible >= K => group.push(keys, values, K),
+                visible => group.push(keys, values, visible),
             }
         }
     }
 }
 
-/// Copies the output into rows; the values of each column are adjacent in `outputs`.
+/// Copies the output from columns (`outputs`) into rows.
 fn store_rows<T: Float>(outputs: &[T], size: usize, scratch: &mut [T], mut out: MatrixMut<'_, T>) {
     let (rows, width) = (out.rows_count(), out.columns_count());
     let transposed = &mut scratch[..rows * width];
@@ -182,7 +182,8 @@ fn store_rows<T: Float>(outputs: &[T], size: usize, scratch: &mut [T], mut out: 
     }
 }
 
-/// Stores the logarithms of the sums, computed from the shifts and the totals.
+/// Stores the `lse` of each query, computed from the shift of its scores and the total
+/// of its weights.
 fn store_lse<T: Float>((shifts, totals): (&[T], &[T]), lse: &mut [T]) {
     let ln_2 = T::from_f64(std::f64::consts::LN_2);
     for ((lse, &shift), &total) in lse.iter_mut().zip(shifts).zip(totals) {

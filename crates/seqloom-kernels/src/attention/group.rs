@@ -1,4 +1,4 @@
-//! A group of queries, one per lane, which processes one tile of keys after the other.
+//! A group of queries, one per vector lane, which processes one tile of keys at a time.
 //!
 //! As in Milakov and Gimelshein (2018), an attention weight is 2 to the power of the
 //! score minus a shift. The shift is set to the highest score only when weights would
@@ -9,22 +9,22 @@ use pulp::Simd;
 use crate::lanes::Lanes;
 use crate::{Float, special};
 
-/// The scores, and then the weights, of `K` keys.
+/// The attention scores of `K` keys, which are converted into weights in place.
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
-/// A group of queries, one per lane of `V` registers.
+/// A group of queries, one per lane of `V` vector registers.
 pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     simd: S,
-    /// The queries by column, scaled so that scores are base-2 logarithms of the
-    /// weights.
+    /// The queries, column by column, scaled so that scores are base-2 logarithms of
+    /// the weights.
     queries: &'a [[T::Vector<S>; V]],
-    /// The sums of weighted values, by column.
+    /// The sums of weighted values, column by column.
     outputs: &'a mut [[T::Vector<S>; V]],
     totals: [Lanes<S, T>; V],
-    /// The negative of the shift of each query.
-    minus: [Lanes<S, T>; V],
-    /// The limit of the score minus the shift, above which the shift changes; minus
-    /// infinity at the start.
+    /// The negated shift of the scores of each query.
+    offsets: [Lanes<S, T>; V],
+    /// The largest allowed score minus the shift; a higher score changes the shift.
+    /// Initially minus infinity.
     limits: [Lanes<S, T>; V],
 }
 
@@ -39,14 +39,15 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             queries: T::split::<S>(queries).0.as_chunks().0,
             outputs: T::split_mut::<S>(outputs).0.as_chunks_mut().0,
             totals: [zero; V],
-            minus: [zero; V],
+            offsets: [zero; V],
             limits: [zero.like(T::NEG_INF); V],
         }
     }
 
-    /// Adds the weighted values of the first `len` keys of a tile.
+    /// Adds the values of the first `len` keys of a tile, weighted by their attention
+    /// weights.
     #[inline(always)]
-    pub(super) fn take<const K: usize>(&mut self, keys: &[[T; K]], values: &[[T; K]], len: usize) {
+    pub(super) fn push<const K: usize>(&mut self, keys: &[[T; K]], values: &[[T; K]], len: usize) {
         let mut tile = self.score(keys);
         for (key, scores) in tile.iter_mut().enumerate() {
             if key >= len {
@@ -55,7 +56,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
         let highest = highest(&tile);
         if (0..V).any(|v| self.limits[v].is_any_less(highest[v])) {
-            self.move_shifts(highest, &mut tile);
+            self.raise_shifts(highest, &mut tile);
         }
         self.compute_weights(&mut tile);
         self.add(&tile, values);
@@ -64,7 +65,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     /// Returns the scores of the keys of a tile, minus the shifts.
     #[inline(always)]
     fn score<const K: usize>(&self, keys: &[[T; K]]) -> ScoreTile<S, T, K, V> {
-        let mut tile = [self.minus; K];
+        let mut tile = [self.offsets; K];
         for (queries, keys) in self.queries.iter().zip(keys) {
             let queries = queries.map(|vector| Lanes::new(self.simd, vector));
             for (scores, &key) in tile.iter_mut().zip(keys) {
@@ -77,7 +78,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         tile
     }
 
-    /// Converts scores into weights and adds the weights to the totals.
+    /// Converts attention scores into weights and adds the weights to the totals.
     #[inline(always)]
     fn compute_weights<const K: usize>(&mut self, tile: &mut ScoreTile<S, T, K, V>) {
         for weights in tile {
@@ -88,7 +89,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Adds the weighted values to the output.
+    /// Adds the values, multiplied by their weights, to the output.
     #[inline(always)]
     fn add<const K: usize>(&mut self, tile: &ScoreTile<S, T, K, V>, values: &[[T; K]]) {
         for (outputs, values) in self.outputs.iter_mut().zip(values) {
@@ -106,7 +107,7 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
     /// Sets each shift to the highest score of its query if that score exceeds the
     /// limit.
     #[inline(always)]
-    fn move_shifts<const K: usize>(
+    fn raise_shifts<const K: usize>(
         &mut self,
         highest: [Lanes<S, T>; V],
         tile: &mut ScoreTile<S, T, K, V>,
@@ -116,12 +117,12 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let before = self.limits[v];
             let step = before.if_less(highest, highest, zero);
             let factor = special::exp2_of_negative(zero - step);
-            // A limit below zero occurs only for the first tile, for which the sums are
+            // A limit below zero occurs only for the first tile. The sums are still
             // empty, so their factor is 1.
             let factor = before.if_less(zero, one, factor);
             self.limits[v] =
                 before.if_less(highest, zero.like(T::from_f64(MAX_WEIGHT_LOG2)), before);
-            self.minus[v] = self.minus[v] - step;
+            self.offsets[v] = self.offsets[v] - step;
             self.totals[v] = self.totals[v] * factor;
             for scores in tile.iter_mut() {
                 scores[v] = scores[v] - step;
@@ -132,7 +133,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
         }
     }
 
-    /// Divides the output by the totals, and stores the shifts, then the totals.
+    /// Divides the output by the total weights. Writes the shifts to `ends`, followed
+    /// by the totals.
     #[inline(always)]
     pub(super) fn finish(self, ends: &mut [T]) {
         let (ends, _) = T::split_mut::<S>(ends);
@@ -145,13 +147,13 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             for outputs in &mut *self.outputs {
                 outputs[v] = (total.with(outputs[v]) * inverse).vector;
             }
-            ends[v] = (zero - self.minus[v]).vector;
+            ends[v] = (zero - self.offsets[v]).vector;
             ends[V + v] = total.vector;
         }
     }
 }
 
-/// Returns the highest score of each query.
+/// Returns the highest score of each query in the tile.
 #[inline(always)]
 fn highest<S: Simd, T: Float, const K: usize, const V: usize>(
     tile: &ScoreTile<S, T, K, V>,
@@ -173,8 +175,8 @@ mod tests {
     use crate::attention::{AttentionInputs, AttentionRule, Heads, HeadsMut, forward};
     use crate::machine::tests::on_every_machine;
 
-    /// Returns the output and the `lse` of queries with one column; the value of a key
-    /// is its index.
+    /// Returns the output and the `lse` of queries of size 1, where the value of each
+    /// key is the index of the key.
     fn attend(queries: &[f32], keys: &[f32]) -> [Vec<f32>; 2] {
         let (asked, known) = ([1, 1, queries.len(), 1], [1, 1, keys.len(), 1]);
         let values: Vec<f32> = (0..200_u8).map(f32::from).take(keys.len()).collect();
@@ -198,7 +200,7 @@ mod tests {
 
     #[test]
     fn scores_with_a_wide_range_match_a_single_softmax() {
-        // The test places the highest score after many scores that are low or masked.
+        // The test places the highest score after many low or masked scores.
         let mut keys: Vec<f32> = (0..60_u8).map(|key| f32::from(key) * 10.0).collect();
         keys.extend((0..60_u8).map(|key| -f32::from(key)));
         on_every_machine(|_| {

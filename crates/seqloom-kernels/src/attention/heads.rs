@@ -1,4 +1,4 @@
-//! Arrays of shape (batch, head, row, column) with any order of axes in memory.
+//! Arrays of shape (batch, head, row, column), whose axes may have any order in memory.
 
 use crate::Float;
 use crate::matrix::{MatrixMut, StridedMatrix};
@@ -24,7 +24,7 @@ impl<'a, T: Float> Heads<'a, T> {
         fits.then_some(Self { data, shape, steps })
     }
 
-    /// Returns the shape.
+    /// Returns the shape (batch, head, row, column).
     pub fn shape(&self) -> [usize; 4] {
         self.shape
     }
@@ -52,7 +52,7 @@ impl<'a, T: Float> HeadsMut<'a, T> {
         Some(Self { matrices, shape })
     }
 
-    /// Splits an array of 3n heads into three arrays of n heads.
+    /// Splits an array of 3n attention heads into three arrays of n heads.
     pub fn split_in_three(self) -> [Self; 3] {
         let [batch, all, rows, columns] = self.shape;
         let heads = (all / 3).max(1);
@@ -67,7 +67,7 @@ impl<'a, T: Float> HeadsMut<'a, T> {
         split_in_three
     }
 
-    /// Returns the shape.
+    /// Returns the shape (batch, head, row, column).
     pub fn shape(&self) -> [usize; 4] {
         self.shape
     }

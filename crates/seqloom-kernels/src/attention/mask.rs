@@ -21,7 +21,8 @@ impl<'a, U: Copy> BroadcastArray<'a, U> {
         (fits && steps[3] <= 1).then_some(Self { data, steps })
     }
 
-    /// Returns the mask of `keys` successive keys of a query, from a given position.
+    /// Returns the mask values of `keys` consecutive keys of a query, starting at a
+    /// position.
     #[inline(always)]
     fn row(&self, position: [usize; 4], keys: usize) -> MaskRow<'a, U> {
         let start = position
@@ -46,15 +47,15 @@ enum MaskRow<'a, U> {
 /// A mask that changes the scores before the softmax.
 #[derive(Clone, Copy, Debug)]
 pub enum AttentionMask<'a, T> {
-    /// A boolean mask: true for keys that a query may attend to.
+    /// A boolean mask that is true for keys that a query may attend to.
     Allowed(BroadcastArray<'a, bool>),
-    /// A numeric mask: values that are added to the scores.
+    /// A numeric mask that is added to the scores.
     Added(BroadcastArray<'a, T>),
 }
 
 impl<T: Float> AttentionMask<'_, T> {
-    /// Masks scores. `position` is the index (batch, head, query, key) of the first
-    /// score.
+    /// Masks the scores of consecutive keys. `position` is the index (batch, head,
+    /// query, key) of the first score.
     #[inline(always)]
     pub(super) fn apply(&self, position: [usize; 4], scores: &mut [T]) {
         match self {

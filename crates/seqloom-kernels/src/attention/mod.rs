@@ -32,20 +32,20 @@ pub use mask::{AttentionMask, BroadcastArray};
 /// the queries.
 #[derive(Clone, Copy, Debug)]
 pub struct AttentionInputs<'a, T> {
-    /// `(batch, head, query, head_size)`.
+    /// The queries, of shape `(batch, head, query, head_size)`.
     pub queries: Heads<'a, T>,
-    /// `(batch, head, key, head_size)`.
+    /// The keys, of shape `(batch, head, key, head_size)`.
     pub keys: Heads<'a, T>,
-    /// `(batch, head, key, width)`.
+    /// The values, of shape `(batch, head, key, width)`.
     pub values: Heads<'a, T>,
-    /// The mask, if any.
+    /// The attention mask, if any.
     pub mask: Option<AttentionMask<'a, T>>,
-    /// The settings that turn scores into weights.
+    /// The scale, causality and dropout that determine the attention weights.
     pub rule: AttentionRule<T>,
 }
 
 impl<'a, T: Float> AttentionInputs<'a, T> {
-    /// Returns a head by its index in the batch.
+    /// Returns the attention head with this index in the batch.
     fn head(&self, number: usize) -> Head<'a, T> {
         let [_, heads, queries, _] = self.queries.shape();
         let keys = self.keys.shape()[2];
@@ -90,7 +90,7 @@ pub fn forward<T: Float>(
     );
 }
 
-/// A block of queries of a head, and the memory for their output.
+/// A block of queries of an attention head, and the memory for their output.
 struct QueryBlock<'a, 'b, T> {
     head: Head<'a, T>,
     first: usize,
@@ -98,8 +98,8 @@ struct QueryBlock<'a, 'b, T> {
     lse: &'b mut [T],
 }
 
-/// Splits the queries of a head into blocks. `heads` heads are split among `threads`
-/// threads.
+/// Splits the queries of an attention head into blocks. The number of blocks depends on
+/// the number of heads and threads.
 fn blocks<'a, 'b, T: Float>(
     head: Head<'a, T>,
     out: MatrixMut<'b, T>,
@@ -133,7 +133,7 @@ pub struct AttentionResults<'a, T> {
     pub grad: Heads<'a, T>,
     /// The output.
     pub out: Heads<'a, T>,
-    /// The logarithms of the sums of exponentials.
+    /// The logarithm of the sum of exponentials of each query (`lse`).
     pub lse: &'a [T],
 }
 

@@ -1,4 +1,4 @@
-//! Tests that attention equals its definition.
+//! Tests that compare attention with a direct implementation of its definition.
 
 use super::*;
 use crate::dropout::Dropout;
@@ -8,7 +8,7 @@ use seqloom_core::key::Key;
 
 const SHAPE: [usize; 4] = [2, 3, 9, 4];
 const KEYS: [usize; 4] = [2, 3, 21, 4];
-/// A number of keys that need several blocks.
+/// A number of keys that are split into several blocks.
 const MANY_KEYS: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
 
 fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
@@ -31,7 +31,7 @@ fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
     HeadsMut::new(data, shape, steps).unwrap()
 }
 
-/// Returns the sum of the output times `grad`.
+/// Returns the sum of the attention output times `grad`.
 fn objective(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
     let (mut out, mut lse) = (vec![0.0; grad.len()], vec![0.0; 2 * 3 * 9]);
     forward(inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
@@ -41,7 +41,7 @@ fn objective(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
 fn reference(inputs: &AttentionInputs<'_, f64>, number: usize, query: usize) -> Vec<f64> {
     let head = inputs.head(number);
     let q = head.queries.row(query);
-    let scores = (0..head.visible(query)).map(|key| {
+    let scores = (0..head.visible_keys(query)).map(|key| {
         let k = head.keys.row(key);
         (q.iter().zip(k).map(|(q, k)| q * k).sum::<f64>() * head.rule.scale).exp()
     });
@@ -77,7 +77,7 @@ fn with_inputs(
 }
 
 #[test]
-fn an_answer_is_the_weighted_mean_of_the_values() {
+fn the_output_is_the_weighted_mean_of_the_values() {
     let cases = [(KEYS, false), (KEYS, true), (MANY_KEYS, false)];
     on_every_machine(|_| {
         for (keys, causal) in cases {
@@ -127,7 +127,7 @@ fn a_causal_query_attends_to_no_later_key() {
     });
 }
 
-/// Returns true if the output matches the definition.
+/// Returns true if the attention output equals its definition.
 fn output_matches_definition(inputs: &AttentionInputs<'_, f64>) -> bool {
     let [batch, heads, queries, width] = inputs.queries.shape();
     let rows = batch * heads * queries;
@@ -191,7 +191,7 @@ fn gradients_match_finite_differences() {
     }
 }
 
-/// Returns true if some gradients match central differences.
+/// Returns true if the attention gradients equal central differences.
 fn match_differences(
     inputs: &AttentionInputs<'_, f64>,
     grad: &[f64],

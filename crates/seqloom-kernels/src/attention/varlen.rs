@@ -1,4 +1,4 @@
-//! Attention within sequences that are concatenated in one row.
+//! Attention within each of several sequences that are concatenated along one axis.
 
 use seqloom_macros::compiled_once;
 use std::ops::Range;
@@ -81,7 +81,7 @@ pub fn backward<T: Float>(
     );
 }
 
-/// Returns one head of one sequence.
+/// Returns the queries, keys and values of one head of one sequence.
 fn sequence<'a, T: Float>(
     inputs: &AttentionInputs<'a, T>,
     number: usize,

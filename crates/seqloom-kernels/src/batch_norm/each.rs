@@ -1,4 +1,4 @@
-//! Iteration over two rows and their mask.
+//! Iteration over two rows of values and their mask, one vector register at a time.
 
 use pulp::Simd;
 
@@ -7,7 +7,7 @@ use crate::{Float, lanes::Lanes};
 /// The shape of an array, and the mask of its positions.
 #[derive(Clone, Copy, Debug)]
 pub struct Positions<'a, T> {
-    /// The number of channels of a sample.
+    /// The number of channels of each sample.
     pub channels: usize,
     /// The number of positions of a channel, at least 1.
     pub length: usize,
@@ -21,7 +21,7 @@ impl<'a, T: Float> Positions<'a, T> {
             .map(|mask| &mask[sample * self.length..][..self.length])
     }
 
-    /// Returns the number of real positions, at least 1.
+    /// Returns the number of unmasked positions, at least 1.
     #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 positions")]
     pub(super) fn count(&self, total: usize) -> f64 {
         let counted = |mask: &[T]| mask.iter().filter(|&&value| value > T::ZERO).count();
@@ -31,14 +31,14 @@ impl<'a, T: Float> Positions<'a, T> {
     }
 }
 
-/// A function of one register from each of two rows and, if there is a mask, of the
-/// register of the mask.
+/// A function that is called with one vector register from each of two rows. If there
+/// is a mask, the function also receives a register of the mask.
 pub(super) trait RowFunction<S: Simd, T: Float> {
     fn apply(&mut self, a: Lanes<S, T>, b: Lanes<S, T>, mask: Option<Lanes<S, T>>);
 }
 
-/// Calls `apply` along two rows. The last register may be partly filled; its mask is 0
-/// after the end.
+/// Calls `apply` for each register of two rows. In the last register, the mask is 0
+/// after the end of the rows.
 #[inline(always)]
 pub(super) fn for_each_register<S: Simd, T: Float>(
     simd: S,

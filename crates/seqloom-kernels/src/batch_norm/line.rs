@@ -7,8 +7,9 @@ use super::each::{Positions, RowFunction, for_each_register, masked};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, parallel};
 
-/// Fills `out` with `line[0] * a + line[1]`, plus `line[2] * b` if there are three
-/// coefficients. Each channel has separate coefficients.
+/// Fills `out` with the linear combination `line[0] * a + line[1]` or, if there are
+/// three coefficients, `line[0] * a + line[1] + line[2] * b`. `line` returns the
+/// coefficients of a channel.
 pub(super) fn combine<T: Float, const N: usize>(
     positions: Positions<'_, T>,
     pair: (&[T], &[T]),
@@ -28,7 +29,7 @@ pub(super) fn combine<T: Float, const N: usize>(
     });
 }
 
-/// Fills adjacent rows of the output; `first` is the index of the first row.
+/// Fills consecutive rows of the output, starting at row `first`.
 #[vectorized]
 fn combine_rows<S: Simd, T: Float, const N: usize>(
     simd: S,

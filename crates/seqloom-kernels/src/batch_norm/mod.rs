@@ -1,4 +1,5 @@
-//! Batch normalisation of (batch, channel, position) arrays with masked positions.
+//! Batch normalisation of arrays of shape (batch, channel, position) with masked
+//! positions.
 
 mod each;
 mod line;
@@ -14,16 +15,16 @@ pub use each::Positions;
 /// The affine function that batch normalisation applies after the normalisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<'a, T> {
-    /// The factor of each channel.
+    /// The factor of each channel after the normalisation.
     pub weight: &'a [T],
-    /// The offset of each channel.
+    /// The term that is added to each channel after the normalisation.
     pub bias: &'a [T],
     /// A small number that is added to the variance.
     pub epsilon: f64,
 }
 
 /// Fills the normalised array, and the mean and biased variance of each channel over
-/// the real positions.
+/// its unmasked positions.
 #[compiled_once]
 pub fn normalise<T: Float>(
     positions: Positions<'_, T>,
@@ -78,7 +79,8 @@ fn moments<T: Float>(
     );
 }
 
-/// Fills `out` with `x * scale + shift` by channel, and with 0 at masked positions.
+/// Fills `out` with `x * scale + shift`, where each channel has its scale and shift,
+/// and with 0 at masked positions.
 #[compiled_once]
 pub fn scale_shift<T: Float>(
     positions: Positions<'_, T>,
@@ -123,7 +125,7 @@ pub fn gradients<T: Float>(
 /// The mean, variance and weight of each channel of a normalised array.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelMoments<'a, T> {
-    /// The factor of each channel.
+    /// The factor of each channel after the normalisation.
     pub weight: &'a [T],
     /// The mean of each channel.
     pub mean: &'a [T],
@@ -141,8 +143,8 @@ impl<T: Float> ChannelMoments<'_, T> {
             .recip()
     }
 
-    /// Returns three coefficients of the input gradient: of the output gradient, of the
-    /// input, and the constant.
+    /// Returns the coefficients of the input gradient as a linear combination: the
+    /// factor of the output gradient, a constant, and the factor of the input.
     fn line(&self, channel: usize, weight_grad: T, bias_grad: T, count: f64) -> [T; 3] {
         let inverse = self.inverse(channel);
         let gain = self.weight[channel].to_f64() * inverse;

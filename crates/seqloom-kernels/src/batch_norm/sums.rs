@@ -1,4 +1,4 @@
-//! Sums over a channel.
+//! Sums over all values of a channel.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -7,7 +7,8 @@ use super::each::{Positions, RowFunction, for_each_register, masked};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes};
 
-/// Two values of one position that are summed over a channel.
+/// A function that returns two values for a position, which are summed over the
+/// channel.
 pub(super) trait Term<T: Float>: Copy {
     fn apply<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];
 }
@@ -37,7 +38,7 @@ impl<T: Float> Term<T> for SlopeTerms<T> {
     }
 }
 
-/// Returns the sums of the two values of a term over one channel of a batch.
+/// Returns the two sums of a term over one channel of a batch.
 #[vectorized]
 pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     simd: S,

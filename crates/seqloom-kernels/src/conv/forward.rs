@@ -5,8 +5,9 @@ use crate::product::{Matrix, Packed, Panels, Tile, TileReader, pack_right, tiles
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
-/// Fills `out` (batch, outputs, positions) with the convolution of x (batch, channels,
-/// positions) with the weights (outputs, channels of a group, taps), plus the bias.
+/// Fills `out` (batch, outputs, positions) with the convolution of `x` (batch,
+/// channels, positions) with the weights (outputs, channels of a group, taps), plus the
+/// bias.
 #[compiled_once]
 pub fn forward<T: Float>(
     shape: &Shape,
@@ -47,7 +48,7 @@ pub fn forward<T: Float>(
     });
 }
 
-/// A few samples of a batch, and one group of channels.
+/// Some samples of a batch, and one group of channels.
 struct ConvSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
@@ -97,7 +98,8 @@ impl<T: Float> ConvSamples<'_, T> {
     }
 }
 
-/// Output rows to which tiles are added; the first tile also adds the bias.
+/// The output rows to which tiles of the product are added. The first tile also adds
+/// the bias.
 struct ConvRows<'a, T> {
     /// The number of channels of a sample.
     outputs: usize,
@@ -106,7 +108,7 @@ struct ConvRows<'a, T> {
     /// The number of channels of the group, and the index of the first.
     channels: usize,
     first_channel: usize,
-    /// The index of the first of `count` windows.
+    /// The index of the first of the `count` windows.
     start: usize,
     count: usize,
     bias: Option<&'a [T]>,

@@ -1,16 +1,16 @@
-//! Channels of samples, and the windows over them.
+//! Channels of samples, and the convolution windows over them.
 
-/// A group of channels of each sample, and the windows over them.
+/// A group of channels of each sample, and the convolution windows over these channels.
 #[derive(Clone, Copy)]
 pub(super) struct Image<'a, T> {
     pub(super) values: &'a [T],
-    /// The number of values of a sample, over all its channels.
+    /// The number of values of a sample, in all its channels.
     pub(super) sample: usize,
     pub(super) first_channel: usize,
     pub(super) channels: usize,
-    /// The size of a channel.
+    /// The height and width of a channel.
     pub(super) size: [usize; 2],
-    /// The number of windows along each axis.
+    /// The number of windows along the height and the width.
     pub(super) out: [usize; 2],
     pub(super) kernel: [usize; 2],
     pub(super) stride: [usize; 2],
@@ -18,18 +18,18 @@ pub(super) struct Image<'a, T> {
     pub(super) dilation: [usize; 2],
 }
 
-/// A run of adjacent windows of one row, among the windows to pack.
+/// Adjacent windows in one row of a sample.
 #[derive(Clone, Copy)]
 pub(super) struct WindowRun {
-    /// The index of the first window, among the windows to pack.
+    /// The index of the first window among all windows to pack.
     pub(super) first: usize,
     pub(super) count: usize,
     pub(super) sample: usize,
-    /// The position of the first window in the sample.
+    /// The row and column of the first window in its sample.
     pub(super) position: [usize; 2],
 }
 
-/// One element of a window, as distances from the corner of the window.
+/// One element of a window, by its distance from the corner of the window.
 #[derive(Clone, Copy)]
 pub(super) struct Tap {
     pub(super) channel: usize,
@@ -47,7 +47,7 @@ impl<T> Image<'_, T> {
         self.out[0] * self.out[1]
     }
 
-    /// Returns the taps of a window in order, from index `first`.
+    /// Returns the taps of a window in order, starting with the tap at index `first`.
     pub(super) fn taps_from(&self, first: usize) -> impl Iterator<Item = Tap> + use<T> {
         let ([height, width], dilation) = (self.kernel, self.dilation);
         let (row, mut x) = (first / width, first % width);
@@ -66,7 +66,8 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// Splits windows, which are numbered through all samples, into runs.
+    /// Splits `count` windows from `first` into runs of adjacent windows. Windows are
+    /// numbered through all samples.
     pub(super) fn runs(
         &self,
         first: usize,
@@ -89,7 +90,7 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// Returns the windows of a run that overlap the image at a tap, if any.
+    /// Returns the windows of a run for which this tap is inside the image, if any.
     #[inline(always)]
     pub(super) fn visible(&self, run: WindowRun, tap: Tap) -> Option<VisibleWindows> {
         let [height, width] = self.size;
@@ -115,13 +116,14 @@ impl<T> Image<'_, T> {
     }
 }
 
-/// Windows of a run that overlap the image at a tap.
+/// The windows of a run for which a tap is inside the image.
 #[derive(Clone, Copy)]
 pub(super) struct VisibleWindows {
-    /// The number of earlier windows of the run, which overlap the padding.
+    /// The number of windows of the run before them, for which the tap is in the
+    /// padding.
     pub(super) before: usize,
     pub(super) count: usize,
-    /// The offset of the value of the first window; the values of the next windows
-    /// follow at the stride.
+    /// The offset of the first window's value; the values of the next windows follow at
+    /// the stride.
     pub(super) from: usize,
 }

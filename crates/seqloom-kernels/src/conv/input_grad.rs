@@ -51,7 +51,7 @@ pub fn input_grad<T: Float>(
     });
 }
 
-/// A few samples of a batch, and one group of channels.
+/// Some samples of a batch, and one group of channels.
 struct GradSamples<'a, T> {
     shape: &'a Shape,
     group: usize,
@@ -88,11 +88,11 @@ impl<T: Float> GradSamples<'_, T> {
     }
 }
 
-/// The samples to which the gradients of windows are added.
+/// The samples to which the gradients of the windows are added.
 struct WindowGrads<'a, T> {
     image: Image<'a, T>,
     taps: &'a [Tap],
-    /// The index of the first of `count` windows.
+    /// The index of the first of the `count` windows.
     start: usize,
     count: usize,
     out: &'a mut [T],

@@ -3,24 +3,24 @@
 use super::image::Image;
 use crate::tuned;
 
-/// The shape of a convolution; pairs are (height, width).
+/// The shape of a convolution. Pairs of numbers are for height and width.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The number of samples.
     pub batch: usize,
     /// The number of input channels.
     pub channels: usize,
-    /// The size of a channel.
+    /// The height and width of an input channel.
     pub size: [usize; 2],
     /// The number of output channels.
     pub outputs: usize,
-    /// The number of taps.
+    /// The height and width of the filter.
     pub kernel: [usize; 2],
-    /// The distance between outputs, at least 1.
+    /// The distance between adjacent windows, at least 1.
     pub stride: [usize; 2],
-    /// The padding: the number of zeros before and after the positions.
+    /// The padding: the number of zeros before and after each axis.
     pub padding: [usize; 2],
-    /// The distance between taps, at least 1.
+    /// The distance between adjacent taps, at least 1.
     pub dilation: [usize; 2],
     /// The number of groups of channels. Each output channel uses the input channels of
     /// its group.
@@ -28,7 +28,8 @@ pub struct Shape {
 }
 
 impl Shape {
-    /// Returns the size of an output channel, or `None` if the sizes do not match.
+    /// Returns the height and width of an output channel, or `None` if the sizes do not
+    /// match.
     pub fn out_size(&self) -> Option<[usize; 2]> {
         let divides = |count: usize| self.groups > 0 && count.is_multiple_of(self.groups);
         let sound = divides(self.channels) && divides(self.outputs);
@@ -40,8 +41,8 @@ impl Shape {
         Some([out(0)?, out(1)?]).filter(|_| sound && self.dilation[0] * self.dilation[1] > 0)
     }
 
-    /// Returns the estimated time of a pass in one thread, at 40 products per
-    /// nanosecond.
+    /// Returns the estimated time of a pass in nanoseconds, if one thread computes 40
+    /// products per nanosecond.
     pub fn nanoseconds(&self) -> usize {
         self.batch * self.outputs * self.positions() * self.taps() / 40
     }
@@ -71,7 +72,7 @@ impl Shape {
         self.group_channels() * self.kernel[0] * self.kernel[1]
     }
 
-    /// Returns the input channels of a group.
+    /// Returns the input channels of a group, with their convolution windows.
     pub(super) fn input<'a, T>(&self, x: &'a [T], group: usize) -> Image<'a, T> {
         Image {
             values: x,
@@ -87,8 +88,8 @@ impl Shape {
         }
     }
 
-    /// Returns the channels of a group in the output gradient, with one window per
-    /// position.
+    /// Returns the output gradient of a group of channels as an image, with one window
+    /// per position.
     pub(super) fn output<'a, T>(&self, grad: &'a [T], group: usize) -> Image<'a, T> {
         let row = [1, self.positions()];
         Image {
@@ -106,7 +107,7 @@ impl Shape {
     }
 
     /// Returns the number of samples that are processed together, such that they have a
-    /// few hundred windows.
+    /// few hundred windows in total.
     pub(super) fn samples_per_block(&self) -> usize {
         (tuned::CONV_BLOCK_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
     }

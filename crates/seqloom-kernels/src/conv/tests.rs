@@ -5,8 +5,8 @@ use crate::Float;
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Many combinations of small shapes, including large kernels, which are not packed.
-/// Shapes whose filter is larger than the padded input are omitted.
+/// Returns many combinations of small shapes. Large kernels, which are not packed, are
+/// included, but no filter is larger than the padded input.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
@@ -30,7 +30,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
         .prop_filter("the filter fits", |shape| shape.out_size().is_some())
 }
 
-/// Shapes with one axis.
+/// Returns shapes of convolutions along one axis.
 fn rows() -> impl Strategy<Value = Shape> {
     let sizes = (0..4_usize, 1..6_usize, 1..70_usize, 1..20_usize, 1..8_usize);
     let steps = (1..4_usize, 0..6_usize, 1..4_usize);
@@ -70,7 +70,8 @@ impl<T: Float> Case<T> {
     }
 }
 
-/// Returns the position of a tap of a window along an axis, if inside the input.
+/// Returns the position that a tap of a window reads along an axis, or `None` if the
+/// position is in the padding.
 fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
     let position = window * s.stride[axis] + tap * s.dilation[axis];
     position
@@ -78,7 +79,7 @@ fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> 
         .filter(|&position| position < s.size[axis])
 }
 
-/// Calls `visit(output, weight, input)` with the indices of every product in the
+/// Calls `visit(output, weight, input)` with the indices of every product of the
 /// convolution.
 fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
     let [_, width] = s.out_size().unwrap();
@@ -182,7 +183,8 @@ proptest! {
     }
 }
 
-/// Shapes with one axis that have more windows and a longer filter than one block.
+/// Returns shapes along one axis with more windows and a longer filter than fit in one
+/// block.
 fn long_shape() -> Shape {
     Shape {
         batch: 1,
@@ -203,7 +205,7 @@ fn shapes_larger_than_a_block_match_the_definition() {
     check_all(&Shape {
         outputs: 49,
         ..long_shape()
-    }); // its windows are packed
+    }); // this shape is computed with packed windows
 }
 
 #[test]
@@ -252,7 +254,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Up to 48 channels are convolved without packing, in parts of a sample.
+/// Compares results for several numbers of threads. With up to 48 channels, windows are
+/// not packed and each sample is split.
 fn compare_threads(shape: &Shape) {
     let case = Case::<f32>::new(shape);
     let grads = [1, 2, 4].map(|threads| {

@@ -6,7 +6,8 @@ use crate::product::{self, Epilogue};
 use crate::{Float, Instances, parallel, tuned};
 use seqloom_macros::compiled_once;
 
-/// Fills `out`, of the shape of the weights, and `out_bias` with the gradients of both.
+/// Fills `out` with the gradient of the weights, and `out_bias` with the gradient of
+/// the bias.
 #[compiled_once]
 pub fn weight_grad<T: Float>(
     shape: &Shape,
@@ -21,7 +22,8 @@ pub fn weight_grad<T: Float>(
     }
     let samples = shape.batch;
     let size = shape.group_outputs() * shape.taps();
-    // Threads split a single group; otherwise each thread processes some groups.
+    // If there is one group, the threads split it; otherwise each thread processes some
+    // groups.
     let (between, within) = if shape.groups > 1 {
         (threads, 1)
     } else {
@@ -44,7 +46,7 @@ pub fn weight_grad<T: Float>(
     }
 }
 
-/// Sums the gradient of each output, sample by sample.
+/// Sums the gradient of each output over all positions, sample by sample.
 fn bias_grad<T: Float>(shape: &Shape, grad: &[T], out: &mut [T], threads: usize) {
     let (positions, outputs) = (shape.positions().max(1), shape.outputs);
     parallel::chunks(out, tuned::CONV_BIAS_SUMS, threads, |number, out| {

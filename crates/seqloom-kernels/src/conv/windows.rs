@@ -1,4 +1,4 @@
-//! Windows of an image as lines of a matrix.
+//! The windows of an image as the rows or columns of a matrix.
 
 use std::ops::Range;
 
@@ -9,8 +9,8 @@ use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
 use crate::{Float, tuned};
 
-/// The matrix with one line for each window, from index `first`; the taps are the axis
-/// K.
+/// The matrix with one line per window, starting with window `first`. The product sums
+/// over the taps.
 pub(super) struct ByWindow<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) first: usize,
@@ -39,8 +39,8 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
     }
 }
 
-/// A run of adjacent windows, and the memory for their values, with a row of `width`
-/// values for each tap.
+/// A run of windows to pack. The memory `out` contains a row of `width` values for each
+/// tap.
 struct Panel<'a, 'b, T> {
     image: Image<'a, T>,
     first: usize,
@@ -79,9 +79,9 @@ impl<T: Float> Panel<'_, '_, T> {
         }
     }
 
-    /// Packs one tap of the kernel in all channels for a run; the same windows overlap
-    /// the padding in each channel. `rows` is the first row and the distance between
-    /// rows.
+    /// Packs one tap in all channels for a run of windows. In each channel, the same
+    /// windows overlap the padding. `rows` is the offset of the first row, and the
+    /// distance between rows.
     #[inline(always)]
     fn pack_step<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
         let (first, steps) = rows;
@@ -103,7 +103,8 @@ impl<T: Float> Panel<'_, '_, T> {
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies the values of a run of windows from a row, starting with the first value.
+    /// Copies the values that a tap reads for a run of windows. The first value has
+    /// index `from`.
     #[inline(always)]
     fn copy(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(visible.before);
@@ -124,7 +125,7 @@ impl<T: Float> Image<'_, T> {
     }
 }
 
-/// The matrix with one line for each tap; the windows of all samples are the axis K.
+/// The matrix with one line per tap. The product sums over the windows of all samples.
 pub(super) struct ByTap<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) samples: usize,
@@ -158,8 +159,8 @@ impl<T: Float> Lines<T> for ByTap<'_, T> {
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies the values of a run of windows at some taps, a row of `width` for each
-    /// window.
+    /// Copies the values that some taps read for a run of windows, into one row of
+    /// `width` values per window.
     fn transpose_taps(&self, run: WindowRun, taps: &[Tap], width: usize, out: &mut [T]) {
         if let Some(from) = self.single_tap_start(run, taps) {
             let plane = self.size[0] * self.size[1];
@@ -180,28 +181,28 @@ impl<T: Float> Image<'_, T> {
         }
     }
 
-    /// Returns the start of the values of the first tap, if each channel has one tap
-    /// and each position one window.
+    /// Returns the offset of the first value, if the convolution has one tap, stride 1
+    /// and no padding.
     fn single_tap_start(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let one = self.kernel == [1, 1] && self.padding == [0, 0] && self.stride == [1, 1];
         self.visible(run, *taps.first().filter(|_| one)?)
             .map(|visible| visible.from)
     }
 
-    /// Returns true if the values of the two taps are adjacent in memory.
+    /// Returns true if the two taps read adjacent values.
     fn are_adjacent(&self, tap: Tap, next: Tap) -> bool {
         self.dilation[1] == 1 && next.step[1] > tap.step[1]
     }
 
-    /// Returns the start of the values of adjacent taps, if no window of the run
-    /// overlaps the padding there.
+    /// Returns the offset of the first value of adjacent taps, if these taps read no
+    /// padding in any window of the run.
     fn unpadded_start(&self, run: WindowRun, taps: &[Tap]) -> Option<usize> {
         let first = self.visible(run, *taps.first().filter(|_| taps.len() > 1)?)?;
         let last = self.visible(run, *taps.last()?)?;
         (first.before == 0 && last.count == run.count).then_some(first.from)
     }
 
-    /// Copies `count` adjacent values for each window.
+    /// Copies `count` adjacent values for each window into one row of `out`.
     fn transpose_rows(&self, from: usize, count: usize, width: usize, out: &mut [T]) {
         for (number, out) in out.chunks_mut(width).enumerate() {
             let values = &self.values[from + number * self.stride[1]..][..count];
@@ -217,8 +218,8 @@ impl<T: Float> Image<'_, T> {
         }
     }
 
-    /// Copies the values of a run of windows at one tap, to positions at a distance of
-    /// `width`.
+    /// Copies the value that a tap reads for each window of a run, into every
+    /// `width`-th element of `out`.
     fn transpose(&self, run: WindowRun, tap: Tap, width: usize, out: &mut [T]) {
         let mut outs = out.iter_mut().step_by(width).take(run.count);
         if let Some(visible) = self.visible(run, tap) {

@@ -10,17 +10,17 @@ use crate::norm::{self, NormRule};
 use crate::product::{Epilogue, Matrix, Packed, Side, blocks};
 use crate::{Float, Instances, activation};
 
-/// Layer norm, a linear layer, gelu and a second linear layer, plus the input.
+/// The feed-forward block of a transformer: the input plus the output of layer norm, a
+/// linear layer, gelu and a second linear layer.
 ///
-/// The hidden values of a band of rows are computed and used in parts that fit in the
-/// cache.
+/// The hidden values of a band of rows are computed in parts that fit in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct FeedForward<'a, T> {
     /// The layer norm.
     pub norm: NormRule<'a, T>,
-    /// The layer from the row to the hidden values.
+    /// The linear layer that computes the hidden values.
     pub inner: LinearLayer<'a, T>,
-    /// The layer from the hidden values to the row.
+    /// The linear layer that computes the output from the hidden values.
     pub outer: LinearLayer<'a, T>,
 }
 
@@ -30,7 +30,7 @@ fn apply<T: Float>(layers: &FeedForward<'_, T>, x: &[T], out: &mut [T], threads:
 }
 
 impl<T: Float> FeedForward<'_, T> {
-    /// Fills `out` for the rows of `x`.
+    /// Fills `out` with the outputs for the rows of `x`.
     pub fn apply(&self, x: &[T], out: &mut [T], threads: usize) {
         apply(self, x, out, threads);
     }
@@ -48,8 +48,8 @@ impl<T: Float> FeedForward<'_, T> {
         });
     }
 
-    /// Returns the ranges of hidden values that are computed together: blocks along K
-    /// of the second product.
+    /// Returns the ranges of hidden values that are computed together. Each range is a
+    /// block of the axis over which the second layer sums.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
         blocks(self.outer.inputs)
     }
@@ -69,7 +69,7 @@ impl<T: Float> FeedForward<'_, T> {
         sizes.into_iter().sum()
     }
 
-    /// Packs the weights of each range of hidden values.
+    /// Packs the weights of both layers for each range of hidden values.
     fn pack<'p>(&self, packed: &'p mut [T], threads: usize) -> Vec<HiddenPart<'p, T>> {
         let mut rest = packed;
         let mut factor = |lines: Matrix<'_, T>| {
@@ -88,8 +88,8 @@ impl<T: Float> FeedForward<'_, T> {
         self.parts().map(part).collect()
     }
 
-    /// Computes a band of rows, part by part; `longest` is the size of the largest
-    /// part.
+    /// Computes the output of a band of rows, one range of hidden values at a time.
+    /// `longest` is the length of the longest range.
     fn fill(&self, parts: &[HiddenPart<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
         let (width, bias) = (self.inner.inputs, self.inner.bias);
         let count = x.len() / width;
@@ -110,7 +110,7 @@ impl<T: Float> FeedForward<'_, T> {
         });
     }
 
-    /// Normalises rows, and calls `work` with them as a left matrix.
+    /// Normalises rows, and calls `work` with the normalised rows as a left matrix.
     fn with_normalised(&self, x: &[T], work: impl FnOnce(&Packed<'_, T>)) {
         let width = self.inner.inputs;
         let count = x.len() / width;
@@ -131,7 +131,7 @@ struct HiddenPart<'a, T> {
 }
 
 impl<T: Float> HiddenPart<'_, T> {
-    /// Adds the contribution of these hidden values to the output for normalised rows.
+    /// Adds the contribution of this range of hidden values to the output.
     fn add(
         &self,
         normal: &Packed<'_, T>,

@@ -6,8 +6,8 @@ use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
 use seqloom_macros::compiled_once;
 
-/// Fills `out` with the outputs of the layer for the rows of `x`, plus the residual if
-/// there is one.
+/// Fills `out` with the outputs of the linear layer for the rows of `x`, plus the
+/// residual if there is one.
 #[compiled_once]
 pub fn linear<T: Float>(
     layer: LinearLayer<'_, T>,
@@ -41,7 +41,7 @@ impl<T: Float> Band<'_, '_, T> {
         self.multiply(Epilogue::with_bias(self.layer.bias));
     }
 
-    /// Fills the sums of the layer's outputs and the residuals.
+    /// Fills `out` with the outputs of the layer plus the residuals.
     fn add_to(&mut self, residual: &[T]) {
         start(residual, self.layer.bias, self.out);
         self.multiply(Epilogue {

@@ -1,8 +1,9 @@
 //! Linear layers, fused with the operations before and after them.
 //!
 //! A thread computes all operations for a band of rows while the band is in its L2
-//! cache. The weights are packed once for all bands. The order of a sum depends on the
-//! weights only, so results do not depend on other rows or on the number of threads.
+//! cache. The weights are packed once for all bands. The order in which products are
+//! added depends only on the shape of the weights, not on other rows or on the number
+//! of threads.
 
 mod feed_forward;
 mod linear;
@@ -66,9 +67,9 @@ fn rows<T>(values: &[T], width: usize) -> Matrix<'_, T> {
     }
 }
 
-/// Calls `fill` for each band of output rows of this width, with the index of the first
-/// row and the band. `kept` is the number of values that stay in the cache for each
-/// row.
+/// Splits `out` into bands of rows of this width. Calls `fill` with the index of the
+/// first row of each band, and the band. `kept` is the number of values per row that
+/// should remain in the cache.
 pub(crate) fn for_each_band<T: Send>(
     out: &mut [T],
     width: usize,

@@ -7,22 +7,23 @@ use super::linear::over_bands;
 use crate::machine::dispatch;
 use crate::{Float, Instances};
 
-/// The rotation of pairs of values: each value in the first half of a head is paired
-/// with a value in the second half.
+/// A rotation of pairs of values: each value in the first half of a head is paired with
+/// a value in the second half.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a, T> {
-    /// The cosines of the angles of each row: one for each pair of values of a head.
+    /// The cosines of the rotation angles: for each row, one for each pair of values of
+    /// a head.
     pub cosines: &'a [T],
-    /// The sines of the angles of each row.
+    /// The sines of the rotation angles, in the same order.
     pub sines: &'a [T],
     /// Half of the head size.
     pub half: usize,
-    /// The number of rotated heads, which are the first ones of a row.
+    /// The number of heads to rotate: the first heads of each row.
     pub heads: usize,
 }
 
-/// Fills `out` with the outputs of the layer for the rows of `x`, and rotates the first
-/// heads of each row.
+/// Fills `out` with the outputs of the linear layer for the rows of `x`, and rotates
+/// the first heads of each row.
 #[compiled_once]
 pub fn linear_then_rotate<T: Float>(
     layer: LinearLayer<'_, T>,
@@ -54,7 +55,7 @@ pub(crate) fn rotate<T: Float>(rotation: Rotation<'_, T>, width: usize, rows: &m
 }
 
 impl<T: Float> Rotation<'_, T> {
-    /// Returns the rotation of the rows from `row`.
+    /// Returns the rotation of the rows from index `row`.
     pub(crate) fn starting_at_row(self, row: usize) -> Self {
         Self {
             cosines: &self.cosines[row * self.half..],

@@ -6,7 +6,7 @@ use crate::product::tests::numbers;
 const WIDTH: usize = 40;
 const HIDDEN: usize = 700;
 
-/// Returns the weights and biases of a layer.
+/// Returns random weights and biases for a layer.
 fn weights(outputs: usize, inputs: usize, seed: u32) -> (Vec<f64>, Vec<f64>) {
     (numbers(outputs * inputs, seed), numbers(outputs, seed + 1))
 }
@@ -19,7 +19,7 @@ fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_
     }
 }
 
-/// Returns the output of a layer for one row, computed from the definition.
+/// Returns the output of a linear layer for one row, computed from the definition.
 fn reference(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
     let lines = layer.weight.chunks(layer.inputs).zip(layer.bias.unwrap());
     let product = |line: &[f64]| -> f64 { line.iter().zip(row).map(|(w, x)| w * x).sum() };
@@ -96,7 +96,7 @@ fn rotate_head(head: &mut [f64], angles: &[f64]) {
     }
 }
 
-/// Calls `test` with a feed-forward block.
+/// Calls `test` with a feed-forward block and its input.
 fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
     let (inner, outer) = (weights(HIDDEN, WIDTH, 1), weights(WIDTH, HIDDEN, 3));
     let (weight, bias) = weights(WIDTH, 1, 7);
@@ -111,7 +111,7 @@ fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
     });
 }
 
-/// Returns the output for one row, computed with layers that are tested separately.
+/// Returns the output of a feed-forward block for one row, computed layer by layer.
 fn reference_feed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
     let mut normal = vec![0.0; WIDTH];
     crate::norm::normalise(part.norm, row, [&mut normal, &mut [0.0], &mut [0.0]], 1);

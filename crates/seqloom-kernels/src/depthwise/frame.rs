@@ -3,15 +3,15 @@
 use crate::conv::Shape;
 use crate::{Float, lanes::Registers};
 
-/// A plane, its position in the frame, and the windows over the frame; pairs are
-/// (height, width).
+/// A plane, its position in the zero-padded frame, and the windows over the frame.
+/// Pairs of numbers are for height and width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
-    /// The size of the plane.
+    /// The height and width of the plane.
     pub(super) size: [usize; 2],
-    /// The number of windows.
+    /// The number of windows along the height and the width.
     pub(super) out: [usize; 2],
-    /// The position in the plane at which the frame starts; negative if the frame
+    /// The position of the frame's first value in the plane, negative if the frame
     /// starts before the plane.
     start: [isize; 2],
     kernel: [usize; 2],
@@ -30,7 +30,8 @@ impl Frame {
         }
     }
 
-    /// Returns the frame of the output gradient, for the input gradient.
+    /// Returns the zero-padded frame of the output gradient, from which the input
+    /// gradient is computed.
     pub(super) fn of_gradient(shape: &Shape) -> Self {
         let frame = Self::of_input(shape);
         let start =
@@ -43,7 +44,7 @@ impl Frame {
         }
     }
 
-    /// Returns the offset of each tap of the first window.
+    /// Returns the offset in the frame of each tap of the first window.
     pub(super) fn offsets(&self) -> Vec<usize> {
         let [height, width] = self.kernel;
         let offset = |tap: usize| {
@@ -52,7 +53,8 @@ impl Frame {
         (0..height * width).map(offset).collect()
     }
 
-    /// Calls `work` with scratch memory for the frame, and for one value per window.
+    /// Calls `work` with scratch memory for the frame, and with scratch memory for one
+    /// value per window.
     pub(super) fn with_scratch<T: Float>(&self, work: impl FnOnce(&mut [T], &mut [T])) {
         let lanes = Registers::for_type::<T>().lanes;
         // The last register of windows may extend beyond the last window, and so beyond
@@ -80,8 +82,8 @@ impl Frame {
         }
     }
 
-    /// Copies one value per window into the layout of the frame, with zeros between
-    /// rows.
+    /// Copies one value per window into rows as long as the rows of the frame, with
+    /// zeros after the values of each row.
     pub(super) fn spread<T: Float>(&self, windows: &[T], spread: &mut [T]) {
         let mut rows = windows.chunks_exact(self.out[1]);
         for spread in spread.chunks_mut(self.pitch()) {
@@ -89,7 +91,7 @@ impl Frame {
         }
     }
 
-    /// Copies the value of each window out of the values of all positions.
+    /// Copies the values of the windows from rows as long as the rows of the frame.
     pub(super) fn take<T: Float>(&self, sums: &[T], out: &mut [T]) {
         let width = self.out[1];
         for (out, sums) in out.chunks_exact_mut(width).zip(sums.chunks(self.pitch())) {
@@ -97,23 +99,25 @@ impl Frame {
         }
     }
 
-    /// Returns the number of positions of the frame from the first window to the last.
+    /// Returns the distance in the frame from the first window to the end of the last
+    /// one.
     fn length(&self) -> usize {
         (self.out[0] - 1) * self.pitch() + self.out[1]
     }
 
-    /// Returns the number of values of a row of the frame.
+    /// Returns the length of a row of the frame.
     fn pitch(&self) -> usize {
         self.out[1] + self.reach(1)
     }
 
-    /// Returns the distance from the first tap of a window to the last.
+    /// Returns the distance along an axis from the first tap of a window to the last
+    /// tap.
     fn reach(&self, axis: usize) -> usize {
         self.dilation[axis] * (self.kernel[axis] - 1)
     }
 }
 
-/// Fills `out` with the row from `start`, and with zeros outside the row.
+/// Copies the row from position `start` into `out`, with zeros outside the row.
 fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     let before = start.min(0).unsigned_abs().min(out.len());
     let from = start.max(0).unsigned_abs().min(row.len());

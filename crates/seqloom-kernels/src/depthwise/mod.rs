@@ -2,8 +2,8 @@
 //! input channel.
 //!
 //! A channel is copied into a zero-padded frame ([`frame`]), in which the offset of a
-//! tap is the same for all positions. Sums over taps ([`taps`]) are computed for the
-//! whole frame as one long row; the values between two output rows are discarded.
+//! tap is the same for all positions. Sums over taps ([`taps`]) are computed as if the
+//! frame were one long row, and the values between two output rows are discarded.
 
 mod frame;
 mod taps;
@@ -129,7 +129,7 @@ fn outputs_per_input(shape: &Shape) -> usize {
     shape.outputs / shape.channels
 }
 
-/// Returns the number of positions of a plane.
+/// Returns the number of values of a channel of a sample.
 fn area([height, width]: [usize; 2]) -> usize {
     height * width
 }

@@ -6,13 +6,13 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, tuned};
 
-/// The inputs of a sum for each position: the weights of the taps times the values at
-/// their offsets.
+/// The inputs of a weighted sum for each position: each tap has a weight, and an offset
+/// of the values that it multiplies.
 pub(super) struct Sums<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
     pub(super) weights: &'a [T],
-    /// The start value of each sum, or `None` to add to the existing sums.
+    /// The initial value of each sum, or `None` to add to the existing sums.
     pub(super) start: Option<T>,
     /// The sums, padded to full registers.
     pub(super) out: &'a mut [T],
@@ -55,8 +55,8 @@ fn fill_block<S: Simd, T: Float, const V: usize>(simd: S, work: &mut Sums<'_, T>
     }
 }
 
-/// The inputs of a sum for each tap: the products of a gradient with the values at the
-/// offset of the tap.
+/// The inputs of a sum for each tap: the gradient at each position is multiplied by the
+/// value at the offset of the tap.
 pub(super) struct Products<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],
@@ -65,7 +65,7 @@ pub(super) struct Products<'a, T> {
     pub(super) out: &'a mut [T],
 }
 
-/// Adds the products.
+/// Adds the products to the sum of each tap.
 #[vectorized]
 pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
     let Products {
@@ -89,7 +89,7 @@ pub(super) fn add_products<S: Simd, T: Float>(simd: S, work: Products<'_, T>) {
     }
 }
 
-/// The input values of `N` taps.
+/// The input values that `N` taps read.
 #[derive(Clone, Copy)]
 struct TapInputs<'a, T> {
     framed: &'a [T],
@@ -97,7 +97,7 @@ struct TapInputs<'a, T> {
 }
 
 impl<T: Float> TapInputs<'_, T> {
-    /// Adds the products of `N` taps; the sum of each tap has a register.
+    /// Adds the products of `N` taps to their sums; each tap has a register of sums.
     #[inline(always)]
     fn add<S: Simd, const N: usize>(self, simd: S, spread: &[T], out: &mut [T]) {
         let mut rows: [&[T::Vector<S>]; N] = [&[]; N];

@@ -6,8 +6,8 @@ use crate::conv::{self, Shape};
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Small depthwise shapes. Shapes whose filter is larger than the padded input are
-/// omitted.
+/// Returns small shapes of depthwise convolutions in which no filter is larger than the
+/// padded input.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..3_usize, 2..4_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];

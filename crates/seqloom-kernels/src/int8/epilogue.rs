@@ -1,4 +1,4 @@
-//! The epilogue of int8 products: from integer sums to floats.
+//! The epilogue of int8 products, which converts integer sums to floats.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -10,7 +10,7 @@ use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, special};
 
-/// The steps after the product and the bias: gelu, and adding a residual.
+/// The operations after the product and the bias: gelu, and the addition of a residual.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Int8Epilogue<'a> {
     /// If true, applies the exact gelu.
@@ -20,7 +20,7 @@ pub(super) struct Int8Epilogue<'a> {
 }
 
 impl Int8Epilogue<'_> {
-    /// Returns the epilogue for a part of the output.
+    /// Returns the epilogue for a range of output values.
     fn part(self, start: usize, length: usize) -> Self {
         Self {
             added: self.added.map(|added| &added[start..][..length]),
@@ -31,7 +31,7 @@ impl Int8Epilogue<'_> {
 
 type Wide<T> = [T; TILE_COLUMNS];
 
-/// Converts a tile of sums for `rows` into output values.
+/// Converts a tile of integer sums into output values.
 #[vectorized]
 pub(super) fn store_tile<S: Simd>(
     simd: S,
@@ -111,7 +111,7 @@ impl<'a> Columns<'a> {
 
 type Column<'a> = ((&'a Wide<i32>, &'a Wide<f32>), &'a Wide<f32>);
 
-/// Returns the float values of the integer sums of one row.
+/// Returns the integer sums of one row as floats.
 #[inline(always)]
 fn floats(sums: &Wide<i32>, row: QuantizedRow, ((totals, scales), bias): Column<'_>) -> Wide<f32> {
     let mut values = [0.0; TILE_COLUMNS];
@@ -137,7 +137,7 @@ fn gelu<S: Simd>(simd: S, values: &mut Wide<f32>) {
     }
 }
 
-/// Writes the values that fit in `out`, plus the residual if there is one.
+/// Writes the values that are inside `out`, plus the residual if there is one.
 #[cold]
 fn write_row(values: &Wide<f32>, added: &[f32], out: &mut [f32]) {
     out.copy_from_slice(&values[..out.len()]);

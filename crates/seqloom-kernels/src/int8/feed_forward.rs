@@ -9,20 +9,21 @@ use crate::Float;
 use crate::dense::for_each_band;
 use crate::norm::{self, NormRule};
 
-/// Layer norm, a linear layer, gelu and a second linear layer, plus the input. The
-/// hidden values of a band of rows remain in the cache.
+/// The feed-forward block of a transformer: the input plus the output of layer norm, a
+/// linear layer, gelu and a second linear layer. The hidden values of a band of rows
+/// remain in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Int8FeedForward<'a> {
     /// The layer norm.
     pub norm: NormRule<'a, f32>,
-    /// The layer from the row to the hidden values.
+    /// The linear layer that computes the hidden values.
     pub inner: Int8Layer<'a>,
-    /// The layer from the hidden values to the row.
+    /// The linear layer that computes the output from the hidden values.
     pub outer: Int8Layer<'a>,
 }
 
 impl Int8FeedForward<'_> {
-    /// Fills `out` for the rows of `x`.
+    /// Fills `out` with the outputs for the rows of `x`.
     pub fn apply(&self, x: &[f32], out: &mut [f32], threads: usize) {
         let (width, tile) = (self.inner.factors.len(), Int8Tile::chosen());
         let kept = 2 * width + self.outer.factors.len();

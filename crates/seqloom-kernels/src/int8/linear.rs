@@ -9,8 +9,8 @@ use super::with_words;
 use crate::dense::{Rotation, for_each_band, rotate};
 use crate::tuned;
 
-/// Fills `out` with the outputs of the layer for the rows of `x`, plus the residual if
-/// there is one.
+/// Fills `out` with the outputs of the linear layer for the rows of `x`, plus the
+/// residual if there is one.
 pub fn linear(
     layer: Int8Layer<'_>,
     x: &[f32],
@@ -21,7 +21,7 @@ pub fn linear(
     linear_with_tile(Int8Tile::chosen(), layer, (x, residual), out, threads);
 }
 
-/// Fills `out` with the instructions of the given tile.
+/// Fills `out` with the outputs of the linear layer, computed by the given tile kernel.
 pub(super) fn linear_with_tile(
     tile: Int8Tile,
     layer: Int8Layer<'_>,
@@ -39,8 +39,8 @@ pub(super) fn linear_with_tile(
     });
 }
 
-/// Fills `out` with the outputs of the layer for the rows of `x`, and rotates the first
-/// heads of each row.
+/// Fills `out` with the outputs of the linear layer for the rows of `x`, and rotates
+/// the first heads of each row.
 pub fn linear_then_rotate(
     layer: Int8Layer<'_>,
     rotation: Rotation<'_, f32>,

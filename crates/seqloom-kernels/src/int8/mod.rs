@@ -1,14 +1,14 @@
 //! Linear layers with 8-bit integer weights.
 //!
-//! An input row is quantized when it is read: `x * factors = scale * (q - zero)`, where
-//! q is 0 to 255 ([`quantize`]). Products of q and the weights are summed exactly, as
-//! integers, and each sum is converted to a float once ([`epilogue`]). Therefore an
-//! output row is bitwise equal on every machine, except after gelu. The output of a row
-//! does not depend on other rows or on the number of threads.
+//! Each input row is quantized when it is read: `x * factors = scale * (q - zero)`,
+//! where q is 0 to 255 ([`quantize`]). Products of q and the weights are summed
+//! exactly, as integers, and each sum is converted to a float once ([`epilogue`]).
+//! Therefore an output row is bitwise equal on every machine, except after gelu. The
+//! output of a row does not depend on other rows or on the number of threads.
 //!
 //! Weights are packed in panels of output columns ([`pack`]). The input is read in
-//! tiles of rows. The sums of a tile and a panel stay in registers until they are
-//! complete ([`tile`]).
+//! tiles of rows. The sums for a tile and a panel remain in registers until all
+//! products are added ([`tile`]).
 
 mod epilogue;
 mod feed_forward;
@@ -32,15 +32,16 @@ use crate::scratch::ScratchBuffers;
 pub struct Int8Layer<'a> {
     /// The integer weights `(outputs, inputs)`.
     pub weight: &'a [i8],
-    /// The factor of the weights of each output.
+    /// The factor by which the weights of each output are multiplied.
     pub scales: &'a [f32],
-    /// The factor of each input before it is rounded; at most [`MAX_INPUTS`] inputs.
+    /// The factor by which each input is multiplied before quantization. There are at
+    /// most [`MAX_INPUTS`] inputs.
     pub factors: &'a [f32],
     /// The bias of each output.
     pub bias: Option<&'a [f32]>,
 }
 
-/// The largest number of inputs whose sums fit in 32 bits.
+/// The largest number of inputs for which the integer sums fit in 32 bits.
 pub const MAX_INPUTS: usize = 1 << 16;
 
 /// Calls `work` with 32-bit scratch memory of this thread, which is not initialised.

@@ -17,7 +17,7 @@ pub(super) struct PackedWeights<'a> {
     /// The factor of each input.
     pub(super) factors: &'a [f32],
     words: &'a [u32],
-    /// The factor of the sums of each column.
+    /// The factor by which the integer sums of each column are multiplied.
     pub(super) scales: &'a [f32],
     /// The bias of each column.
     pub(super) bias: &'a [f32],
@@ -56,7 +56,8 @@ impl PackedWeights<'_> {
         })
     }
 
-    /// Returns the 32-bit words of each panel, step by step.
+    /// Returns the 32-bit words of each panel of weights. Words are ordered by their
+    /// position along the inputs.
     pub(super) fn panels(&self) -> impl Iterator<Item = &[u32]> {
         let panel = self.tile.steps(self.inputs) * self.tile.columns;
         let count = self.scales.len() / self.tile.columns;
@@ -95,8 +96,7 @@ fn pack_panels(
     );
 }
 
-/// Packs one panel, which may have fewer columns than its width; a 32-bit word contains
-/// `group` values.
+/// Packs one panel of at most `width` columns. A 32-bit word contains `group` values.
 #[vectorized]
 fn pack_panel<S: Simd>(
     _simd: S,
@@ -123,7 +123,7 @@ fn pack_panel<S: Simd>(
     }
 }
 
-/// Packs at most four columns.
+/// Packs up to four columns of a panel.
 #[inline(always)]
 fn pack_cols<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], step: usize) {
     let mut done = 0;
@@ -155,7 +155,7 @@ fn pack_cols<const N: usize>(numbers: &[i8], inputs: usize, words: &mut [u32], s
     }
 }
 
-/// Stores four words of each of four columns.
+/// Writes four consecutive words of each of four columns.
 #[inline(always)]
 fn store_four_words<const N: usize>(
     columns: [&[[[i8; N]; 4]]; 4],
@@ -171,7 +171,8 @@ fn store_four_words<const N: usize>(
     }
 }
 
-/// Returns a word with four values, or with two values that are widened.
+/// Returns a word with four 8-bit values, or with two values that are widened to 16
+/// bits.
 #[inline(always)]
 fn pack_word<const N: usize>(numbers: [i8; N]) -> u32 {
     let mut word = 0;

@@ -8,15 +8,15 @@ use super::pack::PackedWeights;
 use super::tile::CHUNK_WORDS;
 use crate::machine::dispatch;
 
-/// The parameters that convert the integers of a row to floats: `scale * (q - zero)`.
+/// The parameters that convert a quantized row back to floats: `scale * (q - zero)`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct QuantizedRow {
     pub(super) scale: f32,
     pub(super) zero: i32,
 }
 
-/// Quantizes rows into the words of tiles. The words after the end of a row keep their
-/// old values, because they are multiplied by weights of 0.
+/// Quantizes rows, and writes the results as the words of a tile. Words after the end
+/// of a row keep their old values, because they are multiplied by weights of 0.
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,
@@ -44,21 +44,21 @@ pub(super) fn quantize<S: Simd>(
     }
 }
 
-/// The rounding parameters of a row.
+/// The parameters with which the values of a row are rounded.
 struct Rounding {
     row: QuantizedRow,
-    /// The factor of the values.
+    /// The factor by which the values are multiplied.
     inverse: f32,
     /// The offset that is added to the scaled values, so that their lowest bits are q.
     zero: f32,
 }
 
-/// A large float. A small float plus this constant has the nearest integer in its
-/// lowest bits.
+/// A large float. The sum of a small float and this constant has the nearest integer in
+/// its lowest bits.
 const INTEGER_OFFSET: f32 = 12_582_912.0;
 
-/// The number of quantization steps from the smallest value of a row to the largest.
-/// The number is one less than 255, because zero and the largest value may both be
+/// The number of quantization steps between the smallest and the largest value of a
+/// row. The number is one below 255, because zero and the largest value may both be
 /// rounded up.
 const QUANTIZATION_STEPS: f32 = 254.0;
 
@@ -84,7 +84,7 @@ impl Rounding {
         Self { row, inverse, zero }
     }
 
-    /// Returns a row of zeros, whose sums are multiplied by `scale`.
+    /// Returns the parameters of a row of zeros, whose sums are multiplied by `scale`.
     #[inline(always)]
     fn zero(scale: f32) -> Self {
         let row = QuantizedRow { scale, zero: 0 };
@@ -95,7 +95,7 @@ impl Rounding {
         }
     }
 
-    /// Returns the lowest eight bits, which are the quantized value q.
+    /// Returns the lowest eight bits of a float, which are the quantized value q.
     #[inline(always)]
     fn byte(&self, x: f32, factor: f32) -> u8 {
         let [byte, ..] = (x * factor * self.inverse + self.zero)
@@ -104,7 +104,7 @@ impl Rounding {
         byte
     }
 
-    /// Writes the values of a row into the words of its chunks.
+    /// Writes the quantized values of a row as words.
     #[inline(always)]
     fn store_words<'a, T: Pod + From<u8>>(
         &self,
@@ -123,12 +123,12 @@ impl Rounding {
     }
 }
 
-/// Returns the minimum of the scaled values and 0, and their maximum with 0. NaN is
-/// treated as larger than infinity.
+/// Returns the minimum and the maximum of the scaled values and 0. NaN is treated as
+/// larger than infinity.
 #[inline(always)]
 fn range(x: &[f32], factors: &[f32]) -> (f32, f32) {
-    // The floats are compared as integers, which have the same order but no unordered
-    // value such as NaN.
+    // The floats are compared as integers: the order is the same, but NaN is ordered
+    // too.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let (mut low, mut high) = (0, 0);
     for (x, factor) in x.iter().zip(factors) {

@@ -50,7 +50,8 @@ impl Arrays {
     }
 }
 
-/// Returns the quantized values of a row by scalar arithmetic, and their scale.
+/// Returns the quantized values of a row and their scale, computed with scalar
+/// arithmetic.
 fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
     let x: Vec<f32> = row.iter().zip(factors).map(|(x, f)| x * f).collect();
     let high = x.iter().copied().fold(0.0, f32::max);
@@ -67,7 +68,7 @@ fn quantized(row: &[f32], factors: &[f32]) -> (Vec<i64>, f32) {
     (wholes, scale)
 }
 
-/// Returns the output of the layer, computed with 64-bit sums.
+/// Returns the output of a layer, computed with 64-bit sums.
 fn reference(layer: Int8Layer<'_>, x: &[f32]) -> Vec<f32> {
     let inputs = layer.factors.len();
     let rows = x.chunks(inputs).map(|row| quantized(row, layer.factors));

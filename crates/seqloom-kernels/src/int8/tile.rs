@@ -1,36 +1,38 @@
-//! Tiles of sums, and their instruction sets.
+//! Kernels that compute a tile of int8 products, for several instruction sets.
 
 use std::sync::LazyLock;
 
-/// The method that computes the sums of a tile: a few input rows by a few output
-/// columns.
+/// A kernel that multiplies a few input rows with a few output columns.
 ///
-/// Values are read in words of 32 bits, each with `group` values of one row or column.
-/// Words of rows are stored in chunks: [`CHUNK_WORDS`] words of the first row, of the second
-/// row, and so on. Words of columns are stored step by step: one word of each column.
+/// Inputs are read as 32-bit words, which contain `group` values of one row or column.
+/// The words of the rows are stored in chunks: [`CHUNK_WORDS`] words of the first row,
+/// then of the second row, and so on. The words of the columns are interleaved: the
+/// first word of each column, then the second word of each column, and so on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Int8Tile {
     pub(super) rows: usize,
-    /// The number of columns, a multiple of [`TILE_COLUMNS`].
+    /// The number of columns of a tile, a multiple of [`TILE_COLUMNS`].
     pub(super) columns: usize,
     pub(super) group: usize,
-    /// The function that fills sums (rows, columns) from the words of rows and columns.
+    /// The function that computes the sums (rows, columns) from the words of rows and
+    /// columns.
     pub(super) sum: fn(&[u32], &[u32], &mut [i32]),
 }
 
-/// The number of adjacent words of a row.
+/// The number of words of a row that are adjacent in memory.
 pub(super) const CHUNK_WORDS: usize = 16;
 
 /// The number of columns that are converted to floats together.
 pub(super) const TILE_COLUMNS: usize = 16;
 
-/// The number of sums of the largest tile.
+/// The number of sums in the largest tile of any instruction set.
 pub(super) const MAX_TILE_SUMS: usize = 12 * 32;
 
 static CHOSEN_TILE: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::of_this_machine);
 
 impl Int8Tile {
-    /// Returns the tile for the instruction set that [`seqloom_core::simd`] chose.
+    /// Returns the tile kernel for the instruction set that [`seqloom_core::simd`]
+    /// chose.
     pub(super) fn chosen() -> Self {
         *CHOSEN_TILE
     }
@@ -56,7 +58,8 @@ impl Int8Tile {
         numbers.div_ceil(self.group)
     }
 
-    /// Returns the number of words for the rows of a tile with `numbers` values each.
+    /// Returns the number of words for the rows of a tile that have `numbers` values
+    /// each.
     pub(super) fn words(&self, numbers: usize) -> usize {
         self.steps(numbers)
             .next_multiple_of(CHUNK_WORDS)
@@ -65,8 +68,7 @@ impl Int8Tile {
     }
 }
 
-/// The portable tile, which computes two 16-bit products per word without special
-/// instructions.
+/// The tile kernel for any processor, which computes two 16-bit products per word.
 pub(super) const PORTABLE_TILE: Int8Tile = Int8Tile {
     rows: 4,
     columns: TILE_COLUMNS,
@@ -88,7 +90,8 @@ fn sum_portably(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
     }
 }
 
-/// Adds the products of a word of a row with the words of adjacent columns.
+/// Adds the products of a word of a row and the words of adjacent columns to their
+/// sums.
 #[inline(always)]
 fn add_products(x: u32, weights: &[u32; TILE_COLUMNS], sums: &mut [i32; TILE_COLUMNS]) {
     let (low, high) = halves(x);

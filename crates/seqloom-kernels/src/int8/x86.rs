@@ -1,4 +1,4 @@
-//! Int8 tiles for x86-64 processors.
+//! Int8 tile kernels for x86-64 processors.
 
 use std::arch::x86_64::{
     __m256i, __m512i, _mm256_add_epi32, _mm256_dpbusd_avx_epi32, _mm256_loadu_si256,
@@ -9,8 +9,8 @@ use std::arch::x86_64::{
 
 use super::tile::{CHUNK_WORDS, Int8Tile};
 
-/// Returns the tiles that this processor supports: 512-bit registers with four products
-/// or two, and 256-bit registers.
+/// Returns the tile kernels that this processor supports. They use 512-bit registers
+/// with four or two products per word, or 256-bit registers.
 pub(super) fn supported_tiles() -> [Option<Int8Tile>; 4] {
     let wide = is_x86_feature_detected!("avx512bw");
     let has_avx2 = is_x86_feature_detected!("avx2");
@@ -22,7 +22,7 @@ pub(super) fn supported_tiles() -> [Option<Int8Tile>; 4] {
     ]
 }
 
-/// Defines a tile of `$rows` rows by two registers, and the function that sums it.
+/// Defines a tile kernel for `$rows` rows by two registers of columns.
 macro_rules! tile {
     (
         $(#[$doc:meta])*
@@ -35,8 +35,8 @@ macro_rules! tile {
             rows: $rows,
             columns: size_of::<$vector>() / 2,
             group: $group,
-            // SAFETY: this tile is offered only if the processor has these
-            // instructions.
+            // SAFETY: `supported_tiles` returns this kernel only if the processor has
+            // the instructions.
             #[expect(unsafe_code, reason = "the processor was checked")]
             sum: |rows, columns, sums| unsafe { $sum(rows, columns, sums) },
         };
@@ -79,30 +79,33 @@ macro_rules! tile {
 }
 
 tile! {
-    /// The tile with four byte products per instruction, in 512-bit registers.
+    /// The tile kernel with four 8-bit products per instruction and lane, in 512-bit
+    /// registers.
     AVX512_VNNI = "avx512f,avx512bw,avx512vnni", 12, 4,
     __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512_vnni,
     |total, x, weight| _mm512_dpbusd_epi32(total, x, weight)
 }
 
 tile! {
-    /// The tile with two 16-bit products per instruction, in 512-bit registers.
+    /// The tile kernel with two 16-bit products per instruction and lane, in 512-bit
+    /// registers.
     AVX512 = "avx512f,avx512bw", 12, 2,
     __m512i, _mm512_loadu_si512, _mm512_set1_epi32, _mm512_storeu_si512, sum_avx512,
     |total, x, weight| _mm512_add_epi32(total, _mm512_madd_epi16(x, weight))
 }
 
 tile! {
-    /// The tile with four byte products per instruction, in 256-bit registers.
+    /// The tile kernel with four 8-bit products per instruction and lane, in 256-bit
+    /// registers.
     AVX_VNNI = "avx2,avxvnni", 6, 4,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx_vnni,
     |total, x, weight| _mm256_dpbusd_avx_epi32(total, x, weight)
 }
 
 tile! {
-    /// The tile with two 16-bit products per instruction, in 256-bit registers. The
-    /// instruction for byte products is not used, because its sums would saturate at 16
-    /// bits.
+    /// The tile kernel with two 16-bit products per instruction and lane, in 256-bit
+    /// registers. The instruction for 8-bit products is not used, because its sums
+    /// saturate at 16 bits.
     AVX2 = "avx2", 6, 2,
     __m256i, _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, sum_avx2,
     |total, x, weight| _mm256_add_epi32(total, _mm256_madd_epi16(x, weight))

@@ -1,7 +1,7 @@
-//! Products in which one matrix is read in place.
+//! Products in which one of the two matrices is not packed but read in place.
 //!
-//! Contiguous lines need no packing, because a tile can read one value from each of
-//! several lines. Reading in place is faster if the other matrix has few lines.
+//! Contiguous rows need no packing, because a tile can read one value from each of
+//! several rows. Reading a matrix in place is faster if the other matrix is small.
 //! Examples are a layer with few outputs and, transposed, a small batch with large
 //! weights.
 
@@ -19,8 +19,8 @@ use crate::machine::dispatch;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel, tuned};
 
-/// Fills `out` (left lines, right lines) if one matrix can be read in place. Returns
-/// `out` if not.
+/// Fills `out` (left rows, right columns) if one matrix can be read in place. Returns
+/// `out` if neither can.
 pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -39,15 +39,15 @@ pub(super) fn fill<'a, T: Float>(
     None
 }
 
-/// Returns true if the left matrix is small enough, compared with the right one, to be
-/// packed instead.
+/// Returns true if the left matrix is small enough to be packed while the right matrix
+/// is read in place.
 fn should_pack_left<T>(left: &impl Lines<T>, right: &impl Lines<T>) -> bool {
     let are_few = left.count() <= tuned::DIRECT_MAX_LEFT_LINES && right.count() >= 2 * left.count();
     are_few && left.k() >= tuned::DIRECT_MIN_TRANSPOSED_K && right.line(0).is_some()
 }
 
-/// A packed matrix and a matrix that is read in place. `TRANSPOSED` is true if the
-/// latter is the right one.
+/// The product of a packed matrix and a matrix that is read in place. `TRANSPOSED` is
+/// true if the right matrix is read in place.
 struct DirectProduct<'a, A, B, T, const TRANSPOSED: bool> {
     packed: &'a A,
     read: &'a B,
@@ -78,7 +78,8 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         });
     }
 
-    /// Adds the products to one block of the output, one block of K at a time.
+    /// Adds the products to one block of the output, one block of the inner axis at a
+    /// time.
     fn fill_piece(
         &self,
         (row, column, mut out): (usize, usize, MatrixMut<'_, T>),
@@ -100,7 +101,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    /// Packs the lines, one block of K after the other.
+    /// Packs the smaller matrix, one block of the inner axis at a time.
     fn pack(&self, out: &mut [T], threads: usize) {
         let PackedPanels { count, width } = self.panels;
         for k in self.blocks() {
@@ -113,8 +114,8 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
         }
     }
 
-    /// Returns the blocks into which K is split. The panels of a block fit in an L2
-    /// cache.
+    /// Returns the blocks into which the inner axis is split. The packed panels of a
+    /// block fit in an L2 cache.
     fn blocks(&self) -> impl Iterator<Item = Range<usize>> + use<A, B, T, TRANSPOSED> {
         let longest = tuned::DIRECT_BLOCK_VALUES / (self.panels.count * self.panels.width).max(1);
         let longest = longest.clamp(tuned::DIRECT_MIN_BLOCK_K, tuned::DIRECT_MAX_BLOCK_K);
@@ -126,7 +127,7 @@ impl<'a, A: Lines<T>, B: Lines<T>, T: Float, const TRANSPOSED: bool>
     }
 }
 
-/// Splits an output along the lines that are read in place.
+/// Splits an output along the rows or columns of the matrix that is read in place.
 fn split_output<'a, T: Float, const TRANSPOSED: bool>(
     out: &'a mut MatrixMut<'_, T>,
     threads: usize,
@@ -145,7 +146,7 @@ fn split_output<'a, T: Float, const TRANSPOSED: bool>(
     }
 }
 
-/// The panels of all packed lines, which have equal width.
+/// The panels of the packed matrix, which have equal width.
 #[derive(Clone, Copy)]
 struct PackedPanels {
     count: usize,
@@ -153,7 +154,7 @@ struct PackedPanels {
 }
 
 impl PackedPanels {
-    /// Splits lines into panels for the registers of this processor.
+    /// Splits packed lines into panels for the registers of this processor.
     fn new<T: Float>(count: usize) -> Self {
         let Registers { lanes, are_many } = Registers::for_type::<T>();
         let registers = count.div_ceil(lanes).max(1);
@@ -169,13 +170,13 @@ impl PackedPanels {
     }
 }
 
-/// The packed panels of a block of K, and the lines that are read in place.
+/// The packed panels for a block of the inner axis, and the matrix that is read in
+/// place.
 struct DirectBlock<'a, 'b, B, T, const TRANSPOSED: bool> {
     panels: PackedPanels,
     packed: &'a [T],
     read: &'a B,
-    /// The index of the line of the first output row or, if transposed, of the first
-    /// output column.
+    /// The index of the first output row or, if transposed, of the first output column.
     first: usize,
     k: Range<usize>,
     epilogue: Epilogue<'a, T>,
@@ -197,7 +198,7 @@ fn add_block<S: Simd, T: Float, B: Lines<T>, const TRANSPOSED: bool>(
     }
 }
 
-/// The size of the largest tile; its rows are transposed eight at a time.
+/// The size of the largest tile. The rows of a tile are transposed eight at a time.
 const MAX_TILE: usize = 8 * 4 * 16;
 
 impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T, TRANSPOSED> {
@@ -222,7 +223,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Returns the number of lines that are read in place.
+    /// Returns the number of output rows or, if transposed, of output columns.
     #[inline(always)]
     fn count(&self) -> usize {
         if TRANSPOSED {
@@ -232,8 +233,8 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Returns the values of adjacent lines; indices after the last line repeat the
-    /// last line.
+    /// Returns the values of adjacent lines. After the last line, the last line is
+    /// repeated.
     #[inline(always)]
     fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
         let last = self.count() - 1;
@@ -245,7 +246,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         Some(lines)
     }
 
-    /// Prefetches the output of a tile.
+    /// Prefetches the output values that a tile will change.
     #[inline(always)]
     fn expect<const R: usize>(&mut self, (line, packed): (usize, usize)) {
         let (row, column, rows) = if TRANSPOSED {
@@ -299,7 +300,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
     }
 }
 
-/// Sums a tile of `R` lines by `V` registers of packed lines.
+/// Computes a tile of sums: `R` lines by `V` registers of packed lines.
 #[inline(always)]
 fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
@@ -312,7 +313,7 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
     for (position, packed) in panel.iter().enumerate() {
         let number = |line: usize| {
-            // SAFETY: each line was sliced to the number of positions of the panel.
+            // SAFETY: each line was sliced to the length of the packed panel.
             #[expect(unsafe_code, reason = "bounds checks take a fifth of the loop's time")]
             unsafe {
                 *lines[line].get_unchecked(position)

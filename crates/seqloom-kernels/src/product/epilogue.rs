@@ -6,14 +6,15 @@ use crate::Float;
 use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 
-/// Computes `factor * sum`, plus the existing output or a bias.
+/// The operation on each sum of products: `factor * sum`, plus the existing output or a
+/// bias.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Epilogue<'a, T> {
-    /// The factor of each sum.
+    /// The factor by which each sum is multiplied.
     pub(crate) factor: T,
     /// If true, adds the sums to the existing output.
     pub(crate) adds: bool,
-    /// The bias of each column.
+    /// The bias of each output column.
     pub(crate) bias: Option<&'a [T]>,
 }
 
@@ -35,8 +36,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Returns the epilogue of the columns from `start`. The bias is added to the first
-    /// sums only; later sums are accumulated.
+    /// Returns the epilogue for the columns from `start`. The bias is added to the
+    /// first sums only; later sums are added to the output.
     pub(super) fn part(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,
@@ -45,7 +46,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Applies the epilogue to an output without any products.
+    /// Applies the epilogue to an output for which there are no products to sum.
     pub(super) fn fill(self, out: &mut MatrixMut<'_, T>) {
         for row in 0..out.rows_count() {
             let row = out.row(row);
@@ -59,7 +60,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Applies the epilogue to one sum of a column.
+    /// Applies the epilogue to one sum of an output column.
     #[inline(always)]
     pub(super) fn store_one(self, column: usize, sum: T, out: &mut T) {
         let term = match self.bias {
@@ -95,7 +96,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Applies the epilogue to registers of sums of an output row, from `column`.
+    /// Applies the epilogue to registers of sums, and writes the results to an output
+    /// row from `column`.
     #[inline(always)]
     pub(super) fn store_lanes<S: Simd, const V: usize>(
         self,
@@ -114,8 +116,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Applies the epilogue to some sums of an output row, from `column` to the end of
-    /// the row.
+    /// Applies the epilogue to some sums, and writes the results to an output row from
+    /// `column`, as far as the row extends.
     #[inline(always)]
     pub(super) fn store<S: Simd>(self, simd: S, column: usize, sums: &[T], row: &mut [T]) {
         let lanes = Lanes::<S, T>::COUNT;

@@ -1,7 +1,7 @@
 //! The product of two matrices.
 //!
 //! The output is split into blocks, at least one per thread. A thread packs the inputs
-//! of its block: a few left rows, which remain in an L2 cache, and the right columns,
+//! of its block: some left rows, which remain in an L2 cache, and the right columns,
 //! panel by panel.
 
 use seqloom_macros::compiled_once;
@@ -13,8 +13,8 @@ use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel, tuned};
 
-/// Multiplies consecutive pairs of matrices. Fills `out` (pairs, left lines, right
-/// lines) with the products plus `bias`.
+/// Multiplies each left matrix with its right matrix. Fills `out` (pairs, left rows,
+/// right columns) with the products plus `bias`.
 #[compiled_once]
 pub fn products<T: Float>(
     left: Matrix<'_, T>,
@@ -25,7 +25,8 @@ pub fn products<T: Float>(
 ) {
     let (rows, columns) = (left.lines, right.lines);
     let epilogue = Epilogue::with_bias(bias);
-    // Threads split a single pair; otherwise each thread computes some pairs.
+    // If there is one pair of matrices, the threads split it; otherwise each thread
+    // computes some pairs.
     let (between, within) = if out.len() > rows * columns {
         (threads, 1)
     } else {
@@ -38,7 +39,8 @@ pub fn products<T: Float>(
     });
 }
 
-/// Multiplies one pair of matrices, which may implement [`Lines`] in any way.
+/// Multiplies one pair of matrices, which can be stored in any way that implements
+/// [`Lines`].
 pub(crate) fn fill<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -72,8 +74,8 @@ pub(crate) fn fill<T: Float>(
     );
 }
 
-/// Splits an output into blocks that need few lines, because each thread packs the
-/// lines of its block.
+/// Splits an output into nearly square blocks, because each thread packs all rows and
+/// columns of its block.
 fn split<'a, T: Float>(
     out: MatrixMut<'a, T>,
     panels: &Panels,
@@ -94,7 +96,7 @@ fn split<'a, T: Float>(
     )
 }
 
-/// A block of the output that one thread fills, and its position.
+/// A block of the output that one thread fills, with its first row and column.
 struct OutputPiece<'a, A, B, T> {
     left: &'a A,
     right: &'a B,
@@ -116,18 +118,18 @@ impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     }
 }
 
-/// A block of K, for a range of columns of an output block.
+/// A block of the inner axis, for a range of columns of an output block.
 struct KBlock<'a, A, B, T> {
     piece: &'a OutputPiece<'a, A, B, T>,
-    /// The index of the first column.
+    /// The index of the first output column.
     column: usize,
     k: Range<usize>,
-    /// The number of rows that are packed together.
+    /// The number of left rows that are packed together.
     band: usize,
-    /// The number of columns that are packed together.
+    /// The number of right columns that are packed together.
     group: usize,
-    /// True if there are several bands of rows; then packed columns are kept for the
-    /// next band.
+    /// True if there is more than one band of rows. In this case, packed columns are
+    /// kept for the next band.
     keeps: bool,
 }
 
@@ -151,7 +153,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         }
     }
 
-    /// Adds the products of the block.
+    /// Adds the products of this block to the output.
     fn add(&self, out: &mut MatrixMut<'_, T>) {
         let (rows, columns) = (out.rows_count(), out.columns_count());
         let kept = if self.keeps {
@@ -171,7 +173,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         });
     }
 
-    /// Adds the products of a band of rows; columns are packed for the first band.
+    /// Adds the products of a band of rows. Columns are packed only for the first band.
     fn add_band(
         &self,
         row: usize,
@@ -198,8 +200,8 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         }
     }
 
-    /// Returns packed columns from `first`. Columns are packed if `is_new`, and
-    /// otherwise reused from an earlier band.
+    /// Returns the packed columns from `first`. If `is_new`, the columns are packed
+    /// now, otherwise an earlier band has packed them.
     fn columns<'b>(
         &self,
         first: usize,
@@ -216,7 +218,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
     }
 }
 
-/// Splits the range from 0 to `count` into ranges of at most `most`.
+/// Splits the range from 0 to `count` into ranges of at most `most` elements.
 fn ranges(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count)
         .step_by(most.max(1))

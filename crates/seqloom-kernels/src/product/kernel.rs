@@ -1,4 +1,4 @@
-//! Tiles of the output, summed in registers.
+//! The kernel that computes tiles of the output in registers.
 
 use pulp::Simd;
 use seqloom_macros::vectorized;
@@ -6,26 +6,25 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, machine, tuned};
 
-/// A tile of the output: sums over one block of K.
+/// A tile of the output, summed over one block of the inner axis.
 pub(crate) struct Tile<'a, T> {
-    /// The index of the first left line.
+    /// The index of the first output row.
     pub(crate) row: usize,
-    /// The index of the first right line.
+    /// The index of the first output column.
     pub(crate) column: usize,
-    /// The sums, row by row, `width` each.
+    /// The sums of the tile, row by row, each row with `width` values.
     pub(crate) sums: &'a [T],
-    /// The number of right lines of the tile, including padding.
+    /// The number of columns of the tile, including padding.
     pub(crate) width: usize,
 }
 
-/// A consumer of tiles. Implementations are inlined into the kernel.
+/// The receiver of computed tiles. Its methods are inlined into the kernel.
 pub(crate) trait TileSink<T: Float> {
-    /// Prepares for the next tile, given its position and size, before the tile is
-    /// summed.
+    /// Prepares for a tile of the given position and size before its sums are computed.
     #[inline(always)]
     fn expect(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
-    /// Processes a tile of sums in registers.
+    /// Processes the sums of a tile, which are in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         position: (usize, usize),
@@ -33,13 +32,13 @@ pub(crate) trait TileSink<T: Float> {
     );
 }
 
-/// A consumer of tiles in memory.
+/// A receiver of tiles that are stored in memory.
 pub(crate) trait TileReader<T> {
-    /// Processes a tile of sums in memory.
+    /// Processes the sums of a tile, which are in memory.
     fn take(&mut self, tile: Tile<'_, T>);
 }
 
-/// Stores each tile in memory for a [`TileReader`].
+/// Stores each tile in memory and passes it to a [`TileReader`].
 pub(super) struct StoredTiles<T, F> {
     take: F,
     numbers: [T; MAX_TILE],
@@ -71,19 +70,19 @@ impl<T: Float, F: TileReader<T>> TileSink<T> for StoredTiles<T, F> {
     }
 }
 
-/// Packed lines of both matrices, and the consumer of the tiles.
+/// Packed panels of both matrices, and the receiver of the tiles of their product.
 pub(crate) struct Tiles<'a, T, F> {
-    /// The number of positions of this block of K.
+    /// The length of this block of the inner axis.
     pub(crate) k: usize,
-    /// The left panels, all with the same number of lines.
+    /// The left panels, which all have the same number of rows.
     pub(crate) left: &'a [T],
-    /// The right panels; the last may be narrower.
+    /// The right panels. The last panel may have fewer columns.
     pub(crate) right: &'a [T],
-    /// The consumer of the tiles.
+    /// The receiver of the tiles.
     pub(crate) take: F,
 }
 
-/// Sums all tiles and passes them to the consumer.
+/// Computes all tiles and passes them to the receiver.
 #[vectorized]
 pub(crate) fn take_tiles<S: Simd, T: Float, F: TileSink<T>>(simd: S, tiles: Tiles<'_, T, F>) {
     if machine::has_many_registers::<S>() {
@@ -115,7 +114,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
         }
     }
 
-    /// Sums a tile and passes it to the consumer; the last panels may be narrower.
+    /// Computes a tile and passes it to the receiver. The last panels may be narrower.
     #[inline(always)]
     fn tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -140,7 +139,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
         }
     }
 
-    /// Sums a tile of `R` rows by `V` registers and passes it to the consumer.
+    /// Computes a tile of `R` rows by `V` registers and passes it to the receiver.
     #[inline(always)]
     fn full_tile<S: Simd, const R: usize, const V: usize>(
         &mut self,
@@ -154,14 +153,13 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
     }
 }
 
-/// Returns the number of right panels that are multiplied with each left panel, for
-/// panels of `bytes` bytes. These panels must fit in an L1 cache, so their number is
-/// larger for a smaller K.
+/// Returns the number of right panels of `bytes` bytes that are multiplied with each
+/// left panel. These right panels must fit in an L1 cache together.
 pub(super) fn l1_panels(bytes: usize) -> usize {
     (tuned::GROUP_L1_BYTES / bytes.max(1)).max(1)
 }
 
-/// Sums a tile of `R` rows by `V` registers.
+/// Returns the sums of a tile of `R` rows by `V` registers.
 #[inline(always)]
 fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
@@ -172,8 +170,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let (right, _) = T::split::<S>(right);
     let (right, _) = right.as_chunks::<V>();
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
-    // The loop is unrolled by four, because its overhead is a sixth of the time of a
-    // step.
+    // The loop is unrolled by four, because the loop overhead is a sixth of the time of
+    // an iteration.
     let (lefts, left) = left.as_chunks::<4>();
     let (rights, right) = right.as_chunks::<4>();
     for (left, right) in lefts.iter().zip(rights) {
@@ -187,8 +185,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     sums
 }
 
-/// Adds the products of `R` values and `V` registers. Wide panels are read from the L2
-/// cache, so their values are prefetched a few steps ahead.
+/// Adds the products of `R` values and `V` registers to the sums. Wide panels are read
+/// from the L2 cache, so their values are prefetched a few iterations ahead.
 #[inline(always)]
 pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,

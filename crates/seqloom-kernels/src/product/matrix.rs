@@ -1,4 +1,4 @@
-//! Strided matrices as lines along K.
+//! Strided matrices as inputs of a product.
 
 use std::ops::Range;
 
@@ -8,7 +8,8 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, machine, tuned};
 
-/// Lines of a matrix, with a fixed distance between adjacent lines and values.
+/// A strided matrix: its rows or, if it is the right one in a product, its columns are
+/// called lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
     /// The values, starting with the first value of the first line.
@@ -17,15 +18,15 @@ pub struct Matrix<'a, T> {
     pub lines: usize,
     /// The length of a line.
     pub k: usize,
-    /// The distance between lines.
+    /// The stride between lines.
     pub line_step: usize,
-    /// The distance between the values of a line.
+    /// The stride within a line.
     pub k_step: usize,
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Creates lines from the rows of a contiguous matrix or, if `is_transposed`, from
-    /// its columns.
+    /// Creates a matrix whose lines are the rows of a contiguous matrix or, if
+    /// `is_transposed`, its columns.
     pub fn contiguous(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
         let (line_step, k_step) = if is_transposed { (1, lines) } else { (k, 1) };
         Self {
@@ -92,7 +93,8 @@ impl<T: Float> Lines<T> for Matrix<'_, T> {
 }
 
 impl<T: Float> Matrix<'_, T> {
-    /// Returns the matrix of the same shape at index `number` in memory.
+    /// Returns the matrix with index `number`, if matrices of this shape follow each
+    /// other in memory.
     pub(super) fn nth(&self, number: usize) -> Self {
         let size = self.lines * self.k;
         Self {
@@ -101,7 +103,8 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Returns the number of full panels of adjacent lines from `first`.
+    /// Returns the number of full panels that the lines from `first` fill, if adjacent
+    /// lines are adjacent in memory.
     fn full_panels(&self, first: usize, width: usize) -> usize {
         if self.line_step == 1 {
             self.lines.saturating_sub(first) / width.max(1)
@@ -110,8 +113,8 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs a range of panels of adjacent lines. Each position of K is packed for all
-    /// panels, because positions are far apart in memory.
+    /// Packs a range of panels of adjacent lines. Each position of the inner axis is
+    /// packed for all panels, because the positions are far apart in memory.
     fn copy_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         copy_panels(CopyPanels {
             values: &self.values[first + k.start * self.k_step..],
@@ -122,7 +125,7 @@ impl<T: Float> Matrix<'_, T> {
         });
     }
 
-    /// Packs adjacent lines that do not fill a panel.
+    /// Packs the last adjacent lines, which do not fill a panel.
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = &values[position * self.k_step..][..count];
@@ -130,7 +133,7 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs lines that are contiguous in neither direction.
+    /// Packs a matrix that is contiguous in neither direction.
     fn gather(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = values[position * self.k_step..]
@@ -144,7 +147,7 @@ impl<T: Float> Matrix<'_, T> {
     }
 }
 
-/// Adjacent lines, and the panels to which they are copied.
+/// Lines that are adjacent in memory, and the panels to which the lines are copied.
 struct CopyPanels<'a, T> {
     values: &'a [T],
     /// The stride between positions of the axis that the product sums over.
@@ -199,7 +202,7 @@ impl<T: Float> CopyPanels<'_, T> {
     }
 }
 
-/// Prefetches the values `ahead` elements after the row.
+/// Prefetches the values `ahead` elements after this row.
 #[inline(always)]
 fn prefetch_row<T>(row: &[T], ahead: usize) {
     let position = row.as_ptr().wrapping_add(ahead);

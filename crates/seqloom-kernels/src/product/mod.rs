@@ -1,13 +1,14 @@
-//! Matrix products of matrices with any memory layout.
+//! Products of matrices with any memory layout.
 //!
-//! The algorithm follows Goto and van de Geijn (2008). K, the axis of the sum, is split
-//! into blocks. For each block, both matrices are packed into panels of a few lines, in
-//! order of use ([`Lines`]). A kernel sums a tile of the output in registers
-//! ([`tiles`]), and the caller adds the tile to the output. Windows of an image are
-//! packed directly from the image, without a matrix of windows.
+//! The algorithm follows Goto and van de Geijn (2008). The inner axis, over which the
+//! product sums, is split into blocks. For each block, both matrices are packed into
+//! panels of a few rows or columns, in the order in which they are read ([`Lines`]). A
+//! kernel computes a tile of the output in registers ([`tiles`]), and the caller adds
+//! the tile to the output. Windows of an image are packed directly from the image,
+//! without a matrix of windows.
 //!
-//! Every output value is summed in the order of K, block by block. The result does not
-//! depend on threads or on other values of the output.
+//! Every output value is summed in the order of the inner axis, block by block. The
+//! result does not depend on the number of threads or on other output values.
 
 mod direct;
 mod epilogue;

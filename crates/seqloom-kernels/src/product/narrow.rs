@@ -1,9 +1,10 @@
-//! Products of a matrix with few lines and a matrix with many lines.
+//! Products of a matrix with few lines and a matrix with many lines. Lines are the rows
+//! of the left matrix and the columns of the right one.
 //!
 //! Packing a matrix takes more time than it saves if the other matrix has only a few
-//! lines, so the matrix is read in place. [`Dots`] is for contiguous lines: it loads
-//! registers along K. [`AdjacentLines`] is for lines that are next to each other in
-//! memory: it loads registers across the lines.
+//! lines, so the matrix is read in place. [`Dots`] is for contiguous lines, and loads
+//! several values of a line into a register. [`AdjacentLines`] is for lines that are
+//! interleaved in memory, and loads one value of several lines into a register.
 
 use std::ops::Range;
 
@@ -17,8 +18,8 @@ use crate::matrix::MatrixMut;
 use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_LINES, PAGES_K};
 use crate::{Float, machine, parallel};
 
-/// Fills `out` (left lines, right lines) if one matrix has few lines and the other can be
-/// read in place. Returns `out` if not.
+/// Fills `out` (left rows, right columns) if one matrix has few lines and the other can
+/// be read in place. Returns `out` if not.
 pub(super) fn fill_narrow<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -58,7 +59,7 @@ pub(super) fn fill_narrow<'a, T: Float>(
     None
 }
 
-/// Splits an output into one part per task; a single thread fills the whole output.
+/// Splits an output among threads. A single thread fills the whole output.
 fn fill_all<'a, T: Float>(
     out: MatrixMut<'a, T>,
     (rows, columns): (usize, usize),
@@ -72,12 +73,12 @@ fn fill_all<'a, T: Float>(
     }
 }
 
-/// Dot products of a few contiguous lines with many other lines. `LEFT` is true if the
-/// few lines are the left matrix.
+/// Dot products of each of a few contiguous lines with each of many other lines. `LEFT`
+/// is true if the left matrix has the few lines.
 struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     few: &'a A,
     many: &'a B,
-    /// The index of the first of the many lines.
+    /// The index of the first line of the larger matrix.
     first: usize,
     epilogue: Epilogue<'a, T>,
     out: MatrixMut<'b, T>,
@@ -102,7 +103,7 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
         }
     }
 
-    /// Writes the sums of a tile to the output, one by one.
+    /// Writes each sum of a tile to the output.
     #[inline(always)]
     fn store<const F: usize, const M: usize>(
         &mut self,
@@ -130,14 +131,14 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
         2 => dots.tiles::<S, 2, 4>(simd),
         3 => dots.tiles::<S, 3, 4>(simd),
         _ if machine::has_many_registers::<S>() => dots.tiles::<S, 4, 3>(simd),
-        // With 16 registers, 4 x 3 sums and 4 of the few lines use all of them, and
-        // none is left for a line of the larger matrix.
+        // With 16 registers, 4 x 3 sums and four lines of the smaller matrix would
+        // leave no register for a line of the larger matrix.
         _ => dots.tiles::<S, 4, 2>(simd),
     }
 }
 
-/// The sums along K of the products of `F` lines of the smaller matrix with `M` lines
-/// of the larger one.
+/// Returns the dot products of `F` lines of the smaller matrix with `M` lines of the
+/// larger one.
 #[inline(always)]
 fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     simd: S,
@@ -147,7 +148,8 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     let zero = Lanes::splat(simd, T::ZERO);
     let k = few[0].len();
     let count = k / Lanes::<S, T>::COUNT;
-    // The slices have equal length, so that the compiler removes the bounds checks.
+    // The slices have equal length, which allows the compiler to remove the bounds
+    // checks.
     let few_whole = few.map(|line| &T::split::<S>(line).0[..count]);
     let many_whole = many.map(|line| &T::split::<S>(line).0[..count]);
     let (mut sums, mut lines) = ([[zero; M]; F], [zero; F]);
@@ -183,8 +185,8 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     totals
 }
 
-/// Adds the products of few lines with many lines, and keeps the few in registers while
-/// it loads the many one by one.
+/// Adds the products of few lines with many lines to the sums. The few lines remain in
+/// registers, and the many lines are loaded one by one.
 #[inline(always)]
 fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     few: &[Lanes<S, T>; F],
@@ -199,8 +201,8 @@ fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     }
 }
 
-/// Adds the products of few left numbers with right lines, which it keeps in registers,
-/// and broadcasts the left numbers.
+/// Adds the products of a column of left values with a row of right values to the sums.
+/// The right values remain in registers.
 #[inline(always)]
 fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
     left: &[T; R],
@@ -213,7 +215,8 @@ fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
     }
 }
 
-/// Fills an output of a few rows from right lines that are adjacent in memory.
+/// Fills an output with few rows from a right matrix whose columns are adjacent in
+/// memory.
 fn fill_adjacent<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -246,8 +249,8 @@ fn fill_adjacent<T: Float>(
     });
 }
 
-/// A packed panel of all left lines, and right lines that are adjacent in memory. `step` is the
-/// distance to the next position of K.
+/// The packed left matrix, and a right matrix whose columns are adjacent in memory.
+/// `step` is the stride of the inner axis.
 struct AdjacentLines<'a, 'b, T> {
     left: &'a [T],
     right: &'a [T],
@@ -285,7 +288,8 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
         }
     }
 
-    /// Sums `R` rows by `V` registers. If `V` is 1, the register may be partly filled.
+    /// Computes a tile of `R` rows by `V` registers. If `V` is 1, the register may be
+    /// partly filled.
     #[inline(always)]
     fn sum<S: Simd, const R: usize, const V: usize>(
         &self,

@@ -8,7 +8,7 @@ use super::{Epilogue, Lines, Matrix, Panels, blocks};
 use crate::matrix::MatrixMut;
 use crate::{Float, parallel, tuned};
 
-/// The side of a matrix in a product: left or right. Left and right panels have
+/// The role of a matrix in a product: left or right matrix. Left and right panels have
 /// different widths.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Side {
@@ -17,7 +17,7 @@ pub(crate) enum Side {
 }
 
 impl Side {
-    /// The number of lines after padding.
+    /// Returns the number of left rows or right columns, including padding.
     fn padded_lines<T: Float>(self, lines: &impl Lines<T>) -> usize {
         let panels = Panels::for_type::<T>();
         match self {
@@ -26,23 +26,23 @@ impl Side {
         }
     }
 
-    /// The number of elements of the packed matrix.
+    /// Returns the number of elements of the packed matrix, including padding.
     pub(crate) fn size<T: Float>(self, lines: &impl Lines<T>) -> usize {
         self.padded_lines(lines) * lines.k()
     }
 }
 
-/// A matrix that is packed in blocks along K.
+/// A matrix that is packed into panels, one block of the inner axis at a time.
 pub(crate) struct Packed<'a, T> {
     numbers: &'a [T],
     k: usize,
     count: usize,
-    /// The number of lines after padding.
+    /// The number of left rows or right columns, including padding.
     padded_lines: usize,
 }
 
 impl<'a, T: Float> Packed<'a, T> {
-    /// Packs the lines into memory of [`Side::size`] numbers.
+    /// Packs a matrix into memory of [`Side::size`] elements.
     pub(crate) fn pack_into(
         side: Side,
         lines: &impl Lines<T>,
@@ -70,7 +70,8 @@ impl<'a, T: Float> Packed<'a, T> {
         }
     }
 
-    /// Packs the lines into this thread's scratch space, and calls `work` with them.
+    /// Packs a matrix into the scratch memory of this thread, and calls `work` with the
+    /// packed matrix.
     pub(crate) fn pack<R>(
         side: Side,
         lines: &impl Lines<T>,
@@ -81,7 +82,7 @@ impl<'a, T: Float> Packed<'a, T> {
         })
     }
 
-    /// Packs `count` left matrices of one shape, none of whose sizes is 0, and calls `work` with
+    /// Packs `count` left matrices of the same non-empty shape, and calls `work` with
     /// them.
     pub(crate) fn pack_each<'m, R>(
         count: usize,
@@ -99,12 +100,12 @@ impl<'a, T: Float> Packed<'a, T> {
         })
     }
 
-    /// The number of lines without padding.
+    /// Returns the number of left rows or right columns, without padding.
     pub(crate) fn rows(&self) -> usize {
         self.count
     }
 
-    /// The blocks of K with their panels.
+    /// Returns the blocks of the inner axis with their panels.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, &'a [T])> {
         let (packed, lines) = (self.numbers, self.padded_lines);
         blocks(self.k).map(move |k| {
@@ -150,8 +151,8 @@ impl<'a, T: Float> Packed<'a, T> {
     }
 }
 
-/// Packs a range of K of a right matrix into this thread's scratch space, and calls
-/// `work` with the panels.
+/// Packs a range of the inner axis of a right matrix into the scratch memory of this
+/// thread, and calls `work` with the panels.
 pub(crate) fn pack_right<T: Float>(
     panels: &Panels,
     lines: &impl Lines<T>,
@@ -165,7 +166,7 @@ pub(crate) fn pack_right<T: Float>(
     });
 }
 
-/// Calls `take` with each tile of the product of two packed blocks.
+/// Calls `take` with each tile of the product of two packed blocks of the inner axis.
 pub(crate) fn tiles<T: Float>(k: usize, left: &[T], right: &[T], take: impl TileReader<T>) {
     take_tiles(Tiles {
         k,

@@ -1,19 +1,19 @@
-//! The sizes of panels, and the blocks of K.
+//! The sizes of panels, and the blocks of the inner axis.
 
 use std::ops::Range;
 
 use crate::tuned::{MAX_BLOCK_K, TILE_16, TILE_32};
 use crate::{Float, lanes::Registers};
 
-/// The number of lines of a panel. Left values are broadcast one by one; right values
-/// fill registers.
+/// The number of left rows or right columns in a panel. Left values are broadcast one
+/// by one; right values fill registers.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Panels {
-    /// The number of lines of a left panel.
+    /// The number of rows of a left panel.
     pub(crate) left: usize,
-    /// The number of lines of a left panel is a multiple of this.
+    /// The number of rows of a left panel is a multiple of this number.
     pub(crate) left_step: usize,
-    /// The number of lines of a right panel, a multiple of the register size.
+    /// The number of columns of a right panel, a multiple of the register size.
     pub(crate) right: usize,
     /// The number of values in a register.
     pub(crate) lanes: usize,
@@ -32,20 +32,20 @@ impl Panels {
         }
     }
 
-    /// Returns the number of packed lines for `count` left lines, including padding;
-    /// the last panel may be narrower.
+    /// Returns the number of packed rows for `count` left rows, including padding. The
+    /// last panel may be narrower.
     pub(crate) fn left_lines(&self, count: usize) -> usize {
         count.next_multiple_of(self.left_step)
     }
 
-    /// Returns the number of packed lines for `count` right lines, including padding;
-    /// the last panel may be narrower.
+    /// Returns the number of packed columns for `count` right columns, including
+    /// padding. The last panel may be narrower.
     pub(crate) fn right_lines(&self, count: usize) -> usize {
         count.next_multiple_of(self.lanes)
     }
 }
 
-/// Splits K into equal blocks of at most [`tuned::MAX_BLOCK_K`] positions.
+/// Splits the inner axis into equal blocks of at most [`tuned::MAX_BLOCK_K`] positions.
 pub(crate) fn blocks(k: usize) -> impl Iterator<Item = Range<usize>> + Clone {
     let size = k.div_ceil(k.div_ceil(MAX_BLOCK_K).max(1)).max(1);
     (0..k)

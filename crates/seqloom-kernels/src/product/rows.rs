@@ -1,4 +1,4 @@
-//! Rows of an output to which tiles are written.
+//! The rows of an output to which a kernel writes tiles.
 
 use pulp::Simd;
 
@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::matrix::MatrixMut;
 use crate::{Float, machine};
 
-/// A part of the output, and the epilogue of its sums.
+/// A range of output rows and columns, and the epilogue of their sums.
 pub(super) struct OutputRows<'a, T> {
     pub(super) out: MatrixMut<'a, T>,
     pub(super) epilogue: Epilogue<'a, T>,
@@ -37,8 +37,8 @@ impl<T: Float> TileSink<T> for OutputRows<'_, T> {
         {
             return self.epilogue.store_tile((row, column), sums, &mut self.out);
         }
-        // The tile is copied here because the compiler keeps an array in memory if a
-        // variable indexes it, and full tiles should remain in registers.
+        // The tile is copied here. If a variable indexed the array, the compiler would
+        // store it in memory, but full tiles should remain in registers.
         let sums = *sums;
         for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
             self.epilogue.store_lanes(column, sums, self.out.row(row));

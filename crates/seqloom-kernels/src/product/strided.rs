@@ -4,7 +4,7 @@ use super::{Epilogue, Matrix, fill};
 use crate::Float;
 use crate::matrix::{MatrixMut, StridedMatrix};
 
-/// The effect of a product on its output.
+/// The use of a product: it replaces its output or is added to it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Update {
     /// The product replaces the output.
@@ -40,7 +40,7 @@ impl<T: Float> MatrixMut<'_, T> {
     }
 }
 
-/// Returns the rows of the matrix as lines.
+/// Returns the rows of the matrix as lines of a product.
 fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
     Matrix {
         values: matrix.data,

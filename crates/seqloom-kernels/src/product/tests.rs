@@ -38,7 +38,7 @@ fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
     });
 }
 
-/// The largest numbers of left lines, right lines and positions of K.
+/// The largest numbers of left rows, right columns and positions of the inner axis.
 const MAX_SIZES: [usize; 3] = if cfg!(miri) {
     [9, 20, 20]
 } else {
@@ -108,8 +108,8 @@ fn an_empty_sum_gives_the_bias() {
 
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
-    // The shapes select every method: both matrices packed, few rows or columns (in
-    // both memory orders), and one matrix read in place.
+    // The shapes select every method: both matrices packed, few rows or columns (with
+    // either matrix contiguous or transposed), and one matrix read in place.
     for (sizes, rows) in [
         ([200, 190, 700], [false, false]),
         ([100, 90, 700], [true, false]),

@@ -1,9 +1,9 @@
-//! Transposition of contiguous lines into panels.
+//! Transposition of contiguous rows into panels.
 
 use crate::Float;
 
-/// Transposes `count` lines at a distance of `step`. Each row of `out` has `width`
-/// values and contains one position of K.
+/// Transposes `count` lines of `lines` whose starts are `step` elements apart. Each row
+/// of `out` has `width` elements and contains one position of all lines.
 pub(crate) fn transpose<T: Float>(
     values: &[T],
     step: usize,
@@ -39,8 +39,8 @@ mod wide {
 
     use crate::{Float, machine, tuned};
 
-    /// Transposes the lines that fill registers. Returns the number of transposed
-    /// lines.
+    /// Transposes as many lines as fill whole registers, and returns the number of
+    /// transposed lines.
     pub(super) fn transpose<T: Float>(
         values: &[T],
         step: usize,
@@ -70,7 +70,7 @@ mod wide {
         count / 2 * 2
     }
 
-    /// Transposes single-precision lines, eight, four and two at a time.
+    /// Transposes single-precision lines in blocks of eight, four or two lines.
     #[target_feature(enable = "avx")]
     fn transpose_f32(values: &[f32], step: usize, (count, width): (usize, usize), out: &mut [f32]) {
         prefetch_lines(values, step, count);
@@ -91,7 +91,7 @@ mod wide {
         }
     }
 
-    /// Transposes double-precision lines, four and two at a time.
+    /// Transposes double-precision lines in blocks of four or two lines.
     #[target_feature(enable = "avx")]
     fn transpose_f64(values: &[f64], step: usize, (count, width): (usize, usize), out: &mut [f64]) {
         prefetch_lines(values, step, count);
@@ -107,7 +107,7 @@ mod wide {
         }
     }
 
-    /// Prefetches the next positions of the lines.
+    /// Prefetches the next values of all lines.
     #[inline(always)]
     fn prefetch_lines<T>(values: &[T], step: usize, count: usize) {
         for line in 0..count {
@@ -116,8 +116,8 @@ mod wide {
         }
     }
 
-    /// Stores `P` positions of `N` lines at a time into rows of `width`, then the last
-    /// positions.
+    /// Stores `P` positions of `N` lines at a time into the rows of `out`, and then the
+    /// last positions one by one.
     #[inline(always)]
     fn store_positions<T: Pod, const N: usize, const P: usize>(
         out: &mut [T],
@@ -126,14 +126,14 @@ mod wide {
         step: usize,
         get: impl Fn(usize) -> [[T; N]; P],
     ) {
-        // The last row of `out` begins at this line, and may be shorter than `width`.
+        // The last row of `out` starts at this line, and may be shorter than `width`.
         let k = out.len().div_ceil(width);
         assert!(k == 0 || out.len() >= (k - 1) * width + N, "short output");
         assert!(k == 0 || values.len() >= (N - 1) * step + k, "short input");
         for position in (0..k / P * P).step_by(P) {
             for (number, row) in get(position).into_iter().enumerate() {
-                // SAFETY: the row of a position before `k` has N values, as asserted
-                // above.
+                // SAFETY: each row with a position before `k` contains N values, as
+                // asserted above.
                 #[expect(unsafe_code, reason = "bounds checks cost as much as the copies")]
                 unsafe {
                     let out = out.as_mut_ptr().add((position + number) * width);
@@ -158,7 +158,7 @@ mod wide {
         }
     }
 
-    /// Returns the first four values of eight lines, position by position.
+    /// Transposes four positions of eight lines.
     #[target_feature(enable = "avx")]
     #[inline]
     fn eight_lines(values: &[f32], step: usize) -> [[f32; 8]; 4] {
@@ -178,7 +178,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// Returns the first four values of four lines, position by position.
+    /// Transposes four positions of four lines.
     #[target_feature(enable = "avx")]
     #[inline]
     fn four_lines(values: &[f32], step: usize) -> [[f32; 4]; 4] {
@@ -194,7 +194,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// Returns the first four values of two lines, position by position.
+    /// Transposes four positions of two lines.
     #[target_feature(enable = "avx")]
     #[inline]
     fn two_lines(values: &[f32], step: usize) -> [[f32; 2]; 4] {
@@ -202,7 +202,7 @@ mod wide {
         bytemuck::cast([_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)])
     }
 
-    /// Returns the first four values of four lines, position by position.
+    /// Transposes four positions of four double-precision lines.
     #[target_feature(enable = "avx")]
     #[inline]
     fn four_double_lines(values: &[f64], step: usize) -> [[f64; 4]; 4] {
@@ -218,7 +218,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// Returns the first two values of two lines, position by position.
+    /// Transposes two positions of two double-precision lines.
     #[target_feature(enable = "avx")]
     #[inline]
     fn two_double_lines(values: &[f64], step: usize) -> [[f64; 2]; 2] {
@@ -229,8 +229,8 @@ mod wide {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod wide {
-    /// Transposes nothing, because this processor has no instructions for it. Returns
-    /// 0.
+    /// Returns 0, the number of transposed lines, because this processor has no
+    /// instructions for transposition.
     pub(super) fn transpose<T>(_: &[T], _: usize, _: usize, _: usize, _: &mut [T]) -> usize {
         0
     }

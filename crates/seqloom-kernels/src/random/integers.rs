@@ -5,8 +5,8 @@ use seqloom_core::key::Key;
 use super::words;
 use crate::{parallel, tuned};
 
-/// Fills `out` with integers from `low` (included) to `high` (excluded), or with `low`
-/// if the range is empty.
+/// Fills `out` with random integers from `low` (included) to `high` (excluded), or with
+/// `low` if the range is empty.
 pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     let span = high.wrapping_sub(low).cast_unsigned();
     let span = if high <= low { 1 } else { span };
@@ -20,8 +20,8 @@ pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     });
 }
 
-/// Each integer is computed from two random words, so that the modulo bias is
-/// negligible.
+/// Fills a block with random integers. Each integer is computed from two random words,
+/// so that the modulo bias is negligible.
 fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
     let [mut higher, mut lower] = [[0; tuned::RANDOM_WORDS]; 2];
     words::fill(keys[0], start, &mut higher[..out.len()]);
@@ -38,7 +38,7 @@ fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
 }
 
 /// Fills `out` with a random permutation of 0 to n - 1. The numbers are sorted by
-/// random words several times, so that equal words are unlikely to affect the result.
+/// random keys several times, because two equal keys would bias a single sort.
 pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     out.iter_mut()
         .zip(0..)
@@ -56,7 +56,8 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     }
 }
 
-/// Returns `3 log(n) / log(2^32)`, rounded up.
+/// Returns the number of sorts of a permutation of n numbers: `3 log(n) / log(2^32)`,
+/// rounded up.
 #[expect(
     clippy::cast_precision_loss,
     clippy::cast_possible_truncation,
@@ -67,7 +68,7 @@ fn rounds(count: usize) -> usize {
     (3.0 * (count.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize
 }
 
-/// Splits a key into two keys, in the same way as JAX.
+/// Derives two keys from a key, in the same way as JAX.
 fn split(key: Key) -> [Key; 2] {
     [0, 1].map(|count| Key(key.words([0, count])))
 }

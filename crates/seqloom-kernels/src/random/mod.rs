@@ -1,5 +1,5 @@
-//! Random numbers as a pure function of a key and a position, bitwise equal to those of
-//! JAX.
+//! Random numbers, computed from a key and a position only. They are bitwise equal to
+//! those of JAX.
 
 mod integers;
 mod normal;

@@ -11,17 +11,18 @@ use seqloom_macros::{compiled_once, vectorized};
 use crate::machine::dispatch;
 use crate::{Float, Instances, parallel, tuned};
 
-/// The range of a truncated normal distribution.
+/// The limits of a truncated normal distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Truncation<T> {
-    /// The values of the error function at both ends; uniform numbers are sampled
-    /// between them.
+    /// The values of the error function at both limits. Uniform numbers are sampled
+    /// between these values.
     pub range: [T; 2],
-    /// The smallest and the largest number of the output.
+    /// The smallest and the largest output value.
     pub limits: [T; 2],
 }
 
-/// Fills `out` with standard normal numbers between two limits.
+/// Fills `out` with random numbers from a standard normal distribution, truncated at
+/// two limits.
 #[compiled_once]
 pub fn truncated_normal<T: NormalFloat>(
     key: Key,
@@ -35,10 +36,10 @@ pub fn truncated_normal<T: NormalFloat>(
     });
 }
 
-/// Converts uniform numbers into normal ones.
+/// Converts uniform numbers between -1 and 1 into normal numbers.
 ///
-/// The compiler vectorises this loop. The result is bitwise equal to that of scalar
-/// code, because products and sums are rounded separately.
+/// The compiler vectorises this loop. Its results are bitwise equal to those of scalar
+/// code, because multiplications and additions are not fused.
 #[vectorized]
 fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     let Truncation {
@@ -54,7 +55,7 @@ fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     }
 }
 
-/// Fills `out` with numbers of mean 0 and standard deviation 1.
+/// Fills `out` with random numbers from the standard normal distribution.
 pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
     let truncation = Truncation {
         range: [T::ABOVE_MINUS_ONE, T::ONE],
@@ -63,14 +64,14 @@ pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
     truncated_normal(key, truncation, out, threads);
 }
 
-/// A float type for normal numbers.
+/// A float type for which normal random numbers can be computed.
 pub trait NormalFloat: Random {
-    /// The smallest number above -1.
+    /// The smallest number of this type above -1.
     const ABOVE_MINUS_ONE: Self;
-    /// Returns `self * factor + term`, rounded once.
+    /// Returns `self * factor + term`, rounded only once.
     #[must_use]
     fn times_plus(self, factor: Self, term: Self) -> Self;
-    /// Returns the inverse of the error function.
+    /// Returns the inverse error function of this number.
     #[must_use]
     fn erf_inv(self) -> Self;
 }
@@ -94,8 +95,8 @@ impl NormalFloat for f32 {
     }
 }
 
-/// Returns `ln(1 - x)` for x from 0 to 1, to one unit in the last place. The result is
-/// ln(u) for the rounded `u = 1 - x`, plus the rounding error divided by u.
+/// Returns `ln(1 - x)` for x from 0 to 1, accurate to one unit in the last place. The
+/// result is ln(u) for the rounded `u = 1 - x`, plus the rounding error divided by u.
 #[inline(always)]
 fn ln_1_minus(x: f32) -> f32 {
     let u = 1.0 - x;
@@ -113,15 +114,16 @@ fn ln_1_minus(x: f32) -> f32 {
     if u > 0.0 { found } else { -f32::INFINITY }
 }
 
-/// The bits of the square root of 1/2, which separates mantissa and power of two.
+/// The bit pattern of the square root of 1/2, at which a float is split into mantissa
+/// and exponent.
 const ROOT_HALF: u32 = 0x3f35_04f3;
 
-/// The coefficients of `ln((1 + s) / (1 - s)) / s - 2`, over the square of s, in powers
-/// of that square.
+/// The coefficients of a polynomial in s^2, an approximation of
+/// `ln((1 + s) / (1 - s)) / s - 2`.
 const LN_1_MINUS_TERMS: [f32; 4] = [2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0];
 
-/// Returns `ln(1 + x)`, with the same error as XLA. The rational function of Cephes is
-/// used slightly outside its intended range.
+/// Returns `ln(1 + x)` with the same rounding errors as XLA. The rational function of
+/// Cephes is used slightly outside its intended range.
 fn ln_1p(x: f64) -> f64 {
     if x.abs() >= std::f64::consts::SQRT_2 - 1.0 {
         return (1.0 + x).ln();
@@ -156,7 +158,7 @@ fn polynomial<T: Float>(terms: &[T], x: T) -> T {
     terms.iter().fold(T::ZERO, |value, &term| value * x + term)
 }
 
-/// The polynomial in `w - 2.5`, for w below 5.
+/// The coefficients of the polynomial in `w - 2.5`, for w below 5.
 const ERF_INV_CENTRE: [f32; 9] = [
     2.810_226_4e-8,
     3.432_739_4e-7,
@@ -169,7 +171,7 @@ const ERF_INV_CENTRE: [f32; 9] = [
     1.501_409_4,
 ];
 
-/// The polynomial in `sqrt(w) - 3`, for larger w.
+/// The coefficients of the polynomial in `sqrt(w) - 3`, for w of at least 5.
 const ERF_INV_TAIL: [f32; 9] = [
     -0.000_200_214_26,
     0.000_100_950_56,
@@ -182,7 +184,7 @@ const ERF_INV_TAIL: [f32; 9] = [
     2.832_976_8,
 ];
 
-/// The polynomial in `w - 3.125`, for w below 6.25.
+/// The coefficients of the polynomial in `w - 3.125`, for w below 6.25.
 const ERF_INV_F64_CENTRE: [f64; 23] = [
     -3.644_412_064_017_82e-21,
     -1.685_059_138_182_016_6e-19,
@@ -209,7 +211,7 @@ const ERF_INV_F64_CENTRE: [f64; 23] = [
     1.653_654_562_683_102_7,
 ];
 
-/// The polynomial in `sqrt(w) - 3.25`, for w below 16.
+/// The coefficients of the polynomial in `sqrt(w) - 3.25`, for w from 6.25 to 16.
 const ERF_INV_F64_MIDDLE: [f64; 19] = [
     2.213_737_692_177_578_7e-9,
     9.075_656_193_888_539e-8,
@@ -232,7 +234,7 @@ const ERF_INV_F64_MIDDLE: [f64; 19] = [
     3.083_885_610_492_220_8,
 ];
 
-/// The polynomial in `sqrt(w) - 5`, for larger w.
+/// The coefficients of the polynomial in `sqrt(w) - 5`, for w of at least 16.
 const ERF_INV_F64_TAIL: [f64; 17] = [
     -2.710_992_061_643_857_3e-11,
     -2.555_641_816_996_525e-10,
@@ -253,7 +255,8 @@ const ERF_INV_F64_TAIL: [f64; 17] = [
     4.849_906_401_408_584,
 ];
 
-/// The numerator and the denominator of the Cephes logarithm, highest power first.
+/// The coefficients of the numerator and denominator in the Cephes logarithm, highest
+/// power first.
 const LN_1P_NUMERATOR: [f64; 7] = [
     4.527_000_086_244_52e-5,
     0.498_541_028_231_933_75,

@@ -13,8 +13,8 @@ pub fn bits(key: Key, out: &mut [u32], threads: usize) {
     });
 }
 
-/// Fills `out` with numbers from 0 (included) to 1 (excluded), with the resolution of
-/// floats between 1 and 2.
+/// Fills `out` with random numbers from 0 (included) to 1 (excluded). They are
+/// multiples of the spacing of floats between 1 and 2.
 #[compiled_once]
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
@@ -37,9 +37,9 @@ pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     });
 }
 
-/// Returns the bound below which a random word, without its lowest nine bits, gives the
-/// boolean true. A comparison with this bound equals the comparison of a uniform number
-/// of 23 bits with the probability in single precision.
+/// Returns the bound for a random boolean: the boolean is true if a random word without
+/// its lowest nine bits is below the bound. This is the same as comparing a uniform
+/// number with 23 bits to the probability, in single precision.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,
@@ -53,9 +53,10 @@ fn position(chunk: usize) -> u64 {
     (chunk * tuned::CHUNK_VALUES) as u64
 }
 
-/// A float type for uniform numbers.
+/// A float type for which uniform random numbers can be computed.
 pub trait Random: Float {
-    /// Fills `out` with uniform numbers; `start` is the position of the first.
+    /// Fills `out` with uniform random numbers. `start` is the position of the first
+    /// number in the random sequence.
     fn uniform(key: Key, start: u64, out: &mut [Self]);
 }
 
@@ -91,7 +92,7 @@ mod tests {
 
     #[test]
     fn the_first_uniform_numbers_match_jax() {
-        // jax.random.uniform(jax.random.key(7), (3,)), jax 0.10.
+        // The values of `jax.random.uniform(jax.random.key(7), (3,))` in jax 0.10.
         let mut out = [0.0_f32; 3];
         uniform(Key([0, 7]), &mut out, 1);
         assert_eq!(out.map(f32::to_bits), EXPECTED);

@@ -1,4 +1,5 @@
-//! Random words by position. The counter of a word is its position in the array.
+//! Random 32-bit words by position. The counter from which a word is computed is its
+//! position in the array.
 
 use seqloom_core::key::Key;
 
@@ -6,8 +7,8 @@ use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
 
-/// Fills `out` with the 32-bit words of the key from position `start`, in the
-/// partitionable layout of JAX.
+/// Fills `out` with the 32-bit words of the key from position `start`. They equal those
+/// of JAX with partitionable random numbers.
 #[vectorized]
 pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
     words(key, start, out);
@@ -31,7 +32,7 @@ pub(crate) fn words(key: Key, start: u64, out: &mut [u32]) {
     fill_run(key, [high.wrapping_add(1), 0], after);
 }
 
-/// Fills `out` with words whose counters differ in the lower half only.
+/// Fills `out` with consecutive words whose counters have the same upper 32 bits.
 #[inline(always)]
 fn fill_run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     let mut count = low;
@@ -42,7 +43,7 @@ fn fill_run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     }
 }
 
-/// Returns the high and the low half of a counter.
+/// Returns the upper and the lower 32 bits of a counter.
 #[inline(always)]
 #[expect(
     clippy::cast_possible_truncation,

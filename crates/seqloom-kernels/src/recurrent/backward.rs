@@ -12,30 +12,31 @@ use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
-/// The values of the forward pass, and the gradient of every state.
+/// The states of the forward pass, the values stored for the backward pass, and the
+/// gradients of the states.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentResults<'a, T> {
     /// The gradient of the state after each position `(batch, length, width)`.
     pub grad: &'a [T],
-    /// The state after each position.
+    /// The state after each position `(batch, length, width)`.
     pub states: &'a [T],
     /// The values that the forward pass stored `(batch, length, parts * width)`.
     pub kept: &'a [T],
 }
 
-/// The gradients to fill.
+/// The output arrays of the backward pass.
 #[derive(Debug)]
 pub struct RecurrentGrads<'a, T> {
     /// The gradient of the input part of the gates `(batch, length, gates * width)`.
     pub from_inputs: &'a mut [T],
-    /// The gradient of the recurrent part of the gates, of the same size; empty for
-    /// LSTM, where both parts have the same gradient.
+    /// The gradient of the recurrent part of the gates, of the same shape as that of
+    /// the input part. Empty for an LSTM, where both parts have the same gradient.
     pub recurrent: &'a mut [T],
     /// The gradient of the initial states `(batch, width)`. On entry, this array must
     /// contain the gradient of the final states.
     pub states: &'a mut [T],
-    /// The gradient of the initial cells, which must contain that of the final cells on
-    /// entry; empty for GRU.
+    /// The gradient of the initial cells. On entry, this array must contain the
+    /// gradient of the final cells. Empty for a GRU.
     pub cells: &'a mut [T],
 }
 
@@ -43,20 +44,20 @@ pub struct RecurrentGrads<'a, T> {
 #[compiled_once]
 pub fn backward<T: Float>(
     layer: &RecurrentLayer<'_, T>,
-    answers: &RecurrentResults<'_, T>,
+    results: &RecurrentResults<'_, T>,
     grads: RecurrentGrads<'_, T>,
     threads: usize,
 ) {
     if layer.cells.is_some() {
-        fill::<Lstm, T>(layer, answers, grads, threads);
+        fill::<Lstm, T>(layer, results, grads, threads);
     } else {
-        fill::<Gru, T>(layer, answers, grads, threads);
+        fill::<Gru, T>(layer, results, grads, threads);
     }
 }
 
 fn fill<C: Cell, T: Float>(
     layer: &RecurrentLayer<'_, T>,
-    answers: &RecurrentResults<'_, T>,
+    results: &RecurrentResults<'_, T>,
     grads: RecurrentGrads<'_, T>,
     threads: usize,
 ) {
@@ -72,7 +73,7 @@ fn fill<C: Cell, T: Float>(
     let runs = from_inputs.chunks_mut(gates).zip(states).enumerate();
     let runs = runs.map(|(number, (by_inputs, by_states))| BackwardRun {
         layer,
-        answers,
+        results,
         first: number * rows,
         by_inputs,
         by_recurrent: recurrent.next().unwrap_or_default(),
@@ -82,10 +83,10 @@ fn fill<C: Cell, T: Float>(
     parallel::for_each(runs.collect(), threads, BackwardRun::run::<C>);
 }
 
-/// A range of the sequences of a batch.
+/// A range of the sequences of a batch, and their gradients.
 struct BackwardRun<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
-    answers: &'a RecurrentResults<'a, T>,
+    results: &'a RecurrentResults<'a, T>,
     /// The index of the first sequence.
     first: usize,
     by_inputs: &'a mut [T],
@@ -105,7 +106,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         });
     }
 
-    /// Adds the gradient that reaches the previous states through the weights.
+    /// Adds the gradient of the previous states that passes through the weights.
     fn multiply<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
         let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);
@@ -129,7 +130,7 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         weight.multiply(&by_gates, out, epilogue);
     }
 
-    /// Returns the state, or the cell, before a position.
+    /// Returns the state or the cell of a sequence before a position.
     fn before<C: Cell>(&self, row: usize, position: usize) -> &'a [T] {
         let (layer, row) = (self.layer, self.first + row);
         let Some(before) = layer.before(position) else {
@@ -138,9 +139,9 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         let (width, place) = (layer.width, row * layer.length + before);
         if C::HAS_CELLS {
             let end = (place + 1) * C::STORED * width;
-            &self.answers.kept[end - width..end]
+            &self.results.kept[end - width..end]
         } else {
-            &self.answers.states[place * width..][..width]
+            &self.results.states[place * width..][..width]
         }
     }
 }
@@ -155,7 +156,7 @@ fn step_back_all<S: Simd, T: Float, C: Cell>(
     let RecurrentLayer { width, length, .. } = *run.layer;
     for row in 0..run.by_states.len() / width {
         let number = (run.first + row) * length + position;
-        let grad = &run.answers.grad[number * width..][..width];
+        let grad = &run.results.grad[number * width..][..width];
         let by_state = &mut run.by_states[row * width..][..width];
         by_state
             .iter_mut()
@@ -188,7 +189,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
     let cells = if C::HAS_CELLS { width } else { 0 };
     let (start, apart) = if is_apart { (place, gates) } else { (0, 0) };
     let step = CellStepBack {
-        kept: &run.answers.kept[number * parts..][..parts],
+        kept: &run.results.kept[number * parts..][..parts],
         before,
         by_state: &mut run.by_states[row * width..][..width],
         by_cell: &mut run.by_cells[row * cells..][..cells],

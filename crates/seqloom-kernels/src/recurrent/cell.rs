@@ -7,30 +7,31 @@ use pulp::Simd;
 use crate::lanes::Lanes;
 use crate::{Float, special};
 
-/// The values that a cell reads and writes at one position.
+/// The arrays that one step of the forward pass reads and writes for one sequence.
 pub(super) struct CellStep<'a, T> {
-    /// The input part of the gates.
+    /// The part of the gates that is computed from the input.
     pub(super) from_inputs: &'a [T],
-    /// The recurrent part of the gates.
+    /// The part of the gates that is computed from the previous state.
     pub(super) recurrent: &'a [T],
-    /// The state, updated in place.
+    /// The state, which the step updates in place.
     pub(super) state: &'a mut [T],
-    /// The cell, updated in place; empty for GRU.
+    /// The cell of an LSTM, which the step updates in place; empty for a GRU.
     pub(super) cell: &'a mut [T],
-    /// The values stored for the gradient.
+    /// The values to store for the backward pass.
     pub(super) kept: &'a mut [T],
 }
 
-/// The values that a cell reads and writes at one position of the backward pass.
+/// The arrays that one step of the backward pass reads and writes for one sequence.
 pub(super) struct CellStepBack<'a, T> {
     /// The values that the forward pass stored.
     pub(super) kept: &'a [T],
     /// The previous state, or the previous cell for LSTM.
     pub(super) before: &'a [T],
-    /// The gradient of the state. The step replaces the gradient by the part of the
-    /// gradient of the previous state that does not pass through the weights.
+    /// The gradient of the state. The step replaces it by the gradient of the previous
+    /// state, without the part that passes through the weights.
     pub(super) by_state: &'a mut [T],
-    /// The gradient of the cell, replaced by that of the previous cell; empty for GRU.
+    /// The gradient of the cell, which the step replaces by the gradient of the
+    /// previous cell. Empty for a GRU.
     pub(super) by_cell: &'a mut [T],
     /// The gradient of the input part of the gates.
     pub(super) by_inputs: &'a mut [T],
@@ -41,18 +42,18 @@ pub(super) struct CellStepBack<'a, T> {
 
 /// A type of recurrent layer: GRU or LSTM.
 pub(super) trait Cell: Copy + Sync {
-    /// The number of gates, each as wide as the state.
+    /// The number of gates. Each gate is as wide as the state.
     const GATES: usize;
-    /// The number of vectors stored for each step, each as wide as the state.
+    /// The number of vectors stored for each step. Each vector is as wide as the state.
     const STORED: usize;
     /// True for LSTM: the layer has cells, and every gate adds its input part and its
     /// recurrent part.
     const HAS_CELLS: bool;
 
-    /// Computes one position of the forward pass.
+    /// Computes one step of the forward pass.
     fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>);
 
-    /// Computes one position of the backward pass.
+    /// Computes one step of the backward pass.
     fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>);
 }
 
@@ -162,7 +163,7 @@ impl Cell for Lstm {
     }
 }
 
-/// Splits a state into registers; the last may be partly filled.
+/// Splits a state into ranges as long as a register. The last range may be shorter.
 #[inline(always)]
 fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>> {
     let lanes = Lanes::<S, T>::COUNT;
@@ -171,8 +172,8 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// A range of values in each of several adjacent vectors as wide as the state. The code
-/// is in methods and not in closures, because closures are not always inlined.
+/// A range of the state, with which the same range of each gate can be loaded. This is
+/// a struct with methods, because closures are not always inlined.
 struct StateRange {
     width: usize,
     range: Range<usize>,

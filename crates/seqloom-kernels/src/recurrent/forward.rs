@@ -1,8 +1,8 @@
 //! The forward pass of recurrent layers.
 //!
 //! If the caller needs only one state of each sequence, the steps after that state are
-//! skipped. Sequences are sorted by number of steps, longest first, so that each step
-//! multiplies only the states of active sequences.
+//! skipped. Sequences are sorted by their number of steps, longest first, so that each
+//! step multiplies only the states of unfinished sequences.
 
 use std::marker::PhantomData;
 use std::ops::Range;
@@ -17,33 +17,34 @@ use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Matrix, Packed, Side};
 use crate::{Float, Instances, parallel, tuned};
 
-/// The inputs of a layer. The input part of the gates is computed step by step, so that
-/// it remains in the cache.
+/// The inputs and input weights of a recurrent layer. The input part of the gates is
+/// computed step by step, so that it remains in the cache.
 #[derive(Clone, Copy, Debug)]
 pub struct RecurrentInputs<'a, T> {
     /// The inputs `(batch, length, features)`.
     pub x: &'a [T],
-    /// The input weights `(gates * width, features)`.
+    /// The weights of the inputs `(gates * width, features)`.
     pub weight: &'a [T],
-    /// The input bias.
+    /// The bias of the inputs.
     pub bias: Option<&'a [T]>,
-    /// The number of features.
+    /// The number of features of the input at a position.
     pub features: usize,
 }
 
-/// The outputs of a layer.
+/// The output arrays of a recurrent layer.
 #[derive(Debug)]
 pub enum RecurrentOutputs<'a, T> {
     /// The state after each position `(batch, length, width)`. The second array, if
-    /// any, stores what the gradient needs `(batch, length, parts * width)`. For a GRU,
-    /// these are the three gates and the recurrent part of the new gate. For an LSTM,
-    /// these are the four gates and the cell.
+    /// any, stores the values for the backward pass `(batch, length, parts * width)`.
+    /// For a GRU, these are the three gates and the recurrent part of the new gate. For
+    /// an LSTM, these are the four gates and the cell.
     All(&'a mut [T], Option<&'a mut [T]>),
-    /// The state after one position of each sequence `(batch, width)`.
+    /// The state after one position of each sequence `(batch, width)`, and these
+    /// positions.
     At(&'a [usize], &'a mut [T]),
 }
 
-/// Runs an LSTM if the layer has cells, else a GRU.
+/// Computes the forward pass: an LSTM if the layer has cells, otherwise a GRU.
 ///
 /// # Panics
 ///
@@ -90,7 +91,7 @@ fn fill<C: Cell, T: Float>(
     });
 }
 
-/// Inputs and packed weights, which all threads read.
+/// The inputs and packed weights of a layer, which all threads read.
 struct PackedLayer<'a, T> {
     layer: &'a RecurrentLayer<'a, T>,
     inputs: RecurrentInputs<'a, T>,
@@ -152,7 +153,7 @@ impl<T: Float> PackedLayer<'_, T> {
     }
 }
 
-/// The number of sequences that are advanced together, step by step.
+/// The number of sequences that are computed together, step by step.
 fn group_size(rows: usize, threads: usize) -> usize {
     tuned::RECURRENT_SEQUENCES.min(rows.div_ceil(threads.max(1)).max(1))
 }
@@ -171,8 +172,8 @@ struct ForwardRun<'a, T> {
 }
 
 impl<T: Float> ForwardRun<'_, T> {
-    /// Computes all steps of the sequences. With few sequences, the inputs of several
-    /// steps are multiplied together.
+    /// Computes all steps of these sequences. If there are few sequences, the inputs of
+    /// several steps are multiplied together.
     fn run<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);
         let (size, gates) = (rows * width, C::GATES * width);
@@ -214,7 +215,7 @@ impl<T: Float> ForwardRun<'_, T> {
         });
     }
 
-    /// Copies the first states and cells.
+    /// Copies the initial states and cells.
     fn load_first_states(&self, state: &mut [T], cell: &mut [T]) {
         let layer = self.shared.layer;
         for (number, &row) in self.rows.iter().enumerate() {
@@ -226,7 +227,7 @@ impl<T: Float> ForwardRun<'_, T> {
         }
     }
 
-    /// Computes the input part of the gates of the active sequences, for some steps.
+    /// Computes the input part of the gates of the unfinished sequences for some steps.
     fn multiply_inputs<C: Cell>(
         &self,
         steps: Range<usize>,
@@ -252,7 +253,7 @@ impl<T: Float> ForwardRun<'_, T> {
         weight.multiply(&inputs, out, Epilogue::with_bias(bias));
     }
 
-    /// Computes the recurrent part of the gates, for the active sequences.
+    /// Computes the recurrent part of the gates of the unfinished sequences.
     fn multiply_states<C: Cell>(&self, state: &[T], out: &mut [T]) {
         let layer = self.shared.layer;
         let (rows, columns) = (state.len() / layer.width, C::GATES * layer.width);
@@ -263,7 +264,7 @@ impl<T: Float> ForwardRun<'_, T> {
     }
 }
 
-/// One time step of the active sequences.
+/// One step of the unfinished sequences.
 struct RecurrentStep<'a, 'b, T> {
     run: &'a mut ForwardRun<'b, T>,
     position: usize,
@@ -272,8 +273,8 @@ struct RecurrentStep<'a, 'b, T> {
     cell: &'a mut [T],
     input_gates: &'a [T],
     state_gates: &'a [T],
-    /// Memory for the values that a gradient needs, if the caller does not request
-    /// them.
+    /// Memory for the values of the backward pass, which are discarded if the caller
+    /// does not request them.
     discarded: &'a mut [T],
 }
 
@@ -308,7 +309,7 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _
     }
 }
 
-/// Stores the cell of a masked position, and zeros for the gates.
+/// Stores the cell of a masked position for the backward pass, and zeros for the gates.
 #[inline(always)]
 fn keep_masked_cell<C: Cell, T: Float>(cell: &[T], kept: &mut [T]) {
     kept.fill(T::ZERO);

@@ -1,5 +1,5 @@
-//! Recurrent layers (GRU and LSTM): one direction over a batch of sequences, and its
-//! gradient.
+//! Recurrent layers (GRU and LSTM) that process a batch of sequences in one direction,
+//! and their gradients.
 //!
 //! A thread computes all positions of its sequences without waiting for other threads.
 //! Weights are packed once for all steps.
@@ -30,7 +30,8 @@ pub struct RecurrentLayer<'a, T> {
     pub weight: &'a [T],
     /// The recurrent bias.
     pub bias: Option<&'a [T]>,
-    /// The mask `(batch, length)`, true at real positions; `None` if all are real.
+    /// The mask `(batch, length)`, true at unmasked positions. `None` if no position is
+    /// masked.
     pub mask: Option<&'a [bool]>,
     /// The number of positions of a sequence.
     pub length: usize,
@@ -45,14 +46,14 @@ pub fn gates(has_cells: bool) -> usize {
     if has_cells { Lstm::GATES } else { Gru::GATES }
 }
 
-/// Returns the number of parts that are stored for the gradient of each step, each as
-/// wide as the state.
+/// Returns the number of vectors that each step stores for the backward pass. Each
+/// vector is as wide as the state.
 pub fn stored_parts(has_cells: bool) -> usize {
     if has_cells { Lstm::STORED } else { Gru::STORED }
 }
 
 impl<'a, T: Float> RecurrentLayer<'a, T> {
-    /// Returns the position of a step.
+    /// Returns the position that the layer processes in a step.
     fn position(&self, step: usize) -> usize {
         if self.reverse {
             self.length - 1 - step
@@ -61,7 +62,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         }
     }
 
-    /// Returns the position of the previous step.
+    /// Returns the position of the previous step, or `None` for the first step.
     fn before(&self, position: usize) -> Option<usize> {
         if self.reverse {
             (position + 1 < self.length).then_some(position + 1)
@@ -80,7 +81,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         &firsts[row * self.width..][..self.width]
     }
 
-    /// Returns the weights as a right matrix for products with states.
+    /// Returns the recurrent weights as a right matrix, to be multiplied with states.
     fn by_states(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,
@@ -91,7 +92,8 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         }
     }
 
-    /// Returns the weights as a right matrix for products with gradients of the gates.
+    /// Returns the recurrent weights as a right matrix, to be multiplied with gradients
+    /// of the gates.
     fn by_gates(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,

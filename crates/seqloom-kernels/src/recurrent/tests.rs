@@ -5,7 +5,7 @@ use super::{
 };
 use crate::machine::tests::on_every_machine;
 
-const SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions, width
+const SIZES: [usize; 3] = [5, 4, 3]; // number of sequences, positions, width
 
 fn numbers(count: usize, start: f64) -> Vec<f64> {
     (0..u32::try_from(count).unwrap())
@@ -13,8 +13,8 @@ fn numbers(count: usize, start: f64) -> Vec<f64> {
         .collect()
 }
 
-/// Returns the arrays of a layer: input part of the gates, initial states, initial
-/// cells, weights, biases.
+/// Returns random arrays of a layer: the input part of the gates, the initial states
+/// and cells, the weights and the biases.
 fn arrays<C: Cell>(_: C) -> [Vec<f64>; 5] {
     let [batch, length, width] = SIZES;
     let sizes = [
@@ -56,7 +56,7 @@ fn layer<'a, C: Cell>(
     }
 }
 
-/// Returns identity weights, so that the inputs equal the input part of the gates.
+/// Returns identity weights, with which the inputs equal the input part of the gates.
 fn identity(columns: usize) -> Vec<f64> {
     let mut weight = vec![0.0; columns * columns];
     let diagonal = weight.iter_mut().step_by(columns + 1);
@@ -64,7 +64,7 @@ fn identity(columns: usize) -> Vec<f64> {
     weight
 }
 
-/// Runs a layer with identity input weights.
+/// Computes the forward pass of a layer whose input weights are the identity.
 fn fill<C: Cell>(
     cell: C,
     arrays: &[Vec<f64>; 5],
@@ -114,13 +114,13 @@ fn gradients<C: Cell>(
         cells,
     };
     let mask = mask();
-    let answers = RecurrentResults {
+    let results = RecurrentResults {
         grad,
         states: &states,
         kept: &kept,
     };
     let layer = layer(cell, arrays, &mask, reverse);
-    backward(&layer, &answers, grads, 1);
+    backward(&layer, &results, grads, 1);
     [from_inputs, first]
 }
 
@@ -167,9 +167,9 @@ fn a_masked_position_keeps_the_state() {
     assert_eq!(&states[..width], last);
 }
 
-/// Returns the states at some positions, once selected from all states and once
-/// computed alone.
-fn states_both_ways<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
+/// Returns the states at some positions, first selected from all states, then computed
+/// without the other states.
+fn states_two_ways<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;
     let arrays = arrays(cell);
     let [states, _] = run(cell, &arrays, reverse);
@@ -186,9 +186,9 @@ fn states_at_some_positions_equal_those_of_all_positions() {
     on_every_machine(|_| {
         for reverse in [false, true] {
             let positions = [3, 0, 2, 1, 3];
-            let [expected, found] = states_both_ways(Gru, reverse, &positions);
+            let [expected, found] = states_two_ways(Gru, reverse, &positions);
             assert_eq!(expected, found);
-            let [expected, found] = states_both_ways(Lstm, reverse, &positions);
+            let [expected, found] = states_two_ways(Lstm, reverse, &positions);
             assert_eq!(expected, found);
         }
     });

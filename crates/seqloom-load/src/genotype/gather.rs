@@ -40,7 +40,7 @@ impl LinePositions {
     /// are close to each other.
     pub(super) fn by_fastest_method(positions: &[usize]) -> Self {
         match KeptPositions::new(positions) {
-            (kept, None) if kept.is_quick() => Self::Kept(kept, None),
+            (kept, None) if kept.is_fast() => Self::Kept(kept, None),
             _ => Self::Chosen(ChosenPositions::new(positions)),
         }
     }

@@ -1,4 +1,4 @@
-//! Compressed files for tests, and their text as one thread reads it.
+//! Compressed files for tests, and their text as read by one thread.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,8 @@ use sirocco::Format;
 
 use super::{BufferedInput, MIN_PARALLEL_FILE_BYTES, Text, Trouble, UnpackOptions, unpack};
 
-/// A compressed file in a folder that is removed when the value is dropped.
+/// A compressed file in a temporary folder, which is removed when this value is
+/// dropped.
 pub(super) struct PackedFile(pub(super) PathBuf);
 
 impl PackedFile {
@@ -22,7 +23,7 @@ impl PackedFile {
         Self(path)
     }
 
-    /// Writes other bytes and keeps the modification time.
+    /// Overwrites the file with other bytes but keeps its modification time.
     pub(super) fn change(&self, packed: &[u8]) {
         let time = fs::metadata(&self.0).unwrap().modified().unwrap();
         fs::write(&self.0, packed).unwrap();
@@ -81,7 +82,7 @@ pub(super) fn drain(text: &mut dyn Text) -> (Vec<u8>, Option<String>) {
     }
 }
 
-/// Returns FASTA that gzip compresses to more than half of its size.
+/// Returns FASTA text that gzip compresses to more than half of its size.
 pub(super) fn proteins(residues: usize) -> Vec<u8> {
     let mut state = 7_u64;
     let letter = |_| {
@@ -104,8 +105,8 @@ pub(super) fn read_by_threads(path: &Path) -> (Vec<u8>, Option<String>) {
     drain(&mut *text)
 }
 
-/// Returns a compressed file that is large enough for several threads, with members
-/// that end at `ends`, and its text.
+/// Returns a compressed file that is large enough for several threads, and its text.
+/// The gzip members of the file end at the text offsets `ends`.
 pub(super) fn large_file(ends: &[usize]) -> (Vec<u8>, Vec<u8>) {
     let text = proteins(16_000_000);
     let mut packed = members(&text, ends);

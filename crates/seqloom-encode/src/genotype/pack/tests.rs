@@ -2,7 +2,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Packs one value after another, as the format specifies.
+/// Packs one value after the other, as the `.bed` format specifies.
 fn pack_naively(matrix: &GenotypeMatrix<'_, f64>, count_a1: bool) -> Vec<u8> {
     let stride = matrix.positions().div_ceil(4);
     let mut out = vec![0; matrix.lines() * stride];

@@ -15,7 +15,8 @@ use crate::{
     parallel, tuned,
 };
 
-/// The weights, `rows` by `taps`, and the bias of each row.
+/// The weights of a filter as a matrix (output channels, taps), and the bias of each
+/// output channel.
 #[derive(Clone, Copy)]
 pub(super) struct Filter<'a, T> {
     pub(super) rows: usize,
@@ -24,7 +25,7 @@ pub(super) struct Filter<'a, T> {
     pub(super) bias: Option<&'a [T]>,
 }
 
-/// The layout of the windows, and the size of the output.
+/// The memory layout of the input windows, and the size of the output.
 #[derive(Clone, Copy)]
 pub(super) struct WindowProduct {
     pub(super) input: InputRows,
@@ -32,10 +33,12 @@ pub(super) struct WindowProduct {
     pub(super) size: [usize; 2],
 }
 
-/// The least common multiple of the block widths, two and three registers.
+/// The least common multiple of the possible block widths, which are two and three
+/// registers.
 const BLOCK_REGISTERS: usize = 6;
 impl WindowProduct {
-    /// Fills `out` (batch, filter rows, height, width).
+    /// Fills the output of the convolution, of shape (batch, filter rows, height,
+    /// width).
     pub(super) fn fill<T: Float>(
         self,
         filter: Filter<'_, T>,
@@ -65,8 +68,8 @@ impl WindowProduct {
         });
     }
 
-    /// Returns the number of input channels that are processed together, such that all
-    /// groups of channels have equal size.
+    /// Returns the number of input channels that are processed together. All groups of
+    /// channels have about the same size.
     fn channels(self, tile: usize) -> usize {
         let all = self.input.channels.max(1);
         let fitting =
@@ -75,8 +78,8 @@ impl WindowProduct {
     }
 }
 
-/// A block of sums: filter rows by registers of adjacent windows. The sums, their
-/// inputs and one weight together fill all registers.
+/// The size of a block of sums: some filter rows by some registers of adjacent windows.
+/// The sums, their inputs and one weight together fill all vector registers.
 #[derive(Clone, Copy)]
 struct BlockForm {
     rows: usize,
@@ -93,7 +96,7 @@ impl BlockForm {
     /// The block sizes for processors with 32 registers.
     const REGISTERS_32: [Self; 2] = [Self { rows: 12, wide: 2 }, Self { rows: 8, wide: 3 }];
 
-    /// Returns the block that leaves the fewest rows unused.
+    /// Returns the block size that leaves the fewest rows unused.
     fn new(rows: usize, are_many: bool) -> Self {
         let [high, low] = Self::REGISTERS_32;
         match are_many {
@@ -103,8 +106,8 @@ impl BlockForm {
         }
     }
 
-    /// Returns the number of computed rows for `rows` rows; the last block may be half
-    /// full.
+    /// Returns the number of rows that are computed for `rows` filter rows: a multiple
+    /// of half a block.
     fn computed(self, rows: usize) -> usize {
         rows.next_multiple_of(self.rows / 2)
     }
@@ -145,8 +148,7 @@ struct FilterJob<'a, T> {
     block: usize,
 }
 
-/// A range of output positions of one sample, for all filter rows, from position
-/// `start`.
+/// A range of output positions of one sample, in all output channels.
 struct SamplePiece<'a, T> {
     sample: &'a [T],
     start: usize,
@@ -248,15 +250,16 @@ pub(super) fn positions(
     (0..height).flat_map(row)
 }
 
-/// The windows of a group of channels of one row, in scratch memory, and the output of
-/// these windows.
+/// The input windows of part of an output row, for some of the input channels, and the
+/// output of these windows.
 struct WindowTile<'a, T> {
     job: FilterJob<'a, T>,
-    /// The taps of these channels, and their offsets in scratch memory.
+    /// The range of filter taps for these input channels, and the offset of each tap in
+    /// scratch memory.
     taps: Range<usize>,
     offsets: &'a [usize],
     scratch: &'a [T],
-    /// The output columns to fill, and the output rows.
+    /// The range of output columns to fill.
     columns: Range<usize>,
     out: MatrixMut<'a, T>,
 }
@@ -272,8 +275,8 @@ fn fill_tile<S: Simd, T: Float>(simd: S, tile: WindowTile<'_, T>) {
 }
 
 impl<T: Float> WindowTile<'_, T> {
-    /// Fills all rows, `R` at a time, and `H = R / 2` at the end if the last block is
-    /// half empty.
+    /// Fills all output rows, `R` at a time. If the last block is at most half full,
+    /// the last `H = R / 2` rows are computed by a smaller block.
     #[inline(always)]
     fn blocks<S: Simd, const R: usize, const H: usize, const V: usize>(mut self, simd: S) {
         let blocks = self.job.packed.chunks_exact(self.job.block);
@@ -288,7 +291,7 @@ impl<T: Float> WindowTile<'_, T> {
         }
     }
 
-    /// Fills `K` rows of a block, `V` registers of windows at a time.
+    /// Fills up to `K` output rows, `V` registers of windows at a time.
     #[inline(always)]
     fn rows<S: Simd, const R: usize, const K: usize, const V: usize>(
         &mut self,

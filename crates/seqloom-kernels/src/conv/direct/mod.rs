@@ -14,8 +14,8 @@ use crate::{Float, tuned};
 use forward::{Filter, WindowProduct};
 use rows::{InputRows, signed};
 
-/// Returns true if convolution without packing is faster, when each output is a sum of
-/// `products` products.
+/// Returns true if convolution without packing is faster. `products` is the number of
+/// products in each output value.
 pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
     let pays = if is_row(shape) {
         products <= tuned::CONV_MAX_PRODUCTS_1D
@@ -26,7 +26,7 @@ pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
 }
 
 /// Returns true if convolution without packing is faster for a filter with `rows` rows.
-/// With few rows, each window is used too rarely to make up for the time of packing it.
+/// With few rows, each window is used too rarely to justify the time of packing.
 pub(super) fn is_faster_for_rows(shape: &Shape, rows: usize) -> bool {
     let is_simple = is_row(shape) && shape.groups == 1 && shape.stride[1] == 1;
     is_simple
@@ -39,7 +39,8 @@ fn is_row(shape: &Shape) -> bool {
 }
 
 impl Shape {
-    /// Returns the layout of the input for the forward pass and the weight gradient.
+    /// Returns the memory layout of the input for the forward pass and the weight
+    /// gradient.
     fn input_rows(&self) -> InputRows {
         InputRows {
             channels: self.channels,
@@ -52,8 +53,8 @@ impl Shape {
         }
     }
 
-    /// Returns the layout of the output gradient for the input gradient: with gaps of
-    /// the stride between positions, and reversed taps.
+    /// Returns the memory layout of the output gradient for the input gradient: with
+    /// zeros between positions if the stride is above 1, and with reversed taps.
     fn gradient_rows(&self) -> InputRows {
         let start = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);

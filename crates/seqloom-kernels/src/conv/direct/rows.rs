@@ -3,15 +3,17 @@
 
 use crate::Float;
 
-/// The memory layout of the channels of a sample; pairs are (height, width).
+/// The memory layout of the channels of a sample. Pairs of numbers are for height and
+/// width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputRows {
     pub(super) channels: usize,
-    /// The size of a channel.
+    /// The height and width of a channel.
     pub(super) size: [usize; 2],
-    /// The distance between positions of the channel; there are zeros between them.
+    /// The distance between two positions of the channel in the padded row; zeros fill
+    /// the gaps.
     pub(super) spread: [usize; 2],
-    /// The start of the first window; negative inside the padding.
+    /// The start of the first window, negative if the window starts in the padding.
     pub(super) start: [isize; 2],
     /// The distance between windows.
     pub(super) stride: [usize; 2],
@@ -22,7 +24,7 @@ pub(super) struct InputRows {
 }
 
 impl InputRows {
-    /// Returns the number of input rows for an output row, over all channels.
+    /// Returns the number of input rows that an output row depends on, in all channels.
     pub(super) fn count(&self) -> usize {
         self.channels * self.kernel[0]
     }
@@ -42,12 +44,13 @@ impl InputRows {
         self.channels * self.plane()
     }
 
-    /// Returns the number of values that store the rows of `width` windows.
+    /// Returns the size of the scratch memory for the input rows of `width` windows.
     pub(super) fn scratch(&self, width: usize) -> usize {
         self.count() * self.phases() * self.phase_length(width)
     }
 
-    /// Returns the offset of each tap of the first window, row by row.
+    /// Returns the offset of each tap of the first window in scratch memory, row by
+    /// row.
     pub(super) fn offsets(&self, width: usize) -> impl Iterator<Item = usize> + use<> {
         let ([_, kernel], [_, stride]) = (self.kernel, self.stride);
         let (phases, length, dilation) =
@@ -79,8 +82,8 @@ impl InputRows {
         }
     }
 
-    /// Returns an input row of an output row by its index, or `None` if the row is
-    /// padding.
+    /// Returns one of the input rows that an output row depends on, or `None` if the
+    /// row is padding.
     fn row<'a, T>(&self, sample: &'a [T], line: usize, number: usize) -> Option<&'a [T]> {
         let (channel, tap) = (number / self.kernel[0], number % self.kernel[0]);
         let position = self.start[0] + signed(line * self.stride[0] + tap * self.dilation[0]);
@@ -91,9 +94,9 @@ impl InputRows {
         (line < height).then(|| &sample[(channel * height + line) * width..][..width])
     }
 
-    /// Returns the number of phases. A phase is the part of a row with the same
-    /// remainder modulo the stride. Within a phase, the inputs of one tap in adjacent
-    /// windows are adjacent.
+    /// Returns the number of phases. A phase contains the positions of a row that have
+    /// the same remainder modulo the stride. Within a phase, the values that a tap
+    /// reads for adjacent windows are next to each other.
     fn phases(&self) -> usize {
         self.stride[1].min(self.reach() + 1)
     }
@@ -107,7 +110,7 @@ impl InputRows {
     }
 }
 
-/// Fills `out` with the row from `start`, and with zeros outside the row.
+/// Copies the row from position `start` into `out`, with zeros outside the row.
 fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     let before = start.min(0).unsigned_abs().min(out.len());
     let from = start.max(0).unsigned_abs().min(row.len());
@@ -138,7 +141,7 @@ fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
 }
 
 /// Converts a size to a signed integer. The conversion cannot overflow, because array
-/// sizes are less than half of the largest `usize`.
+/// sizes are below half of the largest `usize`.
 pub(super) const fn signed(size: usize) -> isize {
     size.cast_signed()
 }

@@ -16,9 +16,9 @@ use crate::{
 
 /// Fills the gradients of the weights (outputs, channels, kernel) and of the bias.
 ///
-/// The samples are split into parts, whose number does not depend on the number of
-/// threads. The gradients of the parts are added in order, so that the result is
-/// bitwise reproducible.
+/// The samples of the batch are split into parts, and their gradients are added in
+/// order. The number of parts does not depend on the number of threads, so the result
+/// is bitwise reproducible.
 pub(super) fn fill<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),
@@ -52,9 +52,9 @@ struct TileSizes {
     outputs: usize,
     /// The number of outputs, rounded up to full registers.
     columns: usize,
-    /// The number of taps of all channels.
+    /// The number of taps of an output, in all input channels.
     taps: usize,
-    /// The size of an output channel.
+    /// The height and width of an output channel.
     size: [usize; 2],
     /// The number of positions of a row that are processed together.
     tile: usize,
@@ -75,8 +75,8 @@ impl TileSizes {
         }
     }
 
-    /// Returns the number of sums of one part: a row for each tap, rounded up, and one
-    /// for the bias.
+    /// Returns the number of sums for one part of the batch: a row for each tap and a
+    /// row for the bias. The number of taps is rounded up to full blocks.
     fn sums(&self) -> usize {
         (self.taps.next_multiple_of(CONV_GRAD_TAPS) + 1) * self.columns
     }
@@ -85,16 +85,16 @@ impl TileSizes {
         self.input.scratch(self.tile) + self.tile * self.columns
     }
 
-    /// Returns the offsets of the taps. The last block is padded with the offset of the
-    /// first tap.
+    /// Returns the offset of each tap in scratch memory, padded with zeros to full
+    /// blocks of taps.
     fn offsets(&self) -> Vec<usize> {
         let mut offsets: Vec<usize> = self.input.offsets(self.tile).collect();
         offsets.resize(self.taps.next_multiple_of(CONV_GRAD_TAPS), 0);
         offsets
     }
 
-    /// Transposes the output gradient at the positions from `first`: (outputs, all
-    /// positions) becomes (positions, columns).
+    /// Transposes the output gradient at the positions from `first`, from shape
+    /// (outputs, all positions) to (positions, columns).
     fn transpose<T: Float>(&self, grad: &[T], first: usize, transposed: &mut [T]) {
         let plane = self.size[0] * self.size[1];
         for (number, rows) in grad.chunks(plane * CONV_GRAD_ROWS).enumerate() {
@@ -112,8 +112,8 @@ impl TileSizes {
         }
     }
 
-    /// Sums the gradients of all parts, and transposes them from (taps, columns) to
-    /// (outputs, taps).
+    /// Sums the gradients of all parts of the batch, and transposes the sum from shape
+    /// (taps, columns) to (outputs, taps).
     fn finish<T: Float>(&self, sums: &mut [T], (out, bias): (&mut [T], Option<&mut [T]>)) {
         let (total, parts) = sums.split_at_mut(self.sums());
         for part in parts.chunks_exact(self.sums()) {
@@ -135,7 +135,7 @@ impl TileSizes {
     }
 }
 
-/// The input arrays and sizes.
+/// The inputs of the weight gradient, and the sizes of their tiles.
 struct WeightGradJob<'a, T> {
     sizes: TileSizes,
     x: &'a [T],
@@ -200,8 +200,8 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
     }
 }
 
-/// Returns the products of six taps with two registers of outputs, summed over the
-/// positions.
+/// Returns the sums of the products of six taps with two registers of output gradients,
+/// over the positions of the tile.
 #[inline(always)]
 fn products<S: Simd, T: Float>(
     simd: S,

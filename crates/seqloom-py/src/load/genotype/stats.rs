@@ -85,7 +85,7 @@ pub(crate) fn hardy_p(
         return Err(error::exception_for(py, &Error::argument(message)));
     }
     pool::run(py, threads, || {
-        hardy::exact_ps(rows, mid, out);
+        hardy::exact_p_values(rows, mid, out);
         Ok(())
     })
 }
