@@ -47,7 +47,7 @@ class BeadSource(sl.data.Source):
 
     def lengths(self, rows: NDArray[np.int64], encoder: Any) -> NDArray[np.int64]:
         """Return the sequence lengths of the given rows."""
-        del encoder  # lengths do not depend on it
+        del encoder  # sequence lengths do not depend on the encoder
         return np.array([len(self.sequences[int(row)]) for row in rows], np.int64)
 
     def fetch(self, rows: NDArray[np.int64], options: Any) -> sl.data.Fetched:
@@ -64,7 +64,7 @@ def are_beads(files: Sequence[Path]) -> bool:
 
 
 def _first_line(file: Path) -> bytes:
-    """Return as many bytes as the first line of the format has."""
+    """Read the first bytes of a file: the length of the format's first line."""
     with file.open("rb") as opened:
         return opened.read(len(FIRST_LINE))
 
@@ -72,7 +72,7 @@ def _first_line(file: Path) -> bytes:
 def open_beads(
     files: Sequence[Path], *, labels: Any, encoder: Any = None, augment: Any = None
 ) -> sl.data.Dataset:
-    """Return a dataset of beads files, with labels if there are any."""
+    """Return a dataset of beads files, with labels if the argument has any."""
     source = BeadSource(files)
     column = sl.data.join_labels(labels, source.record_ids)
     return sl.data.Dataset(source, encoder=encoder, augment=augment, labels=column)

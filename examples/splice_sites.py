@@ -1,4 +1,4 @@
-"""SpliceAI (Jaganathan et al. 2019), and a key map that loads its published weights."""
+"""SpliceAI (Jaganathan et al., 2019), and a key map that loads its published weights."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

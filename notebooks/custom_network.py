@@ -26,7 +26,7 @@ data = sl.data.IntervalDataset(
 print(data)
 
 # %% [markdown]
-# Regions of one chromosome are similar in real genomes, so each set gets different chromosomes.
+# Regions of one chromosome are similar in real genomes, so each set contains different chromosomes.
 
 # %%
 train, valid, test = sl.data.split(data, (0.5, 0.25, 0.25), groups="chrom")

@@ -20,10 +20,10 @@
 # !seqloom run inspect splice.seqloom
 
 # %% [markdown]
-# ## Run it without Python
+# ## Run the model without Python
 #
 # `seqloom run` starts a Rust program, a single file that you can copy to a server. The program reads FASTA
-# and FASTQ files, also if they are compressed.
+# and FASTQ files, compressed or not.
 
 # %%
 # !seqloom run splice.seqloom test.fa.gz > server.tsv
@@ -95,8 +95,8 @@ print(f"maximum difference {np.abs(by_onnx - in_python).max():.1e}")
 # ```
 #
 # The screenshot shows the page after a click on *Score*. The table has a row for each record. The residues
-# below it are coloured by their effect on the score of the last record, an acceptor site. All scores were
-# computed in the browser.
+# below the table are coloured by their effect on the score of the last record, an acceptor site. All scores
+# were computed in the browser.
 #
 # ![The web page with a model of three classes: a table of scores for eight sequences, and the residues of the last sequence coloured by their effect on its class](../assets/browser-page.webp){ loading=lazy width=1400 height=2420 }
 #

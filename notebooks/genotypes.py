@@ -2,7 +2,7 @@
 # # Genotypes
 #
 # Predict a trait from a PLINK file. The steps are to compute statistics, train a network, compare it with a
-# linear model, and find the variants that it uses.
+# linear model, and find the variants that the network uses.
 #
 # The genotypes are simulated: 1,500 individuals and 600 variants, in linkage blocks of ten neighbours. Eight
 # variants explain two thirds of the variance of a trait; the rest is noise.
@@ -123,7 +123,8 @@ predicted = {
 print("penalty", penalty)
 
 # %% [markdown]
-# Is the difference significant? Resample the 300 individuals with replacement, and compute both r² each time.
+# Is the difference significant? Resample the 300 individuals with replacement, and compute the r² of both
+# models each time.
 
 
 # %% alt="Left: r² of the network and of ridge regression with their intervals, which overlap widely. Right: a histogram of the difference, ridge minus network: nearly all above 0."
@@ -151,9 +152,9 @@ print(f"difference, 95 % interval {low:.3f} to {high:.3f}")
 
 # %% [markdown]
 # Ridge regression is slightly better: 0.57 against 0.55. The interval of the difference includes 0, so 300
-# individuals do not prove it. The simulated trait is a sum of variant effects, as a linear model assumes. A
-# network can be better if variants interact. The penalty is the best of six; the network has its default
-# settings and stopped at its best epoch on the same validation set.
+# individuals do not prove a difference. The simulated trait is a sum of variant effects, as a linear model
+# assumes. A network can be better if variants interact. The penalty is the best of six; the network has its
+# default settings and stopped at its best epoch on the same validation set.
 #
 # ## Find the variants that the network uses
 #

@@ -2,8 +2,8 @@
 # # Peptides: keep families together in a split
 #
 # Databases contain families of peptides: natural peptides, and variants made from them by changing a few
-# residues. If a family has members in both the training set and the test set, the network can memorise it.
-# The accuracy is then overestimated. This notebook measures the overestimation.
+# residues. If a family has members in both the training set and the test set, the network can memorise the
+# family. The accuracy is then overestimated. This notebook measures the overestimation.
 #
 # The peptides are simulated. Active peptides can form an amphipathic helix: every third or fourth residue is
 # hydrophobic, and most of the others are K and R. Inactive peptides have nearly the same residues in random

@@ -91,7 +91,7 @@ axis.set(xlabel="output in PyTorch", ylabel="output in seqloom")
 plt.show()
 
 # %% [markdown]
-# ## Fine-tune it
+# ## Fine-tune the network
 #
 # The new task has three classes: donor, acceptor and neither. The published network has two outputs. Use its
 # features, the 32 values before the last layer, and add a new head. The graph contains the names of all
@@ -164,8 +164,8 @@ plt.show()
 
 # %% [markdown]
 # The published network distinguishes splice sites from other sequences, but not donors from acceptors; few
-# records are enough to learn this difference. With 30 to 60 records, it is better by more than the variation
-# between seeds. With 240 records, the two networks are equally good.
+# records are enough to learn this difference. With 30 to 60 records, the published network is better by more
+# than the variation between seeds. With 240 records, the two networks are equally good.
 #
 # The results have limits. Three seeds show the effect of the choice of records, but are too few for an
 # interval. With 1,186 test records, the 95 % interval is ±0.02 for an accuracy of 0.9, and ±0.03 for 0.6. The

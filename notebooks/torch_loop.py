@@ -23,7 +23,7 @@ for name in ("inputs", "label"):
 # %% [markdown]
 # ## Write the loop
 #
-# Only the batches come from seqloom. `GPUMonitor` measures the time spent waiting for them.
+# Only the batches come from seqloom. `GPUMonitor` measures the time spent waiting for batches.
 
 # %%
 torch.manual_seed(0)
@@ -111,7 +111,7 @@ print("same order as a full pass:", before + after == whole)
 # %% [markdown]
 # ## Change the number of workers
 #
-# The order depends only on seed and epoch, so two workers return the same batches as none.
+# The order depends only on seed and epoch, so the batches are the same with two workers as without workers.
 
 # %%
 parallel = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5, num_workers=2)
