@@ -198,13 +198,13 @@ def _is_config(value: object) -> bool:
     return isinstance(value, dict) and "class" in value
 
 
-def _is_plain(declared: Any) -> bool:
+def _is_plain_type(declared: Any) -> bool:
     """Return whether a type consists only of numbers, strings and tuples of these."""
     if get_origin(declared) is Literal:
         return True
     parts = get_args(declared) or (declared,)
     return all(
-        part in _JSON_TYPES if part is declared else _is_plain(part) for part in parts
+        part in _JSON_TYPES if part is declared else _is_plain_type(part) for part in parts
     )
 
 
@@ -214,7 +214,7 @@ def _to_type(field: str, value: Any, declared: Any) -> Any:
 
     items = _items_of(value)
     holds_configs = any(map(_is_config, items))
-    if (_is_config(value) or holds_configs) and _is_plain(declared):
+    if (_is_config(value) or holds_configs) and _is_plain_type(declared):
         raise ConfigError(f"{field}: expected a plain value, got settings")
     if _is_config(value):
         return JsonConfig.from_dict(value)

@@ -55,7 +55,7 @@ def atomic_paths(
     finals = [_check_target(path) for path in paths]
     try:
         with ExitStack() as stack:
-            parts = [stack.enter_context(_temporary(final)) for final in finals]
+            parts = [stack.enter_context(_temporary_file(final)) for final in finals]
             yield parts
             for part, final in zip(parts, finals, strict=True):
                 _copy_permissions(part, final)
@@ -105,7 +105,7 @@ def _check_target(path: str | os.PathLike[str]) -> Path:
 
 
 @contextmanager
-def _temporary(final: Path) -> Generator[Path]:
+def _temporary_file(final: Path) -> Generator[Path]:
     """Create a temporary file that no other writer removes during the block."""
     with ExitStack() as stack:
         # Delay signals, because a signal before the cleanup is registered would leave

@@ -67,7 +67,7 @@ class Key:
             >>> Key(0).fold(1) == Key(0).fold("1")
             False
         """
-        return _key(_native.threefry(*self.words, *counter_of(word)))
+        return _make_key(_native.threefry(*self.words, *counter_of(word)))
 
     def split(self, n: int) -> list[Key]:
         """Derive several keys that differ from each other and from all keys of `fold`.
@@ -83,7 +83,7 @@ class Key:
             True
         """
         counts = (_split_words(_SPLIT_RANGE | i) for i in range(n))
-        return [_key(_native.threefry(*self.words, *count)) for count in counts]
+        return [_make_key(_native.threefry(*self.words, *count)) for count in counts]
 
     def each(self, words: ArrayLike) -> NDArray[np.uint32]:
         """Derive a key for each number, and return all keys as one array.
@@ -192,13 +192,13 @@ class Key:
         if len(words) != len(Key(0).words):
             raise ArgumentError(f"words of a key must be two integers, got {list(words)}")
         first, second = (_to_word(word, below=1 << 32) for word in words)
-        return _key((first, second))
+        return _make_key((first, second))
 
     def __repr__(self) -> str:
         return f"Key.from_json([{self.words[0]}, {self.words[1]}])"
 
 
-def _key(words: tuple[int, int]) -> Key:
+def _make_key(words: tuple[int, int]) -> Key:
     """Create a key from its two 32-bit words."""
     key = object.__new__(Key)
     object.__setattr__(key, "words", words)

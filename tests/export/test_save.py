@@ -16,7 +16,7 @@ from exported import Run, batch_of, graph, manifest, operations
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ExportError, FileError, RunFolderError
 from seqloom.infer._forward import Forward
-from seqloom.models._examples import reading_of
+from seqloom.models._examples import find_input_settings
 
 GENOTYPES = Path(sl.__file__).parent / "_demo/genotypes"
 DNA = sl.encode.OneHot("dna")
@@ -118,7 +118,7 @@ def test_a_network_of_one_length_has_one_graph_without_a_mask(place):
     ids=str,
 )
 def test_every_sequence_encoder_can_be_exported(place, encoder):
-    reading: Any = reading_of(encoder)
+    reading: Any = find_input_settings(encoder)
     reading["length"] = 1 if reading["inputs"] == "counts" else None
     model = scrambled(sl.models.SequenceCNNConfig(outputs=2, **reading))
     sl.export.save(model, place, encoder=encoder, task=TASK)

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _CGROUP_ROOT = Path("/sys/fs/cgroup")
 _KIB = 1024
-_PARENT_DIED = 1  # PR_SET_PDEATHSIG of prctl
+_PR_SET_PDEATHSIG = 1  # option of prctl
 
 
 def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
@@ -111,7 +111,7 @@ def follow_parent() -> None:
     if sys.platform == "linux":
         import ctypes
 
-        ctypes.CDLL(None).prctl(_PARENT_DIED, signal.SIGKILL)
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def is_running(pid: int) -> bool:

@@ -15,7 +15,7 @@ from seqloom.infer._forward import Forward, float_type_of
 from seqloom.infer._input_warnings import warn_of_unfinished
 from seqloom.infer._kinds import kind_of_encoder
 from seqloom.models import ESM2, Custom, OnnxModule, Task, TorchModule, Trained
-from seqloom.models._examples import counts_words, is_of_tokens
+from seqloom.models._examples import counts_kmers, returns_tokens
 from seqloom.models._trained import find_trained
 from seqloom.models._training_facts import LearnedEncoder
 from seqloom.nn import Int8Linear, Module
@@ -155,7 +155,7 @@ def trace_padded(subject: ExportSubject, reading: NetworkInput) -> dict[str, Tra
 def _may_pad(reading: NetworkInput) -> bool:
     """Return whether the records of a batch may contain padding."""
     encoder = reading.encoder
-    if not kind_of_encoder(encoder).has_letters or counts_words(encoder):
+    if not kind_of_encoder(encoder).has_letters or counts_kmers(encoder):
         return False
     return reading.length is None or reading.is_padded
 
@@ -210,11 +210,11 @@ def _inputs_of(model: Module, forward: Forward, reading: NetworkInput) -> dict[s
     """Return the inputs of a network that reads the batches of an encoder."""
     encoder = reading.encoder
     places: Any = reading.length or "length"
-    kind = "int32" if is_of_tokens(encoder) else float_type_of(model)
+    kind = "int32" if returns_tokens(encoder) else float_type_of(model)
     if (count := kind_of_encoder(encoder).count_inputs) is not None:
         _check_fitted(encoder)
         return _row_inputs(count(encoder), forward, kind)
-    if counts_words(encoder):
+    if counts_kmers(encoder):
         places = int(encoder.places([encoder.k])[0])
     return {
         "inputs": Input(encoder.shape("batch", places), kind),

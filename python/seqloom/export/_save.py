@@ -35,7 +35,7 @@ from seqloom.export._onnx._builder import import_onnx
 from seqloom.export._onnx._convert import PrimitiveBackend, to_model
 from seqloom.export._write import check_target, write
 from seqloom.infer._exported import MANIFEST
-from seqloom.models._examples import counts_words
+from seqloom.models._examples import counts_kmers
 from seqloom.record import Record, Safetensors
 
 if TYPE_CHECKING:
@@ -147,7 +147,7 @@ def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
         )
     if found["crop"] and found["length"] is None:
         raise ArgumentError('crop="pad" needs length=, the length of all records')
-    is_of_words = counts_words(subject.encoder)  # genotypes have no positions
+    is_of_words = counts_kmers(subject.encoder)  # genotypes have no positions
     layout = "packed" if is_packed(held) else "padded"
     return {
         "task": describe_task(subject.task),

@@ -15,7 +15,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
-from seqloom.models._examples import as_plain, is_of_tokens
+from seqloom.models._examples import as_plain, returns_tokens
 from seqloom.nn import Module, Param
 from seqloom.nn._call_arguments import find_accepted
 from seqloom.tensor import Tensor, apply
@@ -187,7 +187,7 @@ def tensors_of(
             if name == "inputs" and encoder is not None:
                 # Tokens stay integers, because they are row indices of an embedding
                 # table.
-                dtype = "int32" if is_of_tokens(encoder) else "float"
+                dtype = "int32" if returns_tokens(encoder) else "float"
             found[name] = to_tensor(model, array, dtype)
     if "covariates" in batch and names is not None and "covariates" not in names:
         # If the method has no parameter `covariates`, the covariates are appended to

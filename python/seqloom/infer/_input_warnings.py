@@ -50,7 +50,7 @@ def warn_of_records(trained: Trained, examples: Examples) -> None:
     # No warning about lengths that the model cannot read, because they raise an error.
     check_lengths(trained.model, examples)
     known = trained.trained_on
-    if known is not None and (warning := known.describe_strange_lengths(examples)):
+    if known is not None and (warning := known.warn_about_lengths(examples)):
         warn_user(warning)
 
 
@@ -72,7 +72,7 @@ def warn_of_set(trained: Trained, part: Any, name: str) -> None:
     known = trained.trained_on
     if known is None or name == "training":
         return
-    if warning := known.describe_strange_lengths(part, share=_RANDOM_SHARE):
+    if warning := known.warn_about_lengths(part, share=_RANDOM_SHARE):
         warn_user(f"the {name} set: {warning}")
 
 

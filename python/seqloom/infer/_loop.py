@@ -25,7 +25,7 @@ from seqloom.models import (
     TorchModule,
     Trained,
 )
-from seqloom.models._examples import count_positions, counts_words, is_of_tokens, noun_of
+from seqloom.models._examples import count_positions, counts_kmers, noun_of, returns_tokens
 from seqloom.nn import Module
 from seqloom.nn._processes import find_batch_processes
 
@@ -86,7 +86,7 @@ def run_model(
 def reads_padding(model: Any, examples: Examples) -> bool:
     """Return whether the network would treat the padding of these records as data."""
     lengths = np.asarray(count_positions(examples))
-    if counts_words(examples.encoder) or not (lengths != lengths[:1]).any():
+    if counts_kmers(examples.encoder) or not (lengths != lengths[:1]).any():
         return False
     return not Forward.of(model).receives_padding(model)
 
@@ -147,11 +147,11 @@ def evaluation_batch_size(examples: Examples) -> int:
 
 
 def _max_positions(encoder: Any) -> int:
-    if is_of_tokens(encoder):
+    if returns_tokens(encoder):
         return _MAX_TOKENS
     return (
         _MAX_WORD_COUNTS
-        if counts_words(encoder)
+        if counts_kmers(encoder)
         else kind_of_encoder(encoder).batch_positions
     )
 
@@ -174,10 +174,10 @@ def _check_positions(config: Any, examples: Examples) -> None:
     """Raise if the length of a record differs from the length that the model requires."""
     wanted: int | None = getattr(config, "length", None)
     positions = count_positions(examples)
-    if wanted is None or counts_words(examples.encoder) or (positions == wanted).all():
+    if wanted is None or counts_kmers(examples.encoder) or (positions == wanted).all():
         return
     first = int((positions != wanted).argmax())
-    what = "tokens" if is_of_tokens(examples.encoder) else "residues"
+    what = "tokens" if returns_tokens(examples.encoder) else "residues"
     any_length = ""
     if isinstance(config, SequenceCNNConfig) and config.inputs != "counts":
         any_length = f" (in Python: {config.spell_any_length()})"

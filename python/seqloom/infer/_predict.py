@@ -255,7 +255,7 @@ def score(
             logits = run_model(trained.model, data, **options)
     except Exception as error:
         if trained.trained_on is not None and (
-            taught := trained.trained_on.spell_lengths()
+            taught := trained.trained_on.format_lengths()
         ):
             error.add_note(f"the model was trained on records of {taught}")
         raise

@@ -76,11 +76,11 @@ def check_examples(name: str, value: object) -> None:
     """Raise if a value is not a dataset, and explain how to create one."""
     if not (hasattr(value, "batch") and hasattr(value, "lengths")):
         raise ArgumentError(
-            f"{name} must be a dataset, got {quote(value)}; {_how_to_make(value)}"
+            f"{name} must be a dataset, got {quote(value)}; {_suggest_dataset(value)}"
         )
 
 
-def _how_to_make(value: object) -> str:
+def _suggest_dataset(value: object) -> str:
     """Return a hint on how to create a dataset from a value."""
     if isinstance(value, (int, float)):
         return "sl.data.split(data, (0.9, 0.1)) splits a dataset"
@@ -114,7 +114,7 @@ def require_sizes(config: object, sizes: Mapping[str, int]) -> None:
             )
 
 
-def require_share(dropout: float) -> None:
+def require_probability(dropout: float) -> None:
     """Raise if a dropout probability is not in [0, 1)."""
     if not 0 <= dropout < 1:
         raise ArgumentError(f"dropout must be in [0, 1), got {dropout}")
@@ -135,17 +135,17 @@ def noun_of(examples: Examples | None) -> str:
 _MAX_EMBEDDING_WIDTH = 32
 
 
-def reading_of(encoder: Any) -> dict[str, Any]:
+def find_input_settings(encoder: Any) -> dict[str, Any]:
     """Return the settings with which a `SequenceCNN` reads an encoder's records."""
     if encoded_kind(encoder) not in {"", SequenceEncoder.encodes}:
         raise ArgumentError(
             f"the dataset has {encoder.encodes}; use GenotypeMLPConfig for genotypes, "
             "HeadConfig for embeddings"
         )
-    if counts_words(encoder):
+    if counts_kmers(encoder):
         words = int(encoder.places([encoder.k])[0])
         return _settings("counts", words)
-    if is_of_tokens(encoder):
+    if returns_tokens(encoder):
         size = int(encoder.vocabulary_size)
         return _settings("tokens", min(_MAX_EMBEDDING_WIDTH, size), size)
     channels = getattr(encoder, "channels", "first")
@@ -164,12 +164,12 @@ def reading_of(encoder: Any) -> dict[str, Any]:
     )
 
 
-def is_of_tokens(encoder: Any) -> bool:
+def returns_tokens(encoder: Any) -> bool:
     """Return whether an encoder returns token ids."""
-    return hasattr(encoder, "vocabulary_size") and not counts_words(encoder)
+    return hasattr(encoder, "vocabulary_size") and not counts_kmers(encoder)
 
 
-def counts_words(encoder: Any) -> bool:
+def counts_kmers(encoder: Any) -> bool:
     """Return whether an encoder counts k-mers, so positions are lost."""
     return isinstance(encoder, Kmer) and encoder.counts
 
@@ -180,11 +180,11 @@ def as_plain(inputs: Any) -> Any:
     return inputs.float().cpu().numpy() if is_foreign else inputs
 
 
-def check_reading(encoder: Any, inputs: str, vocabulary: int | None) -> None:
+def check_input_settings(encoder: Any, inputs: str, vocabulary: int | None) -> None:
     """Raise if a `SequenceCNN` would misinterpret the records of a seqloom encoder."""
     if not encoded_kind(encoder):
         return
-    found = reading_of(encoder)
+    found = find_input_settings(encoder)
     if (inputs, vocabulary) != (found["inputs"], found["vocabulary"]):
         raise ArgumentError(
             f"this network reads {_name_inputs(inputs, vocabulary)}, but {encoder} returns "

@@ -59,13 +59,13 @@ def opened_folder(path: Path, *, resume: bool, overwrite: bool) -> Generator[Non
         raise ArgumentError("resume continues a run and overwrite replaces it: choose one")
     _check_is_run(path)
     _make_folder(path)
-    with writing_alone(path):
-        if _holds_something(path):
+    with folder_lock(path):
+        if _has_other_files(path):
             _check_is_run(path)
             if resume:
                 _prepare_resume(path)
             elif overwrite:
-                _remove(path)
+                _remove_run_files(path)
             else:
                 raise RunFolderError(
                     f"{path}: already contains a run; choose another folder, "
@@ -139,11 +139,11 @@ def write_history(path: Path, history: list[dict[str, Any]]) -> None:
 
 def _check_is_run(path: Path) -> None:
     """Raise if a folder contains files that are not from a run."""
-    if _holds_something(path) and not (is_config(path / _CONFIG_FILE) or _is_bare(path)):
+    if _has_other_files(path) and not (is_config(path / _CONFIG_FILE) or _was_killed(path)):
         raise RunFolderError(f"{path}: contains other files; choose an empty folder")
 
 
-def _holds_something(path: Path) -> bool:
+def _has_other_files(path: Path) -> bool:
     """Return whether a folder contains anything except the lock of a run."""
     return path.is_dir() and any(each.name != LOCK for each in path.iterdir())
 
@@ -159,7 +159,7 @@ def _prepare_resume(path: Path) -> None:
         left.unlink()
 
 
-def _remove(path: Path) -> None:
+def _remove_run_files(path: Path) -> None:
     """Remove the files of a run, and keep all other files."""
     for file in [*(path / name for name in _FILES), *list_steps(path).values()]:
         file.unlink(missing_ok=True)
@@ -169,7 +169,7 @@ def _remove(path: Path) -> None:
         left.unlink()
 
 
-def _is_bare(path: Path) -> bool:
+def _was_killed(path: Path) -> bool:
     """Return whether a run was killed in this folder before it wrote its settings."""
     begun = {path / name for name in (_CHECKPOINTS, ENCODER, HASHES_FILE, LOCK)}
     begun |= {*_list_temporary_files(path)}
@@ -190,7 +190,7 @@ _held: set[int] = set()
 
 
 @contextmanager
-def writing_alone(folder: Path) -> Generator[None]:
+def folder_lock(folder: Path) -> Generator[None]:
     """Prevent other runs from writing to a folder during the `with` block."""
     # The operating system releases the lock when the process ends for any reason, so a
     # killed run does not block the folder. The lock file remains, and the next run
@@ -198,23 +198,23 @@ def writing_alone(folder: Path) -> Generator[None]:
     path, handle = folder / LOCK, None
     try:
         with signals_waiting():
-            handle = _take(path)
+            handle = _lock_folder(path)
         if handle is None:
             raise RunFolderError(
-                f"{folder}: is in use by another run ({_owner_of(path)}); wait "
+                f"{folder}: is in use by another run ({_describe_owner(path)}); wait "
                 "until it has ended, stop it, or choose another folder (out=, --out)"
             )
         yield
     finally:
         if handle in _held:  # a forked process must not remove the lock
             with signals_waiting():
-                _release(path, handle)
+                _unlock_folder(path, handle)
 
 
-def _take(path: Path) -> int | None:
+def _lock_folder(path: Path) -> int | None:
     """Lock the folder; return None if another run has locked it."""
     try:
-        handle = _lock(path)
+        handle = _lock_file(path)
     except OSError as error:
         reason = error.strerror or error
         raise FileError(f"{path}: cannot lock the run folder: {reason}") from error
@@ -227,7 +227,7 @@ def _take(path: Path) -> int | None:
     return handle
 
 
-def _lock(path: Path) -> int | None:
+def _lock_file(path: Path) -> int | None:
     """Open and lock a lock file; return None if another process has locked the file."""
     while True:
         handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
@@ -243,7 +243,7 @@ def _lock(path: Path) -> int | None:
         os.close(handle)  # the run that owned the lock file has removed it
 
 
-def _release(path: Path, handle: int) -> None:
+def _unlock_folder(path: Path, handle: int) -> None:
     """Remove the lock file and release the lock."""
     _held.discard(handle)
     with suppress(OSError):  # the folder may be deleted; an old lock file is harmless
@@ -253,7 +253,7 @@ def _release(path: Path, handle: int) -> None:
         os.close(handle)
 
 
-def _owner_of(path: Path) -> str:
+def _describe_owner(path: Path) -> str:
     """Return a description of the process that has locked the folder."""
     for _ in range(_READ_ATTEMPTS):
         with suppress(OSError, ValueError, KeyError, TypeError):

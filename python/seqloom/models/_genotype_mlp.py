@@ -12,7 +12,7 @@ from seqloom.models._examples import (
     check_examples,
     check_genotypes,
     count_outputs,
-    require_share,
+    require_probability,
     require_sizes,
 )
 from seqloom.nn import (
@@ -66,7 +66,7 @@ class GenotypeMLPConfig(Config):
         require_sizes(self, sizes)
         if self.covariates < 0:
             raise ArgumentError(f"covariates must be 0 or more, got {self.covariates}")
-        require_share(self.dropout)
+        require_probability(self.dropout)
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:
@@ -218,19 +218,19 @@ class GenotypeLinear(Module):
     def __init__(
         self, config: GenotypeMLPConfig, features: int, *, is_zero: bool = False
     ) -> None:
-        self.genotypes = _weight(features, config.variants, is_zero=is_zero)
+        self.genotypes = _make_weight(features, config.variants, is_zero=is_zero)
         self.covariates = None
         if config.covariates:
-            self.covariates = _weight(features, config.covariates, is_zero=is_zero)
+            self.covariates = _make_weight(features, config.covariates, is_zero=is_zero)
         self.bias = Param((features,), Fill(0.0))
 
     def __call__(self, x: Tensor) -> Tensor:
         """Map ``(batch, variant + covariate)`` to ``(batch, feature)``."""
         variants = self.genotypes.shape[1]
-        out = _sum(x[:, :variants], self.genotypes) + self.bias.value
+        out = _multiply(x[:, :variants], self.genotypes) + self.bias.value
         if self.covariates is None:
             return out
-        return out + _sum(x[:, variants:], self.covariates)
+        return out + _multiply(x[:, variants:], self.covariates)
 
 
 class ZeroLinear(Module):
@@ -246,13 +246,13 @@ class ZeroLinear(Module):
         return F.linear(x, self.weight.value)
 
 
-def _weight(features: int, inputs: int, *, is_zero: bool) -> Param:
+def _make_weight(features: int, inputs: int, *, is_zero: bool) -> Param:
     """Create weights: zeros, or random numbers scaled for a layer that a GELU follows."""
     first = Fill(0.0) if is_zero else FanIn(inputs * _find_scale(inputs) ** 2)
     return Param((features, inputs), first)
 
 
-def _sum(x: Tensor, weight: Param) -> Tensor:
+def _multiply(x: Tensor, weight: Param) -> Tensor:
     """Map ``(batch, input)`` to ``(batch, feature)``."""
     return F.linear(x, weight.value) * _find_scale(weight.shape[1])
 

@@ -14,7 +14,7 @@ from seqloom.models._examples import (
     check_examples,
     count_outputs,
     require_positive,
-    require_share,
+    require_probability,
 )
 from seqloom.nn import (
     BatchNorm1d,
@@ -60,7 +60,7 @@ class HeadConfig(Config):
         require_positive({"inputs": self.inputs, "outputs": self.outputs})
         if min(self.hidden, default=1) < 1:
             raise ArgumentError(f"numbers in hidden must be 1 or more, got {self.hidden}")
-        require_share(self.dropout)
+        require_probability(self.dropout)
 
     @classmethod
     def for_data(cls, train: Examples) -> Self:

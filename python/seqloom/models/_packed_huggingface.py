@@ -227,7 +227,7 @@ def _get_device_tensor(device: str) -> Tensor:
     return find_backend(f"torch:{device}").tensor([0])
 
 
-_NAME = "seqloom_packed"  # name of seqloom's attention in transformers
+_ATTENTION_NAME = "seqloom_packed"  # name of seqloom's attention in transformers
 # Settings that affect the results, in addition to the weights.
 _RESULT_SETTINGS = (
     "num_attention_heads",
@@ -258,11 +258,11 @@ def require_encoder(model: Any) -> None:
 
 def copy_sharing_weights(model: Any) -> Any:
     """Copy a model in evaluation mode with seqloom's attention, but share its weights."""
-    _register()
+    _register_attention()
     tensors = *model.parameters(), *model.buffers()
     # Tensors in the memo are not copied.
     twin = deepcopy(model, {id(tensor): tensor for tensor in tensors}).eval()
-    twin.set_attn_implementation(_NAME)
+    twin.set_attn_implementation(_ATTENTION_NAME)
     return twin
 
 
@@ -275,7 +275,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
     """Compute embeddings ``(1, total, width)``, scaled by the masks of each sequence."""
     x = parts.word_embeddings(tokens.raw[None])
     if parts.token_dropout:
-        x = _scale(x, tokens.raw == parts.mask_token_id, packing=packing)
+        x = _scale_embeddings(x, tokens.raw == parts.mask_token_id, packing=packing)
     # Indices of learned positions start after the padding index.
     places = packing.position.raw[None] + parts.padding_idx + 1
     if hasattr(parts, "position_embeddings"):
@@ -283,7 +283,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
     return parts(inputs_embeds=x, position_ids=places)
 
 
-def _scale(x: Any, hidden: Any, *, packing: Packing) -> Any:
+def _scale_embeddings(x: Any, hidden: Any, *, packing: Packing) -> Any:
     """Set embeddings of mask tokens to zero and scale the other embeddings."""
     starts, owner = packing.offsets.raw.long(), packing.owner.raw.long()
     sums = hidden.new_zeros(hidden.shape[0] + 1, dtype=starts.dtype)
@@ -304,14 +304,14 @@ def _require_positions(parts: Any, longest: int) -> None:
 
 
 @cache
-def _register() -> None:
+def _register_attention() -> None:
     """Register seqloom's attention in transformers."""
     transformers: Any = sys.modules["transformers"]  # imported by the model
-    transformers.AttentionInterface.register(_NAME, _attend)
-    transformers.AttentionMaskInterface.register(_NAME, _mask_nothing)
+    transformers.AttentionInterface.register(_ATTENTION_NAME, _attend)
+    transformers.AttentionMaskInterface.register(_ATTENTION_NAME, _make_no_mask)
 
 
-def _mask_nothing(*_args: Any, **_options: Any) -> None:
+def _make_no_mask(*_args: Any, **_options: Any) -> None:
     """Return no mask, because packed sequences need none."""
 
 

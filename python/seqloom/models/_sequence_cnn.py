@@ -11,13 +11,13 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._examples import (
     Examples,
     check_examples,
-    check_reading,
+    check_input_settings,
     count_outputs,
     count_positions,
+    find_input_settings,
     for_counts,
     for_windows,
-    reading_of,
-    require_share,
+    require_probability,
     require_sizes,
 )
 from seqloom.models._sequence_layers import Aligned, Block, NumberInput, TokenInput
@@ -86,7 +86,7 @@ class SequenceCNNConfig(Config):
         require_sizes(self, sizes)
         if any(size < 1 or size % 2 != 1 for size in self.kernel_sizes):
             raise ArgumentError(f"kernel_size must be odd, got {self.kernel_size}")
-        require_share(self.dropout)
+        require_probability(self.dropout)
         if self.pools and self.length is None:
             raise ArgumentError(
                 "pools needs length=: without a length the whole sequence is pooled at once"
@@ -190,7 +190,7 @@ class SequenceCNNConfig(Config):
             raise ArgumentError(
                 'the dataset has no encoder; open it with encoder=OneHot("dna")'
             )
-        reading = reading_of(train.encoder)
+        reading = find_input_settings(train.encoder)
         outputs = count_outputs(train)
         if reading["inputs"] == "counts":
             return cls(outputs=outputs, **reading, **for_counts())
@@ -215,7 +215,7 @@ class SequenceCNNConfig(Config):
             >>> config = SequenceCNNConfig(channels=4, outputs=3)
             >>> config.check_encoder(sl.encode.OneHot("dna"))
         """
-        check_reading(encoder, self.inputs, self.vocabulary)
+        check_input_settings(encoder, self.inputs, self.vocabulary)
 
     def build(self) -> "SequenceCNN":
         """Create the network, not yet bound to a backend.
@@ -342,7 +342,7 @@ class SequenceCNN(Module):
 
 def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor | None:
     """Raise if inputs do not fit the settings; return the mask if it is needed."""
-    channels, length = _shape_of(config, x)
+    channels, length = _read_shape(config, x)
     if channels != config.channels:
         raise ShapeError(
             f"this model reads {config.channels} channels, got {channels}; "
@@ -360,7 +360,7 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
     return None
 
 
-def _shape_of(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
+def _read_shape(config: SequenceCNNConfig, x: Tensor) -> tuple[int, int]:
     """Return the numbers of channels and positions of inputs."""
     axes = 3 if config.inputs == "channels" else 2
     if x.ndim != axes:

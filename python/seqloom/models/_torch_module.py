@@ -61,7 +61,7 @@ class TorchModule(Module):
             )
         _check_sizes(module)
         self.module = module
-        self.stored = {path: _declare(tensor) for path, tensor in _list_tensors(module)}
+        self.stored = {path: _make_array(tensor) for path, tensor in _list_tensors(module)}
         if not self.stored:
             raise ArgumentError(f"{type(module).__name__} has no parameters to train")
 
@@ -217,7 +217,7 @@ class TorchModule(Module):
         high, low = key.to_json()
         devices = [self.backend.device] if "cuda" in str(self.backend.device) else []
         with torch.random.fork_rng(devices=devices):
-            _seed((high << 32 | low) & (1 << 63) - 1, self.backend.device)
+            _seed_generators((high << 32 | low) & (1 << 63) - 1, self.backend.device)
             yield
 
     @contextmanager
@@ -249,7 +249,7 @@ def to_torch(value: Any) -> Any:
     return value.raw if isinstance(value, Tensor) else value
 
 
-def _seed(number: int, device: str) -> None:
+def _seed_generators(number: int, device: str) -> None:
     """Seed the PyTorch generators of the CPU and of a device."""
     # torch.manual_seed takes 0.16 ms per step (AMD EPYC, AVX-512), because for each
     # unused type of device it stores the call with its stack.
@@ -306,7 +306,7 @@ def _check_sizes(module: Any) -> None:
         )
 
 
-def _declare(tensor: Any) -> Param | Buffer:
+def _make_array(tensor: Any) -> Param | Buffer:
     """Create a parameter or buffer from values that PyTorch has initialised."""
     shape, name = tuple(tensor.shape), str(tensor.dtype).removeprefix("torch.")
     torch: Any = sys.modules["torch"]

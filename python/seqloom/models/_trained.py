@@ -150,13 +150,13 @@ def load(
         ...
         seqloom.errors.MissingFileError: runs/none: no such folder; expected a run folder...
     """
-    home = _home(folder)
+    home = _find_folder(folder)
     facts = read_config(home)
     encoder = facts["encoder"]  # no encoder: the model was trained on arrays
     if encoder is not None:
-        encoder = load_encoder(home, _settings(home, encoder, JsonConfig))
-    task = _task(home, facts["task"])
-    network = _network(home, facts["model"], model, base=base)
+        encoder = load_encoder(home, _make_settings(home, encoder, JsonConfig))
+    task = _make_task(home, facts["task"])
+    network = _build_network(home, facts["model"], model, base=base)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
     weights, origin = home / WEIGHTS, facts.get(ORIGIN)
     is_whole = not (home / HISTORY).exists() or (home / RESULTS).exists()
@@ -170,7 +170,7 @@ def load(
         encoder,
         task,
         facts["batch_size"],
-        None if origin is None else _settings(home, origin, TrainedOn),
+        None if origin is None else _make_settings(home, origin, TrainedOn),
         load_training_hashes(home),
         # The results of an older run show whether its training was completed.
         bool(facts.get(_FINISHED, is_whole)),
@@ -222,7 +222,7 @@ def config_of(model: Module) -> NetworkConfig | None:
     return config if isinstance(config, NetworkConfig) else None
 
 
-def _home(folder: object) -> Path:
+def _find_folder(folder: object) -> Path:
     """Return the path of the run folder; raise for a model in memory."""
     if isinstance(getattr(folder, "trained", folder), Trained):
         raise ArgumentError(
@@ -270,9 +270,9 @@ def _check_count(path: Path, name: str, value: object) -> None:
         raise ConfigError(f"{path}: {name} must be an integer from 1, found {value!r}")
 
 
-def _task(home: Path, values: object) -> Task:
+def _make_task(home: Path, values: object) -> Task:
     """Create the task; raise if its column names are not unique."""
-    task = _settings(home, values, Task)
+    task = _make_settings(home, values, Task)
     is_empty = not task.columns and not isinstance(task, Custom)
     if is_empty or len(set(task.columns)) < len(task.columns):
         raise ConfigError(
@@ -282,7 +282,7 @@ def _task(home: Path, values: object) -> Task:
     return task
 
 
-def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
+def _make_settings(home: Path, values: object, kind: type[Settings]) -> Settings:
     """Create settings from a dict; errors name the file."""
     path = home / "config.json"
     if not is_dict(values):
@@ -295,9 +295,9 @@ def _settings(home: Path, values: object, kind: type[Settings]) -> Settings:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _network(home: Path, config: object, model: Any, *, base: object) -> Module:
+def _build_network(home: Path, config: object, model: Any, *, base: object) -> Module:
     """Build the network without weights; adapters load their base network from `base`."""
-    found = None if config is None else _settings(home, config, NetworkConfig)
+    found = None if config is None else _make_settings(home, config, NetworkConfig)
     if base is not None:
         if not hasattr(found, "base_hash"):
             raise ArgumentError(

@@ -63,11 +63,11 @@ class TrainedOn(JsonConfig):
         files = (path for path in paths if path.is_file())
         return [path for path in files if file_digest(str(path)) in self.digests]
 
-    def spell_lengths(self) -> str:
+    def format_lengths(self) -> str:
         """Return the range of training lengths as text; "" if there are no lengths."""
         return "" if self.lengths is None else f"{_range(*self.lengths)} residues"
 
-    def describe_strange_lengths(self, data: Any, *, share: float = 0.0) -> str:
+    def warn_about_lengths(self, data: Any, *, share: float = 0.0) -> str:
         """Return a warning if too many records are shorter or longer than in training."""
         if self.lengths is None or not has_letters(data):
             return ""

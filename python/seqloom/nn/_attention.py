@@ -88,7 +88,7 @@ def scaled_dot_product_attention(
     q, k, v = _add_axes(query), _add_axes(key), _add_axes(value)
     if enable_gqa:
         k, v = _repeat_heads(q, k), _repeat_heads(q, v)
-    _require_equal(q, k, v)
+    _require_equal_shapes(q, k, v)
     mask = None if attn_mask is None else _convert_mask(q, k, attn_mask)
     out = apply(
         "attention",
@@ -111,7 +111,7 @@ def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
     return x if heads == key_heads else apply("repeat", x, heads // key_heads, axis=1)
 
 
-def _require_equal(q: Tensor, k: Tensor, v: Tensor) -> None:
+def _require_equal_shapes(q: Tensor, k: Tensor, v: Tensor) -> None:
     """Raise if the shapes of queries, keys and values do not match."""
     rows, columns, values = q.shape, k.shape, v.shape
     if rows == columns == values:

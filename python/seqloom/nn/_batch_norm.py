@@ -67,7 +67,7 @@ def batch_norm(
     flat, real = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
     out, *found = apply("batch_norm", flat, weight, bias, real, eps=eps)
-    return _restore(out, x), *found
+    return _restore_shape(out, x), *found
 
 
 _RANKS = {2: "(n, c)", 3: "(n, c, l)", 4: "(n, c, h, w)"}
@@ -166,7 +166,7 @@ class BatchNorm(Module):
             new = as_operand(new, new.detach(), running.value.dtype)  # noqa: PLW2901
             running.assign(running.value * (1 - share) + new * part)
 
-    def _require_rank(self, x: Tensor, *ranks: int) -> None:
+    def _require_axes(self, x: Tensor, *ranks: int) -> None:
         """Raise if the input has a wrong number of axes or channels."""
         if x.ndim not in ranks or x.shape[1] != self.num_features:
             shapes = " or ".join(_RANKS[rank] for rank in ranks)
@@ -237,7 +237,7 @@ class BatchNorm1d(BatchNorm, init=False):
             ShapeError: `x` has a wrong number of axes or channels; or, in training, the
                 batch has only one value for each channel.
         """
-        self._require_rank(x, 2, 3)
+        self._require_axes(x, 2, 3)
         return self._normalise(x, mask)
 
 
@@ -277,7 +277,7 @@ class BatchNorm2d(BatchNorm, init=False):
             ShapeError: `x` has a wrong number of axes or channels; or, in training, the
                 batch has only one value for each channel.
         """
-        self._require_rank(x, 4)
+        self._require_axes(x, 4)
         return self._normalise(x, mask)
 
 
@@ -287,7 +287,7 @@ def scale_channels(
     """Multiply each channel by a weight and add a bias; 0 at masked positions."""
     flat, real = _flatten_positions(x, mask)
     weight, bias = fill_channels(x, weight, 1.0), fill_channels(x, bias, 0.0)
-    return _restore(apply("scale_shift", flat, weight, bias, real), x)
+    return _restore_shape(apply("scale_shift", flat, weight, bias, real), x)
 
 
 def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
@@ -300,7 +300,7 @@ def _flatten_positions(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
     return apply("reshape", x, (*x.shape[:2], count)), real
 
 
-def _restore(out: Tensor, x: Tensor) -> Tensor:
+def _restore_shape(out: Tensor, x: Tensor) -> Tensor:
     """Reshape a result to the shape of the input."""
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
 

@@ -59,7 +59,7 @@ def binary_cross_entropy_with_logits(
         scale = 1.0 + (as_operand(x, pos_weight, x.dtype) - 1.0) * target
         losses = (1.0 - target) * x + scale * (tail + apply("maximum", -x, 0.0))
     if weight is not None:
-        losses = _weigh(losses, as_operand(x, weight, x.dtype))
+        losses = _multiply_weights(losses, as_operand(x, weight, x.dtype))
     return reduce_losses(losses, reduction)
 
 
@@ -96,11 +96,11 @@ def binary_cross_entropy(
     losses = -(target * apply("log", inside) + rest)
     losses = apply("where", near_end, _loss_near_ends(x, target, near_end), losses)
     if weight is not None:
-        losses = _weigh(losses, as_operand(x, weight, x.dtype))
+        losses = _multiply_weights(losses, as_operand(x, weight, x.dtype))
     return reduce_losses(losses, reduction)
 
 
-def _weigh(losses: Tensor, weight: Tensor) -> Tensor:
+def _multiply_weights(losses: Tensor, weight: Tensor) -> Tensor:
     """Multiply losses by weights that broadcast to the shape of the losses."""
     weighted = losses * weight
     if weighted.shape != losses.shape:
@@ -114,14 +114,14 @@ def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
     """Compute the loss for x near 0 or 1, with the gradient ``(x - target) / 1e-12``."""
     # A parabola provides the gradient; its value is subtracted again.
     still = apply("stop_gradient", x)
-    value = -(target * _log(still) + (1.0 - target) * _log(1.0 - still))
+    value = -(target * _bounded_log(still) + (1.0 - target) * _bounded_log(1.0 - still))
     steepness = _FLOAT16_STEEPNESS if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE
     off = apply("where", near_end, x - apply("stop_gradient", target), 0.0)
     parabola = off * off * steepness
     return value + (parabola - apply("stop_gradient", parabola))
 
 
-def _log(x: Tensor) -> Tensor:
+def _bounded_log(x: Tensor) -> Tensor:
     """Compute the logarithm, limited to at least -100."""
     logs = apply("log", apply("where", x > 0, x, 1.0))
     return apply("maximum", apply("where", x > 0, logs, _MIN_LOG), _MIN_LOG)

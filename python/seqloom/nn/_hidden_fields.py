@@ -23,7 +23,7 @@ from seqloom.nn._submodules import (
     is_module,
     items_of,
     list_fields,
-    list_own,
+    list_module_fields,
 )
 from seqloom.tensor import Tensor
 
@@ -67,13 +67,13 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
     elif isinstance(value, ModuleArray) or is_module(value):
         _require_annotated_kind(owner, name, value)
         return
-    for path, item in _list_possible_hiders(value, name):
+    for path, item in _list_searched(value, name):
         _require_visible(owner, name, path, item)
 
 
 def require_no_data_over_part(owner: object, name: str, value: object) -> None:
     """Raise if a value other than None or a module replaces a parameter or buffer."""
-    before = list_own(owner).get(name)
+    before = list_module_fields(owner).get(name)
     if not isinstance(before, ModuleArray) or value is None:
         return
     is_part = isinstance(value, ModuleArray) or is_module(value)
@@ -91,7 +91,7 @@ def require_no_data_over_part(owner: object, name: str, value: object) -> None:
 def require_all_visible(modules: list[Any]) -> None:
     """Check all fields again, because containers may have changed since assignment."""
     for module in modules:
-        for name, value in list_own(module).items():
+        for name, value in list_module_fields(module).items():
             require_visible_field(module, name, value)
 
 
@@ -138,12 +138,12 @@ def list_declared(kind: type, name: str) -> frozenset[str]:
 # Parameters in objects that `collect_parts` does not search ----------------------------
 
 
-def _list_possible_hiders(value: object, path: str) -> Iterator[tuple[str, Any]]:
+def _list_searched(value: object, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the objects in a field, except plain values, parameters and modules."""
     if is_container(value):
         for key, item in items_of(value):
             if type(item) not in PLAIN_TYPES:
-                yield from _list_possible_hiders(item, f"{path}.{key}")
+                yield from _list_searched(item, f"{path}.{key}")
     elif not isinstance(value, _LEAF_TYPES) and not is_module(value):
         yield path, value
 
@@ -152,7 +152,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
     """Raise if an object in a field hides parameters."""
     label = f"{type(owner).__name__}.{name}"
     # A callable or an iterator may hide parameters.
-    used = _find_stored_ids(_list_captured(value))
+    used = _find_stored_ids(_list_closure(value))
     if used and used - _find_stored_ids(owner):
         raise ArgumentError(
             f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
@@ -165,7 +165,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
             f"{label} holds a {kind.__name__}, whose parameters cannot be found, so they "
             "would be neither trained nor saved; make a list of it: list(...)"
         )
-    parts = list(_search(value, path))
+    parts = list(_find_arrays(value, path))
     own = _find_stored_ids(owner) if parts else set[int]()
     if inside := next((at for at, part in parts if id(part) not in own), None):
         raise ArgumentError(
@@ -175,7 +175,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
         )
 
 
-def _search(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
+def _find_arrays(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
     """Yield the parameters and buffers inside an object, and their access paths."""
     seen: set[int] = set()
     waiting = deque([(path, value)])
@@ -204,7 +204,7 @@ def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
         items: list[Any] = value.ravel().tolist() if value.dtype.hasobject else []
         yield from (("[...]", item) for item in items)
     elif kind in _CALLABLES:
-        yield from (("(...)", item) for item in _list_captured(value))
+        yield from (("(...)", item) for item in _list_closure(value))
     elif _is_searched_class(kind):
         yield from _list_attributes(value, kind)
 
@@ -236,12 +236,12 @@ def _find_stored_ids(value: object) -> set[int]:
     return {id(part) for _, part in find_parts(value) if isinstance(part, ModuleArray)}
 
 
-def _list_captured(value: object) -> list[Any]:
+def _list_closure(value: object) -> list[Any]:
     """Return the objects that a callable uses: its instance, arguments and closure."""
     if type(value) is MethodType:
         return [value.__self__]
     if type(value) is partial:
-        captured = _list_captured(value.func)
+        captured = _list_closure(value.func)
         return [value.func, *captured, *value.args, *value.keywords.values()]
     if type(value) is not FunctionType:
         return []

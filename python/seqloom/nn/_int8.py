@@ -110,12 +110,12 @@ class Int8Linear(Module):
         factor = np.ones(inside, np.float32)
         if largest is not None:
             factor = _find_balance(np.asarray(largest, np.float32), weight)
-        layer8._round(weight / factor, factor)
+        layer8._quantise(weight / factor, factor)
         if layer8.bias is not None and layer.bias is not None:
             layer8.bias.assign(np.asarray(layer.bias.numpy(), dtype=np.float32))
         return layer8
 
-    def _round(self, weight: Floats, factor: Floats) -> None:
+    def _quantise(self, weight: Floats, factor: Floats) -> None:
         """Quantise weights that were scaled for balanced inputs, and set the arrays."""
         scale = abs(weight).max(axis=1) / np.float32(_MAX_WEIGHT)
         scale[scale == 0] = 1.0  # avoid division by 0 for an output with zero weights

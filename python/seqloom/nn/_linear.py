@@ -117,7 +117,7 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
     owner: Any = module
     for step in steps:
         is_module = isinstance(owner, Module)
-        owner = getattr(owner, step) if is_module else owner[_key_in(owner, step)]
+        owner = getattr(owner, step) if is_module else owner[_to_item_key(owner, step)]
     if isinstance(owner, Module):
         setattr(owner, last, layer)
     elif isinstance(owner, tuple):
@@ -126,10 +126,10 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
             "or exclude the layer from targets"
         )
     else:
-        owner[_key_in(owner, last)] = layer
+        owner[_to_item_key(owner, last)] = layer
 
 
-def _key_in(owner: Any, step: str) -> Any:
+def _to_item_key(owner: Any, step: str) -> Any:
     """Convert a step of a path to the key or index of an item in a container."""
     if isinstance(owner, dict):
         return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]

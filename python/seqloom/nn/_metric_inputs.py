@@ -72,7 +72,7 @@ def read_label_columns(labels: ArrayLike, scores: ArrayLike) -> tuple[Floats, Fl
     raise ShapeError(
         f"labels must have the shape of scores {guess.shape}, or be classes (n,) with "
         f"scores that have a column for each class, got {true.shape}"
-        + _hint_at_column("scores", guess, true)
+        + _suggest_column("scores", guess, true)
     )
 
 
@@ -82,7 +82,7 @@ def read_values(labels: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats
     if true.shape != guess.shape or not true.ndim:
         raise ShapeError(
             f"predicted must have the shape of labels {true.shape}, got shape "
-            f"{guess.shape}" + _hint_at_column("predicted", guess, true)
+            f"{guess.shape}" + _suggest_column("predicted", guess, true)
         )
     return _to_columns(true), _to_columns(guess)
 
@@ -122,7 +122,7 @@ def _require_columns(labels: NDArray[Any], count: int) -> None:
             )
 
 
-def _hint_at_column(name: str, scores: Floats, labels: Floats) -> str:
+def _suggest_column(name: str, scores: Floats, labels: Floats) -> str:
     """Return a hint to select the only column of scores, or an empty string."""
     is_column = scores.shape == (*labels.shape, 1)
     return f"; pass {name}[:, 0]" if is_column and labels.ndim else ""

@@ -337,12 +337,12 @@ def _r2(labels: Floats, predicted: Floats) -> float:
         return float("nan")
     if not np.isfinite(predicted).all():
         return -math.inf
-    unit = _unit_of(labels, predicted)
+    unit = _find_scale(labels, predicted)
     labels, predicted = labels / unit, predicted / unit
     centred, errors = _centre(labels), labels - predicted
     # Use two scales, because a small variance must not become 0 next to a large error.
-    small, large = _unit_of(centred), _unit_of(errors)
-    ratio = _sum(np.square(errors / large)) / _sum(np.square(centred / small))
+    small, large = _find_scale(centred), _find_scale(errors)
+    ratio = _exact_sum(np.square(errors / large)) / _exact_sum(np.square(centred / small))
     return 1 - ratio * (large / small) * (large / small)
 
 
@@ -350,10 +350,10 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
     """Compute the correlation of two columns as the cosine of the centred columns."""
     if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
-    left, right = (_centre(it / _unit_of(it)) for it in (labels, predicted))
-    left, right = left / _unit_of(left), right / _unit_of(right)
-    scale = math.sqrt(_sum(left * left) * _sum(right * right))
-    return _clip(_sum(left * right) / scale)
+    left, right = (_centre(it / _find_scale(it)) for it in (labels, predicted))
+    left, right = left / _find_scale(left), right / _find_scale(right)
+    scale = math.sqrt(_exact_sum(left * left) * _exact_sum(right * right))
+    return _clip(_exact_sum(left * right) / scale)
 
 
 def _is_without_variance(values: Floats) -> bool:
@@ -365,7 +365,7 @@ def _is_without_variance(values: Floats) -> bool:
     )
 
 
-def _unit_of(*arrays: Floats) -> float:
+def _find_scale(*arrays: Floats) -> float:
     """Return a power of two that scales values exactly so that squares do not overflow."""
     largest = max(float(np.abs(values).max()) for values in arrays)
     return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # largest float64 exponent
@@ -378,11 +378,11 @@ def _clip(correlation: float) -> float:
 
 def _centre(values: Floats) -> Floats:
     """Subtract the mean twice, because the mean of large, close values is rounded."""
-    once = values - _sum(values) / len(values)
-    return once - _sum(once) / len(once)
+    once = values - _exact_sum(values) / len(values)
+    return once - _exact_sum(once) / len(once)
 
 
-def _sum(values: Floats) -> float:
+def _exact_sum(values: Floats) -> float:
     """Return the exact sum, rounded once, which does not depend on the order."""
     return math.fsum(values.tolist())
 

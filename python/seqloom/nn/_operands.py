@@ -81,7 +81,7 @@ def is_inexact(x: object) -> bool:
     """Return False for an array of integers or booleans, True for all other objects."""
     if type(x) is Tensor and id(x.raw.dtype) in _FLOAT_DTYPES:
         return True
-    if _kind(x) in _INTEGER_OR_BOOL:
+    if _dtype_kind(x) in _INTEGER_OR_BOOL:
         return False
     if type(x) is Tensor and len(_FLOAT_DTYPES) < _MAX_CACHED_DTYPES:
         dtype = x.raw.dtype
@@ -101,7 +101,7 @@ def require_floats(name: str, x: Any, argument: str = "x") -> None:
 
 def require_numbers(name: str, x: object) -> None:
     """Raise for booleans, which cannot be compared as numbers."""
-    if _kind(x) == "b":
+    if _dtype_kind(x) == "b":
         raise DTypeError(
             f'{name}: x holds bool, expected numbers; pass x.astype("float32")'
         )
@@ -133,10 +133,10 @@ def _compare_dtypes(
     if autocast_state.get() is not None:
         return  # `autocast` converts the arrays to one dtype
     for argument, x in zip(arguments[1:], others, strict=False):
-        if _kind(x) is None or _kind(first) is None or x.dtype == first.dtype:
+        if _dtype_kind(x) is None or _dtype_kind(first) is None or x.dtype == first.dtype:
             continue
         remedy = f'pass {argument}.astype("{first.dtype}")'
-        if _kind(x) == "c":
+        if _dtype_kind(x) == "c":
             remedy = (
                 f"take the real part of {argument}, or convert both to one complex dtype"
             )
@@ -146,7 +146,7 @@ def _compare_dtypes(
         )
 
 
-def _kind(x: object) -> str | None:
+def _dtype_kind(x: object) -> str | None:
     """Return `dtype.kind` of an array; None for any other object, which `apply` checks."""
     is_array = isinstance(x, (Tensor, np.ndarray, np.generic))
     return cast("Any", x).dtype.kind if is_array else None

@@ -181,7 +181,7 @@ class ModuleArray(Leaf):
             raise DTypeError(f"{self.path or 'a parameter'}: the new value {problem}")
         # Cast an array in NumPy first, because the library may lack the array's type.
         is_tensor = isinstance(values, Tensor)
-        raw = values.detach().raw if is_tensor else self._to_kind(values)
+        raw = values.detach().raw if is_tensor else self._to_dtype(values)
         array = cast_array(backend, backend.asarray(raw), self.dtype)
         if tuple(array.shape) != self.shape:
             name, given = self.path or "a parameter", tuple(array.shape)
@@ -216,11 +216,11 @@ class ModuleArray(Leaf):
         before = self.bound_backend
         self.dtype = find_moved_dtype(self.dtype, dtype, self.least_dtype)
         if self.array is not None:
-            values = self._to_kind(before.to_numpy(self.array))
+            values = self._to_dtype(before.to_numpy(self.array))
             self.put(backend.asarray(values, copy=True))
         self.backend = backend
 
-    def _to_kind(self, values: Any) -> Any:
+    def _to_dtype(self, values: Any) -> Any:
         """Convert values to a NumPy array of the element type."""
         array = to_numpy(self.path or "a parameter", values)
         return array.astype(kind_of(self.dtype))

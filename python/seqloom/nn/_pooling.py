@@ -147,7 +147,7 @@ def avg_pool1d(
     """
     require_floats("avg_pool1d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    return apply("avg_pool1d", x, **_convert(x, 1, kernel_size, stride, padding, **flags))
+    return apply("avg_pool1d", x, **_options(x, 1, kernel_size, stride, padding, **flags))
 
 
 @with_or_without_batch(4)
@@ -191,7 +191,7 @@ def avg_pool2d(
         raise ArgumentError("divisor_override must not be 0; omit it to get the mean")
     require_floats("avg_pool2d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    options = _convert(
+    options = _options(
         x, 2, kernel_size, stride, padding, **flags, divisor_override=divisor_override
     )
     return apply("avg_pool2d", x, **options)
@@ -199,12 +199,12 @@ def avg_pool2d(
 
 def _find_maxima(x: Tensor, axes: int, sizes: tuple[Any, ...], *, ceil_mode: bool) -> Any:
     """Return the maximum of each window along `axes` axes, and its index."""
-    options = _convert(x, axes, *sizes, ceil_mode=bool(ceil_mode))
+    options = _options(x, axes, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers(f"max_pool{axes}d", x)
     return apply(f"max_pool{axes}d", x, **options)
 
 
-def _convert(
+def _options(
     x: Tensor,
     axes: int,
     kernel: Size,

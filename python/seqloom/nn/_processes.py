@@ -66,19 +66,19 @@ def sum_over_processes(processes: BatchProcesses, values: Tensor) -> Tensor:
     """Sum a tensor and its gradient over the processes."""
 
     def by_values(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
-        return (_add(processes, grad),)
+        return (_sum_array(processes, grad),)
 
-    return custom_gradient(partial(_add, processes), by_values)(values)
+    return custom_gradient(partial(_sum_array, processes), by_values)(values)
 
 
-def _add(processes: BatchProcesses, values: Tensor) -> Tensor:
+def _sum_array(processes: BatchProcesses, values: Tensor) -> Tensor:
     """Sum an array over the processes; a process without records contributes zeros."""
     return Tensor(processes.sum_array(values.raw, values.backend), values.backend)
 
 
 def mean_over_processes(processes: BatchProcesses, rows: Tensor) -> Tensor:
     """Return the mean of ``(n, ...)`` over the rows of all processes."""
-    return _measure(processes, rows, None)[0]
+    return _channel_means(processes, rows, None)[0]
 
 
 def batch_norm_over_processes(
@@ -92,12 +92,12 @@ def batch_norm_over_processes(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Apply `functional.batch_norm` to the whole batch; also return the value count."""
     x = x if mask is None else _zero_padding(x, mask)
-    mean, count = _measure(processes, x, mask)
+    mean, count = _channel_means(processes, x, mask)
     centred = x - _to_channel_axis(x, mean)
     squares = centred * centred
     squares = squares if mask is None else _zero_padding(squares, mask)
     variance = (
-        sum_over_processes(processes, _sum_channels(squares) * _get_weight(processes))
+        sum_over_processes(processes, _sum_channels(squares) * _process_weight(processes))
         / count
     )
     out = centred / _to_channel_axis(x, apply("sqrt", variance + eps))
@@ -106,7 +106,7 @@ def batch_norm_over_processes(
     return out if mask is None else _zero_padding(out, mask), mean, variance, count
 
 
-def _measure(
+def _channel_means(
     processes: BatchProcesses, x: Tensor, mask: Tensor | None
 ) -> tuple[Tensor, Tensor]:
     """Return the mean of each channel of ``(n, c, ...)``, and the number of values."""
@@ -115,12 +115,12 @@ def _measure(
     else:
         count = apply("reshape", mask.sum(), (1,))
     parts = apply("concat", [_sum_channels(x), count], axis=0)
-    sums = sum_over_processes(processes, parts * _get_weight(processes))
+    sums = sum_over_processes(processes, parts * _process_weight(processes))
     count = apply("maximum", sums[-1], 1.0)
     return sums[:-1] / count, count
 
 
-def _get_weight(processes: BatchProcesses) -> float:
+def _process_weight(processes: BatchProcesses) -> float:
     """Return 1, or 0 if this process has no record of the batch."""
     return float(processes.has_records)
 

@@ -91,11 +91,11 @@ class Recurrent(Module):
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Run all layers from the initial states ``(k, n, width)``, or from zeros."""
-        first = self._find_first(x, first)
+        first = self._initial_states(x, first)
         lasts: list[list[Tensor]] = []
         number = 0
         for layer in range(self.num_layers):
-            x = self._drop(x, layer, key)
+            x = self._apply_dropout(x, layer, key)
             outs: list[Tensor] = []
             for suffix in self._list_suffixes(layer):
                 states = [state[number] for state in first]
@@ -107,7 +107,7 @@ class Recurrent(Module):
         by_kind = zip(*lasts, strict=True)  # final states; for an LSTM also final cells
         return x, [apply("stack", list(states), axis=0) for states in by_kind]
 
-    def _drop(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
+    def _apply_dropout(self, x: Tensor, layer: int, key: Key | None) -> Tensor:
         """Apply dropout between two layers in training."""
         if not layer or not self.dropout or not self.training:
             return x
@@ -172,7 +172,7 @@ class Recurrent(Module):
         out, last = self._run(x, first, mask, key)
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
 
-    def _find_first(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
+    def _initial_states(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
         """Return the initial states, or zeros."""
         if not x.shape[1]:
             raise ShapeError(

@@ -107,11 +107,11 @@ def pad(
         widths = (*((0, 0),) * (x.ndim - len(pairs)), *pairs)
         return apply("pad", x, widths, value=value or 0)
     for axis, widths in enumerate(pairs, x.ndim - len(pairs)):
-        x = _extend(x, axis, widths, mode) if any(widths) else x
+        x = _pad_axis(x, axis, widths, mode) if any(widths) else x
     return x
 
 
-def _extend(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
+def _pad_axis(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tensor:
     """Pad both ends of an axis with repeated values; negative widths remove elements."""
     before, after = widths
     size = x.shape[axis]
@@ -292,7 +292,7 @@ def _resize(
         shift = 0.5 if mode == "nearest-exact" else 0.0
         steps = _make_positions(x, length, "float32")
         narrow = scale.astype("float32") if factor is None else np.float32(scale)
-        return _take(x, axis, apply("floor", (steps + shift) * narrow), old)
+        return _gather(x, axis, apply("floor", (steps + shift) * narrow), old)
     steps = _make_positions(x, length, "float64")
     if aligned:
         points = steps * (_divide(x, old - 1, length - 1) if length > 1 else 0.0)
@@ -303,15 +303,15 @@ def _resize(
     total: Any = 0.0
     for offset, weights in enumerate((1 - (points - start), points - start)):
         shape = (length, *(1,) * (x.ndim - axis - 1))
-        share = _move(x, apply("reshape", weights, shape), x.dtype)
-        total = _take(x, axis, start + offset, old) * share + total
+        share = _to_backend(x, apply("reshape", weights, shape), x.dtype)
+        total = _gather(x, axis, start + offset, old) * share + total
     return total
 
 
-def _take(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
+def _gather(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
     """Gather values at indices; out-of-range indices are clipped."""
     inside = apply("clip", indices, 0, length - 1)
-    return apply("take", x, _move(x, inside.astype("int32"), "int32"), axis=axis)
+    return apply("take", x, _to_backend(x, inside.astype("int32"), "int32"), axis=axis)
 
 
 def _find_position_backend(x: Tensor) -> Any:
@@ -332,7 +332,7 @@ def _divide(x: Tensor, length: int, other: int) -> Tensor:
     return one / two
 
 
-def _move(x: Tensor, positions: Tensor, dtype: Any) -> Tensor:
+def _to_backend(x: Tensor, positions: Tensor, dtype: Any) -> Tensor:
     """Move positions or weights to the backend of `x`."""
     if positions.backend is x.backend:
         return positions.astype(dtype)

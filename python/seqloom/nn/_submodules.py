@@ -80,7 +80,7 @@ def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> No
             "weakref.ref(module)"
         )
     if is_module(value):
-        items: Iterable[tuple[Any, Any]] = list_own(value).items()
+        items: Iterable[tuple[Any, Any]] = list_module_fields(value).items()
     else:
         items = items_of(value) if is_container(value) else ()
     for name, item in list(items):
@@ -141,7 +141,7 @@ def _find_role(kind: type[Any]) -> str:
     return role
 
 
-def list_own(module: Any) -> dict[str, Any]:
+def list_module_fields(module: Any) -> dict[str, Any]:
     """Return the attributes of a module by name, annotated or not."""
     return cast("Any", vars(module))
 
@@ -149,7 +149,9 @@ def list_own(module: Any) -> dict[str, Any]:
 def label_layer(module: object) -> str:
     """Return the path and class of a layer for a message: ``head.0 (Linear)``."""
     stored = (
-        value for value in list_own(module).values() if isinstance(value, ModuleArray)
+        value
+        for value in list_module_fields(module).values()
+        if isinstance(value, ModuleArray)
     )
     path = next((value.path.rpartition(".")[0] for value in stored), "")
     name = type(module).__name__
@@ -191,7 +193,7 @@ def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
         is_part = isinstance(value, ModuleArray) or is_module(value)
         return deepcopy(value, memo) if is_part else value
 
-    for name, value in list_own(module).items():
+    for name, value in list_module_fields(module).items():
         vars(twin)[name] = _map_items(value, copy_part, memo)
 
 
@@ -206,7 +208,7 @@ def move_constants(modules: list[Any], backend: Backend, dtype: str | None = Non
         return moved.astype(dtype) if is_changed else moved
 
     for module in modules:
-        own = list_own(module)
+        own = list_module_fields(module)
         for name, value in own.items():
             if type(value) not in PLAIN_TYPES and _has_tensor(value):
                 own[name] = _map_items(value, move, {})

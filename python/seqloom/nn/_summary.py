@@ -151,7 +151,7 @@ def summarise(
     module.eval()
     try:
         with ExitStack() as stack:
-            stack.enter_context(counter.holding(stored))
+            stack.enter_context(counter.moving_arrays(stored))
             stack.enter_context(counter.recording(modules))
             call = getattr(module, method)
             result = call(*counter.wrap(args), **counter.wrap(options))
@@ -241,7 +241,7 @@ class _Counter(Profile):
             yield
 
     @contextmanager
-    def holding(self, parts: list[ModuleArray]) -> Generator[None]:
+    def moving_arrays(self, parts: list[ModuleArray]) -> Generator[None]:
         """Move arrays to this backend in the `with` block, then restore the values."""
         with ExitStack() as stack:
             for part in parts:

@@ -121,7 +121,7 @@ class TransformerEncoderLayer(Module):
         def attend(x: Tensor) -> Tensor:
             rng = key and key.fold("attention")
             out, _ = self.self_attn(x, None, None, *masks, **packed, rng=rng)
-            return self._drop(out, key, "dropout1")
+            return self._apply_dropout(out, key, "dropout1")
 
         if self.norm_first:
             src = src + attend(self.norm1(src))
@@ -131,10 +131,10 @@ class TransformerEncoderLayer(Module):
 
     def _feed_forward(self, x: Tensor, key: Key | None) -> Tensor:
         """Apply the feed-forward network: two linear layers."""
-        hidden = self._drop(self.activation(self.linear1(x)), key, "dropout")
-        return self._drop(self.linear2(hidden), key, "dropout2")
+        hidden = self._apply_dropout(self.activation(self.linear1(x)), key, "dropout")
+        return self._apply_dropout(self.linear2(hidden), key, "dropout2")
 
-    def _drop(self, x: Tensor, key: Key | None, name: str) -> Tensor:
+    def _apply_dropout(self, x: Tensor, key: Key | None, name: str) -> Tensor:
         """Apply dropout in training, with a key that is derived from `name`."""
         return self.dropout(x, key=key and key.fold(name))
 

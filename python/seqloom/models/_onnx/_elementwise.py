@@ -52,7 +52,7 @@ _find_limits: Any = ml_dtypes.finfo
 _VARIADIC_OPERATORS = {"Max": "maximum", "Min": "minimum", "Sum": "add"}
 
 
-def _make(name: str) -> Operator:
+def _make_operator(name: str) -> Operator:
     """Create an ONNX operator from the seqloom operation with this name."""
     # Number of operands of the NumPy function with this name; 1 if there is no such
     # function.
@@ -92,12 +92,12 @@ def _find_row_positions(call: OnnxCall) -> RowPositions | None:
         if not is_known(begins) or not isinstance(positions, Tensor):
             continue
         is_whole = positions.ndim == 1 and positions.dtype.kind == "i"
-        if is_whole and _is_regular(begins, positions.shape):
+        if is_whole and _is_arithmetic(begins, positions.shape):
             return RowPositions(positions, begins)
     return None
 
 
-def _is_regular(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
+def _is_arithmetic(begins: NDArray[Any], shape: tuple[int, ...]) -> bool:
     """Return whether constants are 0, n, 2n, ..."""
     if begins.shape != shape or not len(begins):
         return False
@@ -283,7 +283,7 @@ def _make_reduction(operator: str) -> Operator:
     return operate
 
 
-def _make_search(name: str) -> Operator:
+def _make_arg_search(name: str) -> Operator:
     """Create an operator that returns the index of the largest or smallest value."""
 
     def operate(call: OnnxCall) -> Tensor:
@@ -328,12 +328,12 @@ def top_k(call: OnnxCall) -> tuple[Tensor, Tensor]:
 
 
 OPERATORS: dict[str, Operator] = {
-    **{it.onnx: _make(name) for name, it in OPERATIONS.items() if it.onnx},
+    **{it.onnx: _make_operator(name) for name, it in OPERATIONS.items() if it.onnx},
     **{operator: _make_reduction(operator) for operator in _REDUCE},
     **{operator: _make_variadic(name) for operator, name in _VARIADIC_OPERATORS.items()},
     "Add": add,
-    "ArgMax": _make_search("argmax"),
-    "ArgMin": _make_search("argmin"),
+    "ArgMax": _make_arg_search("argmax"),
+    "ArgMin": _make_arg_search("argmin"),
     "Cast": cast,
     "CastLike": cast,
     "Clip": clip,

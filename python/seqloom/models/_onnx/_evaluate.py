@@ -31,7 +31,7 @@ def evaluate(graph: OnnxGraph, given: Mapping[str, Any]) -> list[Any]:
     values = {**graph.constants, **given}
     ends = _find_last_reads(graph)
     for node in graph.nodes:
-        found = _run(node, values, graph.opset)
+        found = _run_node(node, values, graph.opset)
         values.update(zip(node.outputs, found, strict=False))
         for name in ends[id(node)]:
             values.pop(name, None)
@@ -48,7 +48,7 @@ def _find_last_reads(graph: OnnxGraph) -> dict[int, list[str]]:
     return ends
 
 
-def _run(node: OnnxNode, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
+def _run_node(node: OnnxNode, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
     """Run one node; error messages contain its name."""
     given = [values[name] if name else None for name in node.inputs]
     call = OnnxCall(node, given, opset)
@@ -59,14 +59,14 @@ def _run(node: OnnxNode, values: Mapping[str, Any], opset: int) -> tuple[Any, ..
             return tuple(evaluate(branch, values))
         found = OPERATORS[node.operator](call)
         results = cast("tuple[Any, ...]", found if isinstance(found, tuple) else (found,))
-        return tuple(map(_as_known, results)) if call.is_known else results
+        return tuple(map(_to_constant, results)) if call.is_known else results
     except SeqloomError as error:
         raise type(error)(f"{node.label}: {error}") from error
     except (ArithmeticError, LookupError, TypeError, ValueError) as error:
         raise OperationError(f"{node.label}: {error}") from error
 
 
-def _as_known(result: Any) -> Any:
+def _to_constant(result: Any) -> Any:
     """Convert the result of constant inputs to a constant."""
     if result is None or is_known(result):
         return result

@@ -113,7 +113,7 @@ class _Reader:
             else:
                 nodes.append(node)
         outputs = tuple(it.name for it in proto.output)
-        self._require_known("the graph's outputs", outputs, known)
+        self._require_defined("the graph's outputs", outputs, known)
         return OnnxGraph(tuple(nodes), constants, inputs, outputs, self.opset, initialisers)
 
     def _check_names(self, proto: Any) -> None:
@@ -135,7 +135,7 @@ class _Reader:
             operator = f"{proto.domain}.{operator}"
         label = f"node {name!r} ({operator})"
         inputs = tuple(map(str, proto.input))
-        self._require_known(label, filter(None, inputs), known)
+        self._require_defined(label, filter(None, inputs), known)
         attributes = {it.name: self._attribute(it, label, known) for it in proto.attribute}
         for made in filter(None, outputs):
             if made in known:
@@ -145,7 +145,7 @@ class _Reader:
             raise FormatError(f"{self.path}: {label} has no outputs")
         return OnnxNode(operator, name, inputs, outputs, attributes)
 
-    def _require_known(self, label: str, names: Any, known: set[str]) -> None:
+    def _require_defined(self, label: str, names: Any, known: set[str]) -> None:
         """Raise if a name is not defined by an earlier node, as in a cycle."""
         for name in names:
             if name not in known:

@@ -39,7 +39,7 @@ def gather(call: OnnxCall) -> Tensor:
             return found
     x = call.tensor(0)
     if is_known(places):
-        return _take_known(x, places, axis=axis)
+        return _take_constants(x, places, axis=axis)
     places = to_tensor(places)
     length = x.shape[axis]
     places = apply("where", places < 0, places + length, places)
@@ -70,7 +70,7 @@ def _take_per_record(x: Tensor, positions: Tensor) -> Tensor:
     return apply("squeeze", apply("take_along_axis", x, chosen, axis=1), axis=1)
 
 
-def _take_known(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
+def _take_constants(x: Tensor, places: NDArray[Any], *, axis: int) -> Tensor:
     """Select elements at constant indices; a single integer removes the axis."""
     length = x.shape[axis]
     if places.size and not (-length <= places.min() and places.max() < length):
@@ -109,14 +109,14 @@ def gather_nd(call: OnnxCall) -> Tensor:
     sizes = x.shape[kept : kept + count]
     records = math.prod(x.shape[:kept])
     rows = x.reshape((records * math.prod(sizes), *x.shape[kept + count :]))
-    found = _join_places(places, sizes).reshape((records, -1))
+    found = _flatten_indices(places, sizes).reshape((records, -1))
     begins = np.arange(records, dtype=np.int64)[:, None] * math.prod(sizes)
     found = found + as_tensor(begins, found) if kept else found
     flat = apply("take", rows, found.reshape((found.size,)), axis=0)
     return flat.reshape((*places.shape[:-1], *x.shape[kept + count :]))
 
 
-def _join_places(places: Tensor, sizes: Sequence[int]) -> Tensor:
+def _flatten_indices(places: Tensor, sizes: Sequence[int]) -> Tensor:
     """Convert indices on several axes to flat indices."""
     joined: Tensor | None = None
     for at, length in enumerate(sizes):
@@ -140,7 +140,7 @@ def slice_tensor(call: OnnxCall) -> Tensor:
 def _slice_with_step(x: Tensor, axis: int, part: slice) -> Tensor:
     """Slice one axis; for a negative step, flip the axis first."""
     length = x.shape[axis]
-    places = _list_places(part, length)
+    places = _slice_indices(part, length)
     if not places:
         return slice_axis(x, axis, slice(0, 0))
     if places.step < 0:
@@ -151,7 +151,7 @@ def _slice_with_step(x: Tensor, axis: int, part: slice) -> Tensor:
     return slice_axis(x, axis, slice(places.start, places.stop, places.step))
 
 
-def _list_places(part: slice, length: int) -> range:
+def _slice_indices(part: slice, length: int) -> range:
     """Return the indices of a slice; negative bounds count from the end."""
     # With a negative step, a start before the axis is clipped to its first index.
     low, high = (0, length) if part.step > 0 else (-1, length - 1)
@@ -203,11 +203,11 @@ def pad(call: OnnxCall) -> Tensor:
             value = call.constant(2, "value").item() if call.has(2) else default
             x = pad_axis(x, axis, both, value=value)
         else:
-            x = take_constant(x, _list_padded(mode, x.shape[axis], both), axis)
+            x = take_constant(x, _padded_indices(mode, x.shape[axis], both), axis)
     return x
 
 
-def _list_padded(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.int64]:
+def _padded_indices(mode: str, length: int, widths: tuple[int, int]) -> NDArray[np.int64]:
     """Return the source index of each position of a padded axis."""
     places = np.arange(-widths[0], length + widths[1], dtype=np.int64)
     if mode == "edge":

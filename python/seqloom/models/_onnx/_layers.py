@@ -150,24 +150,24 @@ def layer_norm(call: OnnxCall) -> Tensor:
     """Normalise over the last axes."""
     if any(call.node.outputs[1:]):
         call.fail("returns means or deviations, which is not supported")
-    x, shape, weight = _last_axes(call)
-    bias = _of_shape(call, 2, shape)
+    x, shape, weight = _read_norm_inputs(call)
+    bias = _broadcast_weight(call, 2, shape)
     return F.layer_norm(x, shape, weight, bias, call.attribute("epsilon", 1e-5))
 
 
 def rms_norm(call: OnnxCall) -> Tensor:
     """Divide by the root mean square over the last axes."""
-    return F.rms_norm(*_last_axes(call), call.attribute("epsilon", 1e-5))
+    return F.rms_norm(*_read_norm_inputs(call), call.attribute("epsilon", 1e-5))
 
 
-def _last_axes(call: OnnxCall) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
+def _read_norm_inputs(call: OnnxCall) -> tuple[Tensor, tuple[int, ...], Tensor | None]:
     """Return the input, the shape of the normalised axes, and the weight."""
     x = call.tensor(0)
     shape = x.shape[call.axis(call.attribute("axis", -1), x.ndim) :]
-    return x, shape, _of_shape(call, 1, shape)
+    return x, shape, _broadcast_weight(call, 1, shape)
 
 
-def _of_shape(call: OnnxCall, place: int, shape: tuple[int, ...]) -> Tensor | None:
+def _broadcast_weight(call: OnnxCall, place: int, shape: tuple[int, ...]) -> Tensor | None:
     """Broadcast a weight to the shape of the normalised axes."""
     if not call.has(place):
         return None

@@ -249,11 +249,11 @@ class OnnxModule(Module):
             >>> net.logits(dna.batch(["ACGT", "GGTA"])).shape
             (2, 12)
         """
-        given = self._place_records(self._to_tensor(x), mask)
+        given = self._name_records(self._to_tensor(x), mask)
         outputs = self.forward(**given)
         return outputs if len(self.graph.outputs) == 1 else outputs[0]
 
-    def _place_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
+    def _name_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
         """Return the records and the mask by the input names of the file."""
         names = [it.name for it in self.graph.inputs]
         masks = [name for name in names if "mask" in name.lower()]
@@ -266,7 +266,7 @@ class OnnxModule(Module):
             )
         if not masks:
             self._require_one_length(mask)
-            return {others[0]: self._crop(x)}
+            return {others[0]: self._fit_length(x)}
         return {others[0]: x, masks[0]: self._make_mask(masks[0], x, mask)}
 
     def _require_one_length(self, mask: Any) -> None:
@@ -278,7 +278,7 @@ class OnnxModule(Module):
                 "the padding; pass length= to from_onnx, or records of one length"
             )
 
-    def _crop(self, x: Tensor) -> Tensor:
+    def _fit_length(self, x: Tensor) -> Tensor:
         """Truncate or pad records to the length that the network reads."""
         if self.length is None:
             return x

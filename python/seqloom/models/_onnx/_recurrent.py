@@ -62,7 +62,7 @@ class DirectionRun:
             states = self.first[0], self.first[1]
             out, lasts = run_lstm(self.x, states, *weights, **options)
             return out, list(lasts)
-        weights = weights if operator == "GRU" else _as_gru(weights)
+        weights = weights if operator == "GRU" else _rnn_to_gru(weights)
         out, last = run_gru(self.x, self.first[0], *weights, **options)
         return out, [last]
 
@@ -103,7 +103,7 @@ def _list_layers(call: OnnxCall, x: Tensor) -> list[DirectionRun]:
     layers: list[DirectionRun] = []
     for number, (own, reverse) in enumerate(zip(weights, reverses, strict=True)):
         width = own.w_hh.shape[1]
-        first = [_first_state(call, it, x, width=width, number=number) for it in places]
+        first = [_initial_state(call, it, x, width=width, number=number) for it in places]
         layers.append(DirectionRun(call, x, mask, own, first, number, reverse))
     return layers
 
@@ -118,7 +118,7 @@ def _find_weights(call: OnnxCall) -> list[OnnxWeights]:
     )
 
 
-def _first_state(
+def _initial_state(
     call: OnnxCall, place: int, x: Tensor, *, width: int, number: int
 ) -> Tensor:
     """Return the initial state of a direction; default: zeros."""
@@ -133,18 +133,18 @@ def _first_state(
     return state if state.shape == shape else apply("broadcast_to", state, shape)
 
 
-def _as_gru(weights: OnnxWeights) -> OnnxWeights:
+def _rnn_to_gru(weights: OnnxWeights) -> OnnxWeights:
     """Convert a tanh RNN to a GRU that never resets and always uses the new state."""
     w_hh, width = weights.w_hh, weights.w_hh.shape[1]
 
-    def after_zeros(x: Tensor) -> Tensor:
+    def prepend_zeros(x: Tensor) -> Tensor:
         return apply("pad", x, ((2 * width, 0), *((0, 0) for _ in x.shape[1:])))
 
     gates = np.repeat(np.asarray([_ONE_BIAS, _ZERO_BIAS, 0], w_hh.dtype), width)
-    b_ih = None if weights.b_ih is None else after_zeros(weights.b_ih)
+    b_ih = None if weights.b_ih is None else prepend_zeros(weights.b_ih)
     b_ih = as_operand(w_hh, gates) if b_ih is None else b_ih + gates
-    b_hh = None if weights.b_hh is None else after_zeros(weights.b_hh)
-    return OnnxWeights(after_zeros(weights.w_ih), after_zeros(w_hh), b_ih, b_hh)
+    b_hh = None if weights.b_hh is None else prepend_zeros(weights.b_hh)
+    return OnnxWeights(prepend_zeros(weights.w_ih), prepend_zeros(w_hh), b_ih, b_hh)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,11 +191,11 @@ def list_activations(call: OnnxCall, plain: Sequence[str]) -> list[list[NamedAct
         call.fail(f"names {len(names)} activations, expected {len(plain) * directions}")
     kinds = ("alpha", "beta")
     given = {kind: list(call.attribute(f"activation_{kind}", ())) for kind in kinds}
-    found = [_activation(call, name.lower(), given) for name in names]
+    found = [_make_activation(call, name.lower(), given) for name in names]
     return [found[at : at + len(plain)] for at in range(0, len(found), len(plain))]
 
 
-def _activation(
+def _make_activation(
     call: OnnxCall, name: str, given: dict[str, list[float]]
 ) -> NamedActivation:
     """Create one activation, with the node's next parameters or the defaults."""

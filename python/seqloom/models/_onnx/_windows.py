@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 Pair = tuple[int, int]
 _AUTO_PAD_MODES = ("NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
-_MOST_AXES = 2
+_MAX_AXES = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Window:
 def _read_window(call: OnnxCall, sizes: Sequence[int], kernel: Sequence[int]) -> Window:
     """Read the window attributes for an input with the given sizes."""
     axes = len(sizes)
-    if not 1 <= axes <= _MOST_AXES:
+    if not 1 <= axes <= _MAX_AXES:
         call.fail(f"has {axes} axes of positions; only 1 and 2 are supported")
     kernel = tuple(call.attribute("kernel_shape", kernel))
     stride = tuple(call.attribute("strides", (1,) * axes))
@@ -108,7 +108,7 @@ def conv_transpose(call: OnnxCall) -> Tensor:
     function = _select_by_axes(x, F.conv_transpose1d, F.conv_transpose2d)
     stride, dilation = as_option(window.stride), as_option(window.dilation)
     group = call.attribute("group", 1)
-    if _is_plain(call, window):
+    if _is_symmetric(call, window):
         padding = as_option(window.before)
         return function(x, weight, bias, stride, padding, 0, group, dilation)
     full = function(x, weight, None, stride, 0, 0, group, dilation)
@@ -120,7 +120,7 @@ def conv_transpose(call: OnnxCall) -> Tensor:
     return full + bias.reshape((bias.shape[0], *(1,) * (x.ndim - 2)))
 
 
-def _is_plain(call: OnnxCall, window: Window) -> bool:
+def _is_symmetric(call: OnnxCall, window: Window) -> bool:
     """Return whether equal numbers of positions are removed at both ends."""
     names = ("output_padding", "output_shape")
     is_kept = call.attribute("auto_pad", "NOTSET") in {"NOTSET", "VALID"}
@@ -162,7 +162,7 @@ def max_pool(call: OnnxCall) -> Tensor:
         return function(x, kernel, stride, as_option(window.before), **options)
     lowest = find_extreme(x.dtype, largest=False)
     padded = apply("pad", x, window.around, value=lowest)
-    return _trim(function(padded, kernel, stride, **options), x, window)
+    return _trim_end(function(padded, kernel, stride, **options), x, window)
 
 
 def _fits_in_pool(window: Window) -> bool:
@@ -174,7 +174,7 @@ def _fits_in_pool(window: Window) -> bool:
     return window.is_even and all(before <= k // 2 for before, k in sizes)
 
 
-def _trim(out: Tensor, x: Tensor, window: Window) -> Tensor:
+def _trim_end(out: Tensor, x: Tensor, window: Window) -> Tensor:
     """Drop the last window if it would start after the end of the input."""
     for at, (before, step) in enumerate(zip(window.before, window.stride, strict=True)):
         most = -(-(x.shape[at + 2] + before) // step)
@@ -196,11 +196,11 @@ def average_pool(call: OnnxCall) -> Tensor:
     if _fits_in_pool(window):
         padding = as_option(window.before)
         return function(x, *sizes, padding, **options, count_include_pad=counts)
-    out = _trim(function(apply("pad", x, window.around), *sizes, **options), x, window)
+    out = _trim_end(function(apply("pad", x, window.around), *sizes, **options), x, window)
     if counts:
         return out
     ones = apply("pad", apply("ones_like", x[:1, :1]), window.around)
-    return out / _trim(function(ones, *sizes, **options), x, window)
+    return out / _trim_end(function(ones, *sizes, **options), x, window)
 
 
 def _make_global(name: str) -> Operator:
