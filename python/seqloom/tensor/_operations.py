@@ -119,7 +119,7 @@ bitwise_right_shift   binary           -       -    shape all         1 -     -
 # Elementwise selection.
 where                 binary           -       rule shape all         1 float -
 clip                  binary           -       rule shape all         1 float -
-# Over axes: ``axis=None`` means all axes, ``keepdims=True`` keeps them with length 1.
+# Reductions over axes; ``axis=None`` reduces all axes, and ``keepdims=True`` keeps them.
 sum                   reductions       -       rule shape all         1 row   -
 mean                  reductions       -       rule shape all         1 row   -
 var                   reductions       -       rule shape all         1 -     -

@@ -62,9 +62,8 @@ def custom_gradient(
 
     Raises:
         GradientError: The function does not return tensors, or they are not on an
-            `Autodiff` backend. The rule can also cause this error, if it does not
-            return one gradient per argument, or a gradient with the wrong shape, dtype
-            or backend.
+            `Autodiff` backend. The same error is raised if the number of gradients that
+            the rule returns, or a gradient's shape, dtype or backend, is wrong.
 
     Examples:
         A rounding function with a straight-through gradient:

@@ -220,7 +220,7 @@ def test_an_index_beyond_the_axis_is_an_error(place, name):
 
 
 @everywhere
-def test_take_along_axis_accepts_negative_indices(name):
+def test_lookups_along_an_axis_accept_negative_indices(name):
     b = found(name)
     x = np.arange(8, dtype=np.float32).reshape(2, 4)
     places = np.array([[-1, 1, -4]], np.int32)

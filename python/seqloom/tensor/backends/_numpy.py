@@ -26,18 +26,18 @@ _NUMPY_FUNCTIONS = functions_of(*FAMILIES.values(), prefix="numpy_")
 
 
 class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)):
-    """NumPy arrays on the CPU, with Rust kernels where NumPy has no function.
+    """Backend of NumPy arrays on the CPU, with Rust kernels for deep learning.
 
     Matrix products, convolutions, attention, norms, activations, losses, dropout and
-    optimiser updates are Rust kernels for float32 and float64. They share one thread pool.
-    Processors other than x86 use NumPy's BLAS for large products. Half precision is
-    stored with ml_dtypes and computed in float32.
+    optimiser updates are Rust kernels for float32 and float64. The kernels share one
+    thread pool. Processors other than x86 use NumPy's BLAS for large products. Half
+    precision is stored with ml_dtypes and computed in float32.
 
     Args:
         device: ``"cpu"`` or None.
-        threads: Number of threads of the kernels.
-        deterministic: If True, results are identical to the bit for any number of threads:
-            BLAS is not used.
+        threads: Number of threads that the kernels use.
+        deterministic: If True, results are identical to the bit for any number of
+            threads; BLAS is not used.
 
     Raises:
         BackendError: The device is not the CPU.
@@ -61,11 +61,11 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)
         self.deterministic = deterministic
 
     def __reduce__(self) -> Any:
-        """Copy or pickle by name; the copy is the same backend object."""
+        """Copy or pickle the backend as its name, which identifies the object."""
         return _again, (self.threads, self.deterministic)
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:
-        """Compile a captured step: with fused groups and preallocated memory."""
+        """Compile a captured step, with fused operations and preallocated memory."""
         from seqloom.tensor._compile._numpy import NumPyProgram
 
         return NumPyProgram(graph, self)
@@ -80,7 +80,7 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)
 
 
 def _again(threads: int, deterministic: bool) -> Backend:  # noqa: FBT001 - pickled
-    """Return the backend of a pickle; existing pickles contain this name."""
+    """Unpickle a backend; existing pickles refer to this function by name."""
     from seqloom.tensor._backend import backend
 
     return backend("numpy", num_threads=threads, deterministic=deterministic)

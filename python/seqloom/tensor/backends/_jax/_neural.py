@@ -197,7 +197,7 @@ def _transpose(
     return jax.linear_transpose(linear, outline)(grad)[0]
 
 
-# The operations for one and two axes share one function.
+# One function implements the operations for both one and two axes.
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
@@ -213,7 +213,7 @@ def scan(
     reverse: bool = False,
 ) -> tuple[Arrays, Arrays]:
     """Run a loop in Python, or as an XLA loop while JAX is tracing."""
-    # The body is a new function at each call, so JAX would compile it each time.
+    # Each call passes a new function as `body`, which JAX would compile each time.
     if not any(isinstance(array, Tracer) for array in (*init, *xs)):
         return _recurrent.scan(b, body, init, xs, length=length, reverse=reverse)
     carry, ys = lax.scan(body, list(init), list(xs), length, reverse)
@@ -221,7 +221,7 @@ def scan(
 
 
 def _run_compiled(name: str) -> Callable[..., Arrays]:
-    """Return a function that runs a default implementation as one compiled program."""
+    """Return a function that compiles a default implementation and runs it."""
 
     def call(b: Backend, *args: Any, **options: Any) -> Arrays:
         return _compile_default(b, name, **options)(*args)
@@ -238,7 +238,7 @@ clip_by_global_norm = _run_compiled("clip_by_global_norm")
 def attention_varlen(
     b: Backend, q: Array, k: Array, v: Array, cu_seqlens: Array, **options: Any
 ) -> tuple[Array, Array]:
-    """Return attention within each of several concatenated sequences."""
+    """Return attention over packed sequences; each position attends to its own sequence."""
     require_bounds(cu_seqlens, q.shape[0], options["max_seqlen"])
     program = _compile_default(b, "attention_varlen", **options)
     return program(q, k, v, cu_seqlens)
@@ -256,7 +256,7 @@ def adamw(
     decays: Sequence[float],
     **options: Any,
 ) -> tuple[Arrays, Arrays, Arrays]:
-    """Return an AdamW update in new arrays."""
+    """Run a step of AdamW, and return new arrays."""
     update = _compile_default(b, "adamw", decays=tuple(decays), **options)
     return update(params, grads, first, second, _depend_on_gradients(grads, lr), step)
 
@@ -271,7 +271,7 @@ def sgd(
     decays: Sequence[float],
     **options: Any,
 ) -> tuple[Arrays, Arrays]:
-    """Return an update of SGD with momentum in new arrays."""
+    """Run a step of SGD with momentum, and return new arrays."""
     update = _compile_default(b, "sgd", decays=tuple(decays), **options)
     return update(params, grads, momenta, _depend_on_gradients(grads, lr))
 
@@ -283,10 +283,10 @@ def _compile_default(backend: Backend, name: str, **options: Any) -> Callable[..
 
 
 def _depend_on_gradients(grads: Arrays, lr: Any) -> Any:
-    """Return the learning rate, made dependent on all gradients in a compiled program."""
-    # XLA can then overwrite the memory of the old parameters. Without this dependency,
-    # XLA copies each parameter, because a gradient might still read it. An optimisation
-    # barrier does not help, because XLA removes it too early.
+    """Return the learning rate; in a compiled program, make it depend on all gradients."""
+    # With this dependency, XLA can overwrite the memory of the old parameters.
+    # Otherwise XLA copies each parameter, because a gradient might still need the old
+    # values. An optimisation barrier does not help, because XLA removes it too early.
     if not isinstance(lr, Tracer):
         return lr
     for grad in filter(jnp.size, grads):

@@ -19,11 +19,11 @@ if TYPE_CHECKING:
     from seqloom._key import Key
     from seqloom.tensor._backend import Backend
 
-_SPLIT_COUNTER = 1 << 31  # The high word of the counters for `split`.
+_SPLIT_COUNTER = 1 << 31  # high 32 bits of the counters for `split`
 
 
 def key_words(key: Key | Array) -> Any:
-    """Return the words of a key as uint32, in a NumPy array, which JAX transfers faster."""
+    """Return the two uint32 words of a key as a NumPy array, which JAX transfers faster."""
     words = getattr(key, "words", None)
     return key if words is None else np.array(words, np.uint32)
 
@@ -41,21 +41,21 @@ def split(b: Backend, key: Key | Array, n: int) -> Array:
 
 
 def random_bits(b: Backend, key: Key | Array, shape: Sequence[int]) -> Array:
-    """Return words of 32 random bits."""
+    """Return random 32-bit integers (uint32)."""
     return random.bits(_wrap_key(b, key), keys.to_shape(shape), jnp.uint32)
 
 
 def uniform(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Return numbers from 0 (included) to 1 (excluded)."""
+    """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     return random.uniform(_wrap_key(b, key), keys.to_shape(shape), to_dtype(dtype))
 
 
 def normal(
     b: Backend, key: Key | Array, shape: Sequence[int], *, dtype: Any = "float32"
 ) -> Array:
-    """Return normal numbers with mean 0 and deviation 1."""
+    """Return normal random numbers with mean 0 and standard deviation 1."""
     return random.normal(_wrap_key(b, key), keys.to_shape(shape), to_dtype(dtype))
 
 
@@ -68,7 +68,7 @@ def truncated_normal(
     *,
     dtype: Any = "float32",
 ) -> Array:
-    """Return numbers from a normal distribution truncated to two bounds."""
+    """Return random numbers from a normal distribution that is truncated to two bounds."""
     kind, (lower, upper) = to_dtype(dtype), keys.check_bounds(lower, upper)
     return random.truncated_normal(
         _wrap_key(b, key), lower, upper, keys.to_shape(shape), kind
@@ -76,7 +76,7 @@ def truncated_normal(
 
 
 def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Array:
-    """Return True with probability `p`, computed in float32."""
+    """Return random booleans that are True with probability `p`, computed in float32."""
     p = (
         np.float32(keys.check_rate(p))
         if isinstance(p, (int, float))
@@ -88,16 +88,16 @@ def bernoulli(b: Backend, key: Key | Array, p: Any, shape: Sequence[int]) -> Arr
 def randint(
     b: Backend, key: Key | Array, low: int, high: int, shape: Sequence[int]
 ) -> Array:
-    """Return integers (int32) from `low` (included) to `high` (excluded)."""
+    """Return random integers (int32) from `low` (included) to `high` (excluded)."""
     low, high = keys.check_range(low, high)
     return random.randint(_wrap_key(b, key), keys.to_shape(shape), low, high, jnp.int32)
 
 
 def permutation(b: Backend, key: Key | Array, n: int) -> Array:
-    """Return the numbers (int32) from 0 to n - 1 in random order."""
+    """Return the integers (int32) from 0 to n - 1 in random order."""
     return random.permutation(_wrap_key(b, key), keys.to_count(n)).astype(jnp.int32)
 
 
 def _wrap_key(b: Backend, key: Key | Array) -> Array:
-    """Convert a key to a JAX key."""
+    """Convert a seqloom key to a JAX key."""
     return jax.random.wrap_key_data(jnp.asarray(b.key_words(key)), impl="threefry2x32")

@@ -1,4 +1,4 @@
-"""Functions of the standard, with jax.numpy, and array creation."""
+"""Functions of the Array API standard, implemented with jax.numpy; array creation."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _64_BIT_TYPES = frozenset({"int64", "uint64", "float64", "complex128"})
 _32_BIT_TYPES = {"int64": "int32", "uint64": "uint32"}
 
-# Functions that jax.numpy has under the names of the standard.
+# Functions that jax.numpy and the Array API standard call the same.
 # fmt: off
 _FUNCTIONS = [
     "abs", "acos", "acosh", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh",
@@ -48,7 +48,7 @@ _FUNCTIONS = [
     "signbit", "sin", "sinh", "sort", "sqrt", "square", "squeeze", "stack", "sum", "tan",
     "tanh", "tensordot", "tile", "tril", "triu", "trunc", "unstack", "vecdot",
 ]
-# Functions that would wrap an integer that the array's type cannot represent.
+# Functions in which integers out of the range of the dtype would wrap around.
 _ARITHMETIC = [
     "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "maximum", "minimum", "multiply", "pow", "subtract",
@@ -61,7 +61,7 @@ _COMPARISONS = {
 
 
 class _OnJax(Protocol):
-    """The attributes of the JAX backend that creation functions need."""
+    """Attributes of the JAX backend that creation functions need."""
 
     jax_device: Any  # a JAX device, or None for the default device
     float_dtype: str
@@ -72,10 +72,10 @@ class _OnJax(Protocol):
 def asarray(
     b: _OnJax, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Array:
-    """Return an array of the data; Python floats become `float_dtype`."""
+    """Convert data to an array; Python floats become `float_dtype`."""
     if not isinstance(data, jax.Array):
         data = _to_numpy_array(data, dtype, b.float_dtype)
-        # JAX may copy later, after the owner of the memory has changed it.
+        # JAX may copy the memory later, after its owner has changed the values.
         data, copy = (np.array(data), None) if copy else (data, copy)
     kind = to_dtype(data.dtype if dtype is None else dtype)
     return jnp.array(data, kind, copy=bool(copy), device=b.jax_device)
@@ -142,18 +142,18 @@ def einsum(equation: str, *operands: Array) -> Array:
 
 
 def from_dlpack(b: _OnJax, x: Any) -> Array:
-    """Return an array of another library as a JAX array."""
+    """Convert an array of another library to a JAX array."""
     return jax.device_put(jnp.from_dlpack(x), b.jax_device)
 
 
 def to_numpy(x: Array) -> Any:
-    """Return the array as a read-only NumPy array."""
+    """Convert an array to a read-only NumPy array."""
     return np.asarray(x)
 
 
 def astype(x: Array, dtype: DType, *, copy: bool = True) -> Array:
-    """Return the values with another type."""
-    del copy  # arrays are immutable
+    """Convert an array to another dtype."""
+    del copy  # no copy is needed, because arrays are immutable
     return jnp.asarray(x).astype(to_dtype(dtype))
 
 
@@ -163,7 +163,7 @@ def permute_dims(x: Array, axes: Sequence[int]) -> Array:
 
 
 def floor_divide(x: Array, y: Array) -> Array:
-    """Return the quotient rounded down; integers divided by 0 are 0, as in NumPy."""
+    """Return the quotient rounded down; an integer divided by 0 is 0, as in NumPy."""
     _require_fit(x, y)
     found = jnp.floor_divide(x, y)
     if jnp.issubdtype(found.dtype, jnp.inexact):  # JAX returns +0 for -0 // 1
@@ -173,7 +173,7 @@ def floor_divide(x: Array, y: Array) -> Array:
 
 
 def remainder(x: Array, y: Array) -> Array:
-    """Return the remainder of `floor_divide`, with the sign of `y`."""
+    """Return the remainder of the floor division, which has the sign of `y`."""
     _require_fit(x, y)
     found = jnp.remainder(x, y)
     floats = jnp.issubdtype(found.dtype, jnp.floating)
@@ -191,7 +191,7 @@ def clip(
     min: Any = None,  # noqa: A002  # the standard's name
     max: Any = None,  # noqa: A002  # the standard's name
 ) -> Array:
-    """Limit the values to a range; a bound outside the type's range has no effect."""
+    """Limit the values to a range; a bound that the dtype cannot represent is ignored."""
     dtype = x.dtype
     min = None if is_out_of_range(min, dtype) and min < 0 else min  # noqa: A001
     max = None if is_out_of_range(max, dtype) and max > 0 else max  # noqa: A001
@@ -206,8 +206,8 @@ def sign(x: Array) -> Array:
 
 
 def searchsorted(x1: Array, x2: Array, **options: Any) -> Array:
-    """Return the indices at which to insert values into sorted ones."""
-    x2 = jnp.asarray(x2)  # a number would be cast to x1's type and may not fit
+    """Return the indices at which `x2` must be inserted to keep `x1` sorted."""
+    x2 = jnp.asarray(x2)  # JAX would cast a Python number to the dtype of x1
     return jnp.searchsorted(x1, x2, **options).astype(jnp.asarray(0).dtype)
 
 
@@ -218,7 +218,7 @@ def var(
     correction: float = 0.0,
     keepdims: bool = False,
 ) -> Array:
-    """Return the variance over axes; infinite if the correction reaches the count."""
+    """Return the variance over axes; infinity if the divisor is not above 0."""
     found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)
     if not correction:
         return found
@@ -240,7 +240,7 @@ def std(
 
 
 def cumulative_prod(x: Array, *, dtype: Any = None, **options: Any) -> Array:
-    """Return the cumulative product; small integers get the type of their sum."""
+    """Return the cumulative product; small integer dtypes are widened as in a sum."""
     if dtype is None and not jnp.issubdtype(x.dtype, jnp.inexact):
         dtype = jax.eval_shape(jnp.sum, x).dtype
     return jnp.cumulative_prod(x, dtype=dtype, **options)
@@ -253,12 +253,12 @@ def logcumsumexp(x: Array, *, axis: int) -> Array:
 
 
 def _dtype(b: _OnJax, dtype: DType | None) -> np.dtype[np.generic]:
-    """Return the given type, or the default float type."""
+    """Return the given dtype, or the default float dtype for None."""
     return to_dtype(b.float_dtype if dtype is None else dtype)
 
 
 def to_dtype(dtype: DType) -> np.dtype[np.generic]:
-    """Return a JAX type; raise for 64 bits if they are disabled."""
+    """Return the JAX dtype for an argument; raise for 64 bits if they are disabled."""
     if dtype is float:
         return np.dtype(Backend.float_dtype)
     found = jnp.asarray(0).dtype if dtype is int else np.dtype(dtype)
@@ -273,8 +273,8 @@ def to_dtype(dtype: DType) -> np.dtype[np.generic]:
 
 
 def _to_numpy_array(data: Any, dtype: Any, float_dtype: str) -> Any:
-    """Return data as a NumPy array, with the default integer type of JAX."""
-    # Labels and indices are often int64 in NumPy; 32 bits are enough for them.
+    """Convert data to a NumPy array, with 32-bit integers unless JAX uses 64 bits."""
+    # Labels and indices are often int64 in NumPy, although 32 bits are enough.
     array = to_native(np.asarray(data))
     uses_rust = not isinstance(data, (np.ndarray, np.generic))
     if uses_rust and array.dtype == np.float64:
@@ -286,19 +286,19 @@ def _to_numpy_array(data: Any, dtype: Any, float_dtype: str) -> Any:
 
 
 def _fits_in(array: Any, dtype: str) -> bool:
-    """Return whether a type can represent all integers of an array."""
+    """Return whether an integer dtype can represent all numbers of an array."""
     limits = np.iinfo(dtype)
     return not array.size or (array.min() >= limits.min and array.max() <= limits.max)
 
 
 def _require_fit(x: Any, y: Any) -> None:
-    """Raise if an integer does not fit the type of the other array."""
+    """Raise if a Python integer is out of range for the dtype of the other operand."""
     require_in_range(x, getattr(y, "dtype", None))
     require_in_range(y, getattr(x, "dtype", None))
 
 
 def _with_range_check(function: Callable[..., Array]) -> Callable[..., Array]:
-    """Return a function of two arrays, or of an array and a number, with range checks."""
+    """Wrap a binary function with a range check of Python integers."""
 
     def call(x: Any, y: Any) -> Array:
         if type(x) is int or type(y) is int:
@@ -311,7 +311,7 @@ def _with_range_check(function: Callable[..., Array]) -> Callable[..., Array]:
 def _compare_any_number(
     function: Callable[..., Array], of_numbers: Callable[..., bool]
 ) -> Callable[..., Array]:
-    """Return a comparison that also accepts numbers outside the array's type."""
+    """Wrap a comparison so that it accepts integers outside the range of the dtype."""
 
     def call(x: Any, y: Any) -> Array:
         if is_out_of_range(y, getattr(x, "dtype", None)):

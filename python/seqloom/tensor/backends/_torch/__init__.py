@@ -1,4 +1,4 @@
-"""Torch as a backend."""
+"""PyTorch as a backend."""
 
 from seqloom.tensor.backends._torch._backend import TorchBackend
 

@@ -1,8 +1,9 @@
-"""Attention with the fused kernels of PyTorch, where they support the case.
+"""Attention with the fused kernels of PyTorch, for the arguments that they support.
 
-On a CPU, the flash kernel. On CUDA, the flash kernel in half precision without a mask, else
-the memory-efficient kernel. Dropout with a seqloom key uses the default implementation, and
-so do empty arrays. The kernels do not check shapes, so this module does.
+On a CPU, attention uses the flash kernel. On CUDA, attention uses the flash kernel in
+half precision without a mask, and otherwise the memory-efficient kernel. Empty arrays
+and dropout with a seqloom key use the default implementation. The kernels do not check
+shapes, so this module does.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
 
 aten = torch.ops.aten
-# The additive mask, True if causal, and the factor of the scores.
+# additive mask, True if causal, factor of the scores
 Scoring = tuple[Tensor | None, bool, float | None]
 _HALF_TYPES = (torch.float16, torch.bfloat16)
 _RANK = 4  # axes of (n, h, l, d)
@@ -46,7 +47,7 @@ def attention(
     key: Key | Tensor | None = None,
     *,
     dropout: float = 0.0,
-    **options: Any,  # The options are `scale` and `causal`.
+    **options: Any,  # the options are `scale` and `causal`
 ) -> tuple[Tensor, Tensor]:
     """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
@@ -85,7 +86,7 @@ def attention_grad(
 def attention_varlen(
     b: Backend, q: Tensor, k: Tensor, v: Tensor, cu_seqlens: Tensor, **rule: Any
 ) -> tuple[Tensor, Tensor]:
-    """Return attention within each of several concatenated sequences."""
+    """Return attention over packed sequences; each position attends to its own sequence."""
     options = rule["max_seqlen"], rule.get("scale"), rule.get("causal", False)
     if has_cpu_kernel(q, k, v):
         return attend_on_cpu(q, k, v, cu_seqlens, *options)
@@ -118,7 +119,7 @@ def attention_varlen_grad(
 def _find_kernels(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """Return the forward and backward kernel for the case, or None."""
+    """Return the forward and backward kernel for these arrays; None if there are none."""
     rows, columns, values = q.shape, k.shape, v.shape
     if (
         columns[:-1] != values[:-1]
@@ -148,7 +149,7 @@ def _shape_error(*arrays: Tensor) -> ShapeError:
 
 
 def _with_unit_stride(x: Tensor) -> Tensor:
-    """Return the array in a form that the kernels read: contiguous along the last axis."""
+    """Return an array that is contiguous along its last axis, as the kernels require."""
     return x if x.stride(-1) == 1 else x.contiguous()
 
 
@@ -160,7 +161,7 @@ def _to_additive_mask(
     scale: float | None = None,
     causal: bool = False,
 ) -> Scoring:
-    """Return the mask as numbers to add to the scores, and the remaining options."""
+    """Convert a mask to numbers that are added to the scores; return further options."""
     if mask is None:
         return None, causal, scale
     rows = q.shape[-2]
@@ -176,7 +177,7 @@ def _to_additive_mask(
     return mask.expand(q.shape[0], q.shape[1], rows, columns), False, scale
 
 
-# Forward kernels, and backward kernels, which take [grad, q, k, v, out] ----------------
+# Forward kernels, and backward kernels of [grad, q, k, v, out] ----------------
 
 
 def _flash_cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
@@ -190,7 +191,7 @@ def _flash_cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tenso
 def _flash_cpu_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run its backward kernel, which needs the log-sum-exp in the kernel's memory order."""
+    """Run the backward kernel of `_flash_cpu`, with the log-sum-exp in its memory order."""
     added, causal, scale = scoring
     lse = lse.transpose(1, 2).contiguous().transpose(1, 2)
     return aten._scaled_dot_product_flash_attention_for_cpu_backward(  # noqa: SLF001
@@ -222,7 +223,7 @@ def _flash_grad(
 
 
 def _efficient(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
-    """Run the memory-efficient kernel, which pads the rows of the log-sum-exp."""
+    """Run the memory-efficient kernel, and remove the padding of the log-sum-exp."""
     added, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_efficient_attention(  # noqa: SLF001
         q, k, v, _align_rows(added), True, 0.0, causal, scale=scale
@@ -246,7 +247,7 @@ def _efficient_grad(
 
 
 def _align_rows(added: Tensor | None) -> Tensor | None:
-    """Pad the rows of a mask to the alignment that the kernel needs."""
+    """Align the rows of a mask in memory, as the memory-efficient kernel requires."""
     if added is None or added.shape[-1] % 16 == 0:
         return added
     columns = added.shape[-1]

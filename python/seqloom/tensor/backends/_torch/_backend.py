@@ -32,8 +32,8 @@ if TYPE_CHECKING:
 
 def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
     """Compile a graph with ``torch.compile``; on a GPU, as a CUDA graph."""
-    # Numbers that change between calls become tensors without axes, so that a new value
-    # does not compile a new program.
+    # Python numbers become tensors without axes, so that a new value does not cause a
+    # new compilation.
     cuda = b.device.startswith("cuda")
     function = torch.compile(
         lower_graph(merge_gradients(cast_numbers(graph)), b),
@@ -47,7 +47,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         given = list(arrays)
         for position in numbers:
-            # `full` does not wait for the device, unlike a copy.
+            # unlike a copy, `full` does not wait for the device
             given[position] = torch.full((), given[position], dtype=kind, device=b.device)
         with torch.no_grad():
             made = function(*given)
@@ -62,23 +62,23 @@ _WEIGHT_GRADIENTS = ("conv1d_weight_grad", "conv2d_weight_grad")
 
 
 def merge_gradients(graph: Graph) -> Graph:
-    """Compute the gradients of each convolution in one call.
+    """Merge the gradient operations of each convolution of a graph into one call.
 
     Separate calls would convert the memory layout of the gradient twice. The gradient of
-    the bias is computed only if it is needed.
+    the bias is computed only if the graph uses it.
 
     Args:
-            graph: Any graph.
+        graph: Graph that may contain gradients of convolutions.
 
     Returns:
-            A graph with the same inputs and outputs.
+        A graph with the same inputs and outputs.
     """
     operations = list(_merge_calls(graph.operations, graph.uses()))
     return Graph(graph.inputs, graph.constants, operations, graph.outputs, graph.donated)
 
 
 def _merge_calls(operations: list[Operation], read: Container[int]) -> Iterator[Operation]:
-    """Yield the operations, with the two gradients of each convolution merged."""
+    """Yield all operations, with the two gradients of each convolution merged."""
     by_input: Operation | None = None
     for operation in operations:
         if by_input is not None and not _same_convolution(by_input, operation):
@@ -87,7 +87,7 @@ def _merge_calls(operations: list[Operation], read: Container[int]) -> Iterator[
         if operation.name in _INPUT_GRADIENTS:
             by_input = operation
         elif operation.name in _WEIGHT_GRADIENTS:
-            # One call that returns the gradients that are read.
+            # a single call, which returns only the gradients that are used
             x, grad, weight = operation.args
             outputs = operation.outputs
             if by_input is not None:
@@ -124,11 +124,11 @@ _TORCH_FUNCTIONS["program"] = program
 
 
 class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)):
-    """PyTorch tensors as arrays; PyTorch's autograd is not used.
+    """Backend of PyTorch tensors, without PyTorch's autograd.
 
     Args:
         device: ``"cpu"``, ``"cuda:0"`` or ``"mps"``; default: the CPU.
-        threads: Number of threads of PyTorch's CPU kernels, in the whole process.
+        threads: Number of threads for PyTorch's CPU kernels, set for the whole process.
 
     Raises:
         BackendError: The device does not exist.
@@ -140,7 +140,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)
         [0.0, 2.0]
     """
 
-    conv_grads = staticmethod(_neural.conv_grads)  # Only this backend has the function.
+    conv_grads = staticmethod(_neural.conv_grads)  # an operation that only this backend has
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _require_device(device or "cpu")
@@ -150,7 +150,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)
             torch.set_num_threads(threads)
 
     def __reduce__(self) -> Any:
-        """Copy or pickle by name; the copy is the same backend object."""
+        """Copy or pickle the backend as its name, which identifies the object."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:

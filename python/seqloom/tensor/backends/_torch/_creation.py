@@ -1,4 +1,4 @@
-"""Creation of PyTorch arrays, and their element types."""
+"""Creation of PyTorch arrays, and conversion of dtypes."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Backend
 
-    # A name, a NumPy type, a torch type, or a Python type.
+    # a name, a NumPy dtype, a torch dtype, or a Python type
     DType: TypeAlias = DTypeLike | torch.dtype
     Size: TypeAlias = Sequence[int] | int
     Number: TypeAlias = int | float | complex
@@ -36,7 +36,7 @@ _TYPE_NAMES = (
     "bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64",
     "float16", "float32", "float64", "complex64", "complex128",
 )
-# NumPy has these types only through ml_dtypes; older versions of torch lack some.
+# NumPy has these dtypes only through ml_dtypes; older versions of torch lack some.
 _SMALL_FLOATS = (
     "bfloat16", "float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
     "float8_e8m0fnu",
@@ -49,7 +49,7 @@ _TO_NUMPY: dict[torch.dtype, np.dtype[Any]] = {
     for name in _SMALL_FLOATS
     if hasattr(torch, name)
 }
-# A separate table by name, because torch.compile 2.10 and 2.11 cannot trace a
+# The table has names as keys, because torch.compile 2.10 and 2.11 cannot trace a
 # dictionary with types as keys.
 _BY_NAME = {ours.name: theirs for theirs, ours in _TO_NUMPY.items()}
 _TO_TORCH: dict[Any, torch.dtype] = {float: torch.float32, int: torch.int64}
@@ -58,7 +58,7 @@ for _theirs, _ours in _TO_NUMPY.items():
 
 
 def to_torch(dtype: DType) -> torch.dtype:
-    """Return the torch type for a name, a NumPy type, a Python type or a torch type."""
+    """Convert a name, NumPy dtype, Python type or torch dtype to a torch dtype."""
     if isinstance(dtype, torch.dtype):
         return dtype
     if isinstance(dtype, str) and dtype in _BY_NAME:
@@ -72,7 +72,7 @@ def to_torch(dtype: DType) -> torch.dtype:
 
 
 def to_numpy_type(dtype: torch.dtype) -> np.dtype[Any]:
-    """Return the NumPy type of a torch type."""
+    """Convert a torch dtype to a NumPy dtype."""
     return _TO_NUMPY[dtype]
 
 
@@ -82,9 +82,9 @@ _UNSIGNED_TYPES = frozenset((torch.uint16, torch.uint32, torch.uint64))
 def asarray(
     b: Backend, data: Any, dtype: DType | None = None, *, copy: bool | None = None
 ) -> Tensor:
-    """Return an array of the data on the device; Python floats become `float_dtype`."""
+    """Copy data to an array on the device; Python floats become `float_dtype`."""
     if not isinstance(data, Tensor):
-        # Convert the data to a NumPy array, with Python floats as `float_dtype`.
+        # convert to a NumPy array first, with Python floats as `float_dtype`
         array = to_native(np.asarray(data))
         given = isinstance(data, (np.ndarray, np.generic)) or array.dtype != np.float64
         data = _from_numpy(b, (array if given else array.astype(np.dtype(b.float_dtype))))
@@ -162,12 +162,12 @@ def eye(
 
 
 def from_dlpack(b: Backend, x: Any) -> Tensor:
-    """Return an array of another library on the device, without a copy if possible."""
+    """Convert another library's array to one on the device, without a copy if possible."""
     return torch.from_dlpack(x).detach().to(b.device)
 
 
 def to_numpy(x: Tensor) -> NDArray[np.generic]:
-    """Return the array as a NumPy array, copied if it is on another device."""
+    """Convert an array to a NumPy array, without a copy if the array is on a CPU."""
     x = x.detach().cpu()
     ours = to_numpy_type(x.dtype)
     if ours in NATIVE_DTYPES:
@@ -177,7 +177,7 @@ def to_numpy(x: Tensor) -> NDArray[np.generic]:
 
 
 def dtype(x: Tensor) -> np.dtype[Any]:
-    """Return the element type as a NumPy type."""
+    """Return the dtype of an array as a NumPy dtype."""
     return to_numpy_type(x.dtype)
 
 
@@ -187,32 +187,32 @@ def nbytes(x: Tensor) -> int:
 
 
 def astype(x: Tensor, dtype: DType, *, copy: bool = True) -> Tensor:
-    """Return the values with another type, or the array itself if the type is the same."""
-    del copy  # arrays are immutable
+    """Convert an array to another dtype; return it unchanged if it has this dtype."""
+    del copy  # no copy is needed, because arrays are immutable
     return x.to(to_torch(dtype))
 
 
 def finfo(dtype: DType | Tensor) -> torch.finfo:
-    """Return the limits of a float type."""
+    """Return the limits of a float dtype."""
     return torch.finfo(to_torch(dtype.dtype if isinstance(dtype, Tensor) else dtype))
 
 
 def iinfo(dtype: DType | Tensor) -> torch.iinfo:
-    """Return the limits of an integer type."""
+    """Return the limits of an integer dtype."""
     return torch.iinfo(to_torch(dtype.dtype if isinstance(dtype, Tensor) else dtype))
 
 
 def isdtype(dtype: DType, kind: str | tuple[str, ...]) -> bool:
-    """Return whether an element type belongs to a kind, as defined by the standard."""
+    """Return whether a dtype belongs to a kind that the Array API standard defines."""
     found = to_torch(dtype)
     if kind == "bool":
-        return found is torch.bool  # torch.compile cannot trace NumPy
+        return found is torch.bool  # torch.compile cannot trace NumPy functions
     ours = to_numpy_type(found)
     return np.isdtype(ours if ours in NATIVE_DTYPES else np.dtype(np.float16), kind)
 
 
 def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
-    """Return the type of a result; Python numbers take the type of the arrays."""
+    """Return the dtype of a result; Python numbers are converted to the arrays' dtype."""
     numbers = [arg for arg in args if isinstance(arg, (int, float, complex))]
     kinds = [
         arg.dtype if isinstance(arg, Tensor) else to_torch(arg)
@@ -228,12 +228,12 @@ def result_type(*args: Tensor | Number | DType) -> np.dtype[Any]:
 
 
 def _dtype(b: Backend, dtype: DType | None) -> torch.dtype:
-    """Return the given type, or the default float type."""
+    """Return the given dtype, or the default float dtype for None."""
     return to_torch(b.float_dtype if dtype is None else dtype)
 
 
 def _from_numpy(b: Backend, array: Any) -> Tensor:
-    """Return a NumPy array as a torch tensor, sharing memory if possible."""
+    """Convert a NumPy array to a torch tensor, without a copy if possible."""
     if array.dtype not in NATIVE_DTYPES and array.dtype.isnative:
         whole = _from_numpy(b, array.view(f"i{array.dtype.itemsize}"))
         return whole.view(to_torch(array.dtype))
@@ -243,5 +243,5 @@ def _from_numpy(b: Backend, array: Any) -> Tensor:
 
 
 def _to_tuple(shape: Size) -> tuple[int, ...]:
-    """Return a shape as a tuple."""
+    """Return a shape as a tuple; an integer is the length of one axis."""
     return (shape,) if isinstance(shape, int) else tuple(shape)

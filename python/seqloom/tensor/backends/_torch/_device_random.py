@@ -25,7 +25,7 @@ Pair = tuple[Tensor, Tensor]
 
 
 def kernel(function: Callable[..., Any], *args: Any) -> Any:
-    """Run a function as a compiled kernel, or inline if a program is being compiled."""
+    """Run a function as a compiled kernel, or directly while a program is compiled."""
     if torch.compiler.is_compiling():
         return function(*args)
     return _compile(function)(*args)
@@ -33,7 +33,7 @@ def kernel(function: Callable[..., Any], *args: Any) -> Any:
 
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the compiled form of a function; torch compiles it for each shape."""
+    """Compile a function, which PyTorch compiles again for each shape."""
     return torch.compile(function)
 
 
@@ -57,7 +57,7 @@ def _pair(key: Tensor) -> Pair:
 
 
 def _counter_words(key: Pair, count: int) -> Pair:
-    """Return both random words of the counters 0, 1, …."""
+    """Return two random words for each of the counters 0, 1, 2, …."""
     positions = torch.arange(count, device=key[0].device)
     return threefry(key, positions >> 32, positions & _32_BITS)
 
@@ -69,18 +69,18 @@ def _random_words(key: Pair, shape: tuple[int, ...]) -> Tensor:
 
 
 def _split_like_jax(key: Pair) -> tuple[Pair, Pair]:
-    """Return two keys, split as in JAX."""
+    """Split a key into two keys, as in JAX."""
     high, low = _counter_words(key, 2)
     return (high[0], low[0]), (high[1], low[1])
 
 
 def random_bits(key: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return words of 32 random bits."""
+    """Return random 32-bit integers."""
     return _random_words(_pair(key), shape).to(torch.uint32)
 
 
 def uniform(key: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
-    """Return numbers from 0 (included) to 1 (excluded)."""
+    """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     if dtype is torch.float64:
         high, low = _counter_words(_pair(key), math.prod(shape))
         return ((high << 20 | low >> 12).to(dtype) * 2.0**-52).reshape(shape)
@@ -92,7 +92,7 @@ def uniform(key: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
 def between(
     key: Tensor, low: float, high: float, shape: tuple[int, ...], dtype: torch.dtype
 ) -> Tensor:
-    """Return normal numbers from uniform numbers between `low` and `high`."""
+    """Return normal random numbers, computed from uniform ones between `low` and `high`."""
     one = to_numpy_type(dtype).type
     span, share = float(one(high) - one(low)), uniform(key, shape, dtype)
     u = torch.clamp((share.double() * span + low).to(dtype), min=low)
@@ -102,7 +102,7 @@ def between(
 
 
 class _Torch:
-    """The torch functions under the names that `erf_inv` uses."""
+    """PyTorch functions under the names that `erf_inv` calls."""
 
     add, multiply, subtract = torch.add, torch.multiply, torch.subtract
     less, where, sqrt, log1p = torch.less, torch.where, torch.sqrt, torch.log1p
@@ -110,12 +110,12 @@ class _Torch:
 
 
 def bernoulli(key: Tensor, p: float, shape: tuple[int, ...]) -> Tensor:
-    """Return True with probability `p`."""
+    """Return random booleans that are True with probability `p`."""
     return uniform(key, shape, torch.float32) < p
 
 
 def randint(key: Tensor, low: int, high: int, shape: tuple[int, ...]) -> Tensor:
-    """Return integers from `low` (included) to `high` (excluded)."""
+    """Return random integers from `low` (included) to `high` (excluded)."""
     first, second = _split_like_jax(_pair(key))
     span = max(high - low, 1)
     factor = ((1 << 16) % span) ** 2 % (1 << 32) % span
@@ -125,7 +125,7 @@ def randint(key: Tensor, low: int, high: int, shape: tuple[int, ...]) -> Tensor:
 
 
 def permutation(key: Tensor, n: int) -> Tensor:
-    """Return the numbers from 0 to n - 1 in random order."""
+    """Return the integers from 0 to n - 1 in random order."""
     pair, order = _pair(key), torch.arange(n, dtype=torch.int32, device=key.device)
     for _ in range(math.ceil(3 * math.log(max(1, n)) / math.log(_32_BITS))):
         pair, sub = _split_like_jax(pair)
@@ -134,7 +134,7 @@ def permutation(key: Tensor, n: int) -> Tensor:
 
 
 def dropout(x: Tensor, key: Tensor, rate: float, p: float) -> Tensor:
-    """Set a fraction of the values to 0, and scale the rest."""
+    """Set a random fraction of the values to 0, and scale all other values."""
     kept = bernoulli(key, p, tuple(x.shape))
     return torch.where(kept, x * (1.0 / (1.0 - rate)), 0.0)
 

@@ -1,4 +1,4 @@
-"""Elementwise functions, with the type promotion of the standard."""
+"""Elementwise functions, with the type promotion of the Array API standard."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _T = TypeVar("_T")
 aten = torch.ops.aten
 # Above this value, softplus(x) equals x to the last digit of float64.
 _LINEAR_FROM = 50.0
-_MAX_INT8 = 127  # every type can represent 0 to 127
+_MAX_INT8 = 127  # every dtype can represent 0 to 127
 
 # fmt: off
 _UNARY = (
@@ -82,7 +82,7 @@ def sign(x: Tensor) -> Tensor:
 
 
 def divide(x: Operand, y: Operand) -> Tensor:
-    """Return the quotient; integers are divided as floats."""
+    """Return the quotient; integers are converted to floats."""
     if type(x) is int or type(y) is int:
         x, y = (
             to_floats(array) if isinstance(array, Tensor) else array for array in (x, y)
@@ -91,20 +91,20 @@ def divide(x: Operand, y: Operand) -> Tensor:
 
 
 def floor_divide(x: Operand, y: Operand) -> Tensor:
-    """Return the quotient rounded down; integers divided by 0 are 0, as in NumPy."""
+    """Return the quotient rounded down; an integer divided by 0 is 0, as in NumPy."""
     return _divide_by_zero_safely(torch.floor_divide, x, y)
 
 
 def remainder(x: Operand, y: Operand) -> Tensor:
-    """Return the remainder of `floor_divide`, with the sign of `y`; 0 for integers by 0."""
+    """Return the remainder of the floor division; for an integer divided by 0, it is 0."""
     found = _divide_by_zero_safely(torch.remainder, x, y)
-    # torch returns +0 for negative y too. copysign would break the gradient of x here.
+    # torch returns +0 also for a negative y. copysign would break the gradient of x.
     plain = found.is_floating_point() and not found.requires_grad
     return torch.copysign(found, y) if plain else found
 
 
 def round_(x: Tensor) -> Tensor:
-    """Return the nearest integers; complex numbers are rounded in both parts."""
+    """Round to integers; complex numbers, in both the real and the imaginary part."""
     if not x.is_complex():
         return torch.round(x)
     return torch.complex(torch.round(x.real), torch.round(x.imag))
@@ -128,7 +128,7 @@ def clip(
 
 
 def _divide_by_zero_safely(function: Function, x: Any, y: Any) -> Tensor:
-    """Divide, with 0 for integers divided by 0, for which torch raises an error."""
+    """Divide two arrays; an integer divided by 0 is 0, where torch would raise an error."""
     x, y = binary(lambda *both: both)(x, y)
     if any(
         isinstance(it, float) or (isinstance(it, Tensor) and it.is_floating_point())
@@ -153,7 +153,7 @@ def softplus(x: Tensor) -> Tensor:
 
 
 def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
-    """Return the exponentials along an axis, divided by their sum."""
+    """Return the softmax along an axis: exponentials, divided by their sum."""
     return torch.softmax(x, axis)
 
 
@@ -178,11 +178,12 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     return functional.linear(x, weight, bias)
 
 
-# Type promotion of the standard for binary functions of torch ---------------------------
+# Type promotion of the Array API standard for binary functions
+# ---------------------------
 
 
 def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Return two operands as arrays; Python numbers take the type of the other operand."""
+    """Convert two operands to arrays; Python numbers take the other operand's dtype."""
     if not isinstance(y, Tensor):
         return x, to_array_like(x, y)
     if not isinstance(x, Tensor):
@@ -194,7 +195,7 @@ def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
 
 
 def to_array_like(x: Tensor, value: Operand) -> Tensor:
-    """Return a number, or an array of another library, as an array like `x`."""
+    """Convert a number or another library's array to an array on the device of `x`."""
     if isinstance(value, complex):
         kind = x.dtype if x.is_complex() else to_floats(x.new_empty(0)).dtype.to_complex()
         return torch.full((), value, dtype=kind, device=x.device)
@@ -208,7 +209,7 @@ def to_array_like(x: Tensor, value: Operand) -> Tensor:
 
 
 def promote_all(arrays: Sequence[Tensor]) -> list[Tensor]:
-    """Return arrays converted to their common type."""
+    """Convert arrays to their common dtype."""
     dtype = arrays[0].dtype
     for array in arrays[1:]:
         dtype = torch.promote_types(dtype, array.dtype)
@@ -222,7 +223,7 @@ def to_floats(x: Tensor) -> Tensor:
 
 
 def binary(function: Callable[..., _T]) -> Callable[..., _T]:
-    """Return a function of an array and another array or number."""
+    """Wrap a binary function: one operand may be a number, an integer is range-checked."""
 
     def call(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
@@ -235,7 +236,7 @@ def binary(function: Callable[..., _T]) -> Callable[..., _T]:
 
 
 def compare_any_number(function: Function, of_numbers: Callable[..., bool]) -> Function:
-    """Return a comparison that also accepts numbers outside the array's type."""
+    """Wrap a comparison so that it accepts integers outside the range of the dtype."""
     plain = binary(function)
 
     def call(x: Any, y: Any) -> Tensor:
@@ -249,12 +250,12 @@ def compare_any_number(function: Function, of_numbers: Callable[..., bool]) -> F
 
 
 def _needs_range_check(number: Operand) -> bool:
-    """Return whether an integer may not fit the array's type, which then needs a check."""
+    """Return whether a number is an integer that some integer dtypes cannot represent."""
     return type(number) is int and not 0 <= number <= _MAX_INT8
 
 
 def binary_floats(function: Function) -> Function:
-    """Return a binary function that converts integers to floats and numbers to arrays."""
+    """Wrap a binary function: integers are converted to floats, numbers to arrays."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         x, y = (
@@ -266,7 +267,7 @@ def binary_floats(function: Function) -> Function:
 
 
 def binary_arrays(function: Function) -> Function:
-    """Return a binary function that converts numbers to arrays."""
+    """Wrap a binary function: numbers are converted to arrays."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         return function(*operands(x, y))

@@ -1,9 +1,10 @@
 """Kernels that torch.compile treats as one node: NumPy kernels and fused updates.
 
-Each kernel is an operation of the torch library ``seqloom``. Its fake form computes the
-shapes of the results while torch traces. In a compiled step the learning rate is a tensor.
-Fused updates of torch then need such an operation, because torch.compile does not detect
-the arrays that they write. `operation` declares these arrays.
+Each kernel is an operation of the torch library ``seqloom``. While torch traces, the
+fake form of a kernel computes the shapes of the results. Fused updates of torch also
+need such an operation in a compiled step, where the learning rate is a tensor.
+`operation` declares the arrays that an update overwrites, which torch.compile would not
+detect.
 """
 
 from __future__ import annotations
@@ -38,12 +39,13 @@ def operation(
 
     Args:
         name: The name of the operation.
-        mutates: The arguments that the operation writes to.
-        schema: The arguments and results in torch's notation; default: inferred from the
-            annotations of the function.
+        mutates: Names of the arguments that the operation overwrites.
+        schema: Schema of arguments and results in torch's notation; default: inferred
+            from the annotations of the function.
 
     Returns:
-        A decorator. Its result has ``register_fake``, which registers the fake form.
+        A decorator. The decorated function has the method ``register_fake``, which
+        registers the fake form.
     """
 
     def register(function: Callable[..., Any]) -> Any:
@@ -63,29 +65,29 @@ def operation(
 
 
 def _is_plain(arg: Any) -> bool:
-    """Return whether an argument is neither traced nor recorded by torch."""
+    """Return whether torch neither traces an argument nor records its gradient."""
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())
     return not isinstance(arg, Tensor)
 
 
-# Kernels of the NumPy backend on the memory of torch tensors ----------------------------
+# Kernels of the NumPy backend on the memory of CPU tensors ----------------------------
 
 
 def host() -> Backend:
-    """Return the NumPy backend with the same number of threads."""
+    """Return the NumPy backend with PyTorch's number of threads."""
     return backend("numpy", num_threads=torch.get_num_threads())
 
 
 def to_array(x: Tensor) -> NDArray[np.generic]:
-    """Return a torch tensor as a NumPy array with the same memory."""
+    """Convert a torch tensor to a NumPy array without copying."""
     if x.dtype is torch.bfloat16:
         return x.contiguous().view(torch.int16).numpy().view(to_numpy_type(x.dtype))
     return x.detach().numpy()
 
 
 def to_tensor(array: NDArray[np.generic]) -> Tensor:
-    """Return a NumPy array as a torch tensor with the same memory."""
+    """Convert a NumPy array to a torch tensor without copying."""
     if array.dtype == to_numpy_type(torch.bfloat16):
         return torch.from_numpy(array.view("int16")).view(torch.bfloat16)
     return torch.from_numpy(array)
@@ -97,7 +99,7 @@ Tensors = list[Tensor]
 # Int8 linear layers: Rust kernels on a CPU, default implementations elsewhere -----------
 
 
-# Input, weight, scale, factor, and optional bias and residual.
+# input, weight, scale, factor, and optional bias and residual
 _LINEAR_ARGUMENTS = 6
 
 
@@ -172,7 +174,7 @@ def _feed_forward(
     bias_out: Tensor | None,
     eps: float,
 ) -> Tensor:
-    """Return ``x`` plus the output of both layers."""
+    """Return ``x`` plus the output of a feed-forward block with two int8 layers."""
     inner = weight_in, scale_in, factor_in, bias_in
     outer = weight_out, scale_out, factor_out, bias_out
     given = _to_arrays(x, norm_weight, norm_bias, *inner, *outer)
@@ -187,7 +189,7 @@ def _has_kernel(*arrays: Tensor | None) -> bool:
 
 
 def _to_arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
-    """Return torch tensors as NumPy arrays with the same memory."""
+    """Convert torch tensors to NumPy arrays without copying."""
     return [None if array is None else to_array(array) for array in given]
 
 
@@ -210,7 +212,8 @@ def _feed_forward_outputs(x: Tensor, *_rest: object) -> Tensor:
     return x.new_empty(x.shape)
 
 
-# Updates of parameters, in memory that the caller owns ----------------------------------
+# Updates of parameters, which overwrite their arguments
+# ----------------------------------
 
 
 def adamw(
@@ -225,7 +228,7 @@ def adamw(
     eps: float,
     decays: Sequence[float],
 ) -> tuple[Tensors, Tensors, Tensors]:
-    """Run one step of AdamW in place; `step` counts from 1."""
+    """Run one step of AdamW in place; the first step has the number 1."""
     params, grads, first, second = map(_to_rows, (params, grads, first, second))
     count = _to_step(step, params[0])
     for decay, positions in _group_by_decay(decays):
@@ -269,19 +272,19 @@ def _to_rows(tensors: Tensors) -> Tensors:
 
 
 def _to_step(step: float | Tensor, to_array_like: Tensor) -> Tensor:
-    """Return the step number as a tensor for the kernels."""
+    """Convert the step number to a tensor, which the fused kernels require."""
     if isinstance(step, Tensor):
         return step.to(device=to_array_like.device, dtype=torch.float32)
     return torch.full((), float(step), dtype=torch.float32, device=to_array_like.device)
 
 
 def _to_rate(lr: float | Tensor) -> Tensor:
-    """Return the learning rate as a float32 tensor, on the CPU unless it is a tensor."""
+    """Convert the learning rate to a float32 tensor; a Python number, to one on the CPU."""
     return lr.float() if isinstance(lr, Tensor) else torch.tensor(lr, dtype=torch.float32)
 
 
 def _group_by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
-    """Yield each decay and its parameters, which are updated in one call."""
+    """Yield each weight decay with the indices of its parameters, for one call each."""
     for decay in sorted(set(decays)):
         yield decay, [i for i, number in enumerate(decays) if number == decay]
 
@@ -320,7 +323,7 @@ def _fused_sgd(
     lr: Tensor,
     momentum: float,
     decay: float,
-    nesterov: bool,  # torch operations have no keyword-only arguments
+    nesterov: bool,  # positional, because torch operations have no keyword-only arguments
 ) -> None:
     """Run one step of SGD with momentum in place."""
     torch._fused_sgd_(  # pyright: ignore[reportPrivateUsage, reportPrivateImportUsage]

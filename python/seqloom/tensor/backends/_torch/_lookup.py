@@ -1,4 +1,4 @@
-"""Indexing and writing at indices."""
+"""Indexing, and updates of elements at indices."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     # take_along_dim wraps indices modulo the length; `gather` raises an error on a CPU.
     indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
-        return torch.take_along_dim(x, indices, axis)  # PyTorch raises an error here.
+        return torch.take_along_dim(x, indices, axis)  # PyTorch raises an error for this
     wide, positions = [*x.shape], [*indices.shape]
     wide[axis] = positions[axis] = 1
     if wide != positions:
@@ -96,7 +96,7 @@ def embedding(weight: Tensor, ids: Tensor) -> Tensor:
 
 
 def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
-    """Return the gradient of the table of ``embedding``, which has `rows` rows."""
+    """Return the gradient of ``embedding`` with respect to its table of `rows` rows."""
     ids = _to_index_type(ids)
     if ids.device.type == "cpu" and not torch.compiler.is_compiling():
         least, most = torch.aminmax(ids) if ids.numel() else (0, 0)
@@ -104,12 +104,12 @@ def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
             found = least if least < 0 else most
             raise IndexError(
                 f"expected numbers from 0 to {rows} (excluded), got {found}"
-            )  # PyTorch would ignore them.
+            )  # PyTorch would ignore these indices.
     return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
 
 def _write(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
-    """Set or add values at the key of `x`, in place."""
+    """Set or add values at an index key of `x`, in place."""
     values = values.to(x.dtype) if isinstance(values, Tensor) else to_array_like(x, values)
     key, flipped = _forward_key(key, x.shape)
     if flipped:
@@ -126,19 +126,19 @@ def _write(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
 
 
 def _from_start(indices: Tensor, length: int) -> Tensor:
-    """Return nonnegative indices; negative indices count from the end."""
+    """Convert negative indices, which count from the end, to nonnegative indices."""
     return torch.where(indices < 0, indices + length, indices)
 
 
 def _replace_length(shape: Sequence[int], axis: int, length: int) -> list[int]:
-    """Return a shape with a different length of one axis."""
+    """Return a shape in which the length of one axis is replaced."""
     found = [*shape]
     found[axis] = length
     return found
 
 
 def _index_put_key(key: tuple[Any, ...]) -> list[Tensor | None] | None:
-    """Return a key of arrays and full slices for ``index_put``; None for other keys."""
+    """Convert a key for ``index_put``; None if it has more than arrays and full slices."""
     whole = slice(None)
     arrays = [isinstance(part, Tensor) for part in key]
     if not any(arrays) or not all(
@@ -181,7 +181,7 @@ def _to_index(part: Any) -> Any:
 
 
 def _is_backward(part: object) -> bool:
-    """Return whether a part of a key is a slice with a negative step."""
+    """Return whether an element of an index key is a slice with a negative step."""
     step = part.step if type(part) is slice else None
     return step is not None and step < 0
 
@@ -194,7 +194,7 @@ def _to_index_type(indices: Tensor) -> Tensor:
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
     """Convert integers in a key to arrays if slices separate them from the arrays."""
     # NumPy treats such an integer as an array, and puts the axes of separated arrays
-    # first in the result. PyTorch applies integers before it looks for arrays.
+    # first in the result. PyTorch applies integers before arrays.
     arrays = [part for part in parts if isinstance(part, Tensor)]
     if not arrays or not any(type(part) is int for part in parts):
         return parts

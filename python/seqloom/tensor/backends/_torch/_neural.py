@@ -47,7 +47,7 @@ def conv_input_grad(
 def conv_weight_grad(
     x: Tensor, grad: Tensor, shape: Sequence[int], **geometry: Any
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradients of the weight of `conv`, which has `shape`, and the bias."""
+    """Return the gradients of `conv` with respect to its weight and its bias."""
     x, weight = crop_input(x, grad, shape, **geometry), _shape_only(grad, shape)
     _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
     return weight, bias
@@ -61,8 +61,8 @@ def conv_grads(
     wanted: Sequence[bool],
     **geometry: Any,
 ) -> Any:
-    """Return the wanted gradients of input, weight and bias, computed in one call."""
-    # If the gradient of the input is not wanted, the shape of the weight is enough.
+    """Compute up to three gradients of a convolution in one call, selected by `wanted`."""
+    # Without the gradient of the input, only the shape of the weight is needed.
     if not isinstance(weight, Tensor):
         x, weight = crop_input(x, grad, weight, **geometry), _shape_only(grad, weight)
     found = _backward(grad, x, weight, wanted, **geometry)
@@ -84,7 +84,7 @@ def _backward(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Compute the wanted gradients of input, weight and bias."""
+    """Compute the gradients of input, weight and bias that `wanted` selects."""
     kernel, *sizes, _ = Windows.of(weight.shape[2:], **geometry)
     none = [0] * len(kernel)
     biases = [weight.shape[0]]
@@ -93,7 +93,7 @@ def _backward(
     )
 
 
-# The operations for one and two axes share one function.
+# One function implements the operations for both one and two axes.
 conv1d = conv2d = conv
 conv1d_input_grad = conv2d_input_grad = conv_input_grad
 conv1d_weight_grad = conv2d_weight_grad = conv_weight_grad
@@ -119,8 +119,8 @@ def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor
         zeros = grad.new_zeros((*shape[:2], torch.Size(shape[2:]).numel()))
         flat = zeros.scatter_add(-1, indices.flatten(2), grad.flatten(2))
         return flat.reshape(tuple(shape))
-    # On a CPU the kernel reads the indices. The window size only has to be consistent
-    # with the number of windows.
+    # On a CPU, the kernel uses the indices, and the window size only has to be
+    # consistent with the number of windows.
     x = grad.new_empty(1).expand(tuple(shape))
     return aten.max_pool2d_with_indices_backward(
         grad, x, kernel, [1, 1], [0, 0], [1, 1], False, indices
@@ -155,15 +155,15 @@ def avg_pool_grad(
 
 
 def _materialise(x: Tensor) -> Tensor:
-    """Return the same array, but make torch.compile store it in memory."""
-    # Otherwise torch.compile recomputes the input of pooling for each window, and again
-    # for the indices in the backward pass. A strided view prevents this.
+    """Return the same array, which torch.compile then stores instead of recomputing."""
+    # torch.compile would recompute the input of pooling for each window, and again in
+    # the backward pass. A strided view prevents this.
     if not torch.compiler.is_compiling() or x.device.type != "cpu":
         return x
     return x.as_strided(x.shape, x.stride())
 
 
-# The operations for one and two axes share one function.
+# One function implements the operations for both one and two axes.
 max_pool1d = max_pool2d = max_pool
 max_pool1d_grad = max_pool2d_grad = max_pool_grad
 avg_pool1d = avg_pool2d = avg_pool
@@ -173,7 +173,7 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 def layer_norm(
     x: Tensor, weight: Tensor | None, bias: Tensor | None, *, eps: float
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the result, and the mean and 1 / deviation of each row."""
+    """Return the normalised rows, and the mean and 1 / deviation of each row."""
     out, mean, rstd = torch.native_layer_norm(x, x.shape[-1:], weight, bias, eps)
     return out, mean.squeeze(-1), rstd.squeeze(-1)
 
@@ -184,7 +184,7 @@ def layer_norm_grad(
     """Return the gradients of ``layer_norm`` with respect to input, weight and bias."""
     if weight is None:
         weight = torch.ones(x.shape[-1], dtype=x.dtype, device=x.device)
-    # The kernel only checks whether the bias is present, so the weight replaces it.
+    # The kernel only checks whether a bias exists, so pass the weight instead.
     statistics = mean.unsqueeze(-1), rstd.unsqueeze(-1)
     return aten.native_layer_norm_backward(
         grad, x, x.shape[-1:], *statistics, weight, weight, [True, True, True]
@@ -194,7 +194,7 @@ def layer_norm_grad(
 def rms_norm(
     b: Backend, x: Tensor, weight: Tensor | None, *, eps: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the result and 1 / root mean square of each row."""
+    """Return the normalised rows, and 1 / root mean square of each row."""
     if not x.is_cuda:
         return _norms.rms_norm(b, x, weight, eps=eps)
     out, rstd = aten._fused_rms_norm(x, x.shape[-1:], weight, eps)  # noqa: SLF001
@@ -228,7 +228,7 @@ def batch_norm(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the result, the means and the biased variances ``(c,)``."""
+    """Return the normalised array, and the means and biased variances ``(c,)``."""
     if mask is not None:
         return _norms.batch_norm(b, x, weight, bias, mask, eps=eps)
     out, mean, rstd = torch.native_batch_norm(x, weight, bias, None, None, True, 0.0, eps)

@@ -1,12 +1,13 @@
 """Attention over packed sequences: Rust kernels on a CPU, PyTorch kernels on CUDA.
 
-On a CPU, the Rust kernels use the memory of the tensors. They are faster than one call of a
-PyTorch kernel per sequence, even in half precision, which is converted to float32 and back.
+On a CPU, the Rust kernels use the memory of the tensors. The Rust kernels are faster
+than one call of a PyTorch kernel per sequence, even with half precision, which they
+convert to float32 and back.
 
-On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. This flash
-attention processes all keys in order, so that the rounding of a sequence does not depend on
-its neighbours. Float32 and older GPUs use the memory-efficient kernel. Neither kernel reads
-past the end of a sequence, and neither waits for the device.
+On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. Its
+keys are processed in order, so that the rounding of a sequence does not depend on its
+neighbours in the batch. Float32 and older GPUs use the memory-efficient kernel. Neither
+kernel reads past the end of a sequence, and neither waits for the device.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ from seqloom.tensor.backends._torch._kernels import host, operation, to_array, t
 
 aten = torch.ops.aten
 _HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
-# Types that the CPU kernels support.
+# dtypes that the CPU kernels support
 _CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
 _STRIDE_ALIGNMENT = 16  # bytes
-_FLASH_WIDTH = 256  # Maximum width of a head.
+_FLASH_WIDTH = 256  # maximum width of a head
 _AMPERE = (8, 0)
-Sequences = tuple[Tensor, Tensor, int, int]  # Bounds (twice) and maximum length (twice).
+Sequences = tuple[Tensor, Tensor, int, int]  # bounds (twice) and maximum length (twice)
 
 
 @operation("attention_varlen")
@@ -41,7 +42,7 @@ def attend_on_cpu(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
+    """Return the attention output ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
     arrays = [to_array(widen(array)) for array in (q, k, v, cu_seqlens)]
     rule = {"max_seqlen": max_seqlen, "scale": scale, "causal": causal}
     out, lse = host().attention_varlen(*arrays, **rule)
@@ -119,11 +120,11 @@ def attend_on_cuda(
     scale: float | None,
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
-    """Return the result ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
+    """Return the attention output ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
     forward = _flash if uses_flash(q, v) else _efficient
     sizes = _to_bounds(cu_seqlens, max_seqlen, q)
     out, lse = forward(list(map(_align, (q, k, v))), sizes, scale, causal)
-    # Positions beyond `max_seqlen` in a sequence are not computed.
+    # The kernel does not compute positions beyond `max_seqlen`, so return NaN.
     is_longer = cu_seqlens.diff().max() > max_seqlen
     return torch.where(is_longer, math.nan, out), lse
 
@@ -152,13 +153,13 @@ attend_on_cuda_grad.register_fake(slopes)
 
 
 def _to_bounds(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
-    """Return the bounds of sequences and their maximum length, as the kernels need them."""
+    """Convert the sequence bounds and the maximum length to arguments of the kernels."""
     bounds, longest = cu_seqlens.int(), max(min(max_seqlen, q.shape[0]), 1)
     return bounds, bounds, longest, longest
 
 
 def _align(x: Tensor) -> Tensor:
-    """Return a contiguous array at an address that the kernels can load from."""
+    """Return a contiguous array whose address is aligned for the kernels."""
     x = x.contiguous()
     return x if x.data_ptr() % _STRIDE_ALIGNMENT == 0 else x.clone()
 
@@ -185,7 +186,7 @@ def has_varlen() -> bool:
 def _flash(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
-    """Run flash attention."""
+    """Run the flash attention kernel."""
     from torch.nn.attention import varlen
 
     attend: Any = varlen.varlen_attn
@@ -221,7 +222,7 @@ def _efficient(
 def _efficient_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run its backward kernel with one key block, so that the order of sums is fixed."""
+    """Run the backward kernel of `_efficient`; one key block keeps the order of sums."""
     *inputs, out, lse = arrays
     rows = _pad_rows(lse, sizes)
     state = torch.zeros((), dtype=torch.int64, device=out.device)
@@ -245,7 +246,7 @@ def _pad_rows(lse: Tensor, sizes: Sequences) -> Tensor:
 
 
 def _locate_rows(cu_seqlens: Tensor, total: int, longest: int) -> tuple[Tensor, Tensor]:
-    """Return the sequence of each row, and the position in the sequence."""
+    """Return the index of each row's sequence, and the row's position in the sequence."""
     rows = torch.arange(total, dtype=cu_seqlens.dtype, device=cu_seqlens.device)
     owner = torch.searchsorted(cu_seqlens[1:], rows, right=True)
     owner = owner.clamp(max=cu_seqlens.shape[0] - 2)

@@ -31,7 +31,7 @@ def key_words(b: Backend, key: Key | Tensor) -> Tensor:
     high, low = key.words
     if b.device == "cpu":
         return torch.tensor([high, low], dtype=torch.uint32)
-    # `full` does not wait for the device, unlike a copy.
+    # unlike a copy, `full` does not wait for the device
     words = torch.full((2,), high, dtype=torch.int64, device=b.device)
     words[1].fill_(low)
     return words.to(torch.uint32)
@@ -61,21 +61,21 @@ def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
 
 
 def random_bits(b: Backend, key: Key | Tensor, shape: Sequence[int]) -> Tensor:
-    """Return words of 32 random bits."""
+    """Return random 32-bit integers (uint32)."""
     return _compute(b, "random_bits", key, keys.to_shape(shape))
 
 
 def uniform(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
-    """Return numbers from 0 (included) to 1 (excluded)."""
+    """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     return _compute(b, "uniform", key, keys.to_shape(shape), to_torch(dtype))
 
 
 def normal(
     b: Backend, key: Key | Tensor, shape: Sequence[int], *, dtype: DType = "float32"
 ) -> Tensor:
-    """Return normal numbers with mean 0 and deviation 1."""
+    """Return normal random numbers with mean 0 and standard deviation 1."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     if b.device == "cpu":
         return _CPU_FUNCTIONS["normal"](words, shape, kind)
@@ -93,7 +93,7 @@ def truncated_normal(
     *,
     dtype: DType = "float32",
 ) -> Tensor:
-    """Return numbers from a normal distribution truncated to two bounds."""
+    """Return random numbers from a normal distribution that is truncated to two bounds."""
     words, kind, shape = b.key_words(key), to_torch(dtype), keys.to_shape(shape)
     lower, upper = keys.check_bounds(lower, upper)
     if b.device == "cpu":
@@ -112,7 +112,7 @@ def truncated_normal(
 def bernoulli(
     b: Backend, key: Key | Tensor, p: float | Tensor, shape: Sequence[int]
 ) -> Tensor:
-    """Return True with probability `p`, computed in float32."""
+    """Return random booleans that are True with probability `p`, computed in float32."""
     if isinstance(p, Tensor):
         return b.uniform(key, shape) < p
     return _compute(
@@ -123,17 +123,17 @@ def bernoulli(
 def randint(
     b: Backend, key: Key | Tensor, low: int, high: int, shape: Sequence[int]
 ) -> Tensor:
-    """Return integers (int32) from `low` (included) to `high` (excluded)."""
+    """Return random integers (int32) from `low` (included) to `high` (excluded)."""
     return _compute(b, "randint", key, *keys.check_range(low, high), keys.to_shape(shape))
 
 
 def permutation(b: Backend, key: Key | Tensor, n: int) -> Tensor:
-    """Return the numbers (int32) from 0 to n - 1 in random order."""
+    """Return the integers (int32) from 0 to n - 1 in random order."""
     return _compute(b, "permutation", key, keys.to_count(n))
 
 
 def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
-    """Set a fraction `rate` of the values to 0, and scale the rest."""
+    """Set a random fraction `rate` of the values to 0, and scale all other values."""
     if rate == 0:
         return x
     words = b.key_words(key)
@@ -144,7 +144,7 @@ def dropout(b: Backend, x: Tensor, key: Key | Tensor, rate: float) -> Tensor:
 
 
 def _compute(b: Backend, name: str, key: Key | Tensor, *args: Any) -> Tensor:
-    """Call a random function on the CPU or on the device."""
+    """Call a random function in Rust on a CPU, or in PyTorch on another device."""
     words = b.key_words(key)
     if b.device == "cpu":
         return _CPU_FUNCTIONS[name](words, *args)
@@ -170,13 +170,13 @@ def _register_cpu_function(
 
 
 def _make_fake(dtype: torch.dtype | None) -> Callable[..., Tensor]:
-    """Return the fake form of a random function, which ends with shape and dtype."""
+    """Return the fake form of a random function, which only computes shape and dtype."""
     if dtype is None:
         return lambda key, *args: key.new_empty(args[-2], dtype=args[-1])
     return lambda key, *args: key.new_empty(args[-1], dtype=dtype)
 
 
-# By name: the arguments of each function, and its fake form for tracing.
+# Random functions on a CPU by name, registered with a schema and a fake form.
 _CPU_FUNCTIONS = {
     name: _register_cpu_function(name, arguments, fake)
     for name, arguments, fake in (

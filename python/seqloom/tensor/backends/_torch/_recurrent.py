@@ -1,7 +1,7 @@
-"""Recurrent layers: forward with PyTorch kernels, backward with our implementation.
+"""Recurrent layers: the forward pass in PyTorch kernels, the backward pass in seqloom.
 
-Each layer is an operation of the torch library ``seqloom``, so that ``torch.compile`` sees
-one node instead of one for each step.
+Each layer is an operation of the torch library ``seqloom``, so that ``torch.compile``
+traces one node instead of one for each step.
 """
 
 from __future__ import annotations
@@ -16,19 +16,19 @@ from seqloom.tensor._backend import Backend, backend
 from seqloom.tensor._families import _recurrent_grad
 from seqloom.tensor.backends._torch._kernels import operation
 
-# Input, initial states, weights, and optional biases and mask.
+# input, initial states, weights, and optional biases and mask
 _GRU_INPUTS, _LSTM_INPUTS = 7, 8
 
 
 def gru(*arrays: Tensor | None, reverse: bool = False) -> tuple[Tensor, Tensor, Tensor]:
-    """Run a GRU in one direction."""
+    """Run a GRU over a sequence in one direction."""
     return _gru(*arrays, *(None,) * (_GRU_INPUTS - len(arrays)), reverse)
 
 
 def lstm(
     *arrays: Tensor | None, reverse: bool = False
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Run an LSTM in one direction."""
+    """Run an LSTM over a sequence in one direction."""
     return _lstm(*arrays, *(None,) * (_LSTM_INPUTS - len(arrays)), reverse)
 
 
@@ -153,7 +153,7 @@ def _lstm_slopes(
 
 
 def _contiguous(first: Tensor, *others: Tensor) -> Any:
-    """Return the results in the memory order that a compiled step expects."""
+    """Return results whose memory order is the one that a compiled step expects."""
     return (first.contiguous(), *(other.contiguous() for other in others))
 
 
@@ -171,7 +171,7 @@ def _run(
     *,
     reverse: bool,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return all states and the last states, in one direction."""
+    """Run a PyTorch kernel; return all states and the last states."""
     weights = [part for part in parameters if part is not None]
     x = x.flip(1) if reverse else x
     if mask is not None:
@@ -182,7 +182,7 @@ def _run(
         form = len(weights) == len(parameters), 1, 0.0, False, False, True
         states, *last = function(x, _join_states(begin), weights, *form)
         last = [part.squeeze(0) for part in last]
-    states = states.flip(1) if reverse else states  # Flipping changes the memory order.
+    states = states.flip(1) if reverse else states  # a flip changes the memory order
     return states.contiguous(), last
 
 
@@ -193,7 +193,7 @@ def _run_packed(
     weights: list[Tensor],
     mask: Tensor,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Return all states and the last states, where masked positions are skipped."""
+    """Run a PyTorch kernel on the unmasked positions; return all and the last states."""
     count = mask.sum(dim=1)
     packed = _pack(x, mask, count)
     begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]
@@ -206,7 +206,7 @@ def _run_packed(
         torch.where(some, part.squeeze(0)[packed.unsorted_indices], first)
         for part, first in zip(last, firsts, strict=True)
     ]
-    # The state after each position is that after the last unmasked position.
+    # At a masked position, the state is that of the last unmasked position.
     states = torch.cat([firsts[0].unsqueeze(1), states], dim=1)
     place = mask.cumsum(dim=1).unsqueeze(2).expand(-1, -1, states.shape[2])
     return states.gather(1, place), ends
@@ -221,5 +221,5 @@ def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
 
 
 def _join_states(begin: list[Tensor]) -> Tensor | list[Tensor]:
-    """Return the state alone, or state and cell, as torch's function takes them."""
+    """Return the state of a GRU, or the state and cell of an LSTM, for PyTorch."""
     return begin[0] if len(begin) == 1 else begin

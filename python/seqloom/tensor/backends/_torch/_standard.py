@@ -1,4 +1,4 @@
-"""Shapes, reductions and sorting, with the arguments of the standard."""
+"""Shapes, reductions and sorting, with the arguments of the Array API standard."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     Size = int | tuple[int, ...]
 
 
-_MAX_PADDING_VALUE = 1 << 53  # torch.pad rounds larger integers
+_MAX_PADDING_VALUE = 1 << 53  # torch.pad would round larger integers
 
 
 def reshape(x: Tensor, shape: Sequence[int], *, copy: bool | None = None) -> Tensor:
-    """Return the values with another shape."""
+    """Return an array with another shape and the same values."""
     found = torch.reshape(x, tuple(shape))
     return found.clone() if copy else found
 
@@ -49,25 +49,25 @@ def moveaxis(x: Tensor, source: int, destination: int) -> Tensor:
 
 def matrix_transpose(x: Tensor) -> Tensor:
     """Return `x` with its last two axes swapped."""
-    if not x.ndim:  # PyTorch would return `x`.
+    if not x.ndim:  # PyTorch would return `x` without an error.
         raise ShapeError("matrix_transpose: a tensor without axes is not a matrix")
     return x.mT
 
 
 def concat(arrays: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
-    """Return the arrays, joined along an axis."""
+    """Join arrays along an existing axis."""
     if axis is None:
         return torch.cat([array.reshape(-1) for array in arrays])
     return torch.cat(list(arrays), axis)
 
 
 def stack(arrays: Sequence[Tensor], *, axis: int = 0) -> Tensor:
-    """Return the arrays, joined along a new axis."""
+    """Join arrays along a new axis."""
     return torch.stack(list(arrays), axis)
 
 
 def unstack(x: Tensor, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the slices along an axis."""
+    """Split an array along an axis, and remove the axis."""
     return torch.unbind(x, axis)
 
 
@@ -104,7 +104,7 @@ def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
 
 
 def repeat(x: Tensor, repeats: int | Tensor, *, axis: int | None = None) -> Tensor:
-    """Return each value several times."""
+    """Repeat each element several times."""
     return torch.repeat_interleave(x, repeats, axis)
 
 
@@ -121,7 +121,7 @@ def triu(x: Tensor, *, k: int = 0) -> Tensor:
 def pad(
     b: Backend, x: Tensor, widths: Sequence[tuple[int, int]], *, value: float = 0
 ) -> Tensor:
-    """Return `x` with `value` around each axis; a negative width slices instead."""
+    """Return `x` padded with `value` on each axis; a negative width crops instead."""
     require_in_range(value, to_numpy_type(x.dtype))
     if type(value) is int and abs(value) > _MAX_PADDING_VALUE:
         return _joining.pad(b, x, widths, value=value)
@@ -131,7 +131,7 @@ def pad(
 
 
 def one_hot(x: Tensor, num_classes: int, *, dtype: DType = "int64") -> Tensor:
-    """Return 1 at the index of each integer along a new last axis, and 0 elsewhere."""
+    """Return the one-hot encoding of integers, along a new last axis."""
     classes = torch.arange(num_classes, dtype=x.dtype, device=x.device)
     return (x[..., None] == classes).to(to_torch(dtype))
 
@@ -167,7 +167,7 @@ def fold(
     padding: Size = 0,
     dilation: Size = 1,
 ) -> Tensor:
-    """Add columns at the positions of their windows, in an image of ``shape`` (h, w)."""
+    """Sum columns at the positions of their windows, in an image of ``shape`` (h, w)."""
     if not x.is_floating_point():
         geometry = {"kernel": kernel, "stride": stride, "padding": padding}
         return _windows.fold(b, x, shape=shape, **geometry, dilation=dilation)
@@ -229,12 +229,12 @@ def prod(
 
 
 def any_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return whether at least one value is true, over axes."""
+    """Test over axes whether at least one value is true."""
     return torch.any(x.bool(), _to_axes(x, axis), keepdim=keepdims)
 
 
 def all_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return whether all values are true, over axes."""
+    """Test over axes whether all values are true."""
     return torch.all(x.bool(), _to_axes(x, axis), keepdim=keepdims)
 
 
@@ -249,7 +249,7 @@ def argmin(x: Tensor, *, axis: int | None = None, keepdims: bool = False) -> Ten
 
 
 def count_nonzero(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Return the number of nonzero values over axes."""
+    """Count the nonzero values over axes."""
     return torch.sum(x != 0, axis, keepdim=keepdims)
 
 
@@ -314,7 +314,7 @@ def matmul(x: Tensor, y: Tensor) -> Tensor:
 
 
 def tensordot(x: Tensor, y: Tensor, *, axes: Any = 2) -> Tensor:
-    """Sum products over several axes."""
+    """Multiply two arrays, and sum the products over some axes."""
     require_equal_lengths("tensordot", x, y, axes)
     return torch.tensordot(*promote_all([x, y]), dims=axes)
 
@@ -330,7 +330,7 @@ def argsort(
     b: Backend, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
     """Return the indices that sort the values; equal values keep their order."""
-    if x.is_complex():  # torch cannot sort them: sort by real part, as NumPy
+    if x.is_complex():  # PyTorch cannot sort complex numbers; sort by real part, as NumPy
         options: dict[str, Any] = {"axis": axis, "descending": descending}
         order = b.argsort(x.imag, **options)
         second = b.argsort(torch.gather(x.real, axis, order), **options)
@@ -341,7 +341,7 @@ def argsort(
 def searchsorted(
     x1: Tensor, x2: Tensor, *, side: str = "left", sorter: Tensor | None = None
 ) -> Tensor:
-    """Return the indices at which to insert values into sorted ones."""
+    """Return the indices at which `x2` must be inserted to keep `x1` sorted."""
     x1, x2 = promote_all([x1, torch.as_tensor(x2, device=x1.device)])
     return torch.searchsorted(x1, x2.contiguous(), side=side, sorter=sorter)
 
@@ -359,18 +359,18 @@ def _to_comparable(x: Tensor) -> Tensor:
 
 
 def _only_axis(name: str, x: Tensor) -> int:
-    """Return the only axis of `x`; raise if there are several."""
+    """Return 0 as the default axis of a vector; raise if an array has several axes."""
     if x.ndim > 1:
         raise ShapeError(f"{name} needs an axis for an array of shape {[*x.shape]}")
     return 0
 
 
 def _to_axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """Return the given axes, or all axes, as a tuple."""
+    """Return axes as a tuple; None means all axes."""
     if axis is None:
         return tuple(range(x.ndim))
     return (axis,) if isinstance(axis, int) else axis
 
 
-# Functions of torch with the arguments of the standard.
+# PyTorch functions whose arguments are those of the Array API standard.
 LIBRARY = {"broadcast_to": torch.broadcast_to, "tile": torch.tile}
