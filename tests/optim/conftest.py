@@ -1,4 +1,4 @@
-"""Fixtures: the step of optimiser_steps, eager and compiled, and each backend."""
+"""Fixtures that run a test with the eager and the compiled step, and on each backend."""
 
 import pytest
 
@@ -8,12 +8,10 @@ from optimiser_steps import BACKENDS, plain_step
 
 @pytest.fixture(params=[False, True], ids=["eager", "compiled"])
 def step(request):
-    """Return the eager step and the compiled step."""
     return sl.tensor.compile(plain_step, enabled=request.param)
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)

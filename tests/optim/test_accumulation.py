@@ -1,4 +1,4 @@
-"""Accumulation of gradients over small batches, and clipping of gradients."""
+"""Tests of gradient accumulation over small batches, and of gradient clipping."""
 
 import numpy as np
 import pytest
@@ -150,7 +150,8 @@ def test_an_invalid_clipping_limit_is_rejected(limits, message):
         sl.tensor.Gradients({}, sl.tensor.backend("numpy")).clip(**limits)
 
 
-# Programs --------------------------------------------------------------------------------
+# Compiled steps
+# --------------------------------------------------------------------------------
 
 
 def test_learning_rate_and_step_count_do_not_create_another_program():

@@ -1,4 +1,4 @@
-"""AdamW and schedules compared with PyTorch."""
+"""AdamW and learning rate schedules compared with PyTorch."""
 
 import numpy as np
 import pytest

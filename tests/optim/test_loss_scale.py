@@ -23,7 +23,7 @@ def test_the_loss_scale_matches_pytorch_after_every_step():
     ours, plain = sl.optim.LossScale(16.0, interval=3), sl.tensor.backend("numpy")
     for bad in [0, 0, 0, 1, 0, 0, 1, 1, 0, 0, 0, 0, 0, 0]:
         gradient = np.array([1.0, np.inf if bad else 2.0], "float32")
-        theirs.scale(torch.ones(()))  # initialises its scale
+        theirs.scale(torch.ones(()))  # initialises PyTorch's scale
         parameter.grad = torch.tensor(gradient)
         before = theirs.get_scale()
         assert ours.value == before
@@ -46,7 +46,7 @@ def test_loss_scale_defaults_match_pytorch():
     assert ours.value == theirs.get_scale()
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # NumPy's
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of NumPy
 @pytest.mark.parametrize(("backend", "compiled"), WAYS)
 def test_an_overflow_leaves_parameters_and_state_unchanged(backend, compiled):
     layer = sl.nn.Linear(2, 1).bind(backend, 0)
@@ -66,12 +66,12 @@ def test_an_overflow_leaves_parameters_and_state_unchanged(backend, compiled):
             optimizer.step(0.01, layer, gradients)
 
     before = layer.state_dict()
-    run()  # 4 * 2 ** 15 is infinite in float16
+    run()  # the loss, 4 * 2 ** 15, is infinite in float16
     assert scale.value == 2.0**14
     assert optimizer.step_count == 0
     for path, values in layer.state_dict().items():
         np.testing.assert_array_equal(values, before[path])
-    run()  # 4 * 2 ** 14 too
+    run()  # the loss, 4 * 2 ** 14, is also infinite in float16
     run()
     assert (scale.value, optimizer.step_count) == (2.0**13, 1)
     assert not np.array_equal(layer.weight.numpy(), before["weight"])

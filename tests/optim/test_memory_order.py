@@ -1,4 +1,4 @@
-"""Updates do not depend on the memory order of parameters or gradients."""
+"""Optimiser updates do not depend on the memory order of parameters or gradients."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ OPTIMIZERS = {
 
 
 class Product(nn.Module):
-    """A product with a parameter or with its transpose."""
+    """Module that multiplies by a parameter or by its transpose."""
 
     matrix: nn.Param
     is_transposed: bool
@@ -28,7 +28,7 @@ class Product(nn.Module):
 
 
 def trained(backend, make, *, is_transposed, compiled=False):
-    weight = WEIGHT.T if is_transposed else WEIGHT  # A transposed weight is not contiguous.
+    weight = WEIGHT.T if is_transposed else WEIGHT  # transposed, not contiguous
     model = Product(nn.Param(weight.shape, nn.Fill(0.0)), is_transposed)
     model.bind(backend, sl.Key(0)).matrix.assign(weight)
     optimizer, x = make(), model.backend.tensor(X)

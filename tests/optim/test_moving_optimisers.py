@@ -1,4 +1,4 @@
-"""The state of every optimiser follows its model to another backend and dtype."""
+"""The state of every optimiser is moved with its model to another backend or dtype."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ MIN_32_BITS = {"float32", "float64"}
 
 
 def cast(record, kind):
-    """Return a record with its floats in another dtype."""
+    """Convert the floats of a record to another dtype."""
     like = sl.tensor.backend("numpy").zeros((), dtype=kind).dtype
     arrays = {
         path: array if array.dtype.kind in "iub" else np.asarray(array).astype(like)

@@ -1,4 +1,4 @@
-"""An optimiser and its model: renamed paths, late parameters, other models, moves."""
+"""Optimisers whose model is renamed, replaced, moved, or unfrozen after some steps."""
 
 import copy
 
@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch")
 
 
 def make_twin(model):
-    """Return the same network in PyTorch."""
+    """Return a PyTorch network with the weights of a model."""
     parts = [torch.nn.Linear(3, 4), torch.nn.Linear(4, 2)]
     for part, layer in zip(parts, model.layers, strict=True):
         part.weight.data[:] = torch.tensor(layer.weight.numpy())
@@ -39,7 +39,7 @@ def assert_like(model, net):
 
 
 class Wrapped(sl.nn.Module):
-    """A module that contains a model: the paths have another prefix."""
+    """Module that contains a model, which adds a prefix to the parameter paths."""
 
     inner: sl.nn.Module
 
@@ -158,7 +158,7 @@ def test_an_average_for_other_paths_is_an_error():
 
 
 def test_a_group_that_matches_no_path_is_rejected(step):
-    # Parameters keep the paths of their module until they are bound again.
+    # `Wrapped` adds the prefix only when the parameters are bound again.
     optimizer = sl.optim.SGD().group("inner.*", lr_factor=0.0)
     with pytest.raises(ArgumentError, match=r"'inner.\*' matches no parameter"):
         run(step, Wrapped(new_model()), optimizer, 1)
@@ -248,7 +248,7 @@ def test_a_failed_step_is_not_counted():
 def test_a_second_model_is_rejected_and_unchanged(step, optimizer):
     optimizer, one, other = copy.deepcopy(optimizer), new_model(), new_model(seed=1)
     run(step, one, optimizer)
-    run(step, new_model(seed=2), sl.optim.AdamW())  # uses the same compiled step
+    run(step, new_model(seed=2), sl.optim.AdamW())  # runs the same compiled step
     before = other.layers[0].weight.numpy()
     with pytest.raises(ArgumentError, match="one optimiser for each model"):
         run(step, other, optimizer)

@@ -1,4 +1,4 @@
-"""Settings and learning rates that are invalid are rejected before a step."""
+"""Optimisers reject invalid settings and learning rates before a step."""
 
 from typing import Any
 
@@ -38,7 +38,6 @@ def test_numpy_scalars_are_valid_optimiser_settings():
 
 
 def stepped(lr):
-    """Return a weight after one step with a learning rate."""
     layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
     x = layer.backend.tensor([[1.0, 2.0]])
     _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)

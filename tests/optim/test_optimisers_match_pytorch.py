@@ -1,4 +1,4 @@
-"""Twenty steps of every optimiser compared with PyTorch, eager and compiled."""
+"""Twenty steps of every optimiser, eager and compiled, compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,8 @@ from seqloom import nn, optim
 
 torch = pytest.importorskip("torch")
 
-# name: (SeqLoom optimiser, function of parameters and learning rate that gives PyTorch's)
+# By name: a seqloom optimiser, and a function that returns PyTorch's for parameters and
+# a learning rate.
 PAIRS = {
     "adam": (optim.Adam, torch.optim.Adam),
     "adam with decay": (
@@ -65,7 +66,7 @@ def run(step, model, optimizer, steps=20):
 
 
 def run_torch(make, steps=20):
-    """Return the parameters after the same steps in PyTorch."""
+    """Return the parameters after a number of steps in PyTorch."""
     values = values_of(new_model())
     params = [torch.nn.Parameter(torch.tensor(value)) for value in values]
     optimizer = make(params, 1.0)
@@ -97,7 +98,7 @@ def test_lion_matches_its_paper(step, backend):
     found = run(step, new_model(backend), optimizer, 5)
 
     class Paper(torch.optim.Optimizer):
-        """Algorithm 2 of Chen et al. (2023)."""
+        """Lion as in Algorithm 2 of Chen et al. (2023)."""
 
         def __init__(self, params, lr):
             super().__init__(params, {"lr": lr})
@@ -159,7 +160,7 @@ def test_muon_is_close_to_the_bfloat16_version_in_pytorch():
     expected = run_torch(theirs, 3)
     for index in (0, 2):
         size = np.abs(expected[index] - values[index]).max()
-        # PyTorch rounds the iteration to bfloat16; the test above is exact.
+        # The tolerance is large, because PyTorch rounds the iterations to bfloat16.
         assert np.abs(found[index] - expected[index]).max() < 0.1 * size
 
 
@@ -170,7 +171,7 @@ def test_schedule_free_adamw_matches_its_reference(step, backend):
     found = run(step, model, optimizer, 10)
 
     class Reference(torch.optim.Optimizer):
-        """The update of Defazio et al. (2024), weighted by the squared learning rate."""
+        """Schedule-free AdamW (Defazio et al. 2024), weighted by squared learning rates."""
 
         def __init__(self, params, lr):
             super().__init__(params, {"lr": lr})

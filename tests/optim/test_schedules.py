@@ -1,4 +1,4 @@
-"""Schedules compared with PyTorch."""
+"""Learning rate schedules compared with PyTorch."""
 
 import json
 
@@ -12,7 +12,8 @@ torch = pytest.importorskip("torch")
 rates = torch.optim.lr_scheduler
 STEPS = 40
 
-# name: (SeqLoom schedule, PyTorch schedule of an optimiser with learning rate 0.5)
+# By name: a seqloom schedule, and a PyTorch schedule of an optimiser with learning rate
+# 0.5.
 PAIRS = {
     "linear": (
         optim.LinearDecay(0.5, 0.1, 20),

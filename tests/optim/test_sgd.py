@@ -17,7 +17,6 @@ SETTINGS = [
 
 
 def train(step, optimizer, backend="numpy"):
-    """Return the weight after three steps."""
     model = nn.Linear(3, 2).bind(backend, sl.Key(0))
     x = model.backend.tensor([[1.0, 2.0, -1.0], [0.5, 0.0, 1.0]])
     for _ in range(3):

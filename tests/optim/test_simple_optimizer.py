@@ -1,4 +1,4 @@
-"""SimpleOptimizer: records, moves, groups and invalid rules."""
+"""Subclasses of SimpleOptimizer: records, other backends, groups and invalid rules."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 
 @dataclass
 class Trace:
-    """A state of a tensor, a float and an integer."""
+    """State that consists of a tensor, a float and an integer."""
 
     velocity: Any
     norm: Any

@@ -1,4 +1,4 @@
-"""Every flipped bit and every truncation of a small file of each format."""
+"""Every flipped bit and every truncation of a small file is detected, in each format."""
 
 import gzip
 
@@ -15,7 +15,7 @@ RECORDERS = [Safetensors, JsonGz]
 
 
 def reads_as_before(recorder, data):
-    """Return whether the whole file is read with equal values; an error is False."""
+    """Return whether a file is read without an error and all values are equal."""
     try:
         found = recorder().from_bytes(data).copy()
     except RecordError:
@@ -35,8 +35,8 @@ def test_a_flipped_bit_is_an_error_or_changes_nothing(recorder):
         flipped = bytearray(good)
         flipped[place // 8] ^= 1 << place % 8
         if reads_as_before(recorder, flipped):
-            # Gzip has bits that no reader uses (time, system, end of the last byte) and
-            # several encodings of equal data. The other format has none.
+            # Only gzip has bits that do not change the data: the time, the system,
+            # unused bits at the end, and alternative encodings.
             assert recorder is JsonGz
             assert gzip.decompress(flipped) == gzip.decompress(good)
 

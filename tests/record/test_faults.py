@@ -1,4 +1,4 @@
-"""Saves during which a disk error occurs."""
+"""Disk errors while a record is being saved."""
 
 import errno
 import time
@@ -12,7 +12,7 @@ from seqloom.errors import FileError
 
 
 class Slow(sl.record.Recorder):
-    """A recorder so slow that writing begins before encoding ends."""
+    """Recorder that is so slow that writing begins before the encoding ends."""
 
     def encode(self, record, file):
         file.write(b"begin" * len(record))

@@ -1,4 +1,4 @@
-"""Files of PyTorch, Keras and Hugging Face: arrays are read, and no code runs."""
+"""Arrays in files of PyTorch, Keras and Hugging Face are read without executing code."""
 
 import io
 import json
@@ -188,7 +188,7 @@ def test_a_layer_loads_pytorch_weights(tmp_path, torch):
 
 
 class Canary:
-    """An object that creates a file when it is unpickled."""
+    """Object whose unpickling creates a file."""
 
     def __init__(self, path):
         self.path = path
@@ -215,7 +215,7 @@ def test_a_pytorch_file_that_needs_code_is_rejected_by_name(
         sl.record.load(tmp_path / "x.pt")
     assert not canary.exists()
     torch.load(tmp_path / "x.pt", weights_only=False)
-    assert canary.exists()  # Unpickling would have created it.
+    assert canary.exists()  # Control: unpickling the object does create the file.
 
 
 def with_pickle(path, data):
@@ -290,7 +290,7 @@ def test_a_tensor_with_an_invalid_size_is_an_error(tmp_path, torch, size):
         members = {name: archive.read(name) for name in archive.namelist()}
     with zipfile.ZipFile(tmp_path / "y.pt", "w") as archive:
         for name, data in members.items():
-            # The first 77 is the size of the storage, the second that of the shape.
+            # The number 77 occurs twice: as the storage size, and as the shape.
             head, mark, rest = data.rpartition(b"KM\x85")
             archive.writestr(name, head + size + b"\x85" + rest if mark else data)
     with pytest.raises(RecordError, match="a tensor has impossible sizes"):
@@ -442,7 +442,7 @@ def test_an_unreadable_zip_member_is_an_error(tmp_path, h5py, at, value, reason)
 def test_a_zip_bomb_is_rejected_before_it_uses_memory(tmp_path, stated):
     with zipfile.ZipFile(tmp_path / "x.keras", "w", zipfile.ZIP_DEFLATED) as archive:
         archive.writestr("model.weights.h5", bytes(1 << 27))
-    if stated is not None:  # Both headers state a size that is too small.
+    if stated is not None:  # both zip headers contain a size that is too small
         data = (tmp_path / "x.keras").read_bytes()
         true, false = ((1 << 27).to_bytes(4, "little"), stated.to_bytes(4, "little"))
         (tmp_path / "x.keras").write_bytes(data.replace(true, false))
@@ -593,8 +593,8 @@ CALLS = re.compile(
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
 )
-# Objects that processes of one loader or job exchange, and code that a compiled step
-# generates.
+# Files that may unpickle or execute: data that processes of one run exchange, and
+# generated code.
 NO_FILES = {
     "data/loader/_worker.py",
     "tensor/_compile/_numpy/_program.py",

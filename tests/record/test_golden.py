@@ -40,7 +40,7 @@ ARRAYS: dict[str, Any] = {
     "empty": np.zeros((0, 4), "f4"),
     "turned": np.array([1 + 2j], "c8"),
 }
-# Numbers that every precision can represent; the variance stays float32.
+# Numbers that every precision can represent; the variance is never converted.
 REPRESENTABLE = {**ARRAYS, "brain": ARRAYS["brain"][:2], "wide": ARRAYS["wide"][:1]}
 REPRESENTABLE["variance"] = np.array([0.1], "f4")
 

@@ -1,4 +1,4 @@
-"""Headers of many arrays and hostile headers: calls, memory and messages."""
+"""Headers with many arrays or hostile content: number of calls, memory, and messages."""
 
 import json
 import sys
@@ -13,14 +13,14 @@ from seqloom.record._facts import parse_json
 
 
 def write(path, text, data=b""):
-    """Write a file with any header."""
+    """Write a safetensors file with the header `text`."""
     header = text.encode() if isinstance(text, str) else json.dumps(text).encode()
     path.write_bytes(len(header).to_bytes(8, "little") + header + data)
     return path
 
 
 def write_valid(path, count):
-    """Write a file of arrays of one number each."""
+    """Write a file with `count` arrays of one number each."""
     entries = {
         f"layer.{i}": {"dtype": "F32", "shape": [1], "data_offsets": [4 * i, 4 * i + 4]}
         for i in range(count)
@@ -29,7 +29,7 @@ def write_valid(path, count):
 
 
 def count_calls(run):
-    """Return the number of calls of Python and C functions."""
+    """Count the calls of Python and C functions while `run` is executed."""
     calls = 0
 
     def note(_, event, __):
@@ -67,7 +67,7 @@ def test_loading_cost_is_linear_in_the_number_of_arrays(tmp_path, suffix, option
         recorder = sl.record.Safetensors(**options) if options else None
         record = sl.record.Record({f"{i}": np.full(1, i) for i in range(size)})
         record.save(path, recorder)
-        sl.record.load(path)  # imports every module before the calls are counted
+        sl.record.load(path)  # imports all modules before calls are counted
         counts.append(count_calls(lambda path=path: sl.record.load(path)))
     assert counts[1] < 2.1 * counts[0]
 

@@ -1,4 +1,4 @@
-"""Memory of saving and loading; tracemalloc counts the memory of NumPy arrays."""
+"""Memory for saving and loading, measured by tracemalloc, which includes NumPy arrays."""
 
 import tracemalloc
 
@@ -9,11 +9,11 @@ import seqloom as sl
 from seqloom.record import BFloat16, Half, JsonGz, Safetensors
 
 COUNT, SIDE, LARGE = 24, 724, 1448
-TENSOR = 4 * SIDE * SIDE  # 2.1 MB
+TENSOR = 4 * SIDE * SIDE  # bytes of a parameter, 2.1 MB
 
 
 class Model(sl.nn.Module):
-    """A module of parameters of one size."""
+    """Module whose parameters all have the same size."""
 
     layers: list[sl.nn.Param]
 
@@ -37,7 +37,7 @@ def peak_of(work):
 @pytest.mark.parametrize("recorder", [Safetensors, JsonGz])
 def test_saving_needs_less_memory_than_the_largest_tensor(tmp_path, recorder, precision):
     model = a_model(count=2, side=LARGE)
-    model.to_record()  # initialises the parameters
+    model.to_record()  # initialises the parameters before the measurement
     path = tmp_path / "x"
     own = recorder(precision=precision)
     peak, _ = peak_of(lambda: model.to_record().save(path, own))

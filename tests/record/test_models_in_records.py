@@ -1,4 +1,4 @@
-"""Models, optimisers and schedules saved and loaded by every recorder and precision."""
+"""Models, optimisers and schedules are restored by every recorder and precision."""
 
 import ml_dtypes
 import numpy as np
@@ -17,7 +17,7 @@ every_recorder = pytest.mark.parametrize("recorder", RECORDERS)
 
 
 class Net(nn.Module):
-    """A module with batch norm, a list, an optional, a shared parameter and a counter."""
+    """Module with batch norm, a list, an optional layer, a shared parameter, a counter."""
 
     norm: nn.BatchNorm1d
     layers: list[nn.Linear]
@@ -76,7 +76,7 @@ def test_a_model_is_restored_for_training_and_evaluation(recorder, precision, ha
         found, expected = (outputs(each.train(mode)) for each in (again, net))
         np.testing.assert_allclose(found, expected, atol=tolerance)
     for path in ("norm.running_mean", "norm.running_var", "count"):
-        # Precisions narrower than float32 do not convert these arrays.
+        # Half precision does not convert these arrays.
         if path != "norm.running_mean" or tolerance == 0:
             one, other = (dict(each.named())[path].numpy() for each in (again, net))
             np.testing.assert_array_equal(one, other)

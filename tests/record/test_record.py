@@ -1,4 +1,4 @@
-"""Records in files."""
+"""Records that are saved in files and loaded again."""
 
 import numpy as np
 import pytest
@@ -121,8 +121,8 @@ def test_the_checksum_covers_names_dtypes_shapes_and_values():
 
 
 def test_an_array_of_several_blocks_is_restored_from_json(tmp_path):
-    # The array has the other byte order and is written in blocks. The size of a block is
-    # no multiple of three bytes.
+    # The big-endian array is converted and written in blocks. The length of a block is
+    # not a multiple of 3 bytes, which base64 encodes together.
     numbers = np.arange((2 << 20) + 5, dtype=">u4")
     recorder = sl.record.JsonGz()
     recorder.write(tmp_path / "a.json.gz", Record({"x": numbers}))

@@ -199,7 +199,7 @@ def test_a_numpy_module_uses_a_mapped_file_until_a_step_copies_it(tmp_path):
 
 
 class Npz(sl.record.Recorder):
-    """A recorder of a custom format."""
+    """Recorder for a custom file format."""
 
     def encode(self, record, file):
         arrays: Any = {path: np.asarray(record[path]) for path in record}

@@ -55,14 +55,14 @@ def test_thousands_of_arrays_are_read(tmp_path):
 
 
 def written(path, header, data=b""):
-    """Write a file with any header."""
+    """Write a safetensors file with the header `header`."""
     text = header if isinstance(header, bytes) else json.dumps(header).encode()
     path.write_bytes(len(text).to_bytes(8, "little") + text + data)
     return path
 
 
 def with_facts(path, text):
-    """Write a file with any metadata and a valid checksum."""
+    """Write a file with the metadata `text` and a valid checksum."""
     entry = f"seqloom facts {zlib.crc32(text.encode()):08x} {text}"
     return written(path, {"__metadata__": {"seqloom": entry}})
 
@@ -88,7 +88,7 @@ def test_crafted_metadata_are_rejected(tmp_path, case):
 
 
 def of(**arrays):
-    """Return a header of 1-D arrays from their lengths and offsets."""
+    """Return a safetensors header with 1-D arrays, from their lengths and offsets."""
     return {
         name: {"dtype": "F32", "shape": [length], "data_offsets": places}
         for name, (length, *places) in arrays.items()
@@ -181,13 +181,13 @@ def test_bytes_that_do_not_fit_the_shape_are_rejected_despite_a_valid_checksum()
 
 
 class Odd(dict[str, Any]):
-    """A record of arrays that recorders write without a check of their shapes."""
+    """Record whose arrays are written without a check of their shapes."""
 
     metadata, least_dtypes = {}, {}
 
 
 def crafted(recorder, shape, data):
-    """Return the file that a recorder writes for an array with a false shape."""
+    """Return the bytes that a recorder writes for an array with a wrong shape."""
     file = io.BytesIO()
     array = SimpleNamespace(
         kind="F32", shape=shape, nbytes=data.size, blocks=lambda: [data]

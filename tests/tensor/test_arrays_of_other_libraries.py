@@ -1,4 +1,4 @@
-"""An operation on a tensor and an array of another library raises a helpful error."""
+"""Mixing a tensor with an array of another library raises a helpful error."""
 
 import numpy as np
 import pytest

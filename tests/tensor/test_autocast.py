@@ -1,4 +1,4 @@
-"""Types, values and errors of half-precision products with `sl.tensor.autocast`."""
+"""Dtypes, values and errors of products in half precision with `sl.tensor.autocast`."""
 
 from typing import Any
 
@@ -22,7 +22,7 @@ WAYS = [
 
 
 class Network(sl.nn.Module):
-    """A network of a convolution, batch norm, mean, layer norm and linear layer."""
+    """Network with a convolution, batch norm, a mean, layer norm and a linear layer."""
 
     conv: sl.nn.Conv1d
     norm: sl.nn.BatchNorm1d
@@ -34,7 +34,7 @@ class Network(sl.nn.Module):
         self.head = sl.nn.Linear(8, 3)
 
     def __call__(self, x, seen=None):
-        """Return logits, and append the element type of each part to `seen`."""
+        """Return logits, and append the dtype of each layer's result to `seen`."""
         conv = self.conv(x)
         norm = self.norm(conv)
         mixed = F.relu(conv) + F.relu(norm)
@@ -49,7 +49,7 @@ class Network(sl.nn.Module):
 
 
 class TorchNetwork(torch.nn.Module):
-    """The same network in torch."""
+    """PyTorch implementation of `Network`."""
 
     def __init__(self, network):
         super().__init__()
@@ -60,20 +60,17 @@ class TorchNetwork(torch.nn.Module):
         self.load_state_dict(state)
 
     def forward(self, x):
-        """Return logits."""
         conv = self.conv(x)
-        norm = self.norm(conv.float())  # Torch lists it as float32 only on CUDA.
+        norm = self.norm(conv.float())  # PyTorch computes it in float32 only on CUDA
         return self.head((conv.relu() + norm.relu()).float().mean(2))
 
 
 def loss_of(network, x, labels, seen=None, dtype="bfloat16"):
-    """Return the loss inside an autocast block."""
     with sl.tensor.autocast(dtype, allow_slow=True):
         return F.cross_entropy(network(x, seen), labels)
 
 
 def batch(backend):
-    """Return rows and labels."""
     x = np.random.default_rng(0).normal(size=(6, 4, 20)).astype("float32")
     make = sl.tensor.backend(backend).tensor
     return make(x), make(np.arange(6) % 3)
@@ -130,7 +127,7 @@ def test_autocast_types_equal_those_of_torch():
         assert f"torch.{found}" == str(expected), name
 
 
-# The names come from torch's documentation of CUDA autocast, if seqloom has them too.
+# Operations in PyTorch's documentation of CUDA autocast that seqloom also has.
 HALVES = "conv1d conv2d conv_transpose1d conv_transpose2d einsum linear matmul vecdot"
 FLOATS = """
     acos asin cosh cross_entropy cumulative_prod cumulative_sum exp expm1 layer_norm log

@@ -1,4 +1,4 @@
-"""Half-precision products on a device: types, gradients and loss scaling."""
+"""Products in half precision on a GPU: dtypes, gradients and loss scaling."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ half = pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 
 
 class Network(sl.nn.Module):
-    """A network of a convolution, a norm and a linear layer."""
+    """Network with a convolution, a normalisation and a linear layer."""
 
     conv: sl.nn.Conv1d
     norm: sl.nn.BatchNorm1d
@@ -86,7 +86,7 @@ def test_autocast_types_on_this_device_equal_those_of_torch(dtype):
         "relu of halves": (torch.relu, F.relu, (x.to(kind),)),
         "sum of both": (torch.add, lambda a, b: a + b, (x, x.to(kind))),
     }
-    if cuda_device.DEVICE == "cuda":  # Torch's CPU list has no softmax.
+    if cuda_device.DEVICE == "cuda":  # on CPUs, PyTorch does not convert softmax
         softmax = torch.nn.functional.softmax
         cases["softmax"] = (lambda a: softmax(a, 1), lambda a: F.softmax(a, 1), (x.half(),))
     make = sl.tensor.backend(cuda_device.TORCH).tensor

@@ -1,4 +1,4 @@
-"""Every gradient rule, compared with finite differences in float64."""
+"""Gradient rules of all operations, compared with finite differences in float64."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def positive(*shape, seed=0):
 
 MASK = np.array([[1.0, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]])
 
-# Each case has a name, a function of tensors, and the arrays to differentiate.
+# By name: a function of tensors, and the arrays to differentiate.
 CASES = {
     "add": (lambda x, y: x + y, [numbers(3, 4), numbers(4, seed=1)]),
     "subtract": (lambda x, y: x - y, [numbers(3, 1), numbers(3, 4, seed=1)]),
@@ -124,7 +124,7 @@ def test_gradient_equals_finite_differences(name):
 
 
 def finite_differences(function, arrays, weights, place, step=1e-6):
-    """Return central differences of the weighted sum for one of the arrays."""
+    """Return central differences of a function's weighted sum for one of its arrays."""
     found = np.zeros_like(arrays[place])
     for index in np.ndindex(found.shape):
         sums = []

@@ -1,4 +1,4 @@
-"""The composed losses and layers, compared with torch's autograd."""
+"""Gradients of losses and layers, compared with PyTorch's autograd."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The fused kernels, compared with torch on the same numbers."""
+"""Fused Rust kernels, compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -52,8 +52,8 @@ def test_activation_gradients_equal_torch(dtype, name, size, threads):
     assert_close(out, point.grad)
 
 
-# The values are constants, because torch's gelu(inf) is inf or NaN, depending on the
-# CPU.
+# Expected values are constants, because PyTorch's gelu(inf) is inf or NaN, depending on
+# the CPU.
 EXTREMES = {
     "gelu": [np.nan, np.inf, 1e30, 0],
     "relu": [np.nan, np.inf, 1e30, 0],
@@ -141,7 +141,7 @@ def test_a_dropout_rate_outside_0_to_1_is_an_error(dtype, rate):
         _native.dropout(x, 1, 2, rate, x.copy(), 1)
 
 
-# Each window has a kernel size, a stride and a padding.
+# Kernel size, stride and padding of pooling windows.
 WINDOWS = [(1, 1, 0), (2, 2, 0), (3, 2, 1), (3, 1, 1), (4, 4, 2), (5, 3, 0)]
 
 

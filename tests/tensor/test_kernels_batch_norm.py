@@ -1,4 +1,4 @@
-"""The batch normalization kernels, compared with torch on the same numbers."""
+"""Rust kernels of batch normalisation, compared with PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Tensor methods with torch names, compared with torch on every backend."""
+"""Tensor methods with names from PyTorch, compared with PyTorch on every backend."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Errors name the source of NaN and overflow, and impossible sizes are errors."""
+"""Errors report where NaN or overflow occurred, and reject impossible sizes."""
 
 import inspect
 import json
@@ -27,14 +27,14 @@ def network():
 
 
 def find_line(function, text):
-    """Return the file and line of a text in a function, as errors name them."""
+    """Return the file and line at which a function's source contains `text`."""
     lines, first = inspect.getsourcelines(function)
     (found,) = [number for number, line in enumerate(lines) if text in line]
     return f"{__file__}:{first + found}"
 
 
 def train(planted=None, optimizer=None, *, factor=1.0):
-    """Run one step in which one operation gets a NaN or an infinity."""
+    """Run a training step in which one operation receives NaN or infinity."""
 
     def plant(x, place):
         return x * planted[1] if planted and place == planted[0] else x
@@ -67,7 +67,7 @@ def test_the_first_nan_is_reported_with_its_line(place, line, number):
     with pytest.raises(NotFiniteError) as caught:
         train((place, number))
     operation, _, rest = str(caught.value).partition(" at ")
-    # The number is inserted by a multiplication in the function of the test.
+    # The operation is the multiplication with which the test inserts the number.
     assert operation == "multiply"
     assert rest.startswith(f"{find_line(train, 'return x * planted')} gave ")
     assert find_line(train, line)
@@ -128,7 +128,7 @@ def fit_on(inputs, **options):
 def test_a_nan_loss_ends_fit_before_the_step(tmp_path):
     inputs = np.ones((32, 3), "f4")
     inputs[20] = NAN
-    # The error names the row of the user's array instead of a lower learning rate.
+    # The error reports the row of the array instead of advising a lower learning rate.
     message = r"epoch 1, batch \d: the loss is nan; nothing was saved; the array x "
     with pytest.raises(GradientError, match=message + "contains nan in row 20; replace"):
         fit_on(inputs, out=tmp_path / "run", report=False)
@@ -200,7 +200,7 @@ def test_a_diverging_loss_advises_a_lower_learning_rate():
 
 def test_a_loss_spike_is_recorded_and_training_continues():
     inputs = np.ones((32, 3), "f4")
-    inputs[20:22] = 1e6  # The rows have both classes.
+    inputs[20:22] = 1e6  # two rows, one of each class
     history = fit_on(inputs).history
     assert len(history) == 2
     assert history[0]["train_loss"] > 100

@@ -1,4 +1,4 @@
-"""Tensors and the gradient tape."""
+"""Tensors, recording of operations, and gradients."""
 
 import gc
 import weakref
@@ -109,13 +109,13 @@ def test_nested_autodiff_gives_second_derivatives():
 
 
 def inner_leaf(outer):
-    """Return the tensor of the inner level for the same leaf."""
+    """Return the tensor on the inner level that a leaf wraps."""
     return sl.tensor.Tensor(outer.raw.value, A)
 
 
 def test_a_dropped_result_frees_its_recorded_operations():
     class Watched(np.ndarray):
-        """An array that a weak reference can watch."""
+        """Array that supports weak references."""
 
     factor = Watched(3)
     watch = weakref.ref(factor)

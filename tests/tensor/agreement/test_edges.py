@@ -1,4 +1,4 @@
-"""Results and gradients at extreme inputs equal those of torch on every backend."""
+"""Results and gradients at extreme inputs equal those of PyTorch on every backend."""
 
 import copy
 from typing import Any
@@ -40,7 +40,7 @@ BINARY = {"pow": torch.pow, "logaddexp": torch.logaddexp, "atan2": torch.atan2}
 
 
 def run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
-    """Return the result and the gradients of its sum."""
+    """Return the result of a function, and the gradients of the summed result."""
     level = sl.tensor.Autodiff(found(name))
     leaves = [level.tensor(array, requires_grad=True) for array in arrays]
     with np.errstate(all="ignore"):
@@ -50,7 +50,7 @@ def run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
 
 
 def run_torch(call: Any, arrays: Any) -> tuple[Any, list[Any]]:
-    """Return the result and the gradients that torch gives."""
+    """Return the result of a PyTorch function, and the gradients of the summed result."""
     leaves = [torch.tensor(array, requires_grad=True) for array in arrays]
     out = call(*leaves)
     parts = torch.autograd.grad(out.sum(), leaves)
@@ -58,7 +58,6 @@ def run_torch(call: Any, arrays: Any) -> tuple[Any, list[Any]]:
 
 
 def assert_results_close(ours: Any, theirs: Any, *, absolute: float = 1e-37) -> None:
-    """Compare results and gradients."""
     np.testing.assert_allclose(ours[0], theirs[0], rtol=1e-4, atol=absolute)
     for mine, their in zip(ours[1], theirs[1], strict=True):
         np.testing.assert_allclose(mine, their, rtol=1e-3, atol=absolute)
@@ -67,7 +66,7 @@ def assert_results_close(ours: Any, theirs: Any, *, absolute: float = 1e-37) -> 
 @everywhere
 @pytest.mark.parametrize("operation", UNARY)
 def test_functions_and_gradients_equal_torch_at_extreme_inputs(operation, name):
-    # The values that torch's own expm1 rounds to 0 are not compared.
+    # The tolerance covers the values that PyTorch's expm1 rounds to 0.
     absolute = 1e-6 if operation in {"expm1", "tanh"} else 1e-37
     theirs = run_torch(UNARY[operation], [EXTREMES])
     ours = run(lambda x: apply(operation, x), [EXTREMES], name)
@@ -86,7 +85,7 @@ def test_default_implementations_overflow_only_with_the_result(operation):
 @pytest.mark.parametrize("operation", BINARY)
 def test_binary_functions_and_gradients_equal_torch_at_extreme_inputs(operation, name):
     arrays = [each.ravel() for each in np.meshgrid(OPERANDS, OPERANDS)]
-    if operation == "atan2":  # At a tiny radius torch gives 0.
+    if operation == "atan2":  # PyTorch returns 0 at a tiny radius
         arrays = [each[np.hypot(*arrays) != np.float32(1e-30)] for each in arrays]
         arrays = [each[np.maximum(*np.abs(arrays)) > 1e-20] for each in arrays]
         arrays = [np.append(each, np.float32(0)) for each in arrays]
@@ -94,7 +93,7 @@ def test_binary_functions_and_gradients_equal_torch_at_extreme_inputs(operation,
     assert_results_close(ours, run_torch(BINARY[operation], arrays))
 
 
-@pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy and torch warn.
+@pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy and PyTorch warn
 @everywhere
 @pytest.mark.parametrize("operation", ["var", "std"])
 @pytest.mark.parametrize("values", [[3.0], [1.0, 4.0], [2.0, 2.0]], ids=str)
@@ -109,7 +108,7 @@ def test_the_gradient_of_a_variance_without_degrees_of_freedom_is_nan(
     assert_results_close(ours, theirs)
 
 
-@pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy and torch warn.
+@pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy and PyTorch warn
 @everywhere
 def test_the_variance_is_infinite_if_the_correction_exceeds_the_count(name):
     x = found(name).tensor(np.array([1.0, 2.0], "f4"))
@@ -265,7 +264,7 @@ SPECIAL_FUNCTIONS = {
 
 
 def run_compiled(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
-    """Return the same as `run`, from one compiled program."""
+    """Return the results of `run`, computed by one compiled program."""
 
     def step(*given: Any) -> tuple[Any, Any]:
         places = tuple(range(len(given)))
@@ -285,7 +284,7 @@ def test_gradients_at_nan_and_infinity_equal_torch(function, name):
     assert_results_close(run(ours, [SPECIAL_NUMBERS], name), expected)
 
 
-@pytest.mark.parametrize("size", [6, 30_000])  # The larger size is fused.
+@pytest.mark.parametrize("size", [6, 30_000])  # operations on the larger size are fused
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 @pytest.mark.parametrize("function", SPECIAL_FUNCTIONS)
 def test_compiled_gradients_at_nan_and_infinity_equal_torch(function, name, size):

@@ -1,4 +1,4 @@
-"""One step function with one key gives the same losses on every backend."""
+"""With the same key, a training step has the same losses on every backend."""
 
 from typing import Any
 
@@ -21,8 +21,7 @@ def backend(library):
 @networks
 @others
 def test_fifty_steps_with_dropout_match_numpy(network, library):
-    # Jax is fast for many steps only if they are compiled. A test below does not
-    # compile.
+    # JAX needs compilation to be fast. A test below runs JAX without compilation.
     step = sl.tensor.compile(train) if library == "jax" else train
     theirs = losses(network, backend(library), step=step)
     assert np.abs(theirs - losses(network, backend("numpy"))).max() < 1e-4
@@ -46,7 +45,7 @@ def test_at_a_high_rate_losses_differ_only_by_rounding(network, library):
     plain, *others = (
         losses(network, backend("torch"), order=order, **options) for order in _orders(rows)
     )
-    last_place = 1e-6  # This is one unit in the last place of a float32 loss.
+    last_place = 1e-6  # about one unit in the last place of a float32 loss
     noise = max(last_place, *(np.abs(plain - each).max() for each in others))
     ours = losses(network, backend("numpy"), **options)
     theirs = losses(network, backend(library), **options)
@@ -54,7 +53,7 @@ def test_at_a_high_rate_losses_differ_only_by_rounding(network, library):
 
 
 def _orders(rows):
-    """Return orders of the rows in a batch, which set the order of gradient sums."""
+    """Return different orders of the rows in a batch, and thus of sums of gradients."""
     draw = np.random.default_rng(5)
     return [slice(None), slice(None, None, -1), *(draw.permutation(rows) for _ in "ab")]
 
@@ -66,7 +65,7 @@ def test_two_runs_give_identical_bits(network, library):
     assert np.array_equal(first, second)
 
 
-# The other compilers are slow for each network, so only `make soak` runs all networks.
+# PyTorch and JAX compile slowly, so only `make soak` compiles all networks with them.
 COMPILED = [
     *(("numpy", each) for each in (MLP, SpliceCNN, Encoder)),
     pytest.param("torch", SpliceCNN, marks=pytest.mark.soak),

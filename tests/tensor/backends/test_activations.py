@@ -1,4 +1,4 @@
-"""Activations and softmax on every backend, compared with torch."""
+"""Activations and softmax on every backend, compared with PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Attention and losses on every backend, compared with torch."""
+"""Attention and losses on every backend, compared with PyTorch."""
 
 import math
 from typing import Any
@@ -13,13 +13,11 @@ from backend_oracle import everywhere, found, in_both, wide
 
 
 def draw(dtype, *shapes):
-    """Return normal random numbers."""
     rng = np.random.default_rng(6)
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
 def assert_close(b, got, expected, dtype):
-    """Compare values."""
     error = 2e-5 if dtype == "float32" else 1e-10
     np.testing.assert_allclose(b.to_numpy(got), expected, rtol=error, atol=error)
 
@@ -34,7 +32,7 @@ MASKS = {
 
 
 def reference_attention(inputs, mask, *, causal, scale):
-    """Compute softmax attention with basic torch operations; masked rows give 0."""
+    """Compute attention with basic PyTorch operations; fully masked rows are 0."""
     q, k, v = inputs
     scores = q @ k.mT * (scale or q.shape[-1] ** -0.5)
     if mask is not None and mask.dtype == torch.bool:

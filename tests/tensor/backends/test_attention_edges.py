@@ -1,4 +1,4 @@
-"""Attention with empty arrays, unequal shapes and any memory layout."""
+"""Attention with empty arrays, unequal shapes, and different memory layouts."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ import seqloom as sl
 from backend_oracle import everywhere, found
 from seqloom.errors import ShapeError
 
-# The sizes are (n, h, l, s, d, e), and one of them is 0.
+# Sizes (n, h, l, s, d, e) of attention arrays, one of which is 0.
 EMPTY = [
     (1, 1, 3, 0, 2, 2),
     (1, 1, 0, 3, 2, 2),
@@ -22,12 +22,11 @@ ARRAYS = [RNG.standard_normal((2, 3, 5, 4)).astype("f4") for _ in range(4)]
 
 
 def draw(*shape):
-    """Return normal random numbers."""
     return RNG.standard_normal(shape).astype("f4")
 
 
 def run_with_gradients(b, arrays, mask=None, *, causal=False):
-    """Return the result and the gradients of queries, keys and values."""
+    """Return the attention output, and the gradients of queries, keys and values."""
     q, k, v, grad = arrays
     out, lse = b.attention(q, k, v, mask, causal=causal)
     parts = b.attention_grad(grad, q, k, v, mask, None, out, lse, causal=causal)
@@ -138,7 +137,7 @@ MASKS = {
 
 
 def run_padded(name, mask, value, *, clean):
-    """Return the result and all gradients, with `value` at the masked keys."""
+    """Return attention output and gradients, with the number `value` at masked keys."""
     b, hidden = found(name), ~mask.any(0)
     q, k, v, _ = (each.copy() for each in ARRAYS)
     k[:, :, hidden], v[:, :, hidden] = value, value

@@ -1,4 +1,4 @@
-"""Convolutions, windows and pooling on every backend, compared with torch."""
+"""Convolutions, windows and pooling on every backend, compared with PyTorch."""
 
 from typing import Any
 
@@ -56,7 +56,7 @@ def check(
     x: tuple[int, ...],
     weight: tuple[int, ...],
 ) -> None:
-    """Compare the function and both derivatives with torch's autograd."""
+    """Compare a convolution and its two gradients with PyTorch's autograd."""
     import torch
 
     rank = f"conv{len(x) - 2}d"
@@ -117,7 +117,7 @@ COLUMNS = [
 
 
 def with_torch_names(function):
-    """Rename the option of the kernel's size to the name that torch uses."""
+    """Wrap a PyTorch function so that its option `kernel_size` is called `kernel`."""
     return lambda *args, kernel, **options: function(*args, kernel_size=kernel, **options)
 
 

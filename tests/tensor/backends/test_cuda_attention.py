@@ -1,4 +1,4 @@
-"""CUDA attention over packed sequences: shapes on any machine, values on a device."""
+"""CUDA attention over packed sequences; without a GPU, only the shapes are tested."""
 
 from itertools import pairwise
 from typing import Any
@@ -91,7 +91,6 @@ def test_without_varlen_attention_the_memory_efficient_kernel_is_used(monkeypatc
 
 
 def draw(dtype: Any, seed: int = 0) -> list[Any]:
-    """Return queries, keys, values and a gradient on the device."""
     made = torch.Generator().manual_seed(seed)
     return [
         torch.randn(135, 2, 16, generator=made).to(cuda_device.DEVICE, dtype)
@@ -102,7 +101,7 @@ def draw(dtype: Any, seed: int = 0) -> list[Any]:
 def run_with_gradients(
     arrays: Any, *, causal: bool = False, longest: int = MAX_LENGTH
 ) -> list[Any]:
-    """Return the result and the three derivatives."""
+    """Return the attention output, and the gradients of queries, keys and values."""
     b: Any = backend(cuda_device.TORCH)
     q, k, v, grad = arrays
     ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
@@ -112,7 +111,7 @@ def run_with_gradients(
 
 
 def compute_expected(arrays: Any, *, causal: bool) -> list[Any]:
-    """Return the expected results in float64, computed sequence by sequence."""
+    """Return the expected output and gradients, computed per sequence in float64."""
     parts: list[list[Any]] = [[], [], [], []]
     for start, end in pairwise(BOUNDS):
         rows = [x[start:end].double().cpu().transpose(0, 1) for x in arrays]
@@ -189,7 +188,7 @@ def test_no_call_waits_for_the_device(dtype):
         torch.cuda.set_sync_debug_mode("default")
 
 
-@cuda_device.on_cuda  # The CPU kernel raises an error instead.
+@cuda_device.on_cuda  # on a CPU, the kernel raises an error
 @any_type
 def test_a_sequence_longer_than_max_seqlen_is_nan_on_a_device(dtype):
     assert run_with_gradients(draw(dtype), longest=60)[0].isnan().all()

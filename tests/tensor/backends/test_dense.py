@@ -1,4 +1,4 @@
-"""Row-wise linear layers and the parts of a transformer block, compared with torch."""
+"""Fused layers of a transformer block, compared with basic operations of PyTorch."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def rotate(x, cosine, sine):
 
 
 def rotary_linear(x, weight, bias, cosine, sine, heads):
-    """Apply a joint linear layer and rotate queries and keys."""
+    """Apply a linear layer for queries, keys and values, then rotary embeddings."""
     parts = F.linear(x, weight, bias).unflatten(-1, (3, heads, -1))
     q, k, v = parts.unbind(-3)
     return rotate(q, cosine, sine), rotate(k, cosine, sine), v
@@ -92,7 +92,6 @@ def test_empty_inputs_give_empty_results(name_of, name):
 
 
 def draw(*shapes, seed=0):
-    """Return normal random numbers in float32."""
     rng = np.random.default_rng(seed)
     return [rng.standard_normal(shape, dtype="float32") for shape in shapes]
 
@@ -173,7 +172,7 @@ def draw_bfloat16(*shapes) -> Any:
 
 
 def assert_rounded(found, expected):
-    """Compare up to one bfloat16 rounding of the largest number."""
+    """Compare arrays with a tolerance of one bfloat16 rounding of the largest number."""
     assert found.dtype == ml_dtypes.bfloat16
     error = np.abs(found.astype("float64") - expected.numpy()).max()
     assert error <= float(expected.abs().max()) / 256

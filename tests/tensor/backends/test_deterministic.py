@@ -1,4 +1,4 @@
-"""The deterministic NumPy backend gives the same bits for any number of threads."""
+"""With `deterministic`, results of the NumPy backend do not depend on the threads."""
 
 import pickle
 

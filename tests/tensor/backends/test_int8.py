@@ -1,4 +1,4 @@
-"""Linear layers with int8 weights: exact on NumPy and torch, float products elsewhere."""
+"""Int8 linear layers: integer products on NumPy and PyTorch, float products on JAX."""
 
 from typing import Any
 
@@ -23,7 +23,7 @@ def numbers(b, out):
 
 
 def as_floats(layer):
-    """Return the weight and bias of the layer as float tensors of torch."""
+    """Return the weight and bias of an int8 layer as float tensors of PyTorch."""
     weight, scale, factor, bias = layer
     return torch.tensor(weight * scale[:, None] * factor).double(), torch.tensor(
         bias
@@ -113,7 +113,7 @@ def test_int8_queries_and_keys_are_rotated_like_floats(name):
 
 
 def draw_feed_forward(rng: Any, width: int, hidden: int) -> list[Any]:
-    """Return the arguments of feed_forward_int8 after x."""
+    """Draw all arguments of ``feed_forward_int8`` except `x`."""
     inner, outer = (
         oracle.draw_layer(rng, hidden, width),
         oracle.draw_layer(rng, width, hidden),
@@ -132,7 +132,8 @@ def test_int8_feed_forward_equals_its_layers_in_sequence(name, rows):
     outer: Any = [*given[6:], x]
     b = found(name)
     out = b.feed_forward_int8(*(on(b, each) for each in (x, *given)), eps=1e-5)
-    # Sums of floats differ in their last bits, which can change the rounded integer.
+    # The last bits of float sums may differ, and thus the integers to which they are
+    # rounded.
     weight, bias = map(torch.tensor, given[:2])
     normal = F.layer_norm(torch.tensor(x), (24,), weight, bias)
     hidden = F.gelu(torch.tensor(oracle.linear(normal.numpy(), *inner))).numpy()

@@ -14,7 +14,7 @@ TABLE = np.arange(12, dtype=np.float32).reshape(3, 4)
 ROWS = np.ones((1, 4), np.float32)
 LOGITS = np.array([[1.0, 2.0, 3.0]], np.float32)
 
-# These calls index an axis of size 3, and negative indices count from the end.
+# Calls that index an axis of length 3; negative indices count from the end.
 NEGATIVE_ALLOWED = {
     "take": lambda t, i: apply("take", t(TABLE), i, axis=0),
     "take_along_axis": lambda t, i: apply("take_along_axis", t(TABLE.T), i[None], axis=1),
@@ -28,7 +28,7 @@ NEGATIVE_ALLOWED = {
     "scatter_add": lambda t, i: apply("scatter_add", t(TABLE), i[:, None], t(ROWS), axis=0),
     "scatter_index": lambda t, i: apply("scatter_index", t(ROWS), i, (3, 4)),
 }
-# These calls index an axis of size 3, and negative indices are invalid.
+# Calls that index an axis of length 3; negative indices are invalid.
 NEGATIVE_INVALID = {
     "embedding": lambda t, i: sl.nn.functional.embedding(i, t(TABLE)),
     "embedding_grad": lambda t, i: apply("embedding_grad", t(ROWS), i, rows=3),
@@ -42,7 +42,7 @@ CALLS = {**NEGATIVE_ALLOWED, **NEGATIVE_INVALID}
 
 
 def outcome(call: Any, place: int, name: str, *, compiled: bool) -> Any:
-    """Return the result of a call for an index, or its error."""
+    """Return the result of a call with an index, or the error."""
     b = found(name)
     step = lambda i: call(b.tensor, i)  # noqa: E731
     step = sl.tensor.compile(step) if compiled else step
@@ -50,7 +50,7 @@ def outcome(call: Any, place: int, name: str, *, compiled: bool) -> Any:
 
 
 everywhere = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-# Compiling with torch takes seconds, so one test below covers it.
+# PyTorch takes seconds to compile, so only one test below compiles with it.
 compiled_or_not = pytest.mark.parametrize(
     ("name", "compiled"),
     [("numpy", False), ("numpy", True), ("torch", False), ("jax", False), ("jax", True)],

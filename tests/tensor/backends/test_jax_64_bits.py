@@ -1,4 +1,4 @@
-"""64-bit integers on jax without 64-bit support: accepted if they fit, else an error."""
+"""Without 64-bit support, JAX accepts 64-bit integers only if 32 bits suffice."""
 
 import numpy as np
 import pytest

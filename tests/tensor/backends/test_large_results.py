@@ -1,4 +1,4 @@
-"""Large results reuse memory after the last view of an old result is freed."""
+"""A large result reuses the memory of an old result whose last view was freed."""
 
 import numpy as np
 import pytest

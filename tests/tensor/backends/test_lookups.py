@@ -1,4 +1,4 @@
-"""Indexing, updates, sorting and padding on every backend match NumPy and torch."""
+"""Indexing, updates, sorting and padding on all backends match NumPy and PyTorch."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,6 @@ keys = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
 
 
 def numbers(b, x):
-    """Return a NumPy array of the same values."""
     return np.asarray(b.to_numpy(x))
 
 
@@ -82,7 +81,7 @@ def test_values_at_repeated_indices_are_summed(name):
     b = found(name)
     places = b.asarray(np.array([2, 0, 2], np.int32))
     values = np.arange(15, dtype=np.float32).reshape(3, 5)
-    if name == "strict":  # The standard mixes arrays only with integers.
+    if name == "strict":  # the standard does not mix arrays with slices in an index
         got = b.scatter_index(b.asarray(values[:, 0].copy()), (places,), (3,))
         assert numbers(b, got).tolist() == [5, 0, 10]
         return

@@ -1,4 +1,4 @@
-"""Integers and booleans mixed with floats promote as in torch and jax on every backend."""
+"""Type promotion of integers, booleans and floats, compared with PyTorch and JAX."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def tensor(name, values):
 
 
 def assert_float32(found_, wanted):
-    """Compare the values of a float32 tensor."""
+    """Compare the dtype of a tensor with float32, and its values with expected values."""
     assert np.asarray(found_).dtype == np.float32
     np.testing.assert_allclose(np.asarray(found_), wanted, rtol=1e-6)
 

@@ -1,4 +1,4 @@
-"""Normalization on every backend, compared with torch."""
+"""Normalisation on every backend, compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -12,12 +12,12 @@ ROWS = {"with weight": ((2, 3, 6), (6,), (6,)), "bare": ((2, 3, 6), None, None)}
 
 
 def layer_norm(x, weight, bias, eps):
-    """Return torch's layer norm with its mean and variance."""
+    """Return PyTorch's layer norm, and None for the mean and the variance."""
     return torch.native_layer_norm(x, x.shape[-1:], weight, bias, eps)[0], None, None
 
 
 def torch_gradients(function, arrays, grad):
-    """Return the float64 gradients of a function for the arrays that are not None."""
+    """Return the float64 gradients of a function for all arrays that are not None."""
     leaves = [
         a if a is None else torch.from_numpy(a).double().requires_grad_() for a in arrays
     ]
@@ -27,7 +27,6 @@ def torch_gradients(function, arrays, grad):
 
 
 def assert_close(b, got, expected):
-    """Compare several arrays."""
     for mine, truth in zip(got, expected, strict=False):
         np.testing.assert_allclose(b.to_numpy(mine), truth, rtol=1e-4, atol=1e-4)
 
@@ -72,7 +71,7 @@ def test_rms_norm_and_its_gradient_equal_torch(shapes, name, dtype):
 
 
 def masked_norm(x, weight, bias, mask):
-    """Compute batch norm over the unmasked positions with basic torch operations."""
+    """Compute batch norm over the unmasked positions with basic PyTorch operations."""
     wide_mask = mask[:, None]
     mean = (x * wide_mask).sum((0, 2)) / mask.sum()
     centred = x - mean[:, None]

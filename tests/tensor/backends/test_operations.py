@@ -1,4 +1,4 @@
-"""The tables of operations list every function, and backends are single classes."""
+"""The table of operations is complete, and each backend is a single class."""
 
 from inspect import isfunction
 
@@ -64,12 +64,12 @@ def test_the_table_lists_each_rule_and_each_shape_function(table, column):
 
 def test_the_extension_fuses_the_operations_in_the_table():
     fused = {name for name, line in OPERATIONS.items() if line.kind in ("float", "bool")}
-    # A cast is not a step, because each input is converted to a float when it is read.
+    # The extension does not fuse casts: it converts each input to a float instead.
     assert set(filter(is_step, OPERATIONS)) == fused - {"astype"}
 
 
 def is_step(name):
-    """Return whether the extension has a step of this name; no operands is an error."""
+    """Return whether the Rust extension can fuse an operation with this name."""
     with pytest.raises(ValueError, match=r"no operation is called|arguments") as caught:
         ElementwiseProgram(False, 0, [], [(name, [])], [])  # noqa: FBT003 - its only form
     return "no operation is called" not in str(caught.value)

@@ -1,4 +1,4 @@
-"""Attention over packed sequences is independent of neighboring sequences."""
+"""In attention over packed sequences, a sequence does not affect its neighbours."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from backend_oracle import everywhere, found
 
 
 def draw(dtype, *shapes):
-    """Return normal random numbers."""
     rng = np.random.default_rng(6)
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
@@ -18,7 +17,7 @@ ALONE = {"max_seqlen": 6}
 
 
 def run_with_gradients(b, arrays, bounds, **options):
-    """Return the result and the three gradients as NumPy arrays."""
+    """Return the attention output and its three gradients as NumPy arrays."""
     q, k, v, grad = map(b.asarray, arrays)
     ends = b.asarray(np.array(bounds, np.int32))
     out, lse = b.attention_varlen(q, k, v, ends, **options)

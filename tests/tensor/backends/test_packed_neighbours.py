@@ -1,4 +1,4 @@
-"""Packed sequences in any layout: gradients of each backend, eager and compiled."""
+"""Packed attention of random sequences: output and gradients, eager and compiled."""
 
 from functools import cache, partial
 from itertools import pairwise
@@ -14,7 +14,8 @@ from torch.nn import functional as F
 import seqloom as sl
 from backend_oracle import everywhere, found
 
-# The total and the number of sequences are constant, so a step compiles only once.
+# The number of sequences and their total length are constant, so a step is compiled
+# once.
 TOTAL, COUNT, HEADS, WIDTH = 24, 5, 2, 8
 SHAPE = TOTAL, HEADS, WIDTH
 
@@ -23,11 +24,11 @@ layouts = st.lists(st.integers(0, TOTAL), min_size=COUNT - 1, max_size=COUNT - 1
     lambda cuts: [0, *sorted(cuts), TOTAL]
 )
 numbers = st.sampled_from([np.nan, np.inf, -np.inf, 3e38, -3e38, 0.0])
-halves = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # This is one unit in the last place.
+halves = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # one unit in the last place
 
 
 def draw(seed: int, dtype: Any = "float32") -> list[Any]:
-    """Return queries, keys, values, and a weight for the result."""
+    """Draw queries, keys and values, and weights for the sum of the output."""
     rng = np.random.default_rng(seed)
     made = rng.standard_normal((4, *SHAPE)).astype("float32")
     return [np.array(jax.numpy.asarray(array, dtype)) for array in made]
@@ -36,7 +37,7 @@ def draw(seed: int, dtype: Any = "float32") -> list[Any]:
 def run_with_gradients(
     q: Any, k: Any, v: Any, weight: Any, ends: Any, *, causal: bool
 ) -> list[Any]:
-    """Return the result and the gradients of its product with the weight."""
+    """Return the attention output, and the gradients of its weighted sum."""
 
     def attend(q: Any, k: Any, v: Any) -> Any:
         return sl.nn.functional.attention_varlen(q, k, v, ends, TOTAL, causal)
@@ -50,12 +51,12 @@ def run_with_gradients(
 
 @cache
 def compiled() -> Any:
-    """Return the compiled form of `run_with_gradients`."""
+    """Return a compiled step that runs `run_with_gradients`."""
     return sl.tensor.compile(partial(run_with_gradients, causal=False))
 
 
 def run_on(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
-    """Return the results of a backend for the given NumPy arrays."""
+    """Return output and gradients on a backend, for NumPy arrays."""
     given = [b.tensor(array) for array in arrays]
     ends = b.tensor(np.array(bounds, np.int32))
     step: Any = (
@@ -68,7 +69,7 @@ def run_on(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
 
 
 def compute_expected(arrays: Any, bounds: Any, way: str) -> list[Any]:
-    """Return the expected results in float64 from torch, sequence by sequence."""
+    """Return the expected output and gradients, from PyTorch per sequence in float64."""
     attend: Any = F.scaled_dot_product_attention
     parts: list[Any] = [np.zeros(SHAPE) for _ in range(4)]
     for start, end in pairwise(bounds):
@@ -92,7 +93,7 @@ compilers = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 def assert_neighbors_unchanged(
     b: Any, bounds: Any, way: str, victim: int, number: float
 ) -> None:
-    """Compare the neighbors of a sequence with those of its copy full of `number`."""
+    """Check that filling one sequence with `number` does not change its neighbours."""
     clean, mixed = draw(victim), draw(victim)
     start, end = bounds[victim : victim + 2]
     for array in mixed:
@@ -124,12 +125,12 @@ def test_neighbouring_sequences_change_no_bit_in_a_compiled_step(
 
 
 def assert_exact(b: Any, bounds: Any, way: str, seed: int) -> None:
-    """Compare with the float64 results of each sequence."""
+    """Compare results on a backend with the float64 results of each sequence."""
     arrays = draw(seed)
     answers = run_on(b, arrays, bounds, way)
     for mine, wanted in zip(answers, compute_expected(arrays, bounds, way), strict=True):
-        # The tolerance is 16 float32 roundings of the largest number; sums have ≤ 24
-        # terms.
+        # The tolerance is 16 float32 roundings of the largest number; sums have up to
+        # 24 terms.
         atol = 16 * np.finfo(np.float32).eps * abs(wanted).max()
         np.testing.assert_allclose(mine, wanted, rtol=1e-6, atol=atol)
 
@@ -175,6 +176,7 @@ def test_half_precision_attention_is_rounded_only_at_the_end(
     out, *grads = compute_expected(arrays, bounds, way)
     np.testing.assert_allclose(answers[0], out, rtol=unit, atol=1e-6)
     for mine, wanted in zip(answers[1:], grads, strict=True):
-        # The result was rounded too, and the gradients are computed from it.
+        # The tolerance is larger, because gradients are computed from the rounded
+        # output.
         error = 4 * unit * abs(wanted).max()
         np.testing.assert_allclose(mine, wanted, rtol=unit, atol=error)

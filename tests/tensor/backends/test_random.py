@@ -1,4 +1,4 @@
-"""Random numbers have the same bits on every backend and in jax.random."""
+"""Random numbers are equal to the bit on every backend and in jax.random."""
 
 import jax
 import jax.numpy as jnp
@@ -15,7 +15,6 @@ SHAPE = (31, 7)
 
 
 def numbers(b, x):
-    """Return a NumPy array of the same values."""
     return np.asarray(b.to_numpy(x))
 
 
@@ -89,7 +88,7 @@ def test_derived_keys_equal_those_of_key(name):
 
 
 def ulps(got, expected):
-    """Return the largest distance in units of the last place."""
+    """Return the largest difference of two arrays, in units of the last place."""
     return np.max(np.abs(got - expected) / np.spacing(np.abs(expected)))
 
 

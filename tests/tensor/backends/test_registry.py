@@ -1,4 +1,4 @@
-"""Finding backends, and the properties that every backend reports."""
+"""How backends are found by name, and the attributes of every backend."""
 
 import pickle
 import subprocess

@@ -1,4 +1,4 @@
-"""Types, promotion and creation follow the Array API standard on every backend."""
+"""Dtypes, type promotion and creation follow the Array API standard on all backends."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,6 @@ from seqloom.tensor import apply
 
 
 def numbers(b, x):
-    """Return a NumPy array of the same values."""
     return np.asarray(b.to_numpy(x))
 
 

@@ -1,4 +1,4 @@
-"""The compiler of torch is imported only by a program that compiles."""
+"""PyTorch's compiler is only imported when a step is compiled."""
 
 import subprocess
 import sys

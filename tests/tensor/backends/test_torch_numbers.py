@@ -1,4 +1,4 @@
-"""Integers and element types that torch does not support give an error."""
+"""Integers and dtypes that PyTorch does not support are errors."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A capture affects only its own thread."""
+"""Capturing a step does not affect other threads."""
 
 import copy
 import os
@@ -15,14 +15,14 @@ KEY = sl.Key(7)
 
 
 def locked():
-    """Return a locked lock, because a step may wait for a lock but not set an event."""
+    """Return a locked lock, for which a captured step can wait, unlike an event."""
     lock = threading.Lock()
     lock.acquire()
     return lock
 
 
 def slow_step(free, begun):
-    """Return a compiled step whose capture lasts until `free` is released."""
+    """Return a compiled step whose capture continues until the lock `free` is released."""
 
     @sl.tensor.compile
     def slow(model, x):
@@ -34,7 +34,7 @@ def slow_step(free, begun):
 
 
 def run_during_capture(function):
-    """Return the result of a function while another thread captures its arguments."""
+    """Call a function while another thread captures a step with the same arguments."""
     free, begun = locked(), locked()
     layer, x = sl.nn.Linear(2, 1).bind(B, sl.Key(0)), B.tensor([[1.0, 2.0]])
     wanted, slow = layer(x).numpy(), slow_step(free, begun)
@@ -88,7 +88,7 @@ def test_many_threads_compile_one_program():
 
 
 def run_in_child(function):
-    """Return whether a function returns True in a forked process in time."""
+    """Return whether a function returns True in a forked process before a timeout."""
     if (child := os.fork()) == 0:
         work = threading.Thread(target=lambda: os._exit(int(not function())))
         work.start()

@@ -1,4 +1,4 @@
-"""Common errors of step capture in other libraries."""
+"""Errors that step capture in other libraries often has."""
 
 import threading
 
@@ -19,7 +19,7 @@ def prepare(seed=0):
 
 
 def eager_losses(count, lr=1e-2):
-    """Return the losses of the uncompiled step; each step uses the same key."""
+    """Return the losses of uncompiled steps, which all use the same key."""
     (model, optimizer), batch = model_of("MLP", B), batch_of("MLP", B)
     return [step(model, optimizer, lr, batch, KEY)[1].item() for _ in range(count)]
 

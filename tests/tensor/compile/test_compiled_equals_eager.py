@@ -1,4 +1,4 @@
-"""A compiled step gives the same results as the eager step on every backend."""
+"""Compiled and eager training steps have the same results on every backend."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def backend_of(name):
 
 
 def run(step_function, name, backend):
-    """Return the losses and the final state of a few steps."""
+    """Return the losses of a few steps, and the final weights."""
     (model, optimizer), batch = model_of(name, backend), batch_of(name, backend)
     losses = [
         step_function(model, optimizer, lr, batch, sl.Key(7, number))[1].item()
@@ -39,15 +39,14 @@ def test_compiled_losses_and_state_equal_eager_ones_on_numpy(name):
     assert states.metadata == {"step_count": 3}
 
 
-@pytest.mark.parametrize("name", ["CNN", "encoder"])  # Each one must be compiled.
+@pytest.mark.parametrize("name", ["CNN", "encoder"])  # each network must be compiled
 @pytest.mark.parametrize("library", ["jax", pytest.param("torch", marks=pytest.mark.soak)])
 def test_compiled_losses_of_other_libraries_equal_numpy(library, name):
     compiled = sl.tensor.compile(step)
     losses, weights, states = run(compiled, name, backend_of(library))
     wanted, expected, _ = run(step, name, backend_of("numpy"))
     np.testing.assert_allclose(losses, wanted, rtol=2e-5)
-    # The key bias of attention has no effect, but Adam scales up its gradient's
-    # rounding.
+    # The bias of the keys has a gradient of 0, whose rounding errors Adam amplifies.
     for path in set(weights) - {"attend.bias"}:
         np.testing.assert_allclose(weights[path], expected[path], atol=3e-4, err_msg=path)
     assert states.metadata == {"step_count": 3}

@@ -1,4 +1,4 @@
-"""On torch, a compiled step computes both gradients of a convolution in one call."""
+"""On PyTorch, a compiled step computes both gradients of a convolution in one call."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 class TwoConvolutions(nn.Module):
-    """Two convolutions; only the second one needs the gradient of its input."""
+    """Network of two convolutions, of which only the second needs an input gradient."""
 
     first: nn.Conv1d
     second: nn.Conv1d

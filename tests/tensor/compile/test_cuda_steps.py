@@ -1,4 +1,4 @@
-"""Eager and compiled training steps on a device give the same results as NumPy."""
+"""Eager and compiled training steps on a GPU have the same results as on NumPy."""
 
 from typing import Any
 
@@ -12,11 +12,11 @@ from compiled_networks import batch_of, model_of, step
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = cuda_device.on_device
-RATES = (1e-3, 1e-2, 3e-3, 1e-3)  # The second call records a CUDA graph.
+RATES = (1e-3, 1e-2, 3e-3, 1e-3)  # learning rates; the second call records a CUDA graph
 
 
 def run(step_function, network, backend):
-    """Return the losses and the final weights of a few steps."""
+    """Return the losses of a few steps, and the final weights."""
     (model, optimizer), batch = model_of(network, backend), batch_of(network, backend)
     losses = [
         step_function(model, optimizer, lr, batch, sl.Key(7, number))[1].item()
@@ -28,8 +28,7 @@ def run(step_function, network, backend):
 def assert_close(actual, expected):
     (losses, weights), (expected_losses, expected_weights) = actual, expected
     np.testing.assert_allclose(losses, expected_losses, rtol=1e-4)
-    # The key bias of attention has no effect, but Adam scales up its gradient's
-    # rounding.
+    # The bias of the keys has a gradient of 0, whose rounding errors Adam amplifies.
     for path in set(weights) - {"attend.bias"}:
         np.testing.assert_allclose(
             weights[path], expected_weights[path], atol=5e-4, err_msg=path
@@ -83,7 +82,7 @@ def test_the_words_of_a_key_are_the_same_on_every_device():
 def test_a_compiled_step_does_not_wait_for_the_device():
     backend, compiled = sl.tensor.backend(cuda_device.TORCH), sl.tensor.compile(step)
     (model, optimizer), batch = model_of("MLP", backend), batch_of("MLP", backend)
-    for number in range(4):  # The step is compiled, recorded and replayed.
+    for number in range(4):  # the step is compiled, then recorded, then replayed
         compiled(model, optimizer, 1e-3, batch, sl.Key(7, number))
     torch.cuda.set_sync_debug_mode("error")
     try:

@@ -1,4 +1,4 @@
-"""Errors that are certain at capture are raised there and name the line."""
+"""Errors that can be detected during capture are raised then, with the line."""
 
 from typing import Any
 

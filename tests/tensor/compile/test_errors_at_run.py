@@ -1,4 +1,4 @@
-"""Errors while a compiled step runs name the operation and its line."""
+"""An error in a running compiled step contains the operation and its line."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A scan remains a loop in a compiled step."""
+"""In a compiled step, `scan` is compiled as a loop and is not unrolled."""
 
 import numpy as np
 import pytest
@@ -28,7 +28,7 @@ def test_a_compiled_recurrent_layer_equals_the_uncompiled_one(library):
 
 
 class Reader(sl.nn.Module):
-    """A recurrent layer over a sequence, and a number computed from its last state."""
+    """Module with a recurrent layer that computes a number from the last state."""
 
     inputs: sl.nn.Param
     states: sl.nn.Param
@@ -40,7 +40,7 @@ class Reader(sl.nn.Module):
 
 
 def train(step, backend):
-    """Return the losses and the weights of a few steps."""
+    """Return the losses of a few steps, and the final weights."""
     fan = sl.nn.FanIn(4)
     params = sl.nn.Param((12, 3), fan), sl.nn.Param((12, 4), fan)
     model = Reader(*params, sl.nn.Linear(4, 1)).bind(backend, sl.Key(0))

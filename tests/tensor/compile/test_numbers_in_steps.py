@@ -1,4 +1,4 @@
-"""Constants in a compiled step, including infinities and NaN, equal the eager results."""
+"""Python numbers in compiled steps, including NaN and infinity, act as in eager steps."""
 
 import math
 from typing import Any
@@ -24,7 +24,7 @@ STEPS = {
 }
 
 
-@pytest.mark.parametrize("size", [3, 20_000])  # The larger size is fused.
+@pytest.mark.parametrize("size", [3, 20_000])  # operations on the larger size are fused
 @pytest.mark.parametrize("case", STEPS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 def test_compiled_steps_accept_nan_and_infinity(name, case, size):

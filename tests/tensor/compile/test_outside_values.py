@@ -1,4 +1,4 @@
-"""A compiled step detects changes of the outside values that it reads."""
+"""A compiled step detects changes of global and enclosing variables that it reads."""
 
 import dataclasses
 import datetime as dt
@@ -529,7 +529,7 @@ def test_unchanged_outside_values_need_one_program():
         return settings.scale(x) * float("nan") + TABLE
 
     for _ in range(4):
-        settings.other = object()  # This value is equal to the previous one.
+        settings.other = object()  # a new object, which the step does not read
         step(sl.tensor.backend("numpy").tensor([1.0, 2.0]))
     assert step.recompiles == 0
 

@@ -1,4 +1,4 @@
-"""The results of a compiled step equal the uncompiled results, or an error is raised."""
+"""Results of a compiled step equal the eager results, or an error is raised."""
 
 from collections import OrderedDict, defaultdict
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ compiled: Any = sl.tensor.compile
 
 @dataclass
 class Pair:
-    """An object that holds a tensor."""
+    """Object with a tensor as its attribute."""
 
     first: object
 
@@ -96,4 +96,4 @@ def test_the_least_recently_used_programs_are_dropped():
     for n in range(100, 200):
         assert compiled(x, n).item() == 1 + n
         assert compiled(x, 3).item() == 4
-    assert compiled.recompiles == 100  # The call with 3 was compiled once.
+    assert compiled.recompiles == 100  # the call with the number 3 was compiled once

@@ -1,4 +1,4 @@
-"""Scalar tensors and scalar parameters, eager and compiled, compared with torch."""
+"""Scalar tensors and scalar parameters, eager and compiled, compared with PyTorch."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
 
 class Scale(nn.Module):
-    """A learned temperature, as in contrastive losses."""
+    """Module with a learned temperature, as in contrastive losses."""
 
     factor: nn.Param
 

@@ -1,4 +1,4 @@
-"""Standard functions in a compiled step give the same result as outside, or an error."""
+"""Functions of the Array API standard in a compiled step: same results, or an error."""
 
 import numpy as np
 import pytest
@@ -25,7 +25,7 @@ UNARY = [
 
 
 def step(x):
-    """Call each function once if its shape does not depend on values."""
+    """Call each function whose result has a shape that does not depend on values."""
     up = abs(x) + 1.5
     return (
         *(apply(name, x) for name in UNARY),

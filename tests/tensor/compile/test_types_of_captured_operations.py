@@ -1,4 +1,4 @@
-"""A captured operation has the same shapes and types as the backend returns."""
+"""Captured operations have the same shapes and dtypes as results of the backend."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Torch's autograd as the engine gives the same gradients as `Autodiff`."""
+"""With PyTorch's autograd as a custom engine, gradients equal those of `Autodiff`."""
 
 from typing import Any
 

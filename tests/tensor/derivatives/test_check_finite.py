@@ -1,4 +1,4 @@
-"""check_finite names the first operation that gives NaN or infinity, and its line."""
+"""`check_finite` reports the first operation that returns NaN or infinity, and its line."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""checkpoint gives the same gradients and uses less memory."""
+"""`checkpoint` computes the same gradients with less memory."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Custom gradient rules and stopped gradients."""
+"""Tests of `custom_gradient` and `stop_gradient`."""
 
 import numpy as np
 import pytest
@@ -82,7 +82,7 @@ def test_a_dropped_result_frees_the_saved_values_of_a_custom_rule():
 
 
 def run_rule(rule):
-    """Run the backward pass of a function of three numbers with a rule."""
+    """Run the backward pass of a function of three numbers that has a custom rule."""
     x = A.tensor([1.0, 2.0, 3.0], requires_grad=True)
     function = sl.tensor.custom_gradient(lambda x: x * 2.0, rule)
     return function(x).sum().backward().wrt(x)

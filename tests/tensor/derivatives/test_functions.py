@@ -1,4 +1,4 @@
-"""Derivatives of functions: gradients, second derivatives, products and Jacobians."""
+"""Gradients, second derivatives, Hessian-vector products and Jacobians of functions."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The derivative of a scan equals the derivative of its unrolled steps."""
+"""The gradients of `scan` equal those of an unrolled loop."""
 
 from functools import reduce
 from operator import add
@@ -23,7 +23,7 @@ H, X, W = values(2, 3), values(5, 2, 3, seed=1), values(3, 3, seed=2)
 
 
 def ours(b, h, x, w, *, reverse=False):
-    """Return a loss of the last state and all states of a small recurrent network."""
+    """Return a loss that depends on all states of a small recurrent network."""
 
     def body(carry, read):
         state, count = carry
@@ -124,8 +124,8 @@ def test_gradients_of_recurrent_networks_equal_torch(name):
 def _torch_network(name, points):
     x, *states = points[:-4]
     first = tuple(each[None] for each in states)
-    # The layer has biases, one direction and no dropout. It is batch-first and in eval
-    # mode.
+    # Arguments of PyTorch: biases, one layer, no dropout, evaluation mode, one
+    # direction, batch first.
     options = (points[-4:], *(True, 1, 0.0, False, False, True))
     if name == "gru":
         return torch.gru(x, first[0], *options)[0]

@@ -1,4 +1,4 @@
-"""The types that `backward` accepts as a gradient."""
+"""Values that `backward` accepts as its argument `gradient`."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ A = sl.tensor.Autodiff(B)
 
 
 def squared():
-    """Return a leaf of two numbers, and their squares."""
     x = A.tensor([1.0, 3.0], requires_grad=True)
     return x, x * x
 

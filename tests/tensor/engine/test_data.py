@@ -1,4 +1,4 @@
-"""Tensors accept numbers in any byte order and store them in the native one."""
+"""Tensors accept numbers in any byte order, and store them in native byte order."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ BACKENDS = ["numpy", "torch", "jax"]
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
 

@@ -1,4 +1,4 @@
-"""Lists as indices contain integers or booleans in range on every backend."""
+"""Index lists must contain booleans or integers in range, on every backend."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,6 @@ VALUES = np.array([1, 2, 3], np.float32)
 
 @pytest.fixture(params=["numpy", "torch", "jax"])
 def x(request):
-    """Return a tensor of three numbers on each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param).tensor(VALUES)
 
@@ -20,7 +19,7 @@ def x(request):
     "key", [[0, 2], [-3, 2], [], [[0, 1], [2, 2]], [True, False, True], ([1],)]
 )
 def test_a_list_is_an_index_as_in_numpy(x, key):
-    # NumPy converts an empty list to integers only if it is the whole index.
+    # NumPy accepts an empty list only if it is the whole index.
     np.testing.assert_array_equal(x[key].numpy(), VALUES[key])
 
 

@@ -1,4 +1,4 @@
-"""Indexing, and new tensors with changed elements."""
+"""Indexing of tensors, and updates with ``x.at[key]``."""
 
 from typing import Any
 
@@ -44,7 +44,7 @@ def test_tensor_indexing_equals_numpy(name, key):
 
 
 def _supported_key(name, key):
-    """Return the key with index types that jax supports too."""
+    """Convert an index key to types that JAX also supports."""
     if isinstance(key, tuple):
         return tuple(_supported_key(name, each) for each in key)
     whole = isinstance(key, np.ndarray) and key.dtype == np.int64

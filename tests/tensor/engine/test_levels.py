@@ -1,4 +1,4 @@
-"""Nested levels give higher derivatives and do not mix their variables."""
+"""Nested levels compute higher derivatives without confusing their variables."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,8 @@ def leaf(level, raw):
 
 
 def test_derivatives_of_two_levels_are_not_confused():
-    # The derivative d/dx [x * d/dy (x + y)] is 1; confused levels would give 2.
+    # The derivative d/dx [x * d/dy (x + y)] is 1; if levels were confused, it would be
+    # 2.
     x = FIRST_LEVEL.tensor(3.0, requires_grad=True)
     y = leaf(SECOND_LEVEL, FIRST_LEVEL.inner.asarray(4.0))
     by_y = (x + y).backward().wrt(y)
@@ -43,7 +44,7 @@ def test_three_levels_give_third_derivatives():
 
 
 def test_a_sum_of_gradients_is_tracked_by_the_level_below():
-    # The inner leaf is used twice, and the sum of both gradients is differentiated.
+    # The inner leaf is used twice; the sum of both gradients is differentiated again.
     x = FIRST_LEVEL.tensor([2.0, 3.0], requires_grad=True)
     again = leaf(SECOND_LEVEL, x.raw)
     total = (again * again * again + again * again + again).sum()

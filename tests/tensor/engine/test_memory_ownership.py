@@ -1,4 +1,4 @@
-"""The memory of a tensor cannot be changed from outside, on import or on export."""
+"""Imported and exported arrays cannot be used to change the memory of a tensor."""
 
 import numpy as np
 import pytest
@@ -7,13 +7,12 @@ import seqloom as sl
 from seqloom.errors import ArgumentError
 
 BACKENDS = ["numpy", "torch", "jax"]
-# This length is long enough that jax would share the memory of an array.
+# Length above which JAX would share the memory of an array.
 LENGTH = 1 << 16
 
 
 @pytest.fixture(params=BACKENDS)
 def backend(request):
-    """Return each backend."""
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
 
@@ -38,7 +37,6 @@ IMPORTS = {
 
 
 def _read_only(array):
-    """Return a read-only view of writable memory."""
     view = array.view()
     view.flags.writeable = False
     return view

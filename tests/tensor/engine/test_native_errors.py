@@ -1,4 +1,4 @@
-"""Errors of the libraries become errors that name operation, shapes and types."""
+"""Errors of libraries become seqloom errors with the operation, shapes and dtypes."""
 
 from typing import Any
 
@@ -27,7 +27,7 @@ def tensor(name, *shape, dtype="float32"):
 
 @pytest.fixture(params=BACKENDS)
 def make(request):
-    """Return a function that creates tensors of ones, untracked and tracked."""
+    """Return a function that creates tensors of ones, first untracked, then tracked."""
     return lambda *shape, **options: tensor(request.param, *shape, **options)
 
 

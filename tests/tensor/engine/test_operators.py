@@ -1,4 +1,4 @@
-"""Operators give NumPy's results and the standard's type promotion on every backend."""
+"""Operators have the results of NumPy, and the type promotion of the Array API standard."""
 
 import operator
 from typing import Any

@@ -1,4 +1,4 @@
-"""Recording on a tape, and the backward pass that consumes it."""
+"""Recording of operations, and the backward pass that frees them."""
 
 import gc
 import weakref
@@ -17,7 +17,7 @@ A = sl.tensor.Autodiff(B)
 
 
 class Watched(np.ndarray):
-    """An array that a weak reference can watch."""
+    """Array that supports weak references."""
 
 
 def create_watched(*shape):
@@ -26,7 +26,7 @@ def create_watched(*shape):
 
 
 def split(x, tracked):
-    """Return both halves of an array and its size, recorded as one operation."""
+    """Return two halves of an array and its size, recorded as one operation."""
     value = x.value
     half = len(value) // 2
 
@@ -127,7 +127,7 @@ def test_the_given_gradient_is_not_overwritten():
 
 
 def test_saved_values_are_not_overwritten():
-    # exp saves its output. The gradient arrives in three parts, which are summed.
+    # exp saves its output, and its gradient is a sum of three terms.
     x = A.tensor([0.0, 1.0], requires_grad=True)
     y = sl.tensor.apply("exp", x)
     before = y.numpy().copy()

@@ -1,4 +1,4 @@
-"""Complete training passes in several threads at the same time."""
+"""Training in several threads at the same time."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -20,7 +20,7 @@ class Net(sl.nn.Module):
 
 
 def losses(seed):
-    """Return the losses of a short training run that depends only on its seed."""
+    """Return the losses of a short training run, which depend only on the seed."""
     net = Net(sl.nn.Linear(6, 16), sl.nn.Linear(16, 3)).bind("numpy", sl.Key(seed))
     backend, opt = net.first.weight.bound_backend, sl.optim.AdamW()
     rng = np.random.default_rng(seed)

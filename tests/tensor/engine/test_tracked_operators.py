@@ -1,4 +1,4 @@
-"""Operators of tracked tensors, which compute and record in one function."""
+"""Operators of tracked tensors, which compute and record in a single function."""
 
 import copy
 import weakref
@@ -22,7 +22,7 @@ OPERATORS = {
 
 
 class Watched(np.ndarray):
-    """An array that a weak reference can watch."""
+    """Array that supports weak references."""
 
 
 def leaf(*numbers):
@@ -80,7 +80,7 @@ def test_each_operator_use_records_its_line():
     for _ in range(2):
         kept += [x * x]
         kept += [x * x]
-        # The last step inside the operator is a product of two tensors.
+        # gelu ends with a product of two tensors
         kept += [sl.nn.functional.gelu(x, approximate="tanh")]
     code = test_each_operator_use_records_its_line.__code__
     assert {code.co_firstlineno + n for n in (4, 5, 7)} <= lines_of_this_file()

@@ -1,4 +1,4 @@
-"""The attention kernels, compared with torch in double precision."""
+"""Rust kernels of attention, compared with PyTorch in double precision."""
 
 import math
 from typing import Any
@@ -16,7 +16,7 @@ shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
 
 
 def arrays(shape: tuple[int, ...], dtype: type) -> tuple[Any, ...]:
-    """Return queries, keys, values and a gradient with the layout of a projection."""
+    """Return queries, keys and values as views of one array, and a gradient."""
     n, h, queries, keys, depth = shape
     sizes = [queries, keys, keys, queries]
     return tuple(

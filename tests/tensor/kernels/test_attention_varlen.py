@@ -1,4 +1,4 @@
-"""Attention over packed sequences, compared with attention over each sequence."""
+"""Attention over packed sequences, compared with attention over each sequence alone."""
 
 from itertools import pairwise
 from typing import Any

@@ -1,4 +1,4 @@
-"""The convolution kernels, compared with torch on the same numbers."""
+"""Rust kernels of convolutions, compared with PyTorch."""
 
 from typing import Any
 
@@ -12,7 +12,7 @@ from kernel_oracle import assert_close, both_dtypes, both_threads, leaf, normal
 from seqloom._rust import _native
 from seqloom.tensor import backend
 
-# Each case has the shapes of x and weights, then stride, padding, dilation and groups.
+# Shapes of input and weight, then stride, padding, dilation and groups.
 CONVOLUTIONS = {
     "length one": ((1, 1, 1), (1, 1, 1), 1, 0, 1, 1),
     "length one, padded": ((3, 2, 1), (5, 2, 3), 1, 1, 1, 1),
@@ -41,7 +41,7 @@ convolutions = pytest.mark.parametrize(
 
 
 class Case:
-    """Arrays of the given sizes, and the results of torch in double precision."""
+    """Random arrays of a convolution, with PyTorch's results in double precision."""
 
     def __init__(self, sizes, dtype):
         x_shape, weight_shape, stride, padding, dilation, groups = sizes

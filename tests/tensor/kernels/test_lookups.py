@@ -1,4 +1,4 @@
-"""Embedding lookups and sums by index, compared with torch."""
+"""Embedding lookups and sums by index, compared with PyTorch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Layer norm and RMS norm, compared with torch in double precision."""
+"""Layer norm and RMS norm, compared with PyTorch in double precision."""
 
 from typing import Any
 

@@ -16,7 +16,7 @@ SIZES = st.integers(1, 70)
 
 
 def product(x, y, threads=1):
-    """Return the kernel's product of matrices that can be transposed in memory."""
+    """Return the kernel's product of matrices, which may be transposed views."""
     out = np.full((len(x), x.shape[1], y.shape[2]), np.nan, x.dtype)
     left = (x, False) if x.flags.c_contiguous else (x.swapaxes(1, 2), True)
     right = (y, False) if y.flags.c_contiguous else (y.swapaxes(1, 2), True)
@@ -84,7 +84,7 @@ def test_unaligned_arrays_can_be_multiplied_and_added():
 
 
 def unaligned(x):
-    """Return an unaligned array of the same numbers."""
+    """Copy an array to an unaligned address."""
     memory = bytearray(x.nbytes + 1)
     copy = np.frombuffer(memory, x.dtype, x.size, offset=1).reshape(x.shape)
     copy[...] = x

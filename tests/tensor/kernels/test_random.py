@@ -1,4 +1,4 @@
-"""Random numbers by key, compared with jax.random."""
+"""Random numbers that are computed from a key, compared with jax.random."""
 
 import math
 

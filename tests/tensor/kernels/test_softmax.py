@@ -1,4 +1,4 @@
-"""Softmax, log-softmax and log-sum-exp over any axis, compared with torch."""
+"""Softmax, log-softmax and log-sum-exp over any axis, compared with PyTorch."""
 
 from typing import Any
 

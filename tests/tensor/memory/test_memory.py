@@ -1,4 +1,4 @@
-"""memory() reports bytes by purpose and by line, compared with the allocators."""
+"""Bytes that `memory` reports, by purpose and by line, compared with the allocators."""
 
 import gc
 import sys
@@ -38,7 +38,7 @@ def test_memory_counts_bytes_by_purpose():
     assert found["parameters"] == weights
     assert found["gradients"] == weights
     assert found["intermediates"] == x.size * 4 + loss.size * 4
-    # Adam has two moments and the number of steps.
+    # The state of Adam is two arrays per parameter, and the step count.
     assert 2 * weights <= found["optimiser"] <= 2 * weights + 16
 
 
@@ -99,7 +99,7 @@ def test_backward_frees_the_saved_arrays():
 
 def test_the_report_agrees_with_tracemalloc():
     rng = np.random.default_rng(0)
-    block_cache.drain()  # Earlier allocations are not traced.
+    block_cache.drain()  # free cached blocks, whose allocation was not traced
     tracemalloc.start()
     try:
         before, traced = sl.tensor.memory().total, tracemalloc.get_traced_memory()[0]

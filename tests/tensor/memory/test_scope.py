@@ -1,4 +1,4 @@
-"""Scopes: the tensors they release, the tensors they keep, and the error messages."""
+"""Which tensors a scope releases, which it keeps, and the error messages."""
 
 import threading
 
@@ -233,7 +233,7 @@ def test_the_outer_scope_stays_open():
 
 
 def closed_by_another_thread():
-    """Return a tensor of a generator's scope that another thread closed."""
+    """Return a tensor from the scope of a generator that another thread closed."""
 
     def holding():
         with sl.tensor.scope():

@@ -19,7 +19,7 @@ def is_released(tensor):
 
 
 def batches(made, count=3):
-    """Yield numbers inside a scope and add weak references of tensors to `made`."""
+    """Yield numbers inside a scope, and append weak references to its tensors to `made`."""
     with sl.tensor.scope():
         for number in range(count):
             x = B.tensor([float(number)])
@@ -107,7 +107,7 @@ def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
     async def inside(ready, over):
         with sl.tensor.scope():
             x = B.tensor([1.0])
-            child = asyncio.create_task(beside(over))  # It inherits the context.
+            child = asyncio.create_task(beside(over))  # the task copies the current context
             ready.set()
             await over.wait()
             y = await made_for_it()

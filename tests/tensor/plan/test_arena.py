@@ -1,4 +1,4 @@
-"""The memory offsets of the values of a program."""
+"""Memory offsets of the arrays in a compiled program."""
 
 from hypothesis import given, strategies as st
 
@@ -11,7 +11,7 @@ INTERVALS = st.lists(
 
 
 def intervals_of(drawn):
-    """Return intervals; each has a size, a first unit and a last unit."""
+    """Return intervals with a size, a first step and a last step."""
     return {
         number: Span(number, nbytes, min(ends), max(ends))
         for number, (nbytes, *ends) in enumerate(drawn)
@@ -19,7 +19,7 @@ def intervals_of(drawn):
 
 
 def lowest_free(size, taken):
-    """Return the lowest offset without overlap, found by trying each cache line."""
+    """Find the lowest free offset by testing every multiple of a cache line."""
     offset = 0
     while any(low < offset + size and offset < end for low, end in taken):
         offset += LINE

@@ -1,4 +1,4 @@
-"""The results of a compiled step use the program's memory and allocate nothing new."""
+"""A compiled step writes its results to preallocated memory."""
 
 import resource
 
@@ -11,7 +11,7 @@ from seqloom.nn import functional as F
 
 
 class Convolutions(nn.Module):
-    """Two convolutions with a normalization between them, and pooling."""
+    """Network of two convolutions with normalisation between them, and pooling."""
 
     first: nn.Conv1d
     norm: nn.BatchNorm1d
@@ -42,5 +42,5 @@ def test_a_compiled_convolution_step_touches_no_new_memory_pages(compiled):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
         run(model, optimizer, x)
-    # One array of the values of a convolution has 500 pages.
+    # Each output of a convolution has 500 memory pages, so none was allocated.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 500

@@ -1,4 +1,4 @@
-"""Fused groups give the same results as their single operations."""
+"""Fused operations have the same results as separate operations."""
 
 import numpy as np
 import pytest

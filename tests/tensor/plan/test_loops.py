@@ -1,4 +1,4 @@
-"""A loop runs the program of its body repeatedly."""
+"""A compiled loop runs the compiled program of its body repeatedly."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""The memory of a program: planned in advance, private and reused."""
+"""The memory of a compiled program is planned in advance, private and reused."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor

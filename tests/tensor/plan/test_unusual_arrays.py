@@ -1,4 +1,4 @@
-"""Plans accept all arrays that NumPy accepts: scalars, empty arrays and rare types."""
+"""Compiled programs accept scalars, empty arrays and rare dtypes, as NumPy does."""
 
 from typing import Any
 
@@ -15,7 +15,7 @@ compile_step: Any = sl.tensor.compile
 
 
 def agrees_with_eager(step, *arrays):
-    """Return whether two compiled calls of a step give the eager result."""
+    """Return whether two calls of the compiled step return the eager result."""
     tensors = [B.tensor(each) for each in arrays]
     wanted, compiled = step(*tensors).numpy(), compile_step(step)
     found = [compiled(*tensors).numpy() for _ in range(2)]

@@ -1,4 +1,4 @@
-"""Profile counts operations and does not change results."""
+"""`Profile` counts operations without changing their results."""
 
 import json
 import threading
@@ -28,7 +28,7 @@ def test_profile_counts_calls_and_bytes_of_results():
 
 
 def test_profile_sums_the_time_of_calls(monkeypatch):
-    clock = count()  # Each reading is one nanosecond later.
+    clock = count()  # each call of the clock returns one nanosecond more
     monkeypatch.setattr(_inspection, "perf_counter_ns", lambda: next(clock))
     profile = sl.tensor.Profile(BACKEND)
     x = profile.tensor(np.ones((4, 4), np.float32))

@@ -1,4 +1,4 @@
-"""The derivatives of elementwise functions."""
+"""Derivatives of elementwise functions."""
 
 import numpy as np
 import pytest

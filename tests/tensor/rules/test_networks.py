@@ -1,4 +1,4 @@
-"""The derivatives of norms, attention, losses and dropout."""
+"""Derivatives of normalisation, attention, losses and dropout."""
 
 import numpy as np
 
@@ -108,7 +108,7 @@ def test_gradients_equal_central_differences(case):
 
 @each_case
 def test_second_derivatives_equal_torch(case):
-    # Only the math kernel of torch's attention has a second derivative.
+    # In PyTorch, only the math kernel of attention has a second derivative.
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):
         rule_oracle.check_second_order(case)
 

@@ -1,4 +1,4 @@
-"""The derivatives of matrix products."""
+"""Derivatives of matrix products."""
 
 import rule_oracle
 from rule_oracle import Case, torch, values

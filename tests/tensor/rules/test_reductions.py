@@ -1,4 +1,4 @@
-"""The derivatives of reductions."""
+"""Derivatives of reductions."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ ZEROS = np.array([[1.0, 0.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
 
 
 def reduction_cases(name, theirs, axes, x=X):
-    """Reduce no axis, one axis and two axes, with and without keepdims."""
+    """Return cases with no axis, one axis and two axes, with and without keepdims."""
     for axis in axes:
         for keepdims in (False, True):
             options = {"axis": axis, "keepdims": keepdims}

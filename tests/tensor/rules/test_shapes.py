@@ -1,4 +1,4 @@
-"""The derivatives of shape changes, indexing and updates."""
+"""Derivatives of shape changes, indexing and updates."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The tables of test cases cover all gradient rules."""
+"""Each gradient rule occurs in a table of test cases."""
 
 import runpy
 from pathlib import Path
@@ -7,7 +7,7 @@ import pytest
 
 from seqloom.tensor._families import RULES
 
-# These rules have tests elsewhere, or are checked as second derivatives.
+# Rules that are tested in other files, or by second derivatives.
 TESTED_ELSEWHERE = {
     "attention_varlen",
     "avg_pool1d_grad",

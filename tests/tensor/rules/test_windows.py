@@ -1,4 +1,4 @@
-"""The derivatives of convolution, pooling and unfolding."""
+"""Derivatives of convolution, pooling and unfolding."""
 
 import rule_oracle
 from rule_oracle import Case, torch, values
@@ -10,7 +10,7 @@ PLANE = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2)}
 
 
 def conv(dimensions, weight, options, *, bias=True):
-    """A convolution with and without a bias."""
+    """Return a test case of a convolution, with or without a bias."""
     x = LINE if dimensions == 1 else WIDE
     theirs = TF.conv1d if dimensions == 1 else TF.conv2d
     args = [x, weight, values(weight.shape[0])] if bias else [x, weight]
@@ -19,7 +19,7 @@ def conv(dimensions, weight, options, *, bias=True):
 
 
 def transposed(dimensions, weight, options):
-    """A transposed convolution."""
+    """Return a test case of a transposed convolution."""
     x = LINE if dimensions == 1 else WIDE
     theirs = getattr(TF, f"conv_transpose{dimensions}d")
     args = [x, weight, values(weight.shape[1] * options.get("groups", 1))]
