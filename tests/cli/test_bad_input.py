@@ -128,7 +128,7 @@ CASES = {
     "two values": (f"{TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
     "one class": (f"{TABLE} same.tsv", "'yes'; .*two classes"),
     "fractions": (f"{TABLE} fractions.tsv", "--task regress"),
-    "no id column": (f"{TABLE} names.tsv", "no column 'id'.* names 'name', 'label'"),
+    "no id column": (f"{TABLE} names.tsv", "no column 'id'.* are 'name', 'label'"),
     "a short line": (f"{TABLE} short.tsv", "line 2: expected 2"),
     "a table that is none": (f"{TABLE} xz.fa", "expected a table"),
     "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot create"),

@@ -187,11 +187,11 @@ def headers(tmp_path):
 
 
 PATTERNS = {
-    "|pos": "searched for '|pos': .* in the header 's0 cls|neg' it finds '': write \\| for",
-    "zzz": "in the header 's0 cls|neg' it finds nothing: write \\| for a bar",
-    "s1.*": "3 of 4 .* in the header 's0 cls|neg' it finds nothing: .*; leave them out",
-    "cls": "have the label 'cls'; .*; in the header 's0 cls|neg' it finds 'cls': put",
-    r"(\d)?$": "in the header 's0 cls|neg' it finds '': write",
+    "|pos": "searched for '|pos': .* header 's0 cls|neg' is '': write \\| for",
+    "zzz": "header 's0 cls|neg' is nothing: write \\| for a bar",
+    "s1.*": "3 of 4 .* header 's0 cls|neg' is nothing: .*; leave them out",
+    "cls": "have the label 'cls'; .* header 's0 cls|neg' is 'cls': put",
+    r"(\d)?$": "header 's0 cls|neg' is '': write",
     "(": "'(' is not a regular expression: missing ), unterminated",
 }
 

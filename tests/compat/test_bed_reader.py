@@ -28,7 +28,7 @@ LEFT_OUT = {
     "test_open_bed_cloud.py::test_s3_article": _AMAZON,
     "test_open_bed_cloud.py::test_s3_example": _AMAZON,
 }
-# Test files of bed_reader of which no test is run, with the reason.
+# Test files of bed_reader that are not run, with the reason.
 FILES_LEFT_OUT = {
     "test_file_dot.py": "products of matrices of float64 in mapped files, no genotypes: "
     "the docstring of seqloom.compat.bed_reader lists these functions",

@@ -62,7 +62,7 @@ def test_every_native_name_exists_or_is_documented_as_missing():
 
 
 def stems(name):
-    """Return the patterns, such as ``read_*``, that stand for a function in a docstring."""
+    """Return the patterns, such as ``read_*``, that match the name of a function."""
     parts = name.split("_")
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
 

@@ -104,7 +104,7 @@ def test_embeddings_without_one_row_per_record_are_rejected(given, error, said):
 
 def test_embeddings_of_different_lengths_are_rejected():
     data = sl.data.EmbeddingDataset({"x": np.zeros(3), "y": np.zeros(4)})
-    with pytest.raises(sl.errors.ShapeError, match="one length"):
+    with pytest.raises(sl.errors.ShapeError, match="the same length"):
         data.batch([0, 1])
 
 

@@ -409,13 +409,13 @@ def test_column_names_of_a_data_frame_may_be_numbers():
 @pytest.mark.parametrize("option", ["sequence_column", "id_column"])
 def test_a_column_name_must_be_a_string(option):
     options: dict[str, Any] = {option: 0}
-    with pytest.raises(ArgumentError, match=f"{option} must be a column's name"):
+    with pytest.raises(ArgumentError, match=f"{option} must be the name of a column"):
         SequenceDataset(pd.DataFrame({0: [1, 2], "sequence": ["AC", "GT"]}), **options)
 
 
 def test_the_name_of_a_label_column_must_be_a_string():
     number: Any = 0
-    with pytest.raises(ArgumentError, match="label_column must be a column's name"):
+    with pytest.raises(ArgumentError, match="label_column must be the name of a column"):
         Labels(label_column=number)
 
 

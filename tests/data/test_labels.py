@@ -98,7 +98,7 @@ def test_label_columns_can_be_chosen(labelled):
 
 def test_a_missing_column_is_an_error_that_lists_the_columns(labelled):
     with pytest.raises(
-        LabelError, match=r"no column 'kind', the first line names 'id', 'label'"
+        LabelError, match=r"no column 'kind'; the columns are 'id', 'label'"
     ):
         labelled("id\tlabel\na\tx\n", label_column="kind")
 
@@ -248,7 +248,7 @@ def test_nearly_as_many_classes_as_records_are_an_error(fasta):
 
 def test_two_spellings_of_one_number_are_an_error(fasta):
     labels = {"a": 1, "b": 1.0, "c": 0, "d": 0}
-    with pytest.raises(LabelError, match=r"'1' and '1\.0' are one number"):
+    with pytest.raises(LabelError, match=r"'1' and '1\.0' are the same number"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=labels)
 
 
@@ -459,13 +459,13 @@ def test_duplicate_column_names_are_an_error(labelled, names):
 
 
 def test_a_column_requested_twice_is_an_error(labelled):
-    with pytest.raises(ArgumentError, match="names a column twice: x, x"):
+    with pytest.raises(ArgumentError, match="contains a column twice: x, x"):
         labelled("id\tx\na\t1\n", label_column=["x", "x"])
 
 
 def test_a_class_given_twice_is_an_error(labelled):
     text = "id\tlabel\na\tx\nb\ty\nc\tx\nd\ty\n"
-    with pytest.raises(ArgumentError, match="classes names 'x' twice"):
+    with pytest.raises(ArgumentError, match="classes contains 'x' twice"):
         labelled(text, classes=["x", "y", "x"])
 
 
@@ -521,7 +521,7 @@ def test_the_error_names_a_header_mark_in_a_label_id(labelled, header):
 
 
 def test_the_error_names_ids_that_differ_only_in_case(labelled):
-    match = r"4 of 4 .*the labels have 'A', which differs in capitals: write ids"
+    match = r"4 of 4 .*the labels have 'A', which differs only in case"
     with pytest.raises(LabelError, match=match):
         labelled("id\tlabel\nA\tx\nB\ty\nC\tx\nD\ty\n")
 
@@ -538,7 +538,7 @@ def test_a_column_with_a_similar_name_is_suggested(labelled, name):
 
 
 def test_no_column_is_suggested_without_similar_names(labelled):
-    with pytest.raises(LabelError, match=r"names 'id', 'kind'; choose with"):
+    with pytest.raises(LabelError, match=r"are 'id', 'kind'; choose with"):
         labelled("id\tkind\na\tx\n")
 
 
@@ -549,14 +549,14 @@ def test_a_label_table_in_utf_16_is_an_error_that_names_the_encoding(
 ):
     path = tmp_path / "labels.txt"
     path.write_bytes(pack("id\tlabel\na\tx\n".encode(encoding)))
-    with pytest.raises(FormatError, match=r"labels\.txt: is text in UTF-16.*\"CSV UTF-8\""):
+    with pytest.raises(FormatError, match=r"labels\.txt: is UTF-16.*\"CSV UTF-8\""):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=path)
 
 
 def test_a_sequence_table_in_utf_16_is_an_error_that_names_the_encoding(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("sequence,label\nACGT,x\n", "utf-16")
-    with pytest.raises(FormatError, match=r"table\.csv: is text in UTF-16"):
+    with pytest.raises(FormatError, match=r"table\.csv: is UTF-16"):
         SequenceDataset(path)
 
 
@@ -597,7 +597,7 @@ def test_line_numbers_in_errors_include_comments(labelled):
 
 @pytest.mark.parametrize("text", ["# comment\nname label\na x\n", "# comment\n"])
 def test_a_comment_without_a_header_line_is_shown_in_the_error(labelled, text):
-    with pytest.raises(LabelError, match="the first line names 'comment'; choose"):
+    with pytest.raises(LabelError, match="the columns are 'comment'; choose"):
         labelled(text)
 
 
@@ -675,8 +675,8 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "classes of a text": ({"classes": "ab"}, "classes must be their names in order"),
     "classes without order": ({"classes": {"a", "b"}}, "classes must be their names"),
     "a nameless class": ({"classes": [None]}, "classes must be their names in order"),
-    "missing of bytes": ({"missing": b"NA"}, "missing must be a text that is no label"),
-    "a column by number": ({"label_column": 3}, "label_column must be a column's name"),
+    "missing of bytes": ({"missing": b"NA"}, "missing must be one or more strings"),
+    "a column by number": ({"label_column": 3}, "label_column must be the name"),
     "a number as pattern": (
         {"label_from_header": 3, "source": None},
         "label_from_header must be a regular expression",
@@ -805,7 +805,7 @@ def test_lists_of_one_name_each_are_classes(fasta):
 
 def test_lists_of_several_names_are_not_classes(fasta):
     lists = [["p", "q"], ["p"], ["q"], ["q"]]
-    with pytest.raises(LabelError, match=r'list of several names.* task="multilabel"'):
+    with pytest.raises(LabelError, match=r'several names.* task="multilabel"'):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(lists, task="classify"))
 
 
@@ -815,7 +815,7 @@ def test_a_label_function_of_a_stream_must_not_return_lists_of_names(fasta):
     )
     assert len(list(stream)) == 4
     for wrong in (lambda _: ["p", "q"], lambda record: [0] * "abcd".index(record.id)):
-        with pytest.raises(LabelError, match="a number, a name, or equally many"):
+        with pytest.raises(LabelError, match="a number, a name, or the same number"):
             list(SequenceStream(fasta(FOUR_SEQUENCES), labels=wrong))
 
 
@@ -904,7 +904,7 @@ def test_the_error_for_a_headerless_table_names_the_id_in_its_first_line(labelle
 
 
 def test_a_table_with_one_column_is_an_error(labelled):
-    with pytest.raises(LabelError, match=r"names 'kind'; it needs two columns"):
+    with pytest.raises(LabelError, match=r"'kind'; a table needs a column of ids"):
         labelled("kind\nx\ny\nx\ny\n")
 
 

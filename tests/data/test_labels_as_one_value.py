@@ -83,7 +83,7 @@ def test_label_from_header_of_labels_searches_the_headers(table):
 
 
 def test_an_option_given_twice_is_rejected(table):
-    message = r"labels is a Labels\(...\), which has task too: give it there"
+    message = r"pass task as an option of Labels\(...\), not to the dataset"
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ), task="classify")
 
@@ -106,9 +106,9 @@ def test_an_option_of_another_dataset_is_rejected(table, option, of):
     [
         ({"unlabelled": "drop"}, 'unlabelled must be "error" or "skip", got'),
         ({"task": "rank"}, "task must be"),
-        ({"id_column": 3}, "id_column must be a column's name"),
+        ({"id_column": 3}, "id_column must be the name of a column"),
         ({"classes": {"a", "b"}}, "classes must be their names in order"),
-        ({"missing": 3.5j}, "missing must be a text that is no label"),
+        ({"missing": 3.5j}, "missing must be one or more strings"),
         ({"coding": "12", "task": "regress"}, 'leave it out for task="regress"'),
         ({"source": "a.tsv", "label_from_header": "x"}, "not both"),
     ],

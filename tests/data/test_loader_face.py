@@ -28,7 +28,7 @@ FIXED_OPTIONS = [
 
 
 class Faulty:
-    """Ten items, some of which raise an exception."""
+    """A dataset of ten items; some raise an exception."""
 
     def __init__(self, errors):
         self.errors = errors

@@ -54,9 +54,7 @@ def test_a_parquet_null_is_not_a_label(fasta, table):
 
 
 def test_an_unknown_parquet_column_is_named(fasta, table):
-    with pytest.raises(
-        LabelError, match="no column 'label', the first line names 'id', 'kind'"
-    ):
+    with pytest.raises(LabelError, match="no column 'label'; the columns are 'id', 'kind'"):
         SequenceDataset(fasta(TWO_SEQUENCES), labels=table(id=["a", "b"], kind=["x", "y"]))
 
 

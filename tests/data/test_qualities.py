@@ -54,5 +54,5 @@ def test_augmented_reads_keep_their_qualities(path):
 
 def test_encoding_qualities_of_fasta_is_an_error_with_a_remedy(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
-    with pytest.raises(FormatError, match=r"have no qualities; give FASTQ files, or"):
+    with pytest.raises(FormatError, match=r"have no qualities; pass FASTQ files, or"):
         sl.data.SequenceDataset(tmp_path / "a.fa", encoder=sl.encode.Quality())

@@ -91,7 +91,7 @@ def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(out):
 
 
 def test_unequal_lengths_are_an_error_without_a_length():
-    with pytest.raises(ShapeError, match="1 to 2 residues: give length="):
+    with pytest.raises(ShapeError, match="1 to 2 residues: pass length="):
         OneHot("dna").batch(["AC", "G"])
 
 

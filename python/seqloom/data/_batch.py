@@ -212,7 +212,7 @@ def encode_part(encoder: Any, letters: Letters) -> Ragged:
         return sequences
     if qualities is None:
         raise FormatError(
-            f"{encoder} reads FASTQ qualities, but the records have no qualities; give "
+            f"{encoder} reads FASTQ qualities, but the records have no qualities; pass "
             'FASTQ files, or an encoder of residues such as OneHot("dna")'
         )
     return qualities

@@ -62,7 +62,7 @@ class EmbeddingSource(Source):
             return np.empty((0, width), np.float32)
         if any(row.shape != (width,) for row in embeddings):
             shapes = ", ".join(map(str, {row.shape for row in embeddings}))
-            raise ShapeError(f"embeddings must have one length, got rows {shapes}")
+            raise ShapeError(f"all embeddings must have the same length, got {shapes}")
         return np.stack(embeddings)
 
     def columns(self, rows: Rows, epoch: int | None) -> dict[str, Any]:

@@ -121,7 +121,7 @@ def _check_for_protein(augment: Any) -> None:
     name = type(augment).__name__
     if getattr(augment, "alphabet", None) in ("dna", "rna", "iupac"):
         advice = (
-            "leave it out" if name == "ReverseComplement" else 'give alphabet="protein"'
+            "leave it out" if name == "ReverseComplement" else 'pass alphabet="protein"'
         )
         raise ArgumentError(
             f"augment: {name} is for nucleotides, but the encoder is for proteins: {advice}"

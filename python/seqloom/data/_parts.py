@@ -302,7 +302,7 @@ def group_numbers(
     if missing:
         raise ArgumentError(
             f"groups has no group for {len(missing):,} of {len(listed):,} records: "
-            f"{dataset.ids[missing[0]]!r}, ...; give each a group, such as its id"
+            f"{dataset.ids[missing[0]]!r}, ...; add a group for each, such as its id"
         )
     return np.unique(list(map(key_text, names)), return_inverse=True)[1]
 

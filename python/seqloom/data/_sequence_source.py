@@ -88,8 +88,8 @@ class SequenceSource(Source):
         """Return the length of each row, without a ``*`` that the encoder drops."""
         if not leaves_out(encoder):
             return self.store.lengths[rows]
-        # An index does not record a final ``*``, so large files are read completely
-        # here.
+        # An index does not record a final ``*``, and therefore large files are read
+        # completely.
         if self._encoded is None or self._encoded[0] is not encoder:
             batches = self.store.batches()
             counts = [encoder.encoded_lengths(batch.sequences) for batch in batches]

@@ -217,7 +217,7 @@ def _id(each: Any, position: tuple[str, int], ids: str) -> str:
     hint = 'ids="number" (--ids number) numbers records without an id'
     raise FormatError(
         f"{name}: record {record}: expected an id, found {quote(each)}; "
-        f"{hint if is_missing else 'give a text or a number'}",
+        f"{hint if is_missing else 'pass a string or a number'}",
         kind="header",
         path=name,
         record=record,
@@ -335,7 +335,7 @@ def _pair(name: str, row: Any) -> tuple[Any, Any]:
     if len(cells) != 2:  # noqa: PLR2004 - a pair
         raise ArgumentError(
             f"{name}: expected pairs of id and sequence, got {quote(row)}; for more "
-            'columns give dicts such as {"sequence": "ACGT", "label": 1}'
+            'columns pass dicts such as {"sequence": "ACGT", "label": 1}'
         )
     return cells[0], cells[1]
 

@@ -308,7 +308,7 @@ class SequenceEncoder(JsonConfig):
         if length is None and least != most:
             lengths = count_encoded(self._letters, rows)
             raise ShapeError(
-                f"sequences have {lengths.min()} to {lengths.max()} residues: give "
+                f"sequences have {lengths.min()} to {lengths.max()} residues: pass "
                 f"length= to pad the shorter ones with {self.pad_value}"
             )
         if length is not None and most > length:
@@ -360,12 +360,12 @@ def _choose_threads(rows: Ragged, num_threads: int | None) -> int:
 def _make_length_error(letters: int, places: int, length: int) -> ShapeError:
     if letters == places:
         return ShapeError(
-            f"a sequence has {letters} residues, more than length={length}; give a larger "
+            f"a sequence has {letters} residues, more than length={length}; pass a larger "
             "length, or crop the sequences"
         )
     return ShapeError(
         f"a sequence of {letters} residues needs {places} positions, more than "
-        f"length={length}; give a larger length, or crop the sequences"
+        f"length={length}; pass a larger length, or crop the sequences"
     )
 
 

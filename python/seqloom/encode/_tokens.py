@@ -56,10 +56,9 @@ class Tokens(TokenEncoder):
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
         add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
-        unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code;
-            codes without a token become ``<unk>`` (J in ESM-2, all codes but N in DNA), and
-            so do k-mers that contain a code. ``"mask"`` uses ``<mask>``; ``"error"``
-            raises.
+        unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code.
+            Codes without a token (J in ESM-2, all codes but N in DNA) and k-mers that
+            contain a code become ``<unk>``. ``"mask"`` uses ``<mask>``; ``"error"`` raises.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``<mask>``. ``"keep"`` and ``"error"`` raise.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.

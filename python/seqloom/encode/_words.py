@@ -31,7 +31,7 @@ class Integer(TokenEncoder):
     """Encodes each residue as its index in the alphabet.
 
     The next two numbers after those of the alphabet are for masked residues and for
-    padding, so that an embedding can have a row for every number.
+    padding.
 
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
@@ -138,7 +138,7 @@ class Kmer(TokenEncoder):
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
-        rare: The treatment of U and O in proteins: ``"zeros"`` or ``"unknown"`` masks the
+        rare: The treatment of U and O in proteins. ``"zeros"`` and ``"unknown"`` mask the
             k-mer; ``"replace"`` reads U and O as C and K; ``"keep"`` adds both to the
             alphabet. ``"error"`` raises.
         symbols: The treatment of ``*``, ``-`` and ``.``: ``"zeros"`` masks the k-mer;
@@ -189,7 +189,7 @@ class Kmer(TokenEncoder):
         elif self._num_kmers > _MAX_COUNTED_KMERS:
             raise ArgumentError(
                 f"k={self.k} has {self._num_kmers:,} k-mers, more than the "
-                f"{_MAX_COUNTED_KMERS:,} that can be counted: give counts=False or "
+                f"{_MAX_COUNTED_KMERS:,} that can be counted: pass counts=False or "
                 "a smaller k"
             )
 

@@ -213,7 +213,7 @@ def test_the_hash_of_a_large_file_is_computed_once(tmp_path, cache):
     path.with_suffix(".bim").write_text(
         "".join(f"1\ts{i}\t0\t{i}\tA\tC\n" for i in range(1 << 14))
     )
-    time.sleep(2.1)  # the hash of a file that has just been written is not cached
+    time.sleep(2.1)  # the hash of a file younger than 2 s is not cached
     options: dict[str, Any] = {"memory": 0, "by": "variant", "cache": cache}
     first = sl.data.GenotypeDataset(path, **options).fingerprint()
     [kept] = cache.glob("contents/*.json")

@@ -39,7 +39,7 @@ def test_an_open_bed_that_counts_the_other_allele_is_rejected(write_bed):
 def test_a_url_is_rejected_with_a_remedy(opened):
     url = "http://localhost:1/a.bed"
     bed = sl.io.open_bed(url, skip_format_check=True) if opened else url
-    with pytest.raises(ArgumentError, match="copy the set"):
+    with pytest.raises(ArgumentError, match="copy the files"):
         sl.data.GenotypeDataset(bed)
 
 

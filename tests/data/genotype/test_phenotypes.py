@@ -303,7 +303,7 @@ def test_the_error_for_a_covariate_of_words_has_a_remedy(four, table):
     [
         ("a b c\nd e f\n", "'a b' is not an individual of .*: expected a header with IID"),
         ("FID IID\nf1 i1\n", "expected a column of values"),
-        ("FID Y\nf1 1\n", "names no column IID"),
+        ("FID Y\nf1 1\n", "has no column IID"),
         ("IID Y\ni1 1 2\n", "line 2: expected 2 cells, found 3"),
     ],
 )

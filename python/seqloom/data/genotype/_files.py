@@ -63,7 +63,7 @@ class GenotypeFiles:
             return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
         if isinstance(bed, list | tuple):  # the files may have different variants
             raise ArgumentError(
-                f"bed must be one set, got {len(cast('list[Any]', bed))}; merge several "
+                f"bed must be one path, got {len(cast('list[Any]', bed))}; merge several "
                 "into one first (plink --merge-list), or create a dataset for each"
             )
         check_path("bed", bed, one="a .bed, or an open_bed")
@@ -127,7 +127,7 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
     if bed.properties_dict:
         raise ArgumentError(
             f"{bed}: a dataset reads the .fam and .bim files, but this open_bed has other "
-            f"properties ({', '.join(bed.properties_dict)}): give labels=, or write a set "
+            f"properties ({', '.join(bed.properties_dict)}): pass labels=, or write a set "
             "with to_bed"
         )
     files = {"bed": bed.location, **bed.tables}
@@ -139,8 +139,8 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
 
 def _remote(path: object) -> ArgumentError:
     return ArgumentError(
-        f"{path}: a dataset reads its files repeatedly, so they must be on this machine: "
-        "copy the set, or read a part of it with sl.io.open_bed"
+        f"{path}: a dataset reads its files repeatedly, so they must be local: "
+        "copy the files, or read some genotypes with sl.io.open_bed"
     )
 
 

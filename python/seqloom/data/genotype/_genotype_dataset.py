@@ -88,12 +88,12 @@ def GenotypeDataset(
 
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
-        labels: Tables with a row for each sample, and a header with FID and IID or only
-            IID; or PLINK files without a header, with rows ``FID IID value``. A data frame
-            with such columns or with the IIDs as index, a dict from IID to value, and
-            numbers in the order of the .fam are accepted too. None reads the sixth column
-            of the .fam, unless all its values are equal; False reads no labels. A
-            ``Labels`` object also has options for reading the labels.
+        labels: Tables with a row for each sample. The header has FID and IID or only IID;
+            without a header, rows are ``FID IID value`` as in PLINK. A data frame with such
+            columns or with the IIDs as index is accepted too, as well as a dict from IID to
+            value, or numbers in the order of the .fam. None reads the sixth column of the
+            .fam, unless all its values are equal; False reads no labels. A ``Labels``
+            object also has options for reading the labels.
         covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
             a fitted encoder does not use are ignored and counted in
             ``report["unused_covariates"]``.

@@ -233,7 +233,7 @@ def _columns(path: str, names: list[str], columns: Columns) -> tuple[list[int], 
         ids = [upper.index(name) for name in (_FID, _IID) if name in upper]
         if _IID not in upper:
             raise LabelError(
-                f"{path}: the first line names no column IID; choose with id_column "
+                f"{path}: the first line has no column IID; choose with id_column "
                 "(--id-column)"
             )
     if columns.wanted is not None:
@@ -255,7 +255,7 @@ def _headerless_columns(
             return ids, list(range(len(ids), len(first)))
     shown = " ".join(first[:2])[:_MAX_SHOWN_CHARACTERS]
     raise LabelError(
-        f"{path}: the first line names no column IID, and {shown!r} is not an "
+        f"{path}: the first line has no column IID, and {shown!r} is not an "
         f"individual of {people.path}: expected a header with IID, or lines FID IID "
         f"{columns.what}"
     )

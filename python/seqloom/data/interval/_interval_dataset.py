@@ -171,9 +171,9 @@ def windows(
         width: The length of a window, in residues.
         stride: The distance between the starts of consecutive windows; None for ``width``,
             so that windows do not overlap.
-        edge: The treatment of a last window that is shorter than ``width``: ``"keep"``
-            returns the shorter window; ``"pad"`` pads it with N; ``"drop"`` removes the
-            window and counts it in ``report``; ``"error"`` raises.
+        edge: The treatment of a last window that is shorter than ``width``. ``"keep"``
+            returns it as it is; ``"pad"`` pads it with N; ``"drop"`` removes it and counts
+            it in ``report``; ``"error"`` raises.
         **options: Further arguments of ``IntervalDataset``: ``encoder``, ``augment``,
             ``seed``, ...
 
@@ -244,7 +244,7 @@ def label_intervals(
         if len(unlabelled) == len(ids):
             remedy = (
                 "; its index has no interval: for labels in the order of the intervals "
-                "give labels.to_numpy()"
+                "pass labels.to_numpy()"
                 if source.is_of_index
                 else ""
             )
@@ -307,7 +307,7 @@ def _of_files(
     if not intervals.files:
         raise ArgumentError(
             'labels="file" takes the names of files of intervals, but these are a table '
-            "in memory: give the name of its column of labels"
+            "in memory: pass the name of its column of labels"
         )
     rows: list[int] = kept.tolist()
     each = _label_by_number([classes[intervals.files[row]] for row in rows])
@@ -352,7 +352,7 @@ def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
 
 
 def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
-    """Return the intervals' ids or original positions, whichever the labels use."""
+    """Return the intervals' ids or original positions, as in the labels."""
     # All intervals use the same kind of name: after resizing, the id of one interval
     # may equal the original position of another.
     labelled = {*source.cells, *source.missing}

@@ -84,7 +84,7 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
     if others:
         return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
     return (
-        f"{what}, it has {list_some(genome.names)}; give the genome that the intervals are "
+        f"{what}, it has {list_some(genome.names)}; pass the genome that the intervals are "
         "of, or remove such lines"
     )
 

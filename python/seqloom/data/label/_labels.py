@@ -82,8 +82,8 @@ def marks_of(missing: Any) -> tuple[str, ...]:
         return (str(missing),)
     if isinstance(missing, bytes) or not isinstance(missing, Iterable):
         raise ArgumentError(
-            f"missing must be a text that is no label, or several; got {quote(missing)}: "
-            "give () where every text is one"
+            f"missing must be one or more strings that mark a missing label, got "
+            f"{quote(missing)}; pass () if there are no such strings"
         )
     return tuple(map(str, missing))  # pyright: ignore[reportUnknownArgumentType]
 
@@ -105,8 +105,8 @@ def as_cells(value: Any) -> Cells:
         if wrong := next(filter(BETWEEN_NAMES.search, items), None):
             raise LabelError(
                 f"label {wrong!r} of {quote(items)} has a comma, a semicolon or a bar, "
-                "which separate labels: write the name without one, or give a column "
-                "of 0 and 1 for each label"
+                "which separate labels: remove it from the name, or pass a column of 0 "
+                "and 1 for each label"
             )
         return (";".join(items),)
     return tuple(map(as_cell, items))
@@ -206,7 +206,7 @@ class Labels:
         if self.id_column is not None:
             check_column("id_column", self.id_column)
         if self.source is not None and self.label_from_header is not None:
-            raise ArgumentError("give labels or label_from_header, not both")
+            raise ArgumentError("pass labels or label_from_header, not both")
         # Copy iterators, because they can be read only once.
         self._set("label_column", column_names("label_column", self.label_column))
         self._set("classes", None if self.classes is None else class_names(self.classes))
@@ -236,7 +236,7 @@ class Labels:
         if old:
             options = ", ".join(f"{name}=..." for name in old)
             warn_user(
-                f"options of labels are fields of Labels: give labels=Labels(source, "
+                f"options of labels are fields of Labels: pass labels=Labels(source, "
                 f"{options})",
                 DeprecationWarning,
             )
@@ -246,7 +246,7 @@ class Labels:
             return replace(usual, source=labels, **old)
         if twice := replace(usual, **old).changes(usual):
             raise ArgumentError(
-                f"labels is a Labels(...), which has {twice[0]} too: give it there"
+                f"pass {twice[0]} as an option of Labels(...), not to the dataset"
             )
         names = ("id_column", "label_column", "missing")
         lacking = [name for name in names if getattr(labels, name) is None]
@@ -305,7 +305,7 @@ def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
     }
     if lacking := [path for path in paths if _absolute(path) not in entries]:
         raise LabelError(
-            f"{lacking[0]}: the dict of labels by file has no label for it; name each file"
+            f"{lacking[0]}: the dict from file to label lacks this file; add its label"
         )
     return [entries[_absolute(path)] for path in paths]
 

@@ -41,8 +41,8 @@ _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 _MAX_ROUNDING = 0.01  # fraction of the range of the labels
 _FILE_REMEDY = (
-    ": give each class its own file (seqloom train a.fa b.fa --label-from-file); in "
-    "Python a dict from file to label names them otherwise"
+    ": put each class into its own file (seqloom train a.fa b.fa --label-from-file); in "
+    "Python, pass a dict from file to label to set other names"
 )
 
 
@@ -60,7 +60,7 @@ def number_labels(
         task = guess_task(source, ids, has_classes=class_tuple is not None)
     names = class_tuple or ()
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
-        raise ArgumentError(f"classes names {double[0]!r} twice; give each class once")
+        raise ArgumentError(f"classes contains {double[0]!r} twice; list each class once")
     labels = _CONVERTERS[task](source, ids, class_tuple)
     _check_names(source, ids, labels.classes)
     if joined is None:
@@ -117,8 +117,8 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
         )
     if source.is_of_lists:
         raise LabelError(
-            f"{source.what}: a record has a list of several names, or of none: pass "
-            'Labels(..., task="multilabel"), or give each record one name'
+            f"{source.what}: a record has several names, or an empty list: pass "
+            'Labels(..., task="multilabel"), or one name per record'
         )
     names = [source.cells[name][0] for name in ids]
     if classes is None and TRUTH.keys() >= {name.casefold() for name in set(names)}:
@@ -361,7 +361,7 @@ def _check_class_names(source: LabelSource, holders: dict[str, str], n: int) -> 
     for cell, name in holders.items():
         if (first := seen.setdefault(float(cell), cell)) != cell:
             raise LabelError(
-                f"{source.locate(name)}: labels {first!r} and {cell!r} are one "
-                "number, but would be two classes: write it in one way, or pass "
+                f"{source.locate(name)}: labels {first!r} and {cell!r} are the "
+                "same number, but two classes: write it in one way, or pass "
                 'Labels(..., task="classify") (--task classify)'
             )

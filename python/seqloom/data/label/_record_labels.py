@@ -92,7 +92,7 @@ def choose_source(
     if has_index and not records.has_ids:
         raise LabelError(
             "labels have an index, but the sequences have no ids to join it to: for "
-            "labels in the order of the sequences give labels.to_numpy()"
+            "labels in the order of the sequences pass labels.to_numpy()"
         )
     labels = replace(labels, source=source)
     index = index_of(source) if is_array(source) else None
@@ -206,7 +206,7 @@ def _found_in(
         advice = r"write \| for a bar and \. for a point, and the label in parentheses"
     else:
         advice = 'put the label in parentheses, as in "class=(\\w+)"'
-    return f"in the header {header!r} it finds {found}: {advice}"
+    return f"the match in the header {header!r} is {found}: {advice}"
 
 
 def _find_duplicate_id(ids: list[str]) -> tuple[int, int] | None:
@@ -253,11 +253,11 @@ def _label_ids_note(source: LabelSource) -> str:
     if source.is_of_index:
         return (
             f"; its index has {examples}, ...: for labels in the order of the sequences "
-            "give labels.to_numpy()"
+            "pass labels.to_numpy()"
         )
     return (
-        f"; their ids are {examples}, ...: id_column of Labels (--id-column) names another "
-        "column"
+        f"; their ids are {examples}, ...: choose another column with id_column of "
+        "Labels (--id-column)"
     )
 
 
@@ -301,8 +301,8 @@ def _spelling_note(source: LabelSource, name: str) -> str:
     if other is None:
         return ""
     return (
-        f" (the labels have {other!r}, which differs in capitals: write ids in the labels "
-        "as the sequences do)"
+        f" (the labels have {other!r}, which differs only in case: write ids in the labels "
+        "as in the sequences)"
     )
 
 
@@ -336,7 +336,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
     if not source.is_each and (double := _find_duplicate_id(ids)):
         raise LabelError(
             f"id {ids[double[0]]!r} occurs twice: {noun} {double[0]} and {double[1]}; "
-            "labels by id need distinct ids: give a list of labels in the order of the "
+            "labels by id need distinct ids: pass a list of labels in the order of the "
             "records"
         )
 

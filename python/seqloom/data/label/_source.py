@@ -101,9 +101,9 @@ def column_names_of(labels: Labels) -> Cells:
     """Return the names of the columns of labels; raise if a name occurs twice."""
     names = tuple(labels.label_column or ())
     if not names:
-        raise ArgumentError("label_column names no column")
+        raise ArgumentError("label_column is empty")
     if len(set(names)) < len(names):
-        raise ArgumentError(f"label_column names a column twice: {', '.join(names)}")
+        raise ArgumentError(f"label_column contains a column twice: {', '.join(names)}")
     return names
 
 
@@ -242,7 +242,7 @@ def by_id(what: str, ids: Iterable[Any], values: Any) -> dict[str, Any]:
         if first is not value and as_cells(first) != as_cells(value):
             raise LabelError(
                 f"{what}: id {name!r} occurs twice, with {quote(first)} and "
-                f"{quote(value)}; give each id one value"
+                f"{quote(value)}; an id must have one value"
             )
     return found
 
@@ -254,7 +254,7 @@ def id_text(key: Any, where: str) -> str:
     text = key_text(key)
     if is_nothing(key) or not text.strip():
         raise LabelError(
-            f"{where}: an id is missing ({quote(key)}): give each label an id, or remove it"
+            f"{where}: an id is missing ({quote(key)}): add the id, or remove the label"
         )
     return text
 

@@ -113,11 +113,11 @@ class StreamLabels:
         values = _as_array(results)
         if values is None:
             raise LabelError(
-                "the function of labels must return a number, a name, or "
-                f"equally many numbers for each record, got {quote(results[0])}"
+                "the label function must return a number, a name, or "
+                f"the same number of numbers for each record, got {quote(results[0])}"
             )
         if not np.isfinite(values).all():
-            raise LabelError("the function of labels returned a value that is not finite")
+            raise LabelError("the label function returned a value that is not finite")
         return values.astype(np.float32 if values.dtype.kind == "f" else np.int64)
 
     def _class(self, name: Any) -> int:
@@ -127,7 +127,7 @@ class StreamLabels:
             return self.classes.index(cell)
         known = ", ".join(self.classes) or "none given; pass Labels(..., classes=)"
         raise LabelError(
-            f"the function of labels returned {name!r}, which is not a class ({known})"
+            f"the label function returned {name!r}, which is not a class ({known})"
         )
 
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _PARQUET_MAGIC = b"PAR1"
 _COLUMN_OPTIONS = "id_column and label_column of Labels (--id-column, --label-column)"
-_TWO_COLUMNS = "one of ids, and one of labels or sequences"
+_TWO_COLUMNS = "a column of ids, and a column of labels or sequences"
 _MAX_COLUMN_NAMES = 80
 _MIN_SIMILARITY = 0.7
 _MIN_PART = 3
@@ -39,7 +39,7 @@ _TWO_UTF16_CHARACTERS = 4  # in bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
 _EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (
-    'is text in UTF-16, as Excel\'s "Unicode Text" is; expected UTF-8: save it as "CSV '
+    'is UTF-16, such as "Unicode Text" of Excel; expected UTF-8: save it as "CSV '
     'UTF-8", or convert it with iconv -f UTF-16 -t UTF-8 FILE > NEW.tsv'
 )
 
@@ -283,7 +283,7 @@ def _table(path: str, columns: tuple[str, ...] | None) -> Any:
 def check_column(option: str, name: Any) -> None:
     """Raise if a value is not the name of a column."""
     if not isinstance(name, str):
-        raise ArgumentError(f"{option} must be a column's name, a text, got {quote(name)}")
+        raise ArgumentError(f"{option} must be the name of a column, got {quote(name)}")
 
 
 def column_names(option: str, names: Any) -> tuple[str, ...] | None:
@@ -305,11 +305,9 @@ def column_position(
         raise LabelError(f"{path}: {names.count(name)} columns are named {name!r}")
     if name in names:
         return names.index(name)
-    remedy = (
-        f"choose with {hint}" if len(names) > 1 else f"it needs two columns: {_TWO_COLUMNS}"
-    )
+    remedy = f"choose with {hint}" if len(names) > 1 else f"a table needs {_TWO_COLUMNS}"
     raise LabelError(
-        f"{path}: no column {name!r}, the first line names {list_names(names)}"
+        f"{path}: no column {name!r}; the columns are {list_names(names)}"
         f"{name_nearest(name, names)}; {remedy}",
         columns=tuple(names),
     )

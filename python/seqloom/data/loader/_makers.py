@@ -1,8 +1,8 @@
 """Make batches from the indices of a dataset or from the records of a stream.
 
-A batch is made by the first of these methods that supports the dataset: Rust code, which
-does not need the interpreter; the dataset's ``batch``, which returns columns; or fetching
-items one by one and collating them.
+If possible, Rust code makes a batch without the interpreter. Otherwise, the dataset's
+``batch`` returns columns. If the dataset or the collator is custom, items are fetched one
+by one and collated.
 """
 
 from __future__ import annotations
