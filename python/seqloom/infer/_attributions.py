@@ -244,7 +244,7 @@ def write_page(
 def mark_sequence(
     title: str, letters: str, weights: NDArray[Any], *, longest: int, note: str = ""
 ) -> MarkedSequence:
-    """Return a coloured sequence, or the range of a long one with the largest weights."""
+    """Return a coloured sequence, or the range of it with the largest weights."""
     sums = np.cumsum(np.append(0.0, np.abs(weights)))
     width = min(longest, len(letters))
     first = int(np.argmax(sums[width:] - sums[:-width]))

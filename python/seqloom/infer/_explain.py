@@ -53,8 +53,8 @@ def explain(
     the original residue is 0.
 
     The score of a class or label is the natural logarithm of its odds, p / (1 - p). For
-    a regression, the score is the predicted value in the units of the labels. Datasets
-    are explained without their ``augment`` and ``jitter``.
+    a regression, the score is the predicted value in the units of the labels. The
+    ``augment`` and ``jitter`` of a dataset are not applied.
 
     Args:
         model: A trained model, its run, or its run folder.

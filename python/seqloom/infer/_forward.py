@@ -1,4 +1,4 @@
-"""Call a network with a batch: pass the arrays that its method has as parameters.
+"""Calls a network with the arrays of a batch that are parameters of its method.
 
 Each parameter of the network's method receives the array of the same name. If no array has
 the name of the first parameter, the first parameter receives the array ``inputs``.
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Arrays = Mapping[str, Any]
 
-_NUMBER_KINDS = "biufc"  # NumPy dtype kinds that are numbers
+_NUMBER_KINDS = "biufc"  # values of `dtype.kind` for numbers
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # The possible names of the array of labels, in order of preference.
 _LABEL_NAMES = ("label", "labels", "y", "target", "targets")
@@ -67,7 +67,7 @@ class Forward:
         return self.call(model, tensors, key)
 
     def tensors(self, model: Any, batch: Arrays, encoder: Any) -> dict[str, Any]:
-        """Copy the arrays that the method may need to the network's backend."""
+        """Copy possible arguments of the method to the network's backend."""
         if encoder is not None and "codes" in batch:
             raise ArgumentError('the dataset returns codes; pass output="numbers" to it')
         return tensors_of(model, batch, encoder=encoder, names=self.names)
@@ -129,7 +129,7 @@ class Forward:
         return any(it.kind in _VARIADIC for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
-        """Return whether a parameter has a value; raise if it is required and missing."""
+        """Return whether a parameter has an argument; raise if a required one has none."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:
@@ -185,7 +185,7 @@ def tensors_of(
         if is_asked and (array := _to_numbers(value)) is not None:
             dtype = None  # integer arrays keep their dtype
             if name == "inputs" and encoder is not None:
-                # Tokens stay integers, because they are row indices of an embedding
+                # Tokens remain integers, because they are row indices of an embedding
                 # table.
                 dtype = "int32" if returns_tokens(encoder) else "float"
             found[name] = to_tensor(model, array, dtype)
@@ -198,7 +198,7 @@ def tensors_of(
 
 
 def to_tensor(model: Any, array: Any, dtype: str | None = None) -> Any:
-    """Return a tensor of an array, without a copy if the backend can."""
+    """Convert an array to a tensor, without a copy if the backend supports this."""
     if isinstance(array, Tensor):
         return array
     # "float" means the dtype of the network's parameters.

@@ -61,7 +61,7 @@ def warn_of_unfinished(trained: Trained) -> None:
 
 
 def warn_of_set(trained: Trained, part: Any, name: str) -> None:
-    """Warn if the alphabet or the lengths of a training or other set are unsuitable."""
+    """Warn if a dataset passed to `fit` has unsuitable residues or lengths."""
     if kind := find_other_alphabet(trained.encoder, sample_sequences(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
         warn_user(
@@ -77,7 +77,7 @@ def warn_of_set(trained: Trained, part: Any, name: str) -> None:
 
 
 def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
-    """Warn if the alphabet of files differs from that of the tokens of `embed`."""
+    """Warn if the residues of files do not suit the tokenizer of `embed`."""
     letters = _read_sequences(paths[0]) if hasattr(tokens, "alphabet") else []
     if kind := find_other_alphabet(tokens, letters):
         warn_user(

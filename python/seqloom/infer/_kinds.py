@@ -192,7 +192,7 @@ class Kind:
             raise ArgumentError(f"{' and '.join(names)}: {reason}")
 
     def takes(self, option: str) -> bool:
-        """Return whether a command-line option applies to this kind, but not to all kinds.
+        """Return whether a command-line option applies to this input kind, but not to all.
 
         Args:
             option: The name of the option.
@@ -294,7 +294,7 @@ def register_kind(kind: Kind) -> None:
 
 
 def _check_kind(kind: Kind) -> None:
-    """Raise if the object is not a kind."""
+    """Raise if the object is not a `Kind`."""
     if not isinstance(kind, Kind):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise ArgumentError(f"kind must be a seqloom.infer.Kind, got {kind!r}")
 
@@ -330,7 +330,7 @@ def _load_kind(entry: EntryPoint) -> Kind:
 
 
 def kind_of_files(files: Files, options: Iterable[str] = ()) -> Kind:
-    """Return the kind that a command-line option selects, or that recognises the files."""
+    """Return the input kind that an option selects, or that recognises the files."""
     given = set(options)
     kinds = [*reversed(find_kinds().values())]
     chosen = [kind for kind in kinds if kind.by_option in given]
@@ -355,7 +355,7 @@ def is_path(value: Any) -> TypeGuard[str | os.PathLike[str]]:
 
 
 def kind_of_encoder(encoder: Any) -> Kind:
-    """Return the first kind that suits an encoder; custom encoders read sequences."""
+    """Return the first input kind that suits an encoder; custom encoders read sequences."""
     kinds, encodes = find_kinds(), encoded_kind(encoder)
     fitting = (kind for kind in kinds.values() if kind.encodes == encodes)
     return next(fitting, kinds[_DEFAULT_KIND])

@@ -75,7 +75,7 @@ def _open_genotypes(
     covariate_column: tuple[str, ...] = (),
     **options: Any,
 ) -> Dataset:
-    """Open a .bed with its labels and covariates."""
+    """Open a PLINK .bed with its labels and covariates."""
     paths = _paths_of(data)
     if len(paths) != 1:
         raise ArgumentError(

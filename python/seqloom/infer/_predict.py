@@ -219,7 +219,7 @@ def evaluate(
     known = find_duplicates(trained.known_letters, examples)
     labels = np.asarray(examples.labels)
     if text := describe_duplicates(trained.task, labels, scores, known=known):
-        warn_user(text, SeenRecordsWarning)  # points to the caller of evaluate
+        warn_user(text, SeenRecordsWarning)  # the warning points to the caller of evaluate
     return measure(trained, examples, scores)
 
 
@@ -264,7 +264,7 @@ def score(
 
 
 def measure(trained: Trained, data: Examples, scores: Scores) -> dict[str, float]:
-    """Compute the metrics of scores."""
+    """Compute metrics from the scores and labels of a dataset."""
     metrics = measure_scores(trained.task, np.asarray(data.labels), scores)
     return {"n": len(scores), **metrics}
 

@@ -70,7 +70,7 @@ def reason_against_hiding(encoder: Any) -> str | None:
 
 
 def sequences_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
-    """Return the sequences that changes apply to; None if records are not sequences."""
+    """Return the sequences to mutate; None if the records are not sequences."""
     letters = letters_of(examples, rows)
     if letters is None or not leaves_out(examples.encoder):
         return letters
@@ -78,7 +78,7 @@ def sequences_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] |
 
 
 class Change(NamedTuple):
-    """A range of a sequence in which one residue replaces all residues."""
+    """A change of a sequence that replaces all residues in a range by one residue."""
 
     record: int
     start: int
@@ -91,7 +91,7 @@ class Change(NamedTuple):
 
 
 class EncoderProbe:
-    """Sequences, and the outputs of a model for them and for changed sequences."""
+    """Sequences with a model's outputs, for the original and for changed sequences."""
 
     def __init__(
         self,

@@ -90,7 +90,7 @@ def write_figures(path: str | PathLike[str], title: str, figures: Sequence[Figur
 def _light_style() -> str:
     """Return the style sheet without CSS variables, which few SVG viewers support."""
     colours = re.findall(r"(--\w+): (#\w+);", read_style("_style.css"))
-    light = dict(reversed(colours))  # the style sheet defines the light theme first
+    light = dict(reversed(colours))  # the light theme is defined first in the style sheet
     return re.sub(r"var\((--\w+)\)", lambda it: light[it[1]], read_style("_figure.css"))
 
 

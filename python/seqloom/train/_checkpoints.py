@@ -78,7 +78,7 @@ class State:
         return len(self.history)
 
     def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
-        """Add the row of an epoch, and keep the weights if the epoch is the best so far."""
+        """Add an epoch to the history; store the weights if it is the best so far."""
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:

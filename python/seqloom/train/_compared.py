@@ -292,7 +292,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     chance = exp(
         lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
     )
-    # Binomial probabilities of counts up to `fewer`, relative to that of `fewer`.
+    # Binomial probabilities of counts below `fewer`, relative to that of `fewer`.
     down = np.arange(fewer, 0, -1)
     below = float(np.cumprod(down / (total - down + 1)).sum())
     return min(1.0, 2 * chance * (1 + below))

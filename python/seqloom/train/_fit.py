@@ -219,7 +219,7 @@ def watching(
     progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
     callbacks: Sequence[Any] = (),
 ) -> Generator[Watchers]:
-    """Create the watchers of a run, from ``progress`` and ``callbacks`` of `fit`."""
+    """Combine the arguments ``progress`` and ``callbacks`` of `fit` to one list."""
     if progress is True or (progress is None and is_interactive()):
         # Imported here, because rich loads slowly and most runs print nothing.
         from seqloom.train._watch import Watch, open_console

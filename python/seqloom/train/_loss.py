@@ -39,8 +39,8 @@ _LABELS_KEY = "labels of the loss"
 class BatchLoss:
     """Computes the loss of a batch, together with the network's outputs or further numbers.
 
-    A call returns the loss and an extra value. The extra value is the network's outputs,
-    the dict of further numbers that a user's step returned, or None.
+    A call returns the loss and a second value: the network's outputs, the dict of
+    further numbers that a user's step returned, or None.
     """
 
     loss: Loss
@@ -51,7 +51,7 @@ class BatchLoss:
     precision: str = FLOAT32  # precision of training; validation uses float32
 
     def prepare(self, model: Module, batch: Mapping[str, Any]) -> Inputs:
-        """Copy the arrays that the loss needs to the network's backend, by name."""
+        """Copy the arrays for the loss to the network's backend, by name."""
         if self.step is not None:
             return tensors_of(model, batch, encoder=self.encoder, names=None)
         found = Forward.of(model).tensors(model, batch, self.encoder)
@@ -77,7 +77,7 @@ class BatchLoss:
         return self.task.loss_of_targets
 
     def __call__(self, model: Module, arrays: Inputs, key: Key | None) -> tuple[Any, Any]:
-        """Compute the loss and the extra value from prepared arrays."""
+        """Compute the loss, and outputs or further numbers, from prepared arrays."""
         return self.compute(self.function, model, arrays, key=key)
 
     def compute(
@@ -88,7 +88,7 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Compute the loss and the extra value by a given function."""
+        """Compute the loss, and outputs or further numbers, by a given function."""
         if isinstance(model, TorchModule):
             return self._compute_torch(function, model, arrays, key=key)
         is_half = self.precision != FLOAT32 and model.training
@@ -115,7 +115,7 @@ class BatchLoss:
         if self.step is not None:
             raws = {name: to_torch(arrays[name]) for name in arrays}
             return _call_step(function, model.module, raws, key=key)
-        # Call `compute`, because `forward` of a TorchModule records no gradients.
+        # Call `compute`, because `TorchModule.forward` records no gradients.
         forward, tensors = Forward.of(model), _without_labels(arrays)
         try:
             outputs = forward.call(model, tensors, key, name="compute")
@@ -169,7 +169,7 @@ def _without_labels(arrays: Inputs) -> Inputs:
 
 
 def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
-    """Call a user's step; return its loss, and its extra value or None."""
+    """Call a user's step; return its loss, and its outputs or numbers, or None."""
     # In a tuple, the names of the arrays are their indices: "0", "1" and so on.
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
     batch = tuple(arrays.values()) if is_tuple else arrays
@@ -206,7 +206,7 @@ def differentiate(
     *,
     key: Key,
 ) -> tuple[Any, Any, Gradients]:
-    """Compute loss, extra value and gradients, by seqloom or by PyTorch autograd."""
+    """Compute loss, outputs or numbers, and gradients, by seqloom or PyTorch autograd."""
     if not isinstance(model, TorchModule):
         loss, extra, grads = value_and_grad(objective)(model, arrays, key)
         return loss, extra, grads

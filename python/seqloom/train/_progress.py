@@ -36,7 +36,7 @@ class Plan:
     Attributes:
         first_epoch: The first epoch of this call, counted from 1; above 1 if the run was
             resumed.
-        epochs: The last epoch that is planned. If the number of epochs was not set, epochs
+        epochs: The planned last epoch. If the number of epochs was not set, epochs
             may be added (`on_more`).
         batches: The number of batches in an epoch; 0 if a loader does not provide it.
         samples: The number of records in an epoch; 0 if a loader does not provide it.
@@ -203,7 +203,7 @@ def is_interactive() -> bool:
 
 
 class Watchers:
-    """A list of watchers; forwards each call to all watchers that have the method."""
+    """A list of callbacks; forwards each call to all callbacks that have the method."""
 
     def __init__(self, *watchers: Any) -> None:
         self._watchers = [watcher for watcher in watchers if watcher is not None]
@@ -214,11 +214,11 @@ class Watchers:
         self._call("on_start", plan)
 
     def on_batch(self, step: Step) -> None:
-        """Report a step, and record whether a watcher ends the run."""
+        """Report a step, and record whether a callback ends the run."""
         self._call("on_batch", step)
 
     def on_epoch(self, row: dict[str, Any]) -> None:
-        """Report an epoch, and record whether a watcher ends the run."""
+        """Report an epoch, and record whether a callback ends the run."""
         self._call("on_epoch", row)
 
     def on_more(self, epochs: int) -> None:
@@ -230,13 +230,13 @@ class Watchers:
         self._call("on_end", run)
 
     def on_error(self, error: BaseException) -> None:
-        """Report an exception that stopped the run; errors of watchers are ignored."""
+        """Report an exception that stopped the run; ignore errors of callbacks."""
         for watcher in self._watchers:
             with suppress(Exception):
                 getattr(watcher, "on_error", _ignore)(error)
 
     def _call(self, name: str, value: object) -> None:
-        """Call a method of all watchers that have this method."""
+        """Call a method of all callbacks that have this method."""
         for watcher in self._watchers:
             answer = getattr(watcher, name, _ignore)(value)
             # Only True ends the run; other return values of a method are ignored.
@@ -262,7 +262,7 @@ def check_callbacks(callbacks: Any) -> list[Any]:
 
 
 def require_methods(expected: str, watcher: object) -> None:
-    """Raise if a watcher has no method of `Progress`, or is a class."""
+    """Raise if a callback has no method of `Progress`, or is a class."""
     if isinstance(watcher, type) or not any(hasattr(watcher, name) for name in _CALLBACKS):
         raise ArgumentError(
             f"{expected} an object with some of the methods {', '.join(_CALLBACKS)}, got "

@@ -1,4 +1,4 @@
-"""Create the report of a run, and the model card for model hubs."""
+"""Creates the report of a run, and its model card for model hubs."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -89,7 +89,7 @@ def make_report(
     facts: dict[str, Fact],
     notes: list[str],
 ) -> Report:
-    """Return the report of a run, from the results on the sets used for evaluation."""
+    """Return the report of a run from its results on the validation and test sets."""
     task, parts, folder = job.trained.task, job.parts, job.settings.folder.path
     count, columns = count_samples(parts.train), ", ".join(task.columns)
     data = f"{count:,} {parts.noun}" if count else "batches of a loader"
@@ -127,7 +127,7 @@ def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
 
 
 def left_out(parts: Parts) -> tuple[str, ...]:
-    """Describe the records that datasets left out or changed, with the reasons."""
+    """Describe the records that datasets omitted or changed, with the reasons."""
     # Subsets share the counts of their dataset, so each dataset is counted once.
     reports: dict[int, dict[str, Any]] = {
         id(report): report
@@ -292,7 +292,7 @@ def _metadata(name: str, trained: Trained, evaluated: Mapping[str, Part]) -> str
 
 
 def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
-    """Return the tables of metrics for each set, and for each class in the first set."""
+    """Return tables of metrics for each set, and for each class in the first set."""
     if not evaluated:
         return "## Results\n\nThere was no validation or test set."
     tables = ["## Results"]

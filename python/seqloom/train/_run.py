@@ -135,7 +135,7 @@ def _parts_of(run: Run) -> dict[str, Part]:
 
 
 def describe_task(trained: Trained) -> str:
-    """Describe in a few words the task and the classes of a network."""
+    """Describe the task and the classes of a network briefly."""
     names = trained.classes
     shown = [*names[:_MAX_CLASSES], *(["..."] if len(names) > _MAX_CLASSES else [])]
     return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])

@@ -176,7 +176,7 @@ class StepMaker:
         return float(loss)
 
     def _measure(self, extra: Any, batch: dict[str, Any]) -> dict[str, float]:
-        """Return the numbers of a user's step by name, or the accuracy."""
+        """Return the numbers that a user's step returned, or the accuracy, by name."""
         found, name = numbers_of(extra), label_name(batch)
         if name is None or not hasattr(extra, "shape"):
             return found
@@ -299,7 +299,7 @@ class CompiledStep:
 
     objective: BatchLoss
     is_on: bool
-    is_required: bool = False  # if True, compilation errors are raised
+    is_required: bool = False  # if True, a step that cannot be compiled is an error
     refusal: str = ""
     _step: Callable[..., Any] | None = None
 

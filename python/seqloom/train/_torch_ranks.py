@@ -48,7 +48,7 @@ def join_ranks() -> Ranks:
 
 
 class TorchRanks(Ranks):
-    """The rank of this process among several processes."""
+    """The rank of this process, with operations over all processes."""
 
     def on_first(self, work: Callable[[], Result]) -> Result | None:
         """Call a function in the first process; if it fails, raise in all processes."""

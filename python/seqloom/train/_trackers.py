@@ -94,7 +94,7 @@ class Tracker(Progress, ABC):
 
     @abstractmethod
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Log numbers by name."""
+        """Log a dict of numbers."""
 
     @abstractmethod
     def close(self, *, failed: bool) -> None:
@@ -127,7 +127,7 @@ class TensorBoard(Tracker):
         self._writer = summary.Writer(os.fspath(self._folder))
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Write numbers by name."""
+        """Write a dict of numbers."""
         for name, value in numbers.items():
             self._writer.add_scalar(name, value, step)
 
@@ -192,7 +192,7 @@ class MLflow(Tracker):
             self._client.log_param(self._run_id, name, value)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Log numbers by name, in one request."""
+        """Log a dict of numbers in one request."""
         entry: Any = import_module("mlflow.entities").Metric
         now = round(time.time() * 1000)
         entries = [entry(name, value, now, step) for name, value in numbers.items()]
@@ -239,7 +239,7 @@ class WandB(Tracker):
         self._run.config.update(dict(plan.facts), allow_val_change=True)
 
     def write(self, numbers: Mapping[str, float], step: int) -> None:
-        """Log numbers by name."""
+        """Log a dict of numbers."""
         self._run.log(dict(numbers), step=step)
 
     def close(self, *, failed: bool) -> None:

@@ -68,7 +68,7 @@ class Training:
         return run
 
     def _run_epochs(self) -> None:
-        """Train epoch by epoch, until a watcher or early stopping ends the run."""
+        """Train epoch by epoch, until a callback or early stopping ends the run."""
         job, state = self.job, self.state
         loader = make_loader(job.parts.train, job.settings, job.ranks)
         epochs = job.settings.epochs
@@ -142,7 +142,7 @@ class Training:
         return -(-count // batches.accumulate)
 
     def _agree_on_stop(self) -> None:
-        """Stop all processes if a watcher or a signal stops one process."""
+        """Stop all processes if a callback or a signal stops one process."""
         ranks = self.job.ranks
         if not ranks.are_several:
             return
@@ -153,7 +153,7 @@ class Training:
         self.watchers.is_stopped = ended > 0
 
     def _plan(self) -> Plan:
-        """Return the description of the run that watchers receive before training."""
+        """Return the description of the run that callbacks receive before training."""
         job, state = self.job, self.state
         settings, parts, model = job.settings, job.parts, state.model
         epochs, has_valid = settings.epochs.epochs, parts.valid is not None

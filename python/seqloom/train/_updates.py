@@ -131,7 +131,7 @@ def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
 class Update:
     """Wraps an optimiser to clip gradients and average weights.
 
-    The class has the optimiser methods that a compiled step calls.
+    This class has all optimiser methods that a compiled step calls.
     """
 
     optimizer: Optimizer

@@ -38,7 +38,6 @@ class Watch:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        # transient: the progress bar disappears at the end
         self._bar = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.fields[note]}", markup=False),

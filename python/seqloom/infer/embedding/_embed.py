@@ -107,7 +107,7 @@ def embed(
         part: The part of the shards that this call computes, as ``"i/n"``: ``"2/8"`` is the
             second of eight parts. The default is the part that torchrun (``RANK``,
             ``WORLD_SIZE``) or a SLURM array (``SLURM_ARRAY_TASK_ID``) assigns to this
-            process; otherwise all shards.
+            process, or else all shards.
         devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``. A process
             is started for each device, and each process computes a part of the shards.
             With ``devices``, ``model`` must be a function that returns the model; every

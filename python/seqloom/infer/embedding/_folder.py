@@ -81,7 +81,7 @@ class OutputFolder:
         return is_made
 
     def _try_to_create(self, final: Path, data: bytes) -> bool | None:
-        """Write and rename a temporary file; None if the file was removed meanwhile."""
+        """Write and rename a temporary file; return None if another process removed it."""
         # If this process pauses for long, another process may remove the temporary
         # file.
         part = self.path / f".{final.name}.{secrets.token_hex(8)}.part"
@@ -155,8 +155,8 @@ def _rename_new(part: Path, final: Path) -> bool:
             raise
     else:
         return True
-    # It is not safe to create an empty file and then rename over it. A process that is
-    # killed in between leaves an empty file. A paused process may replace the file of
+    # Creating an empty file and then renaming over this file is not safe: a killed
+    # process would leave the empty file, and a paused process may replace the file of
     # another process.
     code = rename_new(part, final)
     if code in _WITHOUT_RENAME:
@@ -172,8 +172,8 @@ def _rename_new(part: Path, final: Path) -> bool:
 class ObjectFolder(OutputFolder):
     """An output folder in an object store, such as ``s3://bucket/embeddings``.
 
-    The method `create` writes an object only if the object does not exist. An error is
-    raised for a store that ignores this condition.
+    The method `create` writes an object only if the object does not exist, and raises
+    an error for stores that ignore this condition.
     """
 
     def __init__(self, url: str, options: Mapping[str, str]) -> None:

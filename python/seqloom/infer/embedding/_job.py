@@ -130,7 +130,7 @@ class EmbedJob:
         left = [it for it in self._shards if f"{it.name}.done" not in names]
         self._skipped = self._records - sum(map(len, left))
         for shard in left:
-            # Check again, because another process may compute the same part.
+            # Check again, because another process may compute the same shards.
             if self.folder.size(f"{shard.name}.done") is not None:
                 self._skipped += len(shard)
                 continue
@@ -233,7 +233,7 @@ class EmbedJob:
                 f"max_length={cut}, overlap={cut // 5} "
                 f"(--max-length {cut} --overlap {cut // 5})"
             )
-            if self.settings.pool == "model":  # windows cannot be joined
+            if self.settings.pool == "model":  # windows cannot be joined for this pool
                 advice = "leave long records out of the file"
             raise MemoryLimitError(
                 f"record {int(batch['ordinals'][0])} of its file "
@@ -320,12 +320,12 @@ class EmbedJob:
 
     @property
     def _fill(self) -> float:
-        """The number of tokens divided by the capacity of the batches."""
+        """The number of tokens divided by the maximum that the batches could contain."""
         room = self.clock.batches * self.settings.max_tokens
         return self.clock.tokens / room if room else 0.0
 
     def _summarise(self, missing: int) -> EmbedSummary:
-        """Return the results of this process."""
+        """Return a summary of the work of this process."""
         clock = self.clock
         shares, seconds = clock.shares, clock.wall
         seen = {} if self._monitor is None else self._monitor.get_summary()

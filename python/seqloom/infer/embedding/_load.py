@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     from seqloom.infer.embedding._folder import OutputFolder
 
-_MAX_ORDINAL = 1 << 62  # exceeds all ordinals
+_MAX_ORDINAL = 1 << 62  # larger than any ordinal
 
 
 class Embeddings:
@@ -107,7 +107,7 @@ class Embeddings:
 
         Args:
             record: The id or ordinal.
-            layer: The layer as in `layers`; required if several layers were saved.
+            layer: The index of a saved layer; required if several layers were saved.
 
         Returns:
             An array ``(width,)``, or ``(residues, width)`` with ``pool="none"``. For
@@ -209,7 +209,7 @@ class Embeddings:
         """Read all embeddings into one array.
 
         Args:
-            layer: The layer as in `layers`; required if several layers were saved.
+            layer: The index of a saved layer; required if several layers were saved.
 
         Returns:
             An array ``(n, width)`` in input order. With ``pool="none"``, the array is
@@ -240,7 +240,7 @@ class Embeddings:
         """Read the embeddings as columns for pandas or polars.
 
         Args:
-            layer: The layer as in `layers`; required if several layers were saved.
+            layer: The index of a saved layer; required if several layers were saved.
 
         Returns:
             A dict of the columns ``ordinal``, ``id``, ``length`` and ``embedding`` (a list

@@ -220,8 +220,7 @@ def _hash_weights(model: Any) -> str:
         identity = getattr(model, "identity", "")
         if isinstance(identity, str) and identity:
             return identity
-        # The weights are read here, because a model record omits the layers under
-        # adapters.
+        # Frozen weights are read here, because a model record of adapters omits them.
         beneath = {
             path: param.value.numpy()
             for path, param in model.parameters()

@@ -82,9 +82,9 @@ class EmbedShard:
 
     number: int
     file: int  # index of the file in the sources of the plan
-    start: int  # the first record, counted in the file
+    start: int  # index of the first record in the file
     stop: int
-    ordinal: int  # the first record, counted over all files
+    ordinal: int  # index of the first record over all files
 
     @property
     def name(self) -> str:
@@ -253,7 +253,7 @@ def _make_plan(
 
 
 def _number_shards(shards: Sequence[tuple[int, int, int]]) -> tuple[EmbedShard, ...]:
-    """Number shards, with the number of records before each shard."""
+    """Number the shards, and count the records before each shard."""
     sizes = (stop - start for _, start, stop in shards)
     firsts = accumulate(sizes, initial=0)
     return tuple(

@@ -280,7 +280,7 @@ def _raise_first(errors: Sequence[Exception], endings: Sequence[str]) -> None:
 
 
 def _start_task(ray: Any, call: _Work) -> Any:
-    """Start a Ray task with one GPU, or with its share of the cores."""
+    """Start a Ray task with one GPU, or with an equal number of CPU cores."""
     has_gpu = call.device.startswith("torch:cuda")
     needs = {"num_gpus": 1} if has_gpu else {"num_cpus": call.settings.threads}
     # A Ray task only has access to the GPU assigned to it, which has the index 0.
@@ -320,7 +320,7 @@ def _report_markers(settings: EmbedSettings, report: OnProgress, begun: float) -
 
 
 def _join_progress(parts: Sequence[Progress], seconds: float) -> Progress:
-    """Return the total progress of several parts."""
+    """Return the total progress of several processes."""
     tokens = [part.tokens for part in parts]
     return Progress(
         records=sum(part.records for part in parts),
@@ -352,7 +352,7 @@ def _join_summaries(parts: Sequence[EmbedSummary], seconds: float) -> EmbedSumma
         fill=_weighted_mean([part.fill for part in parts], tokens),
         verdict=verdict.sentence,
         notes=(*dict.fromkeys(note for part in parts for note in part.notes),),
-        # The smallest number is that of the process that ended last.
+        # The process that ended last counted the fewest missing shards.
         missing=min(part.missing for part in parts),
     )
 

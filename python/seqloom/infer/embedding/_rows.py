@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _SEQUENCE_ARRAYS = ("ordinals", "starts", "lengths", "keep")
 _TOKEN_ARRAYS = ("input_ids", "position_ids")
-_SORTED_BATCHES = 16  # packed batches that are sorted by length together
+_SORTED_BATCHES = 16  # number of packed batches that are sorted by length together
 
 
 class PaddedBatches:
@@ -46,7 +46,7 @@ class PaddedBatches:
 
     @property
     def content(self) -> str:
-        """The hash of the input."""
+        """The hash of the input of a shard."""
         return self._stream.content
 
     def _divide(self, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
@@ -250,7 +250,7 @@ class ShardRows:
 
     @property
     def offsets(self) -> NDArray[np.int64]:
-        """The index of the first residue of each record, and the number of residues."""
+        """Index of the first residue of each record, and the total number of residues."""
         return offsets_of(self.lengths)
 
     def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:

@@ -1,4 +1,4 @@
-"""Check the arguments of `embed`, its tokenizer, and the part of the shards."""
+"""Checks the arguments of `embed`, and selects its tokenizer and the shards to compute."""
 
 from __future__ import annotations
 
@@ -258,7 +258,7 @@ class JobPart:
 
 
 def find_part(text: str | None) -> JobPart:
-    """Return the part given by the argument, or by environment variables."""
+    """Return the part of the shards given by an argument or by environment variables."""
     if text is None:
         part, ranks = _read_slurm_array(), _read_number("WORLD_SIZE", default="1")
         if "RANK" not in os.environ or ranks == 1:
@@ -280,7 +280,7 @@ def find_part(text: str | None) -> JobPart:
 
 
 def _read_slurm_array() -> JobPart:
-    """Return the part of a SLURM array task; outside an array, all shards."""
+    """Return the part of the shards of a SLURM array task; outside an array, all shards."""
     if "SLURM_ARRAY_TASK_ID" not in os.environ:
         return JobPart()
     names = [f"SLURM_ARRAY_TASK_{name}" for name in _SLURM_ARRAY_FIELDS]

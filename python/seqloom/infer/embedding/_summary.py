@@ -139,7 +139,7 @@ def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
                 bar.reset(task, total=progress.records, completed=progress.done)
             done = max(progress.done, min(before[0] + progress.sequences, progress.records))
             rates = _format_rates(progress, console.width)
-            # The total grows, because each process adds its part when it starts.
+            # The total grows, because each process adds its records when it starts.
             bar.update(
                 task, total=progress.records, completed=done, rates=rates, visible=True
             )

@@ -144,7 +144,7 @@ class MonitoredDevice(Protocol):
     """Interface of a GPU; its methods raise errors of nvitop or pynvml."""
 
     def name(self) -> str:
-        """Return the name of the model."""
+        """Return the model name of the GPU."""
         ...
 
     def gpu_utilization(self) -> float | str:
@@ -191,7 +191,7 @@ class _Handle:
     handle: Any
 
     def name(self) -> str:
-        """Return the name of the model."""
+        """Return the model name of the GPU."""
         return _as_text(self.nvml.nvmlDeviceGetName(self.handle))
 
     def gpu_utilization(self) -> float:

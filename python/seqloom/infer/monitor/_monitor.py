@@ -208,8 +208,8 @@ class GPUMonitor:
 
         Returns:
             The bottleneck. The object is true in an ``if`` statement if waiting or work on
-            the CPU limits the speed, and not the model. Its sentence includes the
-            utilization of the GPUs as evidence.
+            the CPU limits the speed, and not the model. The sentence of the bottleneck
+            includes the utilization of the GPUs.
 
         Examples:
             >>> import time
