@@ -14,7 +14,7 @@ from seqloom.infer import Attributions
 HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 
-def some(count=1, *, text="ACG", weights=None, ids=None, **options):
+def make_attributions(count=1, *, text="ACG", weights=None, ids=None, **options):
     """Attributions of a few records with equal weights."""
     weights = np.array([0.5, 0.0, -1 / 3], np.float32) if weights is None else weights
     ids = ids or [f"r{number}" for number in range(count)]
@@ -37,31 +37,31 @@ def page_of(found, folder, **options):
 
 
 def test_a_table_has_a_row_for_each_residue(tmp_path):
-    some().to_tsv(tmp_path / "t.tsv")
+    make_attributions().to_tsv(tmp_path / "t.tsv")
     head, *rows = [
         line.split("\t") for line in (tmp_path / "t.tsv").read_text().splitlines()
     ]
     assert head == ["id", "target", "position", "letter", "weight"]
     assert [row[:4] for row in rows] == [["r0", "yes", str(i), "ACG"[i]] for i in range(3)]
     read = np.array([row[4] for row in rows], np.float32)
-    np.testing.assert_array_equal(read, some().weights[0])
+    np.testing.assert_array_equal(read, make_attributions().weights[0])
 
 
 def test_a_table_of_mutations_has_a_column_for_each_new_residue():
     file = io.StringIO()
-    some(weights=MUTATED, letters="ACGT").to_tsv(file)
+    make_attributions(weights=MUTATED, letters="ACGT").to_tsv(file)
     head, first, *_ = file.getvalue().splitlines()
     assert head.split("\t")[3:] == ["letter", "A", "C", "G", "T"]
     assert first.split("\t")[3:] == ["A", "0.0", "-1.0", "-2.0", "-3.0"]
 
 
 def test_by_letter_is_the_mean_decrease_over_all_mutations_of_a_residue():
-    found = some(text="ACN", weights=MUTATED, letters="ACGT").by_letter()[0]
+    found = make_attributions(text="ACN", weights=MUTATED, letters="ACGT").by_letter()[0]
     np.testing.assert_allclose(found, [2, -1, -3 / 4])  # N is not one of the four bases
 
 
 def test_a_page_shows_each_sequence(tmp_path):
-    page = page_of(some(2), tmp_path)
+    page = page_of(make_attributions(2), tmp_path)
     assert re.findall(r"<h3>(.*?)</h3>", page) == ["r0: yes (88.1 %)", "r1: yes (88.1 %)"]
     spans = re.findall(r"<b>0</b>(.*?)</span>", page)
     assert [re.sub("<.*?>", "", it) for it in spans] == ["ACG", "ACG"]
@@ -69,27 +69,27 @@ def test_a_page_shows_each_sequence(tmp_path):
 
 
 def test_a_page_reports_the_number_of_sequences_that_it_leaves_out(tmp_path):
-    page = page_of(some(7), tmp_path, most=5)
+    page = page_of(make_attributions(7), tmp_path, most=5)
     assert page.count("<h3>") == 5
     assert "the first 5 of 7 sequences, without the other 2" in page
 
 
-def test_a_page_of_all_sequences_mentions_no_others(tmp_path):
-    assert "without the other" not in page_of(some(7), tmp_path)
+def test_a_page_with_all_sequences_mentions_no_omitted_sequences(tmp_path):
+    assert "without the other" not in page_of(make_attributions(7), tmp_path)
 
 
 def test_a_page_lists_the_strongest_mutations(tmp_path):
-    page = page_of(some(weights=MUTATED, letters="ACGT"), tmp_path)
+    page = page_of(make_attributions(weights=MUTATED, letters="ACGT"), tmp_path)
     cells = re.findall(r"<tr><td>r0</td>.*?>(\d)</td><td>(.*?)</td>.*?>(.*?)</td>", page)
     expected = [("2", "G to A", "4.0000"), ("0", "A to T", "-3.0000")]
     assert cells[:2] == expected
     assert len(cells) == 8  # mutations without an effect are not listed
 
 
-def test_a_page_shows_the_part_of_a_long_sequence_with_the_largest_weights(tmp_path):
+def test_a_page_shows_the_range_of_a_long_sequence_with_the_largest_weights(tmp_path):
     weights = np.zeros(2000)
     weights[1500] = 1
-    page = page_of(some(text="ACGT" * 500, weights=weights), tmp_path)
+    page = page_of(make_attributions(text="ACGT" * 500, weights=weights), tmp_path)
     first, stop = map(
         int,
         re.search(r"residues ([\d,]+) to ([\d,]+) of 2,000", page)
@@ -103,35 +103,35 @@ def test_a_page_shows_the_part_of_a_long_sequence_with_the_largest_weights(tmp_p
 
 @pytest.mark.parametrize("task", ["classify", "multilabel", "regress"])
 def test_a_page_of_a_regression_shows_no_probability(tmp_path, task):
-    page = page_of(some(task=task), tmp_path)
+    page = page_of(make_attributions(task=task), tmp_path)
     assert ("r0: yes (88.1 %)" in page) == (task != "regress")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markup_in_an_id_is_escaped(tmp_path, name):
-    page = page_of(some(ids=[name]), tmp_path)
+    page = page_of(make_attributions(ids=[name]), tmp_path)
     assert "<script" not in page
     assert not {"\x1b", "\u202e"} & set(page)
 
 
 def test_a_failed_write_leaves_no_file(tmp_path):
     with pytest.raises(FileError):
-        some().to_tsv(tmp_path / "none" / "t.tsv")
+        make_attributions().to_tsv(tmp_path / "none" / "t.tsv")
     with pytest.raises(FileError):
-        some().to_html(tmp_path)
+        make_attributions().to_html(tmp_path)
     assert not list(tmp_path.iterdir())
 
 
 def test_the_number_of_sequences_on_a_page_must_be_an_integer(tmp_path):
     with pytest.raises(ArgumentError, match="most must be an integer of at least 1"):
-        some().to_html(tmp_path / "page.html", most=0)
+        make_attributions().to_html(tmp_path / "page.html", most=0)
 
 
 @pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 @pytest.mark.parametrize("width", [390, 1366])
 def test_a_page_fits_phones_and_desktops_and_loads_no_other_file(tmp_path, width):
     weights = np.random.default_rng(0).normal(size=(90, 4))
-    found = some(3, text="ACGTTGCATC" * 9, weights=weights, letters="ACGT")
+    found = make_attributions(3, text="ACGTTGCATC" * 9, weights=weights, letters="ACGT")
     found.to_html(tmp_path / "page.html", most=2)
     with chromium.Page(tmp_path / "browser", width=width) as page:
         page.open((tmp_path / "page.html").as_uri())
@@ -141,7 +141,7 @@ def test_a_page_fits_phones_and_desktops_and_loads_no_other_file(tmp_path, width
 
 @pytest.mark.parametrize("options", [{}, {"weights": MUTATED, "letters": "ACGT"}])
 def test_all_formats_of_a_table_contain_the_same_values(tmp_path, options):
-    found = some(2, **options)
+    found = make_attributions(2, **options)
     for name in ("t.tsv", "t.csv", "t.parquet"):
         found.save(tmp_path / name)
     table = pd.read_csv(tmp_path / "t.tsv", sep="\t", keep_default_na=False)

@@ -146,7 +146,7 @@ def test_by_default_each_sequence_is_explained_for_its_predicted_class():
         np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-6)
 
 
-def test_the_odds_of_one_of_three_classes_are_against_the_other_two():
+def test_the_odds_of_a_class_compare_it_with_all_other_classes():
     found = sl.infer.explain(THREE, ["GATTAC"], target="b")
     hidden = [hide("GATTAC", at, at + 1) for at in range(6)]
     expected = log_odds(THREE, ["GATTAC"], "b") - log_odds(THREE, hidden, "b")
@@ -201,7 +201,7 @@ def test_a_regression_with_one_output_needs_no_target():
     assert sl.infer.explain(linear(Regress(("gc",))), ["GATTAC"]).targets == ["gc"]
 
 
-def test_proteins_are_occluded_with_x_and_without_the_stop():
+def test_proteins_are_occluded_by_x_without_their_final_stop():
     encoder = sl.encode.OneHot("protein")
     trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
     found = sl.infer.explain(trained, ["MKV*"], target="yes")

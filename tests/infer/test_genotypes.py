@@ -73,7 +73,7 @@ def test_an_error_counts_and_names_missing_variants(run, cohort, tmp_path):
         sl.infer.predict(run.trained, tmp_path / "other.bed")
 
 
-def test_other_alleles_are_an_error(run, cohort, tmp_path):
+def test_variants_with_other_alleles_are_an_error(run, cohort, tmp_path):
     cohort(name="other", change=lambda it, by: (it, by | {"allele_2": ["G"] * 12}))
     message = "alleles of rs1 are C and G, expected C and T"
     with pytest.raises(FormatError, match=message):

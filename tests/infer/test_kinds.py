@@ -112,7 +112,7 @@ def test_files_without_records_have_no_alphabet():
         kind.guess_alphabet([Path("x.none"), Path("y.none")], {})
 
 
-def test_the_files_of_genotypes_are_the_bed_of_any_name_and_its_tables(files):
+def test_the_files_of_genotypes_are_the_bed_and_its_bim_and_fam(files):
     file = files["genotypes"]
     listed = kind_of_files([file]).list_files([file])
     assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]
@@ -264,7 +264,7 @@ def beads(monkeypatch, tmp_path):
     return tmp_path
 
 
-def test_a_custom_format_needs_one_source_and_one_entry(beads):
+def test_a_custom_format_can_be_trained_on_and_scored(beads):
     data = kind_of_files([beads / "a.beads"]).open(
         [beads / "a.beads"], labels=beads / "a.tsv", encoder=ONE_HOT
     )

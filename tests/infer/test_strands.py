@@ -14,7 +14,7 @@ OTHER = {
 }
 
 
-def turn(text, alphabet="dna"):
+def opposite_strand_of(text, alphabet="dna"):
     """Return the reverse complement of a sequence."""
     return text.translate(OTHER[alphabet])[::-1]
 
@@ -51,7 +51,7 @@ def test_a_score_is_the_mean_of_the_scores_of_both_strands(trained, task):
     texts = [*make_texts(), "ACGTNRYACGTAA", "acgtACTTGCAtt"]
     model = trained[task]
     one = sl.infer.predict(model, texts).to_numpy()
-    other = sl.infer.predict(model, [turn(it) for it in texts]).to_numpy()
+    other = sl.infer.predict(model, [opposite_strand_of(it) for it in texts]).to_numpy()
     found = sl.infer.predict(model, texts, reverse_complement=True)
     assert found.ids == [str(number) for number in range(len(texts))]
     assert np.abs(one - other).max() > 1e-3
@@ -62,17 +62,19 @@ def test_both_strands_of_a_sequence_have_the_same_score(trained):
     texts = make_texts()
     options: Any = {"reverse_complement": True}
     one = sl.infer.predict(trained["classify"], texts, **options)
-    other = sl.infer.predict(trained["classify"], [turn(it) for it in texts], **options)
+    other = sl.infer.predict(
+        trained["classify"], [opposite_strand_of(it) for it in texts], **options
+    )
     np.testing.assert_allclose(one.to_numpy(), other.to_numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_rna_pairs_a_with_u():
+def test_the_reverse_complement_of_rna_pairs_a_with_u():
     texts = make_texts("ACGU")
     table = {"sequence": texts, "label": ["xy"[it[0] in "AC"] for it in texts]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("rna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     model = sl.train.fit(config, data, epochs=1).trained
-    turned = [turn(it, "rna") for it in texts]
+    turned = [opposite_strand_of(it, "rna") for it in texts]
     pair = [sl.infer.predict(model, it).to_numpy() for it in (texts, turned)]
     found = sl.infer.predict(model, texts, reverse_complement=True).to_numpy()
     np.testing.assert_allclose(found, sum(pair) / 2, rtol=1e-5, atol=1e-6)
@@ -104,7 +106,10 @@ def test_evaluate_uses_the_averaged_scores(trained):
         table, encoder=model.encoder, labels=sl.data.Labels(task="regress")
     )
     found = sl.infer.evaluate(model, data, reverse_complement=True)
-    pair = [sl.infer.predict(model, it) for it in (texts, [turn(it) for it in texts])]
+    pair = [
+        sl.infer.predict(model, it)
+        for it in (texts, [opposite_strand_of(it) for it in texts])
+    ]
     mean = (pair[0].to_numpy() + pair[1].to_numpy())[:, 0] / 2
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((mean - values) ** 2)), rel=1e-4)
 

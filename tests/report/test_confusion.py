@@ -35,7 +35,7 @@ def cells_of(confusion):
     return dict(zip((it.text for it in body.iter("title")), opacities, strict=True))
 
 
-def test_a_cell_has_a_tooltip_and_a_larger_share_is_darker():
+def test_a_cell_has_a_tooltip_and_larger_fractions_are_darker():
     cells = cells_of(Confusion("test", ("a<", "b"), [[9, 1], [2, 1234]]))
     assert list(cells) == [
         "a< predicted as a<: 9 (90.0 %)",

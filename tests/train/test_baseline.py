@@ -58,7 +58,7 @@ def test_few_records_give_no_warning():
     )
 
 
-def test_fit_and_the_report_warn_about_missing_skill(toy, small):
+def test_fit_and_the_report_warn_if_a_model_is_no_better_than_a_constant(toy, small):
     random = np.random.default_rng(0).permutation([*"ab"] * 24)
     data = toy()
     data = sl.data.SequenceDataset(
@@ -72,7 +72,9 @@ def test_fit_and_the_report_warn_about_missing_skill(toy, small):
     assert any("no better than always" in note for note in run.report.notes)
 
 
-def test_the_command_line_warns_about_missing_skill(toy, tmp_path, capsys):
+def test_the_command_line_warns_if_a_model_is_no_better_than_a_constant(
+    toy, tmp_path, capsys
+):
     data = toy(labels=None)
     chance = np.random.default_rng(0).normal(size=48)
     lines = "".join(f"{key}\t{v}\n" for key, v in zip(data.ids, chance, strict=True))
@@ -85,7 +87,7 @@ def test_the_command_line_warns_about_missing_skill(toy, tmp_path, capsys):
     assert "warning: the model is no better than the mean" in capsys.readouterr().err
 
 
-def test_a_model_of_the_example_trait_has_skill():
+def test_a_model_of_the_example_trait_is_better_than_a_constant():
     home = sl.__path__[0] + "/_demo/genotypes"
     data = sl.data.GenotypeDataset(
         f"{home}/example.bed", sl.data.Labels(f"{home}/trait.txt", label_column="trait")

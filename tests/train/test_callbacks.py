@@ -7,19 +7,19 @@ import seqloom as sl
 from fit_arguments import as_arguments
 
 
-class Diary:
+class CallRecorder:
     """A callback that appends its name and the received calls to a shared list."""
 
-    def __init__(self, name, heard):
-        self.name, self.heard = name, heard
+    def __init__(self, name, calls):
+        self.name, self.calls = name, calls
 
     def __getattr__(self, event):
         if not event.startswith("on_"):
             raise AttributeError(event)
-        return lambda value: self.heard.append((self.name, event, value))
+        return lambda value: self.calls.append((self.name, event, value))
 
 
-class End:
+class EndingCallback:
     """A callback that ends a run at a step or after an epoch."""
 
     def __init__(self, *, epoch=None, step=None, answer=True):
@@ -41,31 +41,31 @@ def start(toy, small):
 
 
 def test_callbacks_are_called_in_their_order_after_the_progress(start):
-    heard = []
-    first, second, third = (Diary(name, heard) for name in "abc")
+    calls = []
+    first, second, third = (CallRecorder(name, calls) for name in "abc")
     start(progress=first, callbacks=[second, third])
     events = ["start", *(["batch"] * 3 + ["epoch"]) * 4, "end"]
-    assert [entry[:2] for entry in heard] == [
+    assert [entry[:2] for entry in calls] == [
         (name, f"on_{event}") for event in events for name in "abc"
     ]
 
 
 @pytest.mark.parametrize("answer", [True, np.True_], ids=["bool", "numpy"])
-def test_true_after_an_epoch_ends_the_run_normally(start, answer):
-    run = start(callbacks=[End(epoch=2, answer=answer)])
+def test_returning_true_from_on_epoch_ends_the_run_normally(start, answer):
+    run = start(callbacks=[EndingCallback(epoch=2, answer=answer)])
     assert len(run.history) == run.best_epoch == 2
 
 
 @pytest.mark.parametrize("answer", [1, "yes", False], ids=repr)
 def test_other_return_values_do_not_end_the_run(start, answer):
-    assert len(start(callbacks=[End(epoch=2, answer=answer)]).history) == 4
+    assert len(start(callbacks=[EndingCallback(epoch=2, answer=answer)]).history) == 4
 
 
-def test_true_after_a_step_ends_the_epoch_at_this_step(start):
-    heard = []
-    run = start(callbacks=[End(step=5), Diary("a", heard)])
+def test_returning_true_from_on_batch_ends_the_epoch_at_this_step(start):
+    calls = []
+    run = start(callbacks=[EndingCallback(step=5), CallRecorder("a", calls)])
     assert len(run.history) == 2
-    assert [event for _, event, _ in heard] == [
+    assert [event for _, event, _ in calls] == [
         "on_start",
         *["on_batch"] * 3,
         "on_epoch",
@@ -76,21 +76,21 @@ def test_true_after_a_step_ends_the_epoch_at_this_step(start):
 
 
 def test_a_run_that_a_callback_ended_can_resume_without_the_callback(start, tmp_path):
-    start(callbacks=[End(epoch=2)], out=tmp_path / "run")
+    start(callbacks=[EndingCallback(epoch=2)], out=tmp_path / "run")
     assert len(start(out=tmp_path / "run", resume=True).history) == 4
 
 
 def test_an_exception_reaches_the_caller_and_all_callbacks(start):
-    heard = []
+    calls = []
 
     class Fails:
         def on_epoch(self, row):
             raise RuntimeError(f"no room for epoch {row['epoch']}")
 
     with pytest.raises(RuntimeError, match="no room for epoch 1"):
-        start(callbacks=[Fails(), Diary("a", heard)])
-    assert [event for _, event, _ in heard] == ["on_start", *["on_batch"] * 3, "on_error"]
-    assert isinstance(heard[-1][2], RuntimeError)
+        start(callbacks=[Fails(), CallRecorder("a", calls)])
+    assert [event for _, event, _ in calls] == ["on_start", *["on_batch"] * 3, "on_error"]
+    assert isinstance(calls[-1][2], RuntimeError)
 
 
 def test_the_plan_contains_the_settings(start):

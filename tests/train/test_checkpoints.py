@@ -192,7 +192,7 @@ def test_training_in_another_thread_ignores_signals(start):
     assert len(found[0].history) == 3
 
 
-def test_keep_leaves_the_newest_and_the_best_checkpoint(start, tmp_path, monkeypatch):
+def test_keep_retains_the_newest_and_the_best_checkpoints(start, tmp_path, monkeypatch):
     monkeypatch.setattr(_training, "_is_best", lambda history: len(history) == 1)
     start(keep=2, checkpoint_every=1)
     best, *newest = [f"step-{step:08}.safetensors" for step in (3, 8, 9)]

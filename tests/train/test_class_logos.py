@@ -25,7 +25,7 @@ def logos_of(made, classes) -> Any:
     return class_logos(made, classes)
 
 
-def share(sequences, position, letter):
+def frequency(sequences, position, letter):
     return np.mean([sequence[position] == letter for sequence in sequences])
 
 
@@ -47,11 +47,11 @@ def test_logo_heights_are_differences_of_frequencies(random):
     least = norm.ppf(1 - 0.05 / 2 / logo.heights.size)
     for position, row in enumerate(logo.heights):
         for letter, height in zip("ACGT", row, strict=True):
-            p, q = share(yes, position, letter), share(no, position, letter)
+            p, q = frequency(yes, position, letter), frequency(no, position, letter)
             error = np.sqrt(p * (1 - p) / len(yes) + q * (1 - q) / len(no))
             expected = p - q if abs(p - q) > least * error else 0.0
             assert height == pytest.approx(expected)
-    assert logo.heights[3][2] == 1 - share(no, 3, "G")
+    assert logo.heights[3][2] == 1 - frequency(no, 3, "G")
 
 
 def test_each_of_three_classes_is_compared_with_all_others():

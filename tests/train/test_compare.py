@@ -169,7 +169,7 @@ def test_a_single_run_folder_is_an_error_with_advice(train):
         sl.train.compare([train("a").folder])
 
 
-def test_one_run_twice_is_an_error(train):
+def test_a_run_that_is_passed_twice_is_an_error(train):
     run = train("a")
     with pytest.raises(ArgumentError, match="a is given twice"):
         sl.train.compare([run, run.folder])
@@ -274,7 +274,7 @@ def test_with_more_runs_than_colours_only_the_best_are_drawn(train, tmp_path):
     assert all(len(plot.traces) == 8 for plot in curves.drawings)
 
 
-def test_a_setting_as_text_equals_the_same_setting_as_a_number(train):
+def test_a_setting_saved_as_text_equals_the_same_setting_saved_as_a_number(train):
     runs = [train("a").folder, train("b").folder]
     results = json.loads((runs[1] / "results.json").read_text())
     results["settings"] = {it: str(value) for it, value in results["settings"].items()}

@@ -43,7 +43,9 @@ def test_a_sum_of_arrays_keeps_dtype_and_device(ranks, dtype):
         assert torch.equal(found, array)
 
 
-def test_a_group_of_one_trains_like_a_single_process(ranks, toy, small, monkeypatch):
+def test_a_process_group_of_one_trains_like_a_single_process(
+    ranks, toy, small, monkeypatch
+):
     options: dict[str, Any] = {"epochs": 2, "batch_size": 16, "report": False}
     alone = sl.train.fit(small, toy(), **as_arguments(backend=cuda_device.TORCH, **options))
     monkeypatch.setattr(_fit, "find_ranks", lambda: ranks)

@@ -26,7 +26,7 @@ def weights_of(run):
     return b"".join(np.asarray(each).tobytes() for each in run.model.to_record().values())
 
 
-def test_the_loss_falls(toy, small):
+def test_training_lowers_the_loss(toy, small):
     run = sl.train.fit(small, toy(), epochs=15, lr=1e-2, batch_size=8)
     assert run.history[-1]["train_loss"] < 0.5 * run.history[0]["train_loss"]
 

@@ -24,7 +24,7 @@ def run(toy, small, tmp_path):
 
 
 @pytest.fixture
-def answering(run, tmp_path):
+def copy_run_with_correct(run, tmp_path):
     """Copy the run folder; only the predictions of the given records are correct."""
 
     def make(name, right):
@@ -79,7 +79,7 @@ def test_the_p_value_of_many_disagreements_equals_that_of_a_binomial_test():
     assert mcnemar(500_000, 501_500) == pytest.approx(expected, rel=1e-6)
 
 
-def test_counts_of_five_and_zero_have_the_p_value_6_of_96():
+def test_five_disagreements_against_zero_have_the_p_value_2_of_32():
     assert mcnemar(5, 0) == mcnemar(0, 5) == pytest.approx(2 / 2**5)
 
 
@@ -91,8 +91,11 @@ def test_holm_corrected_p_values_equal_those_computed_by_hand():
     assert holm([]) == []
 
 
-def test_two_runs_are_tested_on_records_where_exactly_one_is_right(answering):
-    best, other = answering("best", range(2, 18)), answering("other", range(9))
+def test_two_runs_are_tested_on_records_where_exactly_one_is_right(copy_run_with_correct):
+    best, other = (
+        copy_run_with_correct("best", range(2, 18)),
+        copy_run_with_correct("other", range(9)),
+    )
     (found,) = paired_of(sl.train.compare([other, best])).items()
     # Only the other run is right on records 0 and 1, only the best run on records 9 to
     # 17.
@@ -106,9 +109,9 @@ def test_two_runs_are_tested_on_records_where_exactly_one_is_right(answering):
     assert found == ("other", expected)
 
 
-def test_p_values_of_three_runs_are_corrected_for_all_pairs(answering):
+def test_p_values_of_three_runs_are_corrected_for_all_pairs(copy_run_with_correct):
     right = {"best": range(18), "middle": range(10), "last": range(4)}
-    report = sl.train.compare([answering(it, right[it]) for it in right])
+    report = sl.train.compare([copy_run_with_correct(it, right[it]) for it in right])
     found = paired_of(report)
     # Records on which one run of a pair is right: best and middle 8, best and last 14,
     # middle and last 6.
@@ -132,9 +135,9 @@ def test_a_run_in_memory_and_its_folder_have_the_same_test(toy, small, tmp_path)
     assert len(in_memory) == 1
 
 
-def test_a_run_evaluated_on_other_records_is_named_and_not_tested(answering):
+def test_a_run_evaluated_on_other_records_is_named_and_not_tested(copy_run_with_correct):
     right = {"best": range(18), "alike": range(12), "strange": range(4)}
-    homes = [answering(it, right[it]) for it in right]
+    homes = [copy_run_with_correct(it, right[it]) for it in right]
     change(homes[2], lambda part: part.update(records="0" * 16))
     report = sl.train.compare(homes)
     assert set(paired_of(report)) == {"alike"}
@@ -166,9 +169,12 @@ def test_runs_evaluated_on_different_records_are_not_tested(toy, small, tmp_path
     ],
 )
 def test_a_run_with_unreadable_tables_is_not_tested_and_a_note_explains_why(
-    answering, file, text, said
+    copy_run_with_correct, file, text, said
 ):
-    homes = [answering("best", range(18)), answering("other", range(9))]
+    homes = [
+        copy_run_with_correct("best", range(18)),
+        copy_run_with_correct("other", range(9)),
+    ]
     (homes[1] / file).unlink()
     if text is not None:
         (homes[1] / file).write_text(text)
@@ -178,8 +184,11 @@ def test_a_run_with_unreadable_tables_is_not_tested_and_a_note_explains_why(
     assert said in report.sections[0].note
 
 
-def test_scores_that_do_not_match_the_results_are_not_tested(answering):
-    homes = [answering("best", range(18)), answering("other", range(9))]
+def test_scores_that_do_not_match_the_results_are_not_tested(copy_run_with_correct):
+    homes = [
+        copy_run_with_correct("best", range(18)),
+        copy_run_with_correct("other", range(9)),
+    ]
     shutil.copy(homes[0] / "scores-test.tsv", homes[1])
     report = sl.train.compare(homes)
     assert not paired_of(report)

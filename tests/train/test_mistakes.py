@@ -23,7 +23,7 @@ def linear():
     return Trained(network, sl.encode.OneHot("dna"), Classify(("a", "b", "c")), 256)
 
 
-def judged(trained, sequences, labels, ids=None):
+def score_data(trained, sequences, labels, ids=None):
     """A dataset, and the scores of a model for its records."""
     names = ids or [f"r{number}" for number in range(len(sequences))]
     data = sl.data.SequenceDataset(
@@ -32,9 +32,9 @@ def judged(trained, sequences, labels, ids=None):
     return data, Part(sl.infer.predict(trained, data), np.asarray(labels), {})
 
 
-def wrong_part(trained, sequences, ids=None):
+def mislabelled_data(trained, sequences, ids=None):
     """Return the data; the label of each record is its least likely class."""
-    data, part = judged(trained, sequences, [0] * len(sequences), ids)
+    data, part = score_data(trained, sequences, [0] * len(sequences), ids)
     return data, Part(part.scores, part.scores.to_numpy().argmin(axis=1), {})
 
 
@@ -42,7 +42,7 @@ def section_of(trained, data, part, **options) -> Any:
     return mistakes_section(trained, data, part, **options)
 
 
-def shown(section):
+def page_of(section):
     return make_page(Report(title="t", sections=(section,))).decode()
 
 
@@ -69,7 +69,7 @@ def test_windows_of_a_long_sequence_are_occluded(toy, small):
 def test_the_most_confident_eight_mistakes_are_drawn_and_ten_listed(linear):
     rng = np.random.default_rng(1)
     sequences = ["".join(rng.choice([*"ACGT"], 6)) for _ in range(30)]
-    data, part = wrong_part(linear, sequences)
+    data, part = mislabelled_data(linear, sequences)
     section = section_of(linear, data, part, name="test", most=10_000)
     titles = [it.title.split(":")[0] for it in section.drawings[0].sequences]
     sure = part.scores.to_numpy().max(axis=1)
@@ -80,16 +80,16 @@ def test_the_most_confident_eight_mistakes_are_drawn_and_ten_listed(linear):
 
 
 def test_a_short_run_explains_only_one_mistake(linear):
-    data, part = wrong_part(linear, ["ACGTAC", "GGGTTT", "ACACAC"])
+    data, part = mislabelled_data(linear, ["ACGTAC", "GGGTTT", "ACACAC"])
     section = section_of(linear, data, part, name="test", most=5)
     assert len(section.drawings[0].sequences) == 1
     assert "In the first, each residue" in section.note
 
 
-def test_a_long_sequence_shows_the_part_with_the_largest_weights():
+def test_a_long_sequence_shows_the_range_with_the_largest_weights():
     network = Logistic(4 * 600, 2).bind(sl.tensor.backend("numpy"), sl.Key(0)).eval()
     trained = Trained(network, sl.encode.OneHot("dna"), Classify(("a", "b")), 64)
-    data, part = wrong_part(trained, ["ACGTTGCATC" * 60])
+    data, part = mislabelled_data(trained, ["ACGTTGCATC" * 60])
     section = section_of(trained, data, part, name="test", most=100)
     (sequence,) = section.drawings[0].sequences
     (whole,) = weigh_residues(trained, [b"ACGTTGCATC" * 60], np.array([[1, 0]]))
@@ -100,15 +100,15 @@ def test_a_long_sequence_shows_the_part_with_the_largest_weights():
 
 
 def test_positions_are_printed_above_each_ten_residues(linear):
-    data, part = wrong_part(linear, ["ACGTAC"])
-    page = shown(section_of(linear, data, part, name="test", most=100))
+    data, part = mislabelled_data(linear, ["ACGTAC"])
+    page = page_of(section_of(linear, data, part, name="test", most=100))
     assert "<b>0</b>" in page
     letters = re.sub(r"<[^>]+>", "", re.search(r"<b>0</b>(.*?)</span>", page)[1])
     assert letters == "ACGTAC"
 
 
 def test_without_mistakes_there_is_no_section(linear):
-    data, part = judged(linear, ["ACGTAC"], [0])
+    data, part = score_data(linear, ["ACGTAC"], [0])
     right = Part(part.scores, part.scores.to_numpy().argmax(axis=1), {})
     assert section_of(linear, data, right, name="test", most=100) is None
 
@@ -117,17 +117,17 @@ def test_the_note_mentions_an_encoder_that_rejects_n():
     network = Logistic(24, 2).bind(sl.tensor.backend("numpy"), sl.Key(0)).eval()
     encoder = sl.encode.OneHot("dna", unknown="error")
     trained = Trained(network, encoder, Classify(("a", "b")), 64)
-    data, part = wrong_part(trained, ["ACGTAC"])
+    data, part = mislabelled_data(trained, ["ACGTAC"])
     section = section_of(trained, data, part, name="test", most=100)
-    assert "not shown, because the encoder rejects N" in section.note
+    assert "not page_of, because the encoder rejects N" in section.note
     assert section.table.rows
     assert not section.drawings
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_markup_in_an_id_is_escaped(linear, name):
-    data, part = wrong_part(linear, ["ACGTAC"], [name])
-    page = shown(section_of(linear, data, part, name="test", most=100))
+    data, part = mislabelled_data(linear, ["ACGTAC"], [name])
+    page = page_of(section_of(linear, data, part, name="test", most=100))
     assert "<script" not in page
     assert "\x1b" not in page
     assert "\u202e" not in page

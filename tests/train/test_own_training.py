@@ -116,7 +116,7 @@ def test_the_error_names_the_missing_array_and_the_existing_arrays():
         train(TwoInputs(), data, loss=F.mse_loss)
 
 
-def test_integer_inputs_stay_integers_and_task_sets_the_kind_of_labels():
+def test_integer_inputs_remain_integers_and_the_task_sets_the_type_of_labels():
     ids = RNG.integers(0, 5, (60, 6))
     data = {"ids": ids, "label": ids[:, 2] % 3}
     run = train(Words(), data, data, task="classify", lr=0.03, epochs=15)

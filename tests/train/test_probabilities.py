@@ -17,39 +17,39 @@ from seqloom.train._probabilities import (
 )
 
 # Multiples of 0.01, because many of them are at the edge of a bin.
-SHARES = st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80)
+HITS = st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80)
 
 
-def drawn(labels, scores) -> Any:
+def curves_of(labels, scores) -> Any:
     return curve_section(labels, scores, classes=("a", "b", "c"), name="test")
 
 
 @pytest.fixture
-def three():
+def three_classes():
     """Forty records of three classes, and scores that partly separate them."""
     rng = np.random.default_rng(3)
     labels = np.eye(3, dtype=bool)[rng.integers(0, 3, 40)]
     return labels, labels + rng.normal(size=(40, 3))
 
 
-def test_each_class_is_compared_with_all_others(three):
-    labels, scores = three
-    rows = drawn(labels, scores).table.rows
+def test_each_class_is_compared_with_all_others(three_classes):
+    labels, scores = three_classes
+    rows = curves_of(labels, scores).table.rows
     assert [row[:2] for row in rows] == list(zip("abc", labels.sum(axis=0), strict=True))
     for row, true, guess in zip(rows, labels.T, scores.T, strict=True):
         assert row[2].startswith(f"{metrics.roc_auc_score(true, guess):.3f} (")
         assert row[3].startswith(f"{metrics.average_precision_score(true, guess):.3f} (")
 
 
-def test_a_class_without_records_has_no_curve(three):
-    labels, scores = three
+def test_a_class_without_records_has_no_curve(three_classes):
+    labels, scores = three_classes
     labels[:, 1] = False
-    section = drawn(labels, scores)
+    section = curves_of(labels, scores)
     assert [row[0] for row in section.table.rows] == ["a", "c"]
 
 
 def test_records_of_one_class_have_no_curves():
-    assert drawn([[1, 0, 0]] * 4, np.eye(4)[:, :3]) is None
+    assert curves_of([[1, 0, 0]] * 4, np.eye(4)[:, :3]) is None
 
 
 def test_only_the_classes_with_the_most_records_are_drawn():
@@ -74,7 +74,7 @@ def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
     assert thin.auroc == pytest.approx(curve.auroc, abs=1e-5)
 
 
-@given(SHARES)
+@given(HITS)
 def test_bins_equal_those_of_scikit_learn(answers):
     right, hundredths = map(np.array, zip(*answers, strict=True))
     found = Calibration.of(right, hundredths / 100)

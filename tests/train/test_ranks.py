@@ -258,7 +258,7 @@ def test_dropout_differs_between_processes(toy, monkeypatch):
     assert not (seen[0] == seen[1]).all()
 
 
-def test_all_processes_start_with_the_network_of_the_first(toy, monkeypatch):
+def test_all_processes_start_with_the_network_of_the_first_process(toy, monkeypatch):
     threads, train = Threads(2), toy(16)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
     models = [config_of().init("numpy", sl.Key(seed)) for seed in (1, 2)]
@@ -292,7 +292,7 @@ def test_a_run_resumes_with_another_number_of_processes(toy, together, tmp_path,
         assert_alike(run, alone)
 
 
-def test_a_watcher_that_ends_the_run_ends_it_in_all_processes(toy, together):
+def test_a_callback_that_ends_the_run_ends_it_in_all_processes(toy, together):
     class End:
         def on_batch(self, step):
             return step.batch == 2

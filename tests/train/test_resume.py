@@ -242,7 +242,7 @@ def test_replacing_a_run_keeps_other_files(start, tmp_path):
 
 @pytest.mark.parametrize("way", ["resume", "overwrite"])
 @pytest.mark.parametrize("name", ["config.json", "checkpoint/last.safetensors"])
-def test_a_folder_of_another_program_is_not_replaced(start, tmp_path, name, way):
+def test_a_folder_with_files_of_another_program_is_not_replaced(start, tmp_path, name, way):
     path = tmp_path / "run" / name
     path.parent.mkdir(parents=True)
     path.write_text('{"model_type": "theirs"}')

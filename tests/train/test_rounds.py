@@ -10,31 +10,31 @@ from fit_arguments import as_arguments
 from seqloom.train._updates import count_max_epochs, ends_of_rounds
 
 
-def falling(count, last=0.5):
-    """The history of a run with a linearly falling validation loss."""
+def make_history(count, last=0.5):
+    """The history of a run with a linearly make_history validation loss."""
     return [{"valid_loss": float(loss)} for loss in np.linspace(1.0, last, count)]
 
 
 def test_a_given_number_of_epochs_is_one_round():
-    assert ends_of_rounds(7, falling(7)) == [7]
+    assert ends_of_rounds(7, make_history(7)) == [7]
 
 
-def test_a_round_that_helped_is_followed_by_one_of_twice_its_length():
-    assert ends_of_rounds(None, falling(20)) == [20, 60]
-    assert ends_of_rounds(None, falling(60)) == [20, 60, 140]
+def test_a_round_that_lowers_the_loss_is_followed_by_a_round_of_twice_its_length():
+    assert ends_of_rounds(None, make_history(20)) == [20, 60]
+    assert ends_of_rounds(None, make_history(60)) == [20, 60, 140]
 
 
 def test_there_are_at_most_three_rounds():
-    assert ends_of_rounds(None, falling(140)) == [20, 60, 140]
+    assert ends_of_rounds(None, make_history(140)) == [20, 60, 140]
 
 
 def test_a_round_whose_best_epoch_was_early_is_the_last():
-    rows = falling(15) + [{"valid_loss": 0.6}] * 5
+    rows = make_history(15) + [{"valid_loss": 0.6}] * 5
     assert ends_of_rounds(None, rows) == [20]
 
 
-def test_a_round_that_helped_by_less_than_a_hundredth_is_the_last():
-    rows = falling(20) + [{"valid_loss": 0.499}] * 40
+def test_a_round_that_lowers_the_loss_by_less_than_1_percent_is_the_last():
+    rows = make_history(20) + [{"valid_loss": 0.499}] * 40
     assert ends_of_rounds(None, rows) == [20, 60]
 
 
@@ -44,7 +44,7 @@ def test_without_a_validation_set_there_is_one_round():
 
 @pytest.mark.parametrize("has_valid", [False, True])
 def test_the_maximum_number_of_epochs_is_that_of_a_run_that_always_improves(has_valid):
-    rows, ends = falling(500), []
+    rows, ends = make_history(500), []
     for count in range(500):
         history = rows[:count] if has_valid else [{"train_loss": 1.0}] * count
         ends.append(ends_of_rounds(None, history)[-1])
@@ -95,15 +95,15 @@ def test_a_run_that_still_improves_continues_and_reports_it(whole):
     assert rates[20] > 10 * rates[19]  # the learning rate rises again
 
 
-class Ending(Listener):
+class EndingCallback(Listener):
     """A callback that ends a run after its first round."""
 
     def on_epoch(self, row):
         return row["epoch"] == 20
 
 
-def test_a_run_that_ends_with_a_round_reports_no_further_one(slow):
-    listener = Ending()
+def test_a_run_that_ends_with_its_first_round_reports_no_further_round(slow):
+    listener = EndingCallback()
     run = sl.train.fit(**as_arguments(**slow, progress=listener, report=False))
     assert (len(run.history), listener.heard) == (20, [])
 
@@ -116,7 +116,7 @@ def test_the_report_names_the_best_epoch(whole):
     assert run.report.facts["epochs"] == spelled
 
 
-class Quitter(sl.train.Progress):
+class StoppingCallback(sl.train.Progress):
     """A callback that simulates Ctrl-C in a later round."""
 
     def on_epoch(self, row):
@@ -129,7 +129,9 @@ def test_a_run_that_was_stopped_in_a_later_round_ends_with_the_same_bits(
 ):
     with pytest.raises(KeyboardInterrupt):
         sl.train.fit(
-            **as_arguments(**slow, out=tmp_path / "run", report=False, progress=Quitter())
+            **as_arguments(
+                **slow, out=tmp_path / "run", report=False, progress=StoppingCallback()
+            )
         )
     run = sl.train.fit(
         **as_arguments(**slow, out=tmp_path / "run", report=False, resume=True)

@@ -58,7 +58,7 @@ def test_a_model_that_is_saved_again_keeps_its_training_hashes(tmp_path):
         sl.infer.evaluate(tmp_path / "again", read(TESTED, "q"))
 
 
-def test_if_all_records_are_duplicates_the_advice_is_to_use_others():
+def test_if_all_records_are_duplicates_the_advice_is_to_use_other_records():
     with pytest.warns(SeenRecordsWarning, match="24 of 24 .*use records that are not"):
         fit(valid=read(TRAINING, "v"))
 

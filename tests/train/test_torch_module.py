@@ -174,7 +174,7 @@ def test_a_step_receives_the_pytorch_module_and_tensors():
     np.testing.assert_allclose(row["valid_loss"], whole, rtol=1e-5)
 
 
-def test_frozen_parameters_do_not_change_and_shared_ones_stay_shared():
+def test_frozen_parameters_do_not_change_and_shared_parameters_remain_shared():
     module = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 4))
     module[1].weight = module[0].weight
     module[0].bias.requires_grad_(False)  # noqa: FBT003 - torch's

@@ -57,7 +57,7 @@ def test_a_process_that_ended_is_reported_as_the_cause(ranks, monkeypatch):
         ranks.sum_numbers(1.0)
 
 
-def test_an_error_in_the_first_process_is_raised_there(ranks):
+def test_an_error_in_the_first_process_is_raised_in_the_first_process(ranks):
     def fail():
         raise OSError("no space")
 

@@ -85,7 +85,7 @@ def test_a_plain_argument_and_its_class_give_the_same_settings():
     assert read_arguments(values, {}) == plain
 
 
-def test_the_name_of_a_field_in_another_library_suggests_our_name(toy, small):
+def test_a_field_name_of_another_library_suggests_the_seqloom_name(toy, small):
     hint = r"did you mean optimizer=sl.train.Updates\(clip_norm=...\)\?"
     with pytest.raises(TypeError, match=hint):
         sl.train.fit(small, toy(), max_grad_norm=1.0)

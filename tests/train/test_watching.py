@@ -19,7 +19,7 @@ sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=2{})
 """
 
 
-def look(options, folder, *, terminal):
+def read_output(options, folder, *, terminal):
     """Return the output of a training script, in a terminal or a pipe."""
     (folder / "a.fa").write_text(">a\nACGT\n>b\nACGA\n")
     command = [sys.executable, "-c", SCRIPT.format(options)]
@@ -45,18 +45,18 @@ def _read(handle):
 
 
 def test_a_terminal_shows_a_line_for_each_epoch(tmp_path):
-    written = look("", tmp_path, terminal=True)
+    written = read_output("", tmp_path, terminal=True)
     assert b"parameters, trained on 2 sequences" in written
     assert b"epochs; classify no, yes" in written  # the task that `fit` inferred
     assert b"    2   0." in written  # epoch and loss
 
 
 def test_progress_false_prints_nothing_to_a_terminal(tmp_path):
-    assert look(", progress=False", tmp_path, terminal=True) == b""
+    assert read_output(", progress=False", tmp_path, terminal=True) == b""
 
 
 def test_nothing_is_printed_to_a_pipe_by_default(tmp_path):
-    assert look("", tmp_path, terminal=False) == b""
+    assert read_output("", tmp_path, terminal=False) == b""
 
 
 def test_a_notebook_prints_progress(monkeypatch):

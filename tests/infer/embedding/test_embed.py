@@ -92,7 +92,7 @@ def embed_positions(batch):
 
 @settings(max_examples=25, deadline=None)
 @given(length=st.integers(1, 90), longest=st.integers(2, 20), overlap=st.integers(0, 19))
-def test_each_residue_comes_once_from_the_window_with_the_farther_edge(
+def test_each_residue_is_taken_from_the_window_whose_edge_is_farther_away(
     tmp_path_factory, length, longest, overlap
 ):
     overlap = min(overlap, longest - 1)
@@ -196,7 +196,7 @@ def test_records_with_equal_ids_have_separate_embeddings(tmp_path):
         found[3]
 
 
-def test_an_id_is_never_a_path(tmp_path):
+def test_an_id_is_never_used_as_a_path(tmp_path):
     names = ["../../up", "a/b", "'q'", '"', "\x1b[31mred", "x" * 300, ".", "ä"]
     text = "".join(f">{name}\nMK\n" for name in names)
     (tmp_path / "a.fa").write_text(text)

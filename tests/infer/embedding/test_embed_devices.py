@@ -179,7 +179,7 @@ def test_a_note_mentions_a_part_from_the_environment_while_shards_are_missing(
     assert embed_part("e", part="1/1").missing == 0
 
 
-def test_devices_divide_the_part_of_a_task(folder, monkeypatch):
+def test_devices_divide_the_shards_of_a_slurm_array_task(folder, monkeypatch):
     set_environment(monkeypatch, ARRAY.format(5))
     devices = ["numpy", "numpy"]
     summary = sl.infer.embed(

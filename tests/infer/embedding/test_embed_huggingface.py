@@ -15,7 +15,7 @@ LAYERS = (0, 1, -1)
 
 
 @pytest.fixture(scope="module")
-def theirs():
+def huggingface_network():
     return make_huggingface("8M", layers=2)
 
 
@@ -28,36 +28,38 @@ def records(tmp_path, monkeypatch):
     return records
 
 
-def run_alone(theirs, record):
+def run_alone(huggingface_network, record):
     """Return the hidden states of one protein, computed by Hugging Face's network alone."""
     tokens = torch.tensor(sl.encode.Tokens("esm2")(record)[None].astype("int64"))
     with torch.no_grad():
-        states = theirs.esm(tokens, output_hidden_states=True).hidden_states
+        states = huggingface_network.esm(tokens, output_hidden_states=True).hidden_states
     return [states[layer][0].numpy() for layer in LAYERS]
 
 
-def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(theirs, records):
-    model = sl.models.packed_huggingface(theirs)
+def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(
+    huggingface_network, records
+):
+    model = sl.models.packed_huggingface(huggingface_network)
     summary = sl.infer.embed(
         model, "p.fa", out="e", pool="none", layers=LAYERS, max_tokens=128, shard_size=10
     )
     assert summary.records == 25
     found = sl.infer.load("e")
     for ordinal, record in enumerate(records):
-        wanted = run_alone(theirs, record)
+        wanted = run_alone(huggingface_network, record)
         for layer, states in zip(LAYERS, wanted, strict=True):
             rows = found.get(ordinal, layer=layer)
             np.testing.assert_allclose(rows, states[1:-1], rtol=0, atol=TOLERANCE)
 
 
-def test_a_job_continues_after_the_finished_shards(theirs, records):
-    model = sl.models.packed_huggingface(theirs)
+def test_a_job_continues_after_the_finished_shards(huggingface_network, records):
+    model = sl.models.packed_huggingface(huggingface_network)
     sl.infer.embed(model, "p.fa", out="e", shard_size=10)
     before = Path("e/shard-000001.safetensors").read_bytes()
     Path("e/shard-000001.done").unlink()
     Path("e/complete.json").unlink()
     again = sl.infer.embed(
-        sl.models.packed_huggingface(theirs), "p.fa", out="e", shard_size=10
+        sl.models.packed_huggingface(huggingface_network), "p.fa", out="e", shard_size=10
     )
     assert again.computed == 1
     assert Path("e/shard-000001.safetensors").read_bytes() == before
@@ -75,7 +77,7 @@ def change_setting(network):
 
 
 @pytest.mark.parametrize("change", [change_weight, change_setting])
-def test_another_network_is_another_plan(records, change):
+def test_embeddings_of_another_network_in_the_same_folder_are_an_error(records, change):
     network = make_huggingface("8M", layers=2)
     sl.infer.embed(sl.models.packed_huggingface(network), "p.fa", out="e")
     change(network)
@@ -83,8 +85,8 @@ def test_another_network_is_another_plan(records, change):
         sl.infer.embed(sl.models.packed_huggingface(network), "p.fa", out="e")
 
 
-def test_batches_of_a_loader_can_be_embedded(theirs, records):
-    model = sl.models.packed_huggingface(theirs)
+def test_batches_of_a_loader_can_be_embedded(huggingface_network, records):
+    model = sl.models.packed_huggingface(huggingface_network)
     collate = sl.data.VarlenCollator(tokens=sl.encode.Tokens("esm2"), max_tokens=200)
     loader = sl.data.create_async_dataloader("p.fa", collate_fn=collate, num_workers=0)
     seen: list[int] = []
@@ -94,7 +96,7 @@ def test_batches_of_a_loader_can_be_embedded(theirs, records):
         for ordinal, first, stop in zip(
             batch["ordinals"], bounds[:-1], bounds[1:], strict=True
         ):
-            wanted = run_alone(theirs, records[ordinal])[-1]
+            wanted = run_alone(huggingface_network, records[ordinal])[-1]
             np.testing.assert_allclose(states[first:stop], wanted, rtol=0, atol=TOLERANCE)
             seen.append(int(ordinal))
     assert sorted(seen) == list(range(25))

@@ -33,7 +33,7 @@ def write(path, *records):
     Path(path).write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
 
 
-def test_the_same_files_in_another_order_are_another_plan():
+def test_the_same_files_in_another_order_are_an_error():
     write("one.fa", ("a1", "MK"), ("b1", "MKT"))
     write("two.fa", ("a2", "MKTA"), ("b2", "M"))
     embed_job.run(["one.fa", "two.fa"], "e", 1)
@@ -95,7 +95,7 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
     assert [name for name in finished.ids if name.startswith("other")] == []
 
 
-def test_the_same_call_detects_a_truncated_shard():
+def test_repeating_the_call_detects_a_truncated_shard():
     write("a.fa", ("x", "MK"), ("y", "MKT"))
     embed_job.run("a.fa", "e", 1)
     with Path("e/shard-000001.safetensors").open("r+b") as file:

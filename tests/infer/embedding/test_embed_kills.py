@@ -38,9 +38,9 @@ def fasta(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def whole(fasta):
+def expected_sums(fasta):
     """The checksums of the shards of an uninterrupted job."""
-    out = fasta.parent / "whole"
+    out = fasta.parent / "expected_sums"
     embed_job.run(fasta, out, SHARD)
     return sums_of(out)
 
@@ -69,8 +69,8 @@ def check_markers(out):
         assert hashlib.sha256(data).hexdigest() == done["sha256"], marker
 
 
-def check_every_record_once(out, whole):
-    assert sums_of(out) == whole
+def check_every_record_once(out, expected_sums):
+    assert sums_of(out) == expected_sums
     check_markers(out)
     found = sl.infer.load(out)
     seen = np.zeros(RECORDS, np.uint8)
@@ -103,35 +103,39 @@ def kill_until_done(fasta, out, kills, rng):
     return killed
 
 
-def test_a_job_that_is_killed_repeatedly_has_the_same_result(fasta, whole, tmp_path):
+def test_a_job_that_is_killed_repeatedly_has_the_same_result(
+    fasta, expected_sums, tmp_path
+):
     killed = kill_until_done(fasta, tmp_path / "e", 6, np.random.default_rng(0))
     assert killed
-    check_every_record_once(tmp_path / "e", whole)
+    check_every_record_once(tmp_path / "e", expected_sums)
 
 
 @pytest.mark.parametrize("links", [True, False])
 def test_two_processes_compute_a_part_each_without_duplicates(
-    fasta, whole, tmp_path, links
+    fasta, expected_sums, tmp_path, links
 ):
     out = tmp_path / "e"
     both = [start(fasta, out, part, links=links) for part in ("1/2", "2/2")]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
     assert computed == [RECORDS // SHARD / 2] * 2
-    check_every_record_once(out, whole)
+    check_every_record_once(out, expected_sums)
 
 
 @pytest.mark.parametrize("links", [True, False])
 def test_two_processes_with_the_same_part_publish_no_duplicates(
-    fasta, whole, tmp_path, links
+    fasta, expected_sums, tmp_path, links
 ):
     out = tmp_path / "e"
     both = [start(fasta, out, links=links), start(fasta, out, links=links)]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
     assert sum(computed) == RECORDS // SHARD
-    check_every_record_once(out, whole)
+    check_every_record_once(out, expected_sums)
 
 
-def test_a_paused_process_that_continues_publishes_no_duplicates(fasta, whole, tmp_path):
+def test_a_paused_process_that_continues_publishes_no_duplicates(
+    fasta, expected_sums, tmp_path
+):
     out = tmp_path / "e"
     first = start(fasta, out)
     while not any(out.glob("*.done")):
@@ -144,7 +148,7 @@ def test_a_paused_process_that_continues_publishes_no_duplicates(fasta, whole, t
     own = int(first.communicate(timeout=60)[0].split()[0])
     assert own + taken == RECORDS // SHARD
     assert finished == {path: path.stat().st_mtime_ns for path in out.glob("*.done")}
-    check_every_record_once(out, whole)
+    check_every_record_once(out, expected_sums)
 
 
 def test_a_temporary_file_removed_during_a_pause_is_written_again(tmp_path, monkeypatch):
@@ -188,7 +192,7 @@ def test_exactly_one_of_many_writers_creates_a_file(tmp_path, monkeypatch, links
     assert len([*tmp_path.iterdir()]) == 25
 
 
-def test_a_disk_that_can_replace_an_existing_name_is_an_error(tmp_path, monkeypatch):
+def test_a_disk_without_hard_links_and_safe_renames_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", os.link)
     embed_job.refuse_links()
     monkeypatch.setattr(_folder, "rename_new", lambda *_: errno.EINVAL)
@@ -197,7 +201,7 @@ def test_a_disk_that_can_replace_an_existing_name_is_an_error(tmp_path, monkeypa
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_paused_process_with_the_lock_of_an_index_blocks_no_other(fasta):
+def test_a_paused_process_that_locks_an_index_does_not_block_other_processes(fasta):
     with fasta.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         found = list(sl.data.PackedStream(fasta, records=(0, 10)))
@@ -205,27 +209,27 @@ def test_a_paused_process_with_the_lock_of_an_index_blocks_no_other(fasta):
 
 
 def test_parts_are_independent_and_the_same_call_computes_missing_shards(
-    fasta, whole, tmp_path
+    fasta, expected_sums, tmp_path
 ):
     out = tmp_path / "e"
     first = embed_job.run(fasta, out, SHARD, part="2/3")
     assert (first.computed, first.missing) == (13, 27)
     assert sums_of(out) == {
-        name: it for name, it in whole.items() if int(name[6:12]) % 3 == 1
+        name: it for name, it in expected_sums.items() if int(name[6:12]) % 3 == 1
     }
     assert not (out / "complete.json").exists()
     rest = embed_job.run(fasta, out, SHARD)
     assert (rest.computed, rest.missing) == (27, 0)
-    check_every_record_once(out, whole)
+    check_every_record_once(out, expected_sums)
 
 
-def test_a_shard_without_its_marker_is_reused(fasta, whole, tmp_path):
+def test_a_shard_without_its_marker_is_reused(fasta, expected_sums, tmp_path):
     out = tmp_path / "e"
     embed_job.run(fasta, out, SHARD)
     for name in ("shard-000003.done", "complete.json"):
         (out / name).unlink()
     embed_job.run(fasta, out, SHARD)
-    check_every_record_once(out, whole)
+    check_every_record_once(out, expected_sums)
 
 
 def test_a_marker_without_its_shard_is_an_error_with_advice(fasta, tmp_path):

@@ -28,7 +28,9 @@ def sums_of(folder):
     }
 
 
-def test_ray_tasks_with_one_kill_write_the_same_files_as_one_process(fasta, tmp_path):
+def test_ray_tasks_write_the_same_files_as_one_process_even_if_a_task_is_killed(
+    fasta, tmp_path
+):
     pytest.importorskip("ray")
     one = tmp_path / "one"
     sl.infer.embed(embed_job.embed_tokens, fasta, out=one, shard_size=5, identity="table")

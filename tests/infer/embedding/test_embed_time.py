@@ -54,12 +54,12 @@ def fake(monkeypatch):
     """A clock that only the test advances."""
     clock = FakeTime()
     monkeypatch.setattr(_clock, "time", clock)
-    for name in ("spending", "handing_over"):
+    for name in ("spending", "waiting_for_writer"):
         monkeypatch.setattr(Clock, name, note_waits(name))
     return clock
 
 
-def sleepy(seconds):
+def slow_model(seconds):
     """A model whose calls take a fixed time on the fake clock."""
 
     def embed_tokens(batch):
@@ -102,9 +102,9 @@ def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, fake, shard_size):
         if name.endswith(".safetensors"):
             wait_until(
                 lambda: (
-                    "handing_over" in WAITS
+                    "waiting_for_writer" in WAITS
                     and not time.sleep(0.01)
-                    and "handing_over" in WAITS
+                    and "waiting_for_writer" in WAITS
                 )
             )
             fake.sleep(1)
@@ -126,7 +126,7 @@ def test_a_slow_model_makes_a_job_device_bound(fake):
     assert summary.verdict.startswith("device-bound")
 
 
-def test_shares_of_time_add_up_to_one():
+def test_fractions_of_time_add_up_to_one():
     assert sum(embed().shares.values()) == pytest.approx(1, abs=0.01)
 
 
@@ -198,19 +198,19 @@ def test_shards_do_not_depend_on_the_report():
         return [hashlib.sha256(it.read_bytes()).hexdigest() for it in files]
 
     embed(out="one")
-    embed(sleepy(0.01), out="two")
+    embed(slow_model(0.01), out="two")
     assert digests("one") == digests("two")
 
 
 def test_the_report_of_a_longer_job_has_a_timeline(monkeypatch):
     monkeypatch.setattr(_report, "_MIN_SECONDS", 0.1)
-    embed(sleepy(0.06))
+    embed(slow_model(0.06))
     page = read_report("e")
     assert page.tags.count("svg") == 4
     assert "Shares, speed, fill and memory by time" in page.text
 
 
-def test_the_timeline_divides_the_counts():
+def test_the_intervals_of_the_timeline_add_up_to_the_counts():
     marks = [
         TimeMark(float(n), (0.1 * n, 0.0, 0.9 * n, 0.0), n, 100 * n, n, 1 << 20)
         for n in range(1, 600)
@@ -224,7 +224,7 @@ def test_the_timeline_divides_the_counts():
     np.testing.assert_allclose(course.memory, 1)
 
 
-def test_a_wait_longer_than_its_interval_fills_it():
+def test_a_wait_longer_than_an_interval_fills_the_interval():
     marks = [
         TimeMark(0.1, (0.0,) * 4, 1, 1, 1, 0),
         TimeMark(1.0, (5.0, 0, 0, 0), 2, 2, 2, 0),

@@ -16,7 +16,7 @@ class DriverError(Exception):
     """A mock of the error class of nvitop."""
 
 
-class Card:
+class MockGPU:
     """A mock GPU that returns given readings in order, and repeats the last reading."""
 
     def __init__(self, name, readings):
@@ -38,7 +38,7 @@ class Card:
 
 
 @pytest.fixture
-def cards(monkeypatch):
+def mock_gpus(monkeypatch):
     """Replace the GPUs of nvitop by mocks; one GPU is hidden from CUDA."""
 
     def install(*shown):
@@ -83,7 +83,7 @@ def test_the_verdict_names_the_main_use_of_time(kind, watch):
     assert f"{found.share:.1%}" in str(found)
 
 
-def test_time_that_is_not_recorded_counts_as_the_models(watch):
+def test_time_that_is_not_recorded_is_attributed_to_the_model(watch):
     assert watch(0.05).check_bottleneck().kind == "device-bound"
 
 
@@ -107,19 +107,19 @@ def test_wait_for_records_the_wait_and_yields_the_batches(clock):
     assert monitor.get_summary()["shares"]["input"] == pytest.approx(1)
 
 
-def test_shares_add_up_to_one(watch):
+def test_fractions_of_time_of_a_loop_add_up_to_one(watch):
     assert sum(watch(0.02, "host").get_summary()["shares"].values()) == pytest.approx(1)
 
 
-def test_gpu_utilization_is_added_to_the_verdict_but_does_not_change_it(cards, watch):
-    cards(Card("H100", [100]))
+def test_gpu_utilization_is_added_to_the_verdict_but_does_not_change_it(mock_gpus, watch):
+    mock_gpus(MockGPU("H100", [100]))
     found = watch(0.05, "input").check_bottleneck()
     assert found.kind == "input-bound"
     assert "GPU 0 was busy 100% of the time, idle in 0% of samples" in found.sentence
 
 
-def test_the_summary_has_average_maximum_minimum_and_idle_share(cards):
-    cards(Card("a", [5, 95, 50, 10]), Card("b", [100]))
+def test_the_summary_has_average_maximum_minimum_and_idle_fraction(mock_gpus):
+    mock_gpus(MockGPU("a", [5, 95, 50, 10]), MockGPU("b", [100]))
     monitor = sl.infer.GPUMonitor()
     for _ in range(4):
         monitor.sample()
@@ -130,38 +130,40 @@ def test_the_summary_has_average_maximum_minimum_and_idle_share(cards):
     assert second["memory"]["maximum"] == 1 << 30
 
 
-def test_the_idle_threshold_can_be_set(cards):
-    cards(Card("a", [45, 55]))
+def test_the_idle_threshold_can_be_set(mock_gpus):
+    mock_gpus(MockGPU("a", [45, 55]))
     monitor = sl.infer.GPUMonitor(idle_below=0.5)
     monitor.sample()
     monitor.sample()
     assert monitor.get_summary()["gpus"][0]["idle"] == 0.5
 
 
-def test_values_that_the_driver_does_not_report_are_nan(cards):
-    cards(Card("a", ["N/A", 50]))
+def test_values_that_the_driver_does_not_report_are_nan(mock_gpus):
+    mock_gpus(MockGPU("a", ["N/A", 50]))
     monitor = sl.infer.GPUMonitor()
     assert math.isnan(monitor.sample()[0].utilization)
     monitor.sample()
     assert monitor.get_summary()["gpus"][0]["utilization"]["average"] == 0.5
 
 
-def test_a_gpu_that_stops_responding_does_not_end_the_loop(cards):
-    cards(Card("a", [50, DriverError("GPU is lost")]))
+def test_a_gpu_that_stops_responding_does_not_end_the_loop(mock_gpus):
+    mock_gpus(MockGPU("a", [50, DriverError("GPU is lost")]))
     monitor = sl.infer.GPUMonitor()
     assert len(monitor.sample()) == 1
     assert monitor.sample() == ()
     assert "GPU is lost" in monitor.get_summary()["notes"][0]
 
 
-def test_a_thread_samples_the_gpus(cards):
-    cards(Card("a", [50]))
+def test_a_thread_samples_the_gpus(mock_gpus):
+    mock_gpus(MockGPU("a", [50]))
     with sl.infer.GPUMonitor(interval=0.005) as monitor:
         wait_until(lambda: monitor.get_summary()["gpus"][0]["samples"] >= 3)
 
 
-def test_without_a_gpu_the_summary_has_a_note_and_nothing_is_printed(cards, capfd, watch):
-    cards()
+def test_without_a_gpu_the_summary_has_a_note_and_nothing_is_printed(
+    mock_gpus, capfd, watch
+):
+    mock_gpus()
     summary = watch(0.01).get_summary()
     assert summary["notes"] == ["no GPU is sampled: NVML found none"]
     assert (summary["gpus"], capfd.readouterr().err) == ({}, "")
@@ -226,7 +228,7 @@ def test_pynvml_lists_the_gpus_visible_to_cuda(pynvml_alone, monkeypatch, allowe
     assert [gpu["name"] for gpu in found.values()] == names
 
 
-def test_pynvml_without_a_driver_is_a_note(pynvml_alone):
+def test_pynvml_without_a_driver_gives_a_note(pynvml_alone):
     def fail():
         raise NVMLError(12)
 
@@ -280,7 +282,7 @@ def test_a_wait_must_not_be_negative(unit, wait):
 
 
 @pytest.mark.parametrize("waits", [{}, {"wait_ms": 1.0, "seconds": 1.0}])
-def test_a_wait_in_two_units_is_an_error(waits):
+def test_a_wait_in_both_units_is_an_error(waits):
     with pytest.raises(ArgumentError, match="one of wait_ms and seconds"):
         sl.infer.GPUMonitor().record_dataloader_wait(**waits)
 
@@ -325,7 +327,7 @@ def test_a_wait_in_seconds_is_converted_to_milliseconds(clock):
     ("kind", "is_bottleneck"),
     [("input", True), ("output", True), ("host", True), ("device", False)],
 )
-def test_a_verdict_is_true_if_something_other_than_the_model_takes_the_time(
+def test_a_bottleneck_is_true_if_the_model_does_not_limit_the_speed(
     kind, is_bottleneck, watch
 ):
     assert bool(watch(0.02, kind).check_bottleneck()) is is_bottleneck

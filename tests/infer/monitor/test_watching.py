@@ -72,5 +72,5 @@ def test_the_memory_of_workers_is_included():
         ({"input": 0.05, "output": 0.1, "host": 0.5, "device": 0.35}, "host-bound"),
     ],
 )
-def test_a_wait_above_10_percent_decides_else_the_longer_work(shares, kind):
+def test_a_wait_above_10_percent_is_the_bottleneck_else_the_longer_work(shares, kind):
     assert find_bottleneck(shares, 10.0).kind == kind

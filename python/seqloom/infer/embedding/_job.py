@@ -119,7 +119,7 @@ class EmbedJob:
 
     def _wait_for_writer(self, written: deque[Future[None]], *, most: int) -> None:
         """Wait until at most `most` results are unwritten; raise the writer's errors."""
-        with self.clock.handing_over():
+        with self.clock.waiting_for_writer():
             while written and (len(written) > most or written[0].done()):
                 written.popleft().result()
 

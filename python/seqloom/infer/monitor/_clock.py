@@ -63,7 +63,7 @@ class Clock:
             self.seconds[kind] += time.perf_counter() - begun
 
     @contextmanager
-    def handing_over(self) -> Generator[None]:
+    def waiting_for_writer(self) -> Generator[None]:
         """Record waiting for the writer, as device time while the writer itself waits."""
         begun, waited = time.perf_counter(), self.device_wait
         try:

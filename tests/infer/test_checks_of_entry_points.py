@@ -107,7 +107,7 @@ def write(records, ids=None):
 # evaluate and export write no table, so they do not check ids; an export reads no
 # records.
 EVERY = {"kind", "length", "twice", "unfinished"}
-DOORS = {
+ENTRY_POINTS = {
     predict_list: EVERY,
     predict_file: EVERY - {"twice"},
     predict_table: EVERY,
@@ -120,11 +120,11 @@ DOORS = {
 }
 
 
-@pytest.mark.parametrize("door", DOORS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("entry_point", ENTRY_POINTS, ids=lambda it: it.__name__)
 @pytest.mark.parametrize("fault", FAULTS)
 @pytest.mark.filterwarnings("ignore:.*training record:UserWarning")
 def test_each_entry_point_gives_the_warnings_of_its_checks(
-    home, tmp_path, monkeypatch, door, fault
+    home, tmp_path, monkeypatch, entry_point, fault
 ):
     monkeypatch.chdir(tmp_path)
     records, said = FAULTS[fault]
@@ -132,9 +132,9 @@ def test_each_entry_point_gives_the_warnings_of_its_checks(
     model = home / ("stopped" if fault == "unfinished" else "run")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
-        printed = door(model, ids, records) or []
+        printed = entry_point(model, ids, records) or []
     texts = [*printed, *(str(it.message) for it in caught)]
-    assert sum(said in text for text in texts) == (fault in DOORS[door])
+    assert sum(said in text for text in texts) == (fault in ENTRY_POINTS[entry_point])
     assert all(it.filename == __file__ for it in caught)
 
 
