@@ -119,7 +119,7 @@ def test_the_note_mentions_an_encoder_that_rejects_n():
     trained = Trained(network, encoder, Classify(("a", "b")), 64)
     data, part = mislabelled_data(trained, ["ACGTAC"])
     section = section_of(trained, data, part, name="test", most=100)
-    assert "not page_of, because the encoder rejects N" in section.note
+    assert "not shown, because the encoder rejects N" in section.note
     assert section.table.rows
     assert not section.drawings
 

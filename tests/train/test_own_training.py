@@ -20,7 +20,7 @@ COUNT = 40
 
 
 class TwoInputs(nn.Module):
-    """A network with two input arrays, of which the second is optional."""
+    """A network with a required and an optional input array."""
 
     first: nn.Linear
     second: nn.Linear

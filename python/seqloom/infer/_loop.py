@@ -208,10 +208,10 @@ def _batches(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of each batch, and the number of distinct records in it."""
-    # Matrix libraries round differently for different numbers of rows. The last batch
-    # is therefore filled with copies of its last record, so that the number of rows in
-    # a batch depends only on the length of its records. Batches of long records are
-    # smaller, to limit memory use.
+    # Matrix libraries round differently for different numbers of rows. So the last
+    # batch is filled with copies of its last record, and the number of rows depends
+    # only on the length of the records. Batches of long records are smaller, to limit
+    # memory use.
     start = 0
     while start < len(lengths):
         rows = size

@@ -40,7 +40,7 @@ def fasta(tmp_path_factory):
 @pytest.fixture(scope="module")
 def expected_sums(fasta):
     """The checksums of the shards of an uninterrupted job."""
-    out = fasta.parent / "expected_sums"
+    out = fasta.parent / "whole"
     embed_job.run(fasta, out, SHARD)
     return sums_of(out)
 
