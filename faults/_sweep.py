@@ -105,8 +105,7 @@ class WriterSweep(Sweep):
             for at, call in enumerate(self.calls(fault.calls)):
                 if fault.fits(call):
                     yield Case(
-                        _name_call(fault, at, call),
-                        partial(self._try_fault, fault, at, call),
+                        _name_call(fault, at, call), partial(self._try_at, fault, at, call)
                     )
 
     def calls(self, wanted: int, *, data: bool = False) -> list[Call]:
@@ -128,7 +127,7 @@ class WriterSweep(Sweep):
             disarm()
         return True
 
-    def _try_fault(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
+    def _try_at(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
         """Write with a fault, check the remaining files, and write again."""
         self.reset()
         outcome = run_apart(lambda: self.write(fault, at))
@@ -209,8 +208,7 @@ class ReaderSweep(Sweep):
             for at, call in enumerate(self.calls):
                 if fault.fits(call):
                     yield Case(
-                        _name_call(fault, at, call),
-                        partial(self._try_fault, fault, at, call),
+                        _name_call(fault, at, call), partial(self._try_at, fault, at, call)
                     )
 
     def _read(self, fault: Fault, at: int, *, log: Path | None = None) -> Outcome:
@@ -226,7 +224,7 @@ class ReaderSweep(Sweep):
 
         return run_apart(read)
 
-    def _try_fault(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
+    def _try_at(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
         """Read with a fault, and yield the errors."""
         yield from self.check(self._read(fault, at), self._allowed(fault, call))
 

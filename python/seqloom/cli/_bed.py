@@ -44,7 +44,7 @@ class FilterOptions:
         exclude: Remove the variants in this file, which has one variant id on each line.
         chromosome: Keep only variants on these chromosomes, written as in the .bim.
         maf: Minimum minor allele frequency, computed among founders.
-        max_missing: Maximum share of missing genotypes of a variant; on Y, among males.
+        max_missing: Maximum fraction of missing genotypes of a variant; on Y, among males.
         hwe: Minimum p-value of the exact Hardy-Weinberg test, computed among founders.
     """
 
@@ -82,7 +82,7 @@ def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
 
 
 def _as_columns(*columns: Any) -> list[Any]:
-    """Return the columns, which are never None on the command line."""
+    """Return the columns for type checkers; on the command line, no column is None."""
     return [column for column in columns if column is not None]
 
 
@@ -152,7 +152,7 @@ def _passes_filters(
 def _missing_share(
     bed: "open_bed", who: "NDArray[np.bool_]", stats: "GenotypeStats"
 ) -> "NDArray[np.float64]":
-    """Return the share of missing genotypes of each variant; on Y, only males count."""
+    """Return the fraction of missing genotypes of each variant, on Y among males only."""
     from seqloom.io import genotype_stats
     from seqloom.io.plink._stats import MALE, Ploidy, find_ploidy
 
@@ -184,8 +184,8 @@ def inspect(
     Args:
         file: A .bed file; its .fam and .bim must be in the same folder.
         json: Print JSON.
-        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
-            .bim do not match.
+        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
+            .bim that does not match.
     """
     from seqloom.io import inspect_bed, open_bed
 
@@ -223,15 +223,15 @@ def stats(
 
     Args:
         file: A .bed file; its .fam and .bim must be in the same folder.
-        out: Write a table with one line for each variant to this file.
+        out: Write a table with one row for each variant to this file.
         plot: Plot allele frequencies, missing genotypes and p-values into this SVG file.
         nonfounders: Include individuals with parents when allele frequencies and p-values
             are computed.
         mid_p: Compute the mid-p variant of the exact test.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the table and the plot if they exist.
-        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
-            .bim do not match.
+        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
+            .bim that does not match.
 
     Raises:
         ArgumentError: The table and the plot have the same name.
@@ -285,8 +285,8 @@ def subset(
         filters: Filters of individuals and variants.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the set if it exists.
-        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
-            .bim do not match.
+        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
+            .bim that does not match.
 
     Raises:
         ArgumentError: OUT does not end in .bed.
@@ -321,7 +321,7 @@ def convert(
 ) -> None:
     """Convert a PLINK set to another layout, or its genotypes to another file format.
 
-    The ending of OUT chooses the format: .bed; NumPy .npy or .npz (individuals by
+    The suffix of OUT determines the format: .bed; NumPy .npy or .npz (individuals by
     variants); .raw as in PLINK --recode A; or .tsv. Genotypes count copies of allele A1.
 
     Example: seqloom bed convert x.bed by-individual.bed --major individual
@@ -335,8 +335,8 @@ def convert(
             float32.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the file if it exists.
-        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
-            .bim do not match.
+        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
+            .bim that does not match.
     """
     from seqloom.io import open_bed
 

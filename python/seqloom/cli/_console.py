@@ -27,7 +27,7 @@ class PlainConsole(Console):
     """A rich console that prints ids and file names without interpreting markup."""
 
     def render_str(self, text: str, **options: Any) -> Text:
-        """Convert a text or a table cell to one line without control characters."""
+        """Convert a string or a table cell to one line without control characters."""
         return super().render_str(printable(text), **options)
 
 

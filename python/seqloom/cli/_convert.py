@@ -336,7 +336,7 @@ class RecordFilter:
             yield (chosen[0], chosen[1]) if len(chosen) > 1 else chosen[0]
 
     def _find_kept(self, mates: Sequence[SequenceBatch]) -> NDArray[np.bool_]:
-        """Return a mask of the records or pairs to keep; count the dropped ones."""
+        """Return a mask of the records or pairs to keep, and count dropped records."""
         kept = np.ones(len(mates[0]), np.bool_)
         lengths, keep = [mate.sequences.lengths for mate in mates], self._keep
         if keep.min_length is not None:
@@ -354,7 +354,7 @@ class RecordFilter:
     def _drop_records(
         self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
     ) -> None:
-        """Drop marked records, or pairs with a marked read, and count them by reason."""
+        """Drop records or pairs for which `goes` is True, and count them by reason."""
         gone = np.any(goes, axis=0)
         self.dropped[why] += int((kept & gone).sum())
         kept &= ~gone

@@ -26,7 +26,7 @@ class NetworkOptions:
 
     Args:
         width: Number of features of each convolution, or of each hidden layer for a .bed;
-            give one number for each layer.
+            pass one number for each layer.
         kernel_size: Length of the convolution kernels in residues; must be odd.
         dropout: Dropout probability before the last layer.
         reverse_complement: Replace a random half of the training sequences by their reverse

@@ -101,7 +101,7 @@ def takes_options(
     def decorate(command: FunctionType) -> FunctionType:
         hints = get_type_hints(command, include_extras=True)
         del hints["return"]
-        # Annotated[kind, *extras], or the kind alone.
+        # Each hint is Annotated[kind, *extras] or the kind alone.
         parts = {
             name: get_args(hint) if get_origin(hint) is Annotated else (hint,)
             for name, hint in hints.items()
@@ -124,7 +124,7 @@ def takes_options(
 
 
 def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> type[Any]:
-    """Create a dataclass that cyclopts fills; calling it returns an instance of `kind`."""
+    """Create a dataclass for cyclopts; calling this class returns an instance of `kind`."""
     texts = _read_help_texts(kind)
     hints = get_type_hints(kind, localns=_TYPE_CHECKING_NAMES, include_extras=True)
     members: list[tuple[str, Any, Any]] = []
@@ -132,7 +132,7 @@ def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> ty
         words = None if item.name in taken else _to_cli_type(item, hints[item.name])
         taken.add(item.name)
         is_shown = words is not None and (listed is None or item.name in listed)
-        # A hidden option with several values is given once, as in --set NAME="A B".
+        # A hidden option with several values is set once, as in --set NAME="A B".
         several = (
             " Repeat the option for several values." if is_shown and words is Texts else ""
         )
@@ -187,7 +187,7 @@ def _to_cli_type(item: Field[Any], hint: Any) -> Any:
 
 
 def _read_help_texts(kind: type[Any]) -> dict[str, str]:
-    """Read help texts from a docstring; use only the first sentences of library classes."""
+    """Read help texts from a docstring; of library classes, use only the first sentence."""
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")[2]

@@ -33,14 +33,15 @@ class PartOptions:
         valid: Files of the validation set, on which the best epoch is selected. With
             --intervals, these are files of intervals.
         valid_chromosomes: Use all intervals on these chromosomes as the validation set.
-        valid_share: Hold out this share of the records of FILES as the validation set, by
-            default 0.1. With 0, there is no validation set and the last epoch is saved.
+        valid_share: Hold out this fraction of the records of FILES as the validation set,
+            by default 0.1. With 0, there is no validation set and the last epoch is saved.
         folds: Cross-validate with this number of folds.
         groups: Tables of groups, such as families or donors, which are joined to records by
             id. --valid-share and --folds never divide a group between two sets.
-        group_column: The column of groups, by default group. Without --groups, the column
-            is from --labels, FILES or --intervals. Special names are file (a group for each
-            file), sequence (a group of equal sequences) and fid (families of a .bed).
+        group_column: The column of groups, by default group. Without --groups, this is a
+            column of the --labels, FILES or --intervals tables. Special names are file (a
+            group for each file), sequence (a group of equal sequences) and fid (families of
+            a .bed).
         test: Files of the test set, which is scored once after training. With --intervals,
             these are files of intervals.
         test_chromosomes: Use all intervals on these chromosomes as the test set.
@@ -204,7 +205,7 @@ def parts_of(
     if valid is None and options.valid_chromosomes:
         names = options.valid_chromosomes
         train, valid = hold_out(whole, names, "--valid-chromosomes")
-    elif valid is None and share:  # with a share of 0, all records are training records
+    elif valid is None and share:  # with a fraction of 0, all records are training records
         groups = _duplicate_groups(whole, 2) if groups is None else groups
         train, valid = split(whole, (1 - share, share), groups=groups, seed=seed)
     yield DataPart(train=train, valid=valid, folder=folder)

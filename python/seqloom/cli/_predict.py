@@ -91,7 +91,7 @@ def predict(
         reverse_complement: Average the scores of a sequence and its reverse complement, for
             DNA or RNA from an unknown strand.
         sequences: Options for reading sequences.
-        intervals: Intervals of a genome, which get ids such as chr1:9-99(+).
+        intervals: Intervals of a genome, with ids such as chr1:9-99(+).
         covariates: Options for reading genotypes and covariates.
         machine: Backend and threads.
         further: Options that --help does not list.

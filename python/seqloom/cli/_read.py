@@ -37,7 +37,7 @@ class AlphabetOptions:
 
     Args:
         alphabet: The alphabet of the sequences; auto detects it from all residues of FILES.
-        unknown: Encode an ambiguity code such as N as zeros or as equal shares of its
+        unknown: Encode an ambiguity code such as N as zeros or as equal fractions of its
             bases, or raise an error.
         case: Encode a lower-case residue like upper case or as zeros, or raise an error.
         rare: Encoding of U (selenocysteine) and O (pyrrolysine) in a protein.

@@ -98,7 +98,7 @@ def _fill_from_set(
                 "as in "
                 f'{name}="A B"'
             )
-        # An option with several values accepts all words of the value.
+        # The string is split at spaces if the option has several values.
         try:
             is_many = argument.token_count()[1]
             values = shlex.split(value) if is_many else [value.strip()]

@@ -78,7 +78,7 @@ def show_confusion(console: Console, confusion: Confusion) -> None:
 
 
 def show_tiles(console: Console, tiles: Sequence[Tile]) -> None:
-    """Print the key results, one on each line."""
+    """Print the key results, each on one line."""
     table = Table(box=None, show_header=False, padding=(0, 2, 0, 1))
     for number, tile in enumerate(tiles):
         table.add_row(tile.name, tile.value, tile.note, style="" if number else "bold")
@@ -259,7 +259,7 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
 
 
 def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield groups of folds for which the same names are marked, with these names."""
+    """Yield the folds that have the same marked names, together with these names."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)

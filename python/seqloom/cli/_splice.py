@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from seqloom.data import Dataset
     from seqloom.train import Part, Run
 
-# Accuracy of radial basis functions, the best method of the StatLog study on this
-# split.
+# Accuracy of a radial basis function network, the best method on this split in the
+# StatLog study.
 PUBLISHED = 0.959
 # File with the results; it also marks a folder that the next demo may replace.
 RESULTS = "demo.json"
@@ -30,7 +30,7 @@ SUMMARY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
-    """Training, validation and test windows, and a mask of repeated test windows."""
+    """The three sets of windows, and a mask of test windows that another set contains."""
 
     train: "Dataset"
     valid: "Dataset"
@@ -123,7 +123,7 @@ class Outcome:
 
 
 def compare(run: "Run", linear: "Run", splice: Splice) -> Outcome:
-    """Compare the network with the linear model, on all test windows and on unseen ones."""
+    """Compare the network with the linear model, on all test windows and on new windows."""
     right = _correct_mask(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(

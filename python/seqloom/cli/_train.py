@@ -99,8 +99,8 @@ class RateOptions:
         lr: Maximum learning rate of the schedule.
         optimizer: Optimiser, with its default settings and --weight-decay.
         schedule: Learning rate schedule: warm-up and cosine decay; constant; or plateau,
-            which divides the rate by 10 when the validation loss has not improved for 10
-            epochs.
+            which divides the learning rate by 10 when the validation loss has not improved
+            for 10 epochs.
         seed: Seed of the initial weights, the shuffling, the dropout and the split.
     """
 

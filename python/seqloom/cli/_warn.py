@@ -104,7 +104,7 @@ def count_overlaps(train: Dataset, others: Dataset) -> int:
 
 
 def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
-    """Return a dict from chromosome to spans ``(2, intervals)``, widened by jitter."""
+    """Return starts and stops ``(2, intervals)`` by chromosome, widened by jitter."""
     chromosomes = np.asarray(data.group("chrom"))
     spans = np.array([data.group("start"), data.group("stop")], np.int64)
     spans += np.array([[-1], [1]]) * data.jitter
@@ -112,14 +112,13 @@ def _group_spans(data: Dataset) -> dict[str, NDArray[np.int64]]:
 
 
 def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> int:
-    """Count the evaluation spans of a chromosome that overlap a training span."""
+    """Count the evaluation intervals of a chromosome that overlap a training interval."""
     starts: NDArray[np.int64] = train[0]
     other_stops: NDArray[np.int64] = others[1]
     order = np.argsort(starts)
     max_stops = np.maximum.accumulate(train[1, order])
-    # For each evaluation span, count the training spans that start before the
-    # evaluation span stops. An evaluation span overlaps if one of these training spans
-    # stops after its start.
+    # An evaluation interval overlaps if a training interval starts before it stops, and
+    # stops after it starts.
     counts = np.searchsorted(starts[order], other_stops)
     overlaps = max_stops[np.maximum(counts - 1, 0)] > others[0]
     return int((overlaps & (counts > 0)).sum())

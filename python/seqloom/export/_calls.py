@@ -66,8 +66,8 @@ def prepare(
 
 
 def setting_of(model: object, name: str) -> Any:
-    """Return a setting of a network (encoder, length, crop or pair), or None without it."""
-    # A network from an ONNX file stores settings as attributes; other networks use a
+    """Return the encoder, length, crop or pair of a network, or None if it is not set."""
+    # A network from an ONNX file stores settings as attributes; other networks have a
     # config.
     holder = model if isinstance(model, OnnxModule) else getattr(model, "config", None)
     return getattr(holder, name, None)
@@ -232,7 +232,7 @@ def _check_fitted(encoder: Any) -> None:
 
 
 def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
-    """Return the inputs of a network that reads tokens, with the arguments it accepts."""
+    """Return the inputs of a network that reads tokens: those that its call accepts."""
     asked = forward.names or set()
     others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
     others.pop("inputs", None)

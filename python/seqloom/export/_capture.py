@@ -1,4 +1,4 @@
-"""Record a forward call, with sizes as symbols and with the creation of arrays."""
+"""Record a forward call: its operations, with symbolic sizes, and new arrays."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class Line(str):
-    """A line of the user's code, and the `sl.nn` layer or function that the line calls."""
+    """A line of the user's code, and the `sl.nn` layer or function that this line calls."""
 
     __slots__ = ("function", "layer")
     layer: str
@@ -41,7 +41,7 @@ class Line(str):
 
     @classmethod
     def current(cls) -> Line:
-        """Return the running line of the user's code, and the layer that the line calls."""
+        """Return the current line of the user's code, and the layer that it calls."""
         found, frame = cls(current_line()), caller(1)
         found.layer = found.function = ""
         while not found.layer and is_internal(frame.f_code.co_filename):
@@ -59,7 +59,7 @@ class Line(str):
 
 @dataclass(slots=True)
 class Probe:
-    """A graph traced at other sizes of the inputs, with the shape of each value."""
+    """A second trace with other sizes of the inputs, and the shape of each value."""
 
     graph: Graph
     sizes: dict[str, int]  # sizes by name
@@ -73,13 +73,13 @@ class Probe:
 class ExportCapture(Capture):
     """Recorder of a forward call, including functions that create arrays from shapes.
 
-    An exported graph must create these arrays for any shape; a compiled step has one shape
-    and creates them only once.
+    An exported graph must create these arrays for any shape; a compiled step has fixed
+    shapes, so it creates these arrays only once.
 
     Args:
         target: The backend of the network.
-        probes: Traces of the same call at other sizes, which show whether a size has lost
-            its symbol.
+        probes: Traces of the same call at other sizes, which show where a constant should
+            be a symbol.
     """
 
     keeps_sizes = True
@@ -119,14 +119,14 @@ class ExportCapture(Capture):
         return made[0]
 
     def _dtype_of(self, name: str, args: tuple[Any, ...], options: Any) -> np.dtype[Any]:
-        """Return the dtype of the result, which is found by a call with a small array."""
+        """Return the dtype of the result, by calling the function with a small array."""
         small = args if name in {"arange", "eye"} else ((), *args[1:])
         small = (1,) if name == "eye" else to_plain(small)
         return self.target.dtype(getattr(self.target, name)(*small, **options))
 
 
 class _SizeRecorder(GraphRecorder):
-    """Recorder of values that restores the symbols of sizes if a shape rule loses them."""
+    """Recorder of values that restores a symbol if a shape rule returns a constant size."""
 
     def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:
         super().__init__(target)
@@ -146,7 +146,7 @@ class _SizeRecorder(GraphRecorder):
         return replace(value, shape=tuple(sizes))
 
     def _symbol_of(self, name: str, row: Series) -> int:
-        """Return a new symbol for a size that does not follow from earlier sizes."""
+        """Return a new symbol for a size that cannot be computed from earlier sizes."""
         size, *others = row
         polynomial = polynomial_of(size)
         if [evaluate(polynomial, it.sizes) for it in self._probes] != others:

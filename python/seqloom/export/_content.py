@@ -40,7 +40,7 @@ class Weights:
     """Arrays that graphs read: weights by path, and constants without duplicates."""
 
     def __init__(self, model: Module) -> None:
-        # Read weights from the network, because the model record of adapters lacks
+        # Read weights from the network, because the model record of adapters has no
         # adapted weights.
         self._stored = dict(model.named(ModuleArray))
         self.arrays: dict[str, Any] = {}
@@ -162,7 +162,7 @@ class _Writer:
 
 
 def _normalise_arguments(operation: Operation) -> tuple[Any, ...]:
-    """Return the arguments of an operation, with an index key as a list."""
+    """Return the arguments of an operation; the key of an index becomes a list."""
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":
         return (args[0], np.dtype(args[1]), *args[2:])
@@ -175,7 +175,7 @@ def _normalise_arguments(operation: Operation) -> tuple[Any, ...]:
 
 @dataclass(frozen=True, slots=True)
 class _NamedKey:
-    """An element of an index key that is written by its name."""
+    """An element of an index key that is written as a string."""
 
     name: str
 
@@ -205,7 +205,7 @@ _HASH_PLACEHOLDER = "0" * 64
 
 
 def to_json_lines(table: Mapping[str, Any]) -> bytes:
-    """Format JSON as text, with a line for each entry and each list element."""
+    """Format JSON as text, with one line for each entry and each list element."""
     entries: list[str] = []
     for name, value in table.items():
         elements = value if is_list(value) else ()
@@ -240,7 +240,7 @@ def describe_task(task: Task) -> dict[str, Any]:
 
 
 def describe_training(trained: Trained | None, encoder: Any) -> dict[str, Any]:
-    """Return the training summary, for input checks of the exported model."""
+    """Return the training summary, with which the exported model checks inputs."""
     known = None if trained is None else trained.trained_on
     lengths = None if known is None else known.lengths
     return {

@@ -147,7 +147,7 @@ def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
         )
     if found["crop"] and found["length"] is None:
         raise ArgumentError('crop="pad" needs length=, the length of all records')
-    is_of_words = counts_kmers(subject.encoder)  # genotypes have no positions
+    is_of_words = counts_kmers(subject.encoder)  # genotypes have no length
     layout = "packed" if is_packed(held) else "padded"
     return {
         "task": describe_task(subject.task),

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 
-# A product of named sizes and quotients, sorted by their text.
+# The factors of a product (named sizes and quotients), sorted by `repr`.
 Monomial: TypeAlias = "tuple[str | Quotient, ...]"
-Polynomial: TypeAlias = Mapping[Monomial, int]  # the nonzero coefficient of each product
+Polynomial: TypeAlias = Mapping[Monomial, int]  # the nonzero coefficient of each monomial
 Fraction: TypeAlias = tuple[Polynomial, int]  # numerator and divisor, rounded down
 
 _MAX_DENOMINATOR = 48  # maximum denominator of the fraction for a float factor
@@ -24,19 +24,19 @@ _MAX_DENOMINATOR = 48  # maximum denominator of the fraction for a float factor
 
 @dataclass(frozen=True, slots=True)
 class Quotient:
-    """The quotient of a polynomial and an integer, rounded down."""
+    """A polynomial divided by an integer and rounded down."""
 
     terms: tuple[tuple[Monomial, int], ...]
     over: int
 
 
 class SymbolicSize(int):
-    """An integer in one trace, with the polynomial that computes the integer for any sizes.
+    """An integer in one trace, with the polynomial of named sizes that computes it.
 
-    Sums, differences, products and quotients are symbolic integers too. A result without a
-    polynomial is a plain integer; the comparison of traces then shows that the integer
-    varies. The product with a float is symbolic only if the float is on the right, as in
-    ``size * 0.5``.
+    Sums, differences, products and quotients are symbolic integers too. A result that is
+    not a polynomial is a plain integer; the comparison of traces then shows that this
+    integer varies. The product with a float is symbolic only if the float is on the right,
+    as in ``size * 0.5``.
     """
 
     polynomial: Polynomial
@@ -181,7 +181,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def divide(polynomial: Polynomial, over: int) -> Polynomial:
-    """Divide by a positive integer and round down; equal quotients get the same form."""
+    """Divide by a positive integer and round down; equal quotients have one form."""
     if (fraction := find_fraction(polynomial)) is not None:
         return divide(fraction[0], over * fraction[1])
     whole = {factors: it // over for factors, it in polynomial.items() if it // over}
@@ -193,8 +193,8 @@ def divide(polynomial: Polynomial, over: int) -> Polynomial:
     over, shift = over // common, shift // common
     rest = {factors: rest[factors] // common for factors in sorted(rest, key=repr)}
     numerator = add(rest, {(): shift})
-    # Choose one of two equal forms: x // 3 is -((2 - x) // 3), and x // 2 is x - (x +
-    # 1) // 2.
+    # Choose one of two equal forms: -((2 - x) // 3) equals x // 3, and x - (x + 1) // 2
+    # equals x // 2.
     opposite = (*(over - it for it in rest.values()), over - 1 - shift)
     if opposite < (*rest.values(), shift):
         return add(whole, divide(_negate(numerator, over), over), -1)
@@ -243,7 +243,7 @@ def _pop_factor(factors: list[Any], factor: Any) -> bool:
 
 
 def _divide_sizes(size: int, other: int) -> tuple[int, int]:
-    """Return quotient and remainder, which are plain integers without a polynomial."""
+    """Return quotient and remainder, as plain integers if they have no polynomial."""
     whole, rest = divmod(int(size), int(other))
     below = polynomial_of(other)
     common = gcd(*below.values())
@@ -301,7 +301,7 @@ def _monomial_key(factors: Monomial) -> tuple[int, list[str]]:
     return len(factors), [repr(it) for it in factors]
 
 
-# The same number in each trace.
+# The values of one integer in all traces.
 Series = tuple[int, ...]
 
 _MAX_FACTORS = 3  # maximum number of factors in a product
@@ -316,7 +316,7 @@ class Size:
     times: int = 1
     over: int = 1
     plus: int = 0
-    shift: int = 0  # is added before the division
+    shift: int = 0  # added before the division
 
     def to_json(self) -> dict[str, object]:
         """Return the size as JSON, as docs/reference/exported-model.md defines it."""
@@ -326,9 +326,9 @@ class Size:
 
 
 def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | None:
-    """Express a size by named sizes, or return None if the file format cannot."""
-    # Prefer products to quotients, few sizes to many, and early names (those of the
-    # batch) to late names.
+    """Express a size by named sizes; return None if the file format cannot represent it."""
+    # Prefer products to quotients, few sizes to many, and names of input axes to other
+    # names.
     products = _list_sizes((wanted.polynomial, 1), names)
     if (size := next((it for it in products if it.over == 1), None)) is not None:
         return size
@@ -338,7 +338,7 @@ def find_size(wanted: SymbolicSize, names: Mapping[str, Polynomial]) -> Size | N
 
 
 def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator[Size]:
-    """Yield the forms of a fraction, sorted by the number of sizes."""
+    """Yield the sizes that are equal to a fraction, sorted by the number of factors."""
     degree = max(map(len, fraction[0]), default=0)
     for count in range(1, min(degree, _MAX_FACTORS) + 1):
         for of in combinations_with_replacement(names, count):
@@ -348,7 +348,7 @@ def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator
 
 
 def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
-    """Express a fraction whose numerator is a multiple of a product, plus a number."""
+    """Return a fraction as a size if its numerator is a multiple of a product plus n."""
     numerator, over = fraction
     if any(factors and factors not in numerator for factors in product):
         return None
@@ -364,7 +364,7 @@ def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Si
 
 
 def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
-    """Find the size that is equal to a plain integer in all traces."""
+    """Return the polynomial that is equal to a plain integer in all traces."""
     # `int`, `len` and NumPy return plain integers. A network from an ONNX file computes
     # shapes from such integers, as multiples of a product of sizes plus a number.
     if len(numbers) < _MIN_TRACES:

@@ -42,8 +42,9 @@ if TYPE_CHECKING:
 # These sizes have large prime factors, so equal numbers are unlikely to be a
 # coincidence.
 _TRACE_BATCH = 745
-# (length of the first trace, factor of the probes' lengths). The first pair suits most
-# networks, the second networks of short inputs, the last two networks with pooling.
+# (length of the first trace, factor of the lengths of the other traces). The first pair
+# suits most networks; the second, networks of short inputs; the last two, networks with
+# pooling.
 _TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
 # (batch, length) of the other traces, short and long. A network may reject some sizes,
 # but must not compute differently at other sizes.
@@ -54,7 +55,7 @@ _PROBES = (
 
 
 DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
-# Names of the sizes of a padded graph and of a packed graph.
+# Names of the sizes of graphs for padded and for packed inputs.
 NAMES = ("batch", "length", "total", "sequences", "starts")
 
 
@@ -123,13 +124,13 @@ class Traced:
 
 
 def trace(model: Module, call: NetworkCall) -> Traced:
-    """Trace the call with symbolic sizes, and compare with traces at other sizes."""
+    """Trace the call with symbolic sizes, and check the trace against other sizes."""
     first: ShapeError | None = None
     for length, unit in _TRACE_LENGTHS:
         sizes = _name_sizes(call, _TRACE_BATCH, length, is_symbolic=True)
         try:
             traced = _run(model, call, sizes)
-        except ShapeError as error:  # the network rejects this length, so try the next
+        except ShapeError as error:  # the network rejects this length; try another
             first = first or error
             continue
         probes = list(_probe(model, call, traced.graph, unit=unit))
@@ -176,7 +177,7 @@ def _remove_unused(traced: Traced, graph: Graph) -> Traced:
 def _name_sizes(
     call: NetworkCall, batch: int, length: int, *, is_symbolic: bool = False
 ) -> dict[str, int]:
-    """Return the sizes of the axes of a trace by name."""
+    """Return the named sizes of a trace."""
     found = {"batch": batch, "length": length, "total": 7 * length}
     found |= {"sequences": batch, "longest": length}
     if is_symbolic:
@@ -221,7 +222,7 @@ def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
 
 
 _SCALAR_TYPES = (bool, int, float, str)
-# Replace the advice, which applies only to compiled steps.
+# Replace the advice in the message, which applies only to compiled steps.
 _REPLACED_ADVICE = {
     "inside a compiled step": "while it is exported",
     "in a compiled step": "while it is exported",

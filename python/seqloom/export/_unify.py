@@ -42,7 +42,7 @@ def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Gr
 
 
 def has_all_symbols(graph: Graph, probes: Sequence[Probe]) -> bool:
-    """Return whether the symbolic sizes of a graph are correct for all other traces."""
+    """Return whether the symbolic sizes of a graph are correct in all other traces."""
     values = [value for op in graph.operations for value in op.outputs]
     return all(
         tuple(evaluate(polynomial_of(size), probe.sizes) for size in value.shape)
@@ -149,7 +149,7 @@ class _GraphMerger:
         return slice(*self._merge([(it.start, it.stop, it.step) for it in row], where))
 
     def _merge_plain(self, row: Sequence[Any], where: str) -> Any:
-        """Return the argument if it is equal in all traces, else the equal size."""
+        """Return the argument if all traces have the same, else the size that equals it."""
         first = row[0]
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first
@@ -166,7 +166,7 @@ class _GraphMerger:
         return size
 
     def _find_symbol(self, row: Sequence[int]) -> SymbolicSize | None:
-        """Return the symbol of an integer, or of a size with equal values in all traces."""
+        """Return the symbolic size that equals an integer in all traces, or None."""
         first, *others = row
         found = [evaluate(polynomial_of(first), it.sizes) for it in self.probes]
         if found == others and isinstance(first, SymbolicSize):
@@ -184,14 +184,14 @@ _MERGE: dict[Any, Any] = {
 
 
 def _kind_of(arg: Any) -> type[Any]:
-    """Return the type of an argument; a symbolic number counts as a plain number."""
+    """Return the type of an argument, which is int or float for a symbolic number."""
     if isinstance(arg, SymbolicSize):
         return int
     return float if isinstance(arg, SymbolicRatio) else cast("type[Any]", type(arg))
 
 
 def _make_number_error(row: Sequence[int], where: str) -> ExportError:
-    """Return the error for an integer that is not computed from sizes by tensor shapes."""
+    """Return the error for an integer that was not computed from tensor shapes."""
     found = ", ".join(map(str, row))
     return _make_layer_error(where) or ExportError(
         f"{where} passes a number ({found}) that is not a product, quotient or sum of the "
@@ -201,7 +201,7 @@ def _make_number_error(row: Sequence[int], where: str) -> ExportError:
 
 
 def _zip_traces(parts: Any) -> Any:
-    """Group the elements of all traces by position."""
+    """Yield tuples of the elements that all traces have at the same index."""
     return zip(*parts, strict=True)
 
 

@@ -110,7 +110,7 @@ def write_folder(
             with signals_waiting(), _rename_lock(final.parent):
                 check()
                 _swap_folders(part, final)
-            # Flush the renaming before the files of the old folder are removed.
+            # Sync the renaming to disk before the files of the old folder are removed.
             sync(final.parent)
     except (FileError, RunFolderError):
         raise
@@ -137,7 +137,7 @@ def create_temporary_folder(final: Path) -> Generator[Path]:
 
 def _create_locked(part: Path, final: Path) -> int:
     """Create and lock a hidden folder, and remove the hidden folders of killed writers."""
-    # Lock the parent folder; another writer would remove the new folder before it is
+    # Lock the parent folder: another writer could remove the new folder before it is
     # locked.
     with _rename_lock(final.parent):
         _remove_abandoned(final)
@@ -166,7 +166,7 @@ def _remove_abandoned(final: Path) -> None:
         try:
             handle = open_handle(left, os.O_RDONLY | NOFOLLOW)
         except FileNotFoundError:
-            continue  # its writer has removed the folder
+            continue  # another process has removed the folder
         with suppress(OSError):
             lock(handle, wait=False)
             shutil.rmtree(left, ignore_errors=True)
@@ -174,9 +174,9 @@ def _remove_abandoned(final: Path) -> None:
 
 
 def _swap_folders(part: Path, final: Path) -> None:
-    """Rename the hidden folder, and give an existing folder the hidden name."""
+    """Exchange the names of the hidden folder and of an existing folder."""
     if not final.exists() or not any(final.iterdir()):
-        part.replace(final)  # replaces an empty folder in one step
+        part.replace(final)  # this replaces an empty folder in one step
         return
     if rename_exchange(part, final):
         return

@@ -38,8 +38,8 @@ class SequenceIndex:
     since the index was opened. An index that was built for another file is rebuilt, with a
     warning.
 
-    Many threads can share a `SequenceIndex`. Another process to which a `SequenceIndex` was
-    pickled or forked opens the file again.
+    Many threads can share a `SequenceIndex`. In a forked process or after unpickling, a
+    `SequenceIndex` opens the file again.
 
     Args:
         path: The path of the file.
@@ -66,7 +66,7 @@ class SequenceIndex:
     format: str
     compression: str
     note: str | None
-    """Message for the user if the index could not be written or was rebuilt, else None."""
+    """Message for the user if the index was rebuilt or could not be written, else None."""
 
     def __init__(
         self,
@@ -91,14 +91,14 @@ class SequenceIndex:
         self._content_of_index: bytes | None = None
 
     def _set_native(self, native: _native.SequenceIndex) -> None:
-        """Store the native index that this process has opened."""
+        """Store the Rust index that this process has opened."""
         self._native: _native.SequenceIndex | None = native
         self._process = os.getpid()
         self._lengths: NDArray[np.int64] | None = None
         self._rows: dict[str | bytes, int] = {}
 
     def _open(self) -> _native.SequenceIndex:
-        """Return the native index of this process."""
+        """Return the Rust index of this process."""
         if self._native is None or self._process != os.getpid():
             saved = self._content_of_index if self._native is None else self._native.kept()
             self._set_native(
@@ -111,7 +111,7 @@ class SequenceIndex:
 
     @property
     def native(self) -> _native.SequenceIndex:
-        """Native index of this process, for native code that runs without the GIL."""
+        """Index of this process in Rust, for code that runs without the GIL."""
         return self._open()
 
     @property

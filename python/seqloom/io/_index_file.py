@@ -26,7 +26,7 @@ _REMEDY = "an index needs a valid file: seqloom convert {shell}"
 
 @dataclass(frozen=True, slots=True)
 class OpenedIndex:
-    """A native index, the path of its file (None if in memory), and a user message."""
+    """An index in Rust, the path of its file (None if in memory), and a user message."""
 
     native: _native.SequenceIndex
     side: str | None
@@ -99,7 +99,7 @@ def _build_index(
 def open_index(
     path: str, index: str | os.PathLike[str] | None, *, build: bool, threads: int
 ) -> OpenedIndex:
-    """Open the existing index, or build one."""
+    """Open the existing index, or build a new one."""
     side = as_path("index", index) if index is not None else _default_path(path)
     if side.suffix == ".fai":
         return _open_standard(path, side)

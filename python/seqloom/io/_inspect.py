@@ -45,7 +45,7 @@ def inspect(
     whitespace: Whitespace = "error",
     ids: IdRule = "error",
 ) -> Summary:
-    """Read a sequence file once and summarise its contents.
+    """Read a sequence file in one pass and summarise its contents.
 
     Args:
         path: The path of the file, or ``"-"`` for standard input. A file with repeated ids
@@ -106,7 +106,7 @@ def inspect(
 
 
 def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
-    """Create the summary from record counts and properties of the file (``facts``)."""
+    """Create the summary from counts of the records and properties of the file."""
     lengths, counts = tally.lengths, count_letters(tally.counts)
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
@@ -132,7 +132,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
 
 @contextmanager
 def _suggest_readers() -> Generator[None]:
-    """Add to an error the function that reads genotypes or intervals."""
+    """Add to the message of an error the function that reads genotypes or intervals."""
     try:
         yield
     except FormatError as error:
@@ -173,7 +173,9 @@ def _count_duplicates(
 def _length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
     """Count sequence lengths in about ten bins with integer limits."""
     shortest, longest = int(lengths.min()), int(lengths.max())
-    if longest > _TAIL_RATIO * float(np.median(lengths)):  # for long tails
+    if longest > _TAIL_RATIO * float(
+        np.median(lengths)
+    ):  # for distributions with a long tail
         raw = np.geomspace(max(shortest, 1), longest + 1, _LENGTH_BINS + 1)
         raw[0] = shortest
     else:

@@ -109,7 +109,7 @@ class PairedReader:
         Args:
             n: Maximum number of pairs in a batch.
             max_bytes: Approximate maximum number of residues in a batch; a longer pair is
-                returned as a batch of one.
+                returned as a batch of one pair.
 
         Returns:
             Tuples of two batches with equal numbers of records: first reads and second
@@ -229,7 +229,7 @@ class InterleavedFile:
 
 
 def _read_all(reader: SequenceReader, n: int) -> SequenceBatch | None:
-    """Read up to n records, without a limit on the number of residues."""
+    """Read up to n records, with any number of residues."""
     batches: list[SequenceBatch] = []
     while n and (batch := reader.read_batch(n, MAX_INT64)) is not None:
         batches.append(batch)
@@ -298,8 +298,8 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
 
     Args:
         path: The path of the file, ``"-"`` for standard input, or a binary file object,
-            which is read from its current position and stays open. A pair of files contains
-            first and second reads in the same order.
+            which is read from its current position and remains open. A pair of files
+            contains first and second reads in the same order.
         format: The required format, ``"fasta"`` or ``"fastq"``; None accepts both formats.
         quality: The quality encoding of FASTQ: ``"phred33"``, ``"phred64"`` or
             ``"solexa"``. A quality character outside this encoding is an error; `inspect`
@@ -314,7 +314,7 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
         ids: ``"error"`` for a header without an id, or ``"number"`` to use the index of the
             record in the file, from 0.
         interleaved: True if first and second reads alternate in the file.
-        expect: Expected number of records (or pairs); another number is an error, which
+        expect: Expected number of records (or pairs). A different number is an error; this
             detects a file that was truncated between two records.
         max_record: Maximum number of residues in a sequence; None means 64 Mi for FASTQ and
             no limit for FASTA.

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
     from seqloom._rust import _native
 
-# (character of score 0, lowest character) of each encoding; the highest is always ~.
+# (character of score 0, lowest character) of each encoding; the highest character is
+# always ~.
 ZERO_CHARACTERS = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord("@")}
 LOWEST_CHARACTERS = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";")}
 
@@ -71,7 +72,7 @@ class QualitySummary:
 def summarise_quality(
     letters: NDArray[np.int64], means: NDArray[np.int64], *, encoding: str
 ) -> QualitySummary | None:
-    """Summarise qualities from counts of quality characters and mean scores."""
+    """Summarise the qualities from the counts of quality characters and of mean scores."""
     met = letters.nonzero()[0]
     if not met.size:
         return None
@@ -100,7 +101,7 @@ _QUANTILES = (0.25, 0.5, 0.75)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PositionBin:
-    """A bin of positions ``start`` to ``stop`` (inclusive, from 0): residues and qualities.
+    """Residues and qualities at positions ``start`` to ``stop`` (inclusive, from 0).
 
     Args:
         start: First position of the bin.
@@ -130,7 +131,7 @@ class PositionBin:
 def bin_positions(
     profile: _native.SequenceProfile, longest: int, *, encoding: str
 ) -> tuple[PositionBin, ...]:
-    """Convert the native counts by position to bins."""
+    """Convert the counts by position, which Rust code returns, to bins."""
     letters, width = profile.letters.astype(np.int64), profile.width
     qualities = profile.qualities.astype(np.int64)
     zero = ZERO_CHARACTERS[encoding]
@@ -233,7 +234,7 @@ def plot_means(quality: QualitySummary) -> Plot:
 
 
 def plot_letters(letters: dict[str, int]) -> Plot:
-    """Plot the share of each residue among all residues of the file."""
+    """Plot the fraction of each residue among all residues of the file."""
     total = max(sum(letters.values()), 1)
     edges = [number - 0.5 for number in range(len(letters) + 1)]
     bars = Trace("", edges, [n / total for n in letters.values()], shape="bars")
@@ -247,7 +248,7 @@ def plot_letters(letters: dict[str, int]) -> Plot:
 
 
 def plot_bases(positions: tuple[PositionBin, ...], bases: list[str]) -> Plot:
-    """Plot the share of each base by position."""
+    """Plot the fraction of each base by position."""
     totals = [max(sum(part.letters.values()), 1) for part in positions]
     traces: list[Trace] = []
     for base in bases:

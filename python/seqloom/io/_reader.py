@@ -29,7 +29,7 @@ class ReaderLock:
         self._lock = threading.Lock()
 
     def __enter__(self) -> None:
-        # If the second thread waited, each thread would get a random part of the
+        # If the second thread waited, each thread would read a random part of the
         # records.
         if not self._lock.acquire(blocking=False):
             raise ArgumentError(
@@ -72,7 +72,7 @@ Fault = tuple[str, int | None, str | None, int | None, int | None, str]
 
 
 def _make_error(path: str, fault: Fault) -> FormatError:
-    """Create the exception for an error of the native reader."""
+    """Create the exception for an error of the Rust reader."""
     kind, record, name, line, byte, message = fault
     who = "" if record is None else f"record {record}" + (f" ({name}), " if name else ", ")
     at = "" if byte is None else f", byte {byte} of the text"
@@ -93,8 +93,8 @@ _DEFAULT_SETTINGS = ReadSettings()
 class SequenceReader:
     """Reads a sequence file once, from start to end, as records or batches.
 
-    Only one thread may use a reader at a time; a second thread gets an error. To read with
-    several threads, open one reader in each thread, or use a `SequenceIndex`.
+    Only one thread may use a reader at a time; in a second thread, an error is raised. To
+    read with several threads, open one reader in each thread, or use a `SequenceIndex`.
 
     Args:
         path: The path, ``"-"`` for standard input, or a binary file object, as in
@@ -120,7 +120,7 @@ class SequenceReader:
         self._native = _native.SequenceReader(self.path, source, threads=threads, **options)
         self.format = cast("Format", self._native.format)
         self.compression = self._native.compression
-        # Close readers at interpreter exit too, because a read-ahead thread must have
+        # Close readers at interpreter exit too, because read-ahead threads must have
         # ended by then.
         self._finalizer = weakref.finalize(self, self._native.close)
         # At exit, another thread may still be reading, and the system closes the files
@@ -135,7 +135,7 @@ class SequenceReader:
         Args:
             n: Maximum number of records in a batch.
             max_bytes: Maximum number of residues in a batch; a longer record is returned as
-                a batch of one. Batches above 16 MiB are slower, because each batch
+                a batch of one record. Batches above 16 MiB are slower, because each batch
                 allocates new memory.
 
         Returns:
@@ -163,7 +163,7 @@ class SequenceReader:
         Args:
             n: Maximum number of records.
             max_bytes: Maximum number of residues; a longer record is returned as a batch of
-                one.
+                one record.
 
         Returns:
             The batch, or None at the end of the file.
@@ -214,7 +214,7 @@ class SequenceReader:
         return (record for batch in self.batches(4096) for record in batch)
 
     def close(self) -> None:
-        """Close the file; repeated calls have no effect. The report can still be used.
+        """Close the file; repeated calls have no effect. The report remains available.
 
         Examples:
             >>> from pathlib import Path

@@ -166,7 +166,7 @@ class SequenceBatch:
 
 
 def _take_rows(column: Ragged, rows: NDArray[np.int64]) -> Ragged:
-    """Copy the selected rows of one array of the batch."""
+    """Copy the selected rows of one array."""
     return Ragged(*_native.take_rows(column.data, column.offsets, rows))
 
 

@@ -149,7 +149,7 @@ _REMEDIES = {
 
 
 def add_remedy(error: FormatError) -> None:
-    """Add to an error of the reader the option that avoids the error, at most once."""
+    """Add to the message of an error the option that avoids it, at most once."""
     text = str(error)
     remedy = _REMEDIES.get(error.cause or "", "")
     if remedy not in text:
@@ -159,8 +159,8 @@ def add_remedy(error: FormatError) -> None:
 @contextmanager
 def replace_remedies(pattern: str) -> Generator[None]:
     """Replace option names of `open_sequences` in error messages by the caller's names."""
-    # In the pattern, ``{python}`` is the Python option and ``{shell}`` the command-line
-    # option.
+    # The pattern contains ``{python}`` for the Python option and ``{shell}`` for the
+    # command-line option.
     try:
         yield
     except FormatError as error:
@@ -177,7 +177,7 @@ class Readable(Protocol):
     """Protocol of a binary file object that is read from start to end."""
 
     def read(self, size: int, /) -> bytes | None:
-        """Read at most `size` bytes; return no bytes at the end."""
+        """Read at most `size` bytes; return ``b""`` at the end."""
         ...
 
 
@@ -185,7 +185,7 @@ Origin: TypeAlias = str | os.PathLike[str] | Readable
 
 
 def resolve(origin: Origin) -> tuple[str, Readable | None]:
-    """Return a name for error messages, and the file object (None for a path)."""
+    """Return the name for error messages, and the file object (None for a path)."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)
         return path, _find_replaced_input() if path == "-" else None
@@ -244,7 +244,7 @@ def check_rereadable(path: str | os.PathLike[str]) -> None:
 
 
 def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
-    """Raise if the source is a stream; `instead` is appended to the message."""
+    """Raise if the source is a stream; append `instead` to the message."""
     try:
         mode = Path(path).stat().st_mode
     except OSError:

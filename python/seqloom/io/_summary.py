@@ -32,11 +32,11 @@ if TYPE_CHECKING:
 
 _MAX_SHARES = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
-_LOG_RATIO = 20  # ratio longest / median above which the length axis is logarithmic
+_LOG_RATIO = 20  # longest / median length above which the axis is logarithmic
 
 
 class Tally:
-    """Counter of lengths, residues, ids and qualities, which reads batch by batch."""
+    """Counter of lengths, residues, ids and qualities, which is updated batch by batch."""
 
     # Each record takes 16 bytes of memory: its length and the hash of its id.
 
@@ -155,7 +155,7 @@ class Summary:
             nearly all residues; None if no alphabet is certain.
         outside: Counts of ambiguity codes and of characters outside the alphabet.
         lower_case: Number of lower-case residues.
-        gc: Share of G and C among unambiguous bases; None unless all residues are
+        gc: Fraction of G and C among unambiguous bases; None unless all residues are
             nucleotides.
         duplicate_ids: Number of records that have the same id as an earlier record.
         duplicate_examples: Up to three repeated ids; empty for standard input.
@@ -310,5 +310,5 @@ class Summary:
 
 
 def _format_percent(share: float) -> str:
-    """Format a share as a percentage."""
+    """Format a fraction as a percentage."""
     return f"{100 * share:.1f} %"

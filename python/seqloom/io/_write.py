@@ -51,7 +51,8 @@ _COMPRESSIONS = {".bgz": "bgzip", ".gz": "gzip"}
 _READ_ONLY_SUFFIXES = {".bz2": "bzip2", ".xz": "xz", ".zst": "zstd"}
 _MAX_LEVEL = 9
 _PAIR = 2
-# Maximum numbers of records (or pairs) and residues in a batch of collected records.
+# Maximum number of records (or pairs), and of residues, in a batch of collected
+# records.
 _WRITE_ROWS = 4096
 _WRITE_RESIDUES = 4 << 20
 
@@ -126,9 +127,9 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         format: ``"fasta"`` or ``"fastq"``; None uses the file name (``.fa``, ``.fas``,
             ``.fasta``, ``.fna``, ``.faa``, ``.ffn``, ``.fq``, ``.fastq``). FASTA omits the
             qualities.
-        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``; None uses the file name (``.gz``
-            is gzip, ``.bgz`` is bgzip; ``.bz2``, ``.xz`` and ``.zst`` are errors; all other
-            names mean no compression).
+        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``. None uses the file name: ``.gz``
+            is gzip, ``.bgz`` is bgzip, and other names mean no compression. Names that end
+            in ``.bz2``, ``.xz`` or ``.zst`` are errors.
         line_width: Number of residues on each line of FASTA; None writes each sequence on
             one line.
         level: Compression level, from 0 (none) to 9 (smallest file).
@@ -325,7 +326,7 @@ def _split_pair(record: Row | SequenceBatch | Pair) -> tuple[Row | SequenceBatch
 
 
 def _yield_batch(rows: list[_Columns]) -> Iterator[SequenceBatch]:
-    """Yield the collected rows as a batch unless there are none, and clear the list."""
+    """Yield the collected rows as a batch, unless there are no rows; clear the list."""
     if not rows:
         return
     headers, sequences, qualities = zip(*rows, strict=True)
@@ -341,7 +342,7 @@ def _yield_batch(rows: list[_Columns]) -> Iterator[SequenceBatch]:
 
 
 def _parse_row(record: Row) -> _Columns:
-    """Return header, residues and qualities of a record."""
+    """Return the header, residues and qualities of a record."""
     if isinstance(record, SequenceRecord):
         return _format_header(record), record.sequence, record.quality
     fields = cast("Sequence[Letters | None]", record)

@@ -272,7 +272,7 @@ def test_an_object_with_another_header_is_an_error(server, url, byte):
 
 
 def test_more_individuals_than_the_fam_lists_are_an_error(url):
-    with pytest.raises(FormatError, match="last byte of a line"):
+    with pytest.raises(FormatError, match="last byte of a row"):
         open_bed(url, 2, 4).read()
 
 
@@ -435,7 +435,7 @@ def test_a_fam_that_is_too_long_within_a_byte_is_detected_by_a_full_read(server,
     values = np.random.default_rng(0).integers(0, 2, (5, 70)).astype(np.int8)
     to_bed(tmp_path / "a.bed", values)
     url = server.put(tmp_path / "a.bed")
-    with pytest.warns(UserWarning, match="homozygous A1 in all 70 lines"):
+    with pytest.warns(UserWarning, match="homozygous A1 in all 70 rows"):
         open_bed(url, iid_count=6, sid_count=70).read()
     read = open_bed(url, iid_count=6, sid_count=70, skip_format_check=True).read()
     assert read.shape == (6, 70)

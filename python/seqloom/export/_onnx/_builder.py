@@ -38,16 +38,16 @@ class Builder:
         self.onnx = import_onnx()
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
-        self.names: dict[int, str] = {}  # by the value's number
-        self.makers: dict[int, Operation] = {}  # the operation of a value, by its number
-        self._known: dict[Any, str] = {}  # names of constants and casts
-        self._sizes: dict[str, tuple[Value, int]] = {}  # (value, axis) with each size
+        self.names: dict[int, str] = {}  # by number of the value
+        self.makers: dict[int, Operation] = {}  # operations by number of their result
+        self._known: dict[Any, str] = {}  # names of existing constants and casts
+        self._sizes: dict[str, tuple[Value, int]] = {}  # (value, axis) that has each size
 
     # Values
     # -------------------------------------------------------------------------------
 
     def bind(self, value: Value, name: str) -> None:
-        """Set the name of a value, from whose shape sizes can then be read."""
+        """Set the name of a value; sizes can then be computed from its shape."""
         self.names[value.number] = name
         for axis, size in enumerate(cast("tuple[int | str, ...]", value.shape)):
             if isinstance(size, str):
@@ -122,7 +122,7 @@ class Builder:
         return self._scale(found, number)
 
     def _scale(self, product: str, size: Size) -> str:
-        """Compute a size, which must be rounded down, although ONNX division truncates."""
+        """Compute a size with a division that rounds down; ONNX division truncates."""
 
         def number(value: int) -> str:
             return self.constant([value], "int64")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation, Value
 
 
-OPSET = 18  # the first version in which reductions read axes as an input
+OPSET = 18  # first version in which the axes of reductions are an input
 _IR_VERSION = 9
 _TABLE: dict[str, Write] = {
     **_elementwise.TABLE,
@@ -53,7 +53,7 @@ def to_model(
 
 
 def _write(b: Builder, operation: Operation) -> None:
-    """Write an operation as ONNX nodes."""
+    """Convert an operation to ONNX nodes."""
     if operation.name not in _TABLE:
         raise unsupported_error(operation)
     names = _TABLE[operation.name](b, operation)
@@ -65,7 +65,7 @@ def _write(b: Builder, operation: Operation) -> None:
 
 
 def _write_outputs(b: Builder, value: Value, task: Task) -> list[Any]:
-    """Name the outputs and compute their scores."""
+    """Set the names of the outputs and compute their scores."""
     raw = b.names[value.number]
     b.nodes.append(b.onnx.helper.make_node("Identity", [raw], ["outputs"]))
     declared = [_declare(b, "outputs", value)]

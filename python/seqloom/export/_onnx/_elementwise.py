@@ -1,4 +1,4 @@
-"""Write elementwise operations and reductions in ONNX."""
+"""Convert elementwise operations and reductions to ONNX."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     Formula = Callable[[Builder, list[str], np.dtype[Any]], str]
 
 
-# Operators that compute in the common dtype of their operands, which differs from the
-# dtype of the result.
+# Operators that compute in the common dtype of their operands, which may differ from
+# the dtype of the result.
 _TESTS = frozenset(
     {"Equal", "Greater", "GreaterOrEqual", "IsInf", "IsNaN", "Less", "LessOrEqual"}
 )
@@ -41,7 +41,7 @@ def write_operator(kind: str) -> Write:
 
 
 def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
-    """Return the common dtype of operands, in which Python numbers do not count."""
+    """Return the common dtype of operands, ignoring Python numbers."""
     kinds = [arg.dtype for arg in args if isinstance(arg, Value)]
     found = np.result_type(*kinds)
     numbers = [arg for arg in args if not isinstance(arg, (Value, Size))]
@@ -53,19 +53,19 @@ def common_dtype(args: tuple[Any, ...]) -> np.dtype[Any]:
 
 
 def _write_not_equal(b: Builder, operation: Operation) -> list[str]:
-    """Write not_equal as the negation of equal."""
+    """Convert not_equal to the negation of equal."""
     return [b.node("Not", write_operator("Equal")(b, operation))]
 
 
 def _write_finite(b: Builder, operation: Operation) -> list[str]:
-    """Write isfinite as the negation of isinf or isnan."""
+    """Convert isfinite to the negation of isinf or isnan."""
     x = b.get(operation.args[0])
     either = b.node("Or", [b.node("IsInf", [x]), b.node("IsNaN", [x])])
     return [b.node("Not", [either])]
 
 
 def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
-    """Write logaddexp: the larger operand plus softplus of the negative difference."""
+    """Convert logaddexp to the larger operand plus softplus of the negative difference."""
     dtype, (x, y) = operation.outputs[0].dtype, operation.args[:2]
     if not isinstance(y, Value) and y == 0:
         return [b.node("Softplus", [b.get(x, dtype)])]
@@ -79,7 +79,7 @@ def _write_logaddexp(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_gelu(b: Builder, operation: Operation) -> list[str]:
-    """Write gelu with erf, because ONNX has no Gelu operator before version 20."""
+    """Convert gelu to a formula with erf, as ONNX has no Gelu before version 20."""
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0])
     share = b.node("Erf", [b.node("Mul", [x, b.constant(math.sqrt(0.5), dtype)])])
@@ -124,7 +124,7 @@ _FORMULAS: dict[str, Formula] = {
 
 
 def _write_where(b: Builder, operation: Operation) -> list[str]:
-    """Write where, with both values in the dtype of the result."""
+    """Convert where, with both values cast to the dtype of the result."""
     condition, *values = operation.args
     dtype = operation.outputs[0].dtype
     parts = [b.get(condition, "bool"), *(b.get(it, dtype) for it in values)]
@@ -132,7 +132,7 @@ def _write_where(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_clip(b: Builder, operation: Operation) -> list[str]:
-    """Write clip, whose limits may be arrays."""
+    """Convert clip, whose limits may be arrays."""
     x, *ends = operation.args
     dtype = operation.outputs[0].dtype
     named = operation.options
@@ -144,7 +144,7 @@ def _write_clip(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_astype(b: Builder, operation: Operation) -> list[str]:
-    """Write astype as a cast."""
+    """Convert astype to a cast."""
     return [b.get(operation.args[0], operation.outputs[0].dtype)]
 
 
@@ -180,7 +180,7 @@ def _keepdims(operation: Operation) -> int:
 
 
 def _write_var(b: Builder, operation: Operation) -> list[str]:
-    """Write var as the mean of squared differences, with its correction."""
+    """Convert var to the corrected mean of squared differences."""
     axes, dtype = axes_of(operation), operation.outputs[0].dtype
     x, correction = b.get(operation.args[0], dtype), operation.options.get("correction", 0)
     rows = [b.integers(axes)] if axes else []
@@ -218,7 +218,7 @@ def _write_arg(kind: str) -> Write:
 
 
 def _write_cumulative_sum(b: Builder, operation: Operation) -> list[str]:
-    """Write cumulative_sum, with a leading 0 if requested."""
+    """Convert cumulative_sum, with a leading 0 if requested."""
     axis = option(operation, "axis", 1) or 0
     dtype = operation.outputs[0].dtype
     x = b.get(operation.args[0], dtype)

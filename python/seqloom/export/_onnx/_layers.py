@@ -1,4 +1,4 @@
-"""Write layers in ONNX: products, convolutions, pooling, norms and recurrent layers."""
+"""Convert layers to ONNX: products, convolutions, pooling, norms and recurrent layers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def _write_linear(b: Builder, operation: Operation) -> list[str]:
-    """Write linear as a product with the transposed weight, plus the bias."""
+    """Convert linear to a product with the transposed weight, plus the bias."""
     x, weight, *rest = operation.args
     turned = b.node("Transpose", [b.get(weight)], perm=[1, 0])
     found = b.node("MatMul", [b.get(x), turned])
@@ -39,14 +39,12 @@ def _convolution_attributes(operation: Operation, axes: int) -> dict[str, Any]:
 
 
 def _write_convolution(b: Builder, operation: Operation) -> list[str]:
-    """Write a convolution."""
     inputs = [b.get(it) for it in operation.args[:3] if it is not None]
     axes = len(operation.outputs[0].shape) - 2
     return [b.node("Conv", inputs, **_convolution_attributes(operation, axes))]
 
 
 def _write_transposed(b: Builder, operation: Operation) -> list[str]:
-    """Write a transposed convolution."""
     inputs = [b.get(it) for it in operation.args[:3] if it is not None]
     axes = len(operation.outputs[0].shape) - 2
     more = to_sizes(operation.options.get("output_padding", 0), axes)
@@ -55,7 +53,6 @@ def _write_transposed(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_pool(b: Builder, operation: Operation) -> list[str]:
-    """Write max_pool1d."""
     if operation.options.get("ceil_mode"):
         raise unsupported_error(operation, " with ceil_mode")
     shape = _convolution_attributes(operation, 1)
@@ -65,7 +62,7 @@ def _write_pool(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
-    """Write layer_norm over the last axis, with its mean and inverse standard deviation."""
+    """Convert layer_norm over the last axis; also return mean and inverse deviation."""
     x: Value = operation.args[0]
     weight, bias = operation.args[1], operation.args[2]
     scale = weight if weight is not None else np.ones(x.shape[-1:], x.dtype)
@@ -76,7 +73,8 @@ def _write_layer_norm(b: Builder, operation: Operation) -> list[str]:
     return [found[0], *(b.node("Squeeze", [it, last]) for it in found[1:])]
 
 
-# Order of PyTorch gates in ONNX: input, output, forget, cell; update, reset, new.
+# Indices of PyTorch gates in ONNX order: input, output, forget, cell; update, reset,
+# new.
 _GATE_ORDERS = {"LSTM": (0, 3, 1, 2), "GRU": (1, 0, 2)}
 
 
@@ -100,7 +98,7 @@ class _LayerArgs(NamedTuple):
 
 
 def _write(kind: str, states: int) -> Write:
-    """Return the writer of a recurrent layer in one direction, with `states` states."""
+    """Return the writer of a recurrent layer with one direction and `states` states."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         layer = _LayerArgs.of(operation, states)
@@ -116,7 +114,7 @@ def _write(kind: str, states: int) -> Write:
             direction="reverse" if is_reverse else "forward",
             **options,
         )
-        # Remove the axis of directions, and move the axis of records before that of
+        # Remove the axis of the direction, and move the axis of records before that of
         # positions.
         rows = b.node("Squeeze", [made[0], b.integers([1])])
         outputs = b.node("Transpose", [rows], perm=[1, 0, 2])
@@ -146,7 +144,7 @@ def _inputs(
 
 
 def _add_direction_axis(b: Builder, name: str) -> str:
-    """Add the axis of directions, which ONNX requires."""
+    """Add an axis of length 1 for the direction, which ONNX requires."""
     return b.node("Unsqueeze", [name, b.integers([0])])
 
 
@@ -159,7 +157,7 @@ def _reorder_gates(b: Builder, kind: str, weight: Value) -> str:
 
 
 def _join_biases(b: Builder, kind: str, biases: tuple[Value | None, Value | None]) -> str:
-    """Join both biases; return an empty name if there are none."""
+    """Join the input and recurrent biases; return an empty name if there are no biases."""
     given = [it for it in biases if it is not None]
     if len(given) < len(biases):
         return ""
@@ -223,8 +221,8 @@ class _MaskGaps:
         size = b.integers([b.dimensions(mask)[1]])
         ones = b.node("Expand", [b.constant(1, "int64"), b.node("Shape", [is_real])])
         place = b.node("CumSum", [ones, b.constant(1, "int64")])
-        # Sort keys of real positions are larger by the length, so real positions come
-        # first.
+        # The sort keys of real positions are larger by the length, so real positions
+        # are first.
         keys = b.node("Sub", [b.node("Mul", [is_real, size]), place])
         order = b.multi_node("TopK", [keys, size], 2, axis=1, largest=1, sorted=1)[1]
         count = b.node("ReduceSum", [is_real, b.integers([1])], keepdims=1)
@@ -237,7 +235,7 @@ class _MaskGaps:
         return b.node("GatherElements", [x, wide], axis=1)
 
     def spread(self, b: Builder, states: str, first: str, *, reverse: bool) -> str:
-        """Return the state at each position; before the first real one, return `first`."""
+        """Return the state at each position, or `first` before the first real position."""
         size = b.node("Shape", [states], start=2, end=3)
         width = b.node("Concat", [b.integers([1, 1]), size], axis=0)
         row = b.node("Unsqueeze", [first, b.integers([1])])

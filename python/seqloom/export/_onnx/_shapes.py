@@ -1,4 +1,4 @@
-"""Write shape operations, indexing, and creation of arrays in ONNX."""
+"""Convert shape operations, indexing, and the creation of arrays to ONNX."""
 
 from __future__ import annotations
 
@@ -15,27 +15,23 @@ if TYPE_CHECKING:
 
 
 def _write_reshape(b: Builder, operation: Operation) -> list[str]:
-    """Write reshape."""
     shape = option(operation, "shape", 1)
     x = b.get(operation.args[0])
     return [b.node("Reshape", [x, b.integers(as_list(shape))])]
 
 
 def _write_permute(b: Builder, operation: Operation) -> list[str]:
-    """Write permute_dims."""
     axes = option(operation, "axes", 1)
     return [b.node("Transpose", [b.get(operation.args[0])], perm=list(axes))]
 
 
 def _write_transpose(b: Builder, operation: Operation) -> list[str]:
-    """Write matrix_transpose."""
     count = len(operation.outputs[0].shape)
     order = [*range(count - 2), count - 1, count - 2]
     return [b.node("Transpose", [b.get(operation.args[0])], perm=order)]
 
 
 def _write_broadcast(b: Builder, operation: Operation) -> list[str]:
-    """Write broadcast_to."""
     shape = list(option(operation, "shape", 1))
     return [b.node("Expand", [b.get(operation.args[0]), b.integers(shape)])]
 
@@ -51,13 +47,11 @@ def _write_axis(kind: str) -> Write:
 
 
 def _array_names(b: Builder, operation: Operation) -> list[str]:
-    """Return the names of the arrays to join."""
     dtype = operation.outputs[0].dtype
     return [b.get(it, dtype) for it in operation.args[0]]
 
 
 def _write_concat(b: Builder, operation: Operation) -> list[str]:
-    """Write concat."""
     axis, parts = option(operation, "axis", 1, default=0), _array_names(b, operation)
     if axis is None:
         parts = [b.node("Reshape", [it, b.integers([-1])]) for it in parts]
@@ -65,7 +59,6 @@ def _write_concat(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_stack(b: Builder, operation: Operation) -> list[str]:
-    """Write stack."""
     axis = option(operation, "axis", 1, default=0)
     count = len(operation.outputs[0].shape)
     at = b.integers([axis % count])
@@ -74,7 +67,6 @@ def _write_stack(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_unstack(b: Builder, operation: Operation) -> list[str]:
-    """Write unstack."""
     axis, count = option(operation, "axis", 1, default=0), len(operation.outputs)
     x, at = b.get(operation.args[0]), b.integers([axis])
     if count == 1:
@@ -84,7 +76,7 @@ def _write_unstack(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_repeat(b: Builder, operation: Operation) -> list[str]:
-    """Write repeat, which repeats each element."""
+    """Convert repeat, which repeats each element."""
     value: Value = operation.args[0]
     times, axis = option(operation, "repeats", 1), option(operation, "axis", 2)
     x, sizes = b.get(value), b.dimensions(value)
@@ -99,7 +91,7 @@ def _write_repeat(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_tile(b: Builder, operation: Operation) -> list[str]:
-    """Write tile; the number of repetitions may differ from the number of axes."""
+    """Convert tile; the number of repetitions may differ from the number of axes."""
     value: Value = operation.args[0]
     times = as_list(option(operation, "repetitions", 1))
     x, rank = b.get(value), len(value.shape)
@@ -110,7 +102,7 @@ def _write_tile(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_flip(b: Builder, operation: Operation) -> list[str]:
-    """Write flip as slices with negative steps."""
+    """Convert flip to slices with negative steps."""
     axes = axes_of(operation) or list(range(len(operation.outputs[0].shape)))
     ends = [[number] * len(axes) for number in (-1, -(1 << 62))]
     inputs = [*map(b.integers, ends), b.integers(axes), b.integers([-1] * len(axes))]
@@ -151,14 +143,14 @@ class _IndexSlices:
 
 
 def _end_of_index(place: int | Size) -> int | Size:
-    """Return the stop of a slice that selects one position."""
+    """Return the stop of a slice that selects one index."""
     if isinstance(place, Size):
         return replace(place, plus=place.plus + 1)
     return _AXIS_END if place == -1 else place + 1
 
 
 def _write_index(b: Builder, operation: Operation) -> list[str]:
-    """Write indexing with slices, integers, new axes, and at most one index array."""
+    """Convert indexing by slices, integers, new axes, and at most one index array."""
     source: Value = operation.args[0]
     key = operation.args[1]
     parts = list(cast("tuple[Any, ...]", key)) if isinstance(key, tuple) else [key]
@@ -212,7 +204,6 @@ def _check_gathered(operation: Operation, found: _IndexSlices, parts: list[Any])
 
 
 def _write_take(b: Builder, operation: Operation) -> list[str]:
-    """Write take."""
     x, places = (b.get(it) for it in operation.args[:2])
     axis = option(operation, "axis", 2)
     if axis is None:
@@ -220,20 +211,18 @@ def _write_take(b: Builder, operation: Operation) -> list[str]:
     return [b.node("Gather", [x, places], axis=axis)]
 
 
-def _write_take_along(b: Builder, operation: Operation) -> list[str]:
-    """Write take_along_axis."""
+def _write_take_along_axis(b: Builder, operation: Operation) -> list[str]:
     x, places = (b.get(it) for it in operation.args[:2])
     axis = option(operation, "axis", 2, default=-1)
     return [b.node("GatherElements", [x, places], axis=axis)]
 
 
 def _write_embedding(b: Builder, operation: Operation) -> list[str]:
-    """Write embedding."""
     return [b.node("Gather", [b.get(it) for it in operation.args[:2]], axis=0)]
 
 
 def _write_range(b: Builder, operation: Operation) -> list[str]:
-    """Write arange in 64-bit integers or floats."""
+    """Convert arange to a range of 64-bit integers or floats."""
     dtype = operation.outputs[0].dtype
     is_whole = all(not isinstance(it, float) for it in operation.args)
     wide = "int64" if is_whole else dtype
@@ -255,7 +244,6 @@ def _write_value(value: int | None) -> Write:
 
 
 def _write_eye(b: Builder, operation: Operation) -> list[str]:
-    """Write eye."""
     dtype = operation.outputs[0].dtype
     if dtype.kind == "b":
         raise unsupported_error(operation, " of booleans")
@@ -282,7 +270,7 @@ TABLE: dict[str, Write] = {
     "squeeze": _write_axis("Squeeze"),
     "stack": _write_stack,
     "take": _write_take,
-    "take_along_axis": _write_take_along,
+    "take_along_axis": _write_take_along_axis,
     "tile": _write_tile,
     "unstack": _write_unstack,
     "zeros": _write_value(0),

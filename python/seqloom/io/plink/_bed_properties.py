@@ -31,7 +31,8 @@ class BedProperties:
 
     Args:
         locations: The locations of the two tables.
-        counts: Numbers of individuals and variants; None counts the lines of the table.
+        counts: Numbers of individuals and variants; None uses the number of lines of the
+            table.
         properties: Columns to use instead of those in the tables; None hides a column.
         cloud_options: Options of the object store that contains the tables.
     """
@@ -145,10 +146,10 @@ class BedProperties:
         return self.properties_dict
 
     def property_item(self, name: str) -> Column:
-        """Return a property by name; the first use reads its table.
+        """Return a property by name; its table is read at the first use.
 
         Args:
-            name: The name of one of the twelve properties, such as ``"iid"``.
+            name: The name of the property, such as ``"iid"``.
 
         Returns:
             An array with one value for each individual or variant, or None for a hidden

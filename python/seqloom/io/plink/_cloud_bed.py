@@ -1,4 +1,4 @@
-"""Fetch lines of a .bed in the cloud by requests for byte ranges."""
+"""Fetch rows of a .bed in the cloud by requests for byte ranges."""
 
 from __future__ import annotations
 
@@ -37,12 +37,12 @@ T = TypeVar("T")
 HEADER = 3  # size of the header in bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
-BLOCK = 8 << 20  # bytes of lines in a block
+BLOCK = 8 << 20  # maximum bytes of rows in a block
 MAX_GAP = 256 << 10  # bytes; fetching a longer gap is slower than another request
 
 
 class ByteRange(NamedTuple):
-    """The byte range of one request, and the lines in this range."""
+    """The byte range of one request, and the rows in this range."""
 
     start: int
     stop: int
@@ -52,12 +52,12 @@ class ByteRange(NamedTuple):
 
 @dataclass(slots=True)
 class LineBlock:
-    """A block of lines, or of parts of lines, in file order and without repetition."""
+    """A block of requested rows, or of one byte range of each row, in file order."""
 
-    first: int  # index of the block's first line among the requested lines
-    starts: NDArray[np.int64]  # byte offset of each part in the object
-    order: NDArray[np.intp]  # index of the part of each requested line
-    width: int  # number of bytes of a part
+    first: int  # index of the block's first row among the requested rows
+    starts: NDArray[np.int64]  # byte offset of each row, or part of a row, in the object
+    order: NDArray[np.intp]  # index in `starts` of each requested row
+    width: int  # number of bytes that are fetched of each row
     missing: int = 0  # number of requests not yet answered
     parts: NDArray[np.uint8] | None = None
 
@@ -84,7 +84,7 @@ class LineBlock:
         self.parts[piece.lines, piece.columns] = windows[offsets]
 
     def lines(self) -> NDArray[np.uint8]:
-        """Return the requested lines in the requested order."""
+        """Return the requested rows in the requested order."""
         if self.parts is None:
             raise InternalError("a block was read before all of its bytes were fetched")
         in_order = np.array_equal(self.order, np.arange(len(self.starts)))
@@ -94,7 +94,7 @@ class LineBlock:
 def split_blocks(
     numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
 ) -> Iterator[LineBlock]:
-    """Split the requested lines into blocks; line 0 begins at byte `origin`."""
+    """Split the requested rows into blocks; row 0 begins at byte `origin`."""
     count = max(1, BLOCK // width)
     for first in range(0, len(numbers), count):
         lines, order = np.unique(numbers[first : first + count], return_inverse=True)
@@ -104,7 +104,7 @@ def split_blocks(
 def fetch_ahead(
     source: RemoteObject, tasks: Iterable[tuple[T, int, int]], requests: int
 ) -> Generator[tuple[T, FetchedRange]]:
-    """Yield byte ranges in order; several requests are sent ahead of the caller."""
+    """Yield the fetched byte ranges in order; several requests are sent in advance."""
     waiting: deque[tuple[T, CloudRequest]] = deque()
     try:
         for task, start, stop in tasks:
@@ -121,7 +121,7 @@ def fetch_ahead(
 
 
 def _join_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
-    """Combine neighbouring lines into requests of at most `chunk` bytes."""
+    """Combine neighbouring rows into requests of at most `chunk` bytes."""
     gaps: NDArray[np.int64] = starts[1:] - starts[:-1] - width
     breaks: list[int] = (1 + np.flatnonzero(gaps > MAX_GAP)).tolist()
     for begin, end in pairwise([0, *breaks, len(starts)]):
@@ -135,7 +135,7 @@ def _join_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[B
 
 
 def _split_lines(starts: NDArray[np.int64], width: int, chunk: int) -> Iterator[ByteRange]:
-    """Split each line into several requests."""
+    """Split each row into several requests."""
     for line, start in enumerate(starts.tolist()):
         for column in range(0, width, chunk):
             stop = min(width, column + chunk)
@@ -169,7 +169,7 @@ def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
 
 
 class RemoteBed:
-    """Fetcher of lines of a .bed in the cloud, which threads and processes can share."""
+    """Fetcher of rows of a .bed in the cloud, which threads and processes can share."""
 
     def __init__(
         self, location: ParseResult, options: Mapping[str, str], *, check: bool
@@ -188,7 +188,7 @@ class RemoteBed:
 
     @property
     def major(self) -> str:
-        """Layout: ``"SNP"`` if lines are variants, ``"individual"`` if individuals."""
+        """Layout: ``"SNP"`` if each row is a variant, else ``"individual"``."""
         return self._major or self._read_header()[0]
 
     def size(self) -> int:
@@ -204,7 +204,7 @@ class RemoteBed:
         requests: int,
         chunk: int,
     ) -> Generator[tuple[int, NDArray[np.uint8]]]:
-        """Yield blocks of parts of lines, each with the index of its first line."""
+        """Yield blocks of rows, or parts of rows, each with the index of its first row."""
         width = part.stop - part.start
         if not width:
             yield 0, np.empty((len(numbers), 0), np.uint8)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 _SCHEMES = "http, https, s3, gs, az, azure, abfs or file"
 _STORE_SCHEMES = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
-# Options of the connection, which every store accepts; all other options belong to one
+# Options of the connection, which every store accepts; other options are specific to a
 # store.
 _CLIENT_OPTIONS = {
     "allow_http",
@@ -93,7 +93,7 @@ def first_line(error: BaseException) -> str:
 
 
 def _option_group(name: str) -> tuple[str, str]:
-    """Return the obstore argument for an option, and the obstore name of the option."""
+    """Return the obstore argument for an option, and the option's name in obstore."""
     plain = name.lower()
     for prefix in _STORE_PREFIXES:
         if plain.removeprefix(prefix) in _CLIENT_OPTIONS:
@@ -184,8 +184,8 @@ class CloudObject:
 
     def request(self, start: int, stop: int | None) -> Future[FetchedRange]:
         """Request the bytes from start to stop, or the whole object if they are None."""
-        # Return a future, because the caller may run its own event loop (as a notebook
-        # does) and may have to cancel requests.
+        # Return a future, because the caller may run an event loop (as a notebook does)
+        # or cancel requests.
         return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
 
     async def _get(self, start: int, stop: int | None) -> FetchedRange:
@@ -218,7 +218,7 @@ def _find_loop() -> asyncio.AbstractEventLoop:
 
 
 class LocalObject:
-    """A local file that is named by a file:// URL."""
+    """A local file, opened from a file:// URL."""
 
     def __init__(self, location: ParseResult) -> None:
         self._url = location.geturl()
@@ -250,7 +250,7 @@ class LocalObject:
 
 
 class _LocalRequest(NamedTuple):
-    """A read of a local file; `result` reads, because the system already reads ahead."""
+    """A request to a local file, which only `result` reads; the system reads ahead."""
 
     file: LocalObject
     start: int
@@ -289,7 +289,7 @@ class ForkedObject:
     """A cloud object that a child process fetches, because obstore fails after a fork."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
-        pair: Any = Pipe()  # the type depends on the system
+        pair: Any = Pipe()  # type that depends on the system
         ours, theirs = pair
         self._connection: Connection = ours
         with theirs:
@@ -320,7 +320,7 @@ class ForkedObject:
 
 
 def serve(handle: int) -> None:
-    """Answer the requests of the parent process until the parent ends."""
+    """Answer the requests of the parent process until that process ends."""
     connection, lock = Connection(handle), threading.Lock()
 
     def send(number: int, answer: Answer) -> None:
@@ -355,7 +355,7 @@ def _read_answer(done: Future[FetchedRange]) -> Answer:
 def _receive_answers(
     connection: Connection, pending: dict[int, Future[FetchedRange]]
 ) -> None:
-    """Pass each answer of the child process to the future that waits for it."""
+    """Pass each answer of the child process to the future that waits for the answer."""
     try:
         while True:
             number, answer = connection.recv()
@@ -387,7 +387,7 @@ def _make_ended_error() -> RemoteError:
 
 
 def _record_fork() -> None:
-    """Record that this process was forked and lacks the threads of its parent."""
+    """Record that this process was forked, and so has no threads of its parent."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 

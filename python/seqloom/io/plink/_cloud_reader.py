@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from seqloom.io.plink._cloud_bed import RemoteBed
     from seqloom.io.plink._selection import Positions
 
-_DECODED_BYTES = 8 << 20  # bytes of values decoded at a time
+_DECODED_BYTES = 8 << 20  # bytes of genotypes that are decoded at a time
 _MIN_NONZERO_LINES = 8
-# If at least this number of lines all end with the value 0, the 0 may be padding.
+# If all of at least this number of rows end with the value 0, the 0 may be padding.
 _MIN_ZERO_LINES = 64
 _SKIP_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 
@@ -44,18 +44,18 @@ class RequestLimits:
 
 @dataclass(frozen=True, slots=True)
 class LineSelection:
-    """The selected lines of a .bed, and the selected positions in each line."""
+    """The selected rows of a .bed, and the selected positions in each row."""
 
     lines: NDArray[np.int64]
     index: Positions
-    width: int  # values in a line
+    width: int  # number of genotypes in a row
     by_variant: bool
 
     @classmethod
     def of(
         cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
     ) -> Self:
-        """Return the selection by lines, which are variants or individuals."""
+        """Return the selection for rows that are variants or individuals."""
         by_variant = major == "SNP"
         width, count = shape if by_variant else shape[::-1]
         index, lines = (iid, sid) if by_variant else (sid, iid)
@@ -64,7 +64,7 @@ class LineSelection:
 
     @property
     def stride(self) -> int:
-        """Number of bytes of a line."""
+        """Number of bytes of a row."""
         return -(-self.width // 4)
 
     @property
@@ -76,7 +76,7 @@ class LineSelection:
 
     @property
     def part(self) -> slice:
-        """Byte range of a line that contains the selected positions."""
+        """Byte range of a row that contains the selected positions."""
         if self.index is None:
             return slice(0, self.stride)
         if not len(self.index):
@@ -86,7 +86,7 @@ class LineSelection:
 
 @dataclass(frozen=True, slots=True)
 class RemoteReader:
-    """Reader of genotypes in the cloud, with the methods of the native reader of files."""
+    """Reader of genotypes in the cloud, with the methods of the Rust reader of files."""
 
     bed: RemoteBed
     requests: RequestLimits
@@ -119,7 +119,7 @@ class RemoteReader:
     def _blocks(
         self, wanted: LineSelection, line_bytes: int
     ) -> Iterator[tuple[int, NDArray[np.uint8]]]:
-        """Yield ranges of lines whose decoded values fit into the memory limit."""
+        """Yield ranges of rows whose decoded values fit into the memory limit."""
         most = max(1, _DECODED_BYTES // line_bytes)
         fetched = self.bed.blocks(
             wanted.lines,
@@ -146,11 +146,11 @@ class RemoteReader:
     def _check_padding(
         self, last: NDArray[np.uint8], wanted: LineSelection, *, is_whole: bool
     ) -> None:
-        """Raise if the padding of the lines contains genotypes."""
+        """Raise if the padding of the rows contains genotypes."""
         name = self.bed.location.geturl()
         if not _is_padding(last, wanted.width, name):
             raise self._make_error(
-                f"the last byte of a line has more than {wanted.width % 4} genotypes; "
+                f"the last byte of a row has more than {wanted.width % 4} genotypes; "
                 "the .fam or .bim is too short, or belongs to another file"
             )
         if is_whole:
@@ -170,7 +170,7 @@ def _decode(
     count_a1: bool,
     threads: int,
 ) -> None:
-    """Decode a block of lines into the array."""
+    """Decode a block of rows into the array."""
     decoded = out if out.flags.c_contiguous else np.empty(out.shape, out.dtype)
     positions = wanted.positions_in_part
     _native.decode_lines(
@@ -202,18 +202,18 @@ def _is_padding(last: NDArray[np.uint8], values: int, name: str) -> bool:
         return False
     warn_user(
         f"{name}: after the last of {values} genotypes, the padding bits are {code:02b} in "
-        "every line, where PLINK writes 00; they are ignored, because some tools write "
+        "every row, where PLINK writes 00; they are ignored, because some tools write "
         f"them, but the .fam or .bim may be too short ({_SKIP_HINT})"
     )
     return True
 
 
 def _check_last_values(last: NDArray[np.uint8], values: int, name: str) -> None:
-    """Warn if the last genotype of every line is homozygous A1, as padding is."""
+    """Warn if the last genotype of every row is homozygous A1, like padding."""
     shift = 2 * ((values - 1) % 4)
     if shift and len(last) >= _MIN_ZERO_LINES and not (last >> shift).any():
         warn_user(
-            f"{name}: the last genotype is homozygous A1 in all {len(last)} lines, which "
+            f"{name}: the last genotype is homozygous A1 in all {len(last)} rows, which "
             "looks like padding: check that the .fam or .bim is not too long and does "
             f"not belong to another file ({_SKIP_HINT})"
         )

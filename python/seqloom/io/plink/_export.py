@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], object]
 
 # Maximum bytes of decoded genotypes in memory. Blocks of individuals are larger,
-# because each of these blocks reads every variant of the file.
+# because each such block reads every variant of the file.
 _VARIANT_BLOCK_BYTES = 32 << 20
 _INDIVIDUAL_BLOCK_BYTES = 128 << 20
-_TRANSPOSED_BYTES = 256 << 20  # bytes of codes transposed at a time
+_TRANSPOSED_BYTES = 256 << 20  # bytes of two-bit codes that are transposed at a time
 
 
 def copy_set(
@@ -76,7 +76,8 @@ def copy_all(
     with write_set(name_set(target, None, None)) as parts:
         write_tables(parts, select_properties(bed, everybody))
         path = parts[0]
-        # Transpose two-bit codes; each byte is read and written once.
+        # Transpose the two-bit codes without decoding; each byte is read and written
+        # once.
         run_interruptible(
             lambda: layer.write(
                 path, watch, room=_TRANSPOSED_BYTES, check=check, threads=threads
@@ -118,7 +119,7 @@ def select_properties(
     }
 
 
-# Text of the values 0, 1, 2 and missing (-127) in a table.
+# Strings for the values 0, 1, 2 and missing (-127) in a table.
 _CELLS = np.array(["0", "1", "2", "NA"])
 _COLUMNS: dict[str, str] = {
     "FID": "fid",
@@ -159,7 +160,7 @@ def write_npz(bed: open_bed, target: Path, *, dtype: str, on_progress: OnProgres
 
 
 def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None:
-    """Write a line for each individual: a .raw like PLINK's ``--recode A``, or a .tsv."""
+    """Write a line for each individual: as .raw like PLINK ``--recode A``, or as .tsv."""
     is_raw = target.suffix == ".raw"
     separator = " " if is_raw else "\t"
     done, leading = 0, _make_leading_cells(bed, _RAW_IDS if is_raw else _ID_COLUMNS)
@@ -196,7 +197,7 @@ def _select_all(bed: open_bed) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
 
 
 def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
-    """Return the column names; those of a .raw include the counted allele."""
+    """Return the column names, which include the counted allele in a .raw."""
     sids = _format_column(bed.sid, bed.sid_count)
     if not is_raw:
         return [*_ID_COLUMNS, *sids]
@@ -208,7 +209,7 @@ def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
 
 
 def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the cells of each line that precede its genotypes."""
+    """Yield the fields that precede the genotypes in each line."""
     columns = {
         name: _format_column(bed.property_item(_COLUMNS[name]), bed.iid_count)
         for name in names
@@ -220,7 +221,7 @@ def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple
 
 
 def _format_phenotypes(texts: list[str], iids: list[str]) -> list[str]:
-    """Format missing phenotypes like PLINK; 0 is missing if all others are 1, 2 or -9."""
+    """Format missing phenotypes like PLINK; 0 is missing if other values are 1, 2 or -9."""
     numbers = [_is_number(text, iid) for text, iid in zip(texts, iids, strict=True)]
     known = {text for text, number in zip(texts, numbers, strict=True) if number}
     codes = _MISSING_CODES if known <= _CASE_CONTROL else _MISSING_CODES - {"0"}

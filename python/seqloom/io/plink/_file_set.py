@@ -3,11 +3,11 @@
 Three files cannot be renamed in one step, so a killed writer could leave files of two sets.
 A journal file makes the replacement atomic:
 
-1. Each file is written under a hidden name and flushed to disk (`atomic_paths`).
-2. The files get names that end in "ready" (``.x.bed.seqloom.ready``). Then a list of them,
-   the journal (``.x.bed.seqloom.set``), is created with one rename: the new set is valid.
-3. The old .bed is removed, then the .fam, .bim and .bed get their final names.
-4. The journal is removed.
+1. Each file is written under a hidden name and flushed to disk (`atomic_paths`). 2. The
+files are renamed to end in "ready" (``.x.bed.seqloom.ready``). Then a list of their names,
+the journal (``.x.bed.seqloom.set``), is created with one rename; from then on, the new set
+is valid. 3. The old .bed is removed, and the .fam, .bim and .bed are renamed to their final
+names. 4. The journal is removed.
 
 A writer that is killed before step 2 leaves the old set unchanged. A writer that is killed
 later leaves the journal; the next process that opens or writes the set finishes step 3.
@@ -130,7 +130,7 @@ def without_writer(bed: Path) -> Generator[None]:
 def open_file(
     path: Path, known: Identity | None = None
 ) -> tuple[_native.BedFile, Identity | None]:
-    """Open and identify a .bed; wait for a writer that is renaming a new set."""
+    """Open a .bed and return its identity; wait for a writer that is renaming a new set."""
     finish_set(path)
     seen = known or identify(path)
     if seen:
@@ -157,7 +157,7 @@ def identify(bed: Path) -> Identity | None:
 def check_same(bed: Path, known: Identity) -> None:
     """Raise if a set has been replaced since it was opened."""
     # While tables are renamed, a journal exists but no .bed. If neither exists, the
-    # user removed the .bed but not its tables.
+    # user has removed the .bed but kept its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
         raise FileError(
             f"{bed}: was replaced or changed since it was opened; open it again"
@@ -170,7 +170,7 @@ def _journal_path(bed: Path) -> Path:
 
 
 def _has_journal(bed: Path) -> bool:
-    """Return whether a journal exists, so that a writer was killed."""
+    """Return whether a journal exists, which shows that a writer was killed."""
     try:
         return _journal_path(bed).exists()
     except OSError:
@@ -203,7 +203,7 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         try:
             for part, final in zip(parts, finals, strict=True):
                 part.replace(_ready_path(final))
-            # Flush the files first, because the journal must not reach the disk before
+            # Sync the files first, because the journal must not reach the disk before
             # them.
             _sync_folders(finals)
             names = [os.path.relpath(final, bed.parent) for final in finals]
@@ -218,7 +218,7 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
 
 
 def _finish(bed: Path) -> None:
-    """Complete the steps of a journal, if there is one; repeating them is harmless."""
+    """Complete the steps of a journal, if it exists; repeating these steps is harmless."""
     journal = _journal_path(bed)
     if not journal.exists():
         return
@@ -233,7 +233,7 @@ def _finish(bed: Path) -> None:
 
 
 def _sync_folders(finals: Sequence[Path]) -> None:
-    """Flush the folders that contain the files of a set to disk."""
+    """Sync the folders of a set's files to disk."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
 

@@ -117,7 +117,7 @@ class GenotypeStats:
         return {name: column for name, column in columns.items() if column is not None}
 
     def to_tsv(self, path: str | os.PathLike[str]) -> None:
-        """Write a table with one line for each variant.
+        """Write a table with one row for each variant.
 
         Numbers are written with full precision, and NaN is written as ``NA``. A failure
         leaves no partial file.

@@ -28,7 +28,7 @@ class BedSummary:
     Args:
         path: The path of the .bed.
         file_bytes: Size of the .bed in bytes.
-        major: Layout of the .bed: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        major: Layout of the .bed: ``"SNP"`` (each row is a variant) or ``"individual"``.
         individuals: Number of individuals.
         variants: Number of variants.
         male: Number of males.
@@ -114,7 +114,7 @@ class BedSummary:
 
 
 def _list_counts(counts: dict[str, int], most: int) -> str:
-    """Format names with their counts; list at most a maximum number of names."""
+    """Format names with their counts, up to a maximum number of names."""
     shown = [f"{name}: {n:,}" for name, n in islice(counts.items(), most)]
     more = [f"{len(counts) - most} more"] if len(counts) > most else []
     return ", ".join(shown + more)
@@ -122,16 +122,16 @@ def _list_counts(counts: dict[str, int], most: int) -> str:
 
 _MALE, _FEMALE = 1, 2
 _MISSING_CODES = ("-9", "na", "nan")
-_MAX_DISTINCT = 1000  # limit, because quantitative phenotypes have many different values
+_MAX_DISTINCT = 1000  # quantitative phenotypes have many different values
 
 
 def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
     """Check a PLINK set and summarise its tables, without reading genotypes.
 
-    The length of the .bed must match the tables, and the padding at the end of each line
+    The length of the .bed must match the tables, and the padding at the end of each row
     must not contain genotypes. A warning is issued if the padding has the same nonzero code
-    in all lines, because some tools write such a code. A warning is also issued if the last
-    genotype is homozygous A1 in all lines (64 or more), because a table may then be too
+    in all rows, because some tools write such a code. A warning is also issued if the last
+    genotype is homozygous A1 in all rows (64 or more), because a table may then be too
     long. The padding is not checked for an `open_bed` with ``skip_format_check``.
 
     Args:

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from seqloom.io.plink._selection import Positions
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
-# Number of values decoded at a time for a sparse matrix, which also need 8-byte
-# indices.
+# Number of values decoded at a time for a sparse matrix; each nonzero value also needs
+# an 8-byte index.
 _DENSE_VALUES = 1 << 21
 _MAX_LINES = np.iinfo(np.int32).max
 # Attributes that are not pickled, because another process opens the file again.
@@ -58,13 +58,13 @@ class open_bed(BedProperties):
 
     Methods have the same arguments and results as in bed_reader. Unlike bed_reader,
     `open_bed` raises an error if the .bed is truncated, changes while it is read, or does
-    not match the .fam and .bim. A mismatch is found from the file size, or from the padding
-    of the last byte of each line.
+    not match the .fam and .bim. A mismatch is detected from the file size, or from the
+    padding in the last byte of each row.
 
-    The .bed stays open until the ``with`` block ends or the `open_bed` is deleted; a later
-    read opens the file again. A .fam or .bim is read when one of its columns is first used.
-    Threads can share an `open_bed`; an `open_bed` can also be pickled, and used in forked
-    processes.
+    The .bed remains open until the ``with`` block ends or the `open_bed` is deleted; a
+    later read opens the file again. A .fam or .bim is read when one of its columns is first
+    used. Threads can share an `open_bed`; an `open_bed` can also be pickled, and used in
+    forked processes.
 
     Args:
         location: The .bed: a path, or a URL such as ``"s3://bucket/x.bed"``.
@@ -270,7 +270,7 @@ class open_bed(BedProperties):
 
     @property
     def major(self) -> str:
-        """Layout of the .bed: ``"SNP"`` (each line is a variant) or ``"individual"``."""
+        """Layout of the .bed: ``"SNP"`` (each row is a variant) or ``"individual"``."""
         return self._open().major
 
     def __len__(self) -> int:
@@ -312,7 +312,7 @@ class open_bed(BedProperties):
         return find_positions(iid, shape[0]), find_positions(sid, shape[1])
 
     def _native(self) -> _native.BedFile:
-        """Return the native file object that this process has opened."""
+        """Return the Rust object of the file that this process has opened."""
         handle = self._open()
         if isinstance(handle, RemoteBed):
             raise ArgumentError(
@@ -360,7 +360,7 @@ def _to_sparse(
     form: str,
     at_once: int | None,
 ) -> csc_matrix | csr_matrix:
-    """Build a sparse matrix from batches of lines (columns of a csc, rows of a csr)."""
+    """Build a sparse matrix from batches of its columns (for csc) or rows (for csr)."""
     import scipy.sparse
 
     count, width = shape[::-1] if form == "csc" else shape
@@ -384,10 +384,10 @@ def _to_sparse(
 def _compress(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
-    """Return nonzero values, their positions in the lines, and counts for each line."""
+    """Return nonzero values, their indices within a line, and their number in each line."""
     flat = lines.reshape(-1)
     stored = np.flatnonzero(flat)
     counts = np.count_nonzero(lines, axis=1)
-    # Lines are contiguous, so the remainder is the position within a line.
+    # Lines are contiguous, so the remainder is the index within a line.
     begins = np.repeat(np.arange(len(lines)) * lines.shape[1], counts)
     return flat[stored], (stored - begins).astype(np.int32), counts

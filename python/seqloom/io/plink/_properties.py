@@ -30,7 +30,7 @@ class Property:
     missing: str | int | None = None
 
 
-# In the order of the columns. Ids cannot be missing; the default ids are iid1, iid2 and
+# Properties in column order. Ids cannot be missing; the default ids are iid1, iid2 and
 # so on.
 PROPERTIES = {
     "fid": Property("fam", missing="0"),
@@ -72,7 +72,7 @@ def check_count(suffix: Suffix, count: Any) -> int:
 def override(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
-    """Convert the caller's values to columns; the first column sets the required length."""
+    """Convert the caller's values to columns; all must have the length of the first."""
     _check_mapping(properties)
     for name in properties:
         find_property(name)

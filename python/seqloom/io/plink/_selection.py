@@ -110,7 +110,8 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
 
 Order: TypeAlias = Literal["C", "F"]
 
-# Size of a cache line. Writing whole, aligned cache lines avoids reading them first.
+# Size of a cache line. Memory that is written in whole, aligned cache lines is not read
+# first.
 _ALIGN_BYTES = 64
 _DTYPES = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
 _DTYPE_NAMES = {kind.name: kind for kind in _DTYPES}
@@ -172,7 +173,7 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
 
 
 def choose_threads(call: int | None, constructor: int | None) -> int:
-    """Return the number of threads for the call, else for the object, else the default."""
+    """Return the number of threads of the call, else of the object, else the default."""
     number = constructor if call is None else call
     try:
         return count_threads(number)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _STEP_BYTES = 64 << 20  # bytes read in a step by each thread; Ctrl-C waits for the step
 _STEP_VARIANTS = 1 << 16, 1 << 18  # minimum and maximum number of variants in a step
-# Columns of the array of counts, in the order of the two-bit codes.
+# Columns of an array of counts, in the order of the two-bit codes.
 _HOM_A1, _MISSING, _HET, _HOM_A2 = range(4)
 _GENOTYPE_COLUMNS = [_HOM_A1, _HET, _HOM_A2]
 _GENOTYPE_CODES = 4
@@ -30,7 +30,7 @@ _DTYPE_OF_COLUMN = {
     **dict.fromkeys(("count", "missing", "hom_a1", "het", "hom_a2", "alleles"), np.int32),
     **dict.fromkeys(("allele_frequency", "mean", "variance", "hardy_p"), np.float64),
 }
-MALE = 1  # the code of a .fam
+MALE = 1  # code for males in a .fam
 
 
 class Group(IntEnum):
@@ -45,7 +45,7 @@ class Group(IntEnum):
 class Ploidy(IntEnum):
     """Ploidy of a chromosome for counting alleles."""
 
-    TWO = 0
+    DIPLOID = 0
     X = 1
     Y = 2
     MT = 3  # two alleles are counted, but p is not computed
@@ -173,10 +173,11 @@ def find_ploidy(chromosome: NDArray[Any] | None, count: int) -> NDArray[np.uint8
     """Return the ploidy of each variant; unknown chromosomes are treated as autosomes."""
     if chromosome is None or not len(chromosome):
         return np.zeros(count, np.uint8)
-    # Variants of a chromosome are adjacent, so look up a chromosome once for each run.
+    # Variants of a chromosome are adjacent, so look up each run of equal chromosomes
+    # once.
     starts = np.flatnonzero(np.append(True, chromosome[1:] != chromosome[:-1]))
     names = [str(name).upper().removeprefix("CHR") for name in chromosome[starts]]
-    kinds = [_PLOIDIES.get(name, Ploidy.TWO) for name in names]
+    kinds = [_PLOIDIES.get(name, Ploidy.DIPLOID) for name in names]
     return np.repeat(np.array(kinds, np.uint8), np.diff(starts, append=count))
 
 

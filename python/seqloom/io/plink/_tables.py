@@ -63,7 +63,7 @@ _WRITE_LINES = 1 << 14  # number of lines written at a time
 
 
 def count_lines(source: Path | bytes, suffix: Suffix) -> int:
-    """Count the lines of a table, ignoring blank lines at its end."""
+    """Count the lines of a table, ignoring trailing blank lines."""
     if isinstance(source, bytes) or _is_gzip(source):
         name = _name_of(source, suffix)
         text = _decompress(source, name) if isinstance(source, bytes) else _read(source)
@@ -126,7 +126,8 @@ def _check_rows(file: BinaryIO, suffix: Suffix, name: str) -> None:
     """Raise if the first line is a header, or if a line is a comment.
 
     A header read as a row would shift the genotypes of all rows by one. The size of the
-    .bed often does not show the extra row, because lines are padded to whole bytes.
+    .bed often does not reveal the extra row, because rows of the .bed are padded to whole
+    bytes.
     """
     first = file.readline(_MAX_LINE_BYTES).removeprefix(_BYTE_ORDER_MARK)
     if _is_header(_split_fields(first), suffix):
@@ -185,7 +186,7 @@ def _is_row(fields: list[str], suffix: Suffix) -> bool:
 
 
 def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
-    """Raise an error that quotes the invalid line and the remedy."""
+    """Raise an error that quotes the invalid line and asks the user to delete this line."""
     shown = printable(" ".join(_split_fields(line)))
     if len(shown) > _SHOWN_CHARACTERS:
         shown = f"{shown[:_SHOWN_CHARACTERS]}..."
@@ -198,7 +199,7 @@ def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> 
 
 
 def _check_regular(path: Path) -> None:
-    """Raise for a pipe, which can only be read once and may block when it is opened."""
+    """Raise for a pipe, which can only be read once, and may block while it is opened."""
     try:
         status = path.stat()
     except OSError:

@@ -1,4 +1,4 @@
-"""Write genotypes as a PLINK .bed, .fam and .bim: a whole array, or line by line."""
+"""Write genotypes as a PLINK .bed, .fam and .bim: a whole array, or row by row."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _PACK_BYTES = 8 << 20  # number of bytes of values packed at a time
 _DIMENSIONS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
 _MISSING_GENOTYPE = -127
-_INVALID = -1  # an invalid value, which replaces integers that do not fit in 8 bits
+_INVALID = -1  # an invalid value that replaces integers that do not fit in 8 bits
 
 
 def to_bed(
@@ -55,7 +55,7 @@ def to_bed(
         count_A1: True if the values count allele A1, False if they count A2.
         fam_filepath: The path of the .fam; None replaces the suffix .bed by .fam.
         bim_filepath: The path of the .bim; None replaces the suffix .bed by .bim.
-        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        major: The layout: ``"SNP"`` (each row is a variant) or ``"individual"``.
         num_threads: Number of packing threads; None or 0 uses all cores.
 
     Raises:
@@ -89,10 +89,10 @@ def to_bed(
 
 
 class create_bed:
-    """Writer of a PLINK .bed, line by line, with its .fam and .bim.
+    """Writer of a PLINK .bed, row by row, with its .fam and .bim.
 
-    The three files are created, or replaced, when all lines have been written and the
-    writer is closed. After an error, no file is written.
+    The three files are created, or replaced, when all rows have been written and the writer
+    is closed. After an error, no file is written.
 
     Args:
         location: The path of the .bed.
@@ -103,7 +103,7 @@ class create_bed:
         count_A1: True if the values count allele A1, False if they count A2.
         fam_location: The path of the .fam; None replaces the suffix .bed by .fam.
         bim_location: The path of the .bim; None replaces the suffix .bed by .bim.
-        major: The layout: ``"SNP"`` (each line is a variant) or ``"individual"``.
+        major: The layout: ``"SNP"`` (each row is a variant) or ``"individual"``.
 
     Raises:
         ArgumentError: ``major`` is unknown, or the properties do not match ``iid_count``
@@ -148,13 +148,13 @@ class create_bed:
             self._open: ExitStack | None = stack.pop_all()
 
     def write(self, vector: ArrayLike) -> None:
-        """Write the next line, which is a variant (or an individual, for that layout).
+        """Write the next row, which is a variant (or an individual, with that layout).
 
         Args:
-            vector: The values of the line: 0, 1, 2 and missing, as in `to_bed`.
+            vector: The values of the row: 0, 1, 2 and missing, as in `to_bed`.
 
         Raises:
-            ArgumentError: A value is invalid, the vector has the wrong length, or all lines
+            ArgumentError: A value is invalid, the vector has the wrong length, or all rows
                 have been written. After an error, no file is written.
             ClosedError: The writer is closed.
             FileError: The file cannot be written.
@@ -175,7 +175,7 @@ class create_bed:
         """Complete the three files; repeated calls have no effect.
 
         Raises:
-            ArgumentError: Not all lines were written, so no file is created.
+            ArgumentError: Not all rows were written, so no file is created.
             FileError: A file cannot be written.
         """
         if self._open is None:
@@ -201,11 +201,11 @@ class create_bed:
 
     @property
     def _lines(self) -> int:
-        """Number of lines of the .bed."""
+        """Number of rows of the .bed."""
         return self.sid_count if self.major == "SNP" else self.iid_count
 
     def _pack_line(self, vector: ArrayLike) -> NDArray[np.uint8]:
-        """Pack one line after checking its length."""
+        """Pack one row after checking its length."""
         values = _to_values(vector, "vector")
         width = self.iid_count if self.major == "SNP" else self.sid_count
         if len(values) != width:
@@ -226,7 +226,7 @@ class create_bed:
 
 @dataclass(frozen=True, slots=True)
 class Packer:
-    """Packer of values into lines of two-bit codes."""
+    """Packer of values into rows of two-bit codes."""
 
     major: str  # layout: "SNP" or "individual"
     count_a1: bool  # True if values count allele A1, False if A2
@@ -239,11 +239,11 @@ class Packer:
 
     @property
     def header(self) -> bytes:
-        """The first bytes of the .bed, before its first line."""
+        """The first bytes of the .bed, before its first row."""
         return b"\x6c\x1b" + bytes([self.major == "SNP"])
 
     def pack_all(self, values: NDArray[Any]) -> Iterator[NDArray[np.uint8]]:
-        """Yield packed lines of an array of individuals by variants, in blocks."""
+        """Yield packed rows of an array of individuals by variants, in blocks."""
         by_line = values.T if self.major == "SNP" else values
         count, positions = by_line.shape
         at_once = max(1, _PACK_BYTES // max(positions * values.itemsize, 1))
@@ -251,7 +251,7 @@ class Packer:
             yield self.pack(by_line[first : first + at_once], first)
 
     def pack(self, lines: NDArray[Any], first: int) -> NDArray[np.uint8]:
-        """Pack lines; `first` is the index of the first line for error messages."""
+        """Pack rows; `first` is the index of the first row for error messages."""
         small = lines
         if lines.dtype.kind != "f" and lines.dtype != np.int8:
             small = lines.astype(np.int8)
