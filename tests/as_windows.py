@@ -1,7 +1,7 @@
-"""Hide from Python what Windows lacks, and emulate functions of Windows on Linux.
+"""Hide Linux functions that Windows lacks, and emulate Windows functions on Linux.
 
 The Windows modules `_winapi` and `msvcrt` are replaced by Linux calls with the same effect.
-The script of `test_system.py` and its child processes import this before seqloom.
+The script of `test_system.py` and its child processes import this module before seqloom.
 """
 
 import asyncio
@@ -28,7 +28,7 @@ import rich
 import safetensors
 import threadpoolctl
 
-# These check the system at import, so they must be imported first.
+# These modules check the operating system when imported, so import them on Linux first.
 for name in ("rich.console", "safetensors.numpy"):
     importlib.import_module(name)
 assert all((cyclopts, msgspec, np, rich, safetensors, threadpoolctl, connection))
@@ -45,7 +45,7 @@ def _refuse_folders(path, flags, mode=0o777, *, dir_fd=None):
 
 
 def _create_file(name, access, share, security, creation, flags, template):
-    """Open a file like CreateFile: 1 creates it, 3 opens it, 4 does either."""
+    """Emulate CreateFile; `creation` 1 creates the file, 3 opens it, and 4 does either."""
     assert (share, security, template) == (7, 0, 0)
     assert flags == 0x02000000
     extra = {1: os.O_CREAT | os.O_EXCL, 3: 0, 4: os.O_CREAT}[creation]
@@ -89,7 +89,7 @@ msvcrt = types.SimpleNamespace(
 
 
 def _hide_proc(name):
-    """Return a function that finds no files of Linux."""
+    """Wrap a function so that it does not find the files below /proc and /sys."""
 
     def call(path, *args, **options):
         if str(path).startswith(("/proc", "/sys")):
@@ -115,7 +115,7 @@ def hide() -> None:
         (os, "open", _refuse_folders),
         (os, "readlink", _hide_proc(os.readlink)),
         (Path, "read_text", _hide_proc(Path.read_text)),
-        (shutil, "_use_fd_functions", False),  # because they open folders
+        (shutil, "_use_fd_functions", False),  # these functions open folders
         (sys, "platform", "win32"),
     ):
         setattr(owner, name, value)

@@ -22,7 +22,7 @@ DTYPES = ["float32", "float64"]
 
 
 def found(name: str) -> Any:
-    """Return a backend by name; "strict" is the backend of an example."""
+    """Return a backend by name; "strict" is the example backend over array_api_strict."""
     return strict_backend() if name == "strict" else backend(name, num_threads=1)
 
 
@@ -42,10 +42,10 @@ class Case:
 
     Attributes:
         name: Name of the function.
-        shapes: Shapes of its float arrays, or the arrays.
+        shapes: Shapes of random float arrays, or the arrays.
         oracle: The same function in PyTorch, on float64 tensors, with the same options.
         options: Keyword arguments.
-        label: Distinguishes this call from other calls of the function.
+        label: Name that distinguishes this call from other calls of the same function.
     """
 
     name: str
@@ -61,14 +61,14 @@ class Case:
 
 
 def made(rng: np.random.Generator, shape: Any, dtype: str) -> Any:
-    """Return normal numbers of a shape; other values are unchanged."""
+    """Return normally distributed numbers of a shape; return other values unchanged."""
     if isinstance(shape, tuple) and all(isinstance(size, int) for size in shape):
         return rng.standard_normal(shape).astype(dtype)
     return shape
 
 
 def given(b: Any, arg: Any) -> Any:
-    """Return an argument for the backend."""
+    """Convert arrays to arrays of the backend."""
     if isinstance(arg, np.ndarray):
         whole = arg.dtype == np.int64 and b.name == "jax"
         return b.asarray(arg.astype(np.int32) if whole else arg)
@@ -76,7 +76,7 @@ def given(b: Any, arg: Any) -> Any:
 
 
 def wanted(arg: Any) -> Any:
-    """Return an argument for the oracle."""
+    """Convert arrays to tensors for the oracle."""
     if isinstance(arg, np.ndarray):
         tensor = torch.from_numpy(arg.copy())
         return tensor.double() if tensor.is_floating_point() else tensor
@@ -84,14 +84,14 @@ def wanted(arg: Any) -> Any:
 
 
 def flat(out: Any) -> list[Any]:
-    """Return all arrays of a result."""
+    """Return all arrays of a nested result as a list."""
     return (
         [a for each in out for a in flat(each)] if isinstance(out, (list, tuple)) else [out]
     )
 
 
 def assert_agrees(b: Any, case: Case, dtype: str) -> None:
-    """Call both, and compare the values and float dtypes of the results."""
+    """Call backend and oracle, and compare the values and float dtypes of their results."""
     arrays = case.arrays(dtype)
     out = flat(getattr(b, case.name)(*(given(b, each) for each in arrays), **case.options))
     expected = flat(case.oracle(*(wanted(each) for each in arrays), **case.options))

@@ -151,7 +151,7 @@ class Page:
             time.sleep(0.05)
 
     def choose(self, selector: str, path: Path) -> None:
-        """Select a file, like a person."""
+        """Select a file in a file input."""
         root = self.ask("DOM.getDocument")["root"]["nodeId"]
         node = self.ask("DOM.querySelector", nodeId=root, selector=selector)["nodeId"]
         self.ask("DOM.setFileInputFiles", files=[str(path)], nodeId=node)

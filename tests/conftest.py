@@ -17,19 +17,18 @@ import seqloom as sl
 DEMO = Path(sl.__file__).parent / "_demo"
 ENCODER = sl.encode.OneHot("dna")
 
-# A slow machine is not an error: no test fails because it took long.
+# No test fails only because a machine is slow.
 settings.register_profile("seqloom", deadline=None)
 settings.load_profile("seqloom")
 
-# `make test` runs some cases of a test, and `make soak` the remaining cases.
-# JAX compiles each operation for every shape. In backend tests, every seventh case on
-# JAX runs. In other tests no case on JAX runs, except every seventh if all are on JAX.
-# PyTorch takes seconds to compile a step. Cases with both "torch" and "compiled" in their
-# name do not run, except in tests that are marked `sample`. In tests that are marked with
-# @pytest.mark.sample(n), every n-th case runs, and the rule for JAX applies too.
-# If the command line names a case, these rules do not apply. The numbers are chosen so
-# that all values of parameters with few values occur: an even stride would skip one of
-# two dtypes.
+# `make test` runs some cases of a test, and `make soak` the remaining cases. JAX
+# compiles each operation for every shape. In backend tests, every seventh case on JAX
+# runs. In other tests, no case on JAX runs; if all cases are on JAX, every seventh
+# runs. PyTorch takes seconds to compile a step. Cases with both "torch" and "compiled"
+# in their name do not run, except in tests that are marked `sample`. In tests that are
+# marked with @pytest.mark.sample(n), every n-th case runs, and the rule for JAX applies
+# too. If the command line names a case, these rules do not apply. The numbers are odd,
+# because an even stride would skip one of two dtypes in each test.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 7
 OF_BACKENDS = re.compile("tests/(conformance|promises|tensor)/")
 TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
@@ -43,7 +42,7 @@ if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
 def pytest_collection_modifyitems(config, items):
     """Mark the cases that only `make soak` runs."""
     if any("[" in argument for argument in config.args):
-        return  # a named case always runs
+        return  # a case named on the command line always runs
     cases = [item for item in items if "callspec" in vars(item)]
     tests = {item: item.nodeid.partition("[")[0] for item in cases}
     on_jax = {item for item in cases if ON_JAX.search(item.callspec.id)}
@@ -68,7 +67,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, exitstatus):
-    """Explain why nothing ran, if all selected cases are left to `make soak`."""
+    """Print an explanation if all selected cases run only in `make soak`."""
     is_empty = exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED
     if is_empty and terminalreporter.stats.get("deselected"):
         terminalreporter.line("make test leaves these cases to make soak: add -m ''")
@@ -103,7 +102,7 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
 
 
 def _with_labels(source, options) -> dict[str, Any]:
-    """Move label options into a `Labels` value."""
+    """Replace label options by one `Labels` object."""
     of_labels = {"task", "classes", "label_column"} & options.keys()
     if not of_labels:
         return {**options, "labels": source}

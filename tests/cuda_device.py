@@ -64,5 +64,5 @@ on_device = pytest.mark.skipif(bool(_reason), reason=_reason or NO_DEVICE)
 on_cuda = pytest.mark.skipif(
     DEVICE == "cpu" or bool(_reason), reason=CUDA_ONLY if DEVICE == "cpu" else NO_DEVICE
 )
-# For tests of both libraries, which call `backend`: it imports jax only when they run.
+# For tests of both libraries; `backend` imports jax only when such a test runs.
 in_both_libraries = pytest.mark.parametrize("name", NAMES)

@@ -17,12 +17,12 @@ TABLE = np.random.default_rng(7).normal(size=(33, WIDTH)).astype(np.float32)
 
 
 def embed_tokens(batch):
-    """A model with one table: a token's embedding, plus a little of its neighbours."""
+    """Embed tokens, as a model would: return the table row of each token."""
     return TABLE[batch["input_ids"]]
 
 
 def expected_mean(letters):
-    """Compute the same embedding directly, in float64."""
+    """Compute the mean embedding of a sequence directly, in float64."""
     tokens = sl.encode.Tokens("esm2")(letters)[1:-1]
     return TABLE[tokens].astype(np.float64).mean(axis=0)
 
@@ -37,7 +37,7 @@ def resident(pid):
 
 
 def run(file, out, shard_size: Any = 500, **options):
-    """Embed a file with the settings of all tests."""
+    """Embed a file with the settings that all tests use."""
     return sl.infer.embed(
         embed_tokens, file, out=out, shard_size=int(shard_size), num_threads=1, **options
     )

@@ -21,7 +21,7 @@ import seqloom as sl
 
 
 def slow(batch):
-    """A slow model."""
+    """Embed tokens slowly: wait for EMBED_SECONDS in each batch."""
     time.sleep(float(os.environ["EMBED_SECONDS"]))
     return embed_job.embed_tokens(batch)
 

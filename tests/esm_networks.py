@@ -8,7 +8,10 @@ import torch
 import transformers
 
 PAD, MASK = 1, 32
-_FACTORS = {"embeddings": 5, "contact_head": 50}  # scale of weights; 2 for others
+_FACTORS = {
+    "embeddings": 5,
+    "contact_head": 50,
+}  # scale of the weights of these modules; 2 for other modules
 SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 
 
@@ -45,7 +48,7 @@ def make_huggingface(
 
 @dataclass
 class Proteins:
-    """The same proteins separately, packed, and padded."""
+    """Proteins in three forms: single sequences, packed, and padded."""
 
     each: list[np.ndarray]
 

@@ -11,7 +11,7 @@ from seqloom.tensor import apply
 
 
 class Recurrent(nn.Module):
-    """A bidirectional LSTM or GRU over residues, and its last states."""
+    """A bidirectional LSTM or GRU over residues that returns its last states."""
 
     cells: nn.LSTM | nn.GRU
     head: nn.Linear
@@ -27,7 +27,7 @@ class Recurrent(nn.Module):
 
 
 class ByLengths(Recurrent):
-    """The same network with record lengths as input, and the mean of all states."""
+    """A recurrent network that also reads record lengths, and averages all states."""
 
     def __call__(self, x, lengths=None):
         out, _ = self.cells(x.permute_dims((0, 2, 1)), lengths=lengths)
@@ -35,7 +35,7 @@ class ByLengths(Recurrent):
 
 
 class Dilated(nn.Module):
-    """Residual convolutions with doubled dilation, like BPNet (Avsec et al. 2021)."""
+    """Residual convolutions with doubling dilation, like BPNet (Avsec et al. 2021)."""
 
     first: nn.Conv1d
     layers: list[nn.Conv1d]
@@ -102,7 +102,7 @@ class Tokens(nn.Module):
 
 
 class Short(Tokens):
-    """Learned positions for 64 residues, sliced to the length."""
+    """A network with learned positions for 64 residues, sliced to the input's length."""
 
     def __call__(self, tokens, mask=None):
         x = self.embed(tokens) + self.places.weight.value[:64][: tokens.shape[1]]
@@ -110,7 +110,7 @@ class Short(Tokens):
 
 
 class Pyramid(nn.Module):
-    """Pooled three times and concatenated again: lengths are multiples of 8."""
+    """A network that halves the length three times and restores it, as in a U-Net."""
 
     down: list[nn.Conv1d]
     head: nn.Linear
@@ -130,7 +130,7 @@ class Pyramid(nn.Module):
 
 
 class Centre(nn.Module):
-    """The middle of a record: slices whose limits depend on the length."""
+    """A network that reads the middle of a record, by slices that depend on the length."""
 
     head: nn.Linear
 

@@ -15,7 +15,7 @@ from seqloom.io import open_bed
 WHEEL = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
 HOME = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
 KINDS = ("int8", "float32", "float64")
-# Invalid files, and one with tables of another name.
+# Invalid files, and a file whose tables have another name.
 _WRONG = {
     "badfile",
     "empty",
@@ -63,7 +63,7 @@ def indices(count):
 
 
 def _masks(count):
-    """Return a list or an array with a mask of the axis."""
+    """Return a boolean mask of the axis, as a list or an array."""
     masks = hnp.arrays(bool, count)
     return st.one_of(masks, masks.map(list))
 

@@ -8,7 +8,7 @@ LINE, PLANE = (3, 4, 13), (3, 4, 6, 7)
 
 
 def conv(rank, *, transposed=False, **options):
-    """Return a case of a convolution of 4 channels to 6, unless `options` differ."""
+    """Return a case of a convolution, by default from 4 channels to 6."""
     name = f"Conv{'Transpose' * transposed}{rank}d"
     sizes = {"in_channels": 4, "out_channels": 6, "kernel_size": 3}
     return name, {**sizes, **options}, LINE if rank == 1 else PLANE
@@ -43,7 +43,7 @@ _CONVOLUTIONS: Cases = {
 
 
 def norm(name, shape, *sizes, **options):
-    """Return a case of a norm of 4 channels, unless `sizes` differ."""
+    """Return a case of a norm, by default of 4 channels."""
     first = {"GroupNorm": "num_groups", "LayerNorm": "normalized_shape"}
     first["RMSNorm"] = "normalized_shape"
     names = (first.get(name, "num_features"), "num_channels")

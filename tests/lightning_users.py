@@ -9,7 +9,7 @@ from trainers import Tiny, ids_of
 
 
 class TinyLightning(lightning.LightningModule):
-    """The network as a Lightning module; it also records ids."""
+    """A network as a Lightning module that also records ids."""
 
     def __init__(self):
         super().__init__()
@@ -25,7 +25,7 @@ class TinyLightning(lightning.LightningModule):
 
 
 class TinyValidated(TinyLightning):
-    """The module with validation after each epoch."""
+    """A module with validation after each epoch."""
 
     def validation_step(self, batch, _):
         self.log("loss", self.tiny(**batch)["loss"], batch_size=len(batch["label"]))

@@ -53,7 +53,7 @@ def dies_at_seven(items):
 
 
 class DiesOnce:
-    """Kills its process when it first receives certain items."""
+    """A collator that kills its process when it first receives certain items."""
 
     def __init__(self, folder, items, number=signal.SIGKILL):
         self.folder, self.items, self.number = folder, items, number
@@ -121,7 +121,7 @@ def raises_timeout_error(number):
 
 
 class SecondDies:
-    """Records each start of worker 1, and kills it after a delay."""
+    """A function that records the starts of worker 1, and kills worker 1 after a delay."""
 
     def __init__(self, folder, delay):
         self.folder, self.delay = folder, delay
@@ -185,7 +185,7 @@ def arrays_with_pid(items):
 
 
 class Pairs:
-    """Packs two items at a time."""
+    """A collator that packs two items at a time."""
 
     def stream(self, items):
         held = []
@@ -202,14 +202,14 @@ class Pairs:
 
 
 class Ids(Pairs):
-    """Packs all items and returns their ids."""
+    """A collator that packs all items and returns their ids."""
 
     def stream(self, items):
         yield [item["id"] for item in items]
 
 
 class MarksProcesses:
-    """Writes the id of each process that calls it."""
+    """A function that writes the id of each process that calls it."""
 
     def __init__(self, folder):
         self.folder = folder
@@ -219,7 +219,7 @@ class MarksProcesses:
 
 
 class Marks:
-    """Writes a file for each worker that it initialises."""
+    """A function that writes a file for each worker that it initialises."""
 
     def __init__(self, folder):
         self.folder = folder

@@ -24,7 +24,7 @@ PACKAGE = Path(sl.__file__).parent
 
 
 class Recorder:
-    """Records the package files whose functions are called, until `stop` is called."""
+    """A recorder of package files whose functions are called before `stop` is called."""
 
     def __init__(self, stop: str = "") -> None:
         self.files: dict[str, None] = {}

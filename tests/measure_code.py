@@ -56,7 +56,7 @@ def measure_python(files: list[Path]) -> Counter[str]:
 
 
 def _token_lines(text: str) -> set[int]:
-    """Return the lines with a token that is not a comment."""
+    """Return the numbers of the lines with a token that is not a comment."""
     lines: set[int] = set()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type not in _IGNORED_TOKENS:
@@ -65,7 +65,7 @@ def _token_lines(text: str) -> set[int]:
 
 
 def _docstring_lines(tree: ast.Module) -> set[int]:
-    """Return the lines of strings that are statements, as docstrings are."""
+    """Return the line numbers of strings that are statements, such as docstrings."""
     return {
         line
         for node in ast.walk(tree)
@@ -94,7 +94,7 @@ def _count_nodes(tree: ast.Module) -> Counter[str]:
 
 
 def _class_of(node: ast.AST) -> str:
-    """Return the measure that a node counts for, or an empty string."""
+    """Return the measure that counts this node, or an empty string."""
     match node:
         case ast.Call(func=ast.Name(id="cast" | "getattr" | "hasattr" as name)):
             measure = name
@@ -129,7 +129,7 @@ def _strings(tree: ast.AST) -> set[object]:
 
 
 def _count_one_use(tree: ast.Module) -> int:
-    """Count private and nested functions that their file uses at one place."""
+    """Count private and nested functions that their file uses only once."""
     uses: Counter[str] = Counter()
     names: set[str] = set()
     for node, nested in _functions(tree, nested=False):
@@ -158,7 +158,7 @@ def _module_of(file: Path) -> str:
 
 
 def _count_single_importers(trees: dict[Path, ast.Module]) -> int:
-    """Count modules that exactly one module imports, and that is in the same folder."""
+    """Count modules that only one module imports, which is in the same folder."""
     modules = {_module_of(file): file for file in trees}
     importers: dict[str, set[Path]] = {name: set() for name in modules}
     for file, tree in trees.items():
@@ -184,7 +184,7 @@ def _imported(node: ast.AST) -> set[str]:
 
 
 def _deepest_inheritance(trees: Iterable[ast.Module]) -> int:
-    """Return the number of classes in the longest chain of own classes."""
+    """Return the number of the project's classes in the longest chain of inheritance."""
     bases: dict[str, list[str]] = {}
     for tree in trees:
         for node in ast.walk(tree):
@@ -200,7 +200,7 @@ def _deepest_inheritance(trees: Iterable[ast.Module]) -> int:
 
 
 def measure_rust() -> Counter[str]:
-    """Count Rust lines that are neither blank nor comments, those of tests apart."""
+    """Count Rust lines that are neither blank nor comments, separately for tests."""
     counts: Counter[str] = Counter()
     for file in ROOT.glob("crates/*/**/*.rs"):
         in_tests = (

@@ -72,14 +72,14 @@ _NO_SUBJECT = re.compile(
     r"|(?:So|As) (?:that|a|an|the|long|many|much|few)\b(?!.*,)|Of (?!course)"
 )
 _LETTERS = re.compile(r"(?<![\w-])letters?(?![\w-])", re.IGNORECASE)
-# Names that could be of anything.
+# Names that could refer to anything.
 _VAGUE = re.compile(
     r"each case|found|made|given|kept|told|got|things?|most|few|many|plain|near|far|large"
     r"|small|wide|narrow|known|none|nothing|others|shown|longest|least|lowest|fewest|enough"
     r"|one|two|four|at once|looked at|alike|besides|usual|half|needed|whole|ours|pieces?"
     r"|some|any|several|apart|here|late|helped|drawn|mark"
 )
-# Tables that each module of one family defines, and a collector reads.
+# Names of tables that several modules define, because one module collects them.
 _TABLES = {"rules", "shapes", "table", "operators", "library", "kinds", "t"}
 _MOST_MEANINGS = 2
 
@@ -93,7 +93,7 @@ class Finding(NamedTuple):
 
 
 def findings_in_prose(text: Text, synonyms: dict[str, str]) -> Iterator[Finding]:
-    """Yield what breaks a rule in a paragraph, comment or message."""
+    """Yield the findings in a paragraph, comment or message."""
     for sentence in plain_sentences_of(text):
         yield from _avoided(text, sentence)
         for match in _LETTERS.finditer(sentence):
@@ -108,7 +108,7 @@ def findings_in_prose(text: Text, synonyms: dict[str, str]) -> Iterator[Finding]
 
 
 def findings_in_name(text: Text) -> Iterator[Finding]:
-    """Yield what breaks a rule in a name."""
+    """Yield the findings in a name."""
     yield from _avoided(text, text.text)
     if _VAGUE.fullmatch(text.text):
         yield Finding(text, text.text, "name what it holds or does")
@@ -120,7 +120,7 @@ def _avoided(text: Text, sentence: str) -> Iterator[Finding]:
 
 
 def repeated_names(texts: list[Text]) -> Iterator[Finding]:
-    """Yield constants and classes of the product that more than two files define."""
+    """Yield constants and classes of the package that more than two files define."""
     places: dict[tuple[str, str], dict[Path, Text]] = {}
     for text in texts:
         folder = text.file.relative_to(ROOT).parts[0]
@@ -155,7 +155,7 @@ def synonyms_of(rows: list[list[str]]) -> dict[str, str]:
 
 
 def texts_below(paths: list[str]) -> list[Text]:
-    """Return the prose of the tracked files, of all or of those below the paths."""
+    """Return the prose of all tracked files, or of those below the paths."""
     folders = ["python", "crates", "tests", "benchmarks", "examples", "notebooks", "faults"]
     names = _git(
         "ls-files", "--", *(paths or [*folders, "fuzz", "docs", "*.md"])

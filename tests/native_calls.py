@@ -1,4 +1,4 @@
-"""One backend function as an exported model, run by Rust."""
+"""Run one backend function as an exported model in Rust."""
 
 import json
 import math
@@ -33,7 +33,7 @@ def run_native(
     threads: int = 1,
     memory_limit: int | None = None,
 ):
-    """Return Rust's result if the NumPy backend returns supported arrays."""
+    """Return the result of the Rust code if the NumPy backend returns supported arrays."""
     graph, arrays = make_graph(name, args, options, made)
     files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
     zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
@@ -86,7 +86,7 @@ def _argument(arg: Any, arrays: list[Any]) -> Any:
 
 
 def _mark(arg: Any) -> Any:
-    """Return an element of a key, a number or a string."""
+    """Return an element of an index key in the export format."""
     if isinstance(arg, slice):
         return {"slice": [arg.start, arg.stop, arg.step]}
     if arg is Ellipsis:

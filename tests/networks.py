@@ -126,14 +126,14 @@ class Encoder(nn.Module):
 
 
 class StillEncoder(Encoder):
-    """The same network without dropout."""
+    """The encoder without dropout."""
 
     def __init__(self):
         super().__init__(rate=0.0)
 
 
 def one_hot(draw, rows, length):
-    """Return random residues."""
+    """Return random one-hot residues."""
     letters = np.eye(4, dtype=np.float32)[draw.integers(0, 4, (rows, length))]
     return np.ascontiguousarray(letters.transpose(0, 2, 1))
 

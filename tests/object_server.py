@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 
 class ObjectServer(ThreadingHTTPServer):
-    """Serves objects by name, completely or by byte ranges."""
+    """An HTTP handler that serves objects by name, completely or by byte ranges."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -69,10 +69,10 @@ class _Handler(BaseHTTPRequestHandler):
         return cast("ObjectServer", self.server)
 
     def log_message(self, format, *args):  # noqa: A002 - the library's name
-        """Log nothing."""
+        """Do not log requests."""
 
     def do_GET(self):
-        """Respond, and count concurrent requests."""
+        """Answer a request, and count concurrent requests."""
         with self.store.turn:
             self.store.at_once += 1
             self.store.most_at_once = max(self.store.most_at_once, self.store.at_once)
@@ -94,7 +94,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._send(206, body, asked)
 
     def _range(self, size):
-        """Return the requested byte range; None: all bytes."""
+        """Return the requested byte range, or None for all bytes."""
         text = self.headers["Range"]
         if text is None or not self.store.has_ranges:
             return None

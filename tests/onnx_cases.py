@@ -12,7 +12,7 @@ from onnx_graphs import FLOAT, INT64, floats, node
 
 @dataclass
 class Case:
-    """A file: its nodes, inputs and weights."""
+    """The nodes, inputs and weights of an ONNX file."""
 
     name: str
     nodes: list[Any]
@@ -527,7 +527,7 @@ def top(name, x, count, **attributes):
     return Case(f"TopK of {name}", nodes, {"x": x}, {"k": integers(count)}, 21, ("y", "i"))
 
 
-# Zeros, infinities, ties, integer limits, and axes of length 0.
+# Cases with zeros, infinities, ties, integer limits, and axes of length 0.
 INTEGER_PADDINGS: list[dict[str, Any]] = [
     {"pads": [0, 2]},
     {"auto_pad": "SAME_UPPER", "strides": [2]},

@@ -84,5 +84,5 @@ def _as_key(value):
 
 
 def counted(batches):
-    """Count each window."""
+    """Count how often each window occurs."""
     return Counter(part[1:3] for batch in batches for part in parts_of(batch))

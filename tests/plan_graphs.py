@@ -1,4 +1,4 @@
-"""Graphs for compiler tests, and a slow interpreter: NumPy in float64, one op at a time."""
+"""Graphs for compiler tests, and a slow interpreter of graphs in NumPy with float64."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def function(name):
 
 
 class Building:
-    """Records operations; shapes and dtypes are inferred with zeros."""
+    """A recorder of operations, which infers shapes and dtypes from arrays of zeros."""
 
     def __init__(self, dtype="float64"):
         self.graph = Graph()

@@ -24,7 +24,7 @@ def read_reference(
 
 
 def _rows(index: Any) -> Any:
-    """Return an index of one axis that keeps the axis."""
+    """Return an index that keeps its axis: an integer becomes a list."""
     if index is None or index is Ellipsis or isinstance(index, slice):
         return slice(None) if index is None else index
     array = np.atleast_1d(np.asarray(index))
@@ -32,7 +32,7 @@ def _rows(index: Any) -> Any:
 
 
 def encode(values: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Pack rows of 0, 1, 2 and -127 as lines of two-bit codes."""
+    """Pack rows of 0, 1, 2 and -127 as rows of two-bit codes."""
     codes = np.ones((len(values), -(-values.shape[1] // 4) * 4), np.uint8)
     codes[:, values.shape[1] :] = 0
     for code, value in ((0, 2), (2, 1), (3, 0)):

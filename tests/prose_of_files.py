@@ -17,7 +17,7 @@ _ARGUMENT = re.compile(r"^\s+(\*{0,2}\w+(?: \([^)]*\))?): (?=\S)")
 
 
 class Text(NamedTuple):
-    """Prose at one place: a paragraph, a table cell, a comment, a message or a name."""
+    """A piece of prose: a paragraph, a table cell, a comment, a message or a name."""
 
     kind: str
     file: Path
@@ -162,7 +162,7 @@ def _defined_name(node: ast.AST, *, is_test: bool) -> str:
 
 
 def _literal(node: ast.AST) -> str:
-    """Return a string as a reader sees it, with `X` in place of each value."""
+    """Return a string as it is displayed, with `X` in place of each value."""
     match node:
         case ast.Constant(value=str(text)):
             return text

@@ -45,7 +45,7 @@ def _floats(arg):
 
 
 def values(*shape, seed=0, low=None):
-    """Return float64 numbers; at least `low` if it is given."""
+    """Return random float64 numbers, which are at least `low` if `low` is not None."""
     found = np.random.default_rng((seed, *shape)).normal(size=shape)
     return found if low is None else np.abs(found) + low
 
@@ -76,7 +76,7 @@ def their_loss(case, args):
 
 
 def _with(case, found):
-    """Return the arguments with other tracked arrays."""
+    """Return the arguments with the tracked arrays replaced."""
     args = list(case.args)
     for place, each in zip(case.places, found, strict=True):
         args[place] = each
@@ -97,7 +97,7 @@ def _found(grads, leaf):
 
 
 def their_gradients(case, *, double=None):
-    """Return the gradients, or the gradient of their product with `double`."""
+    """Return the gradients; with `double`, return the gradients of their product."""
     leaves = [torch.tensor(case.args[place], requires_grad=True) for place in case.places]
     args = [torch.tensor(arg) if isinstance(arg, np.ndarray) else arg for arg in case.args]
     args = list(args)

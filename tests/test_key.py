@@ -18,8 +18,8 @@ def test_words_in_the_constructor_are_folded(seed, word):
 
 
 def test_fold_and_bits_equal_the_documented_values_of_jax():
-    # jax.random.fold_in(jax.random.PRNGKey(0), 1), and the words of the documented
-    # result of jax.random.split(jax.random.PRNGKey(0)).
+    # jax.random.fold_in(jax.random.PRNGKey(0), 1), and the 32-bit numbers in the
+    # documentation of jax.random.split(jax.random.PRNGKey(0)).
     assert Key(0).fold(1).words == (928981903, 3453687069)
     assert Key(0).bits(4).tolist() == [4146024105, 967050713, 2718843009, 1272950319]
 

@@ -15,7 +15,8 @@ import torch
 h5py = pytest.importorskip("h5py")
 
 ROOT = Path(__file__).parents[1]
-# All load functions of the fault programs; the loads follow the word "now".
+# A script that calls all load functions of the fault tests twice; the file "now" marks
+# the second time.
 LOADS = """
 import os, sys, tempfile
 from pathlib import Path
@@ -36,7 +37,7 @@ for number, each in enumerate(every.values()):
     place = home / str(number) / "place"
     place.mkdir(parents=True)
     each.prepare(place)
-    each.read(place)  # whatever is imported is imported here
+    each.read(place)  # imports everything
 read_others()
 Path(sys.argv[1], "now").exists()
 for number, each in enumerate(every.values()):

@@ -40,7 +40,7 @@ def test_every_axis_has_a_growing_parameter():
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
 def test_sizes_span_three_decades_or_the_number_of_cores(sweep: Sweep):
-    # No machine has three decades of cores.
+    # The numbers of cores of a machine do not span three orders of magnitude.
     assert sweep.axis == "threads" or sweep.values[-1] == 1000 * sweep.values[0]
 
 

@@ -1,4 +1,4 @@
-"""Threads of one process that train together, in place of processes."""
+"""Threads of one process that train together, as a replacement for several processes."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

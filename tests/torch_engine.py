@@ -19,7 +19,7 @@ _leaf_numbers = count(1)
 
 
 class TorchEngine(Backend):
-    """Makes the torch backend differentiable with PyTorch's tape."""
+    """An engine that differentiates the torch backend with PyTorch autograd."""
 
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
@@ -30,7 +30,7 @@ class TorchEngine(Backend):
         self._leaves: WeakValueDictionary[int, Any] = WeakValueDictionary()
         for name in _names():
             setattr(self, name, getattr(inner, name))
-        self.accumulate = inner.add  # its target may be on the tape
+        self.accumulate = inner.add  # autograd may have recorded the target
 
     def __getattr__(self, name: str) -> Any:
         """Return the inner function, because PyTorch records its operations."""
@@ -39,7 +39,7 @@ class TorchEngine(Backend):
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:
-        """Return another engine over the same backend as a copy."""
+        """Create a new engine over the same backend when this engine is copied."""
         return TorchEngine, (self.inner,)
 
     def asarray(self, data: Any, dtype: Any = None, *, copy: bool | None = None) -> Array:
@@ -51,7 +51,7 @@ class TorchEngine(Backend):
         return self.inner.to_numpy(x.detach() if hasattr(x, "detach") else x)
 
     def stop_gradient(self, x: Array) -> Array:
-        """Return the same values, detached from the tape."""
+        """Return the array, detached from autograd."""
         return x.detach()
 
     def dropout(self, x: Array, key: Any, rate: float) -> Array:
@@ -73,7 +73,7 @@ class TorchEngine(Backend):
         return self.inner.attention(q, k, v, mask, None, **options)
 
     def leaf(self, value: Array) -> Array:
-        """Make a leaf of an array: operations on it are recorded."""
+        """Return the array as a leaf, whose operations are recorded."""
         # PyTorch records a view as a new node, so the autograd engine still tracks it.
         is_tracked = value.requires_grad
         leaf = value.view_as(value) if is_tracked else value.detach().requires_grad_()
@@ -83,7 +83,7 @@ class TorchEngine(Backend):
     def gradients(
         self, raw: Array, seed: Array, *, retain: bool = False
     ) -> dict[int, Array]:
-        """Compute the gradients of a result by all leaves, and clear the tape."""
+        """Compute the gradients of a result with respect to all leaves."""
         leaves = dict(self._leaves)
         is_nested = is_custom_engine(self.inner)
         try:

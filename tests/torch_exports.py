@@ -43,7 +43,7 @@ class States(torch.nn.Module):
 
 
 class Attention(torch.nn.Module):
-    """One attention head over token embeddings, written out."""
+    """One attention head over token embeddings, written with basic operations."""
 
     def __init__(self):
         super().__init__()

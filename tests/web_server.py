@@ -13,7 +13,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
     """Serves files without logging, and counts the bytes of each path."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
-        """Log nothing."""
+        """Do not log requests."""
 
     def copyfile(self, source: Any, outputfile: Any) -> None:
         """Send a file."""

@@ -49,7 +49,7 @@ FILES = {
     "theirs/checkpoint/last.safetensors": "theirs",
     "theirs/train.tsv": "theirs",
 }
-# Problem: command line, and a pattern for the essential part of the message.
+# For each problem: a command line, and a pattern that the error message must match.
 CASES = {
     "a missing file": ("inspect none.fa", "none.fa: no such file"),
     "a folder": ("inspect mine", "mine: is a folder"),
@@ -228,7 +228,7 @@ def template(tmp_path_factory, trainer):
 
 @pytest.fixture
 def here(template, tmp_path, monkeypatch):
-    """A copy of that folder as working directory."""
+    """A copy of the folder `template` as working directory."""
     monkeypatch.chdir(tmp_path)
     return copytree(template, tmp_path, dirs_exist_ok=True)
 

@@ -1,4 +1,4 @@
-"""``seqloom compare``: the table in the terminal, and the page."""
+"""``seqloom compare``: the table in the terminal, and the HTML page."""
 
 import json
 import shutil

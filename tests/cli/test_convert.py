@@ -142,7 +142,7 @@ def test_an_empty_result_prints_a_warning_last(reads, call):
 
 
 def watched(change=None):
-    """Read a file with a progress bar, change it, and return the terminal output."""
+    """Change a file while it is read with a progress bar; return the terminal output."""
     shown = io.StringIO()
     with open_with_bar("reads.fq", Console(file=shown, force_terminal=True)) as reader:
         assert len(list(reader)) == 40

@@ -172,7 +172,7 @@ def test_a_filter_that_keeps_no_pair_prints_a_warning_last(call):
 
 
 def watched(change=None):
-    """Read two files with a progress bar, change one, and return the terminal output."""
+    """Change one of two files while both are read; return the terminal output."""
     shown = io.StringIO()
     with open_with_bar(
         ("1.fq", "2.fq"), Console(file=shown, force_terminal=True)

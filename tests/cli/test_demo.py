@@ -14,7 +14,7 @@ from seqloom.report import make_page
 
 @pytest.fixture(autouse=True)
 def here(tmp_path, monkeypatch):
-    """An empty working directory, and a demo of short training."""
+    """An empty working directory, and a demo that trains for few epochs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(command.NETWORK, "epochs", 1)
     monkeypatch.setitem(command.LINEAR, "epochs", 1)

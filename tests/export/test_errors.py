@@ -19,7 +19,7 @@ SHAPE = ("batch", 4, "length")
 
 
 class Head(sl.nn.Module):
-    """Base of the networks below: a layer over the mean of the positions."""
+    """Base class of the networks below: a linear layer over the mean of positions."""
 
     layer: sl.nn.Linear
 
@@ -120,7 +120,7 @@ def made(kind: Any) -> Any:
 
 
 def find_line(kind):
-    """Return the line number of the mark in a class."""
+    """Return the line number of the comment "here" in a class."""
     lines, first = inspect.getsourcelines(kind)
     return first + next(i for i, line in enumerate(lines) if "# here" in line)
 

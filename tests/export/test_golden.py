@@ -1,7 +1,8 @@
-"""Stored exports of every format version with their scores, which later versions read.
+"""Tests that stored exports of every format version still return the stored scores.
 
 Exports of the current version were written by ``python tests/export/test_golden.py`` and
-are never replaced; a new version adds its own. The sequences are those of the demo.
+are never replaced; a new format version adds new exports. The sequences are those of the
+demo.
 """
 
 import json

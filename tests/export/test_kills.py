@@ -1,4 +1,4 @@
-"""A killed or failed save leaves the old export or the new one."""
+"""A killed or failed save leaves the old or the new export."""
 
 import hashlib
 import json
@@ -12,14 +12,14 @@ import pytest
 from seqloom.errors import FileError
 from seqloom.export import _write
 
-# Audit events of Python that change files; `ctypes` exchanges two folders.
+# Audit events of Python that change files; `ctypes` is used to exchange two folders.
 CALLS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "open", "ctypes.dlopen"}
 OLD = {"export.json": b"", "graph.json": b"old", "model.safetensors": b"old weights"}
 NEW = {"export.json": b"", "graph.json": b"new", "encoder.json": b"new encoder"}
 
 
 def sealed(files):
-    """Return the files with a manifest that lists them."""
+    """Return the files, with a manifest that lists all of them."""
     hashes = {name: hashlib.sha256(it).hexdigest() for name, it in files.items()}
     del hashes["export.json"]
     facts = {"format": "seqloom-export", "files": hashes}
@@ -27,7 +27,7 @@ def sealed(files):
 
 
 def kill_at(number, change):
-    """Return whether a child was killed before its n-th call."""
+    """Call `change` in a process to be killed at call `number`; return whether it was."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)

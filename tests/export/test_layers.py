@@ -93,12 +93,12 @@ TABLES: dict[str, tuple[tuple[int | str, ...], tuple[int | str, ...], Any]] = {
     "images": (("batch", 4, "length", 6), ("batch", 4, 12, 6), IMAGES),
     "features": (("batch", "length", 4), ("batch", 24, 4), FEATURES),
 }
-# Not layers, or integer layers: see test_networks and test_errors.
+# Classes that are not layers, and integer layers (see test_networks and test_errors).
 LEFT_OUT = {"Buffer", "Embedding", "Int8Linear", "Module", "Param"}
 
 
 class Each(nn.Module):
-    """Concatenates the output of each layer for the inputs."""
+    """A network that concatenates the outputs of its layers for the same inputs."""
 
     layers: list[nn.Module]
     scale: nn.Param
@@ -123,7 +123,7 @@ def _call(layer, inputs):
 
 
 def compare(network, names, run, shape, tolerance):
-    """Compare the result of a reader with the network, layer by layer."""
+    """Compare the outputs of export and network, layer by layer."""
     rng = np.random.default_rng(0)
     for batch, length in ((2, 24), (1, 24)) if "length" not in shape else SIZES:
         sizes = tuple({"batch": batch, "length": length}.get(it, it) for it in shape)
@@ -140,7 +140,7 @@ SIZES = (2, 24), (3, 11), (1, 30)
 
 
 def draw(table):
-    """A network of the layers of a table."""
+    """A network that contains all layers of a table."""
     return ready(Each([make() for make in table.values()]))
 
 

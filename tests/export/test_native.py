@@ -1,4 +1,4 @@
-"""Exported networks run by Rust give the bits of the evaluation loop."""
+"""Exported networks run by Rust return the same bits as the evaluation loop."""
 
 import json
 import subprocess
@@ -43,7 +43,7 @@ def open_model(place, **options):
 
 
 def given(batch, names):
-    """Return the arrays of a batch that a model reads; no mask without padding."""
+    """Return the arrays of a batch that a model reads; without padding, omit the mask."""
     if batch["mask"].all():
         names = names - {"mask"}
     return {name: np.ascontiguousarray(batch[name]) for name in names}
@@ -112,7 +112,7 @@ def test_an_input_of_another_dtype_is_an_error():
 
 
 def run_limited(calls):
-    """Return errors of operations in a process of 1 GiB with a model limit of 64 MiB."""
+    """Return errors of operations, in a process of 1 GiB with a model limit of 64 MiB."""
     code = f"""
 import resource
 import numpy as np
@@ -179,6 +179,6 @@ def test_overlapping_files_in_a_zip_are_an_error(tmp_path):
         entry = copy(archive.getinfo("model.safetensors"))
         entry.filename = "encoder.safetensors"
         archive.filelist.append(entry)
-        archive.writestr("graph-extra", b"")  # rewrites the list of files
+        archive.writestr("graph-extra", b"")  # rewrites the directory of the zip
     with pytest.raises(ValueError, match="larger than the zip"):
         _native.ExportedModel(str(place))

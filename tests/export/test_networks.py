@@ -1,4 +1,4 @@
-"""Exported networks of all kinds: a reader computes the same bits at any size."""
+"""Exported networks and the reference reader compute equal bits, for any input size."""
 
 import numpy as np
 import pytest
@@ -124,7 +124,7 @@ def test_records_padded_to_one_length_have_a_mask(tmp_path):
 
 
 class Shares(nn.Module):
-    """Divides sums by the length, which is an integer."""
+    """A network that divides sums by the length, which is an integer."""
 
     head: nn.Linear
 

@@ -43,7 +43,7 @@ OF_ONE_LENGTH: dict[str, Any] = {
 
 
 def run(path, arrays):
-    """Return the outputs of a file by name, passing the arrays that it reads."""
+    """Run an ONNX file on the arrays that it reads, and return its outputs by name."""
     model: Any = onnx.load(path)
     onnx.checker.check_model(model, full_check=True)
     session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -149,7 +149,7 @@ def test_onnx_weights_keep_the_names_of_the_model_record(tmp_path):
 
 
 class Placed(nn.Module):
-    """Adds the index of each position, for inputs of one length."""
+    """A network that adds the index of each position, for inputs of one length."""
 
     layer: nn.Linear
 
@@ -171,7 +171,7 @@ def test_a_range_of_a_constant_size_is_a_valid_onnx_graph(tmp_path):
 
 
 class Masked(nn.Module):
-    """Layers that read only some positions: every third, or those of the mask."""
+    """A recurrent layer whose mask excludes every third position."""
 
     cells: nn.GRU | nn.LSTM
 
@@ -201,7 +201,7 @@ def test_a_recurrent_layer_with_gaps_in_the_mask_gives_the_same_states(tmp_path,
 
 
 class Holds(nn.Module):
-    """One direction of a recurrent layer: the state at every position."""
+    """A recurrent layer in one direction that returns the state at every position."""
 
     w_ih: nn.Param
     w_hh: nn.Param
@@ -234,7 +234,7 @@ def test_a_position_in_a_gap_repeats_the_previous_state(tmp_path, reverse):
 
 
 class Gapped(nn.Module):
-    """Creates a custom mask, which must not be taken for that of the records."""
+    """A network that computes a mask, which the export must distinguish from the input."""
 
     inner: Holds
 
@@ -254,7 +254,7 @@ def test_an_onnx_file_is_replaced_only_with_overwrite(tmp_path):
 
 
 class Many(nn.Module):
-    """Operations that the networks above do not have."""
+    """A network of operations that no other network in this file contains."""
 
     weight: nn.Param
 

@@ -1,4 +1,4 @@
-"""Every operation of exported models, on PyTorch samples: the bits of the NumPy backend."""
+"""Every operation of exported models returns NumPy's bits on the samples of PyTorch."""
 
 import warnings
 from typing import Any
@@ -30,7 +30,7 @@ NAMES = sorted((EXPORTED & TABLE.keys()) - {"empty"})
 
 
 def _raw(value: Any) -> Any:
-    """Return the array of a tensor, also within lists."""
+    """Convert a tensor, or nested lists of tensors, to arrays."""
     if isinstance(value, Tensor):
         return value.raw
     if isinstance(value, (list, tuple)):

@@ -1,4 +1,4 @@
-"""sl.export.save: the files, and a reader that computes the scores of predict."""
+"""sl.export.save: the written files, and a reference reader that repeats the scores."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Symbolic integers from one trace, which are right at every other size."""
+"""The symbolic integers of one trace are correct for inputs of any other size."""
 
 import math
 from pathlib import Path
@@ -110,7 +110,8 @@ def test_unsupported_operands_are_left_to_the_other_type():
         LENGTH + "1"
 
 
-# Steps of integer arithmetic: an operand, a small operand, and a size.
+# Steps of integer arithmetic, each a function of an operand, a small operand, and a
+# size.
 ARITHMETIC = [
     lambda number, n, _: number + n,
     lambda number, n, _: number - n,
@@ -313,7 +314,7 @@ KERNEL = np.random.default_rng(0).normal(size=(4, 4, 3)).astype("f4")
 
 
 def count(x, number):
-    """Return the numbers from 0 on the backend of a tensor."""
+    """Return the integers from 0 below `number` as floats, on the backend of a tensor."""
     return sl.tensor.Tensor(x.backend.arange(number, dtype="float32"), x.backend)
 
 

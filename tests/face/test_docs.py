@@ -10,7 +10,8 @@ DOCS = HOME / "docs"
 # A notebook becomes a page after it was executed.
 NOTEBOOKS = {f"notebooks/{file.stem}.md" for file in HOME.glob("notebooks/[!_]*.py")}
 PAGES = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")} | NOTEBOOKS
-# Home page: a link to a table, our number, the competitor's number, the processor.
+# On the home page: a link to a table, our number, the competitor's number, the
+# processor.
 ROW = re.compile(
     r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
 )

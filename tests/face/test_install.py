@@ -11,7 +11,7 @@ MAKE = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 
 def switch():
-    """Return the snippet folder that `mkdocs.yml` selects, and the commands in it."""
+    """Return the folder of snippets that `mkdocs.yml` selects, and the commands in it."""
     text = (HOME / "mkdocs.yml").read_text("utf-8")
     (folder,) = re.findall(r"^ +base_path: (\S+)", text, re.MULTILINE)
     lines = (HOME / folder / "install.txt").read_text("utf-8").splitlines()

@@ -59,7 +59,7 @@ def test_the_version_is_that_of_the_installed_package():
 
 @pytest.mark.parametrize("package", PACKAGES)
 def test_dunder_all_is_sorted(package: str):
-    # Acronyms come first, as the linter sorts them.
+    # Names in capitals are sorted first, as in the linter.
     by_case = sorted(names_of(package), key=lambda name: (not name.isupper(), name))
     assert names_of(package) == by_case
 

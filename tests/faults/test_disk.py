@@ -8,7 +8,7 @@ PART, FINAL = ".x.part", "x"
 
 
 class Writer:
-    """Makes calls in a folder that contains a synced file with old content."""
+    """A disk with a synced file of old content, to which a test applies calls."""
 
     def __init__(self, place):
         (place / FINAL).write_bytes(b"old")
@@ -29,7 +29,7 @@ def disk(tmp_path):
 
 
 def left(disk):
-    """Return the possible contents under the final name after a crash; None: no file."""
+    """Return the possible contents of the file after a crash; None means no file."""
     return {tree.get(FINAL) for tree in disk.after_crash()}
 
 

@@ -69,7 +69,7 @@ def read_bed(place):
 
 @cache
 def exported(value):
-    """Return the files of an export; each value has other weights."""
+    """Return the files of an export, with different weights for each `value`."""
     with tempfile.TemporaryDirectory() as home:
         export_model(Path(home), name="model.seqloom", seed=value)
         files = (Path(home) / "model.seqloom").iterdir()
@@ -91,7 +91,7 @@ RECORDERS = {
     "safetensors": sl.record.Safetensors,
     "json.gz": sl.record.JsonGz,
 }
-# Functions that write the first or second content, and functions that read it.
+# For each file type: a function that writes the first or second content, and a reader.
 WRITERS = {
     **{
         f"record, {suffix}": (
@@ -184,7 +184,8 @@ def replace_index(place, value):
     sl.io.build_index(place / "x.fa")
 
 
-# Functions that write a value, and functions that read it, for many file types.
+# For each file type: a function that writes a value, and a function that reads this
+# value.
 READ = {
     "record": (
         lambda place, value: save_record(place, value, *next(iter(RECORDERS.items()))),

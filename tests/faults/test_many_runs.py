@@ -117,7 +117,7 @@ class Forking:
 
 
 def test_a_worker_of_a_killed_run_does_not_block_its_folder(tmp_path, undisturbed):
-    # Otherwise it would keep the pipe of `running` open, which is not read here.
+    # Otherwise the child process would keep the pipe of `running` open.
     running, first = begin(tmp_path, Forking())
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)
@@ -144,7 +144,7 @@ def test_one_of_two_concurrent_runs_finishes_normally(
         ended = [str(it) for it in race(run, run)]
         good = [said for said in ended if said == "gave None"]
         refused = [said for said in ended if said.startswith("RunFolderError")]
-        # A resume after the other run has finished has nothing to do.
+        # If the other run has finished, the resumed run has nothing to do.
         assert len(good) >= 1
         assert len(good) + len(refused) == 2, ended
         assert is_resumed or len(good) == 1

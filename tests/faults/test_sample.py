@@ -29,7 +29,7 @@ def run_faults(*arguments):
 
 @pytest.fixture(scope="module")
 def sample():
-    """Return the output for a few faults of each type at each quick writer and reader."""
+    """Return the output for a few faults of each type on each fast writer and reader."""
     kinds = [word for kind in KINDS for word in ("--kind", kind)]
     return run_faults(*QUICK, *kinds, "--sample", "4", "--jobs", "1")
 

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 LABELLED = "x.fa --labels x.tsv --alphabet dna"
 STEPS = "--batch-size 32 --checkpoint-every 3"
-# Each command and its output; jobs continue with existing output.
+# Each command, and its output; a job resumes if there is already output.
 COMMANDS = {
     "inspect": ("inspect x.fa --json", None),
     "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
@@ -108,12 +108,13 @@ def _send_at(number, sent):
         nonlocal others
         if "when" not in seen:
             return
-        # Test only some events in other places, such as Python's own files.
+        # Count only some of the events outside the folder, such as reads of Python
+        # modules.
         if not EVENTS.match(event) or not is_here(facts[0]):
             others += 1
             if others % 200:
                 return
-        moment = next(moments)  # each thread gets its own number
+        moment = next(moments)  # each thread has a different number
         seen["when"] = max(seen["when"], moment + 1)
         if moment == number:
             os.kill(os.getpid(), sent)
@@ -137,7 +138,7 @@ def listing(place):
 
 
 def is_stable(name):
-    """Remove content that contains times of day."""
+    """Remove lines that contain times, which differ between runs."""
     return not re.search(
         r"report\.html|results\.json|README\.md|metrics\.jsonl|last\.safetensors|plan\.json|\.done",
         name,
@@ -171,7 +172,7 @@ def try_moments(name, before, home, *, count, signals):
         shutil.copytree(before, place)
         code, said, reached = run_here(place, words, moment, sent)
         if code == 0 and reached <= moment:
-            continue  # there were fewer events this time: no signal was sent
+            continue  # this run had fewer events, so no signal was sent
         tried += 1
         where = f"{sent.name} at event {moment} of {events}: {code}, {said}"
         assert code == 128 + sent, where
@@ -188,7 +189,7 @@ def judge_next(name, place, new, where):
     code, said, _ = run_here(place, words)
     assert code == 0, f"after {where}: {said}"
     found = listing(place)
-    # A job that was complete has no report.
+    # If the job was already complete, the second call writes no report.
     assert new.keys() - found.keys() <= {"e/report.html"}, where
     assert found.keys() <= new.keys(), where
     differing = [path for path in found if found[path] != new[path] and is_stable(path)]

@@ -126,7 +126,7 @@ def test_a_fai_in_another_order_is_an_error_with_a_remedy(tmp_path):
 
 
 def bgzip(path):
-    """Write many records in several blocks; return Biopython's view of the blocks."""
+    """Write many records in several blocks; return the blocks that Biopython finds."""
     with bgzf.BgzfWriter(str(path), "wb") as file:
         for number in range(9000):
             file.write(b">r%d\nACGTACGTACGT\nACG\n" % number)

@@ -34,7 +34,7 @@ print(next(iter(reader)).id)
 
 
 class Broken(io.RawIOBase):
-    """A file object that raises its own exception."""
+    """A file object that raises a custom exception."""
 
     def readable(self):
         return True

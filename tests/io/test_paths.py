@@ -1,4 +1,4 @@
-"""Each type of path is read, or is an error that names it."""
+"""Each type of path is read, or raises an error that contains the path."""
 
 import os
 import socket

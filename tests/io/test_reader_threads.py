@@ -8,7 +8,7 @@ import pytest
 from seqloom.errors import ArgumentError
 from seqloom.io import open_sequences
 
-# More than is read ahead when a file is opened.
+# More bytes than a reader reads ahead when it opens a file.
 TEXT = b"@a\nAC\n+\nII\n" * 20_000
 
 

@@ -1,4 +1,4 @@
-"""Published test files: rejected with the right error, or read like by Biopython."""
+"""Published test files are rejected with the right error, or read as by Biopython."""
 
 import gzip
 from io import StringIO
@@ -75,7 +75,7 @@ def test_a_valid_fastq_specimen_is_read_like_by_biopython(name):
 
 
 def compare_fastq(path, encoding):
-    """Compare a file with Biopython's view of it, with qualities as characters."""
+    """Compare the records of a file with Biopython's; qualities are characters."""
     with path.open(encoding="ascii") as file:
         records = list(SeqIO.parse(file, ENCODINGS[encoding]))
         letters = [

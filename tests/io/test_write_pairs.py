@@ -16,7 +16,7 @@ def mates(tmp_path, monkeypatch):
 
 
 def pair(one="a/1", other="a/2", letters=b"AC"):
-    """Two reads."""
+    """Two reads of a pair."""
     return SequenceRecord(one, "", letters), SequenceRecord(other, "", letters)
 
 

@@ -105,7 +105,7 @@ def content_of(folder):
 
 
 def kill_once(folder, rng, seconds, keep):
-    """Resume in a folder; kill the process at random, unless it finishes before."""
+    """Resume in a folder; kill the process at a random moment, unless it has finished."""
     options = {"keep": keep, "workers": rng.choice((0, 0, 1, 2))}
     if rng.random() < 0.5:
         return end_of(start(folder, **options, call=rng.randrange(60)))

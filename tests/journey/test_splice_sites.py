@@ -12,7 +12,7 @@ import seqloom as sl
 from splice_example import arrays, letters, network, published
 
 BACKENDS = ["numpy", "torch", "jax"]
-# `make test` runs the first network where that takes seconds; `make soak` runs all.
+# `make test` runs only the first network; `make soak` runs all networks.
 QUICK = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
 CASES = [
     pytest.param(

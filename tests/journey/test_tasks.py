@@ -22,7 +22,7 @@ def write_table(path, label_of):
 
 
 def gc_content(text):
-    """Return the share of G and C."""
+    """Return the fraction of G and C."""
     return (text.count("G") + text.count("C")) / len(text)
 
 

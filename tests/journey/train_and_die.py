@@ -14,13 +14,13 @@ counted = 0
 
 
 def die_at(moment):
-    """Kill the process, as in a power failure, if this is the moment."""
+    """Kill the process, as in a power failure, if `moment` is that on the command line."""
     if moment == death:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
 def count_and_wait(handle):
-    """Replace the sync to disk."""
+    """Count calls of `os.fsync`, and kill the process at the given call."""
     global counted  # noqa: PLW0603 - a script
     counted += 1
     die_at(f"sync {counted}")

@@ -11,8 +11,8 @@ import pytest
 from seqloom import _demo
 from seqloom.cli._export import PROGRAM
 
-# Files that the C library reads at the start of a program. The last file decides how the
-# memory of a thread is returned.
+# Files that the C library reads at the start of a program. The last file determines how
+# the C library returns the memory of threads.
 OF_THE_SYSTEM = (
     "/etc/ld.so",
     "/lib/",

@@ -1,4 +1,4 @@
-"""The C interface: its header is self-contained; invalid calls are errors, not crashes."""
+"""The header of the C interface is self-contained, and invalid calls return errors."""
 
 import ctypes
 import subprocess

@@ -17,7 +17,7 @@ SIXTY = "ACGT" * 15
 
 @pytest.fixture
 def fasta(tmp_path):
-    """Two records with the length of the demo."""
+    """Two records of 60 bases, like those of the demo."""
     path = tmp_path / "a.fa"
     path.write_text(f">x first\n{SIXTY}\n>y\n{SIXTY[::-1]}\n")
     return path
@@ -191,7 +191,7 @@ def test_a_signal_ends_the_work_and_leaves_no_temporary_file(number, exported, t
 
 def test_a_signal_ends_the_writing_of_an_npz_with_long_ids(exported, tmp_path):
     _, export = exported("splice")
-    # Each id takes as many characters as the longest id: 1.6 GB.
+    # In an array of ids, each id has the width of the longest id, in total 1.6 GB.
     rows = [f">r{row}\n{SIXTY}\n" for row in range(4_000)]
     (tmp_path / "a.fa").write_text("".join([f">{'a' * 100_000}\n{SIXTY}\n", *rows]))
     (tmp_path / "out").mkdir()

@@ -1,4 +1,4 @@
-"""Paired reads in two files, or alternating in one: the outputs of both mates are added."""
+"""The outputs of both reads of a pair are added, for one interleaved or two files."""
 
 from typing import Any
 

@@ -61,6 +61,6 @@ class Twin(torch.nn.Module):
 
 
 def batch(draw):
-    """Return vectors and classes."""
+    """Return random vectors and classes."""
     x = draw.normal(size=(16, 10)).astype(np.float32)
     return {"x": x, "label": draw.integers(0, 3, 16).astype(np.int64)}

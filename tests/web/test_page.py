@@ -1,4 +1,4 @@
-"""The browser page in Chromium, used like by a person."""
+"""The browser page in Chromium, with simulated user input."""
 
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Writing a set line by line."""
+"""Writing a set row by row."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def write(path, lines):
 
 
 def broken_off():
-    """Yield one line, then raise an exception."""
+    """Yield one row, then raise an exception."""
     yield [0, 1, 2]
     raise KeyError
 

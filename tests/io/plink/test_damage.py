@@ -24,7 +24,7 @@ def some(*shape):
 
 
 def raises_always(path, shape, *, kinds=("cut", "length", "header", "format")):
-    """Return whether every way to read a file is an error."""
+    """Return whether each method of reading a file raises an error."""
     for index, order in product(READS, "CF"):
         with pytest.raises(FormatError) as error:
             open_bed(path, *shape).read(index, order=order)
@@ -65,7 +65,7 @@ def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
 def test_padding_reveals_a_wrong_mode_if_both_layouts_have_equal_size(
     tmp_path, major, flipped
 ):
-    # Six individuals by three variants: 3 lines of 2 bytes, or 6 lines of 1 byte.
+    # Six individuals by three variants: 3 rows of 2 bytes, or 6 rows of 1 byte.
     shape = (6, 3) if major == "SNP" else (3, 6)
     path = Specimen(np.full(shape, 1, np.int8), major).write(tmp_path / "x.bed")
     flip_mode(path)
@@ -93,8 +93,7 @@ def flip_mode(path):
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("rest", range(4))
 def test_a_table_with_other_rows_is_detected(tmp_path, rows, suffix, major, rest):
-    # With a multiple of 4 genotypes, the last byte is full; with one more, it has most
-    # padding.
+    # With 4n genotypes, the last byte is full; with 4n + 1, it has the most padding.
     path = tmp_path / "x.bed"
     to_bed(path, some(80 + rest, 80 + rest), major=major)
     table = path.with_suffix(f".{suffix}")
@@ -102,7 +101,8 @@ def test_a_table_with_other_rows_is_detected(tmp_path, rows, suffix, major, rest
     table.write_text("".join(lines[:rows] if rows < 0 else lines + lines[:rows]))
     is_of_places = (suffix == "fam") == (major == "SNP")
     if is_of_places and rest and rest < rest + rows <= 4:
-        # The same bytes could be individuals who are homozygous A1 everywhere.
+        # The same bytes could encode individuals who are homozygous A1 for every
+        # variant.
         with pytest.warns(UserWarning, match=f"the last {rows} of .* too long"):
             open_bed(path).read()
         return
@@ -199,7 +199,7 @@ def test_a_file_size_limit_leaves_the_old_set(tmp_path, writer, limit):
 
 @pytest.fixture(params=[20_000, 40_000, 60_000])
 def small_disk(request, tmp_path):
-    """A file system that will soon be full."""
+    """A file system with little free space."""
     (tmp_path / "disk").mkdir()
     unmount = ["umount"]
     mount = ["mount", "-t", "tmpfs", "-o", f"size={request.param}", "tmpfs"]

@@ -56,7 +56,7 @@ def test_a_short_fam_is_an_error_even_if_the_size_matches(tmp_path):
 
 @pytest.mark.parametrize("individuals", [7, 8])
 def test_a_fam_that_may_be_too_long_is_a_warning(tmp_path, individuals):
-    # The same bytes could be individuals who are homozygous A1 everywhere.
+    # The same bytes could encode individuals who are homozygous A1 for every variant.
     bed = write_set(tmp_path / "x.bed", (6, 64))
     lines = [f"f i{number} 0 0 0 0\n" for number in range(individuals)]
     bed.with_suffix(".fam").write_text("".join(lines))

@@ -26,7 +26,7 @@ def slowly(text, suffix):
 
 
 def check(text, suffix):
-    """Compare with a slow parser of the same bytes."""
+    """Compare the columns with those of a slow parser of the same bytes."""
     found = read_columns(text, suffix, COLUMNS[suffix])
     for name, values in slowly(text, suffix).items():
         expected = np.array(values, dtype=KINDS.get(name, np.str_))
@@ -210,7 +210,7 @@ def test_one_long_allele_does_not_widen_all_rows():
     assert found["allele_1"].tolist() == expected
 
 
-# /proc reports the peak of one process; that of getrusage starts at its parent's.
+# Use /proc, because the peak memory of getrusage includes that of the parent process.
 MEASURE_PEAK = """
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Sets written by other tools: read, with a warning if they may hide a mistake."""
+"""Sets from other tools are read, with a warning if they may contain a mistake."""
 
 import gzip
 import threading
@@ -28,7 +28,7 @@ def some(individuals, variants, seed=0):
 
 
 def fill_up(path, individuals, codes):
-    """Write codes into the padding bits of each line."""
+    """Write codes into the padding bits of each row."""
     content, stride = bytearray(path.read_bytes()), -(-individuals // 4)
     used = individuals % 4
     for line, code in enumerate(codes):

@@ -32,7 +32,7 @@ anywhere = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
 VALUES = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
-# Fail immediately instead of after minutes.
+# Fail immediately instead of after minutes of retries.
 NO_RETRIES = {"max_retries": "0", "timeout": "5s"}
 
 
@@ -103,7 +103,7 @@ def test_remote_reads_of_any_index_equal_local_reads(
 
 
 def test_a_chunk_with_gaps_is_not_complete(server, tmp_path):
-    # Three lines of two bytes and the gap between them are as long as all four lines.
+    # Three rows of two bytes, with the gap between them, are as long as all four rows.
     values = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (5, 5))
     url = server.put(Specimen(values, "SNP").write(tmp_path / "x.bed"))
     found = open_bed(url, 5, 5, max_chunk_bytes=8).read([0, 2, 3, 4], "int8")

@@ -246,6 +246,6 @@ def test_a_corrupt_journal_is_named_in_the_error(tmp_path, journal):
 
 
 def read_raw(folder):
-    """Return what a program without support for journals finds."""
+    """Return the files that a program without support for journals reads."""
     files = (folder / "x.bed", folder / "x.fam", folder / "tables/x.bim")
     return {file.name: file.read_bytes() for file in files if file.exists()}

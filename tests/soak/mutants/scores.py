@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 FOLDER = Path(__file__).parent
-# Latest scores; the score of a crate's or package's first run is kept in a column.
+# Latest scores, and in a separate column the score of the first run of each package.
 SCORES = FOLDER / "scores.tsv"
 # Changes that no test can detect. Columns: file, old line, new line, reason.
 EQUIVALENT = FOLDER / "equivalent.tsv"
