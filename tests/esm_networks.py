@@ -8,10 +8,7 @@ import torch
 import transformers
 
 PAD, MASK = 1, 32
-_FACTORS = {
-    "embeddings": 5,
-    "contact_head": 50,
-}  # scale of the weights of these modules; 2 for other modules
+_FACTORS = {"embeddings": 5, "contact_head": 50}  # scale of weights, otherwise 2
 SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 
 

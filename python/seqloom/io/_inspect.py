@@ -173,9 +173,8 @@ def _count_duplicates(
 def _length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:
     """Count sequence lengths in about ten bins with integer limits."""
     shortest, longest = int(lengths.min()), int(lengths.max())
-    if longest > _TAIL_RATIO * float(
-        np.median(lengths)
-    ):  # for distributions with a long tail
+    # Use logarithmic bins for distributions with a long tail.
+    if longest > _TAIL_RATIO * float(np.median(lengths)):
         raw = np.geomspace(max(shortest, 1), longest + 1, _LENGTH_BINS + 1)
         raw[0] = shortest
     else:
