@@ -39,7 +39,7 @@ def run(results: Results) -> None:
 
 
 def describe_machine(device: str) -> dict[str, Any]:
-    """Return the GPU with its driver and memory, the processor, and package versions."""
+    """Describe the GPU with its driver and memory, the processor, and package versions."""
     machine: dict[str, Any] = {
         "python": platform.python_version(),
         "processor": describe_processor(),

@@ -22,7 +22,7 @@ class Results:
         path: File of the results of all parts of the benchmark.
         part: Name of the part of the benchmark, such as ``training``.
         device: ``cuda`` or ``cpu``.
-        seconds: Time limit of the part.
+        seconds: Time limit of this part of the benchmark.
         is_tiny: If True, the inputs are small; the run only shows that the code works.
     """
 

@@ -49,7 +49,7 @@ class Case(NamedTuple):
 
 
 def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
-    """Return the function that loads each library, by name; seqloom is the first."""
+    """Return for each library a function that loads it, by name; seqloom is the first."""
     sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":

@@ -32,7 +32,7 @@ PACKAGES = (
     "nvidia-ml-py",
 )
 ROOT = Path(__file__).parents[2]
-RESERVE = 4  # seconds that pytest has to end
+RESERVE = 4  # seconds reserved for pytest to end
 TEST_SECONDS = {"cuda": 60, "cpu": 90}  # time limit of one test
 MAX_LOG = 1500  # characters of the log that the summary contains
 
@@ -171,7 +171,7 @@ def _make_environment(
         "SEQLOOM_TEST_DEVICE": results.device,
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # default: many per process
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # default: many threads
         "OMP_NUM_THREADS": "4" if results.device == "cuda" else "1",
         PIPE: str(pipe),
         CHOICE: json.dumps(choice),

@@ -73,7 +73,7 @@ def _compile(results: Results, members: dict[str, Member]) -> Sides:
     for name, member in members.items():
         is_ready = False
         try:
-            member.answer(max(1.0, end - time.monotonic()))  # has started
+            member.answer(max(1.0, end - time.monotonic()))  # process has started
             is_ready = True
             answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
         except TimedOut:

@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.infer._inputs import SHAPES, Task
 
 MATRIX_ROWS = 1024  # Rows of the square matrices that measure the speed of products.
-_DOUBLE = False  # False: float32
+_DOUBLE = False  # False for float32
 CACHED_NUMBERS = 1 << 16  # Number of values that fit into the L2 cache.
 
 

@@ -57,7 +57,7 @@ HEAD = (
     "least cosine",
 )
 MIX = "UniProt-like mix"
-# Variants that only the CSV files contain.
+# Libraries and options whose results are only in the CSV files.
 MINOR = ("Hugging Face, file order", "Hugging Face, sorted", "seqloom, torch, int8")
 PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloom")
 # The page shows the first lower bound; the table of each case is only in the CSV file.

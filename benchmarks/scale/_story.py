@@ -42,7 +42,7 @@ HEAD = (
 
 def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
     """Measure all sweeps one after another, and write the results."""
-    touch_memory(2 << 30)  # More than any library uses.
+    touch_memory(2 << 30)  # more bytes than any library uses
     rows: list[Sequence[object]] = []
     pictures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:

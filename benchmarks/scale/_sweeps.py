@@ -35,13 +35,13 @@ class Sizes(NamedTuple):
 
 
 class Sweep(NamedTuple):
-    """One operation at growing sizes.
+    """An operation that is measured with inputs of growing size.
 
     Args:
         operation: Name of the operation, a key of `SIDES`.
         axis: The field of `Sizes` that grows.
-        values: Values of this field, in ascending order.
-        rest: Values of all other fields.
+        values: Values of the growing field, in ascending order.
+        rest: Values of the fields that do not grow.
         suffix: Suffix of the input file; "" if the operation reads none.
     """
 

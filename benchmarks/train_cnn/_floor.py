@@ -29,7 +29,7 @@ def _operations(config: SequenceCNNConfig) -> float:
 
 
 def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
-    """Yield positions, output channels, input channels and kernel size per convolution."""
+    """List positions, output channels, input channels and kernel size per convolution."""
     params = dict(config.build().parameters())
     places, shapes = config.length or 0, list[tuple[int, int, int, int]]()
     for number, pool in enumerate(config.pools):

@@ -25,7 +25,7 @@ def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
 
 
 def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
-    """Create the network in seqloom or in PyTorch, which is imported only here."""
+    """Create the network in seqloom or PyTorch; import torch only if needed."""
     ours = SeqloomSide(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours

@@ -13,7 +13,7 @@ from seqloom.errors import DataWarning
 
 PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
 DNA = ["ACGTTGCA", "TTGGCCAAA"] * 80
-# The records and the message of each check.
+# Records, and the message of the check that they do not pass.
 FAULTS = {
     "kind": (DNA, "the sequences look like dna, but the model was trained on protein"),
     "length": (["MKLVWYHE", "MKLVWYHEDFGH"], "1 of 2 sequences have 12 residues, but"),

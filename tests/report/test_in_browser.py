@@ -112,7 +112,7 @@ def address(folder):
 
 @pytest.fixture(params=[("report", True), ("compare", False)], ids=["report", "compare"])
 def page(request, address, tmp_path):
-    """A page on a phone."""
+    """A browser page with the size of a phone's screen."""
     name, dark = request.param
     with chromium.Page(tmp_path / "profile", width=390, dark=dark) as made:
         made.open(f"{address}/{name}.html")

@@ -70,7 +70,7 @@ def test_sequences_of_different_lengths_are_aligned_at_the_middle():
     (logo,) = logos_of(made, ("a", "c")).drawings
     assert logo.axis == "position relative to the middle"
     middle = np.flatnonzero(np.any(logo.heights, axis=1)) + logo.first
-    assert middle.tolist() == [-1, 0]  # middle of four bases: after the second
+    assert middle.tolist() == [-1, 0]  # the middle of 4 bases is after the second
     assert logo.heights[-logo.first][1] > 0
 
 

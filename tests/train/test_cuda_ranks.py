@@ -22,7 +22,7 @@ SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 @pytest.fixture
 def ranks(tmp_path, monkeypatch):
-    """A group of one process that sums arrays on a GPU with NCCL."""
+    """A process group of one process that sums arrays on a GPU with NCCL."""
     from seqloom.train._torch_ranks import TorchRanks  # after importorskip("torch")
 
     for library in ("GLOO", "NCCL"):

@@ -49,7 +49,7 @@ def start(toy, small, tmp_path):
 
 
 def stop_after(epoch):
-    """A callback that is interrupted after an epoch."""
+    """A callback that simulates Ctrl-C after an epoch."""
 
     class Stop(sl.train.Progress):
         def on_epoch(self, row):

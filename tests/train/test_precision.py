@@ -126,7 +126,7 @@ def test_all_processes_skip_the_same_step(monkeypatch, tmp_path):
     call |= {"schedule": sl.optim.Constant(1e-4), "report": False}
 
     def run(network, **options):
-        with sl.tensor.autocast("float32", allow_slow=True):  # set for this thread
+        with sl.tensor.autocast("float32", allow_slow=True):  # for this thread only
             return sl.train.fit(network, **as_arguments(**call, **options))
 
     networks = [Network().bind("numpy", 0) for _ in range(3)]

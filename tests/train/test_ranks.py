@@ -36,7 +36,7 @@ def together(monkeypatch):
 
 
 def assert_alike(run, other):
-    """Compare weights, scores and histories."""
+    """Assert that two runs have equal weights and histories."""
     weights, expected = run.model.to_record(), other.model.to_record()
     for path in expected:
         np.testing.assert_allclose(weights[path], expected[path], 1e-5, 1e-6, err_msg=path)
@@ -354,7 +354,7 @@ def start(folder, world, backend="numpy", what="train", place="", *, torchrun=Fa
 
 
 def assert_alike_on_disk(folder, other):
-    """Compare weights and the optimiser's state."""
+    """Assert that weights and optimiser states in two run folders are equal."""
     names = ("checkpoint/last.safetensors", "model.safetensors")
     for name in names:
         found, expected = (sl.record.load(home / name) for home in (folder, other))

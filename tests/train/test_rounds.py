@@ -11,7 +11,7 @@ from seqloom.train._updates import count_max_epochs, ends_of_rounds
 
 
 def make_history(count, last=0.5):
-    """The history of a run with a linearly make_history validation loss."""
+    """The history of a run with a linearly falling validation loss."""
     return [{"valid_loss": float(loss)} for loss in np.linspace(1.0, last, count)]
 
 

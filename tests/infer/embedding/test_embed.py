@@ -84,7 +84,7 @@ def test_cls_pooling_returns_the_first_token(files):
 
 
 def embed_positions(batch):
-    """Return the window of each residue, and its index in the window."""
+    """Return the window of each residue, and the residue's index in the window."""
     sizes = np.diff(batch["cu_seqlens"])
     starts = np.repeat(batch["starts"], sizes)
     return np.stack([starts, batch["position_ids"]], axis=1).astype(np.float32)

@@ -242,7 +242,7 @@ RECORDS = 3000 if IS_CUDA else 100
 
 
 class Slow(Table):
-    """An embedding table with slow rows."""
+    """An embedding table whose rows take long to compute."""
 
     def __init__(self):
         super().__init__()
