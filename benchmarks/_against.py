@@ -36,11 +36,11 @@ MODULES = {
 }
 BUILDS = HOME / "target/against"
 ROUNDS = 7
-# A ratio is marked if it exceeds this plus the spread.
+# A ratio is marked if it differs from 1 by more than this plus the spread.
 TOLERATED = 1.03
 # A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
-THREADS = 2  # the threads of the libraries; a case has its own number
+THREADS = 2  # threads of the libraries; each case sets its own number of threads
 ALL_CASES = "all cases"  # Key of the error message in the results of a process that failed.
 HEAD = ("ms", "old", "new", "new / old", "spread", "")
 
@@ -58,12 +58,12 @@ class Comparison(NamedTuple):
 
     @property
     def ratio(self) -> float:
-        """Return the new time as a multiple of the old one."""
+        """Return the time of the new package divided by the time of the old package."""
         return self.new / self.old
 
     @property
     def verdict(self) -> str:
-        """Return "slower" or "faster" if the ratio exceeds tolerance and spread."""
+        """Return "slower" or "faster" if times differ by more than tolerance and spread."""
         limit = TOLERATED + self.spread
         if self.ratio > limit:
             return "**slower**"
@@ -76,7 +76,7 @@ def compare(old: Sequence[float], new: Sequence[float]) -> Comparison:
 
 
 def _spread(seconds: Sequence[float]) -> float:
-    """Return the interquartile range as a share of the median."""
+    """Return the interquartile range as a fraction of the median."""
     first, middle, third = quantiles(seconds, n=4, method="inclusive")
     return (third - first) / middle
 

@@ -1,4 +1,4 @@
-"""Rivals of the loader: PyTorch datasets, a NumPy loop, and floors."""
+"""Code that `benchmarks.loader` compares: PyTorch datasets, a NumPy loop, lower bounds."""
 
 from collections.abc import Iterator
 from importlib import import_module
@@ -23,7 +23,7 @@ ONE_HOT[[*b"ACGT"], range(4)] = 1
 
 
 class Records(IterableDataset[Any]):
-    """One-hot records of dnaio as a PyTorch dataset; each worker yields its share."""
+    """PyTorch dataset of one-hot records from dnaio; workers yield different records."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -37,7 +37,7 @@ class Records(IterableDataset[Any]):
 
 
 class Indexed(Dataset[Any]):
-    """Random access with pyfastx, one-hot."""
+    """PyTorch dataset that reads records by index with pyfastx and encodes them."""
 
     def __init__(self, path: str, count: int) -> None:
         self.path, self.count = path, count
@@ -70,14 +70,14 @@ def loop(path: str) -> Iterator[Batch]:
 
 
 def fill(reads: int) -> None:
-    """Write the numbers of one epoch into arrays that are reused."""
+    """Write as many bytes as one epoch has into arrays that are reused."""
     arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
     for number in range(-(-reads // BATCH)):
         arrays[number % IN_FLIGHT].fill(1)
 
 
 def read_and_fill(path: str, reads: int) -> None:
-    """Read the file in blocks into one buffer, and write the numbers of one epoch."""
+    """Read the file in blocks, and write as many bytes as one epoch has."""
     block = bytearray(READ_BYTES)
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):

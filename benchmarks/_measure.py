@@ -1,4 +1,4 @@
-"""Timers and sizes shared by the suites."""
+"""Time and memory measurements that all benchmark suites use."""
 
 import json
 import os
@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 HOME = Path(__file__).parents[1]
-# Set to 1 in a quick run, also for child processes.
+# Environment variable that is 1 in a quick run and in its child processes.
 QUICK = "SEQLOOM_BENCH_QUICK"
 T = TypeVar("T")
 
@@ -23,7 +23,7 @@ def is_quick() -> bool:
 
 
 def pick(full: T, quick: T) -> T:
-    """Return the first argument in a full run, the second in a quick run."""
+    """Return `full` in a full run, and `quick` in a quick run."""
     return quick if is_quick() else full
 
 
@@ -37,7 +37,7 @@ def clock(work: Callable[[], object]) -> float:
 def interleave(
     sides: Mapping[str, Callable[[], object]], *, rounds: int
 ) -> dict[str, list[float]]:
-    """Time each side once per round, alternating, so that other load affects all sides."""
+    """Time each function once per round, so that other load affects all functions."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, work in sides.items():
@@ -69,20 +69,20 @@ def run_module(module: str, *arguments: str, **variables: str) -> Any:
 
 
 def memory_of(work: Callable[[], object]) -> int:
-    """Return the peak increase in resident memory during `work`, in bytes."""
-    Path("/proc/self/clear_refs").write_text("5")  # Resets the recorded peak.
+    """Return how much `work` increases the peak of the resident memory, in bytes."""
+    Path("/proc/self/clear_refs").write_text("5")  # Writing 5 resets the recorded peak.
     start = _resident("VmRSS")
     work()
     return _resident("VmHWM") - start
 
 
 def touch_memory(size: int = 4 << 30) -> None:
-    """Touch and release memory: on a virtual machine the first touch is slow."""
+    """Write to memory and free it: on a virtual machine the first access is slow."""
     np.ones(size, np.uint8)
 
 
 def read_blocks(path: Path) -> None:
-    """Read a file in blocks without using the data: the floor of all readers."""
+    """Read a file in blocks without parsing: the lower bound of every reader's time."""
     block = bytearray(1 << 20)
     with path.open("rb", buffering=0) as file:
         while file.readinto(block):

@@ -19,10 +19,10 @@ QUICK_NOTE = (
     "It does not write docs/benchmarks.md."
 )
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
-# The page shows the extremes of longer tables.
+# Of tables with more rows, the page shows the lowest and the highest ratio.
 MAX_ROWS = 12
 ALSO = "Also measured on "
-# The processor or device, its results, and the links to the CSV files of the others.
+# Section of the page: processor or device, its results, links to other CSV files.
 SECTION = re.compile(rf"(?sm)^### ([^\n]+)\n\n(.*?)(?:\n\n{ALSO}(.+))?\Z")
 
 
@@ -65,7 +65,7 @@ def publish(
 
 
 def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) -> str:
-    """Return the results of the main processor, and links to those of the others."""
+    """Return the results of the main processor, and links to CSV files of others."""
     title, text, shown, hidden = results
     match = SECTION.search(section)
     main_kind, part, others = match.groups("") if match else (kind, "", "")
@@ -82,7 +82,7 @@ def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) ->
 
 
 def shorten(text: str, shown: str = "", hidden: str = "") -> str:
-    """Return the text without its hidden blocks, and with the main rows of its tables.
+    """Return a text with the main rows of its tables, and without hidden paragraphs.
 
     The main rows are those that match `shown`. Without a match, tables of more than
     `MAX_ROWS` rows with a ratio are replaced by the lowest and highest ratio.

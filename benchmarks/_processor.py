@@ -7,7 +7,7 @@ from pathlib import Path
 
 from seqloom._rust import _native
 
-# The usual spelling of each name that SEQLOOM_SIMD takes.
+# Values of SEQLOOM_SIMD -> names for the page.
 SIMD_NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "no vectors"}
 
 # Environment variables that the libraries read at start: seqloom, torch and its compiler,
@@ -30,7 +30,7 @@ def cap(name: str) -> None:
     """Restart this program with the instruction set of every library limited."""
     variables = CAPS[name]
     if variables.items() <= os.environ.items():
-        return  # this is the restarted program
+        return  # the environment is already set in the restarted program
     command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
     os.execve(  # noqa: S606  # restarts this program
         sys.executable, command, {**os.environ, **variables}

@@ -19,7 +19,7 @@ SHARES = np.array(
 
 
 def write_reads(folder: Path, count: int) -> dict[str, Path]:
-    """Write reads of 150 bases: plain, with zlib, and with htslib."""
+    """Write reads of 150 bases: uncompressed, as gzip, and as bgzip."""
     path = folder / "reads.fastq"
     rng = np.random.default_rng(0)
     with path.open("wb") as file:
@@ -31,7 +31,7 @@ def write_reads(folder: Path, count: int) -> dict[str, Path]:
 
 
 def write_proteins(folder: Path, count: int) -> dict[str, Path]:
-    """Write proteins in lines of 60, plain and with zlib."""
+    """Write proteins in lines of 60 residues, uncompressed and as gzip."""
     path = folder / "proteins.fasta"
     rng = np.random.default_rng(1)
     lengths = np.clip(rng.lognormal(5.8, 0.6, count), 30, 5000).astype(int)

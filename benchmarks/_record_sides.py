@@ -22,14 +22,14 @@ Arrays = dict[str, Any]
 
 
 def make_arrays() -> Arrays:
-    """Create the weights of the model."""
+    """Create the weights of a model of 1 GB."""
     rng = np.random.default_rng(0)
     shape = (SIDE, SIDE)
     return {f"layer{n}": rng.standard_normal(shape, "f4") for n in range(TENSORS)}
 
 
 class Model(sl.nn.Module):
-    """A module with the same number of parameters."""
+    """Module with the same number of parameters as the safetensors file."""
 
     layers: dict[str, sl.nn.Param]
 
@@ -42,7 +42,7 @@ def make_module(dtype: str = "float32") -> Model:
 
 
 def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], object]]]:
-    """Return the file and the save function of each side; saving syncs the file to disk."""
+    """Return the file and the save function of each library; each syncs its file."""
     tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
     found = {
         SEQLOOM: ("ours.safetensors", sl.record.Record(arrays).save),
@@ -58,7 +58,7 @@ def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], obj
 
 
 def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
-    """Return the function of each side that loads its file into NumPy arrays."""
+    """Return a function for each library that loads its file into NumPy arrays."""
     ours = home / "ours.safetensors"
     load = partial(torch.load, home / "torch.pt", weights_only=True)
     return {
@@ -74,7 +74,7 @@ def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
 
 
 def touch(arrays: Arrays) -> float:
-    """Read one number of every page."""
+    """Read one number of every memory page of the arrays."""
     return sum(float(array.reshape(-1)[::1024].sum()) for array in arrays.values())
 
 
@@ -88,19 +88,19 @@ def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> Non
 
 
 def _write_plain(arrays: Arrays, path: Path) -> None:
-    """Write the bytes without a format."""
+    """Write the bytes of the arrays without a file format."""
     with path.open("wb", buffering=0) as file:
         for array in arrays.values():
             file.write(array.data)
 
 
 def _to_numpy(arrays: Any) -> Arrays:
-    """Return NumPy views of tensors; read lazy arrays."""
+    """Return tensors as NumPy arrays; arrays that are read lazily are read."""
     return {path: np.asarray(array) for path, array in arrays.items()}
 
 
 def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
-    """Return the tasks whose memory is measured, each with its preparation."""
+    """Return the functions whose memory is measured, each with a preparation."""
 
     def fit_module() -> Callable[[], object]:
         module = make_module()

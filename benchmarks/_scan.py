@@ -78,7 +78,7 @@ def scan(
 
 def train_and_evaluate(
     folder: Path, letters: list[str], values: np.ndarray, *, learned: int, **options: Any
-) -> Any:  # a run with a test set
+) -> Any:  # `fit` received a test set
     """Train the defaults of `for_data` on the first variants and evaluate on the rest."""
     path, chosen_by = folder / "scan.fa", learned * 9 // 10
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))

@@ -1,4 +1,4 @@
-"""The splice-site windows of the demo, for the suites."""
+"""Splice-site windows of the demo, as input of benchmark suites."""
 
 from typing import Any
 

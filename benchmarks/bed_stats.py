@@ -29,7 +29,7 @@ HEAD = ("statistics of all variants", "seconds", "genotypes/s", "time relative t
 
 
 def main(*sizes: int) -> None:
-    """Create the files, check that all sides agree, then time them."""
+    """Create the files, check that all programs agree, then time them."""
     shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or SHAPES
     with tempfile.TemporaryDirectory() as folder:
         parts = [_part(write(Path(folder), shape), shape) for shape in shapes]
@@ -52,7 +52,7 @@ def write(folder: Path, shape: tuple[int, int]) -> Path:
 
 
 def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
-    """Count like a user of bed_reader; without p-values."""
+    """Count genotypes with bed_reader and NumPy, without p-values."""
     with import_module("bed_reader").open_bed(path) as bed:
         values = bed.read(dtype="int8")
     counts = [(values == code).sum(axis=0) for code in (-127, 0, 1, 2)]
@@ -69,7 +69,7 @@ def by_plink(path: Path) -> None:
 
 
 def _part(path: Path, shape: tuple[int, int]) -> str:
-    """Time all sides on one file."""
+    """Time all programs on one .bed file."""
     sides: dict[str, Work] = {
         "seqloom, 2 threads": partial(genotype_stats, path, num_threads=2),
         "seqloom, 1 thread": partial(genotype_stats, path, num_threads=1),

@@ -1,4 +1,4 @@
-"""Read FASTQ and FASTA with seqloom and other readers, and measure the floors."""
+"""Read FASTQ and FASTA with seqloom and other readers, and measure lower bounds."""
 
 import gzip
 import json
@@ -41,7 +41,7 @@ FLOORS = {
 
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
-    """Create files, check that all sides return the same counts, then time them."""
+    """Create files, check that all readers count the same residues, then time them."""
     touch_memory()
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
@@ -119,7 +119,7 @@ def _biopython(path: Path) -> Sums:
 
 
 def _open_text(path: Path) -> TextIO:
-    """Open a plain or compressed file as text."""
+    """Open an uncompressed or gzip file as text."""
     packed = path.suffix in {".gz", ".bgz"}
     return TextIOWrapper(gzip.open(path)) if packed else path.open(encoding="ascii")
 
@@ -146,7 +146,7 @@ SIDES: dict[str, Side] = {
 
 
 def _time(path: Path, floors: Path) -> Seconds:
-    """Return the median seconds of each side and floor."""
+    """Return the median seconds of each reader and of the lower bounds."""
     found = {name: side(path) for name, side in SIDES.items()}
     assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
     works = {name: partial(side, path) for name, side in SIDES.items()}
@@ -161,7 +161,7 @@ def _time(path: Path, floors: Path) -> Seconds:
 
 
 def build_floors() -> Path:
-    """Build the program that measures the floors."""
+    """Build the program that measures the lower bounds."""
     command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
     subprocess.run([*command, "--package", "seqloom-index"], check=True, cwd=HOME)
     target = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
@@ -169,7 +169,7 @@ def build_floors() -> Path:
 
 
 def measure_floors(program: Path, path: Path) -> Seconds:
-    """Measure the floors once."""
+    """Measure the lower bounds once."""
     command = [str(program), "1", "1", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
@@ -177,7 +177,7 @@ def measure_floors(program: Path, path: Path) -> Seconds:
 
 
 def _rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:
-    """Return a row for each side."""
+    """Return a table row for each reader."""
     names = next(iter(columns.values()))
     return [(name, *(_cell(each, name) for each in columns.values())) for name in names]
 

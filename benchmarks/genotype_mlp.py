@@ -35,7 +35,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Score both models on each fold and seed."""
+    """Evaluate ridge regression and the network on each fold and seed."""
     rows = [
         (f"{name}, of the example", *_compare(read(name)))
         for name in pick(("Y1", "Y2"), ("Y1",))
@@ -56,7 +56,7 @@ def read(column: str) -> Dataset:
 
 
 def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
-    """Simulate a trait; the causal variants explain the given share."""
+    """Simulate a trait; causal variants explain the given fraction of its variance."""
     rng = np.random.default_rng(seed)
     genotypes = GenotypeDataset(DATA / "example.bed", False).to_numpy()["inputs"]  # noqa: FBT003 - no labels
     chosen = rng.choice(genotypes.shape[1], causal, replace=False)
@@ -75,7 +75,7 @@ def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
 
 
 def _score(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, float]:
-    """Score all three models on one fold."""
+    """Evaluate both ridge regressions and the network on one fold."""
     train, valid = split(teach, (0.9, 0.1), seed=seed)
     return ridge(teach, held), ridge(train, held), network(train, valid, held, seed=seed)
 

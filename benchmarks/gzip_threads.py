@@ -31,7 +31,7 @@ FLOORS = {
 
 
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
-    """Create files with and without an index, and time all sides alternately."""
+    """Create files with and without an index, and time all readers in turns."""
     floors = build_floors()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
@@ -47,7 +47,7 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
 
 
 def _time(path: Path, floors: Path) -> dict[str, float]:
-    """Return the median seconds of each side and floor."""
+    """Return the median seconds of each reader and of the lower bounds."""
     known = path.with_name(f"known_{path.name}")
     shutil.copy(path, known)
     build_index(known)
@@ -71,7 +71,7 @@ def _time(path: Path, floors: Path) -> dict[str, float]:
 
 
 def _seqloom(path: Path, threads: int) -> tuple[int, int]:
-    """Read columns of headers, sequences and qualities."""
+    """Read headers, sequences and qualities as columns."""
     records = letters = 0
     with open_sequences(path, num_threads=threads) as reader:
         for batch in reader.batches(BATCH):

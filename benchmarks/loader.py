@@ -43,7 +43,7 @@ HEAD = ("one epoch", "seconds", "reads/s", "time relative to seqloom")
 
 
 def main(reads: int = READS, few: int = FEW) -> None:
-    """Create a file, check that all sides return equal batches, then time them."""
+    """Create a file, check that all loaders return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), reads)
         whole = _measure_in_order(path, reads)
@@ -72,7 +72,7 @@ def write(folder: Path, reads: int) -> str:
 
 
 def our_epochs(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
-    """Return epochs of our loader: a stream, a newly opened dataset, an open dataset."""
+    """Return functions that read an epoch with seqloom from streams and datasets."""
     encoder = OneHot("dna")
     stream = DataLoader(SequenceStream(path, encoder=encoder), BATCH, **options)
     held = DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options)
@@ -84,13 +84,13 @@ def our_epochs(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
 
 
 def drain(batches: Iterable[Any]) -> None:
-    """Create every batch without keeping any."""
+    """Iterate over all batches without keeping them."""
     for _ in batches:
         pass
 
 
 def _measure_in_order(path: str, reads: int) -> str:
-    """Time whole epochs in file order."""
+    """Time epochs in file order with each loader."""
     stream, opened, held = our_epochs(path, num_workers=2)
     _check(path)
     sides: dict[str, Epoch] = {
@@ -113,17 +113,19 @@ def _torch(data: Any, **options: Any) -> Epoch:
 
 
 def _shuffled(path: str, few: int) -> str:
-    """Time epochs in random order; the rivals use a smaller file."""
+    """Time epochs in random order; other loaders read a smaller file."""
     folder = Path(path).parent / "few"
     folder.mkdir()
     small = write(folder, few)
-    import_module("pyfastx").Fastq(small)  # Creates its index, which is not timed.
+    import_module("pyfastx").Fastq(
+        small
+    )  # The first access creates the index, which is not timed.
     data = SequenceDataset(small, encoder=OneHot("dna"))
     sides: dict[str, Epoch] = {
         "seqloom, shuffled": partial(
             drain, DataLoader(data, BATCH, shuffle=True, num_workers=2)
         ),
-        # One object per side: workers that share an open file would move its position.
+        # One object per loader: workers that share an open file move its position.
         "DataLoader over pyfastx, 0 workers": _torch(Indexed(small, few), shuffle=True),
         "DataLoader over pyfastx, 2 workers": _torch(
             Indexed(small, few), shuffle=True, num_workers=2
@@ -134,13 +136,13 @@ def _shuffled(path: str, few: int) -> str:
 
 
 def drain_all(sides: dict[str, Epoch]) -> None:
-    """Run each side once, which touches memory before timing."""
+    """Run each loader once before timing, so that its memory is allocated."""
     for epoch in sides.values():
         epoch()
 
 
 def _check(path: str) -> None:
-    """Raise if the sides return different batches."""
+    """Raise if the loaders return different batches."""
     stream = DataLoader(SequenceStream(path, encoder=OneHot("dna")), BATCH, num_workers=2)
     data = DataLoader(SequenceDataset(path, encoder=OneHot("dna")), BATCH)
     theirs = TorchLoader(Records(path), batch_size=BATCH)
@@ -152,7 +154,7 @@ def _check(path: str) -> None:
 
 
 def _table(sides: dict[str, Epoch], reads: int) -> str:
-    """Time all sides and return the table."""
+    """Time all loaders and return the table."""
     rounds = interleave(sides, rounds=ROUNDS)
     times = {name: median(seconds) for name, seconds in rounds.items()}
     first = next(iter(times.values()))
@@ -160,14 +162,14 @@ def _table(sides: dict[str, Epoch], reads: int) -> str:
 
 
 def _row(name: str, reads: int, times: tuple[float, float]) -> tuple[object, ...]:
-    """Return the row of one side, with its time relative to the first side."""
+    """Return the table row of a loader, with its time relative to the first loader."""
     seconds, first = times
     speed = f"{reads / seconds / 1e6:.2f} M"
     return name, f"{seconds:.2f}", speed, f"{seconds / first:.1f}"
 
 
 def _growth(path: str) -> str:
-    """Return the growth of memory over ten epochs."""
+    """Return a sentence on the growth of memory over ten epochs."""
     data = SequenceDataset(path, encoder=OneHot("dna"))
     sizes: list[int] = []
     loader = DataLoader(data, BATCH, shuffle=True, num_workers=2)
@@ -188,7 +190,7 @@ def _resident() -> int:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
-    """Yield epochs of our loader with one and with two workers."""
+    """Yield functions that read an epoch with one and with two workers."""
     names = ("stream", "dataset, opened", "dataset, held")
     with tempfile.TemporaryDirectory() as folder:
         path = write(Path(folder), OWN_READS)

@@ -21,20 +21,20 @@ HEAD = ("variants", "letters", "ridge regression, Spearman", "SequenceCNN, Spear
 
 
 def main() -> None:
-    """Score both models on every protein."""
+    """Evaluate the network and ridge regression on every protein."""
     rows = [_compare(*size) for size in SIZES]
     publish("mutational_scan", f"{table(HEAD, rows)}\n\n{machine('numpy', 'scikit-learn')}")
 
 
 def _compare(count: int, length: int) -> tuple[str, str, str, str]:
-    """Return the means over the proteins."""
+    """Return the mean rank correlations over all proteins."""
     pairs = np.array([_scores(count, length, seed) for seed in SEEDS])
     by_ridge, by_network = (f"{mean(column):.3f}" for column in pairs.T)
     return f"{count:,}", str(length), by_ridge, by_network
 
 
 def _scores(count: int, length: int, seed: int) -> tuple[float, float]:
-    """Return both rank correlations for one protein."""
+    """Return the rank correlations of both models for one protein."""
     letters, values = scan(count, length=length, seed=seed)
     learned = 4 * count // 5
     with TemporaryDirectory() as folder:

@@ -40,7 +40,7 @@ token. All libraries return the same tokens for each record.
 
 
 def main() -> None:
-    """Write files, check that all sides return the same tokens, then time them."""
+    """Write files, check that all programs return the same tokens, then time them."""
     with tempfile.TemporaryDirectory() as folder:
         whole, part = (
             write(Path(folder) / f"{count}.fa", count) for count in (RECORDS, FEW)
@@ -71,18 +71,18 @@ def write(path: Path, count: int) -> Path:
 
 
 def _seqloom(path: Path, budget: int = MAX_TOKENS) -> Batches:
-    """Return the batches of PackedStream, on one thread."""
+    """Return the batches of PackedStream, computed with one thread."""
     return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
 
 
 def _ours_before(path: Path) -> Batches:
-    """Return batches of SequenceStream and VarlenCollator."""
+    """Return batches that VarlenCollator packs from a SequenceStream."""
     items = iter(SequenceStream(path, num_threads=1))
     return VarlenCollator(tokens=TOKENS, max_tokens=MAX_TOKENS).stream(items)
 
 
 def _hugging_face(tokenizer: Any, path: Path) -> Batches:
-    """Return batches of Biopython, a Hugging Face tokenizer and its collator."""
+    """Return batches that Hugging Face's collator packs from Biopython's records."""
     collate = import_module("transformers").DataCollatorWithFlattening(
         return_flash_attn_kwargs=True, return_tensors="np"
     )
@@ -101,7 +101,7 @@ def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
 
 
 def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
-    """Fill batches in file order."""
+    """Fill each batch with the next records of the file."""
     waiting: list[list[int]] = []
     total = 0
     for row in rows:
@@ -116,7 +116,7 @@ def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
 def _sides(
     whole: Path, part: Path, folder: Path
 ) -> dict[str, tuple[Callable[[Path], Batches], Path]]:
-    """Return the function and the file of each side; slow sides read a smaller file."""
+    """Return the function and the file of each program; slow ones read a smaller file."""
     sides: dict[str, tuple[Callable[[Path], Batches], Path]] = {
         OURS: (_seqloom, whole),
         "seqloom, SequenceStream and VarlenCollator": (_ours_before, whole),
@@ -131,7 +131,7 @@ def _sides(
 
 
 def _check(path: Path, sides: dict[str, tuple[Callable[[Path], Batches], Path]]) -> None:
-    """Raise if the sides return different tokens."""
+    """Raise if the programs return different tokens."""
     found = {_records(side(path)) for side, _ in sides.values()}
     assert len(found) == 1, "not the same tokens"
 
@@ -145,18 +145,18 @@ def _records(batches: Batches) -> tuple[bytes, ...]:
 
 
 def _count(path: Path) -> int:
-    """Count tokens."""
+    """Count the tokens of all batches."""
     return sum(batch["input_ids"].size for batch in _seqloom(path))
 
 
 def _drain(side: Callable[[Path], Batches], path: Path) -> None:
-    """Create every batch without keeping any."""
+    """Iterate over all batches without keeping them."""
     for _ in side(path):
         pass
 
 
 def _floor(path: Path, numbers: Any) -> None:
-    """Read the file, and copy two numbers per token, one batch at a time."""
+    """Read the file, and copy two integers per token: the lower bound of the time."""
     read_blocks(path)
     out = np.empty(2 * MAX_TOKENS, np.int32)
     for start in range(0, numbers.size, out.size):
@@ -176,7 +176,7 @@ def _table(speeds: dict[str, float]) -> str:
 
 
 def _fill(path: Path) -> str:
-    """Return a table of how full the batches are."""
+    """Return a table with the fraction of each batch that tokens fill."""
     rows: list[tuple[str, str]] = []
     for budget in BUDGETS:
         sizes = [batch["input_ids"].size for batch in _seqloom(path, budget)]

@@ -46,7 +46,7 @@ HEAD = (
 
 
 def main() -> None:
-    """Create a file, check that all sides return equal batches, then time them."""
+    """Create a file, check that all loaders return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder, limit_blas(1):
         plain, packed = _write(Path(folder))
         program = build_floors()
@@ -84,7 +84,7 @@ def _pyfastx(path: str) -> Iterable[bytes]:
 
 
 def _open_text(path: str) -> TextIO:
-    """Open a plain or compressed file as text."""
+    """Open an uncompressed or gzip file as text."""
     packed = path.endswith(".gz")
     return TextIOWrapper(gzip.open(path)) if packed else Path(path).open(encoding="ascii")
 
@@ -94,7 +94,7 @@ READERS: dict[str, Callable[[str], Iterable[bytes]]] = {
     "dnaio": _dnaio,
     "pyfastx": _pyfastx,
 }
-# A rival that is not installed is left out.
+# A reader that is not installed is not measured.
 RIVALS = [name for name in READERS if find_spec("Bio" if name == "biopython" else name)]
 
 
@@ -136,7 +136,7 @@ def _record(number: int, letters: bytes) -> bytes:
 
 
 def _time(path: str, program: Path) -> dict[str, float]:
-    """Return the median seconds of each side, and of the floor, for one file."""
+    """Return the median seconds of each reader, and the lower bound, for one file."""
     assert len({_digest(batches(path)) for batches in SIDES.values()}) == 1, "not the same"
     works: dict[str, Callable[[], None]] = {
         name: partial(_drain, batches, path) for name, batches in SIDES.items()
@@ -149,7 +149,7 @@ def _time(path: str, program: Path) -> dict[str, float]:
 
 
 def _fill() -> None:
-    """Write the numbers of all batches into one reused array."""
+    """Write as many numbers as all batches have into one array."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     for _ in range(-(-RECORDS // BATCH)):
         out.fill(1)
@@ -164,13 +164,13 @@ def _digest(batches: Batches) -> str:
 
 
 def _drain(batches: Callable[[str], Batches], path: str) -> None:
-    """Create every batch without keeping any."""
+    """Iterate over all batches without keeping them."""
     for _ in batches(path):
         pass
 
 
 def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[object, ...]]:
-    """Return a row for each side: its speed on both files, and the ratio to seqloom."""
+    """Return a table row for each reader: speed on both files, ratio to seqloom."""
     letters = RECORDS * LETTERS / 1e6
     speeds = {name: (letters / plain[name], letters / packed[name]) for name in plain}
     ours = speeds["seqloom"]
@@ -181,5 +181,5 @@ def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[objec
 
 
 def _share(ours: tuple[float, float], theirs: tuple[float, float]) -> list[str]:
-    """Return our time as a share of the time of another side."""
+    """Return the time of seqloom divided by the time of another reader."""
     return [f"{other / own:.2f}" for own, other in zip(ours, theirs, strict=True)]

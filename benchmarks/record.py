@@ -44,7 +44,7 @@ except with `mapped=True`, which is compared with memory-mapped files.
 
 
 def main() -> None:
-    """Save and load with all sides alternately, on the disk of this repository."""
+    """Save and load with all libraries in turns, on the disk of this repository."""
     folder = HOME / "target"
     folder.mkdir(exist_ok=True)
     home = Path(tempfile.mkdtemp(dir=folder, prefix="bench_record_"))
@@ -52,7 +52,7 @@ def main() -> None:
         touch_memory()
         arrays = make_arrays()
         saved = _time_saves(home, arrays)
-        touch_memory()  # The system used the memory for its page cache.
+        touch_memory()  # The system can now use this memory for the page cache.
         loaded = _time_loads(home, arrays)
         del arrays
         memory = {
@@ -70,21 +70,21 @@ def main() -> None:
 
 
 def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
-    """Time each side; the previous file is removed first, outside the timing."""
+    """Time how long each library saves; removing the previous file is not timed."""
     sides = savers(home, arrays)
     rounds = []
     for _ in range(ROUNDS):
         seconds: dict[str, float] = {}
         for name, (path, save) in sides.items():
             path.unlink(missing_ok=True)
-            os.sync()  # Frees the removed file on disk now.
+            os.sync()  # frees the disk space of the removed file before the measurement
             seconds |= {name: interleave({name: save}, rounds=1)[name][0]}
         rounds.append(seconds)
     return {name: median(each[name] for each in rounds) for name in sides}
 
 
 def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
-    """Check that all sides read the same numbers, and time each."""
+    """Check that all libraries load the same numbers, and time how long each loads."""
     sides = loaders(home)
     for name, load in sides.items():
         found = load()
@@ -97,14 +97,14 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
 
 
 def _touching(load: Any) -> Any:
-    """Return a function that loads a record and reads each of its pages."""
+    """Return a function that loads a record and reads every memory page."""
     return lambda: touch(load())
 
 
 def _describe(
     saved: Mapping[str, float], loaded: Mapping[str, float], memory: Mapping[str, int]
 ) -> str:
-    """Return the tables."""
+    """Return the tables of times and of memory."""
     rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
     times = table(("", "seconds", "GB/s", "seqloom / this"), rows)
     peaks = table(
@@ -119,7 +119,7 @@ def _describe(
 
 
 def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
-    """Return the rows of one task; mapped files are compared with mapped files."""
+    """Return the rows of one task; memory-mapped loads are compared with each other."""
     mapped = seconds.get(f"{SEQLOOM}, mapped=True", seconds[SEQLOOM])
     return [
         (

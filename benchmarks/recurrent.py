@@ -12,7 +12,7 @@ from benchmarks._measure import interleave
 from benchmarks._page import machine, publish, table
 
 BATCH, LENGTH, INSIDE, WIDTH = 32, 100, 64, 128
-KINDS = {"GRU": 3, "LSTM": 4}  # gates
+KINDS = {"GRU": 3, "LSTM": 4}  # number of gates
 THREADS = (1,)  # With more threads, torch waits for the cores that other programs use.
 ROUNDS = 15
 NOTES = f"""
@@ -23,7 +23,7 @@ directions.
 
 
 def main() -> None:
-    """Time one step of each layer with equal weights on both sides."""
+    """Time one step of each layer with equal weights in both libraries."""
     rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
     text = f"{table(head, rows)}\n\n{machine('torch', 'seqloom')}"
@@ -31,7 +31,7 @@ def main() -> None:
 
 
 def _row(kind: str, threads: int) -> tuple[str, ...]:
-    """Time both sides and the products of a step, alternating."""
+    """Time both libraries and the matrix products of a step, in turns."""
     torch.set_num_threads(threads)
     backend = sl.tensor.backend("numpy", num_threads=threads)
     x = np.random.default_rng(0).normal(size=(BATCH, LENGTH, INSIDE)).astype("float32")
@@ -57,7 +57,7 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
 
 
 def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
-    """Return a step of torch, which returns one gradient."""
+    """Return a step of torch that computes the gradients of a layer."""
 
     def step() -> Any:
         layer.zero_grad()
@@ -68,7 +68,7 @@ def _step_of_torch(layer: Any, x: torch.Tensor) -> Callable[[], Any]:
 
 
 def _step_of_seqloom(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
-    """Return the same step in seqloom."""
+    """Return a step of seqloom that computes the gradients of a layer."""
 
     def loss(model: Any, x: Any) -> Any:
         return (model(x)[0] ** 2).sum()
@@ -78,7 +78,7 @@ def _step_of_seqloom(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
 
 
 def _products(backend: Any, gates: int) -> Callable[[], None]:
-    """Return the products of a step, without the dependency between positions."""
+    """Return the matrix products of a step, computed for all positions at once."""
     rows, columns = BATCH * LENGTH, gates * WIDTH
     make = np.random.default_rng(0).normal
     x, h, by_gates = (
@@ -87,7 +87,7 @@ def _products(backend: Any, gates: int) -> Callable[[], None]:
     w_ih, w_hh = (make(size=(columns, size)).astype("float32") for size in (INSIDE, WIDTH))
 
     def run() -> None:
-        for _ in range(2):  # directions
+        for _ in range(2):  # number of directions
             backend.linear(x, w_ih)
             backend.linear(h, w_hh)
             backend.matmul(by_gates, w_hh)

@@ -25,7 +25,7 @@ HEAD = ("network and training", "accuracy", "difference from the demo", "standar
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Differences from the settings of the demo."""
+    """Settings of a candidate that differ from the demo."""
 
     name: str
     network: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -56,7 +56,7 @@ CANDIDATES = (
 
 
 def main() -> None:
-    """Score every candidate on the same folds."""
+    """Evaluate every candidate on the same folds."""
     data = read("train")
     candidates = pick(CANDIDATES, CANDIDATES[:4])
     scores = {each.name: _scores(each, data) for each in candidates}
@@ -67,7 +67,7 @@ def main() -> None:
 
 
 def _summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
-    """Return the mean, and the mean difference from the first row with its error."""
+    """Return the mean accuracy, and the mean difference from the first candidate."""
     gaps = [own - other for own, other in zip(scores, first, strict=True)]
     error = stdev(gaps) / len(gaps) ** 0.5
     return f"{mean(scores):.4f}", f"{mean(gaps):+.4f}", f"{error:.4f}"

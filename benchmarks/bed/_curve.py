@@ -31,7 +31,7 @@ def rows(folder: Path) -> list[Sequence[object]]:
 
 
 def _row(folder: Path, size: float) -> Sequence[object]:
-    """Create a file, read it, and remove it."""
+    """Create a .bed file, time its readers, and remove it."""
     variants = int(size * 1e9 / (INDIVIDUALS / 4))
     file = _files.write(folder, (INDIVIDUALS, variants), name="curve")
     out = np.zeros((INDIVIDUALS, SLICE), np.int8, order="F")
@@ -46,7 +46,7 @@ def _row(folder: Path, size: float) -> Sequence[object]:
 
 
 def _read(file: _files.File, out: np.ndarray, threads: int) -> None:
-    """Read one slice after another."""
+    """Read a file in slices of variants."""
     bed = open_bed(file.path, num_threads=threads)
     for first in range(0, file.shape[1], SLICE):
         part = out[:, : min(SLICE, file.shape[1] - first)]

@@ -1,4 +1,4 @@
-"""Create files with random genotypes, which defeat branch prediction."""
+"""Create .bed files with random genotypes, which a processor cannot predict."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -19,7 +19,7 @@ class File(NamedTuple):
 
 
 SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000)))
-# Number of lines that are created at once.
+# Number of variants that are created at a time.
 BLOCK_LINES = 1000
 
 
@@ -39,7 +39,7 @@ def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
 
 
 def write_tables(path: Path, shape: tuple[int, int], *, long_allele: int = 1) -> None:
-    """Write .fam and .bim; one allele in the middle can be long."""
+    """Write .fam and .bim; one variant in the middle can have a long allele."""
     people = (f"f{i} i{i} 0 0 {1 + i % 2} {i % 3}\n" for i in range(shape[0]))
     path.with_suffix(".fam").write_text("".join(people))
     with path.with_suffix(".bim").open("w") as file:

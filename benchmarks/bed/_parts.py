@@ -32,7 +32,7 @@ Floors: TypeAlias = Mapping[str, Callable[[], object]]
 NO_FLOORS: Floors = MappingProxyType({})
 ROUNDS = pick(7, 3)
 SAMPLES = 256
-CALLS = 50  # Calls in a row, for one variant.
+CALLS = 50  # Number of calls per measurement if a call reads one variant.
 
 
 def rows(file: File) -> list[Sequence[object]]:
@@ -58,7 +58,7 @@ def _subset(file: File) -> tuple[Any, ...]:
 
 
 def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[object]:
-    """Check that both results are equal, then time both sides and the floors."""
+    """Check that both readers agree, then time both readers and the lower bounds."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
     ours = _sides.seqloom(file, threads, **options)
@@ -74,12 +74,12 @@ def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[ob
 
 
 def _floors(file: File, size: int) -> Floors:
-    """Return the floors of a reader: reading the blocks, and touching new memory."""
+    """Return lower bounds: reading the bytes of the file, and writing to new memory."""
     return {"blocks": lambda: read_blocks(file.path), "touch": lambda: touch(size, 1)}
 
 
 def _without_floors(figures: Sequence[str]) -> Sequence[str]:
-    """Leave the columns of the floors empty."""
+    """Return empty columns instead of lower bounds."""
     *times, ratio = figures
     return [*times, "", "", ratio]
 
@@ -87,7 +87,7 @@ def _without_floors(figures: Sequence[str]) -> Sequence[str]:
 def compared(
     ours: Side, theirs: Side, *, rounds: int, calls: int = 1, floors: Floors = NO_FLOORS
 ) -> Sequence[str]:
-    """Return the median milliseconds of both sides and of the floors, and the ratio."""
+    """Return the median milliseconds of readers and lower bounds, and the ratio."""
     sides = {"ours": _repeated(ours, calls), "theirs": _repeated(theirs, calls), **floors}
     seconds = interleave(sides, rounds=rounds)
     one, other = (1e3 * median(seconds[name]) / calls for name in ("ours", "theirs"))
@@ -96,12 +96,12 @@ def compared(
 
 
 def _repeated(work: Callable[[], object], calls: int) -> Callable[[], object]:
-    """Return a function that repeats short work, like a user's loop."""
+    """Return a function that repeats a short call, like a user's loop."""
     return lambda: [work() for _ in range(calls)]
 
 
 def samples(file: File) -> tuple[Sequence[object], float]:
-    """Time random samples read from the copy; also return the time to create the copy."""
+    """Time random samples from a transposed copy, and the creation of the copy."""
     with tempfile.TemporaryDirectory(dir=file.path.parent) as cache:
         start = time.perf_counter()
         data = GenotypeDataset(
@@ -118,14 +118,14 @@ def samples(file: File) -> tuple[Sequence[object], float]:
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
-    """Yield whole files and parts of them for each dtype, order and number of threads."""
+    """Yield reads of whole and partial files for each dtype, order and thread count."""
     with tempfile.TemporaryDirectory() as folder:
         for shape in _files.SHAPES:
             yield from _own_cases(_files.write(Path(folder), shape))
 
 
 def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
-    """Yield the cases of one file; parts are read into new memory."""
+    """Yield the reads of one file; partial reads allocate their result."""
     parts = {
         "whole": np.s_[:, :],
         "random part": _subset(file),

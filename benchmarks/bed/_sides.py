@@ -1,4 +1,4 @@
-"""Readers of .bed files, and how each is called."""
+"""Functions that read .bed files with each library."""
 
 from collections.abc import Callable
 from importlib import import_module
@@ -12,26 +12,26 @@ from seqloom.io import open_bed
 
 Side: TypeAlias = Callable[[], Any]
 
-# Lines per block of the NumPy lookup; larger blocks do not fit into the caches.
+# Variants per block of the NumPy lookup; larger blocks do not fit into the caches.
 BLOCK_LINES = 256
 
 
 def seqloom(file: File, threads: int, **options: Any) -> Side:
-    """Return a call of seqloom with an open file."""
+    """Return a function that reads an open file with seqloom."""
     bed = open_bed(file.path, num_threads=threads)
     assert bed.shape == file.shape
     return lambda: bed.read(**options)
 
 
 def bed_reader(file: File, threads: int, **options: Any) -> Side:
-    """Return a call of bed_reader with known counts."""
+    """Return a function that reads with bed_reader, which gets the numbers of rows."""
     counts = dict(zip(("iid_count", "sid_count"), file.shape, strict=True))
     bed = import_module("bed_reader").open_bed(file.path, num_threads=threads, **counts)
     return lambda: bed.read(**options)
 
 
 def pgenlib(file: File, out: NDArray[Any]) -> Side:
-    """Return a call of the PLINK 2 reader into reused memory: variants by individuals."""
+    """Return a function that reads (variants, individuals) with pgenlib."""
     individuals, variants = file.shape
     library = import_module("pgenlib")
     name = str(file.path).encode()
@@ -46,7 +46,7 @@ def pgenlib(file: File, out: NDArray[Any]) -> Side:
 
 
 def by_numpy(file: File, out: NDArray[Any]) -> Side:
-    """Look up four genotypes per byte in a table; `out` is variants by individuals."""
+    """Decode each byte by a lookup table into `out`, (variants, individuals)."""
     codes = np.arange(256)[:, None] >> 2 * np.arange(4) & 3
     missing = -127 if out.dtype == np.int8 else np.nan
     numbers = np.array([2, missing, 1, 0], out.dtype)[codes]

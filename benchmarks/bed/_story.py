@@ -1,4 +1,4 @@
-"""Measure all .bed tasks in one run."""
+"""Run all benchmarks of .bed files."""
 
 import tempfile
 from pathlib import Path
@@ -24,7 +24,7 @@ copy" reads an individual-major copy of the file.
 
 
 def main() -> None:
-    """Create files, check that all sides read the same values, then time them."""
+    """Create files, check that all libraries read the same values, then time them."""
     _whole.touch(TOUCHED, 1)
     with tempfile.TemporaryDirectory() as name:
         text = "\n\n".join(_sections(Path(name)))
@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _sections(folder: Path) -> list[str]:
-    """Return the text of each table."""
+    """Yield each table of the page as text."""
     files = [_files.write(folder, shape) for shape in _files.SHAPES]
     used = [row for file in files for row in _whole.into_used(file)]
     new = [row for file in files for row in _whole.into_new(file)]
@@ -52,7 +52,7 @@ def _sections(folder: Path) -> list[str]:
 
 
 def _describe(copied: float, memory: float) -> str:
-    """Return the time of the copy and the memory of a long allele."""
+    """Return sentences on the transposed copy, and on the memory of a long allele."""
     size = SQUARE_SHAPE[0] * SQUARE_SHAPE[1] / 4e6
     return (
         f"The individual-major copy of {size:,.0f} MB took {copied:.1f} s to create. "

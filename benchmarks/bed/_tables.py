@@ -20,7 +20,7 @@ COLUMN_NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "
 
 
 def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
-    """Time the tables, and return the peak memory of the table with a long allele."""
+    """Time reading .bim files, and return the peak memory with a long allele."""
     path = folder / "table.bed"
     write_tables(path, (INDIVIDUALS, VARIANTS))
     ours, theirs = (lambda: _columns(open_bed, path)), (lambda: _columns(_theirs(), path))
@@ -32,12 +32,12 @@ def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
 
 
 def _theirs() -> Reader:
-    """Return the reader class of bed_reader."""
+    """Return the class `open_bed` of bed_reader."""
     return import_module("bed_reader").open_bed
 
 
 def _columns(reader: Reader, path: Path) -> list[Any]:
-    """Read every column."""
+    """Read every column of the .bim."""
     bed = reader(path, iid_count=INDIVIDUALS, skip_format_check=True)
     return [getattr(bed, name) for name in COLUMN_NAMES]
 

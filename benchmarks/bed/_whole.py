@@ -1,4 +1,4 @@
-"""Read whole files into used memory and into new memory."""
+"""Read whole .bed files into existing arrays and into new arrays."""
 
 from collections.abc import Callable, Sequence
 from statistics import median
@@ -41,12 +41,12 @@ HEAD_NEW = (
 
 
 def into_used(file: File) -> list[Sequence[object]]:
-    """Time all dtypes and orders; pgenlib and NumPy use one thread and one order."""
+    """Time all dtypes and orders; pgenlib and NumPy support one thread and one order."""
     return [_used_row(file, kind, threads) for threads in THREADS for kind in KINDS]
 
 
 def into_new(file: File) -> list[Sequence[object]]:
-    """Time results in new memory, which the system must clear first."""
+    """Time readers that allocate the result, whose memory the system must clear."""
     return [
         _new_row(file, (kind, "F"), threads)
         for threads in THREADS
@@ -55,7 +55,7 @@ def into_new(file: File) -> list[Sequence[object]]:
 
 
 def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Check that all sides agree, then time them alternately."""
+    """Check that all readers agree, then time them in turns."""
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
     sides = {
@@ -76,7 +76,7 @@ def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
 
 
 def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Time seqloom, and clearing the same memory with the same number of threads."""
+    """Time seqloom, and clearing as much memory with the same number of threads."""
     dtype, order = kind
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(
@@ -95,7 +95,7 @@ def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
 
 
 def touch(size: int, threads: int) -> None:
-    """Write one byte to each page of new memory."""
+    """Allocate memory, and write one byte to each page."""
     from concurrent.futures import ThreadPoolExecutor
 
     memory = np.empty(size, np.uint8)
@@ -105,29 +105,29 @@ def touch(size: int, threads: int) -> None:
 
 
 def _touch_part(part: np.ndarray) -> None:
-    """Write one byte to each page."""
+    """Write one byte to each page of an array."""
     part[::4096] = 1
 
 
 def _with_our_missing(values: np.ndarray) -> np.ndarray:
-    """Replace the missing value -9 of pgenlib with -127 or NaN."""
+    """Replace -9, the missing genotype of pgenlib, with -127 or NaN."""
     missing = -127 if values.dtype == np.int8 else np.nan
     return np.where(values == -9, values.dtype.type(missing), values)
 
 
 def _agree(one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]) -> None:
-    """Raise if two sides read different values."""
+    """Raise if two readers return different genotypes."""
     assert np.array_equal(one(), other(), equal_nan=True), "the sides do not agree"
 
 
 def _medians(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median milliseconds of each side."""
+    """Return the median milliseconds of each library."""
     seconds = interleave(sides, rounds=ROUNDS)
     return {name: 1e3 * median(taken) for name, taken in seconds.items()}
 
 
 def _name(file: File, kind: Kind, threads: int) -> str:
-    """Return the label of a row."""
+    """Return the label of a table row: dtype, order and number of threads."""
     plural = "s" if threads > 1 else ""
     return f"{file} {kind[0]} {kind[1]}, {threads} thread{plural}"
 

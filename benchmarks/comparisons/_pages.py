@@ -77,7 +77,7 @@ class Page:
 
     @property
     def is_runnable(self) -> bool:
-        """True if all packages are installed."""
+        """True if all packages that the page needs are installed."""
         installed = {each.name.lower() for each in metadata.distributions()}
         return installed.issuperset(name.lower() for name in self.packages)
 
@@ -120,7 +120,7 @@ class Page:
 
 
 def read_pages() -> list[Page]:
-    """Return every page but the index."""
+    """Return every page of docs/comparisons except the index."""
     paths = sorted(HOME.glob("*.md"))
     return [Page(path) for path in paths if path.name != "index.md"]
 

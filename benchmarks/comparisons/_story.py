@@ -47,7 +47,7 @@ def write_index(pages: list[Page]) -> None:
 
 
 def index_text(pages: list[Page]) -> str:
-    """Return the table of the index, one row per task, and the list of features."""
+    """Return the table of the index page, and the list of missing features."""
     rows = table(HEAD, index_rows(pages), texts=("task",))
     lacks = "\n".join(index_lacks(pages))
     return f"{rows}\n\n{LACKS}\n\n{lacks}"
@@ -91,7 +91,7 @@ def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float,
 
 
 def _result(page: Page, seconds: tuple[float, float]) -> str:
-    """Return the text of a result."""
+    """Return the sentence that reports a result on the page."""
     theirs, ours = seconds
     head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
     row = ("seconds", f"{theirs:.3f}", f"{ours:.3f}", f"{theirs / ours:.2f}")

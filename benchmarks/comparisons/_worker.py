@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 def main(threads: str, small: str, large: str, *files: str) -> None:
     """Run files of code in order, on both inputs, with the given number of threads."""
-    if threads:  # both sides read it when they start to compute
+    if threads:  # both libraries read it before their first computation
         os.environ["OMP_NUM_THREADS"] = threads
     code = "".join(Path(file).read_text("utf-8") for file in files)
     _run(code, small)

@@ -1,4 +1,4 @@
-"""Measure the first call of a compiled step, in a new process and in the next one."""
+"""Measure the first call of a compiled step with empty and with filled caches."""
 
 from benchmarks.first_call._story import main
 

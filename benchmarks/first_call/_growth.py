@@ -26,7 +26,7 @@ def chain(rounds: int) -> float:
 
 
 class ParameterList(sl.nn.Module):
-    """A list of parameters."""
+    """Module with a list of parameters."""
 
     params: list[sl.nn.Param]
 

@@ -1,4 +1,4 @@
-"""Run each side in new processes, with empty and with filled caches."""
+"""Run each library in new processes, with empty and with filled caches."""
 
 import os
 from collections.abc import Generator, Sequence
@@ -10,7 +10,7 @@ from benchmarks._measure import pick, run_module
 from benchmarks._page import machine, publish, table
 from benchmarks.tensor._networks import ON_PROCESSORS
 
-# Rounds of each side: the compiler of torch takes up to a minute.
+# Rounds of each library: the compiler of torch takes up to a minute.
 SIDES = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
 NETWORKS = pick(ON_PROCESSORS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
@@ -25,7 +25,7 @@ caches no files. The floor is the time to trace the step with symbolic values.
 
 
 def main() -> None:
-    """Measure and write both tables."""
+    """Measure the first calls, and write both tables."""
     with _compiled_sources():
         rows = [
             _row(network, {side: _calls(side, network) for side in SIDES})
@@ -67,7 +67,7 @@ def _compiled_sources() -> Generator[None]:
 
 
 def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
-    """Return the results of a side with empty caches, and with the caches that it wrote."""
+    """Return the results of a library with empty and then with filled caches."""
     cold: list[Calls] = []
     warm: list[Calls] = []
     for _ in range(SIDES[side]):
@@ -80,7 +80,7 @@ def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
 
 
 def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> list[str]:
-    """Return the row of one network."""
+    """Return the table row of one network."""
     ours = [*calls["numpy compiled"][0], *calls["numpy compiled"][1]]
     row = [_middle(ours, "trace"), _middle(ours, "plan"), _added(ours)]
     others = [pair for side, pair in calls.items() if side != "numpy compiled"]
@@ -89,7 +89,7 @@ def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> lis
 
 
 def _middle(calls: Sequence[Calls], name: str) -> float:
-    """Return the median of one value."""
+    """Return the median of one measurement over all rounds."""
     return median([each[name] for each in calls])
 
 

@@ -1,4 +1,4 @@
-"""Run the first call of one network's step on one side, in this new process.
+"""Measure the first call of a training step with one library in this process.
 
 python -m benchmarks.first_call._worker SIDE NETWORK FOLDER, where caches lie in FOLDER.
 """
@@ -35,7 +35,7 @@ def _keep_in(folder: str) -> None:
 
 
 def _step_of(side: str, network: str) -> Callable[[], float]:
-    """Return a step with its batch; libraries read the environment when imported."""
+    """Return a training step with its batch, after setting environment variables."""
     from benchmarks.tensor._networks import Setup, batch_of
     from benchmarks.tensor._sides import SIDES
 

@@ -1,4 +1,4 @@
-"""Measure one step of AdamW and of Muon: seqloom, torch and floors."""
+"""Measure one step of AdamW and of Muon in seqloom and in torch."""
 
 from benchmarks.optim._story import main
 

@@ -1,4 +1,4 @@
-"""Run both optimisers with one and with two threads, and write their tables."""
+"""Run AdamW and Muon with one and with two threads, and write their tables."""
 
 import os
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ floor of Muon its matrix products in float32. Torch computes Muon in bfloat16.
 
 
 def main() -> None:
-    """Measure and write the tables."""
+    """Measure both optimisers, and write the tables."""
     rows = [*_adamw_rows(), *_muon_rows()]
     publish(
         "optim",
@@ -39,7 +39,7 @@ def _muon_rows() -> Iterator[list[str]]:
 
 
 def _row(label: str, kind: str, *numbers: int) -> list[str]:
-    """Measure one case in a new process; the last number is the number of threads."""
+    """Measure one optimiser in a new process; `arguments` ends with the threads."""
     threads = numbers[-1]
     os.environ["OMP_NUM_THREADS"] = str(threads)
     found: dict[str, float] = run_module(

@@ -1,4 +1,4 @@
-"""Run our step and the step of torch on equal gradients, alternating, in this process.
+"""Run a step of seqloom and a step of torch on equal gradients, in turns.
 
 python -m benchmarks.optim._worker adamw LAYERS ROUNDS THREADS, or muon ROUNDS THREADS.
 """
@@ -25,7 +25,7 @@ Seconds = dict[str, float]
 
 
 class ParameterList(sl.nn.Module):
-    """A list of parameters."""
+    """Module with a list of parameters."""
 
     params: list[sl.nn.Param]
 
@@ -34,7 +34,7 @@ class ParameterList(sl.nn.Module):
 
 
 class Pair:
-    """Equal parameters and gradients on both sides, each with its optimiser.
+    """Equal parameters and gradients in both libraries, each with its optimiser.
 
     Args:
         shapes: The shapes of the parameters.
@@ -50,7 +50,7 @@ class Pair:
         self.twins = [self._twin(each, grad) for each, grad in self._each()]
 
     def _each(self) -> Any:
-        """Yield our parameters and their gradients."""
+        """Yield the parameters of seqloom and their gradients."""
         return zip(self.model.params, self.grads, strict=True)
 
     def _twin(self, ours: Any, grad: np.ndarray) -> Any:
@@ -60,7 +60,7 @@ class Pair:
         return twin
 
     def steps(self, ours: Any, theirs: Any) -> dict[str, Callable[[], object]]:
-        """Return the step of each side."""
+        """Return a step of each library."""
         by_id = {each.id: grad for each, grad in self._each()}
         grads = sl.tensor.Gradients(by_id, self.model.params[0].bound_backend)
         return {
@@ -69,18 +69,18 @@ class Pair:
         }
 
     def changes(self) -> Any:
-        """Yield the change of each parameter on both sides."""
+        """Yield how a step changes each parameter in both libraries."""
         for ours, twin in zip(self.model.params, self.twins, strict=True):
             yield ours.numpy() - 0.5, twin.detach().numpy() - 0.5
 
 
 def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
-    """Time AdamW and its memory traffic for a number of layers."""
+    """Time AdamW, and an equal number of memory accesses, for a number of layers."""
     touch_memory()
     pair = Pair([*LAYER_SHAPES] * layers, threads)
     theirs = torch.optim.AdamW(pair.twins, RATE, weight_decay=DECAY, fused=True)
     sides = pair.steps(sl.optim.AdamW(weight_decay=DECAY), theirs)
-    # AdamW reads four arrays and writes three; this reads and writes one.
+    # AdamW reads four arrays and writes three; the copy reads one and writes one.
     moved = torch.ones(sum(twin.numel() for twin in pair.twins))
     sides["floor"] = lambda: moved.mul_(1.0001)
     seconds = _time(sides, rounds)
@@ -119,7 +119,7 @@ def _products(threads: int) -> Callable[[], None]:
 
 
 def _time(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
-    """Return the shortest seconds of each side, alternating, after one warm-up call."""
+    """Return the shortest time of each function in seconds, after a warm-up call."""
     for work in sides.values():
         work()
     # OpenMP threads of torch spin for some milliseconds after they have finished.

@@ -18,7 +18,7 @@ LIBRARIES = ("ours", "OpenBLAS", "torch")
 
 
 class Shape(NamedTuple):
-    """The shape of a product: (rows, depth) times (depth, columns).
+    """Shape of a matrix product: (rows, depth) times (depth, columns).
 
     `layout` has one character for each operand: "t" if it is transposed, "n" if it is not.
     """

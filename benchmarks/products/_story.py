@@ -1,4 +1,4 @@
-"""Time all products of the networks on each side alternately, and write the tables."""
+"""Time the matrix products of networks in each library, and write the tables."""
 
 from statistics import median
 
@@ -14,7 +14,7 @@ the gradient of its weights, `nn` of its inputs. Sizes are rows x depth x column
 multiplies with MKL; gemm 0.19 and private-gemm-x86 0.1 (part of faer) are Rust crates. A
 ratio above 1 means that seqloom is faster.
 """
-# Seconds per measurement, and maximum number of products.
+# Seconds per measurement, and maximum number of products in that time.
 SECONDS, MOST = pick(0.03, 0.02), 200
 
 
@@ -62,7 +62,7 @@ def shapes(dtype: str) -> list[tuple[str, Shape]]:
 
 
 def main() -> None:
-    """Measure in both precisions, with one and with two threads."""
+    """Measure float32 and float64 products with one and with two threads."""
     tables = [
         _table(threads, dtype) for dtype in ("float32", "float64") for threads in (1, 2)
     ]
@@ -83,7 +83,7 @@ def _table(threads: int, dtype: str) -> str:
 
 
 def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:
-    """Return the speed of each side at one product."""
+    """Return the speed of each library for one product."""
     once = sides["OpenBLAS"].measure(shape, 1)
     times = max(1, min(MOST, int(SECONDS / once)))
     seconds: dict[str, list[float]] = {side: [] for side in sides}

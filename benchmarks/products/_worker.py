@@ -1,4 +1,4 @@
-"""Multiply with one library in this process, as requested on standard input."""
+"""Compute the products that standard input requests, with one library."""
 
 import sys
 import time
@@ -11,7 +11,7 @@ from benchmarks.products._sides import Shape
 
 
 def _arrays(shape: Shape) -> list[np.ndarray]:
-    """Return both factors, as views where they are transposed, and the output."""
+    """Return both factors (transposed ones as views) and the output array."""
     left, right = (shape.rows, shape.depth), (shape.depth, shape.columns)
     stored = [
         np.full(size[::-1] if way == "t" else size, 0.5, shape.dtype)
@@ -53,7 +53,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
 
 
 def _answer(name: str, threads: int) -> None:
-    """Answer each line, a shape and a number of calls, with the seconds per product."""
+    """Read shapes and numbers of calls, and print the seconds per product."""
     work_of = {"ours": _of_seqloom, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
     for line in sys.stdin:
         _, dtype, layout, *numbers = line.split()

@@ -1,4 +1,4 @@
-"""Create pairs of reads of 100 bases, half of them ribosomal."""
+"""Create read pairs of 100 bases, of which half are ribosomal."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -15,7 +15,7 @@ _BLOCK_PAIRS = 10_000
 
 
 def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
-    """Write pairs, uncompressed; the second mate is the reverse complement."""
+    """Write uncompressed read pairs; the second mate is reverse-complemented."""
     rng, pool = np.random.default_rng(0), _read_ribosomal()
     paths = folder / "reads_1.fq", folder / "reads_2.fq"
     with paths[0].open("wb") as first, paths[1].open("wb") as second:
@@ -34,7 +34,7 @@ def _records(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterator[b
 
 
 def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes]:
-    """Draw fragments: ribosomal and random sequences alternate."""
+    """Simulate fragments: every second fragment is ribosomal, the others are random."""
     letters = np.frombuffer(b"ACGT", np.uint8)
     size = LENGTH + _INSERT
     found = [row.tobytes() for row in letters[rng.integers(0, 4, (count, size))]]

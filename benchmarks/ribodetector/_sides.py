@@ -1,4 +1,4 @@
-"""Run the published command, and `seqloom-run` with the exported network."""
+"""Run RiboDetector, and `seqloom-run` with its exported network."""
 
 import subprocess
 import sys
@@ -16,7 +16,7 @@ from seqloom.cli._export import PROGRAM
 
 _COMMAND = "from ribodetector.detect_cpu import main; main()"
 _CLASS_NAMES = ("other", "ribosomal")
-# Above this difference of logits, rounding cannot change a decision.
+# If the logits differ by more than this, rounding cannot change the prediction.
 CLOSE = 1e-4
 
 Pair = tuple[Path, Path]
@@ -55,7 +55,7 @@ def export(network: Path, folder: Path) -> Path:
 
 
 def run_theirs(pair: Pair, folder: Path, *, chunk: int | None) -> Cost:
-    """Run the published command with its default number of threads."""
+    """Run RiboDetector with its default number of threads."""
     outputs = ["-o", *_files(folder, "other"), "-r", *_files(folder, "ribosomal")]
     files = ["-i", *map(str, pair), *outputs, "--log", str(folder / "log")]
     options = [] if chunk is None else ["--chunk_size", str(chunk)]
@@ -70,12 +70,12 @@ def run_ours(model: Path, pair: Pair, out: Path) -> Cost:
 
 
 def _files(folder: Path, name: str) -> list[str]:
-    """Return the output files of the published command."""
+    """Return the output files of RiboDetector."""
     return [str(folder / f"{name}_{mate}.fq") for mate in (1, 2)]
 
 
 def _measure(command: list[str]) -> Cost:
-    """Run a command and return its cost."""
+    """Run a command and return the time that it used."""
     before, start = getrusage(RUSAGE_CHILDREN), perf_counter()
     subprocess.run(command, check=True, capture_output=True)
     seconds, after = perf_counter() - start, getrusage(RUSAGE_CHILDREN)
@@ -84,7 +84,7 @@ def _measure(command: list[str]) -> Cost:
 
 
 def compare(folder: Path, table: Path, count: int) -> tuple[int, int]:
-    """Compare all decisions; return the numbers of close and of ribosomal pairs."""
+    """Compare all predictions; return the numbers of close and of ribosomal pairs."""
     theirs = _read_ids(folder / "ribosomal_1.fq")
     scores = sl.infer.Scores.read_tsv(table)
     names = [_bare(name) for name in scores.ids]

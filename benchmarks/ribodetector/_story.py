@@ -1,4 +1,4 @@
-"""Time both commands alternately, compare their decisions, and write the table."""
+"""Time both commands in turns, compare their predictions, and write the table."""
 
 import os
 from pathlib import Path
@@ -20,8 +20,12 @@ from benchmarks.ribodetector._sides import (
 
 PAIRS = int(os.environ.get("SEQLOOM_PAIRS", pick("50000", "8000")))
 ROUNDS = 3
-CHUNKS = (16, 64, 256)  # In units of 1,024 reads; the fastest one is measured.
-TRIAL = 16_384  # Pairs of the trial runs.
+CHUNKS = (
+    16,
+    64,
+    256,
+)  # Chunk sizes in units of 1,024 reads; the fastest chunk size is measured.
+TRIAL = 16_384  # Number of read pairs in trial runs.
 WANTED = {"default": 3.0, "best chunk": 2.0}
 NOTES = f"""
 The input is {PAIRS:,} pairs of reads of {LENGTH} bases, half of them ribosomal. Times are
@@ -32,7 +36,7 @@ HEAD = ("", "seconds", "CPU-seconds", "reads/s", "speed of seqloom-run")
 
 
 def main() -> None:
-    """Measure the published command and the exported model on the same pairs."""
+    """Measure RiboDetector and the exported model on the same read pairs."""
     network = find_network()
     if network is None:
         print("ribodetector: skipped, `uv pip install --no-deps ribodetector` first")
@@ -48,7 +52,7 @@ def main() -> None:
 
 
 def _choose_chunk(folder: Path) -> int:
-    """Return the fastest chunk size of the published command."""
+    """Return the chunk size with which RiboDetector is fastest."""
     trial = folder / "trial"
     trial.mkdir()
     pair = write_pairs(trial, min(PAIRS, TRIAL))
@@ -60,7 +64,7 @@ def _choose_chunk(folder: Path) -> int:
 def _round(
     model: Path, pair: tuple[Path, Path], folder: Path, *, chunk: int
 ) -> dict[str, Cost]:
-    """Run each side once."""
+    """Run both commands once."""
     found = {
         "default": run_theirs(pair, folder, chunk=None),
         "best chunk": run_theirs(pair, folder, chunk=chunk),
@@ -73,7 +77,7 @@ def _round(
 
 
 def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
-    """Return a row for each side, with medians over the rounds."""
+    """Return a table row for each command, with medians over the rounds."""
     labels = {
         "default": "ribodetector_cpu",
         "best chunk": f"ribodetector_cpu --chunk_size {chunk}",
@@ -94,14 +98,14 @@ def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
 
 
 def _ratio(seconds: dict[str, float], side: str) -> str:
-    """Return the speed relative to the published command, and the requirement."""
+    """Return the speed relative to RiboDetector, and the required speed."""
     if side == "ours":
         return ""
     return f"**{seconds[side] / seconds['ours']:.1f}x** (required {WANTED[side]:.0f}x)"
 
 
 def _compare_decisions(close: int, ribosomal: int) -> str:
-    """Return how the decisions of both sides agree."""
+    """Return a sentence on how many predictions of both commands agree."""
     return (
         f"Both programs find {ribosomal:,} ribosomal pairs. They classify {close} pairs "
         f"differently (only pairs whose logits differ by less than {CLOSE:g}).\n\n"

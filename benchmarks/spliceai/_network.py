@@ -1,4 +1,4 @@
-"""Published arrays, input bases, and the network of seqloom."""
+"""Published weights, random inputs, and the network in seqloom."""
 
 from collections.abc import Callable
 from functools import cache
@@ -18,7 +18,7 @@ Work = Callable[[], Any]
 
 
 def letters(count: int) -> np.ndarray:
-    """Draw one-hot bases with their context: ``(1, 4, count + context)``."""
+    """Draw random one-hot bases with context, ``(1, 4, count + context)``."""
     drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT)
     return np.eye(4, dtype="float32")[:, drawn][None]
 
@@ -32,7 +32,7 @@ def operations(count: int) -> int:
 
 @cache
 def arrays() -> dict[str, np.ndarray]:
-    """Read the first of the five files of the package spliceai."""
+    """Read the weights of the first of five networks in the package spliceai."""
     import seqloom as sl
 
     spec = find_spec("spliceai")
@@ -43,7 +43,7 @@ def arrays() -> dict[str, np.ndarray]:
 
 
 def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
-    """Prepare the network of the example on NumPy."""
+    """Load the network of the example on the NumPy backend."""
     import seqloom as sl
 
     spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)

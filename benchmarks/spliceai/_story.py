@@ -1,4 +1,4 @@
-"""Time the network on each side alternately, and write the table."""
+"""Time the network in each library in turns, and write the table."""
 
 import json
 import subprocess
@@ -23,14 +23,14 @@ HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / to
 
 
 def main() -> None:
-    """Measure 1,000 and 5,000 bases with one and with two threads."""
+    """Measure inputs of 1,000 and 5,000 bases with one and with two threads."""
     rows = [_row(count, threads) for threads in (1, 2) for count in COUNTS]
     text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'torch', 'seqloom')}"
     publish("spliceai", text, notes=NOTES, shown="5,000")
 
 
 def _row(count: int, threads: int) -> list[str]:
-    """Return the times of all sides for one length and number of threads."""
+    """Return the times of all libraries for one length and number of threads."""
     workers = [_start(side, count, threads) for side in SIDES]
     try:
         results = [np.array(_read(worker)) for worker in workers]
@@ -50,7 +50,7 @@ def _row(count: int, threads: int) -> list[str]:
 
 
 def _start(side: str, count: int, threads: int) -> Any:
-    """Start the process of a side."""
+    """Start the process of a library."""
     module = "benchmarks.spliceai._worker"
     return subprocess.Popen(
         [sys.executable, "-m", module, side, str(count), str(threads)],
@@ -63,7 +63,7 @@ def _start(side: str, count: int, threads: int) -> Any:
 
 
 def _measure(worker: Any) -> float:
-    """Make a process work once; return its seconds."""
+    """Let a process run the network once; return the seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
     return _read(worker)

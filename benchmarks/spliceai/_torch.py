@@ -1,4 +1,4 @@
-"""The same network, written for torch."""
+"""The first SpliceAI network, written for torch."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -64,7 +64,7 @@ class SpliceAI(nn.Module):
 
 
 def of_torch(count: int, threads: int) -> Work:
-    """Prepare the eager network."""
+    """Create the torch network with the published weights, without compiling it."""
     torch.set_num_threads(threads)
     network = SpliceAI().eval()
     for layer, state in _states(network):
@@ -79,7 +79,7 @@ def of_torch(count: int, threads: int) -> Work:
 
 
 def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:
-    """Yield each layer with its published arrays."""
+    """Yield each layer with its published weights."""
     kinds = {"conv1d": nn.Conv1d, "batch_normalization": nn.BatchNorm1d}
     for name, kind in kinds.items():
         layers = [layer for layer in network.modules() if isinstance(layer, kind)]
@@ -88,7 +88,7 @@ def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]
 
 
 def _state(layer: str) -> dict[str, Tensor]:
-    """Return the arrays of a layer under their torch names."""
+    """Return the weights of a layer by their names in torch."""
     found = {
         name.rpartition(".")[2]: torch.tensor(np.ascontiguousarray(values.T))
         for name, values in arrays().items()

@@ -1,4 +1,4 @@
-"""Run one side in this process; work once for each input line."""
+"""Run the network with one library once for each line of standard input."""
 
 import json
 import sys
@@ -10,11 +10,11 @@ import numpy as np
 
 from benchmarks.spliceai._network import of_seqloom, operations
 
-MATRIX_ROWS = 1024  # Rows of the matrices of the floor.
+MATRIX_ROWS = 1024  # Number of rows of the matrices in the lower bound.
 
 
 def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
-    """Load one library, and return the function to measure."""
+    """Load one library, and return a function that runs its network."""
     if side.startswith("seqloom"):
         return of_seqloom(count, threads, compiled="compiled" in side)
     if side == "torch":
@@ -25,7 +25,7 @@ def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
 
 
 def _floor(count: int, threads: int) -> Callable[[], Any]:
-    """Prepare square products of seqloom with about the same number of operations."""
+    """Return square matrix products with about as many operations as the network."""
     from seqloom.tensor import backend
 
     ones = np.ones((MATRIX_ROWS, MATRIX_ROWS), "float32")
@@ -35,7 +35,7 @@ def _floor(count: int, threads: int) -> Callable[[], Any]:
 
 
 def main() -> None:
-    """Print a result, and then the seconds of a call for each input line."""
+    """Print a result first, then the seconds of a call for each input line."""
     side, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     work = _prepare(side, count, threads)
     first = work()
