@@ -31,7 +31,7 @@ def test_a_seed_has_64_bits():
         as_seed(2**64)
 
 
-def test_one_and_zero_are_flags():
+def test_one_and_zero_are_valid_flags():
     assert as_flag("shuffle", 1) is True
 
 

@@ -67,7 +67,7 @@ def test_the_index_contains_the_results_of_all_pages():
     assert text in _story.INDEX.read_text("utf-8")
 
 
-def test_the_measured_input_has_the_larger_sizes(page: Page):
+def test_benchmarks_use_the_larger_input_of_the_page(page: Page):
     assert page.large_input == page.small_input.replace("3  # measured: 40", "40")
     assert page.sizes == "`count = 40`"
 

@@ -136,7 +136,9 @@ def test_a_pipe_is_never_replaced(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_if_the_group_cannot_be_kept_it_gets_the_rights_of_others(tmp_path, monkeypatch):
+def test_if_the_group_cannot_be_kept_it_has_the_permissions_of_others(
+    tmp_path, monkeypatch
+):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", -1, 12345)
     (tmp_path / "a").chmod(0o674)

@@ -113,7 +113,7 @@ def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkey
     wait_until(lambda: not is_running(child["pid"]))
 
 
-def test_a_step_that_waits_is_reported_with_its_location():
+def test_a_step_that_waits_for_the_gpu_is_reported_with_its_line():
     side = {"synchronises": True, "message": "item (a.py:3)"}
     fields = {"network": "encoder", "dtype": "float32", "is_detected": True}
     result = {"what": "training synchronisation", **fields, "ours on torch": side}
@@ -162,14 +162,14 @@ def test_tests_that_did_not_run_are_counted():
         ("NVIDIA L40S", "L40S"),
     ],
 )
-def test_a_known_gpu_has_the_rate_of_its_data_sheet(device, words):
+def test_a_known_gpu_has_the_peak_rate_of_its_data_sheet(device, words):
     assert find_published_rate(device) == RATES[words]
 
 
 @pytest.mark.parametrize(
     "device", ["NVIDIA A10G", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA H100 MIG 1g.10gb"]
 )
-def test_a_gpu_with_a_similar_name_has_no_rate(device):
+def test_a_gpu_with_a_similar_name_has_no_peak_rate(device):
     assert find_published_rate(device) is None
 
 

@@ -13,7 +13,7 @@ words = st.one_of(st.integers(0, 2**62 - 1), st.text())
 
 
 @given(seeds, words)
-def test_words_in_the_constructor_are_folded(seed, word):
+def test_integers_in_the_constructor_are_folded_into_the_key(seed, word):
     assert Key(seed, word) == Key(seed).fold(word)
 
 
@@ -29,7 +29,7 @@ def test_the_zero_key_gives_the_known_answer_of_random123():
 
 
 @given(seeds, st.integers(0, 2**62 - 1))
-def test_folding_is_threefry_of_the_halves_of_a_word(seed, word):
+def test_folding_is_threefry_of_the_halves_of_an_integer(seed, word):
     halves = [(n >> 32, n & 0xFFFFFFFF) for n in (seed, word)]
     assert Key(seed, word).words == reference_threefry(*halves)
 
@@ -84,19 +84,19 @@ def test_a_seed_outside_64_bits_is_an_error(word):
         Key(word)
 
 
-def test_numpy_integers_can_be_words():
+def test_numpy_integers_can_be_folded_into_a_key():
     assert Key(np.int64(7), np.uint8(3)) == Key(7, 3)
 
 
 @settings(deadline=None)
 @given(seeds, st.lists(st.integers(0, 2**62 - 1)))
-def test_each_returns_the_fold_of_each_number(seed, numbers):
+def test_key_each_folds_each_integer_into_the_key(seed, numbers):
     rows = Key(seed).each(np.array(numbers, np.int64))
     assert rows.dtype == np.uint32
     assert rows.tolist() == [list(Key(seed, number).words) for number in numbers]
 
 
 @pytest.mark.parametrize("words", [[-1], [2**62], [0.5], [[1, 2]], 3])
-def test_each_accepts_only_a_1d_array_of_integers(words):
+def test_key_each_accepts_only_a_1d_array_of_integers(words):
     with pytest.raises(ArgumentError):
         Key(0).each(words)

@@ -34,7 +34,7 @@ def test_the_first_variable_that_is_set_takes_precedence(monkeypatch):
         assert count_threads() == count
 
 
-def test_the_outermost_level_of_omp_num_threads_counts(monkeypatch):
+def test_the_first_number_of_omp_num_threads_is_used(monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "3,2")
     assert count_threads() == 3
 

@@ -62,7 +62,7 @@ def test_a_page_contains_model_files_date_and_version(call, trained, few, tmp_pa
     assert str(tmp_path) not in text
 
 
-def test_the_window_option_reaches_the_method(call, trained, few, tmp_path):
+def test_the_window_option_is_passed_to_the_method(call, trained, few, tmp_path):
     call("explain", trained, few, "--out", tmp_path / "t.tsv", "--window", 20)
     rows = (tmp_path / "t.tsv").read_text().splitlines()[1:]
     weights = np.array([row.split("\t")[4] for row in rows], float).reshape(5, 3, 20)

@@ -171,7 +171,7 @@ def test_overlapping_intervals_are_counted_correctly():
 
 
 @pytest.mark.usefixtures("here")
-def test_jitter_counts_as_overlap():
+def test_intervals_that_overlap_after_jitter_are_counted():
     asked = dataset([(125, 150), (10, 15)])
     taught = [(100, 120), (40, 60)]
     counts = [count_overlaps(dataset(taught, jitter=n), asked) for n in (5, 6, 25, 26)]

@@ -189,7 +189,7 @@ def test_an_integer_that_is_a_multiple_of_sizes_in_all_traces_is_a_size():
 
 
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
-def test_an_integer_without_a_confirming_trace_is_not_a_size(numbers):
+def test_an_integer_in_too_few_traces_is_not_a_size(numbers):
     series = {it[: len(numbers)]: polynomial for it, polynomial in SERIES.items()}
     assert fit(numbers, series) is None
 

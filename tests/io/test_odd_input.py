@@ -214,13 +214,13 @@ WITHOUT_IDS = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_ids_number_numbers_headers_without_ids(size):
+def test_the_option_ids_numbers_headers_without_ids(size):
     wanted = fasta((" first", b"AC"), ("1", b"GT"), ("2", b"TT"), ("d", b"GG"))
     assert read(Trickle(WITHOUT_IDS, size), ids="number") == wanted
 
 
 @pytest.mark.parametrize("size", SIZES)
-def test_ids_number_numbers_fastq_headers_without_ids(size):
+def test_the_option_ids_numbers_fastq_headers_without_ids(size):
     text = b"@\nAC\n+\nII\n@ \nGT\n+\nII\n"
     wanted = fastq(("0", b"AC", b"II"), ("1", b"GT", b"II"))
     assert read(Trickle(text, size), ids="number") == wanted

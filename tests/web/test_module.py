@@ -155,5 +155,5 @@ def test_the_module_works_after_an_error(files):
     assert found["records"] == len(LENGTHS)
 
 
-def test_the_module_is_small():
+def test_the_compressed_module_is_smaller_than_700_kb():
     assert len(gzip.compress(MODULE.read_bytes(), 9)) < 700_000

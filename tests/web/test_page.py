@@ -68,7 +68,7 @@ def test_a_gzip_file_is_scored_in_pages_of_results(page: Page):
     assert text(page, "#shown") == "21 to 40 of 1,186"
 
 
-def test_the_saved_table_has_a_line_for_each_record(page: Page):
+def test_the_saved_table_has_a_row_for_each_record(page: Page):
     page.choose("#records-file", DEMO)
     page.wait(SCORED)
     page.value("URL.createObjectURL = (blob) => ((window.saved = blob), 'blob:x')")

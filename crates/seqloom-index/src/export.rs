@@ -29,7 +29,7 @@ impl Index {
             }
             lines.extend(write_row(&line));
         }
-        self.give_back(cache);
+        self.return_cache(cache);
         Ok(lines)
     }
 

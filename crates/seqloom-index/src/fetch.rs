@@ -59,7 +59,7 @@ impl Index {
                 *found = header;
             }
         }
-        self.give_back(cache);
+        self.return_cache(cache);
         let mut offsets = vec![0];
         offsets.extend(found.iter().scan(0, |end, header| {
             *end += header.len();
@@ -91,7 +91,7 @@ impl Index {
                 rows.push(number);
             }
         }
-        self.give_back(cache);
+        self.return_cache(cache);
         Ok(rows)
     }
 
@@ -127,7 +127,7 @@ impl Index {
         let one = |part: &[W]| {
             let mut cache = self.borrow();
             let outcome = task(part, &mut cache);
-            self.give_back(cache);
+            self.return_cache(cache);
             outcome
         };
         let size = work.len().div_ceil(threads.max(1)).max(MIN_THREAD_RECORDS);
@@ -149,7 +149,7 @@ impl Index {
         kept.unwrap_or_default()
     }
 
-    pub(super) fn give_back(&self, cache: Cache) {
+    pub(super) fn return_cache(&self, cache: Cache) {
         if let Ok(mut caches) = self.caches.try_lock() {
             caches.push(cache);
         }

@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn a_fam_that_may_be_long_by_less_than_a_byte_is_a_warning_if_there_are_many_lines() {
+    fn a_fam_that_may_be_long_by_less_than_a_byte_is_a_warning_if_there_are_many_rows() {
         let mut bytes = b"\x6c\x1b\x01".to_vec();
         bytes.extend([0b0000_1111; 64]);
         let file = TemporaryBed::new("long.bed", &bytes);

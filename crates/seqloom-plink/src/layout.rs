@@ -110,7 +110,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_is_padded_to_a_whole_byte() {
+    fn a_row_is_padded_to_a_whole_byte() {
         let mut layout = BedLayout {
             major: Major::Variant,
             individuals: 5,
@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_that_overflows_is_none() {
+    fn the_size_of_a_file_that_overflows_is_none() {
         let layout = BedLayout {
             major: Major::Variant,
             individuals: usize::MAX,

@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn each_part_is_masked_by_each_residue() {
+    fn each_interval_is_masked_by_each_residue() {
         assert_eq!(
             occlusion(b"N", 1).text(),
             b">x\nACG\n>x\nNCG\n>x\nANG\n>x\nACN\n"

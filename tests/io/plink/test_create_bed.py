@@ -37,7 +37,7 @@ def broken_off():
     kind=st.sampled_from((*KINDS, "int64")),
     count_a1=st.booleans(),
 )
-def test_writing_line_by_line_equals_writing_the_whole_array(
+def test_writing_row_by_row_equals_writing_the_whole_array(
     tmp_path, specimen, kind, count_a1
 ):
     values = specimen.values.astype(kind)
@@ -78,7 +78,7 @@ def test_no_file_appears_before_close(tmp_path):
         ([[0, 1, 2], [0, 1, 3]], "Individual 2, variant 1 is 3 "),
     ],
 )
-def test_invalid_lines_leave_the_old_set(tmp_path, lines, message):
+def test_invalid_rows_leave_the_old_set(tmp_path, lines, message):
     to_bed(tmp_path / "x.bed", [[2, 2, 2, 2]])
     with pytest.raises(ArgumentError, match=message):
         write(tmp_path / "x.bed", lines)
@@ -100,7 +100,7 @@ def test_an_unfinished_object_leaves_no_file(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_a_closed_object_accepts_no_more_lines(tmp_path):
+def test_a_closed_writer_accepts_no_more_rows(tmp_path):
     with create_bed(tmp_path / "x.bed", 1, 1) as bed:
         bed.write([0])
     with pytest.raises(ClosedError, match=r"x\.bed.*closed"):

@@ -92,7 +92,9 @@ def flip_mode(path):
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 @pytest.mark.parametrize("major", MAJORS)
 @pytest.mark.parametrize("rest", range(4))
-def test_a_table_with_other_rows_is_detected(tmp_path, rows, suffix, major, rest):
+def test_a_table_with_missing_or_additional_rows_is_detected(
+    tmp_path, rows, suffix, major, rest
+):
     # With 4n genotypes, the last byte is full; with 4n + 1, it has the most padding.
     path = tmp_path / "x.bed"
     to_bed(path, some(80 + rest, 80 + rest), major=major)

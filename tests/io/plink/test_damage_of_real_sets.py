@@ -56,7 +56,7 @@ def test_any_flipped_header_bit_of_a_real_set_is_an_error(bed):
 
 @pytest.mark.parametrize("suffix", [".fam", ".bim"])
 @pytest.mark.parametrize("rows", [-3, -2, -1, 1, 2, 3])
-def test_a_table_with_other_rows_than_a_real_set_is_detected(bed, suffix, rows):
+def test_missing_or_additional_table_rows_of_a_real_set_are_detected(bed, suffix, rows):
     opened = open_bed(bed)
     is_of_places = (suffix == ".fam") == (opened.major == "SNP")
     room = -opened.shape[suffix == ".bim"] % 4

@@ -205,7 +205,7 @@ def test_statistics_of_some_individuals_equal_those_of_a_subset_file(tmp_path, m
     np.testing.assert_array_equal(found.iid, wanted.iid)
 
 
-def test_no_individuals_give_no_statistics(tmp_path):
+def test_statistics_of_no_individuals_are_nan(tmp_path):
     bed = write_set(tmp_path / "x.bed", draw_values(np.random.default_rng(0), (5, 9)))
     stats = genotype_stats(bed, individuals=[])
     assert not stats.count.any()
@@ -228,7 +228,7 @@ def test_ties_count_half_in_mid_p(tmp_path):
     assert genotype_stats(bed, mid_p=True).hardy_p == [0.5]
 
 
-def test_untested_variants_have_the_p_of_zero_genotypes(tmp_path):
+def test_untested_variants_have_the_p_value_of_zero_genotypes(tmp_path):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(1), names=("Y", "MT", "24"))
     assert (genotype_stats(bed).hardy_p == 1).all()
     assert (genotype_stats(bed, mid_p=True).hardy_p == 0.5).all()
@@ -273,7 +273,7 @@ def test_progress_is_reported_to_the_end(tmp_path):
     assert told == [(262_144, 300_000), (300_000, 300_000)]
 
 
-def test_the_table_contains_numbers_without_loss(tmp_path):
+def test_the_table_contains_numbers_with_full_precision(tmp_path):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(2))
     stats = genotype_stats(bed)
     stats.to_tsv(tmp_path / "x.tsv")

@@ -50,7 +50,7 @@ READS = {
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
 @pytest.mark.parametrize("code", [1, 2, 3])
 @pytest.mark.parametrize("individuals", [5, 6, 7])
-def test_equal_nonzero_padding_in_all_lines_is_a_warning(tmp_path, read, code, individuals):
+def test_equal_nonzero_padding_in_all_rows_is_a_warning(tmp_path, read, code, individuals):
     values = some(individuals, 20)
     to_bed(tmp_path / "x.bed", values)
     fill_up(tmp_path / "x.bed", individuals, [code] * 20)

@@ -41,13 +41,13 @@ def test_tables_of_every_set_equal_those_of_bed_reader(bed):
         assert getattr(ours, name).dtype.kind == column.dtype.kind
 
 
-def test_given_counts_need_no_tables(path):
+def test_counts_as_arguments_need_no_tables(path):
     path.with_suffix(".fam").unlink()
     path.with_suffix(".bim").unlink()
     assert open_bed(path, 3, 4).read(dtype="int8").tolist() == VALUES
 
 
-def test_a_given_property_replaces_that_of_the_table(path):
+def test_a_property_argument_replaces_the_table_column(path):
     bed = open_bed(path, properties={"iid": [1, 2, 3], "sex": [1.0, np.nan, 2.0]})
     assert bed.iid.tolist() == ["1", "2", "3"]
     assert bed.sex.tolist() == [1, 0, 2]
@@ -59,7 +59,7 @@ def test_none_and_nan_in_text_properties_are_missing_values(path):
     assert open_bed(path, properties={"father": given}).father.tolist() == ["x", "0", "0"]
 
 
-def test_a_given_array_does_not_change(path):
+def test_a_property_array_does_not_change(path):
     given = np.array([1.0, np.nan, 2.0])
     open_bed(path, properties={"sex": given})
     assert np.isnan(given[1])

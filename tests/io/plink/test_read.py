@@ -127,7 +127,7 @@ def test_out_is_filled_and_returned(small, kind, order):
         ([[1, 2]], "must be a NumPy array, got list"),
     ],
 )
-def test_an_unsuitable_out_is_an_error_that_names_the_requirements(small, out, found):
+def test_an_invalid_out_array_is_an_error_that_names_the_requirements(small, out, found):
     with pytest.raises(ArgumentError, match=found):
         small.read(dtype="int8", out=out)
 

@@ -142,14 +142,14 @@ def test_a_large_remote_file_is_read_correctly(server, large, kind, order, index
     same(found, expected)
 
 
-def test_one_variant_of_a_large_file_fetches_the_header_and_one_line(server, large):
+def test_one_variant_of_a_large_file_fetches_the_header_and_one_row(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     same(bed.read(700, "int8"), values[:, [700]])
     assert server.sent == 3 + 10_000
 
 
-def test_one_individual_fetches_one_byte_of_each_distant_line(server, tmp_path):
+def test_one_individual_fetches_one_byte_of_each_distant_row(server, tmp_path):
     rng = np.random.default_rng(1)
     values = rng.choice(np.array([0, 1, 2, -127], np.int8), (1_600_000, 6))
     bed = open_bed(
@@ -159,7 +159,7 @@ def test_one_individual_fetches_one_byte_of_each_distant_line(server, tmp_path):
     assert server.sent == 3 + 6
 
 
-def test_adjacent_lines_are_fetched_with_one_request(server, large):
+def test_adjacent_rows_are_fetched_with_one_request(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     some = [11, 10, 14, 10, 20]

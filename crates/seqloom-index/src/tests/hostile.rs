@@ -103,7 +103,7 @@ fn rows_out_of_order_are_an_error() {
 }
 
 #[test]
-fn a_name_of_a_record_out_of_range_is_an_error() {
+fn an_id_entry_with_a_record_out_of_range_is_an_error() {
     let file = Temporary::new(FASTA_TEXT);
     for number in [2, 1 << 58, u64::MAX] {
         let mut bytes = index(&file.0, &[row(0, 8), row(8, 6)], 14, Container::Plain);

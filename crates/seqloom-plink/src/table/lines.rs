@@ -94,7 +94,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn counting_a_file_agrees_with_counting_its_text() {
+    fn counting_lines_of_a_file_agrees_with_counting_lines_of_its_text() {
         let path = std::env::temp_dir().join(format!("seqloom-lines-{}", std::process::id()));
         let many = usize::try_from(READ_BLOCK_BYTES).unwrap() / 10;
         let long = "1 s 0 1 A C\n".repeat(many);

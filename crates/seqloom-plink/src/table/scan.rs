@@ -56,7 +56,7 @@ pub(super) fn scan(
         let start = at;
         let found;
         (at, found) = scan_line(text, at, order, columns);
-        at = line_end(text, at).ok_or_else(|| fault_at(row, at, stray(text, at)))?;
+        at = line_end(text, at).ok_or_else(|| fault_at(row, at, describe_stray_byte(text, at)))?;
         if found != fields {
             return Err(fault_at(row, start, wrong_count(sheet, fields, found)));
         }
@@ -132,7 +132,7 @@ fn line_end(text: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-fn stray(text: &[u8], at: usize) -> String {
+fn describe_stray_byte(text: &[u8], at: usize) -> String {
     match text.get(at) {
         Some(b'\r') => "expected lines that end in \\n or \\r\\n, found a lone \\r".into(),
         byte => format!(
