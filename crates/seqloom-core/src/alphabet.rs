@@ -52,7 +52,7 @@ const GAPS: &[u8] = b"-.";
 /// Characters for a translated stop codon and for gaps.
 const PROTEIN_SYMBOLS: &[u8] = b"*-.";
 
-/// The residues of an alphabet, in the order of their channels.
+/// The residues of an alphabet, in the order of the one-hot channels.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Alphabet {
     letters: Vec<u8>,
@@ -90,7 +90,7 @@ impl Alphabet {
         }
     }
 
-    /// Returns the residues, in the order of their channels.
+    /// Returns the residues, in the order of the one-hot channels.
     pub fn letters(&self) -> &[u8] {
         &self.letters
     }

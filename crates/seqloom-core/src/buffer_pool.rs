@@ -91,7 +91,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_stays_locked_is_not_waited_for() {
+    fn taking_from_a_locked_pool_does_not_block() {
         let buffer_pool: BufferPool<u8> = BufferPool::default();
         buffer_pool.put(vec![1]);
         let guard = buffer_pool.lock();
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_keeps_a_bounded_number() {
+    fn a_pool_stores_a_limited_number_of_vectors() {
         let buffer_pool = BufferPool::default();
         for _ in 0..2 * MAX_VECTORS {
             buffer_pool.put(vec![0_u8]);

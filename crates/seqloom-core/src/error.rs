@@ -1,7 +1,7 @@
 //! The errors of all crates.
 //!
 //! An error message states the position, the expected content and the actual content.
-//! `seqloom-py` converts it to an exception class of `seqloom.errors`.
+//! `seqloom-py` converts each error to an exception class of `seqloom.errors`.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -136,7 +136,7 @@ pub enum Kind {
     Header,
     /// A byte that is not a residue.
     Letter,
-    /// A byte that is not a quality in the declared encoding.
+    /// A byte that is not a valid quality in the declared encoding.
     Quality,
     /// The numbers of residues and qualities of a record differ.
     Length,

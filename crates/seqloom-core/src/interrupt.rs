@@ -111,7 +111,7 @@ impl SignalTimer {
     }
 }
 
-/// Restores the thread's previous token when it is dropped.
+/// A guard that restores the thread's previous token when the guard is dropped.
 struct Restored(Option<Stop>);
 
 impl Drop for Restored {

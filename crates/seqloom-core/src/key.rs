@@ -81,14 +81,14 @@ pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
         x[0] = x[0].wrapping_add(keys[(block + 1) % 3]);
         x[1] = x[1]
             .wrapping_add(keys[(block + 2) % 3])
-            .wrapping_add(INJECTED[block]);
+            .wrapping_add(BLOCK_INCREMENTS[block]);
         block += 1;
     }
     x
 }
 
 /// The number added after each block of four rounds.
-const INJECTED: [u32; 5] = [1, 2, 3, 4, 5];
+const BLOCK_INCREMENTS: [u32; 5] = [1, 2, 3, 4, 5];
 
 #[inline]
 const fn four_rounds(mut x: [u32; 2], rotations: [u32; 4]) -> [u32; 2] {
@@ -154,7 +154,7 @@ mod tests {
     }
 
     #[test]
-    fn folding_many_words_is_folding_each() {
+    fn folding_many_words_equals_folding_each() {
         let key = Key([7, 9]);
         let mut out = [0; 4];
         key.fold_each(&[3, (5 << 32) | 1], &mut out).unwrap();

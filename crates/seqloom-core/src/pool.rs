@@ -32,7 +32,7 @@ pub fn run<T: Send>(
 ) -> std::result::Result<Result<T>, String> {
     let (mut work, mut answer) = (Some(work), None);
     call(threads, &mut || answer = work.take().map(|work| work()))?;
-    Ok(answer.unwrap_or_else(|| Err(Error::argument("the work was lost"))))
+    Ok(answer.unwrap_or_else(|| Err(Error::argument("a worker thread returned no result"))))
 }
 
 /// Runs work on several threads; this function has no generic types, so that it is

@@ -5,8 +5,8 @@ use crate::{Error, Result};
 /// Sequences in one buffer, with the offset of each sequence.
 ///
 /// Sequence `i` is `data[offsets[i]..offsets[i + 1]]`. The constructors check that the
-/// offsets increase and do not exceed the length of the buffer. With selected rows, `i`
-/// is an index into the selection.
+/// offsets increase and do not exceed the length of the buffer. If sequences were selected,
+/// `i` is an index into the selection.
 #[derive(Clone, Copy, Debug)]
 pub struct Ragged<'a> {
     data: &'a [u8],

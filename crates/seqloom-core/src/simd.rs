@@ -75,13 +75,13 @@ pub fn avx2() -> Option<pulp::x86::V3> {
 /// or names an instruction set that this processor lacks.
 pub fn choose() -> Result<Arch> {
     match std::env::var_os(VARIABLE) {
-        Some(cap) if !cap.is_empty() => capped(&cap.to_string_lossy()),
+        Some(cap) if !cap.is_empty() => find_by_name(&cap.to_string_lossy()),
         _ => Ok(Arch::new()),
     }
 }
 
-fn capped(cap: &str) -> Result<Arch> {
-    let offered = offered();
+fn find_by_name(cap: &str) -> Result<Arch> {
+    let offered = supported();
     let chosen = offered.iter().find(|arch| name_of(**arch) == cap);
     chosen.copied().ok_or_else(|| {
         let names: Vec<_> = offered.iter().copied().map(name_of).collect();
@@ -95,7 +95,7 @@ fn capped(cap: &str) -> Result<Arch> {
 }
 
 /// Lists the instruction sets that this processor supports, widest first.
-fn offered() -> Vec<Arch> {
+fn supported() -> Vec<Arch> {
     let mut offered = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
@@ -131,16 +131,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_offered_instruction_set_is_chosen_by_its_name() {
-        for arch in offered() {
-            let chosen = capped(name_of(arch)).map(name_of);
+    fn every_supported_instruction_set_is_chosen_by_its_name() {
+        for arch in supported() {
+            let chosen = find_by_name(name_of(arch)).map(name_of);
             assert_eq!(chosen, Ok(name_of(arch)));
         }
     }
 
     #[test]
     fn an_unknown_name_is_an_error_that_lists_the_instruction_sets() {
-        let message = capped("sse")
+        let message = find_by_name("sse")
             .map(name_of)
             .map_err(|error| error.to_string());
         let message = message.err().unwrap_or_default();

@@ -35,7 +35,7 @@ impl Fold {
         }
     }
 
-    /// Returns the result of reducing no values.
+    /// Returns the result of the reduction for an empty array.
     pub(crate) fn empty(self) -> f64 {
         match self {
             Self::Sum | Self::Mean => 0.0,

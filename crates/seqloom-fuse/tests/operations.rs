@@ -106,7 +106,7 @@ fn smooth_functions_are_accurate_to_a_few_units_in_the_last_place() {
 }
 
 #[test]
-fn extremes_and_nan_are_kept() {
+fn operations_accept_infinity_and_nan() {
     let x = [f64::NEG_INFINITY, -1.0, 0.0, f64::INFINITY, f64::NAN];
     let nan = f64::NAN;
     let infinity = f64::INFINITY;

@@ -10,36 +10,36 @@ use seqloom_fuse::{
 /// The memory layout of an input of a random program: broadcast along some axes, or
 /// transposed.
 #[derive(Clone, Copy, Debug)]
-enum Form {
+enum InputLayout {
     Whole,
     Scalar,
     Row,
     Column,
-    Turned,
+    Transposed,
 }
 
-const FORMS: [Form; 5] = [
-    Form::Whole,
-    Form::Scalar,
-    Form::Row,
-    Form::Column,
-    Form::Turned,
+const INPUT_LAYOUTS: [InputLayout; 5] = [
+    InputLayout::Whole,
+    InputLayout::Scalar,
+    InputLayout::Row,
+    InputLayout::Column,
+    InputLayout::Transposed,
 ];
 
-impl Form {
+impl InputLayout {
     fn strides(self, [rows, columns]: [usize; 2]) -> Vec<usize> {
         match self {
             Self::Whole => vec![columns, 1],
             Self::Scalar => vec![0, 0],
             Self::Row => vec![0, 1],
             Self::Column => vec![1, 0],
-            Self::Turned => vec![1, rows],
+            Self::Transposed => vec![1, rows],
         }
     }
 }
 
 /// Returns the elements of an array with these strides, broadcast to the shape.
-fn spread(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Vec<f32> {
+fn broadcast_elements(numbers: &[f32], strides: &[usize], [rows, columns]: [usize; 2]) -> Vec<f32> {
     let positions = (0..rows).flat_map(|row| (0..columns).map(move |column| (row, column)));
     positions
         .map(|(row, column)| numbers[row * strides[0] + column * strides[1]])
@@ -148,14 +148,14 @@ proptest! {
     fn a_program_equals_its_steps_one_by_one(
         description in descriptions(),
         (rows, columns) in (1..40_usize, prop::sample::select(vec![1_usize, 3, 16, 70, 1024, 2500])),
-        forms in prop::array::uniform4(prop::sample::select(&FORMS[..])),
+        forms in prop::array::uniform4(prop::sample::select(&INPUT_LAYOUTS[..])),
         seed in any::<u64>(),
     ) {
         let shape = [rows, columns];
         let count = shape[0] * shape[1];
         let given: Vec<Vec<f32>> = (0..description.inputs as u64).map(|n| numbers(count, seed ^ n)).collect();
         let strides: Vec<Vec<usize>> = forms.iter().map(|form| form.strides(shape)).collect();
-        let spread_out = given.iter().zip(&strides).map(|(x, strides)| spread(x, strides, shape)).collect();
+        let spread_out = given.iter().zip(&strides).map(|(x, strides)| broadcast_elements(x, strides, shape)).collect();
         let values = one_by_one(&description, spread_out, count);
 
         let operands: Vec<ProgramInput<'_>> = given.iter().zip(&strides).map(|(x, strides)| {
@@ -273,7 +273,7 @@ fn a_program_may_overwrite_its_input() {
 }
 
 #[test]
-fn a_fold_of_no_values_is_the_neutral_element() {
+fn a_reduction_of_no_values_is_the_neutral_element() {
     let description = Description {
         inputs: 1,
         outputs: vec![ProgramOutput {

@@ -63,7 +63,7 @@ impl<'a> Read<'a> {
     }
 
     /// Returns the memory from the first element of the array.
-    pub(crate) fn onward<T: Pod>(&self) -> Outcome<&'a [T]> {
+    pub(crate) fn elements_onward<T: Pod>(&self) -> Outcome<&'a [T]> {
         let all = self.memory::<T>()?;
         // An empty array may begin at any offset.
         Ok(all.get(self.layout.start..).unwrap_or_default())
@@ -71,7 +71,7 @@ impl<'a> Read<'a> {
 
     /// Returns the elements of a contiguous array.
     pub(crate) fn slice<T: Pod>(&self) -> Outcome<&'a [T]> {
-        let numbers = self.onward::<T>()?.get(..self.layout.count());
+        let numbers = self.elements_onward::<T>()?.get(..self.layout.count());
         let numbers = numbers.filter(|_| self.layout.is_contiguous());
         numbers.ok_or_else(|| "an array is not contiguous".to_owned())
     }

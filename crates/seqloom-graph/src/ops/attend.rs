@@ -170,19 +170,19 @@ fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
         steps[3] = 1;
     }
     let found = if mask.dtype == Dtype::Bool {
-        let bytes = mask.onward::<u8>()?;
+        let bytes = mask.elements_onward::<u8>()?;
         let booleans =
             bytemuck::checked::try_cast_slice(bytes).map_err(|error| error.to_string())?;
         BroadcastArray::new(booleans, shape, steps).map(AttentionMask::Allowed)
     } else {
-        BroadcastArray::new(mask.onward::<T>()?, shape, steps).map(AttentionMask::Added)
+        BroadcastArray::new(mask.elements_onward::<T>()?, shape, steps).map(AttentionMask::Added)
     };
     found.ok_or_else(|| "mask: the rows are not contiguous".to_owned())
 }
 
 fn heads<'a, T: Float>(read: &Read<'a>) -> Outcome<Heads<'a, T>> {
     let (shape, steps) = axes(read.layout)?;
-    let found = Heads::new(read.onward()?, shape, steps);
+    let found = Heads::new(read.elements_onward()?, shape, steps);
     found.ok_or_else(|| "an array is too short".to_owned())
 }
 

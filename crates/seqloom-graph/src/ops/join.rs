@@ -144,8 +144,8 @@ pub(crate) fn place_rows<T: Copy>(from: &[T], read: &Layout, write: &Layout, out
     let order = iteration_order(&write.shape, &[&write.strides]);
     let (read, write) = (read.permuted(&order), write.permuted(&order));
     let ((count, step), (_, out_step)) = (read.row(), write.row());
-    for (onward, start) in read.rows().zip(write.rows()) {
-        let from = from.get(onward..).unwrap_or_default();
+    for (offset, start) in read.rows().zip(write.rows()) {
+        let from = from.get(offset..).unwrap_or_default();
         let out = out.get_mut(start..).unwrap_or_default();
         if step == 1 && out_step == 1 && count <= from.len() && count <= out.len() {
             out[..count].copy_from_slice(&from[..count]);

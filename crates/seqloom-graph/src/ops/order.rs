@@ -176,7 +176,7 @@ fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Writ
         RowTask::Greatest | RowTask::Least => {
             let is_greatest = matches!(task, RowTask::Greatest);
             for (x, out) in rows.zip(write.slice::<i64>()?) {
-                *out = arg_best(x, is_greatest).cast_signed() as i64;
+                *out = extreme_index(x, is_greatest).cast_signed() as i64;
             }
         }
     }
@@ -199,7 +199,7 @@ fn add_up<T: Element>(x: &[T], out: &mut [T]) {
 }
 
 /// Returns the index of the first maximum or minimum, or of the first NaN.
-fn arg_best<T: Element>(x: &[T], is_greatest: bool) -> usize {
+fn extreme_index<T: Element>(x: &[T], is_greatest: bool) -> usize {
     let mut found = 0;
     for (place, &value) in x.iter().enumerate() {
         if value.is_nan() {

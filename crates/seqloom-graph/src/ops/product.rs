@@ -173,8 +173,8 @@ fn product(
             };
             let threads = seqloom_kernels::useful_threads(threads, work / 40);
             by_float!(dtype, T => {
-                let left = Matrix::contiguous(x.onward::<T>()?, [rows, k], are_transposed[0]);
-                let right = Matrix::contiguous(y.onward::<T>()?, [columns, k], are_transposed[1]);
+                let left = Matrix::contiguous(x.elements_onward::<T>()?, [rows, k], are_transposed[0]);
+                let right = Matrix::contiguous(y.elements_onward::<T>()?, [columns, k], are_transposed[1]);
                 let bias = bias.first().map(Read::slice::<T>).transpose()?;
                 products(left, right, bias, write.slice()?, threads);
                 Ok(())

@@ -411,7 +411,7 @@ mod tests {
     }
 
     #[test]
-    fn an_extreme_has_the_bits_of_the_first_equal_element() {
+    fn a_maximum_has_the_bits_of_the_first_equal_element() {
         let wave: Vec<f32> = (0..101_u16).map(|i| (f32::from(i) * 0.7).sin()).collect();
         let zeros: Vec<f32> = wave.iter().map(|x| x * 0.0).collect();
         let mut broken = wave.clone();

@@ -14,7 +14,7 @@ fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
     let mut known = vec![0];
     for (which, one, other) in choices {
         let (x, y) = (*one.get(&known), *other.get(&known));
-        let value = grow(
+        let value = add_operation(
             &mut maker,
             *which,
             &json!({"value": x}),
@@ -29,7 +29,7 @@ fn graph(choices: &[Choice], outputs: &[prop::sample::Index]) -> Value {
 }
 
 /// Adds an operation whose result has shape 3 x 4.
-fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
+fn add_operation(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
     let mut add =
         |name: &str, args: &Value, shape: Value| maker.add(name, args, &[("float32", shape)]);
     let shape = json!([3, 4]);
@@ -46,7 +46,7 @@ fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
             let transposed = add("permute_dims", &json!([x, [1, 0]]), json!([4, 3]));
             add("reshape", &json!([{"value": transposed}, [3, 4]]), shape)
         }
-        5 => fold(maker, "max", &json!([x]), y),
+        5 => subtract_reduction(maker, "max", &json!([x]), y),
         _ => {
             let wide = add("broadcast_to", &json!([x, [2, 3, 4]]), json!([2, 3, 4]));
             let mean = add("mean", &json!([{"value": wide}]), shape);
@@ -57,7 +57,7 @@ fn grow(maker: &mut GraphBuilder, which: u8, x: &Value, y: &Value) -> u64 {
 }
 
 /// Adds a reduction over columns, and subtracts its result from the array.
-fn fold(maker: &mut GraphBuilder, name: &str, args: &Value, from: &Value) -> u64 {
+fn subtract_reduction(maker: &mut GraphBuilder, name: &str, args: &Value, from: &Value) -> u64 {
     let total = maker.add(name, args, &[("float32", json!([4]))]);
     maker.option("axis", json!(0));
     let args = json!([from, {"value": total}]);

@@ -85,7 +85,7 @@ fn fetch(
     (first, stride): (usize, usize),
     block: &mut [u8],
 ) -> Result<()> {
-    let share = (FETCH_BYTES / (gather.width() * gather.spread(lines)).max(1)).max(1);
+    let share = (FETCH_BYTES / (gather.width() * gather.read_ratio(lines)).max(1)).max(1);
     match lines {
         Picks::Range(range) => {
             let start = range.start + first;

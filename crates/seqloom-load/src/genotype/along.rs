@@ -24,7 +24,7 @@ pub(super) fn read<T: Genotype>(
         return Ok(());
     }
     let gather = Gather::new(source, &request.positions, LinePositions::by_fastest_method);
-    let widest = (gather.width() * gather.spread(&request.lines)).max(row * size_of::<T>() / 4);
+    let widest = (gather.width() * gather.read_ratio(&request.lines)).max(row * size_of::<T>() / 4);
     let share = (READ_BYTES / widest.max(1)).clamp(1, request.lines.len());
     match &request.lines {
         Picks::Range(range) => decode_consecutive(&gather, request, (range.start, share), out),

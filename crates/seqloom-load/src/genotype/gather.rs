@@ -75,7 +75,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
 
     /// Returns the mean number of rows that are read per selected row, including the rows
     /// between selected ones.
-    pub(super) fn spread(&self, lines: &Picks) -> usize {
+    pub(super) fn read_ratio(&self, lines: &Picks) -> usize {
         let each = lines.hull().len() / lines.len().max(1);
         each.clamp(1, self.gap() + 1)
     }

@@ -97,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_as_long_as_they_can_be() {
+    fn runs_are_as_long_as_possible() {
         let lines = [7, 8, 9, 2, 3, 3, 5];
         let found = |gap| runs(&lines, gap).collect::<Vec<_>>();
         assert_eq!(found(0), [&[7, 8, 9][..], &[2, 3, 3], &[5]]);

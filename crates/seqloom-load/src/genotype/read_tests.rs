@@ -135,7 +135,7 @@ fn results_larger_than_the_caches_are_correct() {
 }
 
 #[test]
-fn a_few_positions_of_long_lines_are_correct() {
+fn a_few_positions_of_long_rows_are_correct() {
     let example = ReadExample::new(Major::Variant, 40_000, 9);
     for rows in [
         Picks::Range(20_001..20_006),
@@ -147,7 +147,7 @@ fn a_few_positions_of_long_lines_are_correct() {
 }
 
 #[test]
-fn lines_in_memory_decode_like_those_of_the_file() {
+fn rows_in_memory_decode_like_those_of_the_file() {
     let example = ReadExample::new(Major::Variant, 70, 66);
     let source = MemorySource {
         lines: &example.lines,

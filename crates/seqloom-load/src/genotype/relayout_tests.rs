@@ -130,7 +130,7 @@ fn a_matrix_of_several_tiles_is_transposed() {
 }
 
 #[test]
-fn a_changed_line_is_an_error() {
+fn a_changed_row_is_an_error() {
     let example = RelayoutExample::new(Major::Individual, 6, 9);
     let bed = Bed::open(&example.path, true).unwrap();
     let codes = Codes::of_file(bed, example.layout, Some(vec![0; 6])).unwrap();

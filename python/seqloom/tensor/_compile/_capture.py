@@ -45,7 +45,7 @@ KEEP_NUMBERS = frozenset(
 )
 # If all arguments are numbers, these functions return a Python number in an uncompiled
 # step.
-_ON_NUMBERS = frozenset(
+_ARITHMETIC = frozenset(
     {"add", "subtract", "multiply", "divide", "pow", "negative", "abs", "remainder"}
     | {"floor_divide", "positive"}
 )
@@ -127,7 +127,7 @@ class Capture(Backend):
             if name in KEY_OPERATIONS:
                 args = (args[0], replace_known_masks(self.target, args[1]), *args[2:])
             values = tuple(self.recorder.to_value(arg) for arg in args)
-            is_number = name in _ON_NUMBERS and all(map(self._is_number, values_in(values)))
+            is_number = name in _ARITHMETIC and all(map(self._is_number, values_in(values)))
             if name not in KEEP_NUMBERS:
                 values = self._promote_numbers(values)
             kinds, several = self._infer_specs(name, values, options)

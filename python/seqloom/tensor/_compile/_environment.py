@@ -40,7 +40,7 @@ _ARRAY_ADVICE = (
     "Pass it as an argument of the step; if it belongs to a module, use an sl.nn.Buffer"
 )
 _ITERATOR_ADVICE = "Call next() before the step and pass the value as an argument"
-_NO_CODE = compile("", "", "exec")
+_EMPTY_CODE = compile("", "", "exec")
 _SEPARATOR = object()  # Separates the contents of one object from those of the next.
 
 
@@ -88,7 +88,7 @@ class Environment:
         """Raise if code that was executed may read a value that cannot be compared."""
         # Before the step runs, only the code of the step itself is treated as executed.
         if executed is None:
-            executed = {getattr(self._function, "__code__", _NO_CODE)}
+            executed = {getattr(self._function, "__code__", _EMPTY_CODE)}
         if problems := Walk(self._function, self._key, executed).problems:
             raise CaptureError(problems[0])
 
@@ -101,7 +101,7 @@ class Environment:
         for path, form in self._last[0].items:
             after[path].append(form)
         for path, form in before:
-            if not any(_is_same(form, other) for other in after[path]):
+            if not any(_is_same_or_extended(form, other) for other in after[path]):
                 raise CaptureError(
                     f"the compiled step reads and changes {path.strip()}, a variable "
                     "outside of it; the change would happen once instead of at every call. "
@@ -109,7 +109,7 @@ class Environment:
                 )
 
 
-def _is_same(before: Any, after: Any) -> bool:
+def _is_same_or_extended(before: Any, after: Any) -> bool:
     """Return True if forms are equal, or if the second form only has additional parts."""
     # An additional part, such as a cached property, causes a new compilation at the
     # next call.

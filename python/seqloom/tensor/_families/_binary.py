@@ -112,7 +112,7 @@ def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> 
 
 def _save_quotient(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """Save the divisor; save the quotient only if the divisor needs a gradient."""
-    return args[1], out if needs[1] else None, keep.likes(args, out, needs, options)
+    return args[1], out if needs[1] else None, keep.tracked_specs(args, out, needs, options)
 
 
 @add_rule(RULES, "divide", save=_save_quotient)
@@ -127,17 +127,17 @@ def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 def _save_all(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """Save the inputs, the output, and the shape and dtype of tracked inputs."""
-    return args, out, keep.likes(args, out, needs, options)
+    return args, out, keep.tracked_specs(args, out, needs, options)
 
 
 def _save_inputs(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """Save the inputs, and the shape and dtype of tracked inputs."""
-    return args, None, keep.likes(args, out, needs, options)
+    return args, None, keep.tracked_specs(args, out, needs, options)
 
 
 def _save_power(args: Args, out: Array, needs: Needs, options: Options) -> Saved:
     """Save the inputs; save the power only if the exponent needs a gradient."""
-    return args, out if needs[1] else None, keep.likes(args, out, needs, options)
+    return args, out if needs[1] else None, keep.tracked_specs(args, out, needs, options)
 
 
 def _make_rule(save: Save[Saved], *slopes: Slope) -> Rule:
@@ -207,7 +207,7 @@ def _choice_rule(left_loses: str, right_loses: str) -> Pull[Saved]:
 
 def _save_condition(args: Args, out: Array, needs: Needs, options: Options) -> Any:
     """Save the condition, and the shape and dtype of tracked inputs."""
-    return args[0], keep.likes(args, out, needs, options)
+    return args[0], keep.tracked_specs(args, out, needs, options)
 
 
 @add_rule(RULES, "where", save=_save_condition)

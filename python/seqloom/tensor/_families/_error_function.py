@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_CENTRE = 3.75
+_CHEBYSHEV_CENTRE = 3.75
 _TAYLOR_LIMIT = 1.0
 _TAYLOR_TERMS = 20
 _CHEBYSHEV = (
@@ -92,7 +92,7 @@ def _taylor_erf(b: Functions, x: Array) -> Array:
 
 def _erfc_tail(b: Functions, x: Array) -> Array:
     """Return erfc of values >= 0, by Clenshaw's recurrence for Chebyshev series."""
-    t = b.subtract(1.0, b.divide(2.0 * _CENTRE, b.add(x, _CENTRE)))
+    t = b.subtract(1.0, b.divide(2.0 * _CHEBYSHEV_CENTRE, b.add(x, _CHEBYSHEV_CENTRE)))
     older = newer = b.multiply(t, 0.0)
     for coefficient in reversed(_CHEBYSHEV[1:]):
         doubled = b.multiply(b.multiply(t, newer), 2.0)

@@ -30,7 +30,7 @@ def like(arg: Array) -> ArgSpec:
     return arg.shape, arg.dtype
 
 
-def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
+def tracked_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
     """Save the shape and dtype of each tracked input."""
     return tuple(
         [
@@ -41,7 +41,7 @@ def likes(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
 
 
 def two_specs(args: Args, _out: Array, needs: Needs, _options: Options) -> Specs:
-    """Save the shape and dtype of two inputs; faster than `likes`."""
+    """Save the shape and dtype of two inputs; faster than `tracked_specs`."""
     left, right = args
     one, two = needs
     return (

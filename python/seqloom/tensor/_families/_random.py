@@ -68,7 +68,7 @@ def normal(
 ) -> Array:
     """Return normal random numbers with mean 0 and standard deviation 1."""
     low = float(np.nextafter(np.asarray(-1, dtype), np.asarray(0, dtype)))
-    return _bent(b, _between(b, key, shape, low, 1.0, dtype), dtype)
+    return _to_normal(b, _uniform_between(b, key, shape, low, 1.0, dtype), dtype)
 
 
 def truncated_normal(
@@ -86,12 +86,12 @@ def truncated_normal(
     low, high = (float(one(math.erf(float(one(bound) / root)))) for bound in (lower, upper))
     least = float(np.nextafter(one(lower), one(math.inf)))
     most = float(np.nextafter(one(upper), one(-math.inf)))
-    shares = _between(b, key, shape, low, high, dtype)
+    shares = _uniform_between(b, key, shape, low, high, dtype)
     edge = find_extreme(low, high, least, most)
     if edge is None:
-        return b.clip(_bent(b, shares, dtype), least, most)
+        return b.clip(_to_normal(b, shares, dtype), least, most)
     whole = b.greater_equal(b.abs(shares), 1.0)
-    out = _bent(b, b.where(whole, 0.0, shares), dtype)
+    out = _to_normal(b, b.where(whole, 0.0, shares), dtype)
     return b.where(whole, edge, b.clip(out, least, most))
 
 
@@ -134,7 +134,7 @@ def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
     return b.where(kept, b.multiply(x, 1.0 / (1.0 - rate)), 0)
 
 
-def _between(
+def _uniform_between(
     b: Functions, key: KeyLike, shape: Sequence[int], low: float, high: float, dtype: Any
 ) -> Array:
     """Return uniform numbers between two bounds, rounded as by a fused multiply-add."""
@@ -145,7 +145,7 @@ def _between(
     return b.maximum(b.astype(bent, dtype), low)
 
 
-def _bent(b: Functions, u: Array, dtype: Any) -> Array:
+def _to_normal(b: Functions, u: Array, dtype: Any) -> Array:
     """Convert uniform numbers in (-1, 1) to normal numbers, in float32 or wider."""
     narrow = np.dtype(dtype).name != "float64"
     wide = b.astype(u, "float32" if narrow else "float64")

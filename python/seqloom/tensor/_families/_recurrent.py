@@ -196,7 +196,7 @@ def _input_gradients(
         b.sum(by_sum, axis=(0, 1)) if need else None
         for (by_sum, _), need in zip(pairs, others[2:4], strict=True)
     ]
-    return [_from_gates(b, pairs[0][0], w_ih) if of_x else None, *by_weights, *by_biases]
+    return [_input_grad(b, pairs[0][0], w_ih) if of_x else None, *by_weights, *by_biases]
 
 
 def _fill_missing(
@@ -210,7 +210,7 @@ def _fill_missing(
     ]
 
 
-def _from_gates(b: Functions, by_gates: Array, weight: Array) -> Array:
+def _input_grad(b: Functions, by_gates: Array, weight: Array) -> Array:
     """Return the gradient of the inputs, by one matrix product over all positions."""
     rows, length, gates = by_gates.shape
     flat = b.matmul(b.reshape(by_gates, (rows * length, gates)), weight)

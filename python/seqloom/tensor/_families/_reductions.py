@@ -155,11 +155,11 @@ def _pull_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
 def _pull_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
-        broadcast_reduced(b, b.multiply(grad, 1 / _size(shape, options)), shape, options),
+        broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
     )
 
 
-def _size(shape: tuple[int, ...], options: Options) -> int:
+def _count(shape: tuple[int, ...], options: Options) -> int:
     """Return the number of elements that are reduced to one."""
     axes = to_axes(options.get("axis"), len(shape))
     return max(math.prod(shape[axis] for axis in axes), 1)
@@ -169,7 +169,7 @@ def _size(shape: tuple[int, ...], options: Options) -> int:
 def _pull_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
-    free = _size(shape, options) - options.get("correction", 0.0)
+    free = _count(shape, options) - options.get("correction", 0.0)
     distance = b.subtract(x, b.mean(x, axis=axis, keepdims=True))
     if free <= 0:  # The variance is NaN or infinite.
         slope = b.where(b.equal(distance, 0), math.nan, b.full_like(x, math.inf))
@@ -183,7 +183,7 @@ def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
     """Return the gradient of the standard deviation, 0 where all values are equal."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
-    free = _size(shape, options) - options.get("correction", 0.0)
+    free = _count(shape, options) - options.get("correction", 0.0)
     wide = restore_axes(b, out, shape, options)
     safe = b.where(b.equal(wide, 0), 1.0, wide)
     share = b.multiply(grad, 1 / free if free > 0 else math.inf)
@@ -214,15 +214,15 @@ def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Par
     count = math.prod(shape[axis] for axis in gone)
     rows = b.reshape(wide, (*wide.shape[: len(shape) - len(gone)], count))
     others = b.multiply(
-        _earlier(b, rows),
-        b.flip(_earlier(b, b.flip(rows, axis=-1)), axis=-1),
+        _earlier_products(b, rows),
+        b.flip(_earlier_products(b, b.flip(rows, axis=-1)), axis=-1),
     )
     back = tuple(order.index(axis) for axis in range(len(shape)))
     others = b.permute_dims(b.reshape(others, tuple(wide.shape)), back)
     return (b.multiply(others, restore_axes(b, grad, shape, options)),)
 
 
-def _earlier(b: Functions, rows: Array) -> Array:
+def _earlier_products(b: Functions, rows: Array) -> Array:
     """Return the product of all earlier elements of each row, in log2(length) steps."""
     length, reach = rows.shape[-1], 1
     found = _shift_right(b, rows, 1)

@@ -91,7 +91,7 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
             positions = _positions(part, shape[axis])
             if isinstance(part, int):
                 values = b.expand_dims(values, axis=axis)
-            values = _place(b, values, axis, positions, shape[axis])
+            values = _spread(b, values, axis, positions, shape[axis])
             axis += 1
         return values
     size = math.prod(shape)
@@ -140,7 +140,7 @@ def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Ar
     return b.broadcast_to(_to_type(b, x, values), ones.shape), ones
 
 
-def _place(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
+def _spread(b: Functions, values: Array, axis: int, positions: range, length: int) -> Array:
     """Move the values of an axis to a range of positions of a longer axis."""
     if positions == range(length):
         return values

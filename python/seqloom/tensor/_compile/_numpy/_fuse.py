@@ -29,7 +29,7 @@ _FUSED_INPUTS = _REDUCIBLE | frozenset(map(np.dtype, ("int64", "int32", "uint32"
 _NUMBERS = (int, float, np.integer, np.floating)
 
 # Maximum size of the result of a reduction along axes other than the last.
-_MAX_RESULT = 65_536
+_MAX_REDUCED_SIZE = 65_536
 
 
 def find_dtype(operation: Operation) -> str | None:
@@ -91,7 +91,7 @@ def _is_cheap(operation: Operation) -> bool:
     if axes == tuple(range(len(shape) - len(axes), len(shape))):
         return True
     kept = int(np.prod([size for axis, size in enumerate(shape) if axis not in axes]))
-    return kept <= _MAX_RESULT and 4 * kept <= int(np.prod(shape))
+    return kept <= _MAX_REDUCED_SIZE and 4 * kept <= int(np.prod(shape))
 
 
 def find_reduced_axes(operation: Operation) -> tuple[int, ...]:
