@@ -20,7 +20,7 @@ from benchmarks.gpu._training import (
     Sides,
     write_step,
 )
-from benchmarks.tensor._crew import Failed, Member, TimedOut, begin
+from benchmarks.tensor._crew import Failed, Process, TimedOut, start_worker
 from benchmarks.tensor._networks import Setup
 
 PAIRS = (
@@ -41,7 +41,7 @@ def measure_compiled(results: Results, setup: Setup) -> None:
     with TemporaryDirectory() as folder, ExitStack() as stack:
         members = {
             name: stack.enter_context(
-                begin(name, setup, **_make_variables(results, Path(folder, name)))
+                start_worker(name, setup, **_make_variables(results, Path(folder, name)))
             )
             for name in names
         }
@@ -63,7 +63,7 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
     return variables
 
 
-def _compile(results: Results, members: dict[str, Member]) -> Sides:
+def _compile(results: Results, members: dict[str, Process]) -> Sides:
     """Make the first steps with all libraries; record failures and timeouts."""
     seconds = min(results.seconds_left() - RESERVE[results.is_tiny], COMPILE_SECONDS)
     end = time.monotonic() + seconds
@@ -88,7 +88,7 @@ def _compile(results: Results, members: dict[str, Member]) -> Sides:
     return sides
 
 
-def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
+def _time(results: Results, members: dict[str, Process], sides: Sides) -> None:
     """Time the compiled libraries alternately; record a library that fails."""
     is_tiny = results.is_tiny
     compiled = {name: members[name] for name in members if "losses" in sides[name]}
@@ -107,14 +107,14 @@ def _time(results: Results, members: dict[str, Member], sides: Sides) -> None:
             sides[name]["peak_bytes"] = peak
 
 
-def _count_steps(side: dict[str, Any], member: Member) -> int:
+def _count_steps(side: dict[str, Any], member: Process) -> int:
     """Return the number of steps that take about `ROUND_SECONDS`."""
     _request(side, member, "burst", steps=3)
     seconds = _request(side, member, "burst", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
-def _request(side: dict[str, Any], member: Member, method: str, *, steps: int) -> Any:
+def _request(side: dict[str, Any], member: Process, method: str, *, steps: int) -> Any:
     """Send a request to the process of a library; return None if it fails or has failed."""
     if "failed" in side:
         return None

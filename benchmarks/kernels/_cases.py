@@ -85,100 +85,100 @@ class Draw:
         return self.source.integers(0, end, shape)
 
 
-def _each(rng: Draw, *shape: int) -> Arrays:
+def _draw_two_arrays(rng: Draw, *shape: int) -> Arrays:
     return [rng(*shape), rng(*shape)]
 
 
-def _labelled(rng: Draw, rows: int, classes: int) -> Arrays:
+def _draw_logits_and_labels(rng: Draw, rows: int, classes: int) -> Arrays:
     return [rng(rows, classes), rng.below(classes, rows)]
 
 
-def _rows(rng: Draw, rows: int, width: int) -> Arrays:
+def _draw_layer_norm(rng: Draw, rows: int, width: int) -> Arrays:
     return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
 
 
-def _channels(rng: Draw, n: int, c: int, length: int) -> Arrays:
+def _draw_batch_norm(rng: Draw, n: int, c: int, length: int) -> Arrays:
     return [rng(n, c, length), rng(c), rng(c), rng(n, c, length)]
 
 
-def _windows(rng: Draw, n: int, c: int, length: int, size: int) -> Arrays:
+def _draw_pooling(rng: Draw, n: int, c: int, length: int, size: int) -> Arrays:
     return [rng(n, c, length), rng(n, c, length // size)]
 
 
-def _looked_up(rng: Draw, rows: int, count: int, width: int) -> Arrays:
+def _draw_embedding(rng: Draw, rows: int, count: int, width: int) -> Arrays:
     return [rng(rows, width), rng.below(rows, count), rng(count, width)]
 
 
-def _parameters(rng: Draw, network: str) -> Arrays:
+def _draw_parameters(rng: Draw, network: str) -> Arrays:
     shapes = NETWORKS[network].shapes.values()
     return [rng(*shape) for _ in range(2) for shape in shapes]
 
 
-def _conv1d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
+def _draw_conv1d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
     return [rng(n, c, length), rng(o, c, k), rng(n, o, length - k + 1)]
 
 
-def _conv2d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
+def _draw_conv2d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
     after = length - k + 1
     return [rng(n, c, length, length), rng(o, c, k, k), rng(n, o, after, after)]
 
 
-def _heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
+def _draw_heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
     """Draw queries, keys and values as views of one array, as in an attention layer."""
     parts = rng(n, rows, 3, h, d).transpose(2, 0, 3, 1, 4)
     mask = np.arange(rows) < rng.source.integers(rows // 2, rows + 1, (n, 1, 1, 1))
     return [*parts, mask, rng(n, rows, h, d).transpose(0, 2, 1, 3)]
 
 
-def _packed(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
+def _draw_packed_heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
     del n, rows
     total = sum(SEQUENCES)
     bounds = np.cumsum((0, *SEQUENCES))
     return [*rng(3, total, h, d), bounds, rng(total, h, d)]
 
 
-def _joined(rng: Draw, rows: int, width: int) -> Arrays:
+def _draw_fused_chain(rng: Draw, rows: int, width: int) -> Arrays:
     return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
 
 
-def _letters(rng: Draw, reads: int, length: int) -> Arrays:
+def _draw_bases(rng: Draw, reads: int, length: int) -> Arrays:
     return [np.frombuffer(b"ACGT", np.uint8)[rng.below(4, reads, length)]]
 
 
 FAMILIES: dict[str, Callable[..., Arrays]] = {
-    "softmax": _each,
-    "cross_entropy": _labelled,
-    "layer_norm": _rows,
-    "batch_norm": _channels,
-    "gelu": _each,
-    "relu": _each,
-    "max_pool1d": _windows,
-    "dropout": _each,
-    "normal": _each,
-    "uniform": _each,
-    "adamw": _parameters,
-    "embedding": _looked_up,
-    "conv1d": _conv1d,
-    "conv2d": _conv2d,
-    "attention_varlen": _packed,
-    "attention": _heads,
-    "fused": _joined,
-    "encode": _letters,
+    "softmax": _draw_two_arrays,
+    "cross_entropy": _draw_logits_and_labels,
+    "layer_norm": _draw_layer_norm,
+    "batch_norm": _draw_batch_norm,
+    "gelu": _draw_two_arrays,
+    "relu": _draw_two_arrays,
+    "max_pool1d": _draw_pooling,
+    "dropout": _draw_two_arrays,
+    "normal": _draw_two_arrays,
+    "uniform": _draw_two_arrays,
+    "adamw": _draw_parameters,
+    "embedding": _draw_embedding,
+    "conv1d": _draw_conv1d,
+    "conv2d": _draw_conv2d,
+    "attention_varlen": _draw_packed_heads,
+    "attention": _draw_heads,
+    "fused": _draw_fused_chain,
+    "encode": _draw_bases,
 }
 
 
-def _both(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
+def _with_gradient(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
     """Pair a kernel and its gradient with each shape; the first also in float64."""
     kinds = (kind, f"{kind}_grad")
     double = [Case(each, shapes[0], "float64") for each in kinds]
-    return [*_each_of(kinds, *shapes), *pick(double, [])]
+    return [*_combine(kinds, *shapes), *pick(double, [])]
 
 
-def _convolution(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    return _each_of((kind, f"{kind}_input_grad", f"{kind}_weight_grad"), *shapes)
+def _with_both_gradients(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
+    return _combine((kind, f"{kind}_input_grad", f"{kind}_weight_grad"), *shapes)
 
 
-def _each_of(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
+def _combine(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
     """Pair each kernel with each shape; a quick run uses only the first shape."""
     return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
 
@@ -186,24 +186,24 @@ def _each_of(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
 def cases() -> list[Case]:
     """Return all cases: each kernel with shapes of networks, and with larger shapes."""
     return [
-        *_both("softmax", (2048, 256), (64, 10), (2048, 8192)),
-        *_each_of(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),
-        *_both("layer_norm", (2048, 320), (8192, 1024)),
-        *_both("batch_norm", (64, 32, 60), (64, 320, 993)),
-        *_both("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
-        *_each_of(("relu", "relu_grad"), (64, 512), (4096, 4096)),
-        *_both("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
-        *_each_of(("dropout", "normal", "uniform"), (2048, 1280), (64, 512)),
-        *_each_of(("adamw",), ("MLP",), ("SequenceCNN",), ("encoder",)),
-        *_each_of(("embedding", "embedding_grad"), (33, 2048, 320), (30000, 8192, 320)),
-        *_convolution("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
-        *_convolution("conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)),
-        *_convolution("conv1d", (4, 480, 960, 8, 60)),
-        *_convolution("conv2d", (8, 16, 32, 3, 34), (8, 64, 64, 3, 34)),
-        *_both("attention", (8, 5, 256, 64)),
-        *_each_of(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
-        *_each_of(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
-        *pick(_each_of(("attention", "attention_grad"), (1, 8, 2048, 64)), []),
-        *_each_of(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320), (4096, 2048)),
-        *_each_of(ENCODERS, (512, 150), (64, 4096)),
+        *_with_gradient("softmax", (2048, 256), (64, 10), (2048, 8192)),
+        *_combine(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),
+        *_with_gradient("layer_norm", (2048, 320), (8192, 1024)),
+        *_with_gradient("batch_norm", (64, 32, 60), (64, 320, 993)),
+        *_with_gradient("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
+        *_combine(("relu", "relu_grad"), (64, 512), (4096, 4096)),
+        *_with_gradient("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
+        *_combine(("dropout", "normal", "uniform"), (2048, 1280), (64, 512)),
+        *_combine(("adamw",), ("MLP",), ("SequenceCNN",), ("encoder",)),
+        *_combine(("embedding", "embedding_grad"), (33, 2048, 320), (30000, 8192, 320)),
+        *_with_both_gradients("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
+        *_with_both_gradients("conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)),
+        *_with_both_gradients("conv1d", (4, 480, 960, 8, 60)),
+        *_with_both_gradients("conv2d", (8, 16, 32, 3, 34), (8, 64, 64, 3, 34)),
+        *_with_gradient("attention", (8, 5, 256, 64)),
+        *_combine(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
+        *_combine(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
+        *pick(_combine(("attention", "attention_grad"), (1, 8, 2048, 64)), []),
+        *_combine(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320), (4096, 2048)),
+        *_combine(ENCODERS, (512, 150), (64, 4096)),
     ]

@@ -35,7 +35,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
             yield f"{case.label}, {threads}", partial(work_of, case, threads)
 
 
-def _on(name: str, *places: int, **options: Any) -> Make:
+def _call_kernel(name: str, *places: int, **options: Any) -> Make:
     """Return a function that calls one kernel with the selected inputs of a case."""
 
     def make(b: Any, _: Case, *given: Any) -> Work:
@@ -45,7 +45,7 @@ def _on(name: str, *places: int, **options: Any) -> Make:
     return make
 
 
-def _back(name: str, *, of_output: bool) -> Make:
+def _call_gradient(name: str, *, of_output: bool) -> Make:
     """Return a function that times a gradient kernel of an elementwise function."""
 
     def make(b: Any, _: Case, x: np.ndarray, grad: np.ndarray) -> Work:
@@ -55,7 +55,7 @@ def _back(name: str, *, of_output: bool) -> Make:
     return make
 
 
-def _random(name: str) -> Make:
+def _call_random(name: str) -> Make:
     """Return a function that times the generation of random numbers."""
 
     def make(b: Any, case: Case, *_: Any) -> Work:
@@ -144,7 +144,7 @@ def _varlen_grad(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any
     return lambda: b.attention_varlen_grad(grad, q, k, v, bounds, *kept, **longest)
 
 
-def _compiled(function: Callable[..., Any]) -> Make:
+def _call_compiled(function: Callable[..., Any]) -> Make:
     def make(b: Any, _: Case, *arrays: np.ndarray) -> Work:
         tensors, program = [b.tensor(each) for each in arrays], compile_step(function)
 
@@ -169,7 +169,7 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
     return centred / spread * weight + bias
 
 
-def _encoded(encoder: OneHot | Kmer) -> Make:
+def _call_encoder(encoder: OneHot | Kmer) -> Make:
     """Return a function that times an encoder of packed sequencing reads."""
 
     def make(_b: Any, _: Case, letters: np.ndarray) -> Work:
@@ -182,26 +182,26 @@ def _encoded(encoder: OneHot | Kmer) -> Make:
 
 CONVOLUTIONS = ("conv1d", "conv2d")
 CALLS_OF_SEQLOOM: dict[str, Make] = {
-    "softmax": _on("softmax", 0),
-    "softmax_grad": _back("softmax", of_output=True),
-    "cross_entropy": _on("cross_entropy", 0, 1),
-    "layer_norm": _on("layer_norm", 0, 1, 2, eps=EPS),
+    "softmax": _call_kernel("softmax", 0),
+    "softmax_grad": _call_gradient("softmax", of_output=True),
+    "cross_entropy": _call_kernel("cross_entropy", 0, 1),
+    "layer_norm": _call_kernel("layer_norm", 0, 1, 2, eps=EPS),
     "layer_norm_grad": _layer_norm_grad,
     "batch_norm": _batch_norm,
     "batch_norm_grad": _batch_norm_grad,
-    "gelu": _on("gelu", 0),
-    "gelu_grad": _back("gelu", of_output=False),
-    "relu": _on("relu", 0),
-    "relu_grad": _back("relu", of_output=True),
+    "gelu": _call_kernel("gelu", 0),
+    "gelu_grad": _call_gradient("gelu", of_output=False),
+    "relu": _call_kernel("relu", 0),
+    "relu_grad": _call_gradient("relu", of_output=True),
     "max_pool1d": _pool,
     "max_pool1d_grad": _pool_grad,
     "dropout": _dropout,
-    "normal": _random("normal"),
-    "uniform": _random("uniform"),
+    "normal": _call_random("normal"),
+    "uniform": _call_random("uniform"),
     "adamw": _adamw,
-    "embedding": _on("embedding", 0, 1),
+    "embedding": _call_kernel("embedding", 0, 1),
     "embedding_grad": _embedding_grad,
-    **{name: _on(name, 0, 1, **CONVOLUTION_OPTIONS) for name in CONVOLUTIONS},
+    **{name: _call_kernel(name, 0, 1, **CONVOLUTION_OPTIONS) for name in CONVOLUTIONS},
     **{f"{name}_input_grad": _input_grad(name) for name in CONVOLUTIONS},
     **{f"{name}_weight_grad": _weight_grad(name) for name in CONVOLUTIONS},
     "attention": _attention,
@@ -210,10 +210,10 @@ CALLS_OF_SEQLOOM: dict[str, Make] = {
     "attention_masked_grad": _attention_grad,
     "attention_varlen": _varlen,
     "attention_varlen_grad": _varlen_grad,
-    "fused_gelu": _compiled(_gelu_chain),
-    "fused_chain": _compiled(_chain),
-    "fused_norm": _compiled(_norm_chain),
-    "encode_one_hot": _encoded(OneHot("dna")),
-    "encode_kmers": _encoded(Kmer(K)),
-    "encode_kmer_counts": _encoded(Kmer(K, counts=True)),
+    "fused_gelu": _call_compiled(_gelu_chain),
+    "fused_chain": _call_compiled(_chain),
+    "fused_norm": _call_compiled(_norm_chain),
+    "encode_one_hot": _call_encoder(OneHot("dna")),
+    "encode_kmers": _call_encoder(Kmer(K)),
+    "encode_kmer_counts": _call_encoder(Kmer(K, counts=True)),
 }

@@ -30,7 +30,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
     return CALLS_OF_TORCH[case.kind](case, *given)
 
 
-def _on(function: Callable[..., Any], *places: int) -> Make:
+def _call_operation(function: Callable[..., Any], *places: int) -> Make:
     """Return a function that calls one operation with the selected inputs of a case."""
 
     def make(_: Case, *given: Any) -> Work:
@@ -40,7 +40,7 @@ def _on(function: Callable[..., Any], *places: int) -> Make:
     return make
 
 
-def _random(function: Callable[..., Any]) -> Make:
+def _call_random(function: Callable[..., Any]) -> Make:
     """Return a function that times the generation of random numbers."""
 
     def make(case: Case, x: Any, _: Any) -> Work:
@@ -170,7 +170,7 @@ def _attention_grad(case: Case, *arrays: Any) -> Work:
 
 def _varlen(_: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
     """Call attention for each sequence; torch has no variable-length kernel for CPUs."""
-    each = [_parts((q, k, v), pair) for pair in pairwise(bounds)]
+    each = [_split_sequences((q, k, v), pair) for pair in pairwise(bounds)]
     made = torch.empty_like(q)
 
     def call() -> Any:
@@ -185,7 +185,7 @@ def _varlen_grad(_: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Wor
     forward = aten._scaled_dot_product_flash_attention_for_cpu
     call = aten._scaled_dot_product_flash_attention_for_cpu_backward
     pairs = list(pairwise(bounds.tolist()))
-    parts = [_parts((grad, q, k, v), pair) for pair in pairs]
+    parts = [_split_sequences((grad, q, k, v), pair) for pair in pairs]
     kept = [forward(*part[1:], 0.0, False) for part in parts]
     made = [torch.empty_like(q) for _ in range(3)]
 
@@ -198,7 +198,7 @@ def _varlen_grad(_: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Wor
     return backward
 
 
-def _parts(arrays: Any, pair: Any) -> list[Any]:
+def _split_sequences(arrays: Any, pair: Any) -> list[Any]:
     """Split packed rows into sequences, each with the shape ``(1, h, l, d)``."""
     start, end = pair
     return [each[start:end].transpose(0, 1)[None] for each in arrays]
@@ -251,24 +251,24 @@ DIGITS = torch.zeros(256, dtype=torch.int64).index_put_(
 CHAINS = {"fused_gelu": _gelu_chain, "fused_chain": _chain, "fused_norm": _norm_chain}
 CONVOLUTIONS = ("conv1d", "conv2d")
 CALLS_OF_TORCH: dict[str, Make] = {
-    "softmax": _on(partial(torch.softmax, dim=-1), 0),
+    "softmax": _call_operation(partial(torch.softmax, dim=-1), 0),
     "softmax_grad": _softmax_grad,
     "cross_entropy": _cross_entropy,
     "layer_norm": _layer_norm,
     "layer_norm_grad": _layer_norm_grad,
     "batch_norm": _batch_norm,
     "batch_norm_grad": _batch_norm_grad,
-    "gelu": _on(F.gelu, 0),
-    "gelu_grad": _on(aten.gelu_backward, 1, 0),
-    "relu": _on(torch.relu, 0),
-    "relu_grad": _on(partial(aten.threshold_backward, threshold=0), 1, 0),
+    "gelu": _call_operation(F.gelu, 0),
+    "gelu_grad": _call_operation(aten.gelu_backward, 1, 0),
+    "relu": _call_operation(torch.relu, 0),
+    "relu_grad": _call_operation(partial(aten.threshold_backward, threshold=0), 1, 0),
     "max_pool1d": _pool,
     "max_pool1d_grad": _pool_grad,
-    "dropout": _on(partial(aten.native_dropout, p=0.1, train=True), 0),
-    "normal": _random(torch.randn),
-    "uniform": _random(torch.rand),
+    "dropout": _call_operation(partial(aten.native_dropout, p=0.1, train=True), 0),
+    "normal": _call_random(torch.randn),
+    "uniform": _call_random(torch.rand),
     "adamw": _adamw,
-    "embedding": _on(F.embedding, 1, 0),
+    "embedding": _call_operation(F.embedding, 1, 0),
     "embedding_grad": _embedding_grad,
     **dict.fromkeys(CONVOLUTIONS, _convolution),
     **{f"{name}_input_grad": _convolution_grad("input") for name in CONVOLUTIONS},
@@ -278,6 +278,6 @@ CALLS_OF_TORCH: dict[str, Make] = {
     "attention_varlen": _varlen,
     "attention_varlen_grad": _varlen_grad,
     "encode_one_hot": _one_hot,
-    "encode_kmers": _on(_words, 0),
+    "encode_kmers": _call_operation(_words, 0),
     "encode_kmer_counts": _counts,
 }

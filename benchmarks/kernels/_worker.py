@@ -35,7 +35,7 @@ def _arrays(made: Any) -> list[np.ndarray]:
     return [np.asarray(each) for each in (made if several else [made])]
 
 
-def _said(made: Any, *, random: bool) -> list[list[float]]:
+def _summarise(made: Any, *, random: bool) -> list[list[float]]:
     """Return some numbers of each array; for random numbers the mean and the deviation."""
     arrays = _arrays(made)
     if random:
@@ -72,7 +72,7 @@ def _floor(case: Case, nbytes: int, threads: int) -> float:
     return max(copied, multiplied * case.operations / (2 * MATRIX_ROWS**3))
 
 
-def _answer(side: str, threads: int) -> None:
+def _answer_requests(side: str, threads: int) -> None:
     """Answer the requests on standard input: results of a case, or measured seconds."""
     work_of = _load(side)
     work: Callable[[], Any] = list
@@ -87,9 +87,9 @@ def _answer(side: str, threads: int) -> None:
         else:
             case = Case(asked[0], tuple(asked[1]), asked[2])
             work = work_of(case, threads)
-            answer = _said(work(), random=case.is_random)
+            answer = _summarise(work(), random=case.is_random)
         print(json.dumps(answer), flush=True)
 
 
 if __name__ == "__main__":
-    _answer(sys.argv[1], int(sys.argv[2]))
+    _answer_requests(sys.argv[1], int(sys.argv[2]))

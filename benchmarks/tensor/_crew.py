@@ -26,7 +26,7 @@ class TimedOut(Failed):
     """The process of a library did not answer in time."""
 
 
-class Member:
+class Process:
     """Process in which one library runs a network."""
 
     def __init__(self, process: Any, errors: Any) -> None:
@@ -65,7 +65,7 @@ class Member:
 
 
 @contextmanager
-def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
+def start_worker(side: str, setup: Setup, **variables: str) -> Generator[Process]:
     """Start the process of a library without waiting until the process is ready."""
     settings = {"side": side, "setup": asdict(setup)}
     command = [sys.executable, "-m", "benchmarks.tensor._worker", json.dumps(settings)]
@@ -82,15 +82,15 @@ def begin(side: str, setup: Setup, **variables: str) -> Generator[Member]:
         ) as process,
     ):
         try:
-            yield Member(process, errors)
+            yield Process(process, errors)
         finally:
             process.kill()
 
 
 @contextmanager
-def member(side: str, setup: Setup) -> Generator[Member]:
+def running_process(side: str, setup: Setup) -> Generator[Process]:
     """Context manager: the running process of a library, which ends with the block."""
-    with begin(side, setup) as one:
+    with start_worker(side, setup) as one:
         one.answer()
         yield one
 
@@ -102,10 +102,10 @@ def speeds(
     found: dict[str, dict[str, Any]] = {}
     setup = Setup(name=network, threads=threads, dropout=dropout)
     with ExitStack() as stack:
-        crew: dict[str, Member] = {}
+        crew: dict[str, Process] = {}
         for side in sides:
             try:
-                crew[side] = stack.enter_context(member(side, setup))
+                crew[side] = stack.enter_context(running_process(side, setup))
                 found[side] = {"losses": crew[side].request("losses", 3), "seconds": []}
             except Failed as failure:
                 crew.pop(side, None)
@@ -114,18 +114,18 @@ def speeds(
             for side, each in crew.items():
                 seconds = each.request("seconds", NETWORKS[network].steps)
                 found[side]["seconds"].append(seconds)
-                time.sleep(REST)
+                time.sleep(PAUSE_SECONDS)
     return found
 
 
 # Pause in seconds between two libraries: after their last call, threads of OpenBLAS
 # still use a core that the next library needs.
-REST = 0.3
+PAUSE_SECONDS = 0.3
 
 
 def memory(side: str, network: str, threads: int) -> int:
     """Return the bytes by which ten steps increase the memory of a new process."""
-    with member(side, Setup(name=network, threads=threads)) as one:
+    with running_process(side, Setup(name=network, threads=threads)) as one:
         return one.request("memory", 10)
 
 

@@ -26,7 +26,7 @@ def tape() -> dict[str, list[float]]:
     followed.requires_grad_()
     sides = _additions(plain, leaf, followed)
     with scope():
-        rounds = [[_of(call) for call in sides] for _ in range(ROUNDS)]
+        rounds = [[_time_call(call) for call in sides] for _ in range(ROUNDS)]
     raw, ours, theirs = (min(each) for each in zip(*rounds, strict=True))
     return {"ours": [ours], "torch": [theirs], "over": [ours - raw]}
 
@@ -36,7 +36,7 @@ def _additions(*values: Any) -> list[Callable[[], Any]]:
     return [lambda each=each: each + each for each in values]
 
 
-def _of(call: Callable[[], Any]) -> float:
+def _time_call(call: Callable[[], Any]) -> float:
     return timeit(call, number=CALLS) / CALLS
 
 

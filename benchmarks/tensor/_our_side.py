@@ -17,7 +17,7 @@ LR = 1e-3
 
 def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
     """Train on one batch and return the loss; this is the step that is timed."""
-    loss, grads = value_and_grad(_loss_of)(model, batch, key)
+    loss, grads = value_and_grad(_compute_loss)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
 
@@ -29,7 +29,7 @@ def train_in_half(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -
     return loss
 
 
-def _loss_of(model: Any, batch: Any, key: Key) -> Tensor:
+def _compute_loss(model: Any, batch: Any, key: Key) -> Tensor:
     return model.loss(batch, key)
 
 

@@ -48,11 +48,11 @@ def main() -> None:
         [
             table(HEAD, [_times(*case, found) for case, found in runs.items()]),
             table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
-            _with_dropout(),
-            _memory(),
+            _tabulate_dropout(),
+            _tabulate_memory(),
             table(
                 ("", "seqloom", "torch", "seqloom / torch"),
-                [*small_rows(), *_scaling(runs)],
+                [*small_rows(), *_list_scaling_rows(runs)],
             ),
             machine("numpy", "torch", "jax", "seqloom"),
         ]
@@ -78,27 +78,27 @@ def _check(case: str, found: Found) -> None:
 
 def _times(name: str, threads: int, found: Found) -> list[str]:
     """Return a table row with the median milliseconds of a step in each library."""
-    return [f"{name}, {threads}", *(_time(found[side]) for side in SIDES)]
+    return [f"{name}, {threads}", *(_format_time(found[side]) for side in SIDES)]
 
 
-def _time(found: dict[str, Any]) -> str:
+def _format_time(found: dict[str, Any]) -> str:
     return f"{step_of(found):.2f}" if "seconds" in found else "none"
 
 
 def _ratios(name: str, threads: int, found: Found) -> list[str]:
     """Return a table row of time ratios; seqloom is faster where a ratio is below 1."""
-    above = _over(found, "numpy compiled", "torch eager", less="floor")
+    above = _format_ratio(found, "numpy compiled", "torch eager", less="floor")
     return [
         f"{name}, {threads}",
-        _over(found, "numpy", "torch eager"),
-        _over(found, "numpy compiled", "torch eager"),
+        _format_ratio(found, "numpy", "torch eager"),
+        _format_ratio(found, "numpy compiled", "torch eager"),
         above,
-        _over(found, "ours on torch compiled", "torch.compile"),
-        _over(found, "ours on jax compiled", "jax.jit"),
+        _format_ratio(found, "ours on torch compiled", "torch.compile"),
+        _format_ratio(found, "ours on jax compiled", "jax.jit"),
     ]
 
 
-def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
+def _format_ratio(found: Found, one: str, other: str, *, less: str = "") -> str:
     """Return a ratio of median times; the time of `less` is subtracted from both."""
     if not all("seconds" in found.get(side, {}) for side in (one, other)):
         return "none"
@@ -106,32 +106,32 @@ def _over(found: Found, one: str, other: str, *, less: str = "") -> str:
     return f"**{(step_of(found[one]) - floor) / (step_of(found[other]) - floor):.2f}**"
 
 
-def _with_dropout() -> str:
+def _tabulate_dropout() -> str:
     """Return the table of training steps with a dropout rate of 0.1."""
     rows = list[list[str]]()
     for name in ROUNDS:
         for threads in THREADS:
             found = _run(name, threads, WITH_DROPOUT, 0.1)
-            times = [_time(found[side]) for side in WITH_DROPOUT]
-            rows.append([f"{name}, {threads}", *times, _over(found, *WITH_DROPOUT)])
+            times = [_format_time(found[side]) for side in WITH_DROPOUT]
+            rows.append([f"{name}, {threads}", *times, _format_ratio(found, *WITH_DROPOUT)])
     return table(("with dropout 0.1", *WITH_DROPOUT, "ratio"), rows)
 
 
-def _memory() -> str:
+def _tabulate_memory() -> str:
     """Return the table of peak memory that ten steps add, in megabytes."""
     sides = ("numpy", "numpy compiled", "torch eager")
-    rows = [[name, *(_grown(side, name) for side in sides)] for name in ROUNDS]
+    rows = [[name, *(_measure_growth(side, name) for side in sides)] for name in ROUNDS]
     return table(("memory that ten steps add, MB", *sides), rows)
 
 
-def _grown(side: str, name: str) -> str:
+def _measure_growth(side: str, name: str) -> str:
     try:
         return f"{memory(side, name, THREADS[0]) / 1e6:.1f}"
     except Failed as failure:
         return str(failure)
 
 
-def _scaling(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
+def _list_scaling_rows(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
     """Return a table row: the encoder's time with two threads over that with one.
 
     Return no row if the encoder was not measured.

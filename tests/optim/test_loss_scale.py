@@ -102,6 +102,6 @@ def test_a_record_of_another_kind_is_rejected():
         ({"interval": 0}, "interval"),
     ],
 )
-def test_an_out_of_range_loss_scale_setting_is_named(options, name):
+def test_the_error_for_an_invalid_loss_scale_setting_contains_its_name(options, name):
     with pytest.raises(sl.errors.ArgumentError, match=name):
         sl.optim.LossScale(**options)

@@ -128,7 +128,7 @@ def test_an_average_follows_its_model(kind):
         assert not np.array_equal(found, old)
 
 
-def test_shared_parameters_are_updated_like_in_pytorch():
+def test_shared_parameters_are_updated_as_in_pytorch():
     import torch
 
     part = sl.nn.Linear(3, 3)

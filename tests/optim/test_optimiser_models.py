@@ -50,7 +50,7 @@ class Wrapped(sl.nn.Module):
         return self.inner(x)
 
 
-def test_momentum_continues_after_wrapping_a_model_like_in_pytorch(step, backend):
+def test_momentum_continues_in_a_wrapped_model_as_in_pytorch(step, backend):
     ours = new_model(backend)
     theirs = make_twin(ours)
     optimizer = sl.optim.SGD(momentum=0.9)

@@ -146,7 +146,7 @@ FRACTION: Any = 0.5
         (lambda: sl.optim.Muon(steps=FRACTION), "steps must be an integer"),
     ],
 )
-def test_a_wrong_setting_is_rejected(make, message):
+def test_an_invalid_setting_is_rejected(make, message):
     with pytest.raises(ArgumentError, match=message):
         make()
 

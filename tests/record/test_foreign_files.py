@@ -116,7 +116,7 @@ def test_a_tensor_that_numpy_cannot_represent_names_the_conversion(tmp_path, tor
     ],
     ids=str,
 )
-def test_two_tensors_with_one_path_are_an_error(tmp_path, torch, nested):
+def test_two_tensors_with_the_same_path_are_an_error(tmp_path, torch, nested):
     def to_tensors(tree):
         if isinstance(tree, dict):
             return {key: to_tensors(value) for key, value in tree.items()}
@@ -468,7 +468,7 @@ def test_an_hdf5_type_is_not_an_array(tmp_path, h5py):
         sl.record.load(tmp_path / "x.h5")
 
 
-def test_two_hdf5_arrays_with_one_path_are_an_error(tmp_path, h5py):
+def test_two_hdf5_arrays_with_the_same_path_are_an_error(tmp_path, h5py):
     with h5py.File(tmp_path / "x.h5", "w") as root:
         root["a/b"] = np.ones(2)
         root["a.b"] = np.zeros(2)

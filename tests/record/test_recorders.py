@@ -65,7 +65,7 @@ def test_a_record_is_restored_from_a_file_and_from_memory(tmp_path, recorder):
 
 
 @every_recorder
-def test_the_suffix_selects_the_recorder_and_the_content_the_reader(tmp_path, recorder):
+def test_files_are_written_by_suffix_and_read_by_content(tmp_path, recorder):
     path = tmp_path / f"model.{SUFFIXES[recorder]}"
     a_record().save(path)
     assert path.read_bytes() == recorder().to_bytes(a_record())
@@ -144,7 +144,7 @@ def test_infinite_values_stay_infinite():
 
 
 @every_recorder
-def test_a_least_dtype_is_kept_when_others_are_narrowed(recorder):
+def test_a_precision_does_not_narrow_below_the_least_dtype(recorder):
     record = Record(
         {"x": np.ones(2, "f4"), "variance": np.ones(2), "y": np.ones(2, "f2")},
         least_dtypes={"variance": "float32", "y": "float32"},

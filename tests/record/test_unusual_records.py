@@ -209,7 +209,7 @@ def test_a_file_deleted_or_truncated_after_opening_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"id\t\xff\n", b"id\tgc\na\tmuch\n", b"id\tgc\na\n"])
-def test_a_table_that_is_not_scores_is_rejected(tmp_path, content):
+def test_a_file_that_is_not_a_score_table_is_rejected(tmp_path, content):
     path = tmp_path / "scores.tsv"
     path.write_bytes(content)
     with pytest.raises(FormatError, match=r"scores\.tsv"):

@@ -172,7 +172,7 @@ class Adam(AdamW):
 
 
 @dataclass
-class Points:
+class ScheduleFreeState:
     """State of one parameter in `ScheduleFreeAdamW`."""
 
     z: Tensor  # z: the weights that AdamW updates
@@ -209,7 +209,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         True
     """
 
-    State = Points
+    State = ScheduleFreeState
 
     def __init__(
         self,
@@ -223,14 +223,14 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         self.eps = require_setting("eps", eps, above=0)
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
-    def start_state(self, param: Tensor) -> Points:
+    def start_state(self, param: Tensor) -> ScheduleFreeState:
         """Create the initial state: ``x``, ``y`` and ``z`` equal the parameter."""
         number = apply("zeros_like", param.sum())
-        return Points(param, apply("zeros_like", param), number, number)
+        return ScheduleFreeState(param, apply("zeros_like", param), number, number)
 
     def rule(
-        self, param: Tensor, grad: Tensor, state: Points, *, lr: Any, step: Any
-    ) -> tuple[Tensor, Points]:
+        self, param: Tensor, grad: Tensor, state: ScheduleFreeState, *, lr: Any, step: Any
+    ) -> tuple[Tensor, ScheduleFreeState]:
         """Update one parameter."""
         share, decay = self.betas
         second = state.second * decay + grad * grad * (1 - decay)
@@ -242,7 +242,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         part = weight / apply("where", total > 0, total, 1.0)
         moved = param + (state.z - param) * part
         moved = moved + change * ((share * (1 - part) - 1) * lr)
-        return moved, Points(state.z - change * lr, second, total, highest)
+        return moved, ScheduleFreeState(state.z - change * lr, second, total, highest)
 
     def apply_average(self, model: Module) -> Any:
         """Return a copy of a model at the average ``x``.

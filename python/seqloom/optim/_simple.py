@@ -224,7 +224,7 @@ class AdaGrad(SimpleOptimizer):
 
 
 @dataclass
-class SquareMean:
+class RMSPropState:
     """State of `RMSProp`, in which averages that are not needed are single numbers."""
 
     square: Tensor  # running average of the squared gradient
@@ -250,7 +250,7 @@ class RMSProp(SimpleOptimizer):
         0.9
     """
 
-    State = SquareMean
+    State = RMSPropState
 
     def __init__(
         self,
@@ -268,16 +268,16 @@ class RMSProp(SimpleOptimizer):
         self.centered = centered
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
-    def start_state(self, param: Tensor) -> SquareMean:
+    def start_state(self, param: Tensor) -> RMSPropState:
         """Return zeros; a single zero for an average that the settings do not need."""
         zeros = apply("zeros_like", param)
         unused = apply("zeros_like", param.sum())
         mean = zeros if self.centered else unused
-        return SquareMean(zeros, mean, zeros if self.momentum else unused)
+        return RMSPropState(zeros, mean, zeros if self.momentum else unused)
 
     def rule(
-        self, param: Tensor, grad: Tensor, state: SquareMean, *, lr: Any, step: Any
-    ) -> tuple[Tensor, SquareMean]:
+        self, param: Tensor, grad: Tensor, state: RMSPropState, *, lr: Any, step: Any
+    ) -> tuple[Tensor, RMSPropState]:
         """Update one parameter."""
         del step
         grad = _add_decay(grad, param, self.weight_decay)
@@ -289,11 +289,11 @@ class RMSProp(SimpleOptimizer):
         change, velocity = grad / (sqrt(variance) + self.eps), state.velocity
         if self.momentum:
             change = velocity = state.velocity * self.momentum + change
-        return param - change * lr, SquareMean(square, mean, velocity)
+        return param - change * lr, RMSPropState(square, mean, velocity)
 
 
 @dataclass
-class Momentum:
+class LionState:
     """State of `Lion`."""
 
     momentum: Tensor  # running average of the gradient
@@ -316,7 +316,7 @@ class Lion(SimpleOptimizer):
         (0.9, 0.99)
     """
 
-    State = Momentum
+    State = LionState
 
     def __init__(
         self, *, betas: tuple[float, float] = (0.9, 0.99), weight_decay: float = 0.0
@@ -326,13 +326,13 @@ class Lion(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def rule(
-        self, param: Tensor, grad: Tensor, state: Momentum, *, lr: Any, step: Any
-    ) -> tuple[Tensor, Momentum]:
+        self, param: Tensor, grad: Tensor, state: LionState, *, lr: Any, step: Any
+    ) -> tuple[Tensor, LionState]:
         """Update one parameter."""
         del step
         direction = apply("sign", _update_average(state.momentum, grad, self.betas[0]))
         kept = param * (1 - lr * self.weight_decay)
-        new = Momentum(_update_average(state.momentum, grad, self.betas[1]))
+        new = LionState(_update_average(state.momentum, grad, self.betas[1]))
         return kept - direction * lr, new
 
 

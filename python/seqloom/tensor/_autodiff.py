@@ -70,7 +70,7 @@ class Autodiff(Backend):
         self.name = f"autodiff({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
-        for name in _defaults():
+        for name in _list_defaults():
             setattr(self, name, self._function(name))
         for name in _METHODS:
             if hasattr(inner, name):
@@ -92,7 +92,7 @@ class Autodiff(Backend):
 
     def _function(self, name: str) -> Callable[..., Any]:
         plain = getattr(self.inner, name)
-        return make_function(self, name, plain, RULES.get(name), _defaults().get(name))
+        return make_function(self, name, plain, RULES.get(name), _list_defaults().get(name))
 
     def __reduce__(self) -> Any:
         """Copy or pickle the level as a new level on the same backend."""
@@ -222,7 +222,7 @@ class Autodiff(Backend):
 
 
 @cache
-def _defaults() -> dict[str, Callable[..., Any]]:
+def _list_defaults() -> dict[str, Callable[..., Any]]:
     """Return the default implementations of all functions of a backend, by name."""
     own = {*vars(Autodiff), *_METHODS, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
@@ -342,16 +342,16 @@ def make_untracked(level: Level, plain: Function) -> Function:
     """Wrap a function so that its calls are not recorded."""
 
     def call(*args: Array, **options: object) -> Array:
-        return plain(*[_inner(level, arg) for arg in args], **options)
+        return plain(*[_to_inner(level, arg) for arg in args], **options)
 
     return call
 
 
-def _inner(level: Level, arg: Array) -> Array:
+def _to_inner(level: Level, arg: Array) -> Array:
     """Replace tracked arrays, also in lists and tuples, by their inner arrays."""
     if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):
-        values = [_inner(level, item) for item in cast("list[Array]", arg)]
+        values = [_to_inner(level, item) for item in cast("list[Array]", arg)]
         return values if isinstance(arg, list) else tuple(values)
     return arg

@@ -136,7 +136,7 @@ def _backend_of_array(tensor: Tensor) -> Any:
     return raw.level if isinstance(raw, TrackedArray) else tensor.detach().backend
 
 
-def _by_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:
+def _apply_rule(_b: Any, saved: Any, grads: Any, needs: Needs) -> Sequence[Array | None]:
     """Compute the gradients of the arguments with the custom rule."""
     backend, rule, args, out = saved
     seeds = tuple(None if grad is None else Tensor(grad, backend) for grad in grads)
@@ -181,7 +181,7 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     )
 
 
-_CUSTOM = Rule(no_values, _by_rule, tracked=ALL, name="custom_gradient")
+_CUSTOM = Rule(no_values, _apply_rule, tracked=ALL, name="custom_gradient")
 
 
 _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)

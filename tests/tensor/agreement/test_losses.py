@@ -53,7 +53,7 @@ def test_at_a_high_rate_losses_differ_only_by_rounding(network, library):
 
 
 def _orders(rows):
-    """Return different orders of the rows in a batch, and thus of sums of gradients."""
+    """Return different orders of the rows in a batch, which change sums of gradients."""
     draw = np.random.default_rng(5)
     return [slice(None), slice(None, None, -1), *(draw.permutation(rows) for _ in "ab")]
 

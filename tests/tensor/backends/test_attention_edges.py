@@ -8,7 +8,7 @@ import seqloom as sl
 from backend_oracle import everywhere, found
 from seqloom.errors import ShapeError
 
-# Sizes (n, h, l, s, d, e) of attention arrays, one of which is 0.
+# Sizes (n, h, l, s, d, e) of attention arrays; one size is 0.
 EMPTY = [
     (1, 1, 3, 0, 2, 2),
     (1, 1, 0, 3, 2, 2),

@@ -141,7 +141,7 @@ def test_packed_attention_on_a_device_equals_attention_per_sequence(causal, dtyp
 @cuda_device.on_device
 @any_type
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 6e4])
-def test_the_values_of_a_sequence_change_no_bit_of_others_on_a_device(number, dtype):
+def test_a_sequence_does_not_change_other_sequences_on_a_device(number, dtype):
     torch.use_deterministic_algorithms(mode=True)
     try:
         clean, mixed = draw(dtype), draw(dtype)

@@ -132,8 +132,8 @@ def test_int8_feed_forward_equals_its_layers_in_sequence(name, rows):
     outer: Any = [*given[6:], x]
     b = found(name)
     out = b.feed_forward_int8(*(on(b, each) for each in (x, *given)), eps=1e-5)
-    # The last bits of float sums may differ, and thus the integers to which they are
-    # rounded.
+    # Float sums may differ in their last bits, so they may be rounded to different
+    # integers.
     weight, bias = map(torch.tensor, given[:2])
     normal = F.layer_norm(torch.tensor(x), (24,), weight, bias)
     hidden = F.gelu(torch.tensor(oracle.linear(normal.numpy(), *inner))).numpy()

@@ -40,7 +40,7 @@ BINARY = {
 
 @LIBRARIES
 @pytest.mark.parametrize("function", BINARY)
-def test_integers_with_floats_take_the_float_type(function, name):
+def test_integers_and_floats_are_promoted_to_the_float_dtype(function, name):
     whole, floats = tensor(name, INTEGERS), tensor(name, FLOATS)
     assert_float32(
         apply(function, whole, floats).numpy(), BINARY[function](INTEGERS, FLOATS)

@@ -111,14 +111,14 @@ victims = st.integers(0, COUNT - 1)
 @everywhere
 @few_examples
 @given(bounds=layouts, way=eager, victim=victims, number=numbers)
-def test_neighbouring_sequences_change_no_bit(name, bounds, way, victim, number):
+def test_neighbouring_sequences_do_not_change_results(name, bounds, way, victim, number):
     assert_neighbors_unchanged(found(name), bounds, way, victim, number)
 
 
 @compilers
 @few_examples
 @given(bounds=layouts, victim=victims, number=numbers)
-def test_neighbouring_sequences_change_no_bit_in_a_compiled_step(
+def test_neighbouring_sequences_do_not_change_compiled_results(
     name, bounds, victim, number
 ):
     assert_neighbors_unchanged(found(name), bounds, "compiled", victim, number)

@@ -18,7 +18,7 @@ def test_a_backend_name_always_returns_the_same_object(name):
     assert backend(name).name.partition(":")[0] == name.partition(":")[0]
 
 
-def test_naming_the_default_device_returns_the_same_backend():
+def test_the_name_of_the_default_device_returns_the_same_backend():
     assert backend("torch:cpu", num_threads=1) is backend("torch", num_threads=1)
 
 

@@ -49,7 +49,7 @@ BINARY = [
 
 @everywhere
 @pytest.mark.parametrize("function", BINARY)
-def test_a_python_number_takes_the_arrays_type(function, name):
+def test_a_python_number_is_converted_to_the_dtype_of_the_array(function, name):
     b = found(name)
     for x, number in ((b.asarray([1.0, 2.0]), 2.0), (b.asarray([1.0, 2.0]), 2)):
         for args in ((x, number), (number, x)):

@@ -259,7 +259,7 @@ def test_numpy_arrays_are_inputs():
     assert compiled(B.tensor([1.0, 1.0]), array).numpy().tolist() == [6, 6]
 
 
-def test_a_number_takes_the_type_of_the_array_in_the_operation():
+def test_a_python_number_is_converted_to_the_dtype_of_the_array():
     compiled = sl.tensor.compile(lambda x, rate: x * (rate * 2.0))
     for kind in ("float32", "float64"):
         assert compiled(B.tensor([1.5], dtype=kind), 2.0).dtype == kind

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 class TwoConvolutions(nn.Module):
-    """Network of two convolutions, of which only the second needs an input gradient."""
+    """Network of two convolutions; only the second needs the gradient of its input."""
 
     first: nn.Conv1d
     second: nn.Conv1d

@@ -31,7 +31,7 @@ def test_the_operation_and_its_line_are_named():
     assert f"divide at {__file__}:{line} gave 1 NaN or infinity" in str(caught.value)
 
 
-def test_an_operation_of_a_gradient_is_named_by_where_it_was_called():
+def test_an_error_in_a_gradient_reports_the_line_of_the_forward_operation():
     x, line = A.tensor([4.0, 0.0], requires_grad=True), line_here() + 3
 
     def step():

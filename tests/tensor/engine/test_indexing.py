@@ -94,7 +94,7 @@ def test_at_set_leaves_the_old_tensor_unchanged(name, key):
 
 @pytest.mark.parametrize("name", BACKENDS)
 @pytest.mark.parametrize("key", UPDATES)
-def test_at_add_adds_once_per_repetition_of_an_index(name, key):
+def test_at_add_adds_each_value_of_a_repeated_index(name, key):
     pytest.importorskip(name)
     x, expected = sl.tensor.backend(name).tensor(VALUES), VALUES.copy()
     np.add.at(expected, UPDATES[key], 0.5)
@@ -103,7 +103,7 @@ def test_at_add_adds_once_per_repetition_of_an_index(name, key):
     )
 
 
-def test_values_are_broadcast_and_take_the_tensors_type():
+def test_values_are_broadcast_and_converted_to_the_tensors_dtype():
     x = B.tensor(np.zeros((2, 3), "f4"))
     found = x.at[:, 1:].set(np.array([[1], [2]]))
     assert found.dtype == np.float32

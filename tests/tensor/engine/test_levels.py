@@ -43,7 +43,7 @@ def test_three_levels_give_third_derivatives():
     assert second.backward().wrt(x).item() == 48
 
 
-def test_a_sum_of_gradients_is_tracked_by_the_level_below():
+def test_a_sum_of_gradients_is_tracked_by_the_inner_level():
     # The inner leaf is used twice; the sum of both gradients is differentiated again.
     x = FIRST_LEVEL.tensor([2.0, 3.0], requires_grad=True)
     again = leaf(SECOND_LEVEL, x.raw)

@@ -193,7 +193,7 @@ def test_no_export_of_a_parameter_can_write_to_it(backend, kind):
 
 
 @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64, np.int8])
-def test_a_numpy_scalar_takes_the_type_of_the_tensor(backend, kind):
+def test_a_numpy_scalar_is_converted_to_the_dtype_of_the_tensor(backend, kind):
     x, number = backend.tensor([1.0, 2.0]), kind(2)
     for found, expected in [
         (x * number, [2, 4]),

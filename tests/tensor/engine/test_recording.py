@@ -119,7 +119,7 @@ def test_gradients_of_untracked_inputs_are_not_computed():
     assert asked == [(True, False)]
 
 
-def test_the_given_gradient_is_not_overwritten():
+def test_the_gradient_argument_is_not_overwritten():
     x = A.tensor([1.0, 2.0], requires_grad=True)
     seed = B.tensor([1.0, 10.0])
     (x + x + x + x).backward(seed)

@@ -131,7 +131,7 @@ def weights(q: torch.Tensor, k: torch.Tensor, *, causal: bool) -> torch.Tensor:
     return scores.softmax(-1)
 
 
-def test_the_number_of_threads_changes_no_bit() -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     q, k, v, grad = arrays((2, 3, 70, 300, 8), np.float32)
 
     def run_all(threads: int) -> list[Any]:

@@ -120,7 +120,7 @@ def test_any_convolution_geometry_equals_torch(
 
 
 @convolutions
-def test_the_number_of_threads_changes_no_bit(sizes):
+def test_results_do_not_depend_on_the_number_of_threads(sizes):
     case = Case(sizes, np.float32)
     outs = [
         [

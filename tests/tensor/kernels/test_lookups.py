@@ -28,7 +28,7 @@ def test_the_gradient_of_an_embedding_equals_torch(
     assert_close(b.embedding_grad(grad, ids, rows=33), judge.grad)
 
 
-def test_the_number_of_threads_changes_no_bit() -> None:
+def test_results_do_not_depend_on_the_number_of_threads() -> None:
     ids = np.random.default_rng(0).integers(0, 5, (2000,))
     grad = normal((2000, 64), np.float32)
     one, two = (

@@ -45,7 +45,7 @@ def test_the_product_kernel_equals_numpy(dtype, batch, m, k, n, turned):
 
 
 @pytest.mark.parametrize("shape", [(1, 100, 700, 90), (6, 64, 40, 64)])
-def test_the_number_of_threads_changes_no_bit(shape):
+def test_results_do_not_depend_on_the_number_of_threads(shape):
     batch, m, k, n = shape
     x, y = normal((batch, m, k), np.float32), normal((batch, k, n), np.float32, 1)
     one, *others = (product(x, y, threads).tobytes() for threads in (1, 2, 4))

@@ -123,7 +123,7 @@ def test_a_tensor_of_the_outer_scope_survives_the_inner_one():
         assert x.item() == 1
 
 
-def test_keep_inside_an_inner_scope_reaches_the_scope_of_the_tensor():
+def test_keep_in_an_inner_scope_applies_to_the_scope_of_the_tensor():
     with sl.tensor.scope():
         x = B.tensor([1.0])
         with sl.tensor.scope():
@@ -136,7 +136,7 @@ def test_keep_without_a_scope_changes_nothing():
     assert x.keep() is x
 
 
-def test_a_scope_that_ends_with_an_error_releases_too():
+def test_a_scope_that_ends_with_an_error_releases_its_tensors():
     made = []
 
     @sl.tensor.scope()
@@ -207,7 +207,7 @@ def open_scope():
     return opened
 
 
-def test_scopes_left_in_the_wrong_order_are_all_closed():
+def test_scopes_that_end_in_the_wrong_order_are_all_closed():
     outer, inner = open_scope(), open_scope()
     outer.__exit__(None, None, None)
     x = B.tensor([1.0])

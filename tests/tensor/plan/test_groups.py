@@ -37,7 +37,7 @@ def test_a_chain_of_elementwise_operations_is_one_call():
     assert "multiply+add+gelu+sum" in text
 
 
-def test_operations_after_a_reduction_are_a_separate_group():
+def test_operations_after_a_reduction_are_fused_separately():
     build = Building("float64")
     x = build.given(40, 30)
     shifted = build("exp", x)
@@ -48,7 +48,7 @@ def test_operations_after_a_reduction_are_a_separate_group():
     )
 
 
-def test_groups_with_a_call_between_them_are_not_merged():
+def test_operations_with_a_call_between_them_are_not_fused():
     build = Building("float64")
     x, weight = build.given(8, 8), build.given(8, 8)
     first = build("exp", x)
@@ -78,7 +78,7 @@ def test_fused_groups_accept_booleans_and_integers():
         assert found.dtype == wanted.dtype
 
 
-def test_a_number_argument_takes_the_type_of_the_array():
+def test_a_number_argument_is_converted_to_the_dtype_of_the_array():
     build = Building("float32")
     x, rate = build.given(30_000), build.given(weak=True)
     graph = build.returns(build("multiply", build("add", x, 1.0), rate))

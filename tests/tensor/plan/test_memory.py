@@ -58,7 +58,7 @@ def test_no_value_is_read_after_its_memory_is_reused():
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", range(20))
-def test_random_groups_read_no_reused_memory(seed):
+def test_random_fused_operations_do_not_read_reused_memory(seed):
     graph, arrays = random_group(seed, "float64")
     pairs = zip(
         NumPyProgram(graph, B)(arrays),

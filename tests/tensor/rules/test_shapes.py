@@ -116,7 +116,7 @@ def test_second_derivatives_equal_torch(case):
 @pytest.mark.parametrize(
     ("name", "axis"), [("concat", 0), ("concat", 1), ("stack", 0), ("stack", 2)]
 )
-def test_joined_tensors_get_their_part_of_the_gradient(name, axis):
+def test_each_joined_tensor_receives_its_slice_of_the_gradient(name, axis):
     x = rule_oracle.FIRST.tensor(X, requires_grad=True)
     y = rule_oracle.FIRST.tensor(Y, requires_grad=True)
     out = rule_oracle.apply(name, [x, y, rule_oracle.B.tensor(Y)], axis=axis)
@@ -131,7 +131,7 @@ def test_joined_tensors_get_their_part_of_the_gradient(name, axis):
     assert grads.wrt(y).numpy().ravel().tolist() == weights[joined == 1].tolist()
 
 
-def test_flattened_joined_tensors_get_their_part_of_the_gradient():
+def test_each_flattened_joined_tensor_receives_its_slice_of_the_gradient():
     x = rule_oracle.FIRST.tensor(X, requires_grad=True)
     out = rule_oracle.apply("concat", [rule_oracle.B.tensor(values(2)), x], axis=None)
     weights = values(14)

@@ -194,20 +194,20 @@ def _to_arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
 
 
 @_linear.register_fake
-def _linear_outputs(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
+def _make_fake_linear(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
     """Return a tensor with the shape of the outputs."""
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
 @_rotary_linear.register_fake
-def _rotary_outputs(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
+def _make_fake_rotary(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
     """Return a tensor with the shape of queries, keys and values."""
     heads = rest[-1]
     return x.new_empty((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
 
 
 @_feed_forward.register_fake
-def _feed_forward_outputs(x: Tensor, *_rest: object) -> Tensor:
+def _make_fake_feed_forward(x: Tensor, *_rest: object) -> Tensor:
     """Return a tensor with the shape of the result."""
     return x.new_empty(x.shape)
 

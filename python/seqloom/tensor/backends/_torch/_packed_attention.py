@@ -82,14 +82,14 @@ def widen(x: Tensor) -> Tensor:
 
 
 @attend_on_cpu.register_fake
-def result(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
-    """Return tensors with the shapes of the result and the log-sum-exp."""
+def fake_results(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
+    """Return tensors with the shapes of the fake_results and the log-sum-exp."""
     sums = torch.float32 if q.dtype in _HALF_TYPES else q.dtype
     return q.new_empty(v.shape), q.new_empty(q.shape[1::-1], dtype=sums)
 
 
 @attend_on_cpu_grad.register_fake
-def slopes(
+def fake_gradients(
     _grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *_rule: object
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return tensors with the shapes of the gradients."""
@@ -148,8 +148,8 @@ def attend_on_cuda_grad(
     return backward(arrays, _to_bounds(cu_seqlens, max_seqlen, q), scale, causal)
 
 
-attend_on_cuda.register_fake(result)
-attend_on_cuda_grad.register_fake(slopes)
+attend_on_cuda.register_fake(fake_results)
+attend_on_cuda_grad.register_fake(fake_gradients)
 
 
 def _to_bounds(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:

@@ -118,23 +118,23 @@ def _lstm_grad(
 
 
 @_gru.register_fake
-def _gru_results(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor]:
+def _fake_gru(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor]:
     """Return tensors with the shapes of the results."""
     states = x.new_empty((*x.shape[:2], h0.shape[-1]))
     return states, x.new_empty(h0.shape), x.new_empty(0)
 
 
 @_lstm.register_fake
-def _lstm_results(
+def _fake_lstm(
     x: Tensor, h0: Tensor, c0: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return tensors with the shapes of the results."""
-    states, last, kept = _gru_results(x, h0)
+    states, last, kept = _fake_gru(x, h0)
     return states, last, x.new_empty(c0.shape), kept
 
 
 @_gru_grad.register_fake
-def _gru_slopes(
+def _fake_gru_grads(
     grad: Tensor, by_last: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return tensors with the shapes of the gradients."""
@@ -143,7 +143,7 @@ def _gru_slopes(
 
 
 @_lstm_grad.register_fake
-def _lstm_slopes(
+def _fake_lstm_grads(
     grad: Tensor, by_last: Tensor, by_cell: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return tensors with the shapes of the gradients."""
