@@ -19,7 +19,7 @@ QUICK_NOTE = (
     "It does not write docs/benchmarks.md."
 )
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
-# Of tables with more rows, the page shows the lowest and the highest ratio.
+# The page shows the lowest and the highest ratio of tables with more rows.
 MAX_ROWS = 12
 ALSO = "Also measured on "
 # Section of the page: processor or device, its results, links to other CSV files.
