@@ -102,7 +102,7 @@ print(f"maximum difference {np.abs(by_onnx - in_python).max():.1e}")
 #
 # Next: [export](../how-to/export.md) lists the supported networks. [Run on a
 # server](../how-to/run-on-a-server.md), [from C](../how-to/run-from-c.md) or [in a
-# browser](../how-to/run-in-a-browser.md) has more details.
+# browser](../how-to/run-in-a-browser.md) have more details.
 
 # %% tags=["check"]
 if max(difference, np.abs(by_onnx - in_python).max()) > 1e-4:

@@ -95,7 +95,7 @@ plt.show()
 #
 # The new task has three classes: donor, acceptor and neither. The published network has two outputs. Use its
 # features, the 32 values before the last layer, and add a new head. The graph contains the names of all
-# values.
+# tensors.
 
 # %%
 last = network.graph.nodes[-1]

@@ -107,7 +107,7 @@ def _ratio(seconds: dict[str, float], side: str) -> str:
 def _compare_decisions(close: int, ribosomal: int) -> str:
     """Return a sentence on how many predictions of both commands agree."""
     return (
-        f"Both programs find {ribosomal:,} ribosomal pairs. They classify {close} pairs "
-        f"differently (only pairs whose logits differ by less than {CLOSE:g}).\n\n"
+        f"Both programs find {ribosomal:,} ribosomal pairs. The programs classify {close} "
+        f"pairs differently (only pairs whose logits differ by less than {CLOSE:g}).\n\n"
         f"{machine('ribodetector', 'onnxruntime', 'seqloom')}"
     )

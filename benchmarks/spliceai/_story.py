@@ -15,9 +15,9 @@ SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
 ROUNDS = pick(20, 7)
 COUNTS = (1000, 5000)
 NOTES = """
-The context has 10,000 bases. The network is examples/splice_sites.py; torch runs the same
-layers in inference mode. The floor is the arithmetic of the network at the speed of
-square products in seqloom.
+The network reads a context of 10,000 bases. The network is examples/splice_sites.py;
+torch runs the same layers in inference mode. The floor is the arithmetic of the network
+at the speed of square products in seqloom.
 """
 HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / torch")
 
