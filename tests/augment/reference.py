@@ -62,20 +62,20 @@ class Choices:
             things[last], things[other] = things[other], things[last]
 
 
-def instead(letter, word, members):
+def replace_residue(letter, word, members):
     """Return a random other residue of the alphabet, in the same case."""
     own = members.find(letter.upper() if letter not in members else letter)
     if own < 0 or len(members) < 2:
         return letter
     others = members[:own] + members[own + 1 :]
-    return cased(others[word * len(others) >> 32], letter, members)
+    return match_case(others[word * len(others) >> 32], letter, members)
 
 
-def beside(letter, word, members):
-    return cased(members[word * len(members) >> 32], letter, members)
+def insert_residue(letter, word, members):
+    return match_case(members[word * len(members) >> 32], letter, members)
 
 
-def cased(new, near, members):
+def match_case(new, near, members):
     return new.lower() if near.islower() and near not in members else new
 
 
@@ -99,11 +99,11 @@ def mutate(pairs, key, *, rate=0.0, insertions=0.0, deletions=0.0, alphabet="dna
     for place, (letter, quality) in enumerate(pairs):
         number, choice = letter_words(key, place)
         if number < threshold(rate):
-            out.append((instead(letter, choice, members), quality))
+            out.append((replace_residue(letter, choice, members), quality))
         elif number >= lost:
             out.append((letter, quality))
             if number < lost + threshold(insertions):
-                out.append((beside(letter, choice, members), quality))
+                out.append((insert_residue(letter, choice, members), quality))
     return out
 
 
@@ -120,7 +120,7 @@ def quality_noise(pairs, key, *, offset=33, alphabet="dna"):
     for place, (letter, quality) in enumerate(pairs):
         number, choice = letter_words(key, place)
         wrong = number < wrong_threshold(quality - offset)
-        out.append((instead(letter, choice, members) if wrong else letter, quality))
+        out.append((replace_residue(letter, choice, members) if wrong else letter, quality))
     return out
 
 

@@ -69,7 +69,7 @@ def sequences(draw):
     return "".join(letters).encode(), quality
 
 
-def judged(slow, sequence, key):
+def changed(slow, sequence, key):
     """Return a sequence and its qualities as the reference implementation changes them."""
     letters, quality = sequence
     pairs = slow(list(zip(letters.decode(), quality, strict=True)), key.words)
@@ -80,7 +80,7 @@ def judged(slow, sequence, key):
 @settings(max_examples=12, deadline=None)
 @given(sequence=sequences(), key=keys)
 def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, key):
-    expected = judged(lambda pairs, words: slow(pairs, words, **options), sequence, key)
+    expected = changed(lambda pairs, words: slow(pairs, words, **options), sequence, key)
     assert ours(**options)(sequence[0], key, quality=sequence[1]) == expected
 
 
@@ -91,7 +91,7 @@ def test_compose_folds_the_key_by_the_index_of_the_member(sequence, key):
         (ours, slow, options) for ours, slow, options in PAIRS if "alphabet" not in options
     ]
     ours = Compose([make(**options) for make, _, options in members])
-    expected = judged(
+    expected = changed(
         lambda pairs, words: compose(pairs, words, [member[1:] for member in members]),
         sequence,
         key,

@@ -189,7 +189,7 @@ from pathlib import Path
 import seqloom as sl
 from seqloom.data import _cache
 made = _cache.CachedSource._encoded_items
-def noted(self):
+def encode_and_note(self):
     with Path(sys.argv[3]).open("a") as file:
         file.write("made\\n")
     for chunk in made(self):
@@ -197,7 +197,7 @@ def noted(self):
             print("halfway", flush=True)
             __import__("time").sleep(60)
         yield chunk
-_cache.CachedSource._encoded_items = noted
+_cache.CachedSource._encoded_items = encode_and_note
 data = sl.data.SequenceDataset(sys.argv[1], encoder=sl.encode.OneHot("dna"))
 print(sl.data.cached(data, sys.argv[2]).to_numpy()["inputs"].sum())
 """

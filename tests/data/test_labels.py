@@ -21,7 +21,7 @@ from seqloom.errors import (
 )
 
 
-def shown(kind):
+def name_of(kind):
     """Return the qualified name of a class, for the ids of tests."""
     return f"{kind.__module__}.{kind.__name__}"
 
@@ -480,7 +480,7 @@ def test_an_array_of_labels_by_id_is_an_error_that_suggests_a_dict(fasta):
 
 
 @pytest.mark.parametrize(
-    "kind", [list, np.array, pd.Series, pl.Series, torch.tensor], ids=shown
+    "kind", [list, np.array, pd.Series, pl.Series, torch.tensor], ids=name_of
 )
 def test_labels_may_be_a_list_in_record_order(fasta, kind):
     files = [fasta({"a": "AC", "b": "GG"}), fasta({"a": "TT", "c": "CA"}, "b.fa")]
@@ -488,13 +488,13 @@ def test_labels_may_be_a_list_in_record_order(fasta, kind):
     assert (data.classes, values(data)) == (("3", "7"), [1, 0, 0, 1])
 
 
-@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series], ids=shown)
+@pytest.mark.parametrize("kind", [list, np.array, pd.Series, pl.Series], ids=name_of)
 def test_more_or_fewer_labels_than_records_are_an_error(fasta, kind):
     with pytest.raises(LabelError, match=r"one for each of 4 sequences, .* got 3"):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=kind([0, 1, 0]))
 
 
-@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=shown)
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, dict], ids=name_of)
 def test_a_data_frame_is_a_table_joined_by_id(fasta, kind):
     frame = kind({"name": ["d", "a", "c", "b", "z"], "y": [1.5, 0.5, 2.0, 3.0, 9.0]})
     data = SequenceDataset(

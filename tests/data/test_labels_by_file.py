@@ -62,7 +62,7 @@ def test_a_pattern_names_the_class_of_several_files(files, tmp_path):
 
 
 def test_a_file_without_a_class_is_an_error(files):
-    with pytest.raises(LabelError, match=r"neg\.v2\.fasta: the dict .* no label for it"):
+    with pytest.raises(LabelError, match=r"neg\.v2\.fasta: the dict .* lacks this file"):
         SequenceDataset(files, labels={str(files[0]): "yes"})
 
 

@@ -42,14 +42,14 @@ class Faulty:
         return int(index)
 
 
-class Liar:
+class WrongLength:
     """An iterable dataset with more items than its ``len``."""
 
-    def __init__(self, said):
-        self.said = said
+    def __init__(self, length):
+        self.length = length
 
     def __len__(self):
-        return self.said
+        return self.length
 
     def __iter__(self):
         return iter(range(10))
@@ -67,7 +67,7 @@ def outcomes(batches):
             found.append(error.args)
 
 
-def shown(value):
+def as_list(value):
     """Return a sampler as a list; other values unchanged."""
     return [*value] if hasattr(value, "__iter__") else value
 
@@ -107,10 +107,10 @@ def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
 @pytest.mark.parametrize("name", FIXED_OPTIONS)
 def test_options_of_the_order_cannot_be_changed_later(name):
     for loader in (DataLoader([1, 2, 3]), PYTORCH_LOADER([1, 2, 3])):
-        before = shown(getattr(loader, name))
+        before = as_list(getattr(loader, name))
         with pytest.raises(ValueError, match=f"{name}.* set"):
             setattr(loader, name, 5)
-        assert shown(getattr(loader, name)) == before
+        assert as_list(getattr(loader, name)) == before
 
 
 @pytest.mark.parametrize("name", ["shuffle", "seed", "output", "rank", "even_ranks"])
@@ -201,13 +201,13 @@ def test_an_iterator_has_the_length_of_its_epoch():
 
 
 def test_a_loader_warns_if_an_iterable_exceeds_its_len():
-    loader = DataLoader(Liar(4), batch_size=2)
+    loader = DataLoader(WrongLength(4), batch_size=2)
     assert len(loader) == 2
     with pytest.warns(
-        UserWarning, match="by the len of Liar .* 2 batches, but it yields more"
+        UserWarning, match="by the len of WrongLength .* 2 batches, but it yields more"
     ):
         assert sum(1 for _ in loader) == 5
-    honest = DataLoader(Liar(10), batch_size=2)
+    honest = DataLoader(WrongLength(10), batch_size=2)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(honest) == len(list(honest))

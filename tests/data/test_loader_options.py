@@ -167,7 +167,7 @@ def test_ranks_come_from_torch_distributed(monkeypatch):
     assert [int(batch[0]) for batch in DataLoader(range(6))] == [1, 3, 5]
 
 
-def _go_on(loader, state, steps, found):
+def _resume(loader, state, steps, found):
     """Read batches from a state on, append their items, and return the new state."""
     if state is not None:
         loader.load_state_dict(json.loads(json.dumps(state)))
@@ -200,14 +200,14 @@ def test_resuming_with_other_ranks_and_batch_sizes_loses_nothing(size, parts, se
             )
             for rank in range(world)
         ]
-        states = [_go_on(loader, state, steps, found) for loader in loaders]
+        states = [_resume(loader, state, steps, found) for loader in loaders]
         assert all(one == states[0] for one in states)
         state = states[0]
         if state["epoch"]:
             break
     else:
         loader = DataLoader([{"x": i} for i in range(size)], 5, shuffle=True, seed=seed)
-        _go_on(loader, state, size, found)
+        _resume(loader, state, size, found)
     assert sorted(found) == list(range(size))
 
 
@@ -353,10 +353,10 @@ def test_a_collate_fn_that_is_not_callable_is_rejected_at_once():
         DataLoader(range(3), **options)
 
 
-def reused(kind):
+def reusing_sampler(kind):
     """Return a batch_sampler that yields the same list or array, with new contents."""
 
-    class Reused:
+    class ReusingSampler:
         def __len__(self):
             return 4
 
@@ -366,7 +366,7 @@ def reused(kind):
                 batch[:] = kind([start, start + 1])
                 yield batch
 
-    return Reused()
+    return ReusingSampler()
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
@@ -374,7 +374,7 @@ def reused(kind):
 def test_a_batch_sampler_may_reuse_its_list(fasta, kind, workers):
     path = fasta([(f"r{i}", "ACGT"[i % 4] * 3) for i in range(8)])
     data = SequenceDataset(path, encoder=OneHot("dna"))
-    loader = DataLoader(data, batch_sampler=reused(kind), num_workers=workers)
+    loader = DataLoader(data, batch_sampler=reusing_sampler(kind), num_workers=workers)
     batches = list(loader)
     assert [list(batch["id"]) for batch in batches] == [
         [f"r{i}", f"r{i + 1}"] for i in range(0, 8, 2)
@@ -436,12 +436,12 @@ def test_a_sampler_without_a_batch_size_yields_single_items():
 
 
 def test_an_iterable_may_reuse_its_arrays():
-    class Reused(IterableDataset[Any]):
+    class ReusingSampler(IterableDataset[Any]):
         def __iter__(self):
             buffer = np.zeros(1, np.int64)
             for number in range(4):
                 buffer[0] = number
                 yield buffer
 
-    found = [int(batch[0]) for batch in DataLoader(Reused(), batch_size=None)]
+    found = [int(batch[0]) for batch in DataLoader(ReusingSampler(), batch_size=None)]
     assert found == [0, 1, 2, 3]

@@ -131,7 +131,7 @@ class LoaderProgram(RuleBasedStateMachine):
         return json.dumps(states[0]), *place
 
     @rule(data=st.data(), state=kept, size=st.integers(1, 12), workers=st.integers(0, 2))
-    def go_on(self, data, state, size, workers):
+    def resume(self, data, state, size, workers):
         text, self.epoch, self.position = state
         self.teardown()
         self._start(data.draw(self.source.ranks), size, workers)

@@ -20,7 +20,7 @@ CHANGES = Compose([ReverseComplement(p=0.5), Mutate(rate=0.2)])
 
 
 @pytest.fixture
-def changing(fasta):
+def mutated(fasta):
     """A dataset of 30 sequences of equal length, mutated differently in each epoch."""
     rng = np.random.default_rng(0)
     rows = ["".join(rng.choice([*"ACGT"], 40)) for _ in range(30)]
@@ -37,14 +37,14 @@ def test_a_position_carries_its_epoch_through_a_pickle():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_three_epochs_equal_those_of_the_seqloom_loader_and_differ(changing, workers):
+def test_three_epochs_equal_those_of_the_seqloom_loader_and_differ(mutated, workers):
     options: dict[str, Any] = {"num_workers": workers, "persistent_workers": workers > 0}
     if workers:
         options["multiprocessing_context"] = "fork"
-    ours = DataLoader(changing, 8, shuffle=True, seed=3, output="torch")
-    sampler = EpochSampler(changing, seed=3)
+    ours = DataLoader(mutated, 8, shuffle=True, seed=3, output="torch")
+    sampler = EpochSampler(mutated, seed=3)
     theirs = TorchLoader(
-        cast("Any", changing), batch_size=8, sampler=cast("Any", sampler), **options
+        cast("Any", mutated), batch_size=8, sampler=cast("Any", sampler), **options
     )
     epochs = []
     for _ in range(3):
@@ -59,16 +59,16 @@ def test_three_epochs_equal_those_of_the_seqloom_loader_and_differ(changing, wor
 
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
-def test_augmented_batches_are_the_same_for_any_number_of_workers(changing, workers):
-    alone = DataLoader(changing, 8, shuffle=True)
-    together = DataLoader(changing, 8, shuffle=True, num_workers=workers)
+def test_augmented_batches_are_the_same_for_any_number_of_workers(mutated, workers):
+    alone = DataLoader(mutated, 8, shuffle=True)
+    together = DataLoader(mutated, 8, shuffle=True, num_workers=workers)
     for _ in range(2):
         for one, other in zip(alone, together, strict=True):
             np.testing.assert_equal(one, other)
 
 
-def test_stored_batches_equal_freshly_read_ones(changing):
-    loader = DataLoader(changing, 4, shuffle=True, num_workers=2, output="torch")
+def test_stored_batches_equal_freshly_read_ones(mutated):
+    loader = DataLoader(mutated, 4, shuffle=True, num_workers=2, output="torch")
     kept = [batch["inputs"] for batch in loader]
     views = [batch[1:].transpose(1, 2)[:, 3:] for batch in kept]
     arrays = [batch.numpy()[::2, 1] for batch in kept]
@@ -80,8 +80,8 @@ def test_stored_batches_equal_freshly_read_ones(changing):
         np.testing.assert_equal(arrays[number], batch.numpy()[::2, 1])
 
 
-def test_the_memory_of_freed_batches_is_reused(changing):
-    loader = DataLoader(changing, 2)
+def test_the_memory_of_freed_batches_is_reused(mutated):
+    loader = DataLoader(mutated, 2)
     places = set()
     for batch in loader:
         places.add(batch["inputs"].ctypes.data)
@@ -131,11 +131,11 @@ def test_a_state_beyond_the_end_of_an_iterable_is_an_error():
         list(shorter)
 
 
-def test_the_collator_of_a_tensor_loader_returns_tensors_in_a_pytorch_loader(changing):
-    wanted = list(DataLoader(changing, 4, output="torch"))
-    ours = DataLoader(changing, 4, output="torch")
+def test_the_collator_of_a_tensor_loader_returns_tensors_in_a_pytorch_loader(mutated):
+    wanted = list(DataLoader(mutated, 4, output="torch"))
+    ours = DataLoader(mutated, 4, output="torch")
     theirs = TorchLoader(
-        cast("Any", changing), batch_sampler=ours.batch_sampler, collate_fn=ours.collate_fn
+        cast("Any", mutated), batch_sampler=ours.batch_sampler, collate_fn=ours.collate_fn
     )
     for one, other in zip(wanted, theirs, strict=True):
         assert torch.equal(one["inputs"], other["inputs"])

@@ -209,28 +209,28 @@ if __name__ == "__main__":
 """
 
 
-def _is_there(pid):
+def _is_running(pid):
     try:
         return "Z" not in Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
     except (FileNotFoundError, ProcessLookupError):
         return False
 
 
-def shared():
+def shared_memory_files():
     """Return the files in shared memory, except those that `make faults` creates."""
     return {it for it in SHARED.iterdir() if not it.name.startswith("seqloom-faults-")}
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, method):
-    before = shared()
+    before = shared_memory_files()
     process = _run(tmp_path, _LONG, method)
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2
     process.kill()
     process.communicate()
     # Python's resource tracker removes semaphores after the last process has ended.
-    wait_until(lambda: not any(map(_is_there, pids)) and shared() <= before)
+    wait_until(lambda: not any(map(_is_running, pids)) and shared_memory_files() <= before)
 
 
 _HOLDS = """
@@ -248,7 +248,7 @@ def test_a_worker_that_holds_the_interpreter_ends_with_its_parent(tmp_path):
     pid = int(process.stdout.readline())
     process.kill()
     process.communicate()
-    wait_until(lambda: not _is_there(pid))
+    wait_until(lambda: not _is_running(pid))
 
 
 def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path):
@@ -258,7 +258,7 @@ def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path)
     _, errors = process.communicate(timeout=20)
     assert errors.count("Traceback") == 1
     assert "KeyboardInterrupt" in errors
-    assert not any(map(_is_there, pids))
+    assert not any(map(_is_running, pids))
 
 
 def test_persistent_workers_serve_the_next_epoch():
@@ -266,7 +266,7 @@ def test_persistent_workers_serve_the_next_epoch():
     first, second = ({pid for pid, _ in batches} for _ in range(2))
     batches.close()
     assert first == second
-    assert not any(map(_is_there, first))
+    assert not any(map(_is_running, first))
 
 
 def test_persistent_workers_end_with_their_loader():
@@ -274,7 +274,7 @@ def test_persistent_workers_end_with_their_loader():
     pids = {pid for pid, _ in batches}
     del batches
     gc.collect()
-    assert not any(map(_is_there, pids))
+    assert not any(map(_is_running, pids))
 
 
 def test_code_that_declares_supports_threads_runs_in_threads():
@@ -313,14 +313,14 @@ def test_persistent_workers_discard_an_unfinished_epoch():
 
 def test_workers_end_with_the_epoch():
     pids = {pid for pid, _ in loader(user.with_pid)}
-    assert not any(map(_is_there, pids))
+    assert not any(map(_is_running, pids))
 
 
 def test_ending_a_pass_early_ends_the_workers():
     batches = iter(loader(user.with_pid))
     pid, _ = next(batches)
     batches.close()
-    assert not _is_there(pid)
+    assert not _is_running(pid)
 
 
 def test_a_worker_receives_its_number_and_uses_one_thread():

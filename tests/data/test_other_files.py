@@ -65,7 +65,7 @@ def bed(tmp_path):
     return tmp_path / "a.bed"
 
 
-def raised(what):
+def error_message(what):
     with pytest.raises(FormatError) as caught:
         what()
     return str(caught.value)
@@ -76,7 +76,7 @@ def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
     content, name, (way, _, _) = KINDS[kind]
     (tmp_path / "a").write_bytes(content)
     for read in (sio.inspect, SequenceDataset, lambda path: list(SequenceStream(path))):
-        message = raised(lambda read=read: read(tmp_path / "a"))
+        message = error_message(lambda read=read: read(tmp_path / "a"))
         assert name in message
         assert way in message
         assert "--comments skip" not in message
@@ -86,7 +86,7 @@ def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
 def test_functions_that_read_intervals_name_the_file_type(tmp_path, genome, kind):
     content, name, (_, way, _) = KINDS[kind]
     (tmp_path / "a").write_bytes(content)
-    message = raised(lambda: IntervalDataset(genome, tmp_path / "a"))
+    message = error_message(lambda: IntervalDataset(genome, tmp_path / "a"))
     assert name in message
     assert way in message
 
@@ -101,11 +101,11 @@ def test_functions_that_read_tables_name_the_file_type(tmp_path, genome, bed, ki
         lambda: GenotypeDataset(bed, path),
         lambda: GenotypeDataset(bed, [0.5, 1.5], path),
     ):
-        message = raised(read)
+        message = error_message(read)
         assert name in message
         assert way in message
 
 
 def test_sequence_files_are_rejected_as_labels_and_intervals(genome):
-    assert "FASTA" in raised(lambda: SequenceDataset(genome, labels=genome))
-    assert "FASTA" in raised(lambda: IntervalDataset(genome, genome))
+    assert "FASTA" in error_message(lambda: SequenceDataset(genome, labels=genome))
+    assert "FASTA" in error_message(lambda: IntervalDataset(genome, genome))

@@ -9,10 +9,10 @@ import seqloom as sl
 from seqloom._threads import supports_threads
 
 
-class Lines(sl.data.Source):
+class CustomSource(sl.data.Source):
     """A source of in-memory sequences, which the tests subclass."""
 
-    kind, title = "lines", "Lines"
+    kind, title = "lines", "CustomSource"
 
     def __init__(self, count=6):
         self.letters = ["ACGT"[row % 4] * 4 for row in range(count)]
@@ -45,7 +45,7 @@ class Tripled(sl.encode.OneHot):
         return 3 * super().__call__(sequence)
 
 
-class Below(Doubled):
+class Inherited(Doubled):
     """An encoder that inherits an overridden method."""
 
 
@@ -61,7 +61,7 @@ class Declared(sl.encode.OneHot):
 RECORDS = {"x": "ACGT", "y": "GG", "z": "TTT"}
 
 
-@pytest.mark.parametrize(("kind", "value"), [(Doubled, 2), (Tripled, 3), (Below, 2)])
+@pytest.mark.parametrize(("kind", "value"), [(Doubled, 2), (Tripled, 3), (Inherited, 2)])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
     data = sl.data.SequenceDataset(RECORDS, encoder=kind("dna"))
@@ -88,21 +88,21 @@ def test_a_stream_calls_an_encoder_that_overrides_a_method(tmp_path):
     assert batch["inputs"].max() == 3
 
 
-class TwoMore(sl.encode.Tokens):
+class ExtraTokens(sl.encode.Tokens):
     """A subclass of ``Tokens`` that overrides ``__call__``."""
 
     def __call__(self, sequence, **_):
         return np.asarray(super().__call__(sequence)) + 2
 
 
-class TwoMoreAtOnce(sl.encode.Tokens):
+class ExtraTokensInBatch(sl.encode.Tokens):
     """A subclass of ``Tokens`` that overrides ``batch``."""
 
     def batch(self, sequences, **options):
         return super().batch(sequences, **options) + 2
 
 
-@pytest.mark.parametrize("kind", [TwoMore, TwoMoreAtOnce])
+@pytest.mark.parametrize("kind", [ExtraTokens, ExtraTokensInBatch])
 def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind):
     (tmp_path / "a.fa").write_text(">x\nMKV\n")
     expected = sl.encode.Tokens("esm2")("MKV") + 2
@@ -114,7 +114,7 @@ def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind
     )
 
 
-class Named(Lines):
+class Named(CustomSource):
     """A source with a custom column and without the column ``ordinal``."""
 
     def columns(self, rows, epoch):
@@ -151,16 +151,16 @@ def test_a_source_that_returns_too_few_rows_is_rejected(method):
 @pytest.mark.parametrize("name", ["label", "inputs"])
 def test_a_source_column_with_a_reserved_name_is_rejected(name):
     columns = {"columns": lambda _, rows, __: {name: rows}}
-    data = sl.data.Dataset(type("Taken", (Lines,), columns)())
+    data = sl.data.Dataset(type("Taken", (CustomSource,), columns)())
     with pytest.raises(sl.errors.ArgumentError, match=rf"Taken\.columns .*'{name}'"):
         data.to_numpy()
 
 
-class FromFile(Lines):
+class FromFile(CustomSource):
     """A source that threads cannot share."""
 
 
-class Shared(Lines):
+class Shared(CustomSource):
     """A source that threads can share."""
 
     supports_threads = True
@@ -178,7 +178,7 @@ def test_threads_share_a_source_only_if_its_class_declares_supports_threads(tmp_
 
 
 def test_the_error_for_an_invalid_character_names_record_and_file():
-    source = Lines(20)
+    source = CustomSource(20)
     source.letters[7] = "A!CG"
     data = sl.data.Dataset(source, encoder=sl.encode.OneHot("dna"))
     with pytest.raises(

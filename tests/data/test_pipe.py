@@ -20,7 +20,7 @@ def test_a_pipe_is_rejected_without_waiting(tmp_path, read):
         read(tmp_path / "a.fa")
 
 
-def written(path, text):
+def write_in_thread(path, text):
     """Write text to a pipe in a thread."""
     thread = threading.Thread(target=lambda: path.write_text(text), daemon=True)
     thread.start()
@@ -32,7 +32,7 @@ def written(path, text):
 def test_an_invalid_character_in_a_pipe_is_reported_without_rereading(tmp_path, workers):
     path = tmp_path / "a.fa"
     os.mkfifo(path)
-    thread = written(path, ">x\nACGT\n>y\nACJT\n")
+    thread = write_in_thread(path, ">x\nACGT\n>y\nACJT\n")
     loader = DataLoader(SequenceStream(path, encoder=OneHot("dna")), 1, num_workers=workers)
     words = r"a\.fa: record 1 \(y\), residue 2: found 'J', expected "
     with pytest.raises(AlphabetError, match=words):

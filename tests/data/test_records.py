@@ -27,7 +27,7 @@ from seqloom.errors import (
 TWO_SEQUENCES = {"a": "ACGT", "b": "GG"}
 
 
-class Turn:
+class Rotate:
     """Rotates a sequence by a number of positions from the key."""
 
     def __call__(self, sequence, key, quality=None) -> Any:
@@ -36,8 +36,8 @@ class Turn:
         return turned if quality is None else (turned, quality[turn:] + quality[:turn])
 
 
-class TurnBatch(Turn):
-    """The augmentation `Turn`, with a method for batches."""
+class RotateBatch(Rotate):
+    """The augmentation `Rotate`, with a method for batches."""
 
     def batch(self, sequences, keys, **_):
         rows = zip(sequences.to_list(), keys.tolist(), strict=True)
@@ -103,26 +103,26 @@ def test_two_iterators_are_independent(many):
     assert [next(first)["id"], next(first)["id"], next(second)["id"]] == ["s0", "s1", "s0"]
 
 
-@pytest.mark.parametrize("augment", [Turn(), TurnBatch()], ids=["each", "batch"])
+@pytest.mark.parametrize("augment", [Rotate(), RotateBatch()], ids=["each", "batch"])
 def test_augmentation_is_keyed_by_seed_epoch_and_ordinal(many, augment):
     data = SequenceDataset(many, augment=augment, seed=5)
     for epoch in range(3):
-        wanted = [Turn()(b"ACGGT" * 4, Key(5, epoch, i)) for i in range(40)]
+        wanted = [Rotate()(b"ACGGT" * 4, Key(5, epoch, i)) for i in range(40)]
         assert sequences(data, epoch=epoch) == wanted
 
 
 def test_augmentation_moves_qualities_with_their_residues(fastq):
-    data = SequenceDataset(fastq, augment=Turn())
+    data = SequenceDataset(fastq, augment=Rotate())
     batch = data.batch([0, 1], epoch=4)
     wanted = [
-        Turn()(row, Key(0, 4, i), quality)
+        Rotate()(row, Key(0, 4, i), quality)
         for i, (row, quality) in enumerate([(b"ACGT", b"@+I!"), (b"GG", b"IH")])
     ]
     assert list(zip(batch["sequence"], batch["quality"], strict=True)) == wanted
 
 
 def test_a_position_carries_its_epoch(many):
-    data = SequenceDataset(many, augment=Turn())
+    data = SequenceDataset(many, augment=Rotate())
     for whole in (data, data[:]):
         alone = [whole[Position(i, epoch=2)]["sequence"] for i in range(5)]
         several = whole.__getitems__([Position(i, epoch=2) for i in range(5)])
@@ -131,14 +131,14 @@ def test_a_position_carries_its_epoch(many):
 
 
 def test_set_epoch_applies_to_plain_indices(many):
-    data = SequenceDataset(many, augment=Turn())
+    data = SequenceDataset(many, augment=Rotate())
     data.set_epoch(3)
     assert [item["sequence"] for item in data] == sequences(data, epoch=3)
     assert sequences(data) == sequences(data, epoch=3)
 
 
 def test_an_iteration_keeps_its_epoch_when_another_is_set(many):
-    data = SequenceDataset(many, augment=Turn())
+    data = SequenceDataset(many, augment=Rotate())
     items = iter(data)
     data.set_epoch(1)
     assert next(items)["sequence"] == sequences(data, epoch=0)[0]
@@ -146,7 +146,7 @@ def test_an_iteration_keeps_its_epoch_when_another_is_set(many):
 
 def test_set_epoch_reaches_persistent_pytorch_workers(many):
     loaders = pytest.importorskip("torch.utils.data")
-    data = SequenceDataset(many, augment=Turn())
+    data = SequenceDataset(many, augment=Rotate())
     loader = loaders.DataLoader(
         data, batch_size=8, num_workers=1, persistent_workers=True, collate_fn=list
     )
@@ -157,7 +157,7 @@ def test_set_epoch_reaches_persistent_pytorch_workers(many):
 
 
 def test_only_the_training_set_of_a_split_is_augmented(many):
-    data = SequenceDataset(many, augment=Turn())
+    data = SequenceDataset(many, augment=Rotate())
     train, valid = split(data, (0.5, 0.5))
     assert set(valid.to_numpy()["sequence"]) == {b"ACGGT" * 4}
     assert set(train.to_numpy()["sequence"]) != {b"ACGGT" * 4}
@@ -165,10 +165,10 @@ def test_only_the_training_set_of_a_split_is_augmented(many):
 
 
 def test_an_invalid_character_from_augmentation_is_reported_as_such(fasta):
-    def spoil(sequence, key):
+    def add_invalid(sequence, key):
         return sequence[:1] + b"J"
 
-    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"), augment=spoil)
+    data = SequenceDataset(fasta(TWO_SEQUENCES), encoder=OneHot("dna"), augment=add_invalid)
     with pytest.raises(
         AlphabetError, match=r"record 1 \(b\), residue 1 after augmentation: .*found 'J'"
     ):
@@ -284,7 +284,7 @@ def test_unlabelled_must_be_error_or_skip(fasta, value):
 
 
 @pytest.fixture
-def both(many, fastq):
+def both_stores(many, fastq):
     """Datasets of the same files, in memory and through an index."""
 
     def make(path, **options):
@@ -293,34 +293,34 @@ def both(many, fastq):
     return make
 
 
-def test_indexed_records_equal_records_in_memory(many, fasta, both):
+def test_indexed_records_equal_records_in_memory(many, fasta, both_stores):
     paths = [many, fasta({"x": "ACCA", "y": "GG"}, "more.fa")]
-    held, left = both(paths, encoder=OneHot("dna"), augment=Turn())
+    held, left = both_stores(paths, encoder=OneHot("dna"), augment=Rotate())
     order = np.random.default_rng(0).permutation(42)
     np.testing.assert_equal(left.batch(order, epoch=2), held.batch(order, epoch=2))
     assert (left.ids, len(left), str(left)) == (held.ids, len(held), str(held))
 
 
-def test_indexed_reads_equal_reads_in_memory(fastq, both):
-    held, left = both(fastq, labels=lambda record: len(record.sequence))
+def test_indexed_reads_equal_reads_in_memory(fastq, both_stores):
+    held, left = both_stores(fastq, labels=lambda record: len(record.sequence))
     np.testing.assert_equal(left.batch([1, 0, 1]), held.batch([1, 0, 1]))
 
 
-def test_records_without_a_label_are_skipped_in_indexed_files(many, both):
+def test_records_without_a_label_are_skipped_in_indexed_files(many, both_stores):
     labels = {f"s{i}": i % 2 for i in range(0, 40, 3)}
-    held, left = both(many, labels=Labels(labels, unlabelled="skip"))
+    held, left = both_stores(many, labels=Labels(labels, unlabelled="skip"))
     np.testing.assert_equal(left.to_numpy(), held.to_numpy())
 
 
-def test_a_pickle_of_indexed_files_works_in_other_processes(many, both):
-    _, left = both(many, encoder=OneHot("dna"))
+def test_a_pickle_of_indexed_files_works_in_other_processes(many, both_stores):
+    _, left = both_stores(many, encoder=OneHot("dna"))
     context = multiprocessing.get_context("spawn")
     with ProcessPoolExecutor(1, mp_context=context) as pool:
         found = pool.submit(left.batch, [7, 3]).result()
     np.testing.assert_equal(found, left.batch([7, 3]))
 
 
-def test_an_invalid_character_in_an_indexed_file_raises_at_the_batch(fasta, both):
+def test_an_invalid_character_in_an_indexed_file_raises_at_the_batch(fasta, both_stores):
     path = fasta({"a": "ACGT", "b": "AJ"})
     left = SequenceDataset(path, encoder=OneHot("dna"), in_memory=False)
     with pytest.raises(AlphabetError, match=r"record 1 \(b\), line 4, byte 12"):

@@ -20,7 +20,7 @@ class Tags(HTMLParser):
 
 
 @pytest.fixture
-def shown(fasta, tmp_path):
+def datasets(fasta, tmp_path):
     """A dataset of each class, from a file whose name must be escaped in HTML."""
     path = fasta({"a": "ACGT", "b": "GG"}, "a<b>&.fa")
     whole = sl.data.SequenceDataset(path, labels={"a": "<i>", "b": "y"})
@@ -35,17 +35,17 @@ def shown(fasta, tmp_path):
     ]
 
 
-def test_the_repr_of_a_dataset_is_one_short_line(shown):
-    for data in shown:
+def test_the_repr_of_a_dataset_is_one_short_line(datasets):
+    for data in datasets:
         is_stream = isinstance(data, sl.data.SequenceStream)
         title = type(data).__name__ if is_stream else data.title
         assert repr(data) == f"{title}({data})"
         assert "\n" not in repr(data)
-    assert repr(shown[0]) == "SequenceDataset(2 sequences of 2 to 4; <i> 1, y 1)"
+    assert repr(datasets[0]) == "SequenceDataset(2 sequences of 2 to 4; <i> 1, y 1)"
 
 
-def test_notebook_html_escapes_file_names(shown):
-    for data in shown:
+def test_notebook_html_escapes_file_names(datasets):
+    for data in datasets:
         parser = Tags()
         parser.feed(data._repr_html_())
         assert parser.met <= {"table", "caption", "tr", "th", "td", "br"}

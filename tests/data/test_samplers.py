@@ -62,10 +62,10 @@ def test_samplers_do_not_change_the_global_random_state(kind):
 def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
     sampler = makers()[kind]
     for epoch in range(2):
-        told = len(sampler)
+        length = len(sampler)
         given_out = list(sampler)
         rows = given_out[0] if isinstance(given_out[0], list) else given_out
-        assert (len(given_out), {row.epoch for row in rows}) == (told, {epoch})
+        assert (len(given_out), {row.epoch for row in rows}) == (length, {epoch})
 
 
 @KINDS

@@ -197,7 +197,7 @@ def bgzip(text):
 PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.compress}
 
 
-def written(folder, packer, name):
+def pack(folder, packer, name):
     """Write 300 records with a compression, unless the file exists; return the path."""
     text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(SIZE))
     path = folder / f"{packer}.{name}"
@@ -213,7 +213,7 @@ def written(folder, packer, name):
     window=st.sampled_from([0, 25]),
 )
 def test_every_compression_is_split_into_shards_without_loss(folder, packer, count, window):
-    path = written(folder, packer, "fa")
+    path = pack(folder, packer, "fa")
     stream = SequenceStream(path, shuffle_window=window)
     found = [
         (int(item["ordinal"]), item["id"], item["sequence"])
@@ -226,7 +226,7 @@ def test_every_compression_is_split_into_shards_without_loss(folder, packer, cou
 @pytest.mark.parametrize("packer", sorted(PACKERS))
 @pytest.mark.parametrize("shard", [(0, 1), (2, 3)])
 def test_a_stream_of_any_compression_resumes(folder, packer, shard):
-    stream = SequenceStream(written(folder, packer, "fa"), shuffle_window=10).shard(*shard)
+    stream = SequenceStream(pack(folder, packer, "fa"), shuffle_window=10).shard(*shard)
     whole = ordinals(stream)
     for place in (1, 50, len(whole) - 1):
         stream.load_state_dict(stream.state_at(0, place))
@@ -441,7 +441,7 @@ def reads(tmp_path):
     return SequenceStream(path, encoder=OneHot("dna"))
 
 
-def spelled(batch):
+def decode_bases(batch):
     return "".join("ACGT"[code] for code in batch["inputs"][0].argmax(0))
 
 
@@ -449,13 +449,13 @@ def test_an_augmentation_set_during_an_epoch_does_not_change_that_epoch(reads):
     batches = reads.batches(1)
     next(batches)
     reads.augment = backwards
-    assert spelled(next(batches)) == "GGTT"
+    assert decode_bases(next(batches)) == "GGTT"
 
 
 def test_an_augmentation_set_during_an_epoch_receives_qualities_in_the_next(reads):
     next(reads.batches(1))
     reads.augment = backwards
-    assert [spelled(batch) for batch in reads.batches(1)] == ["CCAA", "TTGG"]
+    assert [decode_bases(batch) for batch in reads.batches(1)] == ["CCAA", "TTGG"]
 
 
 @pytest.mark.parametrize("part", [0, 1])

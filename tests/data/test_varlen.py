@@ -31,7 +31,7 @@ def unpacked(batch):
     return list(zip(batch["sequence_ids"], batch["ordinals"].tolist(), rows, strict=True))
 
 
-def told(items):
+def expected_sequences(items):
     """Return the result that `unpacked` must return for these items."""
     return [(item["id"], item["ordinal"], item["inputs"].tolist()) for item in items]
 
@@ -43,7 +43,7 @@ sizes = st.lists(st.integers(0, 30), max_size=60)
 @given(sizes.filter(len))
 def test_unpacking_restores_the_items(sizes):
     items = items_of(sizes)
-    assert unpacked(VarlenCollator(max_tokens=2000)(items)) == told(items)
+    assert unpacked(VarlenCollator(max_tokens=2000)(items)) == expected_sequences(items)
 
 
 @settings(deadline=None)
@@ -52,7 +52,7 @@ def test_stream_packs_each_item_once_within_the_budget(sizes, max_tokens, window
     items = items_of(sizes)
     batches = list(VarlenCollator(max_tokens=max_tokens, window=window).stream(iter(items)))
     assert sorted(row for batch in batches for row in unpacked(batch)) == sorted(
-        told(items)
+        expected_sequences(items)
     )
     for batch in batches:
         assert batch["input_ids"].size <= max_tokens

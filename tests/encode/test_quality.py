@@ -12,7 +12,7 @@ ZERO = {"phred33": 33, "phred64": 64, "solexa": 64}
 scales = st.sampled_from(sorted(FIRST))
 
 
-def drawn(data, scale):
+def random_qualities(data, scale):
     letters = st.integers(FIRST[scale], 126).map(chr)
     return data.draw(st.text(letters, max_size=100))
 
@@ -20,7 +20,7 @@ def drawn(data, scale):
 @settings(max_examples=40)
 @given(st.data(), scales)
 def test_a_score_is_the_byte_minus_the_offset_of_the_encoding(data, scale):
-    text = drawn(data, scale)
+    text = random_qualities(data, scale)
     slow = [ord(letter) - ZERO[scale] for letter in text]
     assert Quality(scale, dtype="int32")(text).tolist() == slow
     assert Quality(scale)(text).tolist() == slow
@@ -29,7 +29,7 @@ def test_a_score_is_the_byte_minus_the_offset_of_the_encoding(data, scale):
 @settings(max_examples=40)
 @given(st.data(), scales)
 def test_error_probabilities_follow_the_formula(data, scale):
-    text = drawn(data, scale)
+    text = random_qualities(data, scale)
     slow = []
     for letter in text:
         score = ord(letter) - ZERO[scale]
@@ -42,7 +42,7 @@ def test_error_probabilities_follow_the_formula(data, scale):
 @settings(max_examples=40)
 @given(st.data(), scales, st.sampled_from(["score", "error_probability"]))
 def test_decode_is_the_inverse_of_encode(data, scale, values):
-    text = drawn(data, scale)
+    text = random_qualities(data, scale)
     encode = Quality(scale, values, dtype="float64")
     array = encode.batch([text], length=100)
     assert encode.decode(array, lengths=[len(text)]) == [text.encode()]

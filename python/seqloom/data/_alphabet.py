@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom.data._encoder import in_file
+from seqloom.data._encoder import add_file_position
 from seqloom.data._inputs import Inputs, SourceOptions
 from seqloom.data._sources import sources_of
 from seqloom.errors import AlphabetError, ArgumentError
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from seqloom.io._settings import Comments, IdRule, Whitespace
     from seqloom.io._summary import FoundAlphabet
 
-_GAPS = "-."
+_GAP_CHARACTERS = "-."
 
 
 def guess_alphabet(
@@ -78,7 +78,7 @@ def guess_alphabet(
         for batch in inputs.batches(path):
             counts += _native.count_letters(batch.sequences.data)
     if symbols in {"zeros", "keep"}:
-        counts[list(_GAPS.encode())] = 0
+        counts[list(_GAP_CHARACTERS.encode())] = 0
     found = find_alphabet(counts)
     if found.strange:
         _raise_invalid(found, inputs, total=int(counts.sum()))
@@ -102,14 +102,14 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
         position = next(i for i, it in enumerate(letters) if it.upper() in strange)
         letter = letters[position]
         error = AlphabetError("", position=position, character=letter, expected=expected)
-        raise in_file(error, (path, record), name, augmented=False)
+        raise add_file_position(error, (path, record), name, augmented=False)
     raise AlphabetError(f"{', '.join(inputs.paths)}: expected {expected}")
 
 
 def _name_remedy(found: FoundAlphabet) -> str:
     """Return a hint with the option that accepts the invalid characters, if any."""
     strange = found.strange.keys()
-    if strange <= set(_GAPS):
+    if strange <= set(_GAP_CHARACTERS):
         return ', or symbols="zeros" (--symbols zeros) encodes - and . as zeros'
     if strange <= {"T", "U"}:
         return ', or rna_as_dna=True of OneHot("dna") (--rna-as-dna) reads U as T'

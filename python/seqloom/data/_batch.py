@@ -279,7 +279,7 @@ class NativeBatchMaker:
     explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds the file position.
     shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
     selected: Rows | None = None  # Source row of each index; None if equal.
-    stays: bool = True  # If True, ids may be decoded later from the store.
+    is_store_kept: bool = True  # If True, ids may be decoded later from the store.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
     _rows: dict[int, tuple[tuple[int, ...], int]] = field(init=False)
@@ -292,12 +292,12 @@ class NativeBatchMaker:
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
         """Start a batch in other threads; return a function that waits for it."""
         plan = self._plan(positions)
-        maker.push(self._kernel, self.store, plan.rows, plan.size, not self.stays)
+        maker.push(self._kernel, self.store, plan.rows, plan.size, not self.is_store_kept)
         return partial(self._finish, plan, maker.pop)
 
     def make(self, positions: Rows, num_threads: int = 1) -> Batch:
         """Make a batch in this thread."""
-        plan, names = self._plan(positions), not self.stays
+        plan, names = self._plan(positions), not self.is_store_kept
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
         return self._finish(plan, partial(_BATCH_MAKER.make, *arguments))
 

@@ -141,14 +141,14 @@ class CacheFolder:
 def _open(entry: Path) -> Arrays | None:
     """Return the arrays of an entry; None if a file is missing or changed."""
     try:
-        facts = entry_facts(entry)
-        arrays = {name: _map(entry / name, about) for name, about in facts.items()}
+        facts = read_metadata(entry)
+        arrays = {name: _map_file(entry / name, about) for name, about in facts.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return None
     return None if any(array is None for array in arrays.values()) else cast("Any", arrays)
 
 
-def _map(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
+def _map_file(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
     kind, size = np.dtype(about["dtype"]), int(about["size"])
     if kind.hasobject or path.stat().st_size != size * kind.itemsize:
         return None
@@ -211,7 +211,7 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
     sync(folder)
 
 
-def entry_facts(entry: Path) -> dict[str, Any]:
+def read_metadata(entry: Path) -> dict[str, Any]:
     """Return the metadata of an entry's files, and update its time of last use."""
     text, _, checksum = (entry / _ENTRY_FILE).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
@@ -224,7 +224,7 @@ def _sum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
-def forget_entry(entry: Path) -> None:
+def invalidate_entry(entry: Path) -> None:
     """Invalidate an entry, so that the next access creates it again."""
     (entry / _ENTRY_FILE).unlink(missing_ok=True)
 

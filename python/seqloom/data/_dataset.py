@@ -15,7 +15,7 @@ from seqloom.data._batch import BatchMaker, encode_part, items_of
 from seqloom.data._describe import class_counts, composition, describe, html_of
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import Epoch, epoch_of, position, positions
-from seqloom.data._source import are_all, ids_of, iterate_letters, lengths_of
+from seqloom.data._source import ids_of, iterate_letters, lengths_of, selects_all_rows
 from seqloom.data.label._labels import LabelColumn
 from seqloom.errors import ArgumentError
 
@@ -78,7 +78,7 @@ class Dataset:
         self.paths, self.record_files = source.paths, source.record_files
         rows = np.arange(source.size) if rows is None else rows
         self.rows: Rows = np.ascontiguousarray(rows, np.int64)
-        self._has_all_rows = are_all(self.rows, source.size)
+        self._has_all_rows = selects_all_rows(self.rows, source.size)
         self.indices = self.rows if self._has_all_rows else np.arange(self.rows.size)
         self.encoder, self.augment, self.seed = encoder, augment, seed
         self.labels, self.task, self.classes = labels.values, labels.task, labels.classes
@@ -233,7 +233,7 @@ class Dataset:
             return self._whole.replace(**own | attributes).select(self.indices)
         state = vars(other := copy.copy(self))
         state.update(attributes, _fingerprint=None)
-        state["_has_all_rows"] = are_all(other.rows, other.source.size)
+        state["_has_all_rows"] = selects_all_rows(other.rows, other.source.size)
         if other.encoder is not self.encoder or other.source is not self.source:
             state["_report"] = {k: v for k, v in self._report.items() if k != "letters"}
         if other.augment is not None or other.jitter > 0:

@@ -349,7 +349,7 @@ def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
     return pair[0], pair[1]
 
 
-def in_file(
+def add_file_position(
     error: AlphabetError, found_at: tuple[str, int], name: str, *, augmented: bool
 ) -> AlphabetError:
     """Add file, record, line and byte to the error of an encoder."""

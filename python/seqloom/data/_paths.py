@@ -90,13 +90,13 @@ def file_digest(path: str) -> str:
 def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
     """Open the index of a file; build it if it is missing."""
     # An existing index is opened without the lock, which a suspended process may hold.
-    if (index := ready_index(path, num_threads)) is not None:
+    if (index := open_existing_index(path, num_threads)) is not None:
         return index
     with _locked(path):
         return SequenceIndex(path, num_threads=num_threads)
 
 
-def ready_index(path: str, num_threads: int | None = None) -> SequenceIndex | None:
+def open_existing_index(path: str, num_threads: int | None = None) -> SequenceIndex | None:
     """Open an existing index; None if the file has no index."""
     try:
         return SequenceIndex(path, build=False, num_threads=num_threads)

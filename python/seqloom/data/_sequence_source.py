@@ -10,11 +10,11 @@ import numpy as np
 from seqloom._arguments import as_integer
 from seqloom._ragged import offsets_of
 from seqloom.data._encoder import (
+    add_file_position,
     count_positions,
-    in_file,
     leaves_out,
 )
-from seqloom.data._source import Fetched, NativeRecords, Source, are_all
+from seqloom.data._source import Fetched, NativeRecords, Source, selects_all_rows
 from seqloom.data._store import MEMORY_LIMIT, IndexedStore, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io._settings import check_regular
@@ -119,7 +119,7 @@ class SequenceSource(Source):
         """Add the file position of the invalid character to an error."""
         del epoch
         name = self.ids(np.array([row]))[0]
-        return in_file(error, self.place(row), name, augmented=is_augmented)
+        return add_file_position(error, self.place(row), name, augmented=is_augmented)
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
@@ -128,7 +128,7 @@ class SequenceSource(Source):
         del encoder, jitter
         if self._digest is None:
             self._digest = self.store.digest()
-        used = b"" if are_all(rows, self.size) else rows.tobytes()
+        used = b"" if selects_all_rows(rows, self.size) else rows.tobytes()
         yield repr((labels.task, labels.classes)).encode()
         yield hashlib.blake2b(self._digest + used, digest_size=16).digest()
         yield labels.to_bytes()

@@ -271,7 +271,7 @@ def find_group(name: str, columns: dict[str, Any], *others: str) -> list[Any]:
     )
 
 
-def are_all(rows: Rows, size: int) -> bool:
+def selects_all_rows(rows: Rows, size: int) -> bool:
     """Return whether the rows are all rows of a source, in order."""
     return rows.size == size and bool((rows == np.arange(size)).all())
 
@@ -287,7 +287,7 @@ def fetch_letters(source: Source, rows: Rows, encoder: Any = None) -> Letters:
 def iterate_letters(source: Source, rows: Rows, encoder: Any = None) -> Iterator[Letters]:
     """Yield the sequences of rows in blocks, without a copy if they are in memory."""
     native = source.native
-    if native is not None and are_all(rows, source.size):
+    if native is not None and selects_all_rows(rows, source.size):
         yield native.letters
         return
     for start in range(0, rows.size, _ROWS_PER_READ):

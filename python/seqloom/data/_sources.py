@@ -101,15 +101,15 @@ def is_sequence_table(path: str | os.PathLike[str], column: str) -> bool:
     try:
         return is_parquet(path) or _begins_as_table(path, column)
     except (EOFError, zlib.error):
-        return _is_named(path)  # the reader reports a truncated file
+        return _has_table_suffix(path)  # the reader reports a truncated file
     except (OSError, csv.Error, FormatError):
         return False  # the reader reports the error
 
 
 def _begins_as_table(path: str, column: str) -> bool:
     """Return whether the first line or the name of a file shows that it is a table."""
-    begin = _begin(path)
-    is_named = _is_named(path)
+    begin = _read_start(path)
+    is_named = _has_table_suffix(path)
     if is_utf16(begin):
         return is_named  # the reader reports an invalid text encoding
     if not begin.strip() or begin.lstrip()[:1] in b">@;" or b"\0" in begin:
@@ -120,11 +120,11 @@ def _begins_as_table(path: str, column: str) -> bool:
         return column in header_of(path, file, (column,))
 
 
-def _is_named(path: str) -> bool:
+def _has_table_suffix(path: str) -> bool:
     return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
 
 
-def _begin(path: str) -> bytes:
+def _read_start(path: str) -> bytes:
     """Return the first bytes of a file, decompressed if it is gzip."""
     with Path(path).open("rb") as file:
         if not file.peek(2).startswith(GZIP_MAGIC):
@@ -292,7 +292,7 @@ def _from_rows(
         return _from_records(name, rows, options)
     is_seq = hasattr(first, "seq")
     if is_seq or isinstance(first, (tuple, list)):
-        pairs = ((row.id, row.seq) if is_seq else _pair(name, row) for row in rows)
+        pairs = ((row.id, row.seq) if is_seq else _split_pair(name, row) for row in rows)
         return _make_records(name, pairs, options)
     index = index_of(data)
     ids = _ids(name, list(range(len(rows))) if index is None else index, options)
@@ -303,10 +303,10 @@ def _from_rows(
 
 def _check_one_kind(name: str, rows: list[Any]) -> None:
     """Raise if a list mixes types of rows, such as records and sequences."""
-    kind = _kind(rows[0])
+    kind = _row_type(rows[0])
     if {str} == set(map(type, rows)):
         return
-    strange = next((i for i, row in enumerate(rows) if _kind(row) != kind), None)
+    strange = next((i for i, row in enumerate(rows) if _row_type(row) != kind), None)
     if strange is not None:
         raise FormatError(
             f"{name}: record {strange} is {quote(rows[strange])}, but record 0 is "
@@ -317,7 +317,7 @@ def _check_one_kind(name: str, rows: list[Any]) -> None:
         )
 
 
-def _kind(row: Any) -> str:
+def _row_type(row: Any) -> str:
     """Return the type of a row: a pair, a dict, an object or a sequence alone."""
     if isinstance(row, (str, bytes)):
         return "alone"
@@ -329,7 +329,7 @@ def _kind(row: Any) -> str:
     return next(names, "alone")
 
 
-def _pair(name: str, row: Any) -> tuple[Any, Any]:
+def _split_pair(name: str, row: Any) -> tuple[Any, Any]:
     is_row = isinstance(row, (tuple, list))
     cells: list[Any] = list(row) if is_row else []  # pyright: ignore[reportUnknownArgumentType]
     if len(cells) != 2:  # noqa: PLR2004 - a pair

@@ -90,7 +90,7 @@ def check_alphabet_name(alphabet: str) -> None:
         )
 
 
-def find_any_code(letters: _native.Letters) -> str:
+def code_for_any(letters: _native.Letters) -> str:
     """Return N or X, the code for any residue; a gap if the alphabet has no codes."""
     codes = letters.ambiguities
     return max(codes, key=lambda pair: len(pair[1]))[0] if codes else "-"

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
-from seqloom.encode._letters import Case, Symbols, Whole, find_any_code
+from seqloom.encode._letters import Case, Symbols, Whole, code_for_any
 from seqloom.encode._tokens_base import TokenEncoder, count_kmers, join_kmers, make_table
 from seqloom.errors import ArgumentError
 
@@ -144,7 +144,7 @@ class Tokens(TokenEncoder):
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
         inner = tokens[(tokens != _CLS) & (tokens != _EOS)]
-        other = find_any_code(self._letters)
+        other = code_for_any(self._letters)
         if self.k == 1:
             spelling = "".join(
                 word if len(word) == 1 else other for word in self.vocabulary

@@ -14,7 +14,7 @@ from seqloom.encode._letters import (
     Rare,
     Symbols,
     Whole,
-    find_any_code,
+    code_for_any,
     letter_settings,
 )
 from seqloom.encode._tokens_base import TokenEncoder, count_kmers, join_kmers, make_table
@@ -97,7 +97,7 @@ class Integer(TokenEncoder):
         return max(self.mask_value, self.pad_value) + 1
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
-        letters = self.letters + find_any_code(self._letters)
+        letters = self.letters + code_for_any(self._letters)
         spelling = np.frombuffer(letters.encode(), np.uint8)
         return spelling[np.minimum(tokens, self.mask_value)].tobytes()
 
@@ -246,7 +246,7 @@ class Kmer(TokenEncoder):
                 "counts, canonical k-mers and a stride above k lose residues: "
                 "decode needs counts=False, canonical=False and stride <= k"
             )
-        other = find_any_code(self._letters)
+        other = code_for_any(self._letters)
         return join_kmers(tokens, self.letters, k=self.k, stride=self.stride, other=other)
 
     @property

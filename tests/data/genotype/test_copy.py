@@ -135,9 +135,9 @@ def test_a_copy_into_a_missing_folder_is_an_error(write_bed, tmp_path):
 
 
 def test_progress_is_reported_while_a_copy_is_written(write_bed, cache):
-    told = []
-    opened(write_bed(40, 80).path, cache, progress=lambda *now: told.append(now))
-    assert told[-1] == (800, 800)
+    progress = []
+    opened(write_bed(40, 80).path, cache, progress=lambda *now: progress.append(now))
+    assert progress[-1] == (800, 800)
 
 
 def test_the_progress_function_can_stop_the_copy(write_bed, cache):
@@ -192,15 +192,15 @@ def test_transposing_takes_at_most_256_mib(tmp_path, cache):
     command = [sys.executable, "-c", MEASURED, str(path), str(cache)]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(found.stdout) < 256 * 1024
-    assert_turned(path, copies(cache)[0], individuals, variants)
+    assert_transposed(path, copies(cache)[0], individuals, variants)
 
 
-def assert_turned(path, made, individuals, variants):
+def assert_transposed(path, made, individuals, variants):
     source = np.memmap(path, np.uint8, "r", 3).reshape(variants, individuals // 4)
-    turned = np.memmap(made, np.uint8, "r", 3).reshape(individuals, variants // 4)
+    transposed = np.memmap(made, np.uint8, "r", 3).reshape(individuals, variants // 4)
     for person in (0, 1, 28_671, 28_672, 39_999):
         codes = source[:, person // 4] >> (2 * (person % 4)) & 3
-        found = (turned[person][:, None] >> np.arange(0, 8, 2)) & 3
+        found = (transposed[person][:, None] >> np.arange(0, 8, 2)) & 3
         np.testing.assert_array_equal(found.reshape(-1), codes)
 
 

@@ -191,7 +191,7 @@ def test_covariates_of_a_fitted_encoder_are_required(write_bed):
         sl.data.GenotypeDataset(path, encoder=fitted)
 
 
-def with_extras(names, **extras):
+def covariate_table(names, **extras):
     """Return a table with covariates of 20 individuals, with columns in the given order."""
     age = [float(n % 7) for n in range(20)]
     ids = [f"iid{n + 1}" for n in range(20)]
@@ -201,11 +201,11 @@ def with_extras(names, **extras):
 
 def test_a_fitted_encoder_ignores_other_covariates(write_bed):
     path = write_bed(20, 3).path
-    data = sl.data.GenotypeDataset(path, covariates=with_extras(["age", "dose"]))
+    data = sl.data.GenotypeDataset(path, covariates=covariate_table(["age", "dose"]))
     fitted = data.encoder.fit(data)
     expected = data.with_encoder(fitted).to_numpy()["covariates"]
     extras = {"site": ["Oslo"] * 20, "bmi": [None, 20.5] * 10}
-    more = with_extras(["site", "dose", "bmi", "age"], **extras)
+    more = covariate_table(["site", "dose", "bmi", "age"], **extras)
     found = sl.data.GenotypeDataset(path, covariates=more, encoder=fitted)
     np.testing.assert_array_equal(found.to_numpy()["covariates"], expected)
     assert found.report["unused_covariates_examples"] == ["site", "bmi"]
@@ -214,18 +214,18 @@ def test_a_fitted_encoder_ignores_other_covariates(write_bed):
 
 def test_a_missing_covariate_of_a_fitted_encoder_is_named(write_bed):
     path = write_bed(20, 3).path
-    data = sl.data.GenotypeDataset(path, covariates=with_extras(["age", "dose"]))
+    data = sl.data.GenotypeDataset(path, covariates=covariate_table(["age", "dose"]))
     with pytest.raises(
         sl.errors.LabelError, match=r"covariates age, dose; .* with dose \("
     ):
         sl.data.GenotypeDataset(
-            path, covariates=with_extras(["age"]), encoder=data.encoder.fit(data)
+            path, covariates=covariate_table(["age"]), encoder=data.encoder.fit(data)
         )
 
 
 def test_an_encoder_without_covariates_does_not_read_their_table(write_bed):
     path = write_bed(20, 3).path
     data = sl.data.GenotypeDataset(path)
-    table = with_extras(["site"], site=["Oslo"] * 20)
+    table = covariate_table(["site"], site=["Oslo"] * 20)
     found = sl.data.GenotypeDataset(path, covariates=table, encoder=data.encoder.fit(data))
     assert "covariates" not in found[0]

@@ -17,10 +17,10 @@ from seqloom._rust import _native
 from seqloom._threads import run_interruptible
 from seqloom.data._cache_folder import (
     CacheFolder,
-    entry_facts,
     finish_entry,
-    forget_entry,
+    invalidate_entry,
     private_folder,
+    read_metadata,
 )
 from seqloom.errors import FileError, FormatError
 
@@ -73,7 +73,7 @@ class CodeStore:
         self._lines = None if by_sample else variants
         self._content: str | None = None
         self._copy: str | None = None
-        self._native: _native.GenotypeCodes | None = self._open_lines()
+        self._native: _native.GenotypeCodes | None = self._open_rows()
 
     def __getstate__(self) -> dict[str, Any]:
         state = {**self.__dict__, "_native": None}
@@ -83,7 +83,7 @@ class CodeStore:
     def native(self) -> _native.GenotypeCodes:
         """The rows of codes; an unpickled object opens them again."""
         if self._native is None:
-            self._native = self._open_lines()
+            self._native = self._open_rows()
         return self._native
 
     @property
@@ -100,7 +100,7 @@ class CodeStore:
             return self._shape[0]
         return self._shape[1] if self._variants is None else self._variants.size
 
-    def _open_lines(self) -> _native.GenotypeCodes:
+    def _open_rows(self) -> _native.GenotypeCodes:
         bed = self._files.open_bed()
         is_same = bed.major == ("individual" if self.by_sample else "SNP")
         self._is_direct = False
@@ -168,7 +168,7 @@ class CodeStore:
 
         return run_interruptible(lambda: work(watch, rest), report, stop=watch.stop)
 
-    def _at(self, rows: Rows) -> Rows:
+    def _rows(self, rows: Rows) -> Rows:
         return np.ascontiguousarray(rows if self._lines is None else self._lines[rows])
 
     def decode(
@@ -176,7 +176,7 @@ class CodeStore:
     ) -> None:
         """Decode rows of codes with one lookup table per variant."""
         by_line = not self.by_sample
-        arguments = self._at(rows), np.ascontiguousarray(tables), out
+        arguments = self._rows(rows), np.ascontiguousarray(tables), out
         self._read(
             lambda: self.native.decode(*arguments, by_line=by_line, threads=num_threads)
         )
@@ -184,14 +184,14 @@ class CodeStore:
     def gather(self, rows: Rows, num_threads: int) -> NDArray[np.uint8]:
         """Return the codes of some rows."""
         codes = np.empty((rows.size, -(-self.row_length // _CODES_PER_BYTE)), np.uint8)
-        self._read(lambda: self.native.gather(self._at(rows), codes, threads=num_threads))
+        self._read(lambda: self.native.gather(self._rows(rows), codes, threads=num_threads))
         return codes
 
     def count(self, rows: Rows) -> NDArray[np.int64]:
         """Return counts of missing, heterozygous and homozygous A2 codes per variant."""
         by_line, threads = not self.by_sample, self._reading.threads
         counts = self._read(
-            lambda: self.native.count(self._at(rows), by_line=by_line, threads=threads)
+            lambda: self.native.count(self._rows(rows), by_line=by_line, threads=threads)
         )
         return counts.astype(np.int64)
 
@@ -202,7 +202,7 @@ class CodeStore:
         except FormatError as error:
             if self._copy is not None and error.path == self._copy:
                 # The next process that opens the invalidated copy writes it again.
-                forget_entry(Path(self._copy).parent)
+                invalidate_entry(Path(self._copy).parent)
             raise
 
 
@@ -302,7 +302,7 @@ def _open_existing(
 ) -> _native.GenotypeCodes | None:
     """Open a copy; None if it is missing or damaged."""
     try:
-        facts = entry_facts(entry)
+        facts = read_metadata(entry)
         sums = np.frombuffer((entry / _SUMS).read_bytes(), np.uint64)
         if facts != {"lines": sums.size, "sums": _digest(sums)}:
             return None

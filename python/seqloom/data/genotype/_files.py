@@ -38,7 +38,7 @@ _MEMORY_DIVISOR = 4
 
 
 # Matches "https:/", because `Path` merges two slashes into one.
-_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
+_URL_SCHEME = re.compile(r"[a-z][a-z0-9+.-]+:/", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class GenotypeFiles:
             )
         check_path("bed", bed, one="a .bed, or an open_bed")
         path = Path(bed).expanduser()
-        if _SCHEME.match(os.fspath(bed)):
+        if _URL_SCHEME.match(os.fspath(bed)):
             raise _remote(bed)
         finish_set(path)
         tables = (find_table(path.with_suffix(f".{name}")) for name in ("fam", "bim"))

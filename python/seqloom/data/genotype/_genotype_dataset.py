@@ -150,7 +150,7 @@ def GenotypeDataset(
     labels = Labels.of(labels, Labels(missing=MISSING), old, maker=GenotypeDataset)
     labels.check_unsupported("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
-    check_counted(bed, count_a1=count_A1)
+    check_counted_allele(bed, count_a1=count_A1)
     files = GenotypeFiles.find(bed, fam=fam, bim=bim)
     reading = Reading(
         memory=memory_of(memory),
@@ -230,7 +230,7 @@ def check_options(**options: str) -> None:
         raise ArgumentError('output="codes" needs by="sample", got by="variant"')
 
 
-def check_counted(bed: object, *, count_a1: bool) -> None:
+def check_counted_allele(bed: object, *, count_a1: bool) -> None:
     """Raise if an ``open_bed`` and the dataset count different alleles."""
     if isinstance(bed, open_bed) and bed.count_A1 != count_a1:
         raise ArgumentError(

@@ -316,7 +316,7 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     if (index := index_of(values)) is not None:
         what = f"the series of {columns.what}s"
         return [_of_rows(what, index, values_of(values), columns=columns)]
-    is_each = _is_one_each(values, people)
+    is_each = _are_in_record_order(values, people)
     return (
         [_of_array(values, people, columns)] if is_each else _files(values, people, columns)
     )
@@ -335,7 +335,7 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     return [read_person_table(path, columns, people) for path in names]
 
 
-def _is_one_each(values: Any, people: People) -> bool:
+def _are_in_record_order(values: Any, people: People) -> bool:
     """Return whether values are in the order of the .fam, not paths."""
     if isinstance(values, (list, tuple)):
         rows: list[Any] = list(values)  # pyright: ignore[reportUnknownArgumentType]

@@ -85,7 +85,7 @@ def _replace_codes(
     if states is None:
         return rows
     is_guessed = labels.source is None and labels.coding == "auto"
-    if is_guessed and (count := sum(map(_ZERO.has, cells))):
+    if is_guessed and (count := sum(map(_ZERO_CODE.has, cells))):
         warn_user(
             f"{what}: {count:,} samples have 0 and the others 1, which is read as control "
             "and case, but PLINK reads 0 as missing and 1 as control; confirm with "
@@ -204,7 +204,7 @@ def _normalise(cell: str) -> str:
     return str(int(number)) if number.is_integer() else text
 
 
-_ZERO = MissingCodes(frozenset({"0"}))
+_ZERO_CODE = MissingCodes(frozenset({"0"}))
 
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:

@@ -188,7 +188,7 @@ def match(wanted: Variants, found: Variants, *, name: str) -> VariantMatch:
     same = found[chosen]
     exchanged = Variants(same.ids, same.other, same.counted)
     is_exact = _is_equal(wanted, same) | _is_equal(wanted, exchanged)
-    is_straight = np.where(is_exact, _is_equal(wanted, same), _fits_by_one(wanted, same))
+    is_straight = np.where(is_exact, _is_equal(wanted, same), _shares_allele(wanted, same))
     return VariantMatch(chosen, ~is_straight, int((~is_exact).sum()))
 
 
@@ -197,14 +197,14 @@ def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
     return (wanted.counted == found.counted) & (wanted.other == found.other)
 
 
-def _fits_by_one(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
+def _shares_allele(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
     """Return a mask of variants with one equal allele and one that is missing."""
-    counted = wanted.counted == found.counted, _lacks(wanted.counted, found.counted)
-    other = wanted.other == found.other, _lacks(wanted.other, found.other)
+    counted = wanted.counted == found.counted, _is_missing(wanted.counted, found.counted)
+    other = wanted.other == found.other, _is_missing(wanted.other, found.other)
     return (counted[0] & ~counted[1] & other[1]) | (other[0] & ~other[1] & counted[1])
 
 
-def _lacks(*alleles: Texts) -> NDArray[np.bool_]:
+def _is_missing(*alleles: Texts) -> NDArray[np.bool_]:
     """Return a mask of the alleles that are missing in the file or in the encoder."""
     marks = [texts == mark for texts in alleles for mark in _MISSING_ALLELES]
     return np.logical_or.reduce(marks)

@@ -275,8 +275,8 @@ def _source(
     files = list(dict.fromkeys(intervals.files))
     if (classes := labels_of_files(labels.source, files)) is not None:
         return _of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
-    if _is_one_each(labels.source, intervals):
-        return _one_each(labels.source, intervals, kept), ()
+    if _are_in_record_order(labels.source, intervals):
+        return _in_order(labels.source, intervals, kept), ()
     return _by_id(labels, intervals, kept, ids=ids)
 
 
@@ -326,7 +326,7 @@ def _label_by_number(each: list[Any]) -> dict[str, Any]:
     return {str(i): label for i, label in enumerate(each)}
 
 
-def _is_one_each(labels: Any, intervals: Intervals) -> bool:
+def _are_in_record_order(labels: Any, intervals: Intervals) -> bool:
     """Return whether labels are values in the order of the intervals."""
     if isinstance(labels, (str, os.PathLike, Mapping)) or Frame.of(labels) is not None:
         return False
@@ -339,7 +339,7 @@ def _is_one_each(labels: Any, intervals: Intervals) -> bool:
     return callable(getattr(labels, "__len__", None)) and is_in_order
 
 
-def _one_each(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
+def _in_order(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
     """Number the labels, which are in the order of the intervals."""
     if len(labels) != len(intervals):
         raise ArgumentError(

@@ -21,12 +21,12 @@ from seqloom.data.label._source import (
     column_names_of,
     dict_source,
     drop_missing,
-    each_source,
     frame_of,
     labels_by_id,
     missing_note,
+    ordered_source,
     rows_of,
-    wide_names,
+    value_names,
 )
 from seqloom.data.label._table import column_position
 from seqloom.errors import LabelError
@@ -121,7 +121,7 @@ def table_labels(
     rows = [row for part, _ in parts for row in part]
     cells = {str(i): row for i, row in enumerate(rows) if row is not None}
     is_of_lists = any(is_lists for _, is_lists in parts)
-    names = wide_names(columns, cells.values())
+    names = value_names(columns, cells.values())
     return LabelSource(what, names, cells, is_each=True, is_of_lists=is_of_lists)
 
 
@@ -131,9 +131,9 @@ def _source_of(labels: Labels, records: SequenceSource) -> LabelSource:
     if files is not None:
         return file_source(files, records, names)
     if callable(source):
-        return call_source(source, records, names)
-    if _is_one_each(source):
-        return each_source(values_of(source), records.size, names)
+        return function_source(source, records, names)
+    if _are_in_record_order(source):
+        return ordered_source(values_of(source), records.size, names)
     try:
         return labels_by_id(labels)
     except LabelError as error:
@@ -154,7 +154,7 @@ def _headerless_note(columns: Cells, records: SequenceSource) -> str:
     )
 
 
-def _is_one_each(labels: Any) -> bool:
+def _are_in_record_order(labels: Any) -> bool:
     """Return whether labels are values in the order of the records."""
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
@@ -166,11 +166,11 @@ def file_source(labels: list[Any], records: SequenceSource, columns: Cells) -> L
     """Return the labels of records by their files."""
     file_numbers = np.repeat(np.arange(len(labels)), np.diff(records.starts)).tolist()
     values = [labels[number] for number in file_numbers]
-    source = each_source(values, len(values), columns)
+    source = ordered_source(values, len(values), columns)
     return replace(source, what="the labels of files", is_of_files=True)
 
 
-def call_source(
+def function_source(
     label: Callable[[SequenceRecord], Any], records: SequenceSource, columns: Cells
 ) -> LabelSource:
     """Return the labels that a function returns for the records; None means no label."""
@@ -363,4 +363,4 @@ def _rows_source(labels: Labels, count: int) -> LabelSource:
     # If all strings of a list are existing paths, the files are read as tables.
     if is_by_id or (is_paths and all(os.path.exists(row) for row in rows)):  # noqa: PTH110 - any path
         return labels_by_id(labels)
-    return each_source(rows, count, tuple(labels.label_column or ("label",)))
+    return ordered_source(rows, count, tuple(labels.label_column or ("label",)))

@@ -149,7 +149,7 @@ def _as_paths(labels: Any) -> list[str | os.PathLike[str]]:
     return rows
 
 
-def each_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
+def ordered_source(labels: list[Any], n: int, columns: Cells) -> LabelSource:
     """Return labels that are in the order of the records."""
     if len(labels) != n:
         raise LabelError(
@@ -204,7 +204,7 @@ def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
         _check_agreement(tables)
     what = ", ".join(table.path for table in tables)
     is_of_lists = any(table.is_of_lists for table in tables)
-    names = wide_names(columns, cells.values())
+    names = value_names(columns, cells.values())
     return LabelSource(what, names, cells, tables, is_of_lists=is_of_lists)
 
 
@@ -266,13 +266,13 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
     cells = {
         name: as_cells(value) for name, value in named.items() if not is_nothing(value)
     }
-    names, is_of_lists = wide_names(columns, cells.values()), _are_names(named.values())
+    names, is_of_lists = value_names(columns, cells.values()), _are_names(named.values())
     return LabelSource(
         "the dict of labels", names, cells, missing=missing, is_of_lists=is_of_lists
     )
 
 
-def wide_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
+def value_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
     """Return the names of a label's values: of columns, or numbered for lists."""
     widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:

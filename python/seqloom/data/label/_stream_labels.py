@@ -75,7 +75,7 @@ class StreamLabels:
     def give(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
         """Yield chunks with labels; raise for records without a label, or skip them."""
         for chunk in chunks:
-            labels, has_label = self._of(chunk.batch)
+            labels, has_label = self._labels_of(chunk.batch)
             labelled = np.flatnonzero(has_label)
             if labelled.size < len(chunk):
                 row = int((~has_label).argmax())
@@ -90,7 +90,7 @@ class StreamLabels:
             if labelled.size:
                 yield part.replace_columns(labels=labels)
 
-    def _of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    def _labels_of(self, batch: SequenceBatch) -> tuple[NDArray[Any], NDArray[np.bool_]]:
         if self.function is None:
             names = ids_of(batch.headers)
             rows = np.array([self.rows.get(name, -1) for name in names], np.int64)

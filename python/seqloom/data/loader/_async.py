@@ -155,7 +155,7 @@ class RawFiles(CustomBatches):
     """Files whose raw records are read in file order, with any number of workers."""
 
     paths: tuple[str, ...]
-    most_bytes: int = WORKER_MEMORY  # Maximum memory of a worker.
+    max_bytes: int = WORKER_MEMORY  # Maximum memory of a worker.
     max_length: int | None = None  # Residues to keep of each sequence.
 
     def __iter__(self) -> Iterator[Any]:
@@ -192,7 +192,7 @@ class RawFiles(CustomBatches):
             settings,
             check_worker=check_cpu_only,
             environment=environment,
-            most_bytes=self.most_bytes,
+            max_bytes=self.max_bytes,
         )
         executor = Executor(RawReader(), reading, is_stateful=True)
         identity = {

@@ -226,7 +226,7 @@ class Worker:
                 self._sent_count -= 1
                 self._suspect_count = max(0, self._suspect_count - 1)
                 self._deaths = 0
-                most = self._start.settings.most_bytes
+                most = self._start.settings.max_bytes
                 self._is_too_large = 0 < most < resident_memory(self.pid)
                 self._send_more()
             task.answer.set_result(parts)

@@ -140,7 +140,7 @@ class LoaderSettings:
     seed: int = 0
     check_worker: Callable[[], Any] | None = None  # is called first in a new process
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
-    most_bytes: int = 0  # memory limit of a process; 0 for no limit
+    max_bytes: int = 0  # memory limit of a process; 0 for no limit
 
     @property
     def supports_threads(self) -> bool:

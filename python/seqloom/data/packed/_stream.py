@@ -11,9 +11,9 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.data._describe import as_html
-from seqloom.data._encoder import in_file
+from seqloom.data._encoder import add_file_position
 from seqloom.data._ids import Ids, ids_of
-from seqloom.data._paths import expand, file_digest, index_of, ready_index
+from seqloom.data._paths import expand, file_digest, index_of, open_existing_index
 from seqloom.data._position import check_integer
 from seqloom.data.packed._progress import StreamProgress, hex_of
 from seqloom.data.packed._tokeniser import Tokeniser
@@ -261,7 +261,7 @@ class PackedStream:
         # The offsets of an index are valid only for the default settings.
         is_clean = self._options["comments"] == self._options["whitespace"] == "error"
         is_found = record > 0 and is_clean and self._options["ids"] == "error"
-        return ready_index(self.paths[file]) if is_found else None
+        return open_existing_index(self.paths[file]) if is_found else None
 
     def _batch(self, columns_of_batch: tuple[Any, ...]) -> dict[str, Any]:
         (tokens, positions), bounds, longest, names, columns, keep, _ = columns_of_batch
@@ -376,7 +376,7 @@ def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
 def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> AlphabetError:
     position, letter, expected = found
     error = AlphabetError("", position=position, character=chr(letter), expected=expected)
-    return in_file(error, at, name, augmented=False)
+    return add_file_position(error, at, name, augmented=False)
 
 
 def _name_record(fault: BaseException | None, where: str) -> BaseException:

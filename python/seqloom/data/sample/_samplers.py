@@ -72,18 +72,18 @@ class Sampler(ABC):
         """Return the indices, or lists of indices, of an epoch for all ranks."""
 
     def __len__(self) -> int:
-        return self._rank.share(0, len(self._plan_once(self._next)))[1]
+        return self._rank.share(0, len(self._cached_plan(self._next)))[1]
 
     def __iter__(self) -> Iterator[Any]:
         # An epoch begins when its first item is requested, because PyTorch creates an
         # iterator that it never uses.
         epoch, self._next = self._next, self._next + 1
-        plan = self._plan_once(epoch)
+        plan = self._cached_plan(epoch)
         stop, _ = self._rank.share(0, len(plan)) if plan else (0, 0)
         for position in self._rank.positions(0, stop).tolist():
             yield _with_epoch(plan[position % len(plan)], epoch)
 
-    def _plan_once(self, epoch: int) -> list[Any]:
+    def _cached_plan(self, epoch: int) -> list[Any]:
         """Return the cached order of an epoch; a loader requests its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))

@@ -156,7 +156,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
     return ChunkSource(batch, first.paths, **columns).as_chunk()
 
 
-def cut_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
+def resize_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
     """Yield the records of chunks in chunks of given sizes; the last may be smaller."""
     waiting: list[Chunk] = []
     count, size = 0, next(sizes)
@@ -212,8 +212,8 @@ class ShuffleWindows:
             yield from chunks
             return
         number = self._number(position)
-        for window in cut_chunks(chunks, self._sizes(number)):
-            mixed = self._mix(window, number)
+        for window in resize_chunks(chunks, self._sizes(number)):
+            mixed = self._shuffle_window(window, number)
             skipped = max(position - int(window.positions[0]), 0)
             number += 1
             yield mixed.cut(skipped, len(mixed))
@@ -224,6 +224,6 @@ class ShuffleWindows:
         while True:
             yield self.size
 
-    def _mix(self, window: Chunk, number: int) -> Chunk:
+    def _shuffle_window(self, window: Chunk, number: int) -> Chunk:
         mixed = window.take(permutation(len(window), self.key.fold(number)))
         return mixed.replace_columns(positions=np.array(window.positions))

@@ -14,7 +14,7 @@ from seqloom.data._batch import (
     items_of,
     list_letters,
 )
-from seqloom.data._encoder import apply_augment, in_file
+from seqloom.data._encoder import add_file_position, apply_augment
 from seqloom.data._ids import Ids, ids_of
 from seqloom.errors import AlphabetError, FormatError
 
@@ -106,7 +106,7 @@ class StreamPiece:
             lambda _, rows: _describe(source, rows),
             partial(_explain, source),
             Shape(length, multiple),
-            stays=False,
+            is_store_kept=False,
         )
 
     def _letters(self, num_threads: int) -> Letters:
@@ -153,7 +153,7 @@ def _explain(
         return error
     row = int(rows[error.record])
     where, name = source.locate(row), source.name(row)
-    return in_file(error, where, name, augmented=is_changed)
+    return add_file_position(error, where, name, augmented=is_changed)
 
 
 def _short_error(source: ChunkSource, row: int) -> FormatError:

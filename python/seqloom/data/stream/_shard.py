@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from seqloom._ragged import offsets_of
-from seqloom.data._paths import index_of, ready_index
+from seqloom.data._paths import index_of, open_existing_index
 from seqloom.data._position import check_integer
 from seqloom.data._store import check_one_kind
 from seqloom.data.stream._chunk import ChunkSource, slice_batch
@@ -44,7 +44,7 @@ _MAX_BALANCED_RECORDS = 1 << 23
 _RECORD_OVERHEAD = 32
 Item = TypeVar("Item")
 _JOIN_SECONDS = 1.0
-_END = object()
+_END_OF_ITEMS = object()
 
 # Records per block, for files that can only be read from their start.
 BLOCK_RECORDS = 64
@@ -94,7 +94,7 @@ class WholeFile:
     path: str
     shard: Shard
     options: dict[str, Any]  # Arguments of `ReadSettings`.
-    tell: Callable[[ReadReport], None]  # Called with the report of the reader.
+    report: Callable[[ReadReport], None]  # Called with the report of the reader.
     size: int = field(default=0, init=False)
     total: int = field(default=0, init=False)
     is_fastq: bool = field(default=False, init=False)
@@ -112,7 +112,7 @@ class WholeFile:
                 self.total += len(batch)
                 if rest.size:
                     yield _pick(batch, rest), numbers[rest]
-            self.tell(reader.report)
+            self.report(reader.report)
 
 
 def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
@@ -220,15 +220,15 @@ def part_of(
     options: dict[str, Any],
     *,
     start: int,
-    tell: Callable[[ReadReport], None],
+    report: Callable[[ReadReport], None],
 ) -> FilePart:
     """Return an object that reads the records of a shard from one file."""
-    whole = WholeFile(path, shard, options, tell)
+    whole = WholeFile(path, shard, options, report)
     # With these options, records must be counted from the start of the file.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
-        index = ready_index(path) if start else None
+        index = open_existing_index(path) if start else None
         return whole if index is None else FileRange(index, shard, options)
     if compression_of(path) not in _SEEKABLE:
         return whole
@@ -249,7 +249,7 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
     )
     thread.start()
     try:
-        while (found := waiting.get())[0] is not _END:
+        while (found := waiting.get())[0] is not _END_OF_ITEMS:
             yield found[0]
         if found[1] is not None:
             raise found[1]
@@ -272,7 +272,7 @@ def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event
                 return
     except BaseException as raised:  # noqa: BLE001 - raised again in the consumer
         error = raised
-    waiting.put((_END, error))
+    waiting.put((_END_OF_ITEMS, error))
 
 
 def _empty(waiting: queue.Queue[Any]) -> None:

@@ -18,7 +18,7 @@ from seqloom.data._position import check_integer, find_rank
 from seqloom.data._sources import sources_of
 from seqloom.data.label._labels import DEFAULTS, Labels
 from seqloom.data.label._stream_labels import StreamLabels
-from seqloom.data.stream._chunk import ShuffleWindows, cut_chunks
+from seqloom.data.stream._chunk import ShuffleWindows, resize_chunks
 from seqloom.data.stream._piece import StreamPiece
 from seqloom.data.stream._resumable import Cursor, Resumable
 from seqloom.data.stream._shard import Shard, part_of, read_ahead, read_shard
@@ -279,7 +279,7 @@ class SequenceStream(Resumable):
         chunks = windows.shuffle(chunks, cursor.position)
         if self._labels is not None:
             chunks = self._labels.give(chunks, self.report)
-        for chunk in cut_chunks(chunks, repeat(n)):
+        for chunk in resize_chunks(chunks, repeat(n)):
             yield StreamPiece(snapshot, chunk, cursor.epoch)
 
     def _rename(self, chunk: Chunk) -> Chunk:
@@ -304,7 +304,7 @@ class SequenceStream(Resumable):
     def _parts(self, start: int, options: dict[str, Any]) -> Iterator[FilePart]:
         for path in self.paths:
             self._check_once(path)
-            yield part_of(path, self._shard, options, start=start, tell=self._add_to_report)
+            yield part_of(path, self._shard, options, start=start, report=self._add_report)
 
     def _check_once(self, path: str) -> None:
         """Raise if standard input is read a second time."""
@@ -314,7 +314,7 @@ class SequenceStream(Resumable):
             )
         self._is_read = True
 
-    def _add_to_report(self, report: ReadReport) -> None:
+    def _add_report(self, report: ReadReport) -> None:
         counts: dict[str, int] = self.report["left_out"]
         for kind, count in report.left_out.items():
             counts[kind] = counts.get(kind, 0) + count
