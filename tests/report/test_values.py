@@ -12,7 +12,7 @@ def test_an_error_names_the_row_that_is_too_short():
 
 
 def test_the_size_of_counts_must_match_the_classes():
-    with pytest.raises(ShapeError, match=r"'test'.*\(2, 2\), 3 classes need \(3, 3\)"):
+    with pytest.raises(ShapeError, match=r"'test'.*\(2, 2\), but 3 classes need \(3, 3\)"):
         Confusion("test", ("EI", "IE", "N"), [[1, 0], [0, 1]])
 
 

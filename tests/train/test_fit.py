@@ -354,7 +354,7 @@ def test_a_folder_that_cannot_be_created_is_an_error_before_training(toy, small,
 
 
 def test_class_weights_of_zero_for_all_records_are_an_error(toy, small):
-    with pytest.raises(ArgumentError, match="every training record the weight 0"):
+    with pytest.raises(ArgumentError, match="weight of every training record to 0"):
         sl.train.fit(small, toy(), objective=sl.train.Objective(class_weight=[0, 0]))
 
 

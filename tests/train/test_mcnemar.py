@@ -142,7 +142,7 @@ def test_a_run_evaluated_on_other_records_is_named_and_not_tested(copy_run_with_
     report = sl.train.compare(homes)
     assert set(paired_of(report)) == {"alike"}
     assert (
-        "No test of strange: it was not evaluated on the same records, labels"
+        "No test of strange: the run was not evaluated on the same records, labels"
         in report.sections[0].note
     )
 

@@ -152,7 +152,7 @@ class Kind:
     has_chromosomes: bool = False
     id_column: str = "id"
     instead_of_encoder: str = "give the dataset encoder=model.encoder"
-    instead_of_explain: str = "give a model of sequences"
+    instead_of_explain: str = "use a model of sequences"
     reports_progress: bool = False
     batch_positions: int = _MAX_BATCH_POSITIONS
     count_inputs: Callable[[Any], dict[str, int]] | None = None

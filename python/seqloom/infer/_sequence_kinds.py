@@ -136,7 +136,7 @@ def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
         return labels
     if labels.id_column:
         raise ArgumentError(
-            "--id-column names a column of --labels TABLE: also give --labels TABLE"
+            "--id-column is a column of --labels TABLE: also give --labels TABLE"
         )
     columns = tuple(labels.label_column or ("label",))
     missing = [name for name in columns if name not in intervals.columns]
@@ -176,7 +176,7 @@ def _check_genome(files: Files, given: Given) -> None:
     if len(files) != 1:
         raise ArgumentError(
             f"--intervals needs one genome file, got {len(files)} files: join them first; "
-            "if some are files of intervals, name them after --intervals"
+            "pass files of intervals after --intervals"
         )
     if not kind_of_files(files).has_letters:
         raise ArgumentError(

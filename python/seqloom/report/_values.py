@@ -111,7 +111,7 @@ class Confusion:
         if self.matrix.shape != (size, size):
             raise ShapeError(
                 f"confusion {self.name!r}: counts have the shape {self.matrix.shape}, "
-                f"{size} classes need {(size, size)}"
+                f"but {size} classes need {(size, size)}"
             )
 
     @property
@@ -325,7 +325,7 @@ class Logo:
         if len(shape) != 2 or shape[1] != len(self.letters):  # noqa: PLR2004 - two axes
             raise ShapeError(
                 f"logo {self.title!r}: heights have the shape {shape}, "
-                f"{len(self.letters)} symbols need (positions, {len(self.letters)})"
+                f"but {len(self.letters)} symbols need (positions, {len(self.letters)})"
             )
 
 

@@ -342,8 +342,8 @@ def _reason_without_test(run: Compared, best: Compared) -> str | None:
         return "the run has not finished, so its scores are not written"
     if records != best.evaluated.get("records"):
         return (
-            "it was not evaluated on the same records, labels and classes, in the same "
-            "order, as the best run"
+            "the run was not evaluated on the same records, labels and classes, in the "
+            "same order, as the best run"
         )
     return None
 

@@ -199,8 +199,8 @@ def _check_encoder(train: Examples) -> None:
     """Raise if records have no encoder, or if the encoder does not impute genotypes."""
     if train.encoder is None and not isinstance(train, Arrays):
         raise ArgumentError(
-            'the training set has no encoder; pass its dataset encoder=OneHot("dna"), and '
-            'genotypes by="sample"'
+            'the training set has no encoder; pass encoder=OneHot("dna") to its '
+            'dataset, and by="sample" for genotypes'
         )
     if getattr(train.encoder, "impute", "mean") is None:
         raise ArgumentError('the encoder keeps missing genotypes; set impute="mean"')
@@ -281,7 +281,7 @@ def _list_weights(
     if isinstance(class_weight, Mapping):
         if unknown := sorted(set(class_weight) - set(classes)):
             raise ArgumentError(
-                f"class_weight names {unknown[0]!r}, which is not a class; the classes are "
+                f"class_weight {unknown[0]!r} is not a class; the classes are "
                 f"{', '.join(classes)}"
             )
         class_weight = [class_weight.get(name, 1.0) for name in classes]
@@ -298,8 +298,8 @@ def _list_weights(
         )
     if not np.dot(values, counts) > 0:
         raise ArgumentError(
-            f"class_weight {values} gives every training record the weight 0; give at "
-            "least one class that occurs a weight above 0"
+            f"class_weight {values} sets the weight of every training record to 0; set a "
+            "weight above 0 for a class that occurs"
         )
     return values
 

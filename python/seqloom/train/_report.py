@@ -55,7 +55,7 @@ _METRIC_TITLES = {
     "rmse": "RMSE",
 }
 _DATA_NOTES = {
-    "dropped": "{count} intervals leave their chromosome and were left out.",
+    "dropped": "{count} intervals extend beyond their chromosome and were left out.",
     "unlabelled": "{count} {noun} have no label and were left out.",
     "missing_labels": "The label of {count} {noun} is missing; they were left out.",
     "missing_covariates": "{count} {noun} lack a covariate; its mean was used instead.",
@@ -363,8 +363,8 @@ def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
                 f"Metrics of a class with fewer than {_MIN_CLASS_SIZE} are unreliable."
             )
     yield (
-        "The metrics apply to records like those of the evaluation. Related records, such "
-        "as homologous sequences, in different sets were not searched for."
+        "The metrics apply to records like those of the evaluation. The sets were not "
+        "checked for related records, such as homologous sequences."
     )
 
 

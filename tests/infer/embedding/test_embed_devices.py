@@ -175,7 +175,7 @@ def test_a_note_mentions_a_part_from_the_environment_while_shards_are_missing(
 ):
     set_environment(monkeypatch, ARRAY.format(5))
     (note,) = embed_part("e").notes
-    assert "part 2/3 of the shards, as SLURM_ARRAY_TASK_ID sets; 8 of 12" in note
+    assert "part 2/3 of the shards, set by SLURM_ARRAY_TASK_ID; 8 of 12" in note
     assert embed_part("e", part="1/1").missing == 0
 
 

@@ -207,7 +207,7 @@ def test_the_report_of_a_longer_job_has_a_timeline(monkeypatch):
     embed(slow_model(0.06))
     page = read_report("e")
     assert page.tags.count("svg") == 4
-    assert "Shares, speed, fill and memory by time" in page.text
+    assert "Use of time, speed, batch fill and memory" in page.text
 
 
 def test_the_intervals_of_the_timeline_add_up_to_the_counts():

@@ -198,7 +198,7 @@ def _with_note(summary: EmbedSummary, settings: EmbedSettings) -> EmbedSummary:
     if not summary.missing or not part.variable:
         return summary
     note = (
-        f"this call computed only part {part} of the shards, as {part.variable} sets; "
+        f"this call computed only part {part} of the shards, set by {part.variable}; "
         f"{summary.missing:,} of {summary.shards:,} shards of other parts are missing. "
         'part="1/1" (--part 1/1) computes all shards'
     )

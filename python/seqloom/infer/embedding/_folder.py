@@ -76,7 +76,7 @@ class OutputFolder:
         except OSError as error:
             raise FileError(
                 f"{final}: cannot be written: {error.strerror or error}; finished files "
-                "are kept, and the same command continues from there"
+                "are kept, and repeating the command continues the job"
             ) from error
         return is_made
 
@@ -262,5 +262,5 @@ class ObjectFolder(OutputFolder):
         except (BaseError, OSError) as error:
             raise RemoteError(
                 f"{self.where(name)}: {what}: {first_line(error)}; finished files are "
-                "kept, and the same command continues from there"
+                "kept, and repeating the command continues the job"
             ) from error

@@ -240,4 +240,4 @@ def _timeline_table(job: EmbedJob) -> Table | None:
     shown = ("input (%)", "host (%)", "model (%)", "output (%)")
     names = ("until", *shown, "tokens/s", "fill (%)", "memory (MiB)")
     rows = list(zip(*columns, strict=True))
-    return Table("Shares, speed, fill and memory by time", names, rows)
+    return Table("Use of time, speed, batch fill and memory", names, rows)

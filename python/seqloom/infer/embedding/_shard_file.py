@@ -174,7 +174,7 @@ def open_shard(
         )
     shard = _open(folder, done, is_by_residue=is_by_residue)
     if missing := next((name for name in layers if name not in shard.arrays), None):
-        raise FormatError(f"{where}: has no {missing}, which plan.json names", path=where)
+        raise FormatError(f"{where}: has no {missing}, which plan.json lists", path=where)
     return shard
 
 
