@@ -29,7 +29,7 @@ impl Key {
     pub fn fill(self, out: &mut [u32]) -> Result<()> {
         if u32::try_from(out.len()).is_err() {
             return Err(Error::argument(format!(
-                "out must hold at most {} words, it holds {}",
+                "out must have at most {} words, got {}",
                 u32::MAX,
                 out.len()
             )));
@@ -53,7 +53,7 @@ impl Key {
     pub fn fold_each(self, words: &[i64], out: &mut [u32]) -> Result<()> {
         if out.len() != 2 * words.len() {
             return Err(Error::argument(format!(
-                "out must hold {} words, it holds {}",
+                "out must have {} words, got {}",
                 2 * words.len(),
                 out.len()
             )));

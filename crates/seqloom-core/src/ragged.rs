@@ -28,13 +28,13 @@ impl<'a> Ragged<'a> {
     /// Creates ragged sequences after checking that the offsets match the data.
     pub fn new(data: &'a [u8], offsets: &'a [i64]) -> Result<Self> {
         let (Some(&first), Some(&last)) = (offsets.first(), offsets.last()) else {
-            return Err(Error::argument("offsets must hold at least one number"));
+            return Err(Error::argument("offsets must contain at least one number"));
         };
         let rises = offsets.windows(2).all(|pair| pair[0] <= pair[1]);
         let fits = usize::try_from(last).is_ok_and(|last| last <= data.len());
         if first < 0 || !rises || !fits {
             return Err(Error::argument(format!(
-                "offsets must rise from 0 to at most {} (the length of the data)",
+                "offsets must increase from 0 to at most {} (the length of the data)",
                 data.len()
             )));
         }

@@ -100,7 +100,7 @@ pub(crate) fn softplus<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(zero, zero, x) + ln_1p(exp(zero - x.abs()))
 }
 
-/// Returns the exact gelu.
+/// Returns gelu, computed with the error function instead of the tanh approximation.
 #[inline(always)]
 pub(crate) fn gelu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x * normal(x).0

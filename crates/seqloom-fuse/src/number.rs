@@ -21,10 +21,9 @@ pub trait Number: Float + Neg<Output = Self> {
     fn from_i64(value: i64) -> Self;
     /// Converts a float to an integer by truncation.
     fn to_i64(self) -> i64;
-    /// Returns the slice as a slice of this type, or `None` if its elements have another
-    /// type.
+    /// Returns the elements of `slice` as this type, or `None` if they have another type.
     fn same<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
-    /// Returns the slice as a mutable slice of this type, or `None` if its elements have
+    /// Returns the elements of `slice` as this type, mutably, or `None` if they have
     /// another type.
     fn same_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
 

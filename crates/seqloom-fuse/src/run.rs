@@ -49,7 +49,7 @@ pub struct Target<'a> {
 /// The size of a block in bytes: ten registers of this size fit in an L1 cache.
 const BLOCK_BYTES: usize = 4096;
 
-/// Runs a program over all positions of `shape`.
+/// Runs a program on all elements of arrays with shape `shape`.
 ///
 /// # Errors
 /// Returns an error if there are too few arrays, or if an array is too short for the
@@ -138,7 +138,7 @@ fn check<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
     };
     if job.inputs.iter().any(own) {
         return Err(Error::argument(
-            "program: an input names an output that is folded",
+            "program: an input refers to an output that is reduced",
         ));
     }
     Ok(())

@@ -1,8 +1,9 @@
 //! Finds recurrent layers whose readers use only one state per sequence.
 //!
-//! The states after that state are not computed. Such a layer is computed together with the
-//! operation that reads it: an index along the time axis. The operation may read the layer
-//! directly, or after both directions were concatenated.
+//! If only one state of a recurrent layer is used, later states are not computed. The layer
+//! is computed together with the operation that reads the state by an index along the time
+//! axis. This operation may read the layer directly, or the concatenated states of both
+//! directions.
 
 use crate::graph::{Argument, Graph, Operation};
 

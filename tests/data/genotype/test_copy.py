@@ -75,7 +75,7 @@ def test_a_damaged_line_of_a_copy_is_an_error_and_then_written_again(write_bed, 
     expected = data.to_numpy()["inputs"].copy()
     [made] = copies(cache)
     damage(made, 3 + 13 * 7)
-    with pytest.raises(sl.errors.FormatError, match="line 7 is not what was written"):
+    with pytest.raises(sl.errors.FormatError, match="row 7 is not what was written"):
         data.batch([7])
     assert data.batch([6])["inputs"].shape == (1, 50)
     np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], expected)

@@ -205,7 +205,7 @@ impl Resolved {
     pub(crate) fn ints(&self, name: &str) -> Outcome<Vec<i64>> {
         let one = |value: &Self| {
             let number = value.int_if(name)?;
-            number.ok_or_else(|| format!("{name}: expected whole numbers"))
+            number.ok_or_else(|| format!("{name}: expected integers"))
         };
         match self {
             Self::List(parts) if parts.len() > MAX_RANK => {

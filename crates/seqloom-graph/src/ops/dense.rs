@@ -62,7 +62,7 @@ impl LinearInputs {
     }
 }
 
-/// Adds the operation that computes `x @ weight.T + bias + residual`.
+/// Adds the operation that computes `x @ weight.T + bias + residual` to the plan.
 pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let residual = call.array_if("residual")?;
     let (x, weight) = (call.array("x")?, call.array("weight")?);
@@ -101,8 +101,8 @@ pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// Adds the linear layer and the addition of the residual as separate operations, for
-/// empty arrays.
+/// Adds the linear layer and the addition of the residual to the plan as separate
+/// operations, for empty arrays.
 fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let found = linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;
@@ -114,8 +114,8 @@ fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>)
     compute(b, "add", &Operands::new(both, dtype))
 }
 
-/// Adds the operation that computes queries, keys and values as views of one array, with
-/// rotary position embedding of queries and keys.
+/// Adds the operation that computes queries, keys and values, with rotary position
+/// embedding of queries and keys, as views of one array.
 pub(crate) fn rotary(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let (cosine, sine) = (call.array("cosine")?, call.array("sine")?);
     let mut layer = LinearInputs::take(b, call, &[Some(&cosine), Some(&sine)])?;

@@ -16,7 +16,7 @@ pub(crate) struct Operands {
     pub(crate) dtype: Dtype,
 }
 
-/// Adds an elementwise function of one or two arrays.
+/// Adds an elementwise function of one or two arrays to the plan.
 pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
     let mut inputs = Operands::take(b, call, names)?;
@@ -28,7 +28,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     compute(b, name, &inputs)
 }
 
-/// Adds the elementwise function with this name.
+/// Adds the elementwise function with this name to the plan.
 pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     if !inputs.dtype.is_float() && integers::compares(name) {
         return integers::apply(b, name, inputs);
@@ -192,7 +192,7 @@ pub(crate) fn float_type(dtype: Dtype) -> Dtype {
     }
 }
 
-/// Adds `where`: `x` where the condition is true, `y` elsewhere.
+/// Adds `where` to the plan: `x` where the condition is true, `y` elsewhere.
 pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let condition = call.array("condition")?;
     let (x, y) = (call.required("x")?, call.required("y")?);
@@ -216,7 +216,7 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
 }
 
-/// Adds `clip`: limits values to a range.
+/// Adds `clip` to the plan, which limits values to a range.
 pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (low, high) = (call.get("min")?, call.get("max")?);
     let (op, names, name): (Op, &[&str], &str) = match (low, high) {

@@ -1,4 +1,4 @@
-//! Indexing, `x[key]`: integers, slices and new axes give views; integer arrays give
+//! Indexing, `x[key]`: integers, slices and new axes return views; integer arrays return
 //! copies.
 
 use super::call::{Call, Resolved};

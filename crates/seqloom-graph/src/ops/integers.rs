@@ -9,7 +9,7 @@ use crate::plan::{Builder, View};
 /// A function of up to three integers.
 type IntegerFunction = fn([i64; 3]) -> i64;
 
-/// Adds the integer function with this name.
+/// Adds the integer function with this name to the plan.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let (function, is_bool) = find(name, inputs.dtype)
         .ok_or_else(|| format!("not defined for {}, only for floats", inputs.dtype))?;

@@ -170,7 +170,7 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(found)
 }
 
-/// Adds the operation that reverses an axis.
+/// Adds the operation that reverses an axis to the plan.
 pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.allocate(x.dtype, x.shape())?;
@@ -367,7 +367,7 @@ fn positive_width(width: i64) -> usize {
     usize::try_from(width).unwrap_or(0)
 }
 
-/// Adds `triu` or `tril`: zeros above or below a diagonal of each matrix.
+/// Adds `triu` or `tril` to the plan: zeros below or above a diagonal of each matrix.
 pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<View> {
     let x = call.array("x")?;
     let k = call.int("k")?.unwrap_or(0);

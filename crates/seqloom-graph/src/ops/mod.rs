@@ -55,7 +55,7 @@ pub(crate) fn read_states(
     states::read(b, reader, layers)
 }
 
-/// Adds an operation with one result.
+/// Adds an operation with one result to the plan.
 fn single_result(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
         "softmax" | "log_softmax" => activations::softmax(b, call),
@@ -135,7 +135,8 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     )
 }
 
-/// Adds `one_hot`, which sets 1 at the index of each number along a new last axis.
+/// Adds `one_hot` to the plan, which sets 1 at the index of each number along a new last
+/// axis.
 fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);

@@ -11,8 +11,8 @@ use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
 
-/// Adds layer norm, whose outputs include the mean and 1 / standard deviation of each row,
-/// or RMS norm.
+/// Adds layer norm or RMS norm to the plan; layer norm also returns the mean and 1 /
+/// standard deviation of each row.
 pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let is_centred = call.name() == "layer_norm";
@@ -33,7 +33,8 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     add_kernel(b, &x, reads, epsilon, is_centred)
 }
 
-/// Adds the normalisation kernel, with its weight and, for layer norm, its bias.
+/// Adds the normalisation kernel to the plan, with its weight and, for layer norm, its
+/// bias.
 fn add_kernel(
     b: &mut Builder,
     x: &View,
@@ -142,7 +143,7 @@ impl Channels {
     }
 }
 
-/// Adds `x * scale + shift` by channel, with 0 at masked positions.
+/// Adds `x * scale + shift` by channel to the plan, with 0 at masked positions.
 pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let inputs = Channels::take(b, call, ["scale", "shift"])?;
     let x = &inputs.x;
@@ -182,7 +183,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 /// The row length above which scale and shift are fused into the program of the group.
 const MIN_FUSED_ROW_LENGTH: usize = 512;
 
-/// Adds batch norm, whose outputs include the means and variances of the batch.
+/// Adds batch norm to the plan; it also returns the means and variances of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let inputs = Channels::take(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;

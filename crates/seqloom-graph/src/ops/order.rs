@@ -71,7 +71,7 @@ fn sort_arguments(call: &Call<'_>) -> Outcome<(View, usize, bool)> {
     Ok((x, axis, call.flag("descending")?))
 }
 
-/// Adds `argmax` or `argmin`.
+/// Adds the operation `argmax` or `argmin` to the plan.
 pub(crate) fn arg_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut x = call.array("x")?;
     let rank = x.rank();

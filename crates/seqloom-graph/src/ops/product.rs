@@ -16,7 +16,7 @@ pub(crate) fn matmul(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     multiply(b, &x, &y)
 }
 
-/// Adds the product of matrices or of batches of matrices.
+/// Adds the product of matrices or of batches of matrices to the plan.
 fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     if x.rank() == 0 || y.rank() == 0 {
         return Err("expected vectors or matrices, got a number".to_owned());
@@ -74,7 +74,7 @@ fn multiply_integers(b: &mut Builder, x: &View, y: &View, dtype: Dtype) -> Outco
     b.cast(&found, dtype)
 }
 
-/// Adds the product of two matrices plus a bias.
+/// Adds the product of two matrices plus a bias to the plan.
 fn multiply_pair(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Outcome<View> {
     let ([rows, k], [_, columns]) = (x.shape(), y.shape()) else {
         return Err("expected matrices".to_owned());
@@ -103,7 +103,7 @@ fn is_transposed(x: &View) -> bool {
     !x.layout.is_contiguous() && x.layout.transposed().is_contiguous()
 }
 
-/// Adds the product of batches of matrices.
+/// Adds the product of batches of matrices to the plan.
 fn multiply_batches(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
     let (outer_x, outer_y) = (&x.shape()[..x.rank() - 2], &y.shape()[..y.rank() - 2]);
     let batch = broadcast([outer_x, outer_y])?;
@@ -190,7 +190,7 @@ pub(crate) fn linear(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())
 }
 
-/// Adds the operation that computes `x @ weight.T + bias`.
+/// Adds the operation that computes `x @ weight.T + bias` to the plan.
 pub(crate) fn linear_layer(
     b: &mut Builder,
     x: &View,

@@ -94,7 +94,7 @@ impl LayerSizes {
         Ok(sizes)
     }
 
-    /// Compares the shape of each array with the sizes.
+    /// Returns an error if the shape of an array does not match the sizes of the layer.
     fn check(&self, call: &Call<'_>) -> Outcome {
         let Self {
             batch,

@@ -42,7 +42,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     })
 }
 
-/// Adds a sum; the sum of integers is an integer.
+/// Adds a sum to the plan; the sum of integers is an integer.
 pub(crate) fn sum(
     b: &mut Builder,
     x: &View,
@@ -65,7 +65,7 @@ fn sum_type(dtype: Dtype) -> Outcome<Dtype> {
     }
 }
 
-/// Adds a mean; the mean of integers is a `float32`.
+/// Adds a mean to the plan; the mean of integers is a `float32`.
 pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
     if !x.dtype.is_float() {
         let wide = b.cast(x, Dtype::Float64)?;
@@ -88,7 +88,7 @@ fn count_of(x: &View, axes: &[usize]) -> f64 {
     axes.iter().map(|&axis| x.shape()[axis]).product::<usize>() as f64
 }
 
-/// Adds a maximum or a minimum.
+/// Adds a maximum or a minimum to the plan.
 pub(crate) fn extreme(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         return Err("an axis of length 0 has no maximum or minimum".to_owned());
@@ -103,7 +103,7 @@ pub(crate) fn extreme(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) 
     b.cast(&found, x.dtype)
 }
 
-/// Adds `any` or `all`.
+/// Adds the operation `any` or `all` to the plan.
 fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         let kept: Vec<usize> = (0..x.rank()).filter(|axis| !axes.contains(axis)).collect();
@@ -114,7 +114,8 @@ fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outco
     extreme(b, which, x, axes)
 }
 
-/// Adds the variance, the standard deviation, or the number of non-zero elements.
+/// Adds the variance, the standard deviation, or the number of non-zero elements to the
+/// plan.
 fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]) -> Outcome<View> {
     if name == "count_nonzero" {
         let booleans = b.cast(x, Dtype::Bool)?;

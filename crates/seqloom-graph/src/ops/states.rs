@@ -6,8 +6,8 @@ use crate::Dtype;
 use crate::memory::Outcome;
 use crate::plan::{Builder, View};
 
-/// Adds the computation of one state per sequence, for one layer or for layers whose states
-/// are concatenated. Returns `None` if only some elements of a state are read.
+/// Adds a step that computes one state per sequence, for one layer or for layers whose
+/// states are concatenated. Returns `None` if only some elements of a state are read.
 pub(crate) fn read(
     b: &mut Builder,
     reader: &Call<'_>,

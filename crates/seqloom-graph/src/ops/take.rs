@@ -20,8 +20,8 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     take_positions(b, &x, &indices, axis, true)
 }
 
-/// Adds the embedding, which selects the row of the weight for each id; negative ids
-/// are not allowed.
+/// Adds the embedding to the plan, which selects the row of the weight for each id;
+/// negative ids are not allowed.
 pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (weight, ids) = (call.array("weight")?, call.array("ids")?);
     if weight.rank() == 0 {
@@ -67,10 +67,7 @@ pub(crate) fn take_positions(
 
 pub(crate) fn require_ints(indices: &View) -> Outcome {
     if indices.dtype.is_float() || indices.dtype == Dtype::Bool {
-        return Err(format!(
-            "indices: expected whole numbers, got {}",
-            indices.dtype
-        ));
+        return Err(format!("indices: expected integers, got {}", indices.dtype));
     }
     Ok(())
 }

@@ -193,7 +193,7 @@ pub(crate) fn require_one_type(views: &[Option<&View>]) -> Outcome<Dtype> {
     Ok(first)
 }
 
-/// Adds the input gradient of a convolution, for a given shape.
+/// Adds the gradient of a convolution with respect to its input, which has the given shape.
 pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (grad, weight) = (call.array("grad")?, call.array("weight")?);
     let axes = axes_of(call, &grad, &weight)?;
@@ -239,7 +239,7 @@ fn add_input_grad(
     Ok(made)
 }
 
-/// Adds a transposed convolution.
+/// Adds a transposed convolution to the plan.
 pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let axes = axes_of(call, &x, &weight)?;
@@ -276,7 +276,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
     compute(b, "add", &Operands::new(both, dtype))
 }
 
-/// Adds max pooling, which returns the maximum of each window and its position.
+/// Adds max pooling to the plan, which returns the maximum of each window and its position.
 pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let [n, channels, length] = *x.shape() else {

@@ -18,7 +18,7 @@ pub(crate) enum Region {
     Weights,
     /// The memory for the results of steps that run only once.
     Constants,
-    /// The arena, which is reused in every run.
+    /// The arena: one block of memory that every run reuses.
     Arena,
 }
 
@@ -95,7 +95,7 @@ impl Plan {
     }
 }
 
-/// Compares the memory of a plan with the limit.
+/// Returns an error if a plan needs more memory than the limit.
 fn check_size(sizes: [usize; 3], limit: usize) -> Result<(), String> {
     let all = sizes.into_iter().fold(0, usize::saturating_add);
     if all <= limit {

@@ -216,7 +216,7 @@ fn verify_checksum(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -
     Err(bed.fault(Fault {
         record: Some(line as u64),
         ..Fault::whole(format!(
-            "line {line} is not what was written: this copy of genotypes is damaged; open the \
+            "row {line} is not what was written: this copy of genotypes is damaged; open the \
              dataset again, and a new copy is made"
         ))
     }))

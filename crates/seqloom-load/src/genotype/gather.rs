@@ -20,23 +20,23 @@ pub(super) struct Gather<'s, S> {
 
 /// The selected positions of a `.bed` row.
 pub(super) enum LinePositions {
-    /// All positions from this one.
+    /// Consecutive positions, starting with this one.
     From(usize),
-    /// Selected positions whose codes are moved together. If the positions do not ascend,
-    /// their ranks are stored too.
+    /// Selected positions whose codes are copied together, without decoding. If the
+    /// positions do not ascend, their ranks are stored too.
     Kept(KeptPositions, Option<Vec<usize>>),
     /// Selected positions whose codes are decoded one by one.
     Chosen(ChosenPositions),
 }
 
 impl LinePositions {
-    /// Selects positions whose codes are moved together.
+    /// Selects positions whose codes are copied together.
     pub(super) fn moved_together(positions: &[usize]) -> Self {
         let (kept, ranks) = KeptPositions::new(positions);
         Self::Kept(kept, ranks)
     }
 
-    /// Selects positions. Their codes are moved together only if the positions ascend and
+    /// Selects positions. Their codes are copied together only if the positions ascend and
     /// are close to each other.
     pub(super) fn by_fastest_method(positions: &[usize]) -> Self {
         match KeptPositions::new(positions) {

@@ -135,7 +135,7 @@ fn a_changed_row_is_an_error() {
     let bed = Bed::open(&example.path, true).unwrap();
     let codes = Codes::of_file(bed, example.layout, Some(vec![0; 6])).unwrap();
     let error = codes.gather(&[0], &mut [0; 3]).unwrap_err().to_string();
-    assert!(error.contains("line 0 is not what was written"), "{error}");
+    assert!(error.contains("row 0 is not what was written"), "{error}");
 }
 
 #[test]

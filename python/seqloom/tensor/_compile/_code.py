@@ -49,7 +49,8 @@ class Snapshot:
     read: Callable[[Any], list[Any]] | None = None
     # Each part of the value, with a suffix of its path.
     parts: Sequence[tuple[str, Any]] = ()
-    digest: Callable[[Any], object] | None = None  # Returns a number to compare.
+    # Returns a checksum of the value, for comparison.
+    digest: Callable[[Any], object] | None = None
     problem: str = ""  # The reason why the value cannot be compared.
 
 

@@ -66,9 +66,9 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     Raises:
         CaptureError: The step needs the value of a symbol, or uses a module that is not an
             argument. The step draws random numbers without a key, or reads the clock. The
-            step changes a value outside of the step, or reads one that cannot be compared
-            (an iterator, an array above 1 MiB or an object implemented in C). The step
-            reads more than 10,000 values outside of the step.
+            step changes a value outside of the step, or reads one that cannot be compared.
+            Such values are iterators, arrays above 1 MiB and objects implemented in C. The
+            step reads more than 10,000 values outside of the step.
 
     Examples:
         >>> import seqloom as sl

@@ -71,7 +71,7 @@ class Environment:
         return walk, self._numbers[form]
 
     def describe(self) -> object:
-        """Return the paths and forms of all outside values."""
+        """Return the path and description of each outside value."""
         return tuple(self._last[0].items)
 
     def drop(self, state: int) -> None:
@@ -110,7 +110,7 @@ class Environment:
 
 
 def _is_same_or_extended(before: Any, after: Any) -> bool:
-    """Return True if forms are equal, or if the second form only has additional parts."""
+    """Return True if the descriptions are equal, or `after` only has more parts."""
     # An additional part, such as a cached property, causes a new compilation at the
     # next call.
     if before == after or isinstance(before, Repeat):
@@ -137,7 +137,7 @@ class Walk:
         # Code objects of the user functions that are visited; None for all user
         # functions.
         self._executed = executed
-        # The path and form of each visited value, which are the state.
+        # The path and description of each visited value; together they are the state.
         self.items: list[tuple[str, object]] = []
         self.problems: list[str] = []  # Messages about values that cannot be compared.
         # Numbers of the visited objects; keys are ids of objects.

@@ -70,7 +70,8 @@ class Program:
         self._written = written
         self._build = build
         self._owned = owned
-        # True if the program was called since a program was last dropped.
+        # True if the program was called since a program was last dropped from the
+        # cache.
         self.called = False
 
     def __call__(self, signature: Signature) -> Any:
@@ -270,7 +271,7 @@ class Signature:
         return static
 
     def _check_backend(self, backend: Backend | None) -> None:
-        """Record the backend of an argument; raise if another argument has another one."""
+        """Record the backend of an argument; raise if the arguments have different ones."""
         if backend is None or backend is self.backend:
             return
         if hasattr(backend, "inner"):

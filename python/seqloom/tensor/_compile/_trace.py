@@ -203,7 +203,7 @@ class ResultPlan:
         return _plan_constant(value)
 
     def _plan_tensor(self, value: Tensor) -> Build:
-        """Plan a tensor as result; a Python number in the arguments remains a number."""
+        """Return a builder of a tensor; a Python number of the arguments stays a number."""
         raw = value.raw
         while hasattr(raw, "node"):  # The tensor records a gradient.
             raw = raw.value
@@ -220,7 +220,7 @@ class ResultPlan:
         )
 
     def _plan_holder(self, value: HasLeaves) -> Build:
-        """Plan a module or optimiser as result; it must be one of the arguments."""
+        """Return a builder of a module or optimiser, which must be one of the arguments."""
         for index, holder in enumerate(self._holders):
             if holder is value:
                 return lambda _arrays, signature, _backend, at=index: signature.holders[at]
@@ -245,7 +245,7 @@ class ResultPlan:
         )
 
     def _plan_gradients(self, value: Gradients) -> Build:
-        """Plan gradients as result; a later call may return those of another module."""
+        """Return a builder of the gradients of the parameters in the current call."""
         self.raws += [value.get(number) for number in value]
         leaves = [leaf for holder in self._holders for leaf in holder.leaves()[1]]
         unique = {id(leaf): leaf for leaf in leaves}.values()
@@ -262,7 +262,7 @@ class ResultPlan:
 
 
 def _plan_constant(value: object) -> Build:
-    """Plan a result that is the same at every call; an array is copied at each call."""
+    """Return a builder of a constant; an array is copied at each call."""
     if isinstance(value, np.ndarray):
         array = cast("np.ndarray[Any, Any]", value)
         return lambda _arrays, _signature, _backend: array.copy()

@@ -56,7 +56,8 @@ def relu(b: Functions, x: Array) -> Array:
 
 def relu_grad(b: Functions, grad: Array, out: Array, /) -> Array:
     """Return the gradient of ``relu``, computed from its output."""
-    return b.where(b.less_equal(out, 0), 0, grad)  # The gradient of NaN is passed on.
+    # Where the input is NaN, the gradient is passed on.
+    return b.where(b.less_equal(out, 0), 0, grad)
 
 
 def sigmoid(b: Functions, x: Array) -> Array:

@@ -252,8 +252,8 @@ def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
 def _is_outside(b: Functions, inside: str, x: Array, bound: Any, outside: Any) -> Any:
     """Return the positions of `x` that ``clip`` replaces by the given bound.
 
-    These positions are outside the bound. If the bound is a Python number, NaN and
-    positions equal to the bound are included.
+    Values outside the bound are replaced. If the bound is a Python number, NaN and values
+    equal to the bound are included.
     """
     is_number = isinstance(bound, (int, float))
     return b.logical_not(getattr(b, inside)(x, bound)) if is_number else outside

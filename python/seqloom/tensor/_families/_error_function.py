@@ -1,8 +1,9 @@
 """The error function and its inverse, computed with elementary operations.
 
-Near 0, erf is computed by a Taylor series. For larger x, erfc(x) = exp(-x * x) * s(t) / (1
-+ 2 x), where s is a Chebyshev series in t = (x - 3.75) / (x + 3.75). This form is from
-Shepherd and Laframboise (1981); its coefficients were fitted to an error of 2e-15.
+Near 0, erf is computed by a Taylor series. For larger x, erfc(x) is
+exp(-x * x) * s(t) / (1 + 2 x), where s is a Chebyshev series in
+t = (x - 3.75) / (x + 3.75). This form is from Shepherd and Laframboise (1981); its
+coefficients were fitted to an error of 2e-15.
 
 The inverse error function converts uniform random numbers to normal ones. Its polynomials
 in ``w = -log(1 - x * x)`` are those of XLA, from M. Giles, "Approximating the erfinv

@@ -208,7 +208,7 @@ def shape_index(call: Call) -> Spec:
 
 
 def _encode_part(part: Any, rows: Any) -> Any:
-    """Return the element of a key that has the same effect on axes with unique lengths."""
+    """Return an element of a key for axes whose lengths are replaced by unique ones."""
     if isinstance(part, Value):
         return rows
     if isinstance(part, slice):

@@ -93,7 +93,7 @@ def split(b: Functions, key: KeyLike, n: int) -> Array:
 
 
 def random_bits(b: Functions, key: KeyLike, shape: Sequence[int]) -> Array:
-    """Return words of 32 random bits."""
+    """Return an array of random 32-bit words."""
     shape = to_shape(shape)
     return b.reshape(b.bitwise_xor(*word_pairs(b, key, shape)), shape)
 
@@ -221,7 +221,7 @@ def numpy_random_bits(
     *,
     out: NDArray[np.uint32] | None = None,
 ) -> NDArray[np.uint32]:
-    """Return words of 32 random bits."""
+    """Return an array of random 32-bit words."""
     made = make_out(out, to_shape(shape), np.uint32)
     _native.position_bits(*key_to_words(key), made.reshape(-1), b.threads)
     return write_to(made, out)

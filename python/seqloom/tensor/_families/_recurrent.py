@@ -141,7 +141,7 @@ def lstm(
 def _step_inputs(
     b: Functions, x: Array, w_ih: Array, b_ih: Array | None, mask: Array | None
 ) -> list[Array]:
-    """Return what each step reads: the contribution of the input to the gates, the mask."""
+    """Return the arrays that each step reads: inputs times weights, and the mask."""
     # One matrix product before the loop computes the contributions of all inputs.
     seen = [swap_time(b, b.linear(x, w_ih, b_ih))]
     if mask is not None:

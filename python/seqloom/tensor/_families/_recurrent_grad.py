@@ -50,7 +50,7 @@ def gru_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of ``gru`` by gate pre-activations (of x and h) and by h0."""
+    """Return the gradients of ``gru`` with respect to gate pre-activations and h0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh)
@@ -78,7 +78,7 @@ def gru_grad(
 def _gru_slopes(
     b: Functions, sums: tuple[Array, Array], before: Array, mask: Array | None
 ) -> list[Array]:
-    """Return the derivatives of a state by gate pre-activations, and the update gate."""
+    """Return the derivatives of a state with respect to gates, and the update gate."""
     r, z, n = split_gates(b, sums[0], 3)
     hr, hz, hn = split_gates(b, sums[1], 3)
     r, z = b.sigmoid(b.add(r, hr)), b.sigmoid(b.add(z, hz))
@@ -112,7 +112,7 @@ def lstm_grad(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Return the gradients of ``lstm`` by gate pre-activations, h0 and c0."""
+    """Return the gradients of ``lstm`` with respect to gate pre-activations, h0 and c0."""
     del kept
     before = shift_states(b, states, h0, reverse=reverse)
     sums = b.add(b.linear(x, w_ih, b_ih), b.linear(before, w_hh, b_hh))
@@ -229,7 +229,7 @@ SHAPES: dict[str, ShapeRule] = {}
 
 @add_shape(SHAPES, "gru_grad")
 def _shape_gru_grad(call: Call) -> list[Spec]:
-    """Return the shapes of both gradients by gates, and of the gradient by h0."""
+    """Return the shapes of the gradients that ``gru_grad`` returns."""
     grad, h0 = call.args[0], call.args[3]
     gates = (*grad.shape[:2], 3 * h0.shape[-1]), grad.dtype
     return [gates, gates, get_spec(h0)]
@@ -237,7 +237,7 @@ def _shape_gru_grad(call: Call) -> list[Spec]:
 
 @add_shape(SHAPES, "lstm_grad")
 def _shape_lstm_grad(call: Call) -> list[Spec]:
-    """Return the shapes of the gradients by gates, h0 and c0."""
+    """Return the shapes of the gradients that ``lstm_grad`` returns."""
     grad, h0 = call.args[0], call.args[4]
     gates = (*grad.shape[:2], 4 * h0.shape[-1]), grad.dtype
     return [gates, get_spec(h0), get_spec(h0)]
@@ -264,7 +264,7 @@ def numpy_gru_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return the gradients of ``gru`` by gate pre-activations (of x and h) and by h0."""
+    """Return the gradients of ``gru`` with respect to gate pre-activations and h0."""
     if not kept.size:
         rest = (b_ih, b_hh, mask, states, kept)
         return gru_grad(b, grad, by_last, x, h0, w_ih, w_hh, *rest, reverse=reverse)
@@ -299,7 +299,7 @@ def numpy_lstm_grad(
     *,
     reverse: bool = False,
 ) -> Triple:
-    """Return the gradients of ``lstm`` by gate pre-activations, h0 and c0."""
+    """Return the gradients of ``lstm`` with respect to gate pre-activations, h0 and c0."""
     if not kept.size:
         rest = (w_ih, w_hh, b_ih, b_hh, mask, states, kept)
         return lstm_grad(b, grad, by_last, by_cell, x, h0, c0, *rest, reverse=reverse)

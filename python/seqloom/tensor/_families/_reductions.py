@@ -254,7 +254,7 @@ def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
 def _pull_logcumsumexp(
     b: Functions, saved: Everything, grad: Array, _needs: Needs
 ) -> Parts:
-    """Return the gradient; positive and negative ones are summed separately."""
+    """Return the gradient; its positive and negative terms are summed separately."""
     (x,), out, options = saved
     axis = options["axis"]
     low = b.where(b.isfinite(out), out, 0.0)

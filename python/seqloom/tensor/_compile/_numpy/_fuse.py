@@ -141,7 +141,7 @@ class _ProgramBuilder:
     inputs: list[Value] = field(default_factory=list["Value"])
     constants: dict[float, int] = field(default_factory=dict[float, int])
     steps: list[tuple[str, list[int]]] = field(default_factory=list[tuple[str, list[int]]])
-    # Keys are numbers of values.
+    # Slot numbers; keys are numbers of values.
     _slots: dict[int, int] = field(default_factory=dict[int, int])
 
     def add_argument(self, arg: object, own: set[int]) -> None:

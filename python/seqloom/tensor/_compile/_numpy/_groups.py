@@ -65,8 +65,8 @@ class OperationGroup:
 class Grouping:
     """Assigns the operations of a graph, in order, to groups, and merges groups.
 
-    The number of a merged group stays valid: `_group` returns the group that it was merged
-    into (union-find). Therefore a merge does not have to update the other groups.
+    The number of a merged group remains valid: `_group` returns the group into which it was
+    merged (union-find). Therefore a merge does not have to update the other groups.
     """
 
     def __init__(
