@@ -37,8 +37,8 @@ MODEL = TENSORS * TENSOR
 FLOOR = "floor: the file in blocks"
 NOTES = f"""
 The model has {TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB in total.
-Times are medians of {ROUNDS} rounds, with files in the page cache. All libraries sync their
-files and folders. seqloom writes next to the old file, renames, and verifies checksums,
+Times are medians of {ROUNDS} rounds, with files in the page cache. All libraries sync
+their files and folders. seqloom writes a new file, renames it, and verifies checksums,
 except with `mapped=True`, which is compared with memory-mapped files.
 """
 

@@ -36,9 +36,9 @@ for subset in (train, valid, test):
 # %% [markdown]
 # ## Write the network
 #
-# One convolution scans for motifs. The network applies it to the sequence and to its reverse complement, and
-# uses the better match. In the order A, C, G, T, the reverse complement of a one-hot array is the array with
-# both axes reversed.
+# One convolution scans for motifs. The network applies the convolution to the sequence and to its reverse
+# complement, and uses the better match. In the order A, C, G, T, the reverse complement of a one-hot array is
+# the array with both axes reversed.
 
 # %%
 from seqloom import nn
@@ -105,8 +105,9 @@ print(np.abs((network(sample) - network(reverse)).numpy()).max())
 # %% [markdown]
 # ## Extract the motif
 #
-# Take the filter with the largest weight for "open". Find its best match in each open interval of the test
-# set, and count the bases there. The height of a column in the logo is its information content in bits.
+# Take the filter with the largest weight for "open". Find the best match of this filter in each open interval
+# of the test set, and count the bases there. The height of a column in the logo is its information content in
+# bits.
 
 # %%
 batch = test.batch(range(len(test)))

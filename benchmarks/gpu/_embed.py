@@ -42,7 +42,7 @@ class Job:
 
     Args:
         folder: Folder of the model, the proteins and the embeddings.
-        results: Writer of the results; knows the device and whether the run is tiny.
+        results: Writer of the results; stores the device and whether the run is tiny.
     """
 
     def __init__(self, folder: Path, results: Results) -> None:

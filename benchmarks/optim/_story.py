@@ -11,8 +11,8 @@ ROUNDS, MUON_ROUNDS = 25, 9
 HEAD = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
 NOTES = f"""
 Each time is the shortest eager step of {ROUNDS} (Muon: {MUON_ROUNDS}) with equal
-gradients. torch runs its fused AdamW. The floor of AdamW is its memory traffic, the
-floor of Muon its matrix products in float32. Torch computes Muon in bfloat16.
+gradients. Torch runs its fused AdamW. The floor of AdamW is its memory traffic, the floor
+of Muon its matrix products in float32. Torch computes Muon in bfloat16.
 """
 
 

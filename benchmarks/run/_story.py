@@ -23,8 +23,8 @@ from seqloom.cli._export import PROGRAM
 READS = pick(100_000, 20_000)
 MOST_BINARY = 6e6
 NOTES_OF_FILES = f"""
-The second table scores {READS:,} reads of {READ} bases from FASTQ with 2 threads, in
-whole processes. The Python loop uses dnaio, NumPy and ONNX Runtime.
+The second table has the time of whole processes that score {READS:,} reads of {READ}
+bases from FASTQ with 2 threads. The Python loop uses dnaio, NumPy and ONNX Runtime.
 """
 WASM_RECORDS = 20_000  # Number of records that the WebAssembly module scores.
 

@@ -24,7 +24,7 @@ def main() -> None:
         speed = run_module("benchmarks.train_cnn._speed", str(threads))
         apart = max(apart, speed["apart"])
         rows += [*_times(threads, speed), _memory(threads)]
-    floors = ", ".join(f"{floor_ms(config, n):.2f} ms with {n}" for n in THREADS)
+    floors = " and ".join(f"{floor_ms(config, n):.2f} ms with {n}" for n in THREADS)
     measured = table(HEAD, rows, texts=("",))
     text = f"{measured}\n\n{_describe(apart, floors)}"
     publish("train_cnn", text, notes=NOTES, shown=r"^\| 1 \|")
