@@ -1,8 +1,10 @@
-//! Links the command statically, so that it depends on no library except the C library.
+//! Links the program statically, so that it needs no shared library except the C
+//! library.
 
 use std::path::Path;
 
-/// A linker script that replaces `libgcc_s` and links the same functions statically.
+/// A linker script that replaces `libgcc_s` by static libraries with the same
+/// functions.
 const STATIC_LIBGCC_SCRIPT: &str = "GROUP ( -lgcc_eh -lgcc )";
 
 fn main() {
@@ -13,7 +15,8 @@ fn main() {
     }
     if says("CARGO_CFG_TARGET_ENV") == "gnu" {
         let folder = says("OUT_DIR");
-        // If the file cannot be written, the program also needs libgcc_s.
+        // If the linker script cannot be written, the program also needs the shared
+        // library libgcc_s.
         if std::fs::write(Path::new(&folder).join("libgcc_s.so"), STATIC_LIBGCC_SCRIPT).is_ok() {
             println!("cargo:rustc-link-arg-bins=-L{folder}");
         }

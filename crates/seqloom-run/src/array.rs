@@ -15,7 +15,7 @@ pub(crate) struct InputArray {
 }
 
 impl InputArray {
-    /// Creates an empty array of an element type.
+    /// Creates an empty array with the given element type.
     pub(crate) fn new(name: &str, dtype: Dtype) -> Self {
         Self {
             name: name.to_owned(),
@@ -24,7 +24,7 @@ impl InputArray {
         }
     }
 
-    /// Returns the array as an input of the graph.
+    /// Returns a view of the array, as an input for the graph.
     pub(crate) fn as_input(&self) -> Input<'_> {
         Input {
             name: &self.name,
@@ -34,7 +34,7 @@ impl InputArray {
     }
 }
 
-/// Returns an empty vector of an element type.
+/// Returns an empty vector with the given element type.
 pub(crate) fn empty_values(dtype: Dtype) -> Values {
     match dtype {
         Dtype::Bool => Values::Bool(Vec::new()),
@@ -47,7 +47,7 @@ pub(crate) fn empty_values(dtype: Dtype) -> Values {
     }
 }
 
-/// Replaces the elements by integers.
+/// Replaces the elements by integers, converted to the element type.
 pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     match values {
         Values::Bool(held) => replace(held, numbers.map(|number| number != 0)),
@@ -66,8 +66,8 @@ pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     }
 }
 
-/// Resizes a vector; the values of new elements are unspecified. Returns an error if
-/// there is not enough memory.
+/// Resizes a vector. The values of new elements are unspecified. Not enough memory is
+/// an error.
 pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
     let missing = size.saturating_sub(numbers.len());
     let refused = |_| {

@@ -1,9 +1,9 @@
-//! Concatenated rows of bytes, such as ids or residues.
+//! Rows of bytes, such as ids or residues, stored in one vector.
 
 use seqloom_core::number::as_u64;
 use seqloom_core::{Ragged, Result};
 
-/// Concatenated rows of bytes, and the offset of each row.
+/// Rows of bytes in one vector, and the offset of each row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ByteRows {
     data: Vec<u8>,
@@ -30,7 +30,8 @@ impl ByteRows {
         self.len() == 0
     }
 
-    /// Returns the bytes of a row; the result is empty after the last row.
+    /// Returns the bytes of a row. For an index after the last row, the result is
+    /// empty.
     pub fn get(&self, row: usize) -> &[u8] {
         let bound = |at: usize| usize::try_from(*self.offsets.get(at)?).ok();
         let range = bound(row).zip(bound(row.saturating_add(1)));
@@ -49,7 +50,7 @@ impl ByteRows {
         self.end();
     }
 
-    /// Adds concatenated rows.
+    /// Adds rows that are already concatenated.
     pub(crate) fn append(&mut self, data: &[u8], offsets: &[i64]) {
         let shift = position(self.data.len());
         self.data.extend_from_slice(data);
@@ -57,17 +58,17 @@ impl ByteRows {
             .extend(offsets.iter().skip(1).map(|end| end + shift));
     }
 
-    /// Returns the total size in bytes.
+    /// Returns the total size of the rows in bytes.
     pub(crate) fn bytes(&self) -> usize {
         self.data.len() + size_of_val(self.offsets.as_slice())
     }
 
-    /// Returns all rows as a view for kernels.
+    /// Returns all rows as a view for encoders.
     pub(crate) fn rows(&self) -> Result<Ragged<'_>> {
         Ragged::new(&self.data, &self.offsets)
     }
 
-    /// Returns a selection of rows as a view for kernels.
+    /// Returns selected rows as a view for encoders.
     pub(crate) fn selected<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         Ragged::picked(&self.data, &self.offsets, rows)
     }

@@ -1,4 +1,4 @@
-//! The sequence encoder, which is a kernel of `seqloom-encode` created from
+//! The encoder of sequences: a kernel of `seqloom-encode` that is created from
 //! `encoder.json`.
 
 mod build;
@@ -11,7 +11,7 @@ use seqloom_graph::{Dtype, Values};
 pub(crate) use self::typed::OutputLayout;
 use self::typed::TypedKernel;
 
-/// Converts the residues or qualities of records to the numbers of a batch.
+/// An encoder that converts the residues or qualities of records to numbers.
 #[derive(Debug)]
 pub struct Encoder {
     letters: LetterTable,
@@ -21,7 +21,7 @@ pub struct Encoder {
     reads_qualities: bool,
 }
 
-/// The axes of the array of an encoded record.
+/// The order of the axes in the array of an encoded record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum RecordLayout {
     /// `(channel, position)`.
@@ -30,27 +30,27 @@ enum RecordLayout {
     ChannelsLast(usize),
     /// One number per residue or k-mer.
     Flat,
-    /// Counts of k-mers, for any number of residues.
+    /// Counts of k-mers, whose number does not depend on the number of residues.
     Counts,
 }
 
 impl Encoder {
-    /// Returns the table that defines how each byte is encoded.
+    /// Returns the table that defines how each character is encoded.
     pub fn letters(&self) -> &LetterTable {
         &self.letters
     }
 
-    /// Returns the type of the numbers.
+    /// Returns the element type of the encoded arrays.
     pub fn dtype(&self) -> Dtype {
         self.dtype
     }
 
-    /// Returns true if qualities are read instead of residues.
+    /// Returns true if qualities are encoded instead of residues.
     pub fn reads_qualities(&self) -> bool {
         self.reads_qualities
     }
 
-    /// Returns true if the positions of the array are tokens and not residues.
+    /// Returns true if the encoded records consist of tokens.
     pub fn has_tokens(&self) -> bool {
         self.layout == RecordLayout::Flat && !self.reads_qualities
     }
@@ -60,7 +60,7 @@ impl Encoder {
         self.layout == RecordLayout::Counts
     }
 
-    /// Returns the number of positions for the given number of residues.
+    /// Returns the length of the encoded record for the given number of residues.
     pub fn places(&self, letters: usize) -> usize {
         let numbers = self.typed.size(letters);
         match self.layout {
@@ -71,8 +71,8 @@ impl Encoder {
         }
     }
 
-    /// Returns the largest number of residues, at most `letters`, that fit in `places`
-    /// positions.
+    /// Returns the largest number of residues, at most `letters`, whose encoded record
+    /// has at most `places` positions.
     pub fn max_residues(&self, places: usize, letters: usize) -> usize {
         let (mut most, mut beyond) = (0, letters + 1);
         while most + 1 < beyond {
@@ -86,7 +86,7 @@ impl Encoder {
         most
     }
 
-    /// Returns the shape of a batch of records with this number of positions.
+    /// Returns the shape of a batch whose records have this number of positions.
     pub fn shape(&self, records: usize, places: usize) -> Vec<usize> {
         match self.layout {
             RecordLayout::ChannelsFirst(width) => vec![records, width, places],
@@ -95,7 +95,7 @@ impl Encoder {
         }
     }
 
-    /// Encodes records into an array, replacing its contents.
+    /// Encodes records into an array. Replaces the content of the array.
     pub(crate) fn fill(
         &self,
         sequences: &Ragged<'_>,
@@ -105,7 +105,7 @@ impl Encoder {
         self.typed.fill(&self.letters, sequences, output, out)
     }
 
-    /// Returns the error of a record with an invalid character.
+    /// Returns the error for a record with an invalid character.
     pub(crate) fn residue_error(&self, sequence: &Ragged<'_>) -> Option<seqloom_core::Error> {
         let output = OutputLayout {
             size: self.typed.size(sequence.max_length()),

@@ -1,4 +1,4 @@
-//! A queue of batches in order, which another thread prepares.
+//! Batches in order, which another thread prepares in advance.
 
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel, sync_channel};
 use std::time::Duration;
@@ -8,51 +8,54 @@ use seqloom_core::{Error, Result, interrupt};
 use crate::array::InputArray;
 use crate::column::ByteRows;
 
-/// A batch of records that the graph computes together.
+/// A batch of records for which the graph is computed together.
 #[derive(Debug, Default)]
 pub(crate) struct FeedBatch {
-    /// The row number of each record in its window.
+    /// The row of each record in its window. A window contains the records that are
+    /// loaded and sorted together.
     pub(crate) rows: Vec<i64>,
-    /// The number of rows that are records; the remaining rows pad the batch.
+    /// The number of real records. The remaining rows are padding.
     pub(crate) real: usize,
-    /// The input arrays of the graph.
+    /// The input arrays for the graph.
     pub(crate) arrays: Vec<InputArray>,
-    /// True if the input `mask` is omitted and the graph for batches without padding is
-    /// run.
+    /// True if no record is padded. The input `mask` is then omitted, and a separate
+    /// graph for such batches is run.
     pub(crate) is_full: bool,
-    /// The token offset of each record in a packed batch.
+    /// The offset of the tokens of each record in a packed batch.
     pub(crate) segments: Vec<i64>,
 }
 
-/// An event in the stream of windows and batches.
+/// An event in a sequence of windows and batches.
 pub(crate) enum FeedEvent {
-    /// The start of a window, with the ids of its records.
+    /// The start of a window of records, with their ids.
     Begin(ByteRows),
-    /// A batch of the window; for pairs, it contains either first or second mates.
+    /// A batch of records. If records are pairs, a batch contains only first mates or
+    /// only second mates.
     Batch(FeedBatch),
-    /// The end of the current window.
+    /// The end of the current window of records.
     End,
 }
 
 /// A source of batches.
 pub(crate) trait Feed: Send {
-    /// Returns the next event, or `None` at the end. The memory of `spare` is reused.
+    /// Returns the next event, or `None` after the last event. The memory of `spare` is
+    /// reused.
     fn next(&mut self, spare: FeedBatch) -> Result<Option<FeedEvent>>;
 
-    /// Returns the warnings; must be called after the last event.
+    /// Returns the warnings about the records. Must be called after the last event.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
 }
 
-/// The number of events that wait to be processed.
+/// The maximum number of events that are prepared in advance.
 const QUEUED_EVENTS: usize = 2;
 
 /// The time between two checks for signals.
 const CHECK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Calls `each` with every event, while another thread prepares the next events. `each`
-/// returns batches for reuse.
+/// returns used batches, whose memory is reused.
 pub(crate) fn run_ahead(
     feed: &mut dyn Feed,
     mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
@@ -63,7 +66,7 @@ pub(crate) fn run_ahead(
         let make = move || {
             while let Some(piece) = feed.next(take.try_recv().unwrap_or_default()).transpose() {
                 let is_last = piece.is_err();
-                // The channel is closed if the receiving thread has ended with an
+                // The channel is closed only if the receiving thread has ended with an
                 // error.
                 if done.send(piece).is_err() || is_last {
                     break;
@@ -93,14 +96,15 @@ fn take_all(
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         };
         if let Some(batch) = each(piece)? {
-            // Sending fails if the preparing thread has ended, which is not an error.
+            // Sending fails if the preparing thread has already ended, which is not an
+            // error.
             let _ = give.send(batch);
         }
         check_signals()?;
     }
 }
 
-/// Calls `each` with every event, and prepares all events in the same thread.
+/// Calls `each` with every event. All events are prepared in the same thread.
 pub(crate) fn run_here(
     feed: &mut dyn Feed,
     mut each: impl FnMut(FeedEvent) -> Result<Option<FeedBatch>>,
@@ -117,7 +121,7 @@ fn check_signals() -> Result<()> {
     interrupt::check_signals().map_err(|_| interrupted())
 }
 
-/// Returns the error for work that was cancelled by a signal.
+/// Returns the error for work that a signal has cancelled.
 pub(crate) fn interrupted() -> Error {
     Error::argument("interrupted")
 }

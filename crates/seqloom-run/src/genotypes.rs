@@ -1,5 +1,5 @@
-//! Batches from a `.bed` file: variants are matched by id and alleles, and samples are
-//! read window by window.
+//! Batches of genotypes from a `.bed` file. Variants are matched by id and alleles, and
+//! samples are read in windows of limited size.
 
 mod learned;
 mod matching;
@@ -19,7 +19,7 @@ use crate::column::ByteRows;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 pub(crate) use learned::GenotypeEncoder;
 
-/// The batches of a genotype set.
+/// A source of batches that reads a `.bed` file.
 pub(crate) struct GenotypeFeed {
     set: PlinkFiles,
     tables: VariantTables,
@@ -27,32 +27,33 @@ pub(crate) struct GenotypeFeed {
     names: Vec<String>,
     batch_size: usize,
     threads: usize,
-    /// The number of samples of a window.
+    /// The number of samples that are read together.
     most: usize,
     window: Option<SampleWindow>,
-    /// The next sample to read.
+    /// The index of the next sample to read.
     next: usize,
 }
 
-/// The value of each code at each variant, for the alleles of the file.
+/// The encoded value of each genotype code for each variant, according to the alleles
+/// of the file.
 enum VariantTables {
     Single([Vec<f32>; 4]),
     Double([Vec<f64>; 4]),
 }
 
-/// The codes of the samples in a window, one byte for each code.
+/// The genotype codes of the samples that were read together, one byte for each code.
 struct SampleWindow {
     codes: Vec<i8>,
     samples: usize,
     start: usize,
 }
 
-/// The values for decoding codes to themselves.
+/// A table that decodes each genotype code to its number.
 const IDENTITY_CODES: [i8; 4] = [0, 1, 2, 3];
 
 impl GenotypeFeed {
-    /// Opens a genotype set and finds the variants that the model reads. A window has
-    /// at most `window_bytes` bytes of codes.
+    /// Opens a `.bed` file and finds the variants that the model reads. At most
+    /// `window_bytes` bytes of genotype codes are read together.
     pub(crate) fn open(
         path: &Path,
         learned: &GenotypeEncoder,
@@ -76,7 +77,7 @@ impl GenotypeFeed {
         })
     }
 
-    /// Reads the next samples.
+    /// Reads the next window of samples.
     fn read(&mut self) -> Result<Option<FeedEvent>> {
         let stop = self.names.len().min(self.next + self.most);
         let samples = self.next..stop;
@@ -111,8 +112,8 @@ impl GenotypeFeed {
 }
 
 impl SampleWindow {
-    /// Selects the samples of the next batch; the last sample fills up the batch.
-    /// Returns false after the last sample.
+    /// Selects the samples of the next batch. The last batch is filled up with copies
+    /// of the last sample. Returns false after the last sample.
     fn select(&mut self, size: usize, batch: &mut FeedBatch) -> bool {
         let stop = self.samples.min(self.start + size);
         batch.real = stop.saturating_sub(self.start);
@@ -125,7 +126,7 @@ impl SampleWindow {
         batch.real > 0
     }
 
-    /// Returns the codes of a sample.
+    /// Returns the genotype codes of a sample.
     fn row(&self, row: i64, width: usize) -> &[i8] {
         let start = usize::try_from(row).unwrap_or_default() * width;
         self.codes.get(start..start + width).unwrap_or_default()

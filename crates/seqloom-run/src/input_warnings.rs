@@ -1,5 +1,5 @@
-//! Warnings about unusual records and repeated ids, with the checks and the text of
-//! `seqloom.infer`.
+//! Warnings about unusual records and repeated ids. The checks and their messages are
+//! those of `seqloom.infer`.
 
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -10,7 +10,7 @@ use seqloom_graph::Training;
 use crate::column::ByteRows;
 use crate::text::{quote, thousands};
 
-/// Compares the records with those that the model was trained on.
+/// Counts with which the records are compared to the training records of the model.
 #[derive(Debug)]
 pub(crate) struct InputWarnings {
     training: Training,
@@ -22,30 +22,30 @@ pub(crate) struct InputWarnings {
     range: (u64, u64),
 }
 
-/// Counts the records per id.
+/// Counts of records by id.
 #[derive(Debug, Default)]
 pub(crate) struct IdCounts {
     counts: HashMap<u64, IdCount>,
-    /// The first repeated id: the first row with this id, the id and its hash.
+    /// The first repeated id: the row where it first occurs, the id and its hash.
     twice: Option<(usize, String, u64)>,
     repeated: u64,
 }
 
-/// The number of records with an id, and the first row with this id.
+/// The number of records that have an id, and the first row with this id.
 #[derive(Debug, Default)]
 struct IdCount {
     count: u64,
     first: usize,
 }
 
-/// The number of records whose residues were counted.
+/// The number of records whose residues are counted.
 const SAMPLED_RECORDS: usize = 1000;
-/// The largest number of ids that are compared, which is limited because the ids need
-/// memory.
+/// The largest number of different ids that are compared. The number is limited because
+/// each id needs memory.
 const MAX_COMPARED_IDS: usize = 1 << 20;
 /// The ambiguity codes of bases.
 const AMBIGUOUS: &[u8] = b"RYSWKMBDHV";
-/// The number of residues below which the alphabet is not detected.
+/// The minimum number of residues for which the alphabet is detected.
 const MIN_COUNTED_RESIDUES: u64 = 100;
 
 impl InputWarnings {
@@ -60,7 +60,7 @@ impl InputWarnings {
         }
     }
 
-    /// Counts the residues and the lengths of a window.
+    /// Counts the residues and the lengths of the records in a window.
     pub(crate) fn count_residues(&mut self, letters: &ByteRows) {
         for row in letters.iter() {
             let is_sampled = self.sampled < SAMPLED_RECORDS;
@@ -108,14 +108,14 @@ impl InputWarnings {
         } else {
             b"ACGTRYSWKMBDHVN"
         });
-        // The character X represents any residue, and is ignored.
+        // The character X represents any residue in any alphabet, and is ignored.
         let counted = self.count(b"ABCDEFGHIJKLMNOPQRSTUVWYZ");
         let is_mostly = 10 * self.count(b"ACGTUN") >= 9 * counted;
         let is_clear = total >= MIN_COUNTED_RESIDUES || uracil > 0;
         (total > 0 && is_mostly && known == total && is_clear).then_some(name)
     }
 
-    /// Returns a warning if many residues are ambiguity codes.
+    /// Returns a warning if many residues are ambiguity codes of bases.
     fn protein(&self) -> Option<String> {
         let (codes, total) = (self.count(AMBIGUOUS), self.letters.iter().sum::<u64>());
         (4 * codes > total).then(|| {
@@ -128,7 +128,7 @@ impl InputWarnings {
         })
     }
 
-    /// Counts residues regardless of case.
+    /// Counts residues without distinguishing upper and lower case.
     fn count(&self, letters: &[u8]) -> u64 {
         let both = |letter: &u8| {
             let places = [letter.to_ascii_uppercase(), letter.to_ascii_lowercase()];
@@ -154,7 +154,7 @@ impl InputWarnings {
 }
 
 impl IdCounts {
-    /// Counts the records with each id in a window.
+    /// Counts how often each id occurs in a window of records.
     pub(crate) fn add(&mut self, names: &ByteRows) {
         for name in names.iter() {
             let mut hasher = DefaultHasher::new();
@@ -179,8 +179,8 @@ impl IdCounts {
         }
     }
 
-    /// Returns a warning if several records have the same id; `noun` is the plural for
-    /// records.
+    /// Returns a warning if several records have the same id. `noun` is the plural noun
+    /// for the records.
     pub(crate) fn sentence(&self, noun: &str) -> Option<String> {
         let (_, name, hash) = self.twice.as_ref()?;
         let more = match self.repeated - 1 {
@@ -195,14 +195,14 @@ impl IdCounts {
     }
 }
 
-/// Returns a warning if training of the model was stopped.
+/// Returns a warning if the training of the model did not finish.
 pub(crate) fn unfinished(training: &Training) -> Option<String> {
     let text = "training of this model did not finish: its weights are those of the best epoch so \
                 far; resume the run, or train it again";
     (!training.finished).then(|| text.to_owned())
 }
 
-/// Formats a range of counts.
+/// Formats a range of counts, such as record lengths.
 fn format_range((first, last): (u64, u64)) -> String {
     if first == last {
         return thousands(first);

@@ -6,7 +6,7 @@ use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use serde_json::{Number, Value};
 
-/// A JSON object and its location in a file.
+/// A JSON object, and its location in a file for error messages.
 #[derive(Clone, Debug)]
 pub(crate) struct JsonObject<'a> {
     value: &'a Value,
@@ -15,7 +15,7 @@ pub(crate) struct JsonObject<'a> {
 }
 
 impl<'a> JsonObject<'a> {
-    /// Creates the root object of a file.
+    /// Creates an accessor for the outermost object of a file.
     pub(crate) fn new(path: &Path, value: &'a Value) -> Self {
         Self {
             value,
@@ -24,7 +24,7 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// Returns a field of this object that is itself an object.
+    /// Returns a field that is itself an object.
     pub(crate) fn object(&self, key: &str) -> Result<Self> {
         let value = self.get(key, "an object", |value| value.is_object().then_some(value))?;
         Ok(Self {
@@ -42,7 +42,7 @@ impl<'a> JsonObject<'a> {
         self.get(key, "true or false", Value::as_bool)
     }
 
-    /// Returns a string, or `None` if it is missing or null.
+    /// Returns a string field, or `None` if the field is missing or null.
     pub(crate) fn optional_text(&self, key: &str) -> Result<Option<&'a str>> {
         match self.value.get(key) {
             None | Some(Value::Null) => Ok(None),
@@ -50,14 +50,14 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// Returns a non-negative integer.
+    /// Returns a field that is a non-negative integer.
     pub(crate) fn size(&self, key: &str) -> Result<usize> {
         self.get(key, "a whole number", |value| {
             value.as_u64().and_then(|size| usize::try_from(size).ok())
         })
     }
 
-    /// Returns a list of strings.
+    /// Returns a field that is a list of strings.
     #[cfg(feature = "genotypes")]
     pub(crate) fn texts(&self, key: &str) -> Result<Vec<&'a str>> {
         self.get(key, "a list of texts", |value| {
@@ -65,7 +65,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// Returns the numbers in a field, from nested lists of any depth.
+    /// Returns the numbers of a field, which may be a list nested to any depth.
     pub(crate) fn numbers(&self, key: &str) -> Result<Vec<&'a Number>> {
         self.get(key, "a list of numbers", |value| {
             let mut numbers = Vec::new();
@@ -73,7 +73,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// Returns an error that names this object.
+    /// Returns an error that names the location of this object.
     pub(crate) fn fault(&self, message: impl std::fmt::Display) -> Error {
         let place = if self.place.is_empty() {
             String::new()
@@ -106,7 +106,8 @@ impl<'a> JsonObject<'a> {
     }
 }
 
-/// Appends the numbers in a JSON value. Returns false if it contains anything else.
+/// Appends all numbers in a JSON value. Returns false if the value contains anything
+/// but numbers and lists.
 fn flatten<'a>(value: &'a Value, numbers: &mut Vec<&'a Number>) -> bool {
     match value {
         Value::Array(parts) => parts.iter().all(|part| flatten(part, numbers)),
@@ -118,7 +119,7 @@ fn flatten<'a>(value: &'a Value, numbers: &mut Vec<&'a Number>) -> bool {
     }
 }
 
-/// The largest number of characters of a value that an error shows.
+/// The maximum number of characters of a JSON value that an error message shows.
 const MAX_SHOWN_CHARACTERS: usize = 60;
 
 fn shorten(value: &Value) -> String {

@@ -1,4 +1,4 @@
-//! The graph of a model, applied to batches, with one row of outputs for each record.
+//! Computes the graph of a model for batches. The result has one row for each record.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
@@ -7,14 +7,14 @@ use seqloom_graph::{Array, BatchLayout, Export, Input, Limits, Manifest, Model, 
 use crate::feed::FeedBatch;
 use crate::sequences::MASK_INPUT;
 
-/// A graph, and the method that pools its outputs.
+/// The graph of a model, and the method by which its outputs are pooled.
 pub(crate) struct Network {
     model: Model,
     pool: Option<Pool>,
     threads: usize,
 }
 
-/// Rows of outputs.
+/// The rows of a matrix of outputs.
 #[derive(Debug, Default)]
 pub(crate) struct NetworkOutputs {
     pub(crate) values: Vec<f32>,
@@ -22,7 +22,7 @@ pub(crate) struct NetworkOutputs {
 }
 
 impl Network {
-    /// Creates a runnable network from an export.
+    /// Creates the network from an exported model.
     pub(crate) fn new(export: Export, limits: Limits, threads: usize) -> Result<Self> {
         let manifest = export.manifest();
         let pool = pool_of(manifest)?;
@@ -33,12 +33,12 @@ impl Network {
         })
     }
 
-    /// Runs the graph on input arrays, and returns all outputs.
+    /// Computes the graph for input arrays, and returns all outputs.
     pub(crate) fn run(&self, inputs: &[Input<'_>]) -> Result<Vec<Array>> {
         self.model.run(inputs, self.threads)
     }
 
-    /// Runs the graph on a batch, and returns the rows of outputs.
+    /// Computes the graph for a batch, and returns its outputs as rows.
     pub(crate) fn outputs(&self, batch: &FeedBatch) -> Result<NetworkOutputs> {
         let arrays = batch.arrays.iter();
         let wanted = arrays.filter(|array| !(batch.is_full && array.name == MASK_INPUT));
@@ -79,7 +79,7 @@ fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
     }
 }
 
-/// Returns one row for each record, pooled from the rows of its tokens.
+/// Pools the rows of the tokens of each record. Returns one row for each record.
 fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
     let mut joined = Vec::new();
     for pair in segments.windows(2) {
@@ -87,7 +87,8 @@ fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec
         match pool {
             Pool::Cls => joined.extend(row(values, columns, start)),
             Pool::Mean => {
-                // The mean is over all tokens except the first and the last.
+                // The first and the last token of a record are special tokens, so they
+                // are excluded from the mean.
                 let inner = start + 1..stop.saturating_sub(1);
                 joined.extend(mean(
                     inner.map(|token| row(values, columns, token)),

@@ -1,4 +1,4 @@
-//! An exported model that scores files.
+//! Predictions with an exported model.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::scores::Scores;
 use crate::sequences::{BatchFiller, RecordSource, SequenceFeed};
 use crate::task::activate;
 
-/// An exported model that scores files, or arrays.
+/// An exported model that can score files and arrays.
 ///
 /// ```no_run
 /// use seqloom_run::{PredictOptions, Predictor};
@@ -38,8 +38,8 @@ pub struct Predictor {
     manifest: Manifest,
     network: Network,
     kind: RecordKind,
-    /// The inputs of the graph, and whether there is a separate graph for batches
-    /// without padding.
+    /// The inputs of the graph, and whether a separate graph exists for batches without
+    /// padding.
     inputs: (Vec<(String, Dtype)>, bool),
     limits: Limits,
     threads: usize,
@@ -67,14 +67,15 @@ impl RecordKind {
     }
 }
 
-/// Options for reading files.
+/// Options for scoring files.
 #[derive(Clone, Debug)]
 pub struct PredictOptions {
     /// The options of the sequence reader.
     pub reading: ReaderOptions,
-    /// The bytes of residues and ids that are loaded and sorted together.
+    /// The maximum size in bytes of a window: the records that are loaded and sorted
+    /// together.
     pub window: usize,
-    /// True if mates alternate in each file.
+    /// True if first and second mates alternate in each file.
     pub interleaved: bool,
 }
 
@@ -88,34 +89,35 @@ impl Default for PredictOptions {
     }
 }
 
-/// The bytes of residues and ids that are loaded and sorted together, as in Python.
+/// The default window size in bytes, as in Python. A window contains the records that
+/// are loaded and sorted together.
 const WINDOW_BYTES: usize = 1 << 30;
-/// The window size if all records have the same length; in this case the window size
-/// does not affect the scores.
+/// The window size in bytes if all records have the same length. In this case, the
+/// window size does not affect the scores.
 const EQUAL_BYTES: usize = 16 << 20;
 
-/// An observer that receives scores and progress. If the observer returns an error, the
-/// work ends.
+/// An observer that receives scores and progress. If it returns an error, scoring ends.
 pub trait PredictionObserver {
-    /// Receives the scores of a window; `columns` are the names of the outputs.
+    /// Receives the scores of a window of records. `columns` are the names of the
+    /// outputs.
     ///
     /// # Errors
     ///
-    /// An error ends the work.
+    /// An error ends the scoring.
     fn scores(&mut self, columns: &[String], scores: &Scores) -> Result<()>;
 
-    /// This method is called after each batch. The arguments are the numbers of scored
-    /// and read records, and the time in which the graph computed the batch.
+    /// Receives the progress after each batch: the numbers of records that were scored
+    /// and read, and the time in which the graph computed the batch.
     ///
     /// # Errors
     ///
-    /// An error ends the work.
+    /// An error ends the scoring.
     fn batch(&mut self, (_done, _read): (u64, u64), _graph: Duration) -> Result<()> {
         Ok(())
     }
 }
 
-/// An observer that passes scores to a function.
+/// An observer that passes scores to a function and ignores progress.
 struct ScoreCallback<F>(F);
 
 impl<F: FnMut(&[String], &Scores) -> Result<()>> PredictionObserver for ScoreCallback<F> {
@@ -124,7 +126,7 @@ impl<F: FnMut(&[String], &Scores) -> Result<()>> PredictionObserver for ScoreCal
     }
 }
 
-/// A summary of the work.
+/// A summary of the scored records.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The number of scored records.
@@ -136,7 +138,7 @@ pub struct Summary {
 }
 
 impl Predictor {
-    /// Opens an export in a folder or a zip, and checks all files.
+    /// Opens an exported model in a folder or zip file, and checks all its files.
     ///
     /// # Errors
     ///
@@ -146,7 +148,7 @@ impl Predictor {
         Self::new(Export::open(path)?, Limits::default(), threads)
     }
 
-    /// Creates a predictor from an opened export.
+    /// Creates a predictor from an exported model that is already open.
     ///
     /// # Errors
     ///
@@ -170,7 +172,7 @@ impl Predictor {
         &self.manifest
     }
 
-    /// Returns the sequence encoder, or `None` for a model of other inputs.
+    /// Returns the sequence encoder, or `None` if the model does not read sequences.
     pub fn encoder(&self) -> Option<&Encoder> {
         match &self.kind {
             RecordKind::Sequences(encoder) => Some(encoder),
@@ -178,8 +180,8 @@ impl Predictor {
         }
     }
 
-    /// Runs the graph on arrays, without encoding, and without the function that
-    /// converts outputs to scores.
+    /// Computes the graph for arrays. Records are not encoded, and outputs are not
+    /// converted to scores.
     ///
     /// # Errors
     ///
@@ -188,7 +190,7 @@ impl Predictor {
         self.network.run(inputs)
     }
 
-    /// Returns the plural noun for the records.
+    /// Returns the plural noun for the records of the model.
     pub fn noun(&self) -> &'static str {
         match (&self.kind, self.manifest.pair) {
             (RecordKind::Sequences(_), None) => "sequences",
@@ -198,12 +200,12 @@ impl Predictor {
         }
     }
 
-    /// Scores every record of files once, in input order. `each` receives the names of
-    /// the outputs and the scores of a window.
+    /// Scores every record of some files once, in input order. `each` receives the
+    /// names of the outputs, and the scores of a window of records.
     ///
-    /// Records are read, sorted by length and encoded window by window, so that memory
-    /// is bounded. Scores are bitwise equal to those of Python if all records are in
-    /// one window or have the same length.
+    /// A window contains the records that are loaded and sorted together; its size
+    /// limits memory use. Scores are bitwise equal to those of Python if all records
+    /// are in one window or have the same length.
     ///
     /// # Errors
     ///
@@ -234,8 +236,8 @@ impl Predictor {
         self.score(&mut *feed, observer)
     }
 
-    /// Scores every record of a stream, in which mates alternate. Error messages call
-    /// the stream `name`.
+    /// Scores every record of a stream, in which first and second mates alternate if
+    /// the model reads pairs. Error messages call the stream `name`.
     ///
     /// # Errors
     ///
@@ -264,7 +266,7 @@ impl Predictor {
         self.score(&mut feed, observer)
     }
 
-    /// Returns the object that fills the arrays of sequence batches.
+    /// Returns the object that fills the input arrays for batches of sequences.
     fn filler(&self, encoder: &Arc<Encoder>) -> Result<BatchFiller> {
         let encoder = Arc::clone(encoder);
         BatchFiller::new(encoder, &self.manifest, self.inputs.clone(), self.limits)
@@ -291,7 +293,7 @@ impl Predictor {
         Ok(summary)
     }
 
-    /// Opens files for the encoder of this model.
+    /// Opens files of the kind that the model reads.
     fn open_files(&self, files: &[PathBuf], options: &PredictOptions) -> Result<Box<dyn Feed>> {
         match &self.kind {
             RecordKind::Sequences(encoder) => self.open_sequences(encoder, files, options),
@@ -327,8 +329,8 @@ impl Predictor {
         )))
     }
 
-    /// Returns the options of readers, with the threads and qualities that this model
-    /// needs.
+    /// Returns the options for reading sequences, with the number of threads and the
+    /// use of qualities.
     fn reading(&self, options: &PredictOptions, filler: &BatchFiller) -> ReaderOptions {
         ReaderOptions {
             threads: self.threads,
@@ -355,14 +357,15 @@ impl Predictor {
     }
 }
 
-/// The scores of the current window.
+/// The scores of the current window of records.
 struct WindowScores<'a> {
     predictor: &'a Predictor,
     observer: &'a mut dyn PredictionObserver,
     columns: Vec<String>,
     scores: Scores,
     summary: Summary,
-    /// The number of records with outputs; both mates of a pair are counted.
+    /// The number of records whose outputs were computed. Both mates of a pair are
+    /// counted.
     done: u64,
     ids: IdCounts,
 }
@@ -415,8 +418,8 @@ impl WindowScores<'_> {
         for (row, values) in rows.zip(outputs.values.chunks_exact(columns.max(1))) {
             let start = usize::try_from(*row).unwrap_or_default() * columns;
             let sums = scores.values.get_mut(start..start + columns);
-            // The outputs of mates are added. For single records, the outputs are added
-            // to 0, which does not change them.
+            // The outputs of two mates are added. For single records, the outputs are
+            // added to 0, which does not change them.
             for (sum, value) in sums.unwrap_or_default().iter_mut().zip(values) {
                 *sum = if self.predictor.manifest.pair == Some(Pair::Sum) {
                     *sum + value
@@ -450,7 +453,7 @@ impl WindowScores<'_> {
     }
 }
 
-/// Returns the current time, or `None` if there is no clock, as in WebAssembly in a
+/// Returns the current time, or `None` if there is no clock, as for WebAssembly in a
 /// browser.
 fn now() -> Option<Instant> {
     (!cfg!(target_family = "wasm")).then(Instant::now)

@@ -1,4 +1,4 @@
-//! The scores of the records of a window.
+//! The scores of a window of records.
 
 use crate::column::ByteRows;
 
@@ -8,9 +8,9 @@ use crate::column::ByteRows;
 pub struct Scores {
     /// The ids of the records.
     pub names: ByteRows,
-    /// The scores, which are probabilities or values, row by row.
+    /// The scores row by row. They are probabilities or predicted values.
     pub values: Vec<f32>,
-    /// The number of columns, one for each output.
+    /// The number of scores per record, one for each output of the model.
     pub columns: usize,
 }
 

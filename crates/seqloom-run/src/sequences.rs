@@ -1,5 +1,5 @@
-//! Batches of sequence files: records are read, checked, sorted and encoded, window by
-//! window.
+//! Batches of records from sequence files. Records are read, checked, sorted and
+//! encoded one window at a time.
 //!
 //! ```text
 //! files ──> records ──> window ── check ── order ──> batch, batch, batch ...
@@ -24,22 +24,22 @@ use crate::input_warnings::InputWarnings;
 pub(crate) use filler::{BatchFiller, MASK_INPUT};
 pub(crate) use source::RecordSource;
 
-/// The batches of sequence files.
+/// A source of batches that reads sequence files.
 pub(crate) struct SequenceFeed {
     source: RecordSource,
     filler: BatchFiller,
     batch_size: usize,
-    /// The largest size of a window in bytes of residues and ids.
+    /// The maximum size of a window in bytes of residues and ids.
     window_bytes: usize,
     window: Option<RecordWindow>,
     input_warnings: InputWarnings,
 }
 
-/// The records that are loaded and sorted together; for pairs, separately the first and
-/// the second mates.
+/// The records of the current window. For pairs, first and second mates are stored
+/// separately.
 struct RecordWindow {
     lanes: Vec<Lane>,
-    /// The position of the next batch.
+    /// The index in the sorted records at which the next batch starts.
     lane: usize,
     start: usize,
 }
@@ -67,7 +67,7 @@ impl SequenceFeed {
         }
     }
 
-    /// Reads and checks the next window, and returns its ids.
+    /// Reads and checks the next window of records, and returns their ids.
     fn open(&mut self) -> Result<Option<FeedEvent>> {
         let Some(lanes) = self.source.window(self.window_bytes, self.batch_size)? else {
             return Ok(None);
@@ -93,7 +93,7 @@ impl SequenceFeed {
         Ok(Some(piece))
     }
 
-    /// Returns the next batch of the window, or `None` after the last.
+    /// Returns the next batch of the current window, or `None` after the last batch.
     fn batch(&mut self, mut batch: FeedBatch) -> Result<Option<FeedBatch>> {
         let Some(window) = &mut self.window else {
             return Ok(None);

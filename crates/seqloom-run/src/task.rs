@@ -1,10 +1,10 @@
-//! The task of a model, which converts outputs to scores.
+//! The task of a model, which determines how outputs are converted to scores.
 
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Task, TaskName};
 
-/// Converts rows of outputs to scores, in double precision with one rounding, as in
-/// Python.
+/// Converts rows of outputs to scores. As in Python, this is computed in double
+/// precision and rounded once.
 pub(crate) fn activate(task: &Task, outputs: &mut [f32], columns: usize) -> Result<()> {
     if !task.columns.is_empty() && task.columns.len() != columns {
         return Err(Error::argument(format!(
@@ -48,7 +48,7 @@ fn larger(one: f32, other: f32) -> f32 {
 
 fn sigmoid(output: f32) -> f32 {
     let wide = f64::from(output);
-    let power = (-wide.abs()).exp(); // at most 1, so it cannot overflow
+    let power = (-wide.abs()).exp(); // at most 1, so the exponential cannot overflow
     let above = if wide < 0.0 { power } else { 1.0 };
     to_f32(above / (1.0 + power))
 }
@@ -60,12 +60,12 @@ fn scale(row: &mut [f32], task: &Task) {
     }
 }
 
-/// The array length from which a sum is computed as eight partial sums.
+/// The array length from which NumPy computes a sum as eight partial sums.
 const PAIRWISE_LANES: usize = 8;
-/// The array length above which a sum is split in two halves.
+/// The array length above which NumPy splits a sum into two halves.
 const PAIRWISE_BLOCK: usize = 128;
 
-/// Sums numbers in the order of NumPy, so that the last bits are equal.
+/// Sums numbers in the same order as NumPy, so that the last bits are equal.
 fn sum_pairwise(numbers: &[f64]) -> f64 {
     if numbers.len() > PAIRWISE_BLOCK {
         let half = numbers.len() / 2;

@@ -1,8 +1,8 @@
-//! Text for errors and ids.
+//! Formats ids, bytes and numbers for error messages.
 
 use std::borrow::Cow;
 
-/// Returns bytes in quotes, in the same form as `repr` in Python.
+/// Returns bytes in quotes, formatted as by `repr` in Python.
 pub(crate) fn quote(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
     let mark = if text.contains('\'') && !text.contains('"') {
@@ -21,7 +21,7 @@ pub(crate) fn quote(bytes: &[u8]) -> String {
     quoted
 }
 
-/// Returns an id as Python shows it: bytes that are not UTF-8 become `\xff`.
+/// Returns an id as Python displays it: bytes that are not UTF-8 become `\xff`.
 pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
     if str::from_utf8(bytes).is_ok() {
         return Cow::Borrowed(bytes);
@@ -36,7 +36,7 @@ pub(crate) fn readable(bytes: &[u8]) -> Cow<'_, [u8]> {
     Cow::Owned(text)
 }
 
-/// Returns a number with commas between thousands.
+/// Returns a number with commas as thousands separators.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::new();
@@ -63,7 +63,8 @@ mod tests {
     #[test]
     fn invalid_utf_8_is_escaped() {
         assert_eq!(&*readable("é".as_bytes()), "é".as_bytes());
-        // The expected text is that of the error handler "backslashreplace" in Python.
+        // The expected text is the output of the Python error handler
+        // "backslashreplace".
         assert_eq!(&*readable(b"a\xff\xe9b"), b"a\\xff\\xe9b");
         assert_eq!(&*readable(b"\xe2\x82"), b"\\xe2\\x82");
     }

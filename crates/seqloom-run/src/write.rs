@@ -73,7 +73,7 @@ impl ScoreFormat {
     }
 }
 
-/// A writer of scores, window by window.
+/// A writer that receives the scores of one window of records after the other.
 ///
 /// ```
 /// use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
@@ -96,20 +96,20 @@ pub struct ScoreWriter<'a> {
     line: Vec<u8>,
 }
 
-/// The destination to which scores are written.
+/// The destination of the scores.
 enum ScoreDestination<'a> {
     Stream(Box<dyn Write + 'a>),
     File(TargetFile),
     Arrays(Npz),
 }
 
-/// The path that means standard output.
+/// The path `-`, which means standard output.
 const STDOUT_PATH: &str = "-";
-/// The number of bytes that are written together.
+/// The number of bytes that are written at a time.
 const WRITE_BUFFER_BYTES: usize = 1 << 18;
 
 impl<'a> ScoreWriter<'a> {
-    /// Creates a writer to a stream, which receives scores as they are computed.
+    /// Creates a writer to a stream, which writes scores as soon as they are computed.
     ///
     /// # Errors
     ///
@@ -127,8 +127,8 @@ impl<'a> ScoreWriter<'a> {
         ))
     }
 
-    /// Creates a writer of a file; `finish` renames the complete file to `path`, and on
-    /// failure no file remains.
+    /// Creates a writer to a file. `finish` renames the complete file to `path`. If an
+    /// error occurs, no file remains.
     ///
     /// # Errors
     ///
@@ -152,7 +152,8 @@ impl<'a> ScoreWriter<'a> {
         }
     }
 
-    /// Writes the scores of a window; `columns` are the names of the outputs.
+    /// Writes the scores of a window of records. `columns` are the names of the
+    /// outputs.
     ///
     /// # Errors
     ///
@@ -202,7 +203,7 @@ impl<'a> ScoreWriter<'a> {
         Ok(())
     }
 
-    /// Completes the file and renames it.
+    /// Completes the output file and renames it.
     ///
     /// # Errors
     ///

@@ -1,5 +1,4 @@
-//! Tests that stored exports of every version of the format still give the stored
-//! scores.
+//! Tests that exported models of every format version still produce the stored scores.
 #![expect(clippy::unwrap_used, reason = "a panic fails the test")]
 
 use std::fs;
@@ -15,7 +14,8 @@ fn exports_folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-/// Writes a file with the first sequences of the demo, truncated to several lengths.
+/// Writes a file with the first sequences of the demo data, truncated to several
+/// lengths.
 fn write_records(path: &Path) {
     let demo = exports_folder().join("python/seqloom/_demo/test.fa.gz");
     let mut reader = Reader::open(&demo, &seqloom_sequences::ReaderOptions::default()).unwrap();

@@ -1,5 +1,5 @@
-//! Measures the time of reading a file: `cargo run --release --example parse FILE
-//! [THREADS [RECORDS]]`.
+//! Measures the time that it takes to read a file: `cargo run --release --example parse
+//! FILE [THREADS [RECORDS]]`.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,

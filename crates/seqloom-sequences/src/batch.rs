@@ -2,20 +2,22 @@
 
 use crate::sink::{Position, RecordSink};
 
-/// Sequence records, stored by column. Residues and headers are concatenated, and record `i` is the
-/// range from offset `i` to offset `i + 1`.
+/// Sequence records, stored by column. The residues of all records are concatenated,
+/// and so are the headers. Record `i` spans the range from offset `i` to offset `i +
+/// 1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The residues of all records.
     pub data: Vec<u8>,
-    /// The offset of the residues of each record, and the end of the last record in the
-    /// residues.
+    /// The offset of the residues of each record, and the end of the residues of the
+    /// last record.
     pub offsets: Vec<i64>,
     /// The headers of all records, without `>` or `@` and without line ends.
     pub headers: Vec<u8>,
     /// The offset of each header, and the end of the last header.
     pub header_offsets: Vec<i64>,
-    /// The quality of each residue; empty if the records have no qualities.
+    /// The quality of each residue, or an empty vector if the records have no
+    /// qualities.
     pub qualities: Vec<u8>,
     /// True if the records have qualities.
     pub has_qualities: bool,
@@ -41,7 +43,7 @@ impl Batch {
         self.offsets.len().saturating_sub(1)
     }
 
-    /// Returns whether the batch has no complete record.
+    /// Returns true if the batch has no complete record.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -55,7 +57,7 @@ impl Batch {
         self.truncate_to_records();
     }
 
-    /// Removes the data of incomplete records.
+    /// Removes the residues, qualities and headers of incomplete records.
     fn truncate_to_records(&mut self) {
         let end = |offsets: &[i64]| offsets.last().and_then(|end| usize::try_from(*end).ok());
         self.data.truncate(end(&self.offsets).unwrap_or(0));
@@ -74,7 +76,7 @@ pub struct BatchSink<'a> {
     is_exhausted: bool,
 }
 
-/// The maximum unused capacity of a vector in bytes.
+/// The maximum unused memory of a vector in bytes.
 const MAX_SPARE_BYTES: usize = 64 << 20;
 /// The minimum capacity of a vector, in elements.
 const MIN_CAPACITY: usize = 4096;
@@ -104,7 +106,8 @@ impl<'a> BatchSink<'a> {
         }
     }
 
-    /// Estimates the final size of a column from the mean size of the records so far.
+    /// Returns the expected final size of a column, estimated from the mean size of the
+    /// records so far.
     fn expected_size(&self, size: usize) -> usize {
         match self.batch.len() {
             0 => 0,
@@ -162,7 +165,7 @@ fn offset(size: usize) -> i64 {
 /// A function that returns one column of a batch.
 type BatchColumn = fn(&mut Batch) -> &mut Vec<u8>;
 
-/// Reserves memory for `more` elements; returns whether enough memory was available.
+/// Reserves memory for `more` elements. Returns true if enough memory was available.
 #[cold]
 fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
     let required = vector.len().saturating_add(more);
@@ -177,8 +180,8 @@ fn grow<T>(vector: &mut Vec<T>, more: usize, expected_size: usize) -> bool {
     vector.try_reserve_exact(capacity - vector.len()).is_ok()
 }
 
-/// Returns one and a half times `required`, rounded up to a multiple of `spare`, minus
-/// a page for the allocator.
+/// Returns a capacity of about one and a half times `required`: a multiple of `spare`,
+/// minus a memory page for the allocator.
 fn larger_capacity(required: usize, spare: usize) -> usize {
     let capacity = required.saturating_add(required / 2 + 2 * PAGE_BYTES);
     let steps = (capacity / spare).saturating_add(1);

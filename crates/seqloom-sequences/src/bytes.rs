@@ -1,18 +1,18 @@
-//! Validation of whole lines of bytes, without a branch for each byte.
+//! Validation of whole lines of bytes, many bytes at a time.
 
 #![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
 /// A set of valid bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ByteClass {
-    /// The class of residues: printable ASCII except `>`.
+    /// The residues: printable ASCII characters except `>`.
     Letter,
-    /// The class of qualities, from the lowest byte of the encoding to `~`.
+    /// The qualities, from the lowest byte of the quality encoding to `~`.
     Quality(u8),
 }
 
 impl ByteClass {
-    /// Returns whether the class contains a byte.
+    /// Returns true if the class contains a byte.
     #[inline(always)]
     pub fn has(self, byte: u8) -> bool {
         match self {
@@ -21,7 +21,7 @@ impl ByteClass {
         }
     }
 
-    /// Returns whether the class contains all bytes.
+    /// Returns true if the class contains all bytes.
     #[inline(always)]
     pub fn has_all(self, bytes: &[u8]) -> bool {
         match self {
@@ -39,32 +39,32 @@ impl ByteClass {
     }
 }
 
-/// Returns whether a header may consist of these bytes, which must not contain a line
+/// Returns true if a header may consist of these bytes. They must not contain a line
 /// end or NUL.
 #[inline(always)]
 pub fn is_one_line(bytes: &[u8]) -> bool {
     all_match(bytes, OneLineRule)
 }
 
-/// The number of bytes that are checked together, in one integer.
+/// The number of bytes that are checked together as one integer.
 const INTEGER_BYTES: usize = size_of::<u64>();
-/// The number of 8-byte integers that are checked together in a long line.
+/// The number of 8-byte integers that are checked together.
 const CHUNK_INTEGERS: usize = 4;
 /// The top bit of each byte.
 const TOP_BITS: u64 = repeat_byte(0x80);
 
-/// Returns an integer with 8 equal bytes.
+/// Returns an integer that consists of 8 equal bytes.
 #[inline(always)]
 const fn repeat_byte(byte: u8) -> u64 {
     u64::from_ne_bytes([byte; INTEGER_BYTES])
 }
 
-/// A condition for bytes. Conditions are types and not closures, because the compiler
-/// does not always inline closures.
+/// A condition for bytes. Each condition is a type and not a closure, because the
+/// compiler does not always inline closures.
 trait ByteRule: Copy {
-    /// Returns the top bit of each byte that meets the condition. All top bits are set
-    /// only if all bytes meet the condition; if some bytes do not, single bits may be
-    /// wrong.
+    /// Returns an integer with the top bit of each byte that meets the condition. If
+    /// all bytes meet the condition, all top bits are set. If some bytes do not, at
+    /// least one top bit is clear, but the others may be wrong.
     fn valid_bits(self, word: u64) -> u64;
 }
 
@@ -98,7 +98,7 @@ impl ByteRule for OneLineRule {
     }
 }
 
-/// Returns whether all bytes meet a condition. The last bytes of a long line are
+/// Returns true if all bytes meet a condition. The last bytes of a long line are
 /// checked twice, which is faster than checking them one by one.
 #[inline(always)]
 fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
@@ -114,7 +114,8 @@ fn all_match(bytes: &[u8], rule: impl ByteRule) -> bool {
     all.iter().fold(TOP_BITS, |both, word| both & word) == TOP_BITS
 }
 
-/// Checks the integers of a chunk, which the compiler combines into one AVX2 vector.
+/// Returns the top bits of each integer of a chunk, as `valid_bits` does. The compiler
+/// combines the integers into one AVX2 vector.
 #[inline(always)]
 fn valid_bits_of_chunk(
     chunk: &[u8; INTEGER_BYTES * CHUNK_INTEGERS],
@@ -143,23 +144,24 @@ fn all_match_in_short(bytes: &[u8], rule: impl ByteRule) -> bool {
     all & TOP_BITS == TOP_BITS
 }
 
-/// Returns an integer with the top bit set for each byte from `low` to `~`. The bit of
-/// a byte above the range is clear, but the byte may change the bits of its neighbours.
+/// Returns an integer with the top bit set for each byte from `low` to `~`. A byte
+/// above `~` has a clear top bit, but it may change the bits of adjacent bytes.
 #[inline(always)]
 fn in_range_bits(word: u64, low: u8) -> u64 {
     let above = word | word.wrapping_add(repeat_byte(0x7F - b'~'));
     (word | TOP_BITS).wrapping_sub(repeat_byte(low)) & !above
 }
 
-/// Returns an integer with the top bit set for each byte that differs from `other`. The
-/// bit of an equal byte is clear, but the byte may change the bits of its neighbours.
+/// Returns an integer with the top bit set for each byte that differs from `other`. A
+/// byte that equals `other` has a clear top bit, but it may change the bits of adjacent
+/// bytes.
 #[inline(always)]
 fn different_bits(word: u64, other: u8) -> u64 {
     let zeros = word ^ repeat_byte(other);
     zeros | !zeros.wrapping_sub(repeat_byte(1))
 }
 
-/// Describes a byte for an error message.
+/// Returns a description of an unexpected byte for an error message.
 pub fn describe_byte(byte: u8) -> String {
     match byte {
         b' ' => "a space".into(),

@@ -17,17 +17,17 @@ const BYTE_ORDER_MARK: [u8; 3] = [0xEF, 0xBB, 0xBF];
 #[derive(Debug)]
 pub(crate) struct Cursor {
     pub(crate) position: Position,
-    /// The offset of the current line.
+    /// The byte offset of the current line.
     pub(crate) line_start: u64,
-    /// The position of the current record.
+    /// The position at which the current record begins.
     pub(crate) record_start: Position,
     /// The header of the current record.
     pub(crate) header: Vec<u8>,
-    /// The number of records that have begun.
+    /// The number of records that the parser has begun.
     pub(crate) begun: u64,
-    /// The number of residues of the current record.
+    /// The number of residues that were read of the current record.
     pub(crate) length: u64,
-    /// The treatment of records without an id.
+    /// The handling of records without an id.
     pub(crate) ids: MissingIds,
 }
 
@@ -70,7 +70,7 @@ impl Cursor {
         self.line_start = self.position.byte;
     }
 
-    /// Returns the position that is `count` bytes later on the same line.
+    /// Returns the position `count` bytes later in the same line.
     pub(crate) fn after(&self, count: usize) -> Position {
         Position {
             byte: self.position.byte + as_u64(count),
@@ -79,7 +79,7 @@ impl Cursor {
     }
 
     /// Advances past the byte `first` if it belongs to a byte order mark, and returns
-    /// whether it does. The mark may be split between chunks.
+    /// true in this case. The mark may be split between chunks.
     pub(crate) fn skip_mark_byte(&mut self, first: u8) -> Result<bool, Fault> {
         let matched = usize::try_from(self.position.byte).unwrap_or(usize::MAX);
         if BYTE_ORDER_MARK.get(matched) == Some(&first) {
@@ -94,7 +94,7 @@ impl Cursor {
         Err(self.fault(Kind::Format, self.position, message))
     }
 
-    /// Appends a chunk to the header.
+    /// Appends a chunk of text to the header of the current record.
     pub(crate) fn append_header(&mut self, chunk: &[u8]) -> Result<(), Fault> {
         let limit = MAX_HEADER_BYTES.saturating_sub(self.header.len());
         let (accepted, excess) = chunk.split_at(chunk.len().min(limit));
@@ -111,7 +111,8 @@ impl Cursor {
         Ok(())
     }
 
-    /// Checks the bytes of the header. A carriage return is valid only at the end.
+    /// Checks the bytes of a header. A carriage return is valid only at the end of the
+    /// header.
     pub(crate) fn check_header_bytes(&self) -> Result<(), Fault> {
         let header = self.header.strip_suffix(b"\r").unwrap_or(&self.header);
         let at = memchr2(b'\r', 0, header);
@@ -154,8 +155,8 @@ impl Cursor {
         })
     }
 
-    /// Checks that there are at most `limit` bytes, and that all of them belong to the
-    /// given class.
+    /// Returns an error if there are more than `limit` bytes, or if a byte does not
+    /// belong to the given class.
     pub(crate) fn check_bytes(
         &self,
         bytes: &[u8],
@@ -171,7 +172,7 @@ impl Cursor {
         }
     }
 
-    /// Returns a fault in the current record.
+    /// Returns an error that names the current record.
     pub(crate) fn fault(
         &self,
         kind: Kind,
@@ -190,14 +191,14 @@ impl Cursor {
         }
     }
 
-    /// Returns the fault of a record that is longer than the limit.
+    /// Returns the error for a record with too many residues.
     pub(crate) fn record_too_long(&self, position: Position, limit: u64) -> Fault {
         let message =
             format!("the sequence is longer than {limit} residues (the limit is max_record)");
         self.fault(Kind::Limit, position, message)
     }
 
-    /// Returns the fault of a record that does not fit in memory.
+    /// Returns the error for a record that does not fit in memory.
     pub(crate) fn out_of_memory(&self) -> Fault {
         let message = format!(
             "not enough memory for the record; {} residues were read",
@@ -213,7 +214,7 @@ pub(crate) enum InvalidBytes {
     Excess(Position),
 }
 
-/// Returns whether a header has an id: its first word.
+/// Returns true if a header has an id, which is its first word.
 #[inline]
 pub(crate) fn has_id(header: &[u8]) -> bool {
     match header.first() {
@@ -222,7 +223,8 @@ pub(crate) fn has_id(header: &[u8]) -> bool {
     }
 }
 
-/// Returns the first line of a text without the line end, and whether the line end was found.
+/// Returns the first line of a text without the line end. Also returns true if the text
+/// contains the line end.
 pub(crate) fn first_line(text: &[u8]) -> (&[u8], bool) {
     let end = memchr(b'\n', text);
     let (line, _) = text.split_at(end.unwrap_or(text.len()));

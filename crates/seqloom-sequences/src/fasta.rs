@@ -32,22 +32,22 @@ use seqloom_core::number::as_u64;
 pub struct FastaParser {
     pub(crate) cursor: Cursor,
     state: FastaState,
-    /// True if the header of an incomplete record was read.
+    /// True if the parser has read the header of a record that is not complete yet.
     is_open: bool,
     comments: Comments,
     whitespace: Whitespace,
     max_record: u64,
-    /// The first blank of the current line, which is an error if a residue follows.
+    /// The first blank of the current line. A blank is an error if a residue follows.
     blank: Option<(Position, u8)>,
-    /// The length of most lines, at which the parser first looks for a line end.
+    /// The length that most lines have. The parser looks for a line end there first.
     common_length: usize,
-    /// True if the last line had a different length.
+    /// True if the length of the last line was different.
     last_differed: bool,
     /// The number of complete records.
     completed: u64,
 }
 
-/// The kind of line that the next byte belongs to.
+/// The kind of the line that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FastaState {
     /// The beginning of the text, where a byte order mark is allowed.
@@ -58,9 +58,9 @@ enum FastaState {
     Letters,
     /// A comment line.
     Comment,
-    /// A line that is skipped after a fault, up to the next record.
+    /// A line after an error, which is skipped.
     Lost,
-    /// The beginning of a line after a fault, where only `>` begins a record.
+    /// The beginning of a line after an error. Only `>` begins a record.
     Seek,
 }
 
@@ -92,8 +92,8 @@ impl FastaParser {
         self.completed
     }
 
-    /// Parses one chunk of text. Returns the number of bytes that were consumed: the whole chunk, or
-    /// the bytes before the first record that does not fit in the sink.
+    /// Parses a chunk of text. Returns the number of bytes that were consumed: all
+    /// bytes, or the bytes before the first record that does not fit in the sink.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
@@ -117,7 +117,8 @@ impl FastaParser {
         Ok(text.len() - rest.len())
     }
 
-    /// Reads one byte, or one line up to the end of the chunk; returns the number of bytes.
+    /// Reads one byte, or the rest of a line up to the end of the chunk. Returns the
+    /// number of bytes that were read.
     fn read_part(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let Some(&first) = rest.first() else {
             return Ok(0);
@@ -132,7 +133,7 @@ impl FastaParser {
         }
     }
 
-    /// Ends the text, and completes the last record.
+    /// Completes the last record at the end of the text.
     pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         if self.state == FastaState::Header {
             self.end_header(sink)?;
@@ -173,7 +174,7 @@ impl FastaParser {
         self.is_open = false;
     }
 
-    /// Reads the header up to the end of the line or chunk.
+    /// Reads a header up to the end of the line or chunk.
     fn read_header(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (chunk, ends) = first_line(rest);
         self.cursor.append_header(chunk)?;
@@ -184,7 +185,7 @@ impl FastaParser {
         Ok(chunk.len() + usize::from(ends))
     }
 
-    /// Checks the complete header, and begins its record in the sink.
+    /// Checks a complete header, and begins a record in the sink.
     fn end_header(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         self.cursor.end_header('>')?;
         sink.begin(&self.cursor.header);
@@ -210,8 +211,8 @@ impl FastaParser {
         Ok(chunk.len() + usize::from(ends))
     }
 
-    /// Reads a line word by word, for lines that contain blanks or other bytes that are
-    /// not residues.
+    /// Reads a line word by word. This method is used for lines that contain blanks or
+    /// bytes that are not residues.
     fn read_words(&mut self, mut chunk: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         while !chunk.is_empty() {
             let begin = chunk.len() - chunk.trim_ascii_start().len();
@@ -225,8 +226,8 @@ impl FastaParser {
         Ok(())
     }
 
-    /// Skips blanks, and stores the position of the first blank that no residue may
-    /// follow.
+    /// Skips blanks. If no residue may follow, the position of the first blank is
+    /// stored.
     fn skip_blanks(&mut self, blanks: &[u8]) {
         let is_fault = |byte: u8| byte == b'\r' || self.whitespace == Whitespace::Error;
         let mut faults = blanks
@@ -239,8 +240,8 @@ impl FastaParser {
         self.cursor.position = self.cursor.after(blanks.len());
     }
 
-    /// Reads a word, after checking that it contains only residues and is allowed at
-    /// this position.
+    /// Checks that a word contains only residues and is allowed at this position, and
+    /// passes the word to the sink.
     fn read_word(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         let Some(&first) = letters.first() else {
             return Ok(());
@@ -260,7 +261,8 @@ impl FastaParser {
         self.store_residues(letters, sink)
     }
 
-    /// Passes residues to the sink, unless the record exceeds the limit.
+    /// Passes residues to the sink, or returns an error if the record has too many
+    /// residues.
     fn store_residues(&mut self, letters: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         let limit = self.max_record - self.cursor.length;
         if as_u64(letters.len()) > limit {
@@ -289,7 +291,7 @@ impl FastaParser {
         Ok(())
     }
 
-    /// Returns the fault of an invalid byte.
+    /// Returns the error for an invalid byte.
     fn invalid_byte(&self, position: Position, byte: u8) -> Fault {
         if !self.is_open {
             let message = format!("expected '>' and an id, found {}", describe_byte(byte));
@@ -326,12 +328,13 @@ impl FastaParser {
     }
 }
 
-/// Recovery of the parser after a fault.
+/// Methods to continue after an invalid record.
 impl FastaParser {
-    /// Skips to the next record after the current position.
+    /// Skips the text up to the next record.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
-        // A record can begin at the start of a line; otherwise the rest of the line is skipped.
+        // A record can begin only at the start of a line, so the rest of any other line
+        // is skipped.
         self.state = if at_start {
             FastaState::Seek
         } else {
@@ -341,7 +344,7 @@ impl FastaParser {
         self.blank = None;
     }
 
-    /// Skips a comment, or a line after a fault, up to the end of the line or chunk.
+    /// Skips a comment or a line after an error, up to the end of the line or chunk.
     fn skip_line(&mut self, rest: &[u8], state: FastaState) -> usize {
         let (chunk, ends) = first_line(rest);
         self.cursor.position = self.cursor.after(chunk.len());

@@ -7,9 +7,10 @@
 //! IIIIHH                   a quality for each residue, in one or more lines
 //! ```
 //!
-//! A quality character may be `@` or `+`. Therefore a record ends when it has a quality
-//! for each residue, not where a line looks like a header. The parser accepts and
-//! rejects the following input, for every compression and chunk size:
+//! A quality character may be `@` or `+`. Therefore, a line that looks like a header
+//! may contain qualities. A record ends when it has a quality for each residue. The
+//! parser accepts and rejects the following input, for every compression and chunk
+//! size:
 //!
 //! | input | result |
 //! |---|---|
@@ -45,31 +46,32 @@ pub struct FastqParser {
     state: FastqState,
     lowest_quality: u8,
     max_record: u64,
-    /// The number of qualities that the current record still needs.
+    /// The number of qualities that are still missing from the current record.
     missing: u64,
-    /// The text of the `+` line so far.
+    /// The text of the `+` line that was read so far.
     plus_text: Vec<u8>,
-    /// The first empty line of the current residues or qualities, and the number of empty lines.
+    /// The position of the first empty line within the current residues or qualities,
+    /// and the number of empty lines.
     empty_lines: (Position, u32),
-    /// The position of a carriage return at the end of a chunk, after which a line feed
-    /// must follow.
+    /// The position of a carriage return at the end of a chunk. The next chunk must
+    /// begin with a line feed.
     carriage_return: Option<Position>,
-    /// The lengths of the last header and sequence, which are likely for the next
-    /// record as well.
+    /// The lengths of the last header and the last sequence. The next record often has
+    /// the same lengths.
     last_lengths: (usize, usize),
     completed: u64,
 }
 
-/// The kind of line that the next byte belongs to.
+/// The kind of the line that is being read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum FastqState {
     /// The beginning of the text.
     Mark,
     /// A line between two records.
     Between,
-    /// A line that is skipped after a fault.
+    /// A line after an error, which is skipped.
     Lost,
-    /// The beginning of a line after a fault.
+    /// The beginning of a line after an error.
     Seek,
     Header,
     /// The beginning of a line of residues.
@@ -101,7 +103,7 @@ impl FastqParser {
         self.completed
     }
 
-    /// Returns whether there is no incomplete record.
+    /// Returns true if there is no incomplete record.
     pub fn is_between(&self) -> bool {
         matches!(
             self.state,
@@ -109,8 +111,8 @@ impl FastqParser {
         )
     }
 
-    /// Parses one chunk of text. Returns the number of bytes that were consumed: the whole chunk, or
-    /// the bytes before the first record that does not fit in the sink.
+    /// Parses a chunk of text. Returns the number of bytes that were consumed: all
+    /// bytes, or the bytes before the first record that does not fit in the sink.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let mut rest = text;
         while let [first, ..] = rest {
@@ -133,7 +135,7 @@ impl FastqParser {
         Ok(text.len() - rest.len())
     }
 
-    /// Reads one byte, or one line up to the end of the chunk.
+    /// Reads one byte, or the rest of a line up to the end of the chunk.
     fn read_part(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let Some(&first) = rest.first() else {
             return Ok(0);
@@ -245,8 +247,8 @@ impl FastqParser {
 
     fn read_plus_line(&mut self, rest: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         let (chunk, ends) = first_line(rest);
-        // The rest of a longer line is not stored, because such a line cannot equal the
-        // header.
+        // The rest of a longer `+` line is not stored, because such a line cannot equal
+        // the header.
         let limit = (MAX_HEADER_BYTES + 2).saturating_sub(self.plus_text.len());
         let (stored, _) = chunk.split_at(chunk.len().min(limit));
         if self.plus_text.try_reserve(stored.len()).is_err() {
@@ -286,7 +288,8 @@ impl FastqParser {
         }
     }
 
-    /// Returns whether a byte begins a record: `@` at the start of a line.
+    /// Returns true if a byte is a `@` at the start of a line, where a record may
+    /// begin.
     #[inline]
     fn begins(&self, first: u8) -> bool {
         first == b'@' && self.cursor.position.byte == self.cursor.line_start
@@ -347,7 +350,7 @@ impl FastqParser {
         Ok(())
     }
 
-    /// Ends the text, and completes the last record.
+    /// Completes the last record at the end of the text.
     pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         if self.state == FastqState::Header {
             self.cursor.check_header_bytes()?;
@@ -374,9 +377,9 @@ impl FastqParser {
     }
 }
 
-/// Recovery of the parser after a fault.
+/// Methods to continue after an invalid record.
 impl FastqParser {
-    /// Skips to the next record after the current position.
+    /// Skips the text up to the next record.
     pub(crate) fn seek(&mut self) {
         let at_start = self.cursor.position.byte == self.cursor.line_start;
         self.state = if at_start {
@@ -387,7 +390,7 @@ impl FastqParser {
         self.carriage_return = None;
     }
 
-    /// Skips a line up to the end of the line or chunk.
+    /// Skips a line after an error, up to the end of the line or chunk.
     fn skip_line(&mut self, rest: &[u8]) -> usize {
         let (chunk, ends) = first_line(rest);
         self.state = FastqState::Lost;

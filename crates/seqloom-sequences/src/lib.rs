@@ -1,4 +1,4 @@
-//! Reads and writes FASTA and FASTQ, compressed or not.
+//! Reads and writes plain and compressed FASTA and FASTQ files.
 //!
 //! ```text
 //! >chr1 assembled 2024     header: the id, then a description
@@ -7,8 +7,8 @@
 //! ```
 //!
 //! [`fasta`] and [`fastq`] parse the text that `seqloom-compression` decompresses, and
-//! [`reader`] collects the records in batches. Invalid text is never dropped silently,
-//! but causes an error that names file, record, line and byte.
+//! [`reader`] collects the records in batches. Invalid text is never ignored silently:
+//! an error names the file, record, line and byte.
 
 #![deny(clippy::indexing_slicing)] // numbers in a file are not trusted as indices
 

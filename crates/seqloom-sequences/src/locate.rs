@@ -1,5 +1,5 @@
-//! Finds the position of a residue in a file, for error messages. The file is read
-//! again for this purpose.
+//! Finds the position of a residue in a file by reading the file again. Error messages
+//! contain this position.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::reader::Reader;
 use crate::sink::{Position, RecordSink};
 use seqloom_core::number::as_u64;
 
-/// Returns the line and byte of a residue. `record` and `position` are zero-based.
+/// Returns the line and byte offset of a residue. The arguments `record` and `position`
+/// are zero-based.
 pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
     let options = ReaderOptions {
         comments: Comments::Skip,
@@ -41,7 +42,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
 struct ResidueSearch {
     begun: u64,
     record: u64,
-    /// The number of residues between the current position and the target.
+    /// The number of residues to skip in the record before the target.
     position: u64,
     found: Option<Position>,
 }

@@ -35,8 +35,8 @@ impl fmt::Display for Format {
     }
 }
 
-/// The encoding of FASTQ qualities as characters. The caller must declare the encoding;
-/// it is never guessed.
+/// The encoding of FASTQ qualities as characters. The caller must specify the encoding,
+/// because it cannot be detected reliably.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum QualityEncoding {
     /// The character `!` is quality 0 (Sanger, and Illumina since 1.8).
@@ -64,7 +64,8 @@ impl QualityEncoding {
 }
 
 impl QualityEncoding {
-    /// Returns the lowest valid quality byte; the highest is always `~`.
+    /// Returns the lowest valid byte of a quality. The highest valid byte is always
+    /// `~`.
     pub fn lowest_byte(self) -> u8 {
         match self {
             Self::Phred33 => b'!',
@@ -74,15 +75,16 @@ impl QualityEncoding {
     }
 }
 
-/// The treatment of a fault in a record.
+/// The handling of invalid records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnError {
-    /// The fault is an error, and reading ends.
+    /// The first invalid record is an error, and reading ends.
     #[default]
     Raise,
-    /// The record is skipped and counted.
+    /// Invalid records are skipped and counted.
     Skip,
-    /// The record is skipped and counted, and the fault is stored.
+    /// Invalid records are skipped and counted, and their errors are stored in the
+    /// report.
     Collect,
 }
 
@@ -101,10 +103,10 @@ impl OnError {
     }
 }
 
-/// The treatment of FASTA lines that begin with `;` or `#`.
+/// The handling of FASTA lines that begin with `;` or `#`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Comments {
-    /// Comments are faults.
+    /// A comment is an error.
     #[default]
     Error,
     /// Comments are skipped.
@@ -122,13 +124,13 @@ impl Comments {
     }
 }
 
-/// The treatment of blanks between FASTA residues.
+/// The handling of blanks between FASTA residues.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Whitespace {
-    /// Blanks are faults.
+    /// A blank between residues is an error.
     #[default]
     Error,
-    /// Blanks are removed.
+    /// Blanks between residues are removed.
     Strip,
 }
 
@@ -143,13 +145,13 @@ impl Whitespace {
     }
 }
 
-/// The treatment of records without an id.
+/// The handling of records without an id.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum MissingIds {
-    /// Missing ids are faults.
+    /// A missing id is an error.
     #[default]
     Error,
-    /// The id is the index of the record in the file, from 0.
+    /// A record without an id gets its index in the file, from 0, as its id.
     Number,
 }
 
@@ -167,29 +169,29 @@ impl MissingIds {
 /// Options for reading a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReaderOptions {
-    /// The required format; `None` detects the format.
+    /// The required format of the file, or `None` to detect the format.
     pub format: Option<Format>,
     /// The encoding of qualities.
     pub quality: QualityEncoding,
-    /// The treatment of a fault in a record.
+    /// The handling of invalid records.
     pub on_error: OnError,
-    /// The treatment of comments in FASTA.
+    /// The handling of comments in FASTA.
     pub comments: Comments,
-    /// The treatment of blanks between FASTA residues.
+    /// The handling of blanks between FASTA residues.
     pub whitespace: Whitespace,
-    /// The treatment of records without an id.
+    /// The handling of records without an id.
     pub ids: MissingIds,
-    /// The maximum number of residues in a record. `None` is 64 Mi for FASTQ, and no limit for
-    /// FASTA, because a record may be a chromosome.
+    /// The maximum number of residues in a record. `None` sets a limit of 64 Mi for
+    /// FASTQ, but no limit for FASTA, in which a record may be a chromosome.
     pub max_record: Option<u64>,
-    /// The required number of records in the file.
+    /// The number of records that the file must contain, or `None` for any number.
     pub expect: Option<u64>,
     /// True if a bgzip file must end with the end-of-file block.
     pub require_eof: bool,
     /// True if batches contain the qualities of FASTQ. Qualities are always validated.
     pub with_qualities: bool,
-    /// The number of threads for reading, including the thread of the caller. With one
-    /// thread, nothing is read ahead.
+    /// The number of threads for reading, including the caller's thread. With one
+    /// thread, nothing is read in advance.
     pub threads: usize,
 }
 

@@ -1,20 +1,20 @@
 //! Compares the headers of paired-end reads.
 //!
-//! Two headers are compared by their ids, the first words of the headers. Old Illumina
-//! software marks the mates in the id (`/1` and `/2`); newer software marks them in the
+//! Only the ids of two headers are compared: the first words. Old Illumina software
+//! marks the mates in the id (`/1` and `/2`); newer software marks them in the
 //! description (`1:N:0:ATCACG`), which is ignored. `fastq-dump -I` writes `.1` and
 //! `.2`, and other programs write `_1` and `_2`.
 
 use seqloom_core::Ragged;
 
-/// Returns the index of the first pair of headers from different fragments.
+/// Returns the index of the first pair of headers that belong to different fragments.
 pub fn mismatch(first: &Ragged<'_>, second: &Ragged<'_>) -> Option<usize> {
     let mut pairs = first.iter().zip(second.iter());
     pairs.position(|(first, second)| !are_mates(first, second))
 }
 
-/// Returns whether two headers belong to mates, whose ids must be equal except for the
-/// mate number.
+/// Returns true if two headers belong to mates: their ids may differ only in the mate
+/// number.
 ///
 /// The mate numbers are `.1` and `.2`, `_1` and `_2`, or `/1` and a higher number. (The
 /// second read is `/3` if `/2` is the index read.)
@@ -25,8 +25,8 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
         {
             first_id == second_id && end < mate
         }
-        // After a dot or an underscore, only the numbers 1 and 2 mark mates, because
-        // `.2` and `.3` may be the numbers of different records.
+        // After a dot or an underscore, only the numbers 1 and 2 are mate numbers,
+        // because `.2` and `.3` may be the numbers of two different records.
         ([first_id @ .., mark @ (b'.' | b'_'), b'1'], [second_id @ .., same, b'2']) => {
             mark == same && first_id == second_id
         }
@@ -34,7 +34,7 @@ pub fn are_mates(first: &[u8], second: &[u8]) -> bool {
     }
 }
 
-/// Returns the first word of a header, without blanks before it.
+/// Returns the first word of a header, after any blanks.
 pub fn id(header: &[u8]) -> &[u8] {
     let start = header.iter().position(|byte| !is_blank(*byte));
     let (_, header) = header.split_at(start.unwrap_or(header.len()));
@@ -43,7 +43,7 @@ pub fn id(header: &[u8]) -> &[u8] {
     id
 }
 
-/// Returns whether `bytes.split` of Python splits at this byte.
+/// Returns true if Python's `bytes.split` splits at this byte.
 pub(crate) const fn is_blank(byte: u8) -> bool {
     byte.is_ascii_whitespace() || byte == b'\x0b'
 }

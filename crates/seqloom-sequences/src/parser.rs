@@ -25,7 +25,7 @@ impl Parser {
         }
     }
 
-    /// Returns the format.
+    /// Returns the format that the parser expects.
     pub fn format(&self) -> Format {
         match self {
             Self::Fasta(_) => Format::Fasta,
@@ -33,7 +33,7 @@ impl Parser {
         }
     }
 
-    /// Parses the next chunk of text; returns the number of bytes that were consumed.
+    /// Parses a chunk of text. Returns the number of bytes that were consumed.
     pub fn feed(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Result<usize, Fault> {
         match self {
             Self::Fasta(parser) => parser.feed(text, sink),
@@ -41,7 +41,7 @@ impl Parser {
         }
     }
 
-    /// Ends the text, and completes the last record.
+    /// Completes the last record at the end of the text.
     pub fn finish(&mut self, sink: &mut impl RecordSink) -> Result<(), Fault> {
         match self {
             Self::Fasta(parser) => parser.finish(sink),
@@ -57,13 +57,13 @@ impl Parser {
         }
     }
 
-    /// Returns the position of the next byte.
+    /// Returns the position of the next byte to parse.
     pub fn position(&self) -> Position {
         self.cursor().position
     }
 
-    /// Returns whether the last record is complete. The result is always false for
-    /// FASTA, where a record is complete only when the next record begins.
+    /// Returns true if the last record is complete. For FASTA this is always false,
+    /// because a record is complete only when the next record begins.
     pub fn is_between(&self) -> bool {
         match self {
             Self::Fasta(_) => false,
@@ -71,12 +71,12 @@ impl Parser {
         }
     }
 
-    /// Returns the position of the current record.
+    /// Returns the position at which the current record begins.
     pub fn record_start(&self) -> Position {
         self.cursor().record_start
     }
 
-    /// Returns the fault of a record that does not fit in memory.
+    /// Returns the error for a record that does not fit in memory.
     pub fn out_of_memory(&self) -> Fault {
         self.cursor().out_of_memory()
     }
@@ -95,7 +95,7 @@ impl Parser {
         }
     }
 
-    /// Skips to the next record after the current position.
+    /// Skips the text up to the next record.
     pub fn seek(&mut self) {
         match self {
             Self::Fasta(parser) => parser.seek(),
@@ -103,7 +103,8 @@ impl Parser {
         }
     }
 
-    /// Skips to the next record after `position`, which is the beginning of a line.
+    /// Skips the text up to the next record. `position` must be the beginning of a
+    /// line, and is the position of the next byte.
     pub fn seek_from(&mut self, position: Position) {
         let cursor = self.cursor_mut();
         cursor.position = position;
@@ -111,8 +112,8 @@ impl Parser {
         self.seek();
     }
 
-    /// Corrects the number of records after it turns out that the text that began last
-    /// was not a record.
+    /// Decreases the number of records by one, because the last text that looked like a
+    /// record was not a record.
     pub fn uncount(&mut self) {
         self.cursor_mut().begun -= 1;
     }

@@ -1,8 +1,8 @@
 //! Residue and quality counts by position, in bounded memory.
 //!
-//! A bin covers one position until a sequence is longer than the number of bins. Then
-//! pairs of bins are merged, so that each bin covers two positions, then four, and so
-//! on. The counts do not depend on the order of the sequences.
+//! At first, each bin covers one position. If a sequence is longer than the number of
+//! bins, pairs of bins are merged. Each bin then covers two positions, later four, and
+//! so on. The counts do not depend on the order of the sequences.
 
 use seqloom_core::{Error, Ragged, Result};
 
@@ -10,8 +10,8 @@ use seqloom_core::number::as_u64;
 
 /// The maximum number of bins.
 const MAX_BINS: usize = 512;
-/// The number of columns of residue counts: columns 1 to 26 count A to Z in either
-/// case, and column 0 counts other bytes.
+/// The number of columns of residue counts. Columns 1 to 26 count A to Z in upper and
+/// lower case, and column 0 counts other bytes.
 pub const RESIDUE_COLUMNS: usize = 32;
 /// The number of columns of quality counts, one for each ASCII byte.
 pub const QUALITY_COLUMNS: usize = 128;
@@ -37,7 +37,7 @@ impl Default for Profile {
 }
 
 impl Profile {
-    /// Returns the number of positions in a bin.
+    /// Returns the number of positions that each bin covers.
     pub fn width(&self) -> usize {
         self.width
     }
@@ -47,12 +47,14 @@ impl Profile {
         &self.letters
     }
 
-    /// Returns the count of each quality byte in each bin; empty for FASTA.
+    /// Returns the count of each quality byte in each bin. For FASTA, there are no
+    /// bins.
     pub fn qualities(&self) -> &[[u64; QUALITY_COLUMNS]] {
         &self.qualities
     }
 
-    /// Returns the number of sequences with each mean quality byte, rounded down.
+    /// Returns the number of sequences with each mean quality, which is rounded down to
+    /// a byte.
     pub fn means(&self) -> &[u64; QUALITY_COLUMNS] {
         &self.means
     }
@@ -66,7 +68,7 @@ impl Profile {
         }
     }
 
-    /// Adds qualities to the counts of quality characters.
+    /// Adds the qualities of sequences to the counts.
     pub fn add_qualities(&mut self, qualities: &Ragged<'_>) -> Result<()> {
         if qualities.iter().flatten().any(|letter| !letter.is_ascii()) {
             return Err(Error::argument("qualities must be ASCII"));
@@ -84,7 +86,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Merges bins until the given number of positions fits into the bins.
+    /// Merges pairs of bins until they cover the given number of positions.
     fn merge_until_fits(&mut self, positions: usize) {
         while positions > MAX_BINS.saturating_mul(self.width) {
             merge_pairs(&mut self.letters);
@@ -94,7 +96,7 @@ impl Profile {
     }
 }
 
-/// Returns the column of a residue.
+/// Returns the column in which a residue is counted.
 fn column(letter: u8) -> usize {
     if letter.is_ascii_alphabetic() {
         usize::from(letter & 31)
@@ -136,8 +138,8 @@ fn sum_bins<const N: usize>(bins: &[[u64; N]]) -> [u64; N] {
     sums
 }
 
-/// Returns the mean score of each row of qualities, with a table of the score of each byte. The mean
-/// of an empty row is 0.
+/// Returns the mean score of each row of qualities. A table contains the score of each
+/// byte. The mean of an empty row is 0.
 #[expect(clippy::cast_precision_loss, reason = "a length is far below 2^52")]
 pub fn means(qualities: &Ragged<'_>, scores: &[f64; 256]) -> Vec<f64> {
     let mean = |row: &[u8]| {

@@ -1,13 +1,12 @@
-//! Text in chunks, which can be pushed back and read again.
+//! A source of text to which text can be returned, so that it is read again.
 
 use std::collections::TryReserveError;
 
 use seqloom_compression::{Text, Trouble};
 
-/// A source of text in chunks. Text that was peeked at or must be read again is pushed
-/// back.
+/// A source of text in chunks. Text that must be read again is pushed back.
 pub(crate) struct PushbackText {
-    /// The text that was pushed back, and the number of its bytes that were consumed again.
+    /// The text that was pushed back, and the number of its bytes that were consumed.
     pushed: Vec<u8>,
     consumed: usize,
     text: Box<dyn Text>,
@@ -22,7 +21,7 @@ impl PushbackText {
         }
     }
 
-    /// Returns the next chunk of text; it is empty only at the end.
+    /// Returns the next chunk of text, which is empty only at the end.
     pub(crate) fn fill(&mut self) -> Result<&[u8], Trouble> {
         if let Some(pushed @ [_, ..]) = self.pushed.get(self.consumed..) {
             return Ok(pushed);
@@ -30,7 +29,7 @@ impl PushbackText {
         self.text.fill()
     }
 
-    /// Consumes the first `count` bytes of the chunk.
+    /// Consumes the first `count` bytes of the current chunk.
     pub(crate) fn consume(&mut self, count: usize) {
         if self.consumed < self.pushed.len() {
             self.consumed += count;
@@ -39,7 +38,8 @@ impl PushbackText {
         }
     }
 
-    /// Returns the beginning of the text, read until `is_enough` returns true.
+    /// Returns the beginning of the text without consuming it. Reads until `is_enough`
+    /// returns true.
     pub(crate) fn peek(&mut self, is_enough: impl Fn(&[u8]) -> bool) -> Result<&[u8], Trouble> {
         while !is_enough(&self.pushed) {
             let chunk = self.text.fill()?;
@@ -53,8 +53,8 @@ impl PushbackText {
         Ok(&self.pushed)
     }
 
-    /// Pushes text back, so that it is read before the next chunk. Returns an error if
-    /// there is not enough memory.
+    /// Pushes text back, so that it is read before the next chunk. Not enough memory is
+    /// an error.
     pub(crate) fn push_back(&mut self, text: &[u8]) -> Result<(), TryReserveError> {
         self.pushed.drain(..self.consumed);
         self.consumed = 0;

@@ -1,4 +1,4 @@
-//! Reads a FASTA or FASTQ file in batches.
+//! Reads FASTA and FASTQ files in batches.
 
 mod recover;
 
@@ -18,11 +18,11 @@ use crate::sniff;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::{Compression, Text, Trouble, unpack};
 
-/// The number of bytes of text that are decompressed after a fault to find a wrong
-/// checksum.
+/// The number of bytes that are decompressed after a format error, to find out whether
+/// the compressed data is corrupt.
 const MAX_CHECKED_BYTES: usize = 64 << 20;
 
-/// Reads the records of a file in order.
+/// A reader that returns the records of a file in order.
 pub struct Reader {
     path: PathBuf,
     options: ReaderOptions,
@@ -33,16 +33,16 @@ pub struct Reader {
     report: Report,
     /// The text of the current record, if it may have to be read again.
     record_text: Vec<u8>,
-    /// The line of the last counted fault, and the number of records that were complete
-    /// at that time.
+    /// The line of the last counted error, and the number of complete records at that
+    /// time.
     last_fault: (u64, u64),
 }
 
 enum ReaderState {
     Reading,
-    /// The end of the file was reached without an error.
+    /// The file was read to its end without an error.
     Finished,
-    /// Reading failed; every further call returns this error.
+    /// Reading failed. Every further call returns this error.
     Failed(Error),
 }
 
@@ -53,14 +53,16 @@ impl Reader {
         Self::new(path, input, options)
     }
 
-    /// Reads from `input`, which error messages call `path`.
+    /// Creates a reader of `input`. Error messages contain `path` as the name of the
+    /// file.
     pub fn new(path: &Path, input: BufferedInput, options: &ReaderOptions) -> Result<Self> {
         let unpacked = unpack(input, &options.unpacking());
         let unpacked = unpacked.map_err(|trouble| to_error(path, trouble))?;
         Self::of_text(path, unpacked, options)
     }
 
-    /// Reads decompressed text; `compression` is the compression of the file.
+    /// Creates a reader of decompressed text. `compression` is the compression of the
+    /// original file.
     pub fn of_text(
         path: &Path,
         (compression, text): (Compression, Box<dyn Text>),
@@ -100,7 +102,7 @@ impl Reader {
         &self.path
     }
 
-    /// Returns a report of the records that were read and skipped so far.
+    /// Returns the numbers of records that were read and skipped so far.
     pub fn report(&self) -> Report {
         Report {
             records: self.parser.completed(),
@@ -108,10 +110,11 @@ impl Reader {
         }
     }
 
-    /// Reads records until the batch has `max_records` records or at least `max_bytes` residues.
-    /// Returns `None` after the last record.
+    /// Reads records until the batch has `max_records` records or at least `max_bytes`
+    /// residues. Returns `None` at the end of the file.
     ///
-    /// Records before a fault are returned first; the next call returns the error.
+    /// If a record is invalid, the records before it are returned first, and the next
+    /// call returns the error.
     pub fn read(&mut self, max_records: usize, max_bytes: usize) -> Result<Option<Batch>> {
         let mut batch = Batch::default();
         let is_more = self.read_into(&mut batch, max_records, max_bytes)?;
@@ -119,7 +122,7 @@ impl Reader {
     }
 
     /// Does the same as [`read`](Self::read), but replaces the records of an existing
-    /// batch. Returns whether a record was read.
+    /// batch. Returns true if a record was read.
     pub fn read_into(
         &mut self,
         batch: &mut Batch,
@@ -142,7 +145,7 @@ impl Reader {
         }
     }
 
-    /// Parses until the sink is full, the text ends, or a fault is found.
+    /// Parses text until the sink is full, the text ends, or a record is invalid.
     pub fn drive(&mut self, sink: &mut impl RecordSink) {
         let mut continues = matches!(self.state, ReaderState::Reading);
         while continues {
@@ -153,7 +156,7 @@ impl Reader {
         }
     }
 
-    /// Returns the error that ended the reading, if any.
+    /// Returns the error that has ended reading, if any.
     pub fn failure(&self) -> Option<&Error> {
         match &self.state {
             ReaderState::Failed(error) => Some(error),
@@ -161,8 +164,8 @@ impl Reader {
         }
     }
 
-    /// Parses one chunk of text; returns whether parsing should continue. The sink can
-    /// be full only between records, so that no record is left incomplete.
+    /// Parses a chunk of text. Returns true if parsing should continue. The sink can be
+    /// full only between records, so no record remains incomplete.
     fn step(&mut self, sink: &mut impl RecordSink) -> Result<bool> {
         if self.parser.is_between() && sink.is_full() {
             return Ok(false);
@@ -195,7 +198,7 @@ impl Reader {
         Ok(false)
     }
 
-    /// Returns an error if the number of records is not the expected one.
+    /// Returns an error if the number of records is not the required number.
     fn check_count(&self) -> Result<()> {
         let (found, left_out) = (self.parser.completed(), self.report.count());
         match self.options.expect {
@@ -216,7 +219,8 @@ impl Reader {
         }
     }
 
-    /// Returns a fault as an error, or skips to the next record and returns true.
+    /// Returns the error for an invalid record, or skips to the next record and returns
+    /// true.
     fn skip_fault(&mut self, fault: Fault, from: u64, sink: &mut impl RecordSink) -> Result<bool> {
         if self.options.on_error == OnError::Raise || fault.kind == Kind::Memory {
             return Err(self.check_checksum(fault));
@@ -226,9 +230,10 @@ impl Reader {
         Ok(true)
     }
 
-    /// Decompresses more text after a fault to test the checksum, because damage to compressed data
-    /// often appears as invalid text first. Returns the error of the checksum, or else the fault.
-    /// Ctrl-C interrupts the test.
+    /// Decompresses more text after a format error to verify the checksum, because
+    /// corrupt compressed data often appears as invalid text first. Returns the
+    /// checksum error if there is one, and otherwise the format error. Ctrl-C
+    /// interrupts this check.
     fn check_checksum(&mut self, fault: Fault) -> Error {
         let stop = Stop::with_signals();
         let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
@@ -258,7 +263,7 @@ fn to_error(path: &Path, trouble: Trouble) -> Error {
     }
 }
 
-/// Adds the compression to a message about the content of a file.
+/// Adds the compression to an error message about the content of a file.
 fn add_compression(mut fault: Fault, compression: Option<Compression>) -> Fault {
     if let Some(packed) = compression.filter(|packed| *packed != Compression::None) {
         fault.message = format!("{} (inside {packed})", fault.message);

@@ -1,6 +1,6 @@
-//! Writes records as FASTA or FASTQ text.
+//! Converts records to FASTA or FASTQ text.
 //!
-//! Writing fails if the reader would reject a record or read it as a different record.
+//! An error is returned if the reader would reject a record or return a different one.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};
@@ -8,20 +8,21 @@ use seqloom_core::{Error, Ragged, Result};
 use crate::cursor::{MAX_HEADER_BYTES, has_id};
 use seqloom_core::number::as_u64;
 
-/// Records to write, by column.
+/// The records to write, stored by column.
 #[derive(Clone, Copy, Debug)]
 pub struct RecordColumns<'a> {
-    /// The number of records that were written before, for error messages.
+    /// The number of records that were already written, for error messages.
     pub before: u64,
     /// The headers without `>` or `@`.
     pub headers: Ragged<'a>,
     /// The residues.
     pub sequences: Ragged<'a>,
-    /// The qualities, for FASTQ.
+    /// The qualities, which FASTQ requires.
     pub qualities: Option<Ragged<'a>>,
 }
 
-/// Appends FASTA to `text`, with residues in lines of `width`, or in one line if it is `None`.
+/// Appends records as FASTA to `text`. Lines of residues have `width` characters; if
+/// `width` is `None`, each sequence is one line.
 pub fn fasta(
     columns: &RecordColumns<'_>,
     width: Option<usize>,
@@ -41,7 +42,7 @@ pub fn fasta(
     Ok(())
 }
 
-/// Appends FASTQ to `text`, with four lines for each record.
+/// Appends records as FASTQ to `text`. Each record has four lines.
 pub fn fastq(columns: &RecordColumns<'_>, text: &mut Vec<u8>) -> std::result::Result<(), Fault> {
     let Some(qualities) = columns.qualities else {
         return Err(Fault::whole("FASTQ needs qualities, found none"));
@@ -78,8 +79,8 @@ fn rows<'a>(columns: &RecordColumns<'a>) -> impl Iterator<Item = (&'a [u8], &'a 
     (0..headers.len()).map(move |row| (headers.get(row), letters.get(row)))
 }
 
-/// Returns a message if a header or sequence is invalid. `marks` are characters that would change the
-/// meaning of a line that begins with them.
+/// Returns an error message if a header or sequence is invalid. `marks` contains
+/// characters that must not begin a line, because they have a special meaning there.
 fn check_record(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(), String> {
     if !has_id(header) {
         return Err("expected an id in the header, found none".into());

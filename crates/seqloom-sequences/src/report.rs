@@ -1,4 +1,4 @@
-//! A report of the records that were skipped in a file.
+//! A report about the records that were read and skipped.
 
 use std::collections::BTreeMap;
 
@@ -6,24 +6,23 @@ use seqloom_core::error::{Fault, Kind};
 
 use crate::options::OnError;
 
-/// The maximum number of stored faults; all faults are counted.
+/// The maximum number of errors that are stored. All errors are counted.
 const MAX_STORED_FAULTS: usize = 1000;
 
-/// The numbers of records that were read and skipped, and the faults.
+/// The numbers of records that were read and skipped, and the errors.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The number of records that were read.
     pub records: u64,
-    /// The number of faults by kind. A record with a fault is skipped. A fault can hide
-    /// the start of the next record, so that one counted fault may cover several
-    /// records.
+    /// The number of skipped records for each kind of error. An error can hide the
+    /// start of the next record, so one counted error may affect several records.
     pub left_out: BTreeMap<Kind, u64>,
-    /// The first 1000 faults, with [`OnError::Collect`].
+    /// The first 1000 errors, if the option is [`OnError::Collect`].
     pub faults: Vec<Fault>,
 }
 
 impl Report {
-    /// Returns the number of faults.
+    /// Returns the number of errors.
     pub fn count(&self) -> u64 {
         self.left_out.values().sum()
     }

@@ -1,4 +1,4 @@
-//! Copies rows of bytes, and hashes record ids.
+//! Copies of selected rows of bytes, and hashes of record ids.
 
 use std::hash::{DefaultHasher, Hasher};
 
@@ -6,8 +6,8 @@ use seqloom_core::{Error, Ragged, Result};
 
 use crate::pairs;
 
-/// Copies the rows `wanted` in the given order; returns the concatenated bytes and the
-/// offsets.
+/// Copies the rows with the indices `wanted`, in this order. Returns the concatenated
+/// bytes and the offsets.
 pub fn take(all: &Ragged<'_>, wanted: &[i64]) -> Result<(Vec<u8>, Vec<i64>)> {
     let positions = wanted
         .iter()

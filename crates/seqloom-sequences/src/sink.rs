@@ -1,4 +1,4 @@
-//! The interface between a parser and the receiver of its records.
+//! The trait with which a parser passes on its records.
 
 /// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -9,33 +9,34 @@ pub struct Position {
     pub byte: u64,
 }
 
-/// A receiver of the records that a parser finds.
+/// A receiver of the records that a parser reads.
 pub trait RecordSink {
     /// Begins a record.
     fn begin(&mut self, header: &[u8]);
 
-    /// Adds residues to the record; `position` is the position of the first of them in
-    /// the text.
+    /// Adds residues to the current record. `position` is the position of the first
+    /// residue in the text.
     fn letters(&mut self, letters: &[u8], position: Position);
 
-    /// Adds qualities to the record, after all of its residues.
+    /// Adds qualities to the current record, after all of its residues.
     fn qualities(&mut self, _qualities: &[u8]) {}
 
-    /// Completes the record.
+    /// Completes the current record.
     fn end(&mut self);
 
-    /// Discards the incomplete record.
+    /// Discards the current record, which is incomplete.
     fn cancel(&mut self) {}
 
-    /// Returns whether the sink is full, so that no further record should begin.
+    /// Returns true if the sink is full, so that no further record should begin.
     fn is_full(&self) -> bool;
 
-    /// Returns whether an allocation failed; if so, the incomplete record is lost.
+    /// Returns true if an allocation failed. In this case, the current record is lost.
     fn is_exhausted(&self) -> bool {
         false
     }
 
-    /// Adds a whole FASTQ record; `letters` contains the residues and their position.
+    /// Adds a whole FASTQ record. `letters` contains the residues and their position in
+    /// the text.
     #[inline]
     fn record(&mut self, header: &[u8], letters: (&[u8], Position), qualities: &[u8]) {
         self.begin(header);

@@ -1,5 +1,5 @@
-//! Detects the format of a text. An error names the content that was found instead of
-//! sequences.
+//! Detects the format of a text. If a file is not FASTA or FASTQ, an error describes
+//! its content.
 
 mod contents;
 
@@ -8,12 +8,12 @@ pub use self::contents::{Purpose, describe_other};
 use crate::options::{Comments, Format, ReaderOptions};
 use seqloom_core::error::{Fault, FaultCause};
 
-/// The maximum number of blank bytes before the content of a file.
+/// The maximum number of blank bytes at the beginning of a file.
 const MAX_BLANK_BYTES: usize = 1 << 20;
 /// The number of bytes that are needed to recognise other file formats.
 const MIN_OTHER_BYTES: usize = 4096;
 
-/// Returns whether the beginning of a text is long enough to detect its format.
+/// Returns true if the beginning of a text is long enough for detecting its format.
 pub(crate) fn is_enough(start: &[u8]) -> bool {
     match skip_blank(start) {
         [b'>', ..] | [b'@', _, _, _, ..] => true,
@@ -22,8 +22,8 @@ pub(crate) fn is_enough(start: &[u8]) -> bool {
     }
 }
 
-/// Returns the format of a text from its beginning, or a fault that names the content
-/// found instead.
+/// Returns the format of a text, detected from its beginning. If it is not FASTA or
+/// FASTQ, the error describes the content.
 pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
     let found = match skip_blank(start) {
         _ if start.is_empty() => {
@@ -61,13 +61,14 @@ fn expected_format(options: &ReaderOptions) -> &'static str {
     }
 }
 
-/// Returns the text after a byte order mark and blanks.
+/// Returns the text after any byte order mark and blanks.
 fn skip_blank(start: &[u8]) -> &[u8] {
     let text = start.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(start);
     text.trim_ascii_start()
 }
 
-/// Returns a description of text in another format and, if a remedy exists, the cause.
+/// Returns a description of text that is neither FASTA nor FASTQ, and the cause if it
+/// is known how to read the file.
 fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
     let text = match (content_of(start), start) {
         (Some(content), _) => {
@@ -87,7 +88,7 @@ fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
     (None, text)
 }
 
-/// Describes text in another format by its first line.
+/// Describes text that is neither FASTA nor FASTQ, from its first line.
 fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     let is_text = |byte: &u8| matches!(byte, b'\t' | b'\n' | b'\r' | 0x0C | b' '..=b'~' | 0x80..);
     if !start.iter().all(is_text) {
@@ -118,7 +119,7 @@ fn describe_first_line(start: &[u8]) -> (Option<FaultCause>, String) {
     (None, text)
 }
 
-/// Returns whether a line is an interval: a name, a start, and an end that is larger
+/// Returns true if a line is an interval: a name, a start, and an end that is larger
 /// than the start.
 fn is_interval(line: &[u8]) -> bool {
     let mut fields = line.split(|byte| *byte == b'\t').skip(1);

@@ -1,7 +1,7 @@
-//! Writes records to a file, uncompressed or as gzip or bgzip.
+//! Writes records to a file, which is uncompressed or compressed as gzip or bgzip.
 //!
-//! The same records and options give the same bytes for any number of threads. The gzip
-//! headers contain neither a name nor a time.
+//! The same records and options produce the same bytes for any number of threads. The
+//! gzip headers contain neither a file name nor a time.
 
 mod bgzip;
 #[cfg(test)]
@@ -32,14 +32,15 @@ pub struct WriterOptions {
     pub compression: Compression,
     /// The compression level, from 0 (none) to 9.
     pub level: u8,
-    /// The number of residues in a line of FASTA; `None` writes one line.
+    /// The number of residues per line of FASTA, or `None` to write each sequence as
+    /// one line.
     pub line_width: Option<usize>,
-    /// The number of threads that compress bgzip, including the thread of the caller.
+    /// The number of threads for bgzip compression, including the caller's thread.
     pub threads: usize,
 }
 
 impl WriterOptions {
-    /// Returns the defaults: no compression, lines of 60 residues, one thread.
+    /// Returns the default options: no compression, lines of 60 residues, one thread.
     pub fn new(format: Format) -> Self {
         Self {
             format,
@@ -65,19 +66,19 @@ impl WriterOptions {
     }
 }
 
-/// The result of writing a file.
+/// A summary of a file that was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct WriteSummary {
     /// The number of records.
     pub records: u64,
     /// The number of bytes of text.
     pub text: u64,
-    /// The offsets of each bgzip block except the first, in the file and in the text. A `.gzi` index
-    /// contains the same offsets.
+    /// The offsets of each bgzip block except the first, in the compressed file and in
+    /// the text. A `.gzi` index contains the same offsets.
     pub blocks: Vec<(u64, u64)>,
 }
 
-/// Writes records. A file is complete only after [`finish`](Self::finish).
+/// A writer of records. The file is complete only after [`finish`](Self::finish).
 pub struct RecordWriter {
     compressor: Compressor,
     options: WriterOptions,
@@ -93,8 +94,8 @@ enum Compressor {
 }
 
 impl RecordWriter {
-    /// Creates a writer. The target needs no additional buffer, because it is written
-    /// in large pieces.
+    /// Creates a writer. The target needs no buffer, because it is written in large
+    /// pieces.
     pub fn new(target: WriteTarget, options: WriterOptions) -> Result<Self> {
         options.check()?;
         let level = deflate::Level::new(options.level);
@@ -121,8 +122,8 @@ impl RecordWriter {
         })
     }
 
-    /// Writes records. If any record could not be read back unchanged, an error is
-    /// returned, and no record of the call is written.
+    /// Writes records. If the reader would not return one of the records unchanged, no
+    /// record is written and an error is returned.
     pub fn write(&mut self, columns: &RecordColumns<'_>) -> std::result::Result<(), Trouble> {
         let mut text = std::mem::take(&mut self.text);
         text.clear();
@@ -147,7 +148,7 @@ impl RecordWriter {
         }
     }
 
-    /// Completes the file; returns a summary.
+    /// Completes the file and returns a summary.
     pub fn finish(self) -> io::Result<WriteSummary> {
         let mut summary = self.summary;
         let mut target = match self.compressor {

@@ -1,5 +1,5 @@
-//! Tests with valid and invalid real files, from the folder in the environment variable
-//! `SEQLOOM_DATA`.
+//! Tests with valid and invalid real files. The environment variable `SEQLOOM_DATA`
+//! contains their folder.
 #![expect(clippy::panic, reason = "a test")]
 
 mod support;
@@ -13,7 +13,7 @@ use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, Whitespace};
 use support::{files, read, read_as};
 
-/// Returns the kind of the fault in a file, or `None` if the file is valid.
+/// Returns the kind of the error in a file, or `None` if the file is valid.
 fn kind(file: &[u8]) -> Option<Kind> {
     match read(file) {
         Err(Error::Format { fault, .. }) => Some(fault.kind),

@@ -1,4 +1,4 @@
-//! Tests of small files that are truncated at every byte, or in which each bit is
+//! Tests with small files that are truncated at every byte, or in which one bit is
 //! flipped.
 
 mod support;
@@ -9,8 +9,8 @@ use std::path::Path;
 use sirocco::{Format, compress, deflate::Level};
 use support::{RecordBytes, files, read};
 
-/// FASTQ records of four lines and of more lines, empty and long records, and a quality
-/// line that looks like a header.
+/// FASTQ records in many forms: with four or more lines, empty, long, and with a
+/// quality line that looks like a header.
 const READS: &[u8] = b"@J1 JJ\nACGTACGTAC\n+\nJJ@J**+IJ\x7e\n@b\nAC\nGT\n+b\n@@\n@J\n@c\n\n+\n\n\
     @J1:2:3 4*J\nNNACGTNNACGTNNACGTNNACGTNNACGTNNACGTNNACGT\n+J1:2:3 4*J\n\
     @JJJJJJJJJIIIIIIIIIIIIIIIIIIIIIIIIIIIII*J*\n@d\nJJ\n+\n@@\n";
@@ -38,7 +38,8 @@ fn flip_each_bit(file: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     })
 }
 
-/// Returns the number of different characters between records with the same lengths.
+/// Returns the number of characters that differ between two lists of records, whose
+/// lengths are equal.
 fn differences(first: &[RecordBytes], second: &[RecordBytes]) -> Option<usize> {
     let count = |first: &[u8], second: &[u8]| {
         let pairs = first.iter().zip(second);
@@ -70,7 +71,8 @@ fn a_flipped_bit_of_fastq_with_carriage_returns_changes_or_adds_one_character() 
     let expected = read(CRLF).unwrap();
     for (bit, second) in flip_each_bit(CRLF) {
         if let Ok(mut found) = read(&second) {
-            // A carriage return at the end of a header may become part of the header.
+            // If the flipped byte is the carriage return at the end of a header, it
+            // becomes part of the header.
             let is_return = CRLF[bit / 8] == b'\r';
             for (record, expected) in found.iter_mut().zip(&expected).filter(|_| is_return) {
                 record.0.truncate(expected.0.len());

@@ -32,17 +32,16 @@ pub(super) struct CommandLine {
     pub(super) overwrite: bool,
     pub(super) quiet: bool,
     pub(super) threads: usize,
-    /// The memory limit for records and arrays, in bytes.
+    /// The memory limit for records and arrays in bytes.
     pub(super) memory: Option<usize>,
     pub(super) options: PredictOptions,
 }
 
-/// The path that means standard input or output.
+/// The path `-`, which means standard input or standard output.
 pub(super) const STREAM_PATH: &str = "-";
-/// The largest number of threads, as in `seqloom`.
+/// The largest number of threads, as in the Python package.
 pub(super) const MAX_THREADS: usize = 256;
-/// The memory limit divided by this number is the memory for records that wait to be
-/// scored.
+/// Records that wait to be scored may use the memory limit divided by this number.
 const MEMORY_FRACTION: usize = 4;
 
 impl CommandLine {
@@ -102,7 +101,7 @@ impl CommandLine {
         self
     }
 
-    /// Handles an option and its value.
+    /// Stores the value of an option.
     fn take_option(&mut self, name: &str, parser: &mut Parser) -> Result<()> {
         let reading = &mut self.options.reading;
         match name {
@@ -121,7 +120,7 @@ impl CommandLine {
         Ok(())
     }
 
-    /// Separates the command, the model and the files.
+    /// Splits the positional arguments into the command, the model and the files.
     fn name(&mut self, paths: Vec<OsString>) {
         let mut paths = paths.into_iter().peekable();
         let command = paths.peek().and_then(|word| command_of(word));
@@ -133,7 +132,7 @@ impl CommandLine {
         self.files = paths.map(PathBuf::from).collect();
     }
 
-    /// Returns an error if arguments do not match.
+    /// Returns an error if arguments are missing or contradict each other.
     fn check_arguments(mut self) -> Result<Self> {
         if matches!(self.wanted, CommandKind::Help | CommandKind::Version) {
             return Ok(self);
@@ -158,7 +157,7 @@ impl CommandLine {
         Ok(self)
     }
 
-    /// Opens the model.
+    /// Opens the exported model.
     pub(super) fn open(&self) -> Result<Predictor> {
         let limits = self.limits();
         Predictor::new(
@@ -168,7 +167,7 @@ impl CommandLine {
         )
     }
 
-    /// Returns the memory limits of the model.
+    /// Returns the memory limits that apply to the model.
     pub(super) fn limits(&self) -> Limits {
         let usual = Limits::default();
         self.memory

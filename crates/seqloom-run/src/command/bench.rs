@@ -1,4 +1,4 @@
-//! The `bench` command, which measures the time of a batch.
+//! The `bench` command, which measures the time for scoring files.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use seqloom_run::{PredictionObserver, Result, Scores, thousands};
 
 use super::arguments::CommandLine;
 
-/// Scores files and reports the time; scores are discarded.
+/// Scores files, reports the time, and discards the scores.
 pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
     let begun = Instant::now();
     let model = arguments.open()?;
@@ -40,7 +40,7 @@ pub(super) fn measure(arguments: &CommandLine) -> Result<String> {
     ))
 }
 
-/// The time in which the graph computes each batch.
+/// An observer that stores the time in which the graph computes each batch.
 #[derive(Default)]
 struct GraphTimes(Vec<Duration>);
 

@@ -9,11 +9,11 @@ use serde_json::Value;
 
 use super::arguments::CommandLine;
 
-/// Describes an export after checking the hash of every file.
+/// Returns a description of an exported model, after checking the hash of every file.
 pub(super) fn describe(arguments: &CommandLine) -> Result<String> {
     let export = Export::open(&arguments.export)?;
-    // The graph is planned here as well, so that a graph that this program cannot run
-    // is reported as an error.
+    // The graph is planned too, so that a graph that this program cannot run is
+    // reported as an error.
     let text = facts(&arguments.export.to_string_lossy(), &export);
     seqloom_run::Predictor::new(export, arguments.limits(), 1)?;
     Ok(text)
@@ -64,7 +64,7 @@ fn task(manifest: &Manifest) -> String {
     format!("{name}: {}", manifest.task.columns.join(", "))
 }
 
-/// Describes the records that the model reads.
+/// Appends a description of the records that the model reads.
 fn reads(export: &Export) -> String {
     let kernel = export.encoder().and_then(|file| file.get("kernel"));
     let Some(kernel) = kernel else {

@@ -18,15 +18,15 @@ use seqloom_run::Result;
 
 use self::arguments::{CommandKind, CommandLine};
 
-/// The exit code of an error in the input or in the arguments.
+/// The exit code for an error in the input files or arguments.
 const BAD_INPUT_CODE: u8 = 2;
-/// The exit code if the reader of standard output has closed it.
+/// The exit code if standard output was closed by its reader.
 const CLOSED_OUTPUT_CODE: u8 = 1;
 
-/// The result of a command that did not fail.
+/// The result of a command that has not failed.
 pub(crate) enum CommandOutcome {
     Done,
-    /// The command ended early because the reader of standard output has closed it.
+    /// The command ended early because standard output was closed by its reader.
     OutputClosed,
 }
 
@@ -60,7 +60,7 @@ fn execute(arguments: &CommandLine) -> Result<CommandOutcome> {
     })
 }
 
-/// Prints a result. A closed standard output is not an error.
+/// Prints a string to standard output. A closed standard output is not an error.
 fn print(text: &str) -> CommandOutcome {
     let mut out = std::io::stdout().lock();
     let written = out
@@ -75,7 +75,7 @@ pub(crate) fn print_message(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", printable(text));
 }
 
-/// Escapes control characters, which a terminal would interpret.
+/// Escapes control characters, because a terminal would interpret them.
 fn printable(text: &str) -> String {
     let is_shown = |letter: char| letter == '\n' || !letter.is_control();
     let mut shown = String::with_capacity(text.len());
@@ -89,7 +89,7 @@ fn printable(text: &str) -> String {
     shown
 }
 
-/// Returns true if the character changes the writing direction.
+/// Returns true if a character changes the direction in which a terminal writes text.
 fn changes_direction(letter: char) -> bool {
     matches!(letter, '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }

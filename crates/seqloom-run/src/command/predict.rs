@@ -9,7 +9,8 @@ use seqloom_run::{Error, Result, ScoreFormat, ScoreWriter, thousands};
 use super::arguments::CommandLine;
 use super::{CommandOutcome, print_message};
 
-/// Writes scores as they are computed, or as one file at the end.
+/// Scores the files. The scores are written while they are computed, or as one file at
+/// the end.
 pub(super) fn predict(arguments: &CommandLine) -> Result<CommandOutcome> {
     check_out(arguments)?;
     let model = arguments.open()?;
@@ -54,7 +55,7 @@ fn open_writer<'a>(arguments: &CommandLine, is_broken: &'a Cell<bool>) -> Result
     ScoreWriter::to_file(&arguments.out, format)
 }
 
-/// Standard output, and a flag that is set when its reader has closed it.
+/// Standard output, with a flag that is set when its reader has closed it.
 struct Stdout<'a> {
     stream: io::Stdout,
     is_broken: &'a Cell<bool>,
@@ -82,7 +83,7 @@ impl Write for Stdout<'_> {
     }
 }
 
-/// Checks before any work that the output file can be written.
+/// Checks that the output file can be written, before any record is scored.
 fn check_out(arguments: &CommandLine) -> Result<()> {
     if arguments.writes_to_stdout() {
         return Ok(());
@@ -115,7 +116,8 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
     Ok(())
 }
 
-/// Returns true if a path belongs to a device and not to a disk or to memory.
+/// Returns true if a path is in `/dev` or `/proc`, but not in the shared memory
+/// `/dev/shm`.
 fn is_device(path: &Path) -> bool {
     let is_memory = path.starts_with("/dev/shm");
     path.starts_with("/dev") && !is_memory || path.starts_with("/proc")

@@ -1,9 +1,10 @@
-//! Python options in error messages, translated to the options of this command.
+//! Replaces Python options in error messages by the options of this command.
 
 use seqloom_core::Error;
 use seqloom_core::error::FaultCause;
 
-/// The text that names a Python option, and the corresponding option of this command.
+/// Words of error messages that name a Python option, and the corresponding option of
+/// this command.
 const PYTHON_OPTIONS: [(&str, &str); 2] = [
     (
         "whitespace=\"strip\" (--whitespace strip)",
@@ -12,7 +13,8 @@ const PYTHON_OPTIONS: [(&str, &str); 2] = [
     ("comments=\"skip\" (--comments skip)", "--comments skip"),
 ];
 
-/// Returns the text of an error, with the options of this command that avoid the error.
+/// Returns the message of an error, with the options of this command that avoid the
+/// error.
 pub(super) fn with_command_options(error: &Error) -> String {
     let mut text = error.to_string();
     if let Error::Format { fault, .. } = error {

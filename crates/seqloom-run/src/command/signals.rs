@@ -1,4 +1,4 @@
-//! Handles signals, so that no partial file remains.
+//! Handles signals, so that no incomplete output file remains.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -12,10 +12,12 @@ use signal_hook::flag;
 
 /// The number of the received signal, or 0.
 static RECEIVED_SIGNAL: LazyLock<Arc<AtomicUsize>> = LazyLock::new(Arc::default);
-/// True after the first signal; a second signal has its default effect.
+/// True after the first signal. A second signal then has its default effect, which is
+/// to end the process.
 static IS_SECOND_SIGNAL: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// Makes the first signal cancel the work; a second signal ends the process.
+/// Installs the signal handlers. The first signal cancels the work; a second signal
+/// ends the process.
 pub(super) fn handle_signals() {
     interrupt::set_signal_check(check);
     let signals = [
@@ -34,7 +36,7 @@ pub(super) fn handle_signals() {
     }
 }
 
-/// Returns the signal that was received.
+/// Returns the number of the signal that was received, or `None`.
 pub(super) fn received() -> Option<u8> {
     let number = RECEIVED_SIGNAL.load(Ordering::Relaxed);
     u8::try_from(number).ok().filter(|number| *number > 0)

@@ -1,11 +1,11 @@
-//! The number of threads.
+//! The number of threads of the command.
 
 use seqloom_run::{Error, Result};
 
 use super::arguments::MAX_THREADS;
 
-/// The environment variables that set the number of threads: first that of seqloom,
-/// then those of OpenMP and SLURM for a job on a shared machine.
+/// The environment variables that set the number of threads, in order: first that of
+/// seqloom, then those of OpenMP and SLURM.
 const THREAD_VARIABLES: [&str; 6] = [
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
@@ -15,8 +15,8 @@ const THREAD_VARIABLES: [&str; 6] = [
     "SLURM_CPUS_PER_TASK",
 ];
 
-/// Returns the requested number of threads or, if none is requested, the number in the
-/// environment or the number of cores of this process.
+/// Returns the requested number of threads. If none is requested, returns the number in
+/// the environment or the number of available cores.
 pub(super) fn count(wanted: Option<usize>) -> Result<usize> {
     if let Some(count) = wanted {
         return Ok(count);
@@ -31,8 +31,8 @@ pub(super) fn count(wanted: Option<usize>) -> Result<usize> {
 }
 
 fn read(name: &str, value: &str) -> Result<usize> {
-    // OpenMP may list a number of threads for each level of nesting, with the outermost
-    // level first.
+    // OpenMP may specify a number of threads for each level of nesting. The first
+    // number is for the outermost level.
     let first = value.split(',').next().unwrap_or_default();
     let count: Option<usize> = first.trim().parse().ok();
     let count = count.filter(|count| *count > 0);
@@ -41,15 +41,15 @@ fn read(name: &str, value: &str) -> Result<usize> {
 }
 
 /// Returns the number of cores on which this process may run. The function of the
-/// standard library is not used, because it would read additional files.
+/// standard library is not used, because it reads additional files.
 #[cfg(target_os = "linux")]
 fn available_cores() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None);
     allowed.map_or(1, |set| usize::try_from(set.count()).unwrap_or(1).max(1))
 }
 
-/// Returns the number of cores. On this operating system, the standard library reads no
-/// file for this purpose.
+/// Returns the number of cores. On this operating system, the function of the standard
+/// library reads no additional files.
 #[cfg(not(target_os = "linux"))]
 fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)

@@ -1,4 +1,4 @@
-//! Creates a kernel from `encoder.json`.
+//! Creates an encoding kernel from `encoder.json`.
 
 use std::path::Path;
 
@@ -16,7 +16,8 @@ use super::{Encoder, RecordLayout};
 use crate::json::JsonObject;
 
 impl Encoder {
-    /// Creates the kernel that a file describes; error messages call the file `path`.
+    /// Creates the kernel that `encoder.json` describes. Error messages call the file
+    /// `path`.
     ///
     /// # Errors
     ///
@@ -71,8 +72,8 @@ fn read_dtype(kernel: &JsonObject<'_>) -> Result<Dtype> {
     }
 }
 
-/// Returns the table of residues for the policy, or that of the range of quality
-/// characters.
+/// Returns the table of accepted characters: for residues according to the policy, or
+/// for qualities.
 fn read_letters(object: &JsonObject<'_>) -> Result<LetterTable> {
     if object.optional_text("alphabet")?.is_none() {
         let (first, last) = (byte(object, "first")?, byte(object, "last")?);
@@ -96,10 +97,10 @@ fn byte(object: &JsonObject<'_>, key: &str) -> Result<u8> {
     u8::try_from(number).map_err(|_| object.fault(format!("{key:?} must be 0 to 255")))
 }
 
-/// A kernel, and the axes of its output.
+/// An encoding kernel, and the order of the axes of its output.
 type KernelAndLayout<T> = (Box<dyn RowKernel<T>>, RecordLayout);
 
-/// Creates a kernel from its JSON object.
+/// Creates an encoding kernel from its JSON object.
 struct KernelBuilder<'a> {
     kernel: &'a JsonObject<'a>,
     letters: &'a LetterTable,
@@ -162,8 +163,8 @@ impl KernelBuilder<'_> {
         ))
     }
 
-    /// Returns the token of the first k-mer. The tokens of all k-mers must fit in the
-    /// element type.
+    /// Returns the token of the first k-mer. All k-mers must have tokens that fit in
+    /// the element type.
     fn first(&self, words: &KmerWords) -> Result<u64> {
         let largest = match self.dtype {
             Dtype::Int32 => i64::from(i32::MAX),
@@ -192,8 +193,8 @@ impl KernelBuilder<'_> {
         self.at_kernel(KmerWords::new(self.letters, k, stride, is_canonical))
     }
 
-    /// Returns the padding token, the unknown token and, if given, the start and end
-    /// tokens.
+    /// Returns the padding token and the unknown token, followed by the start token and
+    /// the end token if there are any.
     fn specials<T: Word>(&self) -> Result<Vec<T>> {
         let specials = self.words("specials")?;
         if [2, 4].contains(&specials.len()) {
@@ -204,7 +205,7 @@ impl KernelBuilder<'_> {
         Err(self.kernel.fault(message))
     }
 
-    /// Returns numbers as the bits that an array stores.
+    /// Returns numbers in the bit representation of the element type.
     fn words<T: Word>(&self, key: &str) -> Result<Vec<T>> {
         let numbers = self.kernel.numbers(key)?;
         let words = numbers.into_iter().map(|number| {
@@ -232,8 +233,8 @@ fn frame<T: Word>(specials: &[T]) -> Frame<T> {
     }
 }
 
-/// Returns the bits of a number, or `None` if it does not fit the type. Integers are
-/// never rounded.
+/// Returns the bits of a number, or `None` if the element type cannot represent the
+/// number. Integers are never rounded.
 #[expect(clippy::cast_possible_truncation, reason = "rounded to nearest")]
 fn number_bits(number: &Number, dtype: Dtype) -> Option<u64> {
     match dtype {
@@ -246,8 +247,8 @@ fn number_bits(number: &Number, dtype: Dtype) -> Option<u64> {
     }
 }
 
-/// Returns an integer from JSON, which may be written as 3.0 if a float can represent
-/// the integer exactly.
+/// Returns an integer from a JSON number. A number such as 3.0 is accepted if it is
+/// small enough to be exact.
 #[expect(clippy::cast_possible_truncation, reason = "the number is an integer")]
 fn integer_value(number: &Number) -> Option<i64> {
     let is_whole = |float: &f64| float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER;
@@ -255,7 +256,7 @@ fn integer_value(number: &Number) -> Option<i64> {
     number.as_i64().or_else(float)
 }
 
-/// The largest integer up to which an `f64` represents every integer exactly.
+/// The largest integer up to which an `f64` can represent every integer exactly.
 const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
 
 #[cfg(test)]

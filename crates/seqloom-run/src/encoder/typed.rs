@@ -1,4 +1,4 @@
-//! Kernels for 4-byte or 8-byte numbers, and their output arrays.
+//! Encoding kernels with 4-byte or 8-byte output elements.
 
 use std::fmt;
 
@@ -9,7 +9,7 @@ use seqloom_graph::{Dtype, Values};
 
 use crate::array::resize;
 
-/// A kernel for 4-byte or 8-byte numbers.
+/// An encoding kernel with 4-byte or 8-byte output elements.
 pub(super) enum TypedKernel {
     FourBytes(Box<dyn RowKernel<u32>>),
     EightBytes(Box<dyn RowKernel<u64>>),
@@ -25,7 +25,7 @@ impl fmt::Debug for TypedKernel {
 }
 
 impl TypedKernel {
-    /// Returns the smallest row size for a number of residues.
+    /// Returns the smallest row length for a sequence with this number of residues.
     pub(super) fn size(&self, letters: usize) -> usize {
         match self {
             Self::FourBytes(kernel) => kernel.size(letters),
@@ -33,7 +33,8 @@ impl TypedKernel {
         }
     }
 
-    /// Encodes all sequences into an array of the kernel's type.
+    /// Encodes all sequences into an array. The array must have the element size of the
+    /// kernel.
     pub(super) fn fill(
         &self,
         letters: &LetterTable,
@@ -73,7 +74,7 @@ pub(crate) struct OutputLayout<'a> {
 }
 
 impl OutputLayout<'_> {
-    /// Writes the output of a kernel as bits into an array of numbers.
+    /// Encodes sequences with a kernel whose output is the bits of the array's numbers.
     fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,
         kernel: (&LetterTable, &dyn RowKernel<T>),

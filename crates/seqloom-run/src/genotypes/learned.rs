@@ -1,4 +1,5 @@
-//! The fitted genotype encoder: its variants, and the value of each code.
+//! The fitted genotype encoder of a model: its variants, and the value of each genotype
+//! code.
 
 use std::path::Path;
 
@@ -19,7 +20,8 @@ pub(crate) struct GenotypeEncoder {
     codes: CodeValues,
 }
 
-/// A table of values with a row for each code and a column for each variant.
+/// A table of encoded values, with a row for each genotype code and a column for each
+/// variant.
 #[derive(Debug)]
 enum CodeValues {
     Single(Vec<f32>),
@@ -61,7 +63,7 @@ impl GenotypeEncoder {
         }))
     }
 
-    /// Returns the tables for the alleles of a file.
+    /// Returns the tables of encoded values, according to the alleles of a file.
     pub(super) fn tables(&self, is_flipped: &[bool]) -> Result<VariantTables> {
         Ok(match &self.codes {
             CodeValues::Single(codes) => VariantTables::Single(tables_by_code(codes, is_flipped)?),
@@ -70,8 +72,8 @@ impl GenotypeEncoder {
     }
 }
 
-/// Returns a table for each code, with the value for each variant. If the file counts
-/// the other allele of a variant, codes 0 and 3 are exchanged.
+/// Returns the encoded values of each genotype code for all variants. If the file
+/// counts the other allele of a variant, codes 0 and 3 are exchanged.
 fn tables_by_code<T: Copy>(codes: &[T], is_flipped: &[bool]) -> Result<[Vec<T>; 4]> {
     let count = is_flipped.len();
     let mut rows = codes.chunks_exact(count.max(1)).map(<[T]>::to_vec);
@@ -101,7 +103,7 @@ fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<CodeValues> {
     }
 }
 
-/// Returns the strings of a column: concatenated UTF-8, and their offsets.
+/// Returns the strings of a column, which is stored as concatenated UTF-8 with offsets.
 fn texts(arrays: &SafeTensors<'_>, name: &str) -> Result<Vec<String>> {
     let text = tensor(arrays, &format!("{name}_text"))?;
     let ends = tensor(arrays, &format!("{name}_ends"))?;

@@ -1,4 +1,4 @@
-//! Types for a build without genotype support, which rejects models of genotypes.
+//! Replacements for a build without genotype support. They reject models of genotypes.
 
 use std::path::Path;
 
@@ -9,11 +9,11 @@ use serde_json::Value;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::json::JsonObject;
 
-/// The encoder of genotypes, which is not available in this build.
+/// The encoder of genotypes. This build has none.
 #[derive(Debug)]
 pub(crate) enum GenotypeEncoder {}
 
-/// The source of genotype batches, which is not available in this build.
+/// The source of genotype batches. This build has none.
 pub(crate) enum GenotypeFeed {}
 
 impl GenotypeEncoder {

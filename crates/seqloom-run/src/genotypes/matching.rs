@@ -1,4 +1,5 @@
-//! Matching of the variants of a file and of a model, including flipped alleles.
+//! Matches the variants of a file to those of a model, including variants whose alleles
+//! are exchanged.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,18 +19,18 @@ pub(super) struct Variants {
     pub(super) other: Vec<String>,
 }
 
-/// The positions of the model's variants in a file.
+/// The indices in a file of the variants that the model reads.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct VariantMatch {
     pub(super) positions: Vec<usize>,
-    /// True for each variant if the file counts its other allele.
+    /// True for each variant if the file counts the other allele of that variant.
     pub(super) is_flipped: Vec<bool>,
 }
 
 const MAX_SHOWN: usize = 3;
 
 impl VariantMatch {
-    /// Finds each variant of the model in the file by its id and its alleles.
+    /// Finds each variant of the model in the file, by its id and alleles.
     pub(super) fn find(wanted: &Variants, found: &Variants, path: &Path) -> Result<Self, Error> {
         if wanted == found {
             return Ok(Self {
@@ -56,7 +57,7 @@ impl VariantMatch {
     }
 }
 
-/// Returns the positions of each id; a file may contain an id several times.
+/// Returns the indices in the file of each variant id. An id may occur several times.
 fn list_candidates<'a>(wanted: &'a Variants, found: &Variants) -> HashMap<&'a str, Vec<usize>> {
     let ids = wanted.ids.iter().map(|id| (id.as_str(), Vec::new()));
     let mut candidates: HashMap<&str, Vec<usize>> = ids.collect();
@@ -68,7 +69,7 @@ fn list_candidates<'a>(wanted: &'a Variants, found: &Variants) -> HashMap<&'a st
     candidates
 }
 
-/// Returns an error if the file lacks variants.
+/// Returns an error if the file lacks variants of the model.
 fn check_present(
     wanted: &Variants,
     candidates: &HashMap<&str, Vec<usize>>,
@@ -95,12 +96,12 @@ fn check_present(
     Err(fault(path, message))
 }
 
-/// The names that PLINK writes for an allele that does not occur in any genotype of the
+/// The codes that PLINK writes for an allele that does not occur in any genotype of the
 /// file.
 const MISSING_ALLELES: [&str; 2] = ["0", "."];
 
-/// Returns true if the file counts the same allele as the model; one of its two alleles
-/// may be missing.
+/// Returns true if the file and the model count the same allele. One allele may be
+/// missing in the file or the model.
 fn counts_same(here: [&str; 2], wanted: [&str; 2]) -> bool {
     let [counted, other] = wanted;
     if here == [other, counted] {
@@ -110,8 +111,8 @@ fn counts_same(here: [&str; 2], wanted: [&str; 2]) -> bool {
     pairs.any(|(here, wanted)| here == wanted && !MISSING_ALLELES.contains(here))
 }
 
-/// Returns true if one allele is the same in the file and the model, and the other
-/// allele is missing in one of them.
+/// Returns true if the file and the model share one allele, and the other allele is
+/// missing in the file or the model.
 fn shares_one_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
     let is_missing = |allele: &&str| MISSING_ALLELES.contains(allele);
     let shared: HashSet<&str> = here
@@ -121,8 +122,8 @@ fn shares_one_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
     shared.len() == 1 && here.iter().chain(&wanted).any(is_missing)
 }
 
-/// Returns the only position with the two alleles of the model, or with one of them and
-/// a missing one.
+/// Returns the index of the only variant in the file that has the alleles of the model,
+/// or one of them and a missing allele.
 fn choose(
     (id, alleles): (&str, [&str; 2]),
     found: &Variants,

@@ -1,4 +1,4 @@
-//! A `.bed` file and its tables.
+//! A `.bed` file with its tables of variants and samples.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use seqloom_plink::{Bed, BedLayout};
 
 use super::matching::Variants;
 
-/// A PLINK set of three files.
+/// A PLINK file set: `.bed`, `.bim` and `.fam`.
 pub(super) struct PlinkFiles {
     pub(super) bed: Bed,
     pub(super) layout: BedLayout,
@@ -20,7 +20,7 @@ pub(super) struct PlinkFiles {
 }
 
 impl PlinkFiles {
-    /// Opens a `.bed` and reads its tables, which may be compressed.
+    /// Opens a `.bed` file and reads its tables, which may be compressed.
     pub(super) fn open(path: &Path) -> Result<Self> {
         let bed = Bed::open(path, true)?;
         let people = read_table(path, Sheet::Fam, &["fid", "iid"])?;
@@ -34,8 +34,8 @@ impl PlinkFiles {
         })
     }
 
-    /// Returns the ids and alleles of the variants; `counts_a1` selects the counted
-    /// allele.
+    /// Returns the ids and alleles of the variants. `counts_a1` selects which allele is
+    /// counted.
     pub(super) fn variants(&self, counts_a1: bool) -> Result<Variants> {
         let (counted, other) = if counts_a1 {
             ("allele_1", "allele_2")
@@ -49,7 +49,7 @@ impl PlinkFiles {
         })
     }
 
-    /// Returns the sample ids; `FID:IID` if the ids are not unique.
+    /// Returns the sample ids, in the form `FID:IID` if the ids alone are not unique.
     pub(super) fn names(&self) -> Result<Vec<String>> {
         let own = column(&self.people, "iid")?;
         let different: HashSet<&str> = own.iter().map(String::as_str).collect();
@@ -69,7 +69,7 @@ fn column(table: &TextTable<Vec<u8>>, name: &str) -> Result<Vec<String>> {
     Ok(fields.map(str::to_owned).collect())
 }
 
-/// Reads the table whose file name has the same stem as the `.bed`.
+/// Reads a table whose file name has the same stem as the `.bed` file.
 fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<u8>>> {
     let path = find_table(bed, sheet);
     let wanted: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
@@ -80,7 +80,8 @@ fn read_table(bed: &Path, sheet: Sheet, names: &[&str]) -> Result<TextTable<Vec<
     TextTable::parse(&path, sheet, &wanted, text)
 }
 
-/// Returns the path of a table, which ends in `.gz` if only the compressed file exists.
+/// Returns the path of a table. If only the compressed file exists, the path ends in
+/// `.gz`.
 fn find_table(bed: &Path, sheet: Sheet) -> PathBuf {
     let (plain, packed) = match sheet {
         Sheet::Fam => ("fam", "fam.gz"),

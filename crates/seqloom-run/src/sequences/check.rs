@@ -1,4 +1,4 @@
-//! Checks the records of a window before any of them is scored.
+//! Checks all records of a window before the first of them is scored.
 
 use seqloom_core::error::Fault;
 use seqloom_core::number::as_u64;
@@ -10,8 +10,8 @@ use super::records::Records;
 use crate::encoder::Encoder;
 use crate::text::quote;
 
-/// Returns the number of positions of each record, or an error if the model cannot read
-/// one.
+/// Returns the encoded length of each record, or an error if the model cannot read one
+/// of them.
 pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result<Vec<usize>> {
     let encoder = filler.encoder();
     let letters = encoder.letters();
@@ -49,7 +49,7 @@ fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
     Error::format(path, Fault::whole(message))
 }
 
-/// Returns an error with the position of an invalid character in its file.
+/// Returns an error with the position in the file of an invalid character.
 fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Error> {
     let row_alone = [as_i64(row)];
     let sequence = records.letters.selected(&row_alone)?;
@@ -73,7 +73,7 @@ fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Err
     Ok(Error::format(path, Fault::whole(message)))
 }
 
-/// Reads a regular file again, to find a residue.
+/// Reads a regular file again to find the position of a residue.
 fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
     let (path, record) = records.locate(row);
     let found = path
@@ -83,7 +83,8 @@ fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
     Some((found.line, found.byte))
 }
 
-/// Returns an error if the number of positions differs from that of the model.
+/// Returns an error if an encoded record does not have the length that the model
+/// requires.
 fn check_length(
     records: &Records,
     encoder: &Encoder,

@@ -1,4 +1,4 @@
-//! A reader of several files of one format, one after the other.
+//! Reads several files of one format, one after the other.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
 use super::records::Records;
 
-/// The records of several files.
+/// A reader of the records of several files.
 pub(crate) struct FileRecords {
     paths: std::vec::IntoIter<PathBuf>,
-    /// A stream that is read instead of the first file.
+    /// A stream to read instead of the first file.
     stream: Option<BufferedInput>,
     options: ReaderOptions,
     open: Option<OpenFile>,
@@ -29,8 +29,7 @@ struct OpenFile {
 }
 
 impl FileRecords {
-    /// Creates a reader of files, which also reads qualities if the options request
-    /// them.
+    /// Creates a reader of files. Qualities are read if the options request them.
     pub(crate) fn new(paths: Vec<PathBuf>, options: &ReaderOptions) -> Self {
         Self {
             paths: paths.into_iter(),
@@ -42,7 +41,7 @@ impl FileRecords {
         }
     }
 
-    /// Creates a reader of a stream; error messages call the stream `name`.
+    /// Creates a reader of a stream. Error messages call the stream `name`.
     pub(crate) fn of_stream(name: &Path, stream: BufferedInput, options: &ReaderOptions) -> Self {
         Self {
             stream: Some(stream),
@@ -51,7 +50,7 @@ impl FileRecords {
     }
 
     /// Adds up to `most` records with about `bytes` bytes of residues. Returns the
-    /// number of added records, or `None` at the end of all files.
+    /// number of added records, which is 0 at the end of the last file.
     pub(super) fn read(
         &mut self,
         records: &mut Records,
@@ -74,8 +73,8 @@ impl FileRecords {
         }
     }
 
-    /// Adds `wanted` records of any length, or all records that remain. Returns the
-    /// number of added records.
+    /// Adds `wanted` records of any length, or all remaining records if there are
+    /// fewer. Returns the number of added records.
     pub(super) fn read_all(&mut self, records: &mut Records, wanted: usize) -> Result<usize> {
         let mut missing = wanted;
         while missing > 0 {
@@ -96,8 +95,8 @@ impl FileRecords {
         Ok(OpenFile { reader, records: 0 })
     }
 
-    /// Returns an error if files with and without qualities are mixed, or a file lacks
-    /// required qualities.
+    /// Returns an error if some files have qualities and others do not, or if a file
+    /// lacks the qualities that the model reads.
     fn check(&mut self, reader: &Reader) -> Result<()> {
         let (path, format) = (reader.path(), reader.format());
         if self.options.with_qualities && format == Format::Fasta {

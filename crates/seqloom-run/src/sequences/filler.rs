@@ -1,4 +1,4 @@
-//! Fills the input arrays of the graph with the records of a batch.
+//! Fills the input arrays of a graph with the records of a batch.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::column::ByteRows;
 use crate::encoder::{Encoder, OutputLayout};
 use crate::feed::FeedBatch;
 
-/// Fills the arrays of batches.
+/// Fills the input arrays for batches of records.
 pub(crate) struct BatchFiller {
     encoder: Arc<Encoder>,
     /// The names and types of the inputs of the graph.
@@ -27,7 +27,7 @@ pub(crate) struct BatchFiller {
     limits: Limits,
 }
 
-/// The names of inputs that this program can fill.
+/// The names of the graph inputs that this program can fill.
 const FILLED_INPUTS: [&str; 2] = ["inputs", "input_ids"];
 pub(crate) const MASK_INPUT: &str = "mask";
 const LENGTHS_INPUT: &str = "lengths";
@@ -82,7 +82,7 @@ impl BatchFiller {
         self.encoder.reads_qualities()
     }
 
-    /// Returns the rule by which sorted records are split into batches.
+    /// Returns the rule by which sorted records are grouped into batches.
     pub(super) fn batch_rule(&self) -> BatchRule {
         let has_padding_input = self
             .inputs
@@ -96,7 +96,7 @@ impl BatchFiller {
         }
     }
 
-    /// Fills the arrays of a batch with the selected records.
+    /// Fills the input arrays with the selected records.
     pub(super) fn fill(
         &self,
         records: &Records,
@@ -136,12 +136,13 @@ impl BatchFiller {
         }
     }
 
-    /// Returns the number of positions of a record after truncation.
+    /// Returns the number of positions of a record, after truncation to the length of
+    /// the model.
     fn truncated_length(&self, places: usize) -> usize {
         self.length.map_or(places, |length| places.min(length))
     }
 
-    /// Truncates long records if the model reads truncated records.
+    /// Truncates long records, if the model accepts truncated records.
     fn truncate(&self, records: &Records, batch: &FeedBatch) -> Result<Option<ByteRows>> {
         let (Some(length), true) = (self.length, self.crops) else {
             return Ok(None);
@@ -165,8 +166,8 @@ struct FilledBatch<'a> {
 }
 
 impl FilledBatch<'_> {
-    /// Returns the number of positions of a padded batch: the length of the longest
-    /// record, or the fixed length if the model has one.
+    /// Returns the number of positions of a padded batch: the fixed length of the
+    /// model, or the length of the longest record.
     fn width(&self) -> usize {
         let longest = self.places.iter().copied().max().unwrap_or_default();
         match self.filler.length {
@@ -175,7 +176,8 @@ impl FilledBatch<'_> {
         }
     }
 
-    /// Fills arrays with a row of `width` positions for each record.
+    /// Fills the arrays of a padded batch, with a row of `width` positions for each
+    /// record.
     fn pad(&self, width: usize, arrays: &mut [InputArray]) -> Result<()> {
         let count = self.places.len();
         for array in arrays {
@@ -197,7 +199,7 @@ impl FilledBatch<'_> {
         Ok(())
     }
 
-    /// Fills the arrays of a packed batch with concatenated records.
+    /// Fills the arrays of a packed batch, in which the records are concatenated.
     fn pack(&self, arrays: &mut [InputArray], segments: &mut Vec<i64>) -> Result<()> {
         segments.clear();
         segments.push(0);
@@ -256,7 +258,7 @@ impl FilledBatch<'_> {
     }
 }
 
-/// Returns a mask that is 1 at the positions of a record and 0 after its end.
+/// Returns a mask that is 1 at the positions of each record and 0 after its end.
 fn mask(places: usize, width: usize) -> impl Iterator<Item = i64> {
     (0..width).map(move |position| i64::from(position < places))
 }

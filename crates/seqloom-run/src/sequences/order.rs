@@ -1,31 +1,33 @@
-//! Batches of records of similar length, identical to those of evaluation in Python.
+//! Groups records of similar length into batches, exactly as Python does for
+//! evaluation.
 
 use crate::feed::FeedBatch;
 
-/// The records of a window, sorted by their number of positions; the sort is stable.
+/// The records of a window, sorted by their number of positions. Records of the same
+/// length keep their order.
 #[derive(Debug)]
 pub(super) struct Order {
     rows: Vec<i64>,
     places: Vec<usize>,
 }
 
-/// The rule by which sorted records are split into batches.
+/// The rule by which sorted records are grouped into batches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum BatchRule {
     /// All batches have the same size, and the last batch is filled with copies of the
-    /// last record. The size is fixed because a matrix product is rounded differently
-    /// for another number of rows.
+    /// last record. A different number of rows would change the rounding of matrix
+    /// products.
     Full,
-    /// The last batch may be smaller, because packed records are computed
-    /// independently.
+    /// The last batch may be smaller, because the records of a packed batch are
+    /// computed independently.
     Loose,
-    /// All records of a batch have the same length, because the graph has no input that
-    /// marks padding.
+    /// All records of a batch have the same length, because the graph has no input for
+    /// a mask.
     OneLength,
 }
 
 impl Order {
-    /// Creates the order; `places` are the numbers of positions of the records.
+    /// Sorts records. `places` contains the number of positions of each record.
     pub(super) fn new(places: Vec<usize>) -> Self {
         let mut rows: Vec<i64> = (0_i64..).take(places.len()).collect();
         rows.sort_by_key(|row| at(&places, *row));
@@ -37,8 +39,8 @@ impl Order {
         at(&self.places, row)
     }
 
-    /// Selects the rows of the batch that starts at a position; a batch has at most
-    /// `size` rows. Returns false after the last batch.
+    /// Selects at most `size` rows for the batch that starts at a position of the
+    /// order. Returns false after the last batch.
     pub(super) fn select(
         &self,
         start: usize,
@@ -50,8 +52,8 @@ impl Order {
         let (Some(first), Some(last)) = (rows.first(), rows.last()) else {
             return false;
         };
-        // As in Python, if all records of a window have the same length, its batches
-        // are full.
+        // As in Python, batches are always full if all records of a window have the
+        // same length.
         let is_loose =
             cut == BatchRule::Loose || (cut == BatchRule::OneLength && self.has_several_lengths());
         let is_alike =

@@ -1,5 +1,4 @@
-//! A reader of the two reads of each fragment, from two files or from one file in which
-//! mates alternate.
+//! Reads pairs of mates from two files, or from one file in which mates alternate.
 
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ use super::files::FileRecords;
 use super::records::Records;
 use crate::text::{quote, thousands};
 
-/// First and second reads, from one or more files or pairs of files.
+/// A reader of pairs of mates, from one or more files or pairs of files.
 pub(crate) struct Mates {
     files: Vec<FileRecords>,
     paths: Vec<PathBuf>,
@@ -53,7 +52,7 @@ impl Mates {
         let found = match self.files.as_mut_slice() {
             [first, second] => {
                 let found = first.read(&mut lanes[0], (most, bytes))?;
-                // At the end of the first file the second file must end as well.
+                // When the first file ends, the second file must end as well.
                 let mates = second.read_all(&mut lanes[1], found.max(1))?;
                 if mates != found {
                     return Err(self.missing(lanes, found.min(mates)));
@@ -68,7 +67,8 @@ impl Mates {
         Ok(found)
     }
 
-    /// Returns an error that names the file that ends first of the two.
+    /// Returns an error for two files with different numbers of records, which names
+    /// the file that ends first.
     fn missing(&self, [one, other]: &[Records; 2], found: usize) -> Error {
         let is_first = one.len() < other.len();
         let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };
@@ -85,7 +85,7 @@ impl Mates {
         fault(&shown(ended), Kind::Count, message)
     }
 
-    /// Returns an error if the reads of a pair have different ids.
+    /// Returns an error if the two mates of a pair have different ids.
     fn check(&self, [one, other]: &[Records; 2], before: usize) -> Result<()> {
         let mut ids = one.names.iter().zip(other.names.iter()).skip(before);
         let Some(row) = ids.position(|(first, second)| !pairs::are_mates(first, second)) else {

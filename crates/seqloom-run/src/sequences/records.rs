@@ -9,24 +9,25 @@ use seqloom_sequences::{Batch, pairs};
 use crate::column::ByteRows;
 use crate::text::readable;
 
-/// The ids of records, and the residues or qualities that the encoder reads.
+/// The ids of records, and the residues or qualities that are encoded.
 #[derive(Debug, Default)]
 pub(crate) struct Records {
     pub(super) names: ByteRows,
     pub(super) letters: ByteRows,
     starts: Vec<FileStart>,
-    /// The number of records, which remains correct after the ids were moved out.
+    /// The number of records, which is still valid after the ids were moved out.
     count: usize,
 }
 
-/// The first row of a file.
+/// A sequence of rows that come from one file.
 #[derive(Debug)]
 struct FileStart {
     row: usize,
     path: PathBuf,
-    /// The index in the file of the record in the first row.
+    /// The index in the file of the record in the first of these rows.
     record: u64,
-    /// The number of records of the file per row: 2 if mates alternate.
+    /// The distance between the records of adjacent rows in the file: 2 if mates
+    /// alternate, otherwise 1.
     step: u64,
 }
 
@@ -36,12 +37,13 @@ impl Records {
         self.count
     }
 
-    /// Returns the size of the records in bytes.
+    /// Returns the size of the ids and residues in bytes.
     pub(super) fn bytes(&self) -> usize {
         self.names.bytes() + self.letters.bytes()
     }
 
-    /// Adds records of a file; `record` is the index of the first one.
+    /// Adds consecutive records of a file. `record` is the index of the first one in
+    /// the file.
     pub(super) fn append(&mut self, batch: &Batch, (path, record): (&Path, u64)) {
         self.begin(path, (record, 1));
         if let Ok(headers) = Ragged::new(&batch.headers, &batch.header_offsets) {
@@ -58,8 +60,8 @@ impl Records {
         self.count += batch.len();
     }
 
-    /// Adds one record of `others`; the added records are every second record of the
-    /// file.
+    /// Adds one record of `others`. The rows of a file that are added in this way must
+    /// be every second record.
     pub(super) fn push(&mut self, others: &Self, row: usize) {
         let (path, record) = others.locate(row);
         self.begin(path, (record, 2));
@@ -68,7 +70,8 @@ impl Records {
         self.count += 1;
     }
 
-    /// Stores the origin of a row, unless it follows the previous row.
+    /// Stores the file and index of the next row, unless they follow from the previous
+    /// row.
     fn begin(&mut self, path: &Path, (record, step): (u64, u64)) {
         let continues = |start: &FileStart| {
             let expected = start.record + start.step * as_u64(self.count - start.row);
@@ -84,7 +87,7 @@ impl Records {
         }
     }
 
-    /// Returns the file of a record, and the index of the record in that file.
+    /// Returns the file of a row, and the index of the record in that file.
     pub(super) fn locate(&self, row: usize) -> (&Path, u64) {
         let start = self.starts.iter().rev().find(|start| start.row <= row);
         start.map_or((Path::new(""), 0), |start| {
@@ -95,7 +98,7 @@ impl Records {
         })
     }
 
-    /// Moves the ids out and returns them.
+    /// Moves the ids out of this object and returns them.
     pub(super) fn take_names(&mut self) -> ByteRows {
         std::mem::take(&mut self.names)
     }

@@ -1,4 +1,4 @@
-//! The source of records, which are read window by window.
+//! The source from which records are read, one window at a time.
 
 use std::path::{Path, PathBuf};
 
@@ -10,7 +10,7 @@ use super::files::FileRecords;
 use super::pairs::Mates;
 use super::records::Records;
 
-/// A source of single reads or of pairs of reads.
+/// A source of single records or of pairs of mates.
 pub(crate) enum RecordSource {
     /// Each record is scored separately.
     Single(Box<FileRecords>),
@@ -18,13 +18,13 @@ pub(crate) enum RecordSource {
     Paired(std::vec::IntoIter<Mates>),
 }
 
-/// The numbers of records and bytes that are read together.
+/// The maximum numbers of records and bytes that are read at a time.
 const READ_SIZE: (usize, usize) = (1 << 13, 4 << 20);
 
 impl RecordSource {
-    /// Creates the source for files. Single reads are read from one file after the
-    /// other. Pairs are read from two files in parallel, or from one file with
-    /// alternating mates.
+    /// Creates the source for files. Single records are read from one file after the
+    /// other. Pairs are read from two files in parallel, or from one file in which
+    /// mates alternate.
     pub(crate) fn new(
         paths: &[PathBuf],
         is_paired: bool,
@@ -42,8 +42,8 @@ impl RecordSource {
         Ok(Self::Paired(mates.collect::<Vec<_>>().into_iter()))
     }
 
-    /// Creates the source for a stream, in which mates alternate. Error messages call
-    /// the stream `name`.
+    /// Creates the source for a stream, in which mates alternate if records are pairs.
+    /// Error messages call the stream `name`.
     pub(crate) fn of_stream(
         name: &Path,
         stream: BufferedInput,
@@ -58,8 +58,8 @@ impl RecordSource {
         Self::Single(Box::new(files))
     }
 
-    /// Reads records of about this number of bytes. The number of records is a multiple
-    /// of `multiple` unless the files end. Returns `None` at the end.
+    /// Reads records with about this number of bytes in total. The number of records is
+    /// a multiple of `multiple`, unless the files end. Returns `None` at the end.
     pub(super) fn window(&mut self, bytes: usize, multiple: usize) -> Result<Option<Vec<Records>>> {
         let mut lanes = [Records::default(), Records::default()];
         let piece = (READ_SIZE.0, READ_SIZE.1.min(bytes).max(1));
@@ -103,8 +103,7 @@ impl RecordSource {
     }
 }
 
-/// Returns an error if the number of files does not match the options, such as
-/// interleaved mates.
+/// Returns an error if the number of files does not match the options.
 fn check_paths(paths: &[PathBuf], is_paired: bool, interleaved: bool) -> Result<()> {
     if paths.is_empty() {
         return Err(Error::argument("expected a file of sequences, got none"));

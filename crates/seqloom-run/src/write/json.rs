@@ -1,8 +1,9 @@
-//! JSON lines: an object with the id and a number for each output.
+//! Writes scores as JSON lines: one object per record, with the id and a number for
+//! each output.
 
 use super::number::write_number;
 
-/// Writes the line of a record. NaN is written as null, because JSON has no NaN.
+/// Writes the JSON line of a record. NaN is written as null, because JSON has no NaN.
 pub(super) fn write_row(
     (id, name): (&str, &[u8]),
     (columns, values): (&[String], &[f32]),
@@ -25,11 +26,11 @@ pub(super) fn write_row(
     text.extend_from_slice(b"}\n");
 }
 
-/// Writes a string in quotes; bytes that are not UTF-8 become the replacement
+/// Writes a string in quotes. Bytes that are not UTF-8 are written as the replacement
 /// character.
 fn write_text(bytes: &[u8], text: &mut Vec<u8>) {
     let found = String::from_utf8_lossy(bytes);
-    // A string can always be written as JSON, and writing to memory cannot fail.
+    // A string can always be represented as JSON, and writing to memory cannot fail.
     let _ = serde_json::to_writer(text, &found);
 }
 

@@ -1,7 +1,7 @@
 //! Writes `scores`, `ids` and `columns` as an uncompressed `.npz` file.
 //!
-//! The header of an array contains its shape, which is known only at the end. Until
-//! then, scores and ids are stored in two temporary files without names.
+//! The header of an array contains its shape, which is known only after the last
+//! record. Until then, scores and ids are stored in two unnamed temporary files.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};
@@ -22,7 +22,7 @@ pub(super) struct Npz {
     target: TargetFile,
     scores: BufWriter<File>,
     ids: BufWriter<File>,
-    /// The length of the longest id in characters.
+    /// The length in characters of the longest id.
     id_width: usize,
     rows: usize,
     columns: Vec<String>,
@@ -93,7 +93,7 @@ impl Npz {
     }
 }
 
-/// Flushes a writer; returns a reader at the start of its file.
+/// Flushes a temporary file, and returns a reader at its start.
 fn rewind(written: BufWriter<File>) -> io::Result<BufReader<File>> {
     let mut file = written
         .into_inner()
@@ -110,13 +110,14 @@ fn read_text(ids: &mut impl Read) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
-/// Encodes a string as `width` code points, padded with zeros.
+/// Writes a string as `width` Unicode code points, padded with zeros.
 fn code_points(text: &str, width: usize) -> Vec<u8> {
     let letters = text.chars().map(u32::from).chain(std::iter::repeat(0));
     letters.take(width).flat_map(u32::to_le_bytes).collect()
 }
 
-/// Starts a file of the zip with the header of an array, padded to a multiple of 64 bytes.
+/// Begins an array of the zip file with its header, which is padded to a multiple of 64
+/// bytes.
 fn start_array(
     zip: &mut ZipWriter<BufWriter<TargetFile>>,
     name: &str,

@@ -1,8 +1,10 @@
-//! The shortest text that reads back to the same float, in the format of NumPy.
+//! Formats a float as the shortest text that reads back to the same float, as NumPy
+//! does.
 
 use std::io::Write;
 
-/// Numbers below this limit, and numbers from 1e16, are written with an exponent.
+/// Numbers below this limit and numbers of at least 1e16 are written in scientific
+/// notation.
 const MIN_DECIMAL: f32 = 1e-4;
 const MAX_DECIMAL: f32 = 1e16;
 
@@ -24,7 +26,8 @@ pub fn write_number(number: f32, text: &mut Vec<u8>) {
     };
 }
 
-/// Writes an exponent with its sign and at least two digits.
+/// Writes a number in scientific notation. The exponent has a sign and at least two
+/// digits.
 fn write_scientific(number: f32, text: &mut Vec<u8>) -> std::io::Result<()> {
     let found = format!("{number:e}");
     let (digits, exponent) = found.split_once('e').unwrap_or((&found, "0"));

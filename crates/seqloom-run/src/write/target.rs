@@ -1,4 +1,4 @@
-//! A file that is either complete or absent.
+//! An output file that appears only when it is complete.
 
 use std::fs::{self, File};
 use std::io::{self, Seek, Write};
@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::part::PartFile;
 use seqloom_core::{Error, Result};
 
-/// A file with a temporary name. The file is renamed when it is complete, or else
-/// removed.
+/// A file with a temporary name, which is renamed when it is complete. Otherwise the
+/// file is removed.
 #[derive(Debug)]
 pub(super) struct TargetFile {
     file: File,
@@ -17,10 +17,10 @@ pub(super) struct TargetFile {
 }
 
 impl TargetFile {
-    /// Creates the temporary file in the same folder as the final file.
+    /// Creates the temporary file in the folder of the final file.
     pub(super) fn create(path: &Path) -> Result<Self> {
-        // If the path is a symbolic link, the link remains and the file that it points
-        // to is written.
+        // If the path is a symbolic link, the link remains, and the file to which it
+        // points is replaced.
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let failed = |error| Error::io(&path, &error);
         let part = PartFile::create(&path).map_err(failed)?;
@@ -28,14 +28,14 @@ impl TargetFile {
         Ok(Self { file, part, path })
     }
 
-    /// Creates a second temporary file without a name, in the same folder.
+    /// Creates another temporary file without a name, in the same folder.
     pub(super) fn scratch(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push("-scratch");
         PartFile::create(&self.path.with_file_name(name))?.file()
     }
 
-    /// Syncs the file to the disk and renames it.
+    /// Syncs the file to the disk and renames it to its final name.
     pub(super) fn finish(self) -> io::Result<()> {
         self.part.commit(&self.path)
     }

@@ -29,8 +29,8 @@ pub(super) fn write_row((name, values): (&[u8], &[f32]), separator: u8, text: &m
     text.push(b'\n');
 }
 
-/// Writes a cell. In a comma-separated table, the cell is quoted if it contains a
-/// comma, a quote or a line end.
+/// Writes the value of a cell. In a comma-separated table, the value is quoted if it
+/// contains a comma, a quote or a line end.
 fn write_text(cell: &[u8], separator: u8, text: &mut Vec<u8>) {
     let is_special = |byte: &u8| matches!(byte, b',' | b'"' | b'\n' | b'\r');
     if separator != COMMA || !cell.iter().any(is_special) {
@@ -47,7 +47,7 @@ fn write_text(cell: &[u8], separator: u8, text: &mut Vec<u8>) {
     text.push(b'"');
 }
 
-/// The separators of cells.
+/// The cell separators of the two table formats.
 pub(super) const TAB: u8 = b'\t';
 pub(super) const COMMA: u8 = b',';
 

@@ -1,6 +1,7 @@
-//! The fast path of the FASTA parser, for lines that are complete in one chunk of text.
+//! The fast path of the FASTA parser, for lines that are contained in one chunk of
+//! text.
 //!
-//! All other lines are parsed by the slow path, which also finds faults.
+//! All other lines are parsed by the slow path, which also reports errors.
 
 #![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
@@ -15,8 +16,8 @@ use crate::sink::RecordSink;
 use seqloom_core::number::as_u64;
 
 impl FastaParser {
-    /// Reads whole lines from the beginning of `text`; returns the number of bytes
-    /// read.
+    /// Reads whole lines at the beginning of `text`. Returns the number of bytes that
+    /// were read.
     pub(super) fn read_whole_lines(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         read_lines(self, text, sink)
     }
@@ -42,8 +43,8 @@ impl FastaParser {
         at
     }
 
-    /// Reads a line of residues; returns its length including the line end. The parser
-    /// first looks for the line end at the length of most lines.
+    /// Reads a line of residues. Returns its length including the line end. The parser
+    /// first looks for the line end at the length that most lines have.
     #[inline(always)]
     fn read_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
         let size = match text.get(self.common_length) {
@@ -64,8 +65,8 @@ impl FastaParser {
         Some(size + 1)
     }
 
-    /// Updates the common length only after two lines with a different length, because
-    /// a single such line may be the last line of a record.
+    /// Updates the common line length, but only after two lines with a different
+    /// length. A single such line may be the last line of a record.
     #[inline(always)]
     fn update_common_length(&mut self, size: usize) {
         let differs = size != self.common_length;
@@ -75,7 +76,7 @@ impl FastaParser {
         self.last_differed = differs;
     }
 
-    /// Reads a header, unless the sink is full; returns the length of its line.
+    /// Reads a header, unless the sink is full. Returns the length of the line.
     fn read_whole_header(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
         let rest = text.get(1..)?;
         let (header, end) = rest.split_at_checked(memchr3(b'\n', b'\r', 0, rest)?)?;

@@ -54,7 +54,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
         .collect()
 }
 
-/// Returns the record, line, byte and message of the fault.
+/// Returns the record, line, byte and message of the error.
 fn fault(text: &[u8]) -> (Option<u64>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     (
@@ -266,7 +266,7 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
     }
 }
 
-/// A simple parser that must give the same results, and reads line by line.
+/// A simple parser that reads line by line and must return the same results.
 fn parse_line_by_line(text: &[u8]) -> Option<Vec<(String, String)>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut found: Vec<(String, String)> = Vec::new();
@@ -308,7 +308,7 @@ fn random_text() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Generates mostly valid text, which `random_text` rarely generates.
+/// Generates mostly valid FASTA, which `random_text` rarely generates.
 fn likely_fasta() -> impl Strategy<Value = Vec<u8>> {
     let line = prop::sample::select(vec![
         "\n", "\r\n", "ACGT\n", "AC\r\n", "T", " ", "GG \n", ">a b\n", ">c\r\n", "\n>d\n",

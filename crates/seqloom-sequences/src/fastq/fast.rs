@@ -1,6 +1,7 @@
-//! The fast path of the FASTQ parser, for records of four lines that are complete in one chunk.
+//! The fast path of the FASTQ parser, for records of four lines that are contained in
+//! one chunk of text.
 //!
-//! All other records are parsed by the slow path, which also finds faults.
+//! All other records are parsed by the slow path, which also reports errors.
 
 #![expect(clippy::inline_always, reason = "compiled for each instruction set")]
 
@@ -19,14 +20,14 @@ struct FourLines<'a> {
     header: &'a [u8],
     letters: &'a [u8],
     qualities: &'a [u8],
-    /// The offset of the residues.
+    /// The offset of the residues from the start of the record.
     start: usize,
     size: usize,
 }
 
 impl FastqParser {
-    /// Reads whole records from the beginning of `text`; returns the number of bytes
-    /// read.
+    /// Reads whole records at the beginning of `text`. Returns the number of bytes that
+    /// were read.
     pub(super) fn read_whole_records(&mut self, text: &[u8], sink: &mut impl RecordSink) -> usize {
         read_records(self, text, sink)
     }
@@ -70,9 +71,8 @@ impl FastqParser {
     }
 }
 
-/// Returns the record at the beginning of a text if it has four complete lines and
-/// needs no special treatment. The parser first looks for line ends at the line lengths
-/// of the last record.
+/// Returns the record at the beginning of a text, or `None` if the slow path must parse
+/// it. The parser first looks for line ends at the line lengths of the last record.
 #[inline(always)]
 fn read_four_lines(
     text: &[u8],
@@ -87,7 +87,8 @@ fn read_four_lines(
     }
 }
 
-/// Returns the length of the header at the beginning of a text, if it is valid and complete.
+/// Returns the length of the header at the beginning of a text, or `None` if it is
+/// invalid or incomplete.
 #[inline(always)]
 fn header_size(text: &[u8], expected_length: usize) -> Option<usize> {
     let has_expected_length = text.get(expected_length) == Some(&b'\n')
@@ -101,7 +102,8 @@ fn header_size(text: &[u8], expected_length: usize) -> Option<usize> {
     (text.get(size) != Some(&0) && has_id(header) && size < MAX_HEADER_BYTES).then_some(size)
 }
 
-/// Returns the record after its header was found, with line ends of `END` bytes.
+/// Returns the record that has this header. Its line ends must have `END` bytes: 1 for
+/// `\n`, 2 for `\r\n`.
 #[inline(always)]
 fn read_rest<'a, const END: usize>(
     text: &'a [u8],
@@ -143,7 +145,7 @@ fn read_rest<'a, const END: usize>(
     })
 }
 
-/// Returns whether a line end of `END` bytes is at this offset.
+/// Returns true if a line end of `END` bytes is at this offset.
 #[inline(always)]
 fn is_line_end<const END: usize>(text: &[u8], at: usize) -> bool {
     let has_carriage_return = END == 1 || text.get(at) == Some(&b'\r');

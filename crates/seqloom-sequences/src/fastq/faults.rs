@@ -1,4 +1,4 @@
-//! The faults of FASTQ, with their messages.
+//! The errors of the FASTQ parser, with their messages.
 
 use seqloom_core::error::{Fault, FaultCause, Kind};
 
@@ -38,7 +38,7 @@ impl FastqParser {
         }
     }
 
-    /// Returns the fault of text between two records.
+    /// Returns the error for text between two records.
     pub(super) fn text_between_records(&self, position: Position, byte: u8) -> Fault {
         let location = match self.completed {
             0 => "",

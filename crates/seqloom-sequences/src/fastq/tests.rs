@@ -65,7 +65,7 @@ fn triples(expected: &[(&str, &str, &str)]) -> Vec<TextRecord> {
     expected.iter().map(owned).collect()
 }
 
-/// Returns the kind, record, id, line, byte and message of the fault.
+/// Returns the kind, record, id, line, byte and message of the error.
 fn fault(text: &[u8]) -> (Kind, Option<u64>, Option<String>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     let (line, byte) = (fault.line.unwrap(), fault.byte.unwrap());
@@ -244,7 +244,7 @@ fn read_residues_line_by_line<'a>(
     }
 }
 
-/// A simple parser that must give the same results, and reads line by line.
+/// A simple parser that reads line by line and must return the same results.
 fn parse_line_by_line(text: &[u8]) -> Option<Vec<TextRecord>> {
     let text = text.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(text);
     let mut lines = text
@@ -288,7 +288,7 @@ fn random_text() -> impl Strategy<Value = Vec<u8>> {
     )
 }
 
-/// Generates mostly valid text, which `random_text` rarely generates.
+/// Generates mostly valid FASTQ, which `random_text` rarely generates.
 fn likely_fastq() -> impl Strategy<Value = Vec<u8>> {
     let line = prop::sample::select(vec![
         "@a\nACGT\n+\nIIII\n",

@@ -1,10 +1,10 @@
-//! Recovery after a fault: reading continues at the next record.
+//! Recovery after an invalid record: reading continues at the next record.
 //!
 //! In FASTA, the next record begins at the next line that begins with `>`. In FASTQ a
 //! line that begins with `@` may be qualities, and the text of the invalid record may
-//! include the next record. Therefore the text of the record is stored. Each later line
-//! of this text that begins with `@` is tried in turn. The next record begins at the
-//! first line from which a record can be parsed.
+//! include the next record. Therefore, the text of the invalid record is stored, and
+//! parsing is tried again from each of its lines that begin with `@`. The next record
+//! begins at the first line from which a record can be parsed.
 
 use memchr::memchr;
 use seqloom_core::Error;
@@ -16,8 +16,8 @@ use crate::sink::Position;
 use seqloom_core::number::as_u64;
 
 impl Reader {
-    /// Stores the text of an incomplete record, if it may have to be read again. Returns false if
-    /// memory is not available.
+    /// Stores the text of an incomplete record if the record may have to be read again.
+    /// Returns false if there is not enough memory.
     pub(super) fn keep_record_text(&mut self, from: u64, used: usize) -> Result<bool> {
         let may_be_reread = self.parser.format() == Format::Fastq && !self.parser.is_between();
         if self.options.on_error == OnError::Raise || !may_be_reread {
@@ -39,8 +39,8 @@ impl Reader {
         Ok(has_memory)
     }
 
-    /// Counts a fault and finds the position to continue at. `from` is the offset of the current
-    /// chunk.
+    /// Counts an invalid record and finds the position at which to continue. `from` is
+    /// the offset of the current chunk.
     pub(super) fn recover(&mut self, fault: Fault, from: u64) -> Result<()> {
         let used = to_usize(self.parser.position().byte - from);
         let can_go_back = self.parser.format() == Format::Fastq && !self.parser.is_between();
@@ -60,9 +60,9 @@ impl Reader {
         Ok(())
     }
 
-    /// Returns whether a fault is a consequence of the previous fault. In this case the
-    /// record is only a line with `@` that was tried after the previous fault. Such a
-    /// line begins before that fault or fails at once.
+    /// Returns true if an error is only a consequence of the previous error. The reader
+    /// then tried to parse a record from a line with `@` that does not begin a record.
+    /// Such a record begins before the previous error, or parsing fails at once.
     fn is_consequence(&self, fault: &Fault) -> bool {
         let (line, completed) = self.last_fault;
         let start = self.parser.record_start().line;
@@ -71,7 +71,7 @@ impl Reader {
         line > 0 && completed == self.parser.completed() && (start <= line || fails_at_once)
     }
 
-    /// Moves the reader back to the line after the header of the record.
+    /// Moves the reader back to the line after the header of the invalid record.
     fn go_back(&mut self, from: u64, used: usize) -> Result<()> {
         let start = self.parser.record_start();
         let found = memchr(b'\n', &self.record_text).filter(|_| start.byte < from);
@@ -89,7 +89,7 @@ impl Reader {
         Ok(())
     }
 
-    /// Skips to the end of the header, which is in the current chunk or a later chunk.
+    /// Skips the header, which ends in the current chunk or in a later chunk.
     fn skip_header(&mut self, from: u64, used: usize) -> Result<()> {
         let start = self.parser.record_start();
         let text = self.text.fill();
@@ -116,7 +116,7 @@ fn position_after(start: Position, byte: u64, end: usize) -> Position {
     }
 }
 
-/// Converts a distance within a chunk to `usize`.
+/// Converts the length of a chunk to `usize`.
 fn to_usize(bytes: u64) -> usize {
     usize::try_from(bytes).unwrap_or(usize::MAX)
 }

@@ -16,7 +16,7 @@ use seqloom_compression::input::BufferedInput;
 
 const FASTA_TEXT: &[u8] = b">a one\nACGT\nAC\n>b\nGG\n>c\n\n>d\nTTTTT\n";
 
-/// An input that returns at most the given number of bytes in each call.
+/// An input that returns at most the given number of bytes per read.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -40,7 +40,7 @@ fn gzip(text: &[u8]) -> Vec<u8> {
     compress(Format::Gzip, Level::DEFAULT, text)
 }
 
-/// Reads all batches up to the end, or returns the error.
+/// Returns all batches of a file, or the error.
 fn read(file: &[u8], max_records: usize, max_bytes: usize) -> Result<Vec<Batch>> {
     let mut reader = open(file)?;
     let mut batches = Vec::new();
@@ -138,8 +138,8 @@ fn a_gzip_truncated_at_any_byte_is_an_error() {
 
 #[test]
 fn invalid_text_from_a_damaged_gzip_is_reported_as_damage() {
-    // The data are stored and not deflated, so that each byte of the text is a byte of
-    // the file.
+    // The data is stored without compression, so that each byte of the text is a byte
+    // of the file.
     let mut file = compress(Format::Gzip, Level::NONE, FASTA_TEXT);
     let at = file.windows(4).position(|four| four == b"ACGT").unwrap();
     file[at] = b' ';
@@ -147,7 +147,8 @@ fn invalid_text_from_a_damaged_gzip_is_reported_as_damage() {
     assert!(error.contains("the gzip data is damaged"), "{error}");
 }
 
-/// Returns compressed FASTA with a fault in the first record and a wrong checksum at the end.
+/// Returns gzip-compressed FASTA whose first record is invalid and whose checksum is
+/// wrong.
 fn fasta_with_two_faults(size: usize) -> Vec<u8> {
     let text = [b">a\nA C\n>b\n", &b"A".repeat(size)[..], b"\n"].concat();
     let mut file = compress(Format::Gzip, Level::FASTEST, &text);
@@ -164,7 +165,7 @@ fn a_wrong_checksum_after_a_fault_is_found_within_64_mib() {
     assert!(far.contains("blank"), "{far}");
 }
 
-/// A slow input that returns a few bytes in each call.
+/// A slow input that returns a few bytes per read.
 struct SlowInput(Cursor<Vec<u8>>);
 
 impl Read for SlowInput {
@@ -195,7 +196,7 @@ fn every_compression_gives_the_same_batch() {
     assert_eq!(all(FASTA_TEXT).unwrap(), all(&gzip(FASTA_TEXT)).unwrap());
 }
 
-/// Reads a file that contains faults; returns the ids and the report.
+/// Reads a file with invalid records. Returns the ids and the report.
 fn read_with_faults(file: &[u8], chunk_size: usize, on_error: OnError) -> (Vec<String>, Report) {
     let options = ReaderOptions {
         on_error,
@@ -249,7 +250,7 @@ fn fastq_continues_after_an_invalid_residue() {
 
 #[test]
 fn a_record_inside_an_invalid_record_is_recovered() {
-    // In this file qualities are missing, so the next header is read as qualities.
+    // In this file, qualities are missing, so the next header is read as qualities.
     check_recovery(
         b"@a\nACGTACGT\n+\nII\n@b\nA\n+\nI\n@c\nA\n+\nI\n",
         &["b", "c"],
@@ -359,7 +360,7 @@ fn qualities_are_a_column_of_the_batch() {
     );
 }
 
-/// Reads sequences without their qualities.
+/// Reads a FASTQ file without storing the qualities.
 fn read_sequences(text: &'static [u8]) -> seqloom_core::Result<Option<Batch>> {
     let options = ReaderOptions {
         with_qualities: false,

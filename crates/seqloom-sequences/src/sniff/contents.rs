@@ -5,18 +5,18 @@ use seqloom_core::error::FaultCause;
 /// The purpose for which a file is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Purpose {
-    /// To read sequences.
+    /// The file should contain sequences.
     Sequences,
-    /// To read intervals.
+    /// The file should contain genomic intervals.
     Intervals,
-    /// To read a table of labels, phenotypes or covariates.
+    /// The file should be a table of labels, phenotypes or covariates.
     Table,
 }
 
-/// A file format that cannot be read for at least one purpose.
+/// A file format that is not supported for at least one purpose.
 pub(super) struct Content {
     name: &'static str,
-    /// The advice for each purpose, such as a command that converts the file; empty if
+    /// The advice for each purpose, such as a command that converts the file. Empty if
     /// there is no advice.
     sequences: &'static str,
     intervals: &'static str,
@@ -34,13 +34,13 @@ impl Content {
         }
     }
 
-    /// Returns the cause of an error about PLINK genotypes, for which other functions
-    /// exist.
+    /// Returns the cause if the file contains PLINK genotypes, which other functions
+    /// read.
     pub(super) fn cause(&self) -> Option<FaultCause> {
         std::ptr::eq(self, &raw const PLINK).then_some(FaultCause::Genotypes)
     }
 
-    /// Returns the name and the advice for a purpose.
+    /// Returns the name of the format, and the advice for a purpose.
     pub(super) fn describe(&self, purpose: Purpose) -> String {
         let advice = match purpose {
             Purpose::Sequences => self.sequences,
@@ -54,7 +54,8 @@ impl Content {
     }
 }
 
-/// Describes a file from its beginning; returns `None` if it may be a table or intervals.
+/// Describes the format of a file from its beginning. Returns `None` if the file may be
+/// a table or contain intervals.
 pub fn describe_other(start: &[u8], purpose: Purpose) -> Option<String> {
     // UTF-16 text, with or without a byte order mark, is reported by the table readers.
     if matches!(start, [0xFF, 0xFE, ..] | [0xFE, 0xFF, ..]) {
@@ -329,7 +330,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
     (b"X\n\0\0\0", Content::new("R data", [""; 3])),
 ];
 
-/// Recognises a file by its first bytes.
+/// Recognises a binary file by its first bytes.
 fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"PK\x03\x04") {
         return Some(from_archive(start));
@@ -340,7 +341,7 @@ fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"\x6C\x1B") {
         return Some(&PLINK);
     }
-    // The file begins with an offset below 16 MiB and three counts, followed by the
+    // Such a file begins with an offset below 16 MiB and three counts, followed by the
     // magic number.
     if start.get(3) == Some(&0) && start.get(16..20) == Some(b"bgen") {
         return Some(&BGEN);
@@ -351,7 +352,7 @@ fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
     entry.map(|(_, content)| content)
 }
 
-/// Recognises the content of a zip archive by its members.
+/// Recognises the content of a zip archive by the names of its members.
 fn from_archive(start: &[u8]) -> &'static Content {
     let name = start.get(30..).unwrap_or_default();
     let begins = |word: &[u8]| name.starts_with(word);
@@ -405,7 +406,7 @@ fn from_first_words(start: &[u8]) -> Option<&'static Content> {
     entry.map(|(_, content)| content)
 }
 
-/// Recognises a text file by the columns of its lines.
+/// Recognises a text file by the columns of its first lines.
 fn from_columns(start: &[u8]) -> Option<&'static Content> {
     let mut lines = start
         .split(|byte| *byte == b'\n')
@@ -445,14 +446,16 @@ fn number(field: &[u8]) -> Option<u64> {
     std::str::from_utf8(field).ok()?.parse().ok()
 }
 
-/// Returns whether a line is from a Picard interval list: chrom, start, end, strand, name.
+/// Returns true if a line is from a Picard interval list: chrom, start, end, strand,
+/// name.
 fn is_list_row(line: &[u8]) -> bool {
     let fields: Vec<&[u8]> = line.split(|byte| *byte == b'\t').collect();
     matches!(fields[..], [_, start, end, b"+" | b"-", _]
         if number(start).is_some() && number(end).is_some())
 }
 
-/// Returns whether fields are from GFF: sequence, source, type, start, end, score, strand, phase, ...
+/// Returns true if fields are from GFF: sequence, source, type, start, end, score,
+/// strand, phase, ...
 fn is_annotation(fields: &[&[u8]]) -> bool {
     let [_, _, _, start, end, _, strand, phase, _] = fields else {
         return false;
@@ -462,7 +465,8 @@ fn is_annotation(fields: &[&[u8]]) -> bool {
     is_range && has_strand && matches!(*phase, b"0" | b"1" | b"2" | b".")
 }
 
-/// Returns whether fields are from VCF: chromosome, position, id, reference and other alleles, ...
+/// Returns true if fields are from VCF: chromosome, position, id, reference and other
+/// alleles, ...
 fn is_variant(fields: &[&[u8]]) -> bool {
     let [_, position, _, reference, others, _, _, _, ..] = fields else {
         return false;

@@ -98,8 +98,8 @@ fn the_cause_names_genotypes_and_intervals() {
     assert_eq!(cause(b"BAM\x01\0"), None);
 }
 
-/// Test cases: the beginning of a file, its format, and a part of the advice for
-/// converting the file to intervals.
+/// Test cases: the beginning of a file, the name of its format, and some words of the
+/// advice for a file of intervals.
 const OTHER_FORMATS: [(&[u8], &str, &str); 14] = [
     (
         b"PK\x03\x04AAAAAAAAAAAAAAAAAAAAAAAAAA[Content_Types].xml",

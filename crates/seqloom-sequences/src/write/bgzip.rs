@@ -11,16 +11,16 @@ use seqloom_core::workers::{Job, Workers};
 /// The destination to which a file is written.
 pub type WriteTarget = Box<dyn Write + Send + Sync>;
 
-/// The number of bytes of text in a block, as in `bgzip`. With this size, the block of
-/// even incompressible text is smaller than 64 KiB.
+/// The number of bytes of text in a block, as in `bgzip`. With this size, even a block
+/// of incompressible text is smaller than 64 KiB.
 const BLOCK_TEXT_BYTES: usize = 0xFF00;
-/// The number of blocks in a compression job, which one thread executes.
+/// The number of blocks that a thread compresses at a time.
 const JOB_BLOCKS: usize = 8;
-/// A gzip header with the extra field for the size of the block.
+/// The gzip header of a block, with an extra field for the size of the block.
 const BLOCK_HEADER: [u8; 16] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0,
 ];
-/// The length in bytes of the gzip header that sirocco writes.
+/// The size in bytes of the gzip header that the library sirocco writes.
 const GZIP_HEADER: usize = 10;
 /// The empty block that ends a file (SAM specification, section 4.1.2).
 const END_BLOCK: [u8; 28] = [
@@ -28,17 +28,17 @@ const END_BLOCK: [u8; 28] = [
     0, 0,
 ];
 
-/// Compresses text in blocks.
+/// A compressor that splits text into blocks.
 pub(super) struct BgzipWriter {
     target: WriteTarget,
     workers: Workers<PackJob>,
     workspace: BlockEncoder,
     level: Level,
-    /// The maximum number of pending jobs, enough to keep all threads busy.
+    /// The maximum number of jobs in progress, enough to keep all threads busy.
     max_pending: usize,
     job: PackJob,
     spare: Vec<PackJob>,
-    /// The offset of each block, in the file and in the text.
+    /// The offset of each block in the compressed file, and in the text.
     blocks: Vec<(u64, u64)>,
     at: (u64, u64),
 }
@@ -84,7 +84,7 @@ impl BgzipWriter {
         Ok(self.target)
     }
 
-    /// Submits the current compression job, and begins another.
+    /// Submits the current compression job, and begins the next one.
     fn submit(&mut self) -> io::Result<()> {
         let next = self.spare.pop().unwrap_or_else(|| PackJob::new(self.level));
         self.workers.push(std::mem::replace(&mut self.job, next));
@@ -94,7 +94,7 @@ impl BgzipWriter {
         Ok(())
     }
 
-    /// Writes the result of the next job in order.
+    /// Writes the compressed blocks of the next job in order.
     fn write_next(&mut self) -> io::Result<()> {
         let Some(mut job) = self.workers.pop(&mut self.workspace) else {
             return Ok(());
@@ -118,12 +118,12 @@ struct PackJob {
     level: Level,
     text: Vec<u8>,
     packed: Vec<u8>,
-    /// The compressed and the uncompressed size of each block.
+    /// The compressed size and the text size of each block.
     sizes: Vec<(usize, usize)>,
     is_done: bool,
 }
 
-/// Compresses blocks, and stores those that compression would make larger.
+/// Compresses blocks. Text that would become larger is stored without compression.
 struct BlockEncoder {
     compressing: Encoder,
     storing: Encoder,
@@ -175,15 +175,15 @@ impl Job for PackJob {
 }
 
 impl BlockEncoder {
-    /// Appends a compressed block or, if it is too large, a stored block; returns
-    /// whether either of them fits.
+    /// Appends a block of compressed text or, if that is too large, of uncompressed
+    /// text. Returns true if a block was appended.
     fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
         pack(&mut self.compressing, text, &mut self.buffer, packed)
             || pack(&mut self.storing, text, &mut self.buffer, packed)
     }
 }
 
-/// Appends a block; returns false if the block is too large.
+/// Appends a block. Returns false if the block would be too large.
 fn pack(encoder: &mut Encoder, text: &[u8], buffer: &mut [u8], packed: &mut Vec<u8>) -> bool {
     let progress = encoder.compress(text, buffer, Flush::Finish);
     let is_whole = progress.done;

@@ -8,7 +8,7 @@ use seqloom_compression as compression;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::unpack;
 
-/// A target of a writer that stores its content in a shared buffer.
+/// A target for a writer. Its content is shared, so that the test can read it.
 #[derive(Clone, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
@@ -31,7 +31,7 @@ fn options(compression: Compression, threads: usize) -> WriterOptions {
     }
 }
 
-/// Writes a text in parts of `part` bytes; returns the file.
+/// Writes a text in parts of `part` bytes. Returns the content of the file.
 fn pack(text: &[u8], options: WriterOptions, part: usize) -> (Vec<u8>, WriteSummary) {
     let target = SharedBuffer::default();
     let mut writer = RecordWriter::new(Box::new(target.clone()), options).unwrap();
@@ -58,7 +58,8 @@ fn decompress(file: &[u8]) -> (Compression, Vec<u8>) {
     }
 }
 
-/// Returns text that compresses to a third, and then incompressible bytes.
+/// Returns compressible text, which shrinks to a third, followed by incompressible
+/// bytes.
 fn text(size: u32) -> Vec<u8> {
     let mixed = |i: u32| i.wrapping_mul(2_654_435_761) ^ (i >> 3).wrapping_mul(40_503);
     let letters = (0..size).map(|i| b"ACGT"[(mixed(i) >> 30) as usize]);

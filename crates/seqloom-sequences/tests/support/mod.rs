@@ -1,4 +1,4 @@
-//! Functions for tests of whole files.
+//! Functions for tests that read whole files.
 #![allow(
     dead_code,
     clippy::allow_attributes,
@@ -14,7 +14,7 @@ use seqloom_compression::input::BufferedInput;
 use seqloom_core::Result;
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-/// An input that returns at most the given number of bytes in each call.
+/// An input that returns at most the given number of bytes per read.
 struct SmallReads(Cursor<Vec<u8>>, usize);
 
 impl Read for SmallReads {
@@ -24,7 +24,7 @@ impl Read for SmallReads {
     }
 }
 
-/// A record: header, residues, qualities.
+/// A record as a tuple of header, residues and qualities.
 pub(crate) type RecordBytes = (Vec<u8>, Vec<u8>, Vec<u8>);
 
 pub(crate) fn open(file: &[u8], chunk_size: usize, options: &ReaderOptions) -> Result<Reader> {
@@ -63,8 +63,8 @@ fn record(batch: &Batch, row: usize) -> RecordBytes {
     (header, batch.data[letters].to_vec(), qualities)
 }
 
-/// Returns a folder of the real data; prints a message and returns `None` if there is
-/// no such folder.
+/// Returns a folder of real data files. Prints a message and returns `None` if the
+/// folder does not exist.
 pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     let Some(data) = std::env::var_os("SEQLOOM_DATA") else {
         eprintln!("SKIPPED: SEQLOOM_DATA does not name the folder of the real data");
@@ -73,7 +73,7 @@ pub(crate) fn folder(name: &str) -> Option<PathBuf> {
     Some(Path::new(&data).join(name))
 }
 
-/// Returns the names and contents of the files of a folder, in order.
+/// Returns the names and contents of the files in a folder, in order.
 pub(crate) fn files(name: &str) -> Vec<(String, Vec<u8>)> {
     let Some(folder) = folder(name) else {
         return Vec::new();
