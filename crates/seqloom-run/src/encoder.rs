@@ -61,7 +61,7 @@ impl Encoder {
     }
 
     /// Returns the length of the encoded record for the given number of residues.
-    pub fn places(&self, letters: usize) -> usize {
+    pub fn positions(&self, letters: usize) -> usize {
         let numbers = self.typed.size(letters);
         match self.layout {
             RecordLayout::ChannelsFirst(width) | RecordLayout::ChannelsLast(width) => {
@@ -72,12 +72,12 @@ impl Encoder {
     }
 
     /// Returns the largest number of residues, at most `letters`, whose encoded record
-    /// has at most `places` positions.
-    pub fn max_residues(&self, places: usize, letters: usize) -> usize {
+    /// has at most `positions` positions.
+    pub fn max_residues(&self, positions: usize, letters: usize) -> usize {
         let (mut most, mut beyond) = (0, letters + 1);
         while most + 1 < beyond {
             let middle = most.midpoint(beyond);
-            if self.places(middle) <= places {
+            if self.positions(middle) <= positions {
                 most = middle;
             } else {
                 beyond = middle;
@@ -87,11 +87,11 @@ impl Encoder {
     }
 
     /// Returns the shape of a batch whose records have this number of positions.
-    pub fn shape(&self, records: usize, places: usize) -> Vec<usize> {
+    pub fn shape(&self, records: usize, positions: usize) -> Vec<usize> {
         match self.layout {
-            RecordLayout::ChannelsFirst(width) => vec![records, width, places],
-            RecordLayout::ChannelsLast(width) => vec![records, places, width],
-            RecordLayout::Flat | RecordLayout::Counts => vec![records, places],
+            RecordLayout::ChannelsFirst(width) => vec![records, width, positions],
+            RecordLayout::ChannelsLast(width) => vec![records, positions, width],
+            RecordLayout::Flat | RecordLayout::Counts => vec![records, positions],
         }
     }
 

@@ -17,7 +17,7 @@ pub(crate) struct InputWarnings {
     letters: [u64; 256],
     sampled: usize,
     records: u64,
-    strange: u64,
+    unusual: u64,
     /// The shortest and the longest of the unusual record lengths.
     range: (u64, u64),
 }
@@ -27,7 +27,7 @@ pub(crate) struct InputWarnings {
 pub(crate) struct IdCounts {
     counts: HashMap<u64, IdCount>,
     /// The first repeated id: the row where it first occurs, the id and its hash.
-    twice: Option<(usize, String, u64)>,
+    repeat: Option<(usize, String, u64)>,
     repeated: u64,
 }
 
@@ -55,7 +55,7 @@ impl InputWarnings {
             letters: [0; 256],
             sampled: 0,
             records: 0,
-            strange: 0,
+            unusual: 0,
             range: (u64::MAX, 0),
         }
     }
@@ -72,7 +72,7 @@ impl InputWarnings {
             let length = as_u64(row.len());
             let known = self.training.lengths;
             if known.is_some_and(|(least, most)| length < least || length > most) {
-                self.strange += 1;
+                self.unusual += 1;
                 self.range = (self.range.0.min(length), self.range.1.max(length));
             }
         }
@@ -140,11 +140,11 @@ impl InputWarnings {
 
     fn lengths(&self) -> Option<String> {
         let (least, most) = self.training.lengths?;
-        (self.strange > 0).then(|| {
+        (self.unusual > 0).then(|| {
             format!(
                 "{} of {} sequences have {} residues, but the model was trained on {}: such scores \
                  may mean nothing; cut the sequences, or train on such lengths",
-                thousands(self.strange),
+                thousands(self.unusual),
                 thousands(self.records),
                 format_range(self.range),
                 format_range((least, most)),
@@ -172,9 +172,9 @@ impl IdCounts {
                 continue;
             }
             self.repeated += 1;
-            let is_first = self.twice.as_ref().is_none_or(|it| id.first < it.0);
+            let is_first = self.repeat.as_ref().is_none_or(|it| id.first < it.0);
             if is_first {
-                self.twice = Some((id.first, quote(name), hash));
+                self.repeat = Some((id.first, quote(name), hash));
             }
         }
     }
@@ -182,7 +182,7 @@ impl IdCounts {
     /// Returns a warning if several records have the same id. `noun` is the plural noun
     /// for the records.
     pub(crate) fn sentence(&self, noun: &str) -> Option<String> {
-        let (_, name, hash) = self.twice.as_ref()?;
+        let (_, name, hash) = self.repeat.as_ref()?;
         let more = match self.repeated - 1 {
             0 => String::new(),
             others => format!(", and {} more ids occur several times", thousands(others)),

@@ -62,7 +62,7 @@ impl Network {
         }
         let values = match self.pool {
             None => values.to_vec(),
-            Some(pool) => join(pool, (values, columns), &batch.segments),
+            Some(pool) => pool_tokens(pool, (values, columns), &batch.segments),
         };
         Ok(NetworkOutputs { values, columns })
     }
@@ -80,7 +80,7 @@ fn pool_of(manifest: &Manifest) -> Result<Option<Pool>> {
 }
 
 /// Pools the rows of the tokens of each record. Returns one row for each record.
-fn join(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
+fn pool_tokens(pool: Pool, (values, columns): (&[f32], usize), segments: &[i64]) -> Vec<f32> {
     let mut joined = Vec::new();
     for pair in segments.windows(2) {
         let (start, stop) = (size(pair[0]), size(pair[1]));
@@ -141,13 +141,13 @@ mod tests {
 
     #[test]
     fn mean_pooling_excludes_both_ends() {
-        let joined = join(Pool::Mean, (&VALUES, 2), &[0, 4, 7]);
+        let joined = pool_tokens(Pool::Mean, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [2.0, 3.0, 5.0, 6.0]);
     }
 
     #[test]
     fn cls_pooling_returns_the_first_row() {
-        let joined = join(Pool::Cls, (&VALUES, 2), &[0, 4, 7]);
+        let joined = pool_tokens(Pool::Cls, (&VALUES, 2), &[0, 4, 7]);
         assert_eq!(joined, [9.0, 9.0, 7.0, 8.0]);
     }
 }

@@ -73,8 +73,8 @@ impl SequenceFeed {
             return Ok(None);
         };
         let sort = |records: Records| {
-            let places = count_positions(&records, &self.filler)?;
-            let order = Order::new(places);
+            let positions = count_positions(&records, &self.filler)?;
+            let order = Order::new(positions);
             Ok(Lane { records, order })
         };
         let mut lanes = lanes.into_iter().map(sort).collect::<Result<Vec<_>>>()?;

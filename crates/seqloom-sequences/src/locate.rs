@@ -26,7 +26,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
         position,
         found: None,
     };
-    reader.drive(&mut search);
+    reader.parse(&mut search);
     match (search.found, reader.failure()) {
         (Some(found), _) => Ok(found),
         (None, Some(error)) => Err(error.clone()),

@@ -114,7 +114,7 @@ impl Parser {
 
     /// Decreases the number of records by one, because the last text that looked like a
     /// record was not a record.
-    pub fn uncount(&mut self) {
+    pub fn drop_last(&mut self) {
         self.cursor_mut().begun -= 1;
     }
 }

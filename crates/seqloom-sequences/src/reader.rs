@@ -136,7 +136,7 @@ impl Reader {
         }
         batch.has_qualities = self.options.with_qualities && self.format() == Format::Fastq;
         let mut sink = BatchSink::new(batch, max_records, max_bytes);
-        self.drive(&mut sink);
+        self.parse(&mut sink);
         sink.finish();
         match &self.state {
             _ if !batch.is_empty() => Ok(true),
@@ -146,7 +146,7 @@ impl Reader {
     }
 
     /// Parses text until the sink is full, the text ends, or a record is invalid.
-    pub fn drive(&mut self, sink: &mut impl RecordSink) {
+    pub fn parse(&mut self, sink: &mut impl RecordSink) {
         let mut continues = matches!(self.state, ReaderState::Reading);
         while continues {
             continues = self.step(sink).unwrap_or_else(|error| {

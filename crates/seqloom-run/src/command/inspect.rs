@@ -14,12 +14,12 @@ pub(super) fn describe(arguments: &CommandLine) -> Result<String> {
     let export = Export::open(&arguments.export)?;
     // The graph is planned too, so that a graph that this program cannot run is
     // reported as an error.
-    let text = facts(&arguments.export.to_string_lossy(), &export);
+    let text = details(&arguments.export.to_string_lossy(), &export);
     seqloom_run::Predictor::new(export, arguments.limits(), 1)?;
     Ok(text)
 }
 
-fn facts(path: &str, export: &Export) -> String {
+fn details(path: &str, export: &Export) -> String {
     let manifest = export.manifest();
     let graph = export.graph();
     let lines = [

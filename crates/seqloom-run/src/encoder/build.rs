@@ -33,7 +33,7 @@ impl Encoder {
     /// let kernel = json!({"kind": "kmer_counts", "dtype": "float32", "letters": letters,
     ///     "k": 2, "stride": 1, "canonical": false});
     /// let encoder = Encoder::new("encoder.json".as_ref(), &json!({"kernel": kernel}))?;
-    /// assert_eq!(encoder.shape(3, encoder.places(60)), [3, 16]);
+    /// assert_eq!(encoder.shape(3, encoder.positions(60)), [3, 16]);
     /// # Ok::<(), seqloom_run::Error>(())
     /// ```
     pub fn new(path: &Path, file: &Value) -> Result<Self> {
@@ -220,8 +220,8 @@ impl KernelBuilder<'_> {
         words.collect()
     }
 
-    fn at_kernel<T>(&self, made: Result<T>) -> Result<T> {
-        made.map_err(|error| self.kernel.fault(error))
+    fn at_kernel<T>(&self, result: Result<T>) -> Result<T> {
+        result.map_err(|error| self.kernel.fault(error))
     }
 }
 

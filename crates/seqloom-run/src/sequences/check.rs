@@ -15,9 +15,9 @@ use crate::text::quote;
 pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result<Vec<usize>> {
     let encoder = filler.encoder();
     let letters = encoder.letters();
-    let count = |row: &[u8]| encoder.places(letters.stripped(row).len());
-    let places: Vec<usize> = records.letters.iter().map(count).collect();
-    if let Some(row) = places.iter().position(|places| *places == 0) {
+    let count = |row: &[u8]| encoder.positions(letters.stripped(row).len());
+    let positions: Vec<usize> = records.letters.iter().map(count).collect();
+    if let Some(row) = positions.iter().position(|positions| *positions == 0) {
         return Err(too_short(records, encoder, row));
     }
     if let Some(row) = letters.first_rejected_row(&records.letters.rows()?) {
@@ -29,12 +29,12 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
         return Err(Error::argument(format!("the sequence {name} is empty")));
     }
     match filler.length() {
-        Some(wanted) if !filler.crops() && !encoder.counts_words() => {
-            check_length(records, encoder, (&places, wanted))?;
+        Some(wanted) if !filler.truncates() && !encoder.counts_words() => {
+            check_length(records, encoder, (&positions, wanted))?;
         }
         _ => {}
     }
-    Ok(places)
+    Ok(positions)
 }
 
 fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
@@ -88,9 +88,9 @@ fn find(records: &Records, row: usize, position: usize) -> Option<(u64, u64)> {
 fn check_length(
     records: &Records,
     encoder: &Encoder,
-    (places, wanted): (&[usize], usize),
+    (positions, wanted): (&[usize], usize),
 ) -> Result<()> {
-    let Some(row) = places.iter().position(|places| *places != wanted) else {
+    let Some(row) = positions.iter().position(|positions| *positions != wanted) else {
         return Ok(());
     };
     let what = if encoder.has_tokens() {
@@ -98,7 +98,7 @@ fn check_length(
     } else {
         "residues"
     };
-    let found = places.get(row).copied().unwrap_or_default();
+    let found = positions.get(row).copied().unwrap_or_default();
     Err(Error::argument(format!(
         "this model reads sequences of {wanted} {what}, but {} has {found}; crop all to one \
          length (parts of a genome: width={wanted} in Python, --intervals BED --length {wanted} of \

@@ -21,7 +21,7 @@ pub(crate) struct BatchFiller {
     inputs: Vec<(String, Dtype)>,
     layout: BatchLayout,
     length: Option<usize>,
-    crops: bool,
+    truncates: bool,
     /// True if there is a separate graph for batches without padding.
     has_unpadded: bool,
     limits: Limits,
@@ -60,7 +60,7 @@ impl BatchFiller {
             inputs,
             layout: manifest.layout,
             length: manifest.length,
-            crops: manifest.crop.is_some(),
+            truncates: manifest.crop.is_some(),
             has_unpadded,
             limits,
         })
@@ -74,8 +74,8 @@ impl BatchFiller {
         self.length
     }
 
-    pub(super) fn crops(&self) -> bool {
-        self.crops
+    pub(super) fn truncates(&self) -> bool {
+        self.truncates
     }
 
     pub(crate) fn reads_qualities(&self) -> bool {
@@ -90,7 +90,7 @@ impl BatchFiller {
             .any(|(name, _)| [MASK_INPUT, LENGTHS_INPUT].contains(&name.as_str()));
         let has_one_width = self.length.is_some() || self.encoder.counts_words();
         match self.layout {
-            BatchLayout::Packed => BatchRule::Loose,
+            BatchLayout::Packed => BatchRule::Partial,
             BatchLayout::Padded if has_padding_input || has_one_width => BatchRule::Full,
             BatchLayout::Padded => BatchRule::OneLength,
         }
@@ -109,8 +109,8 @@ impl BatchFiller {
                 .map(|(name, dtype)| InputArray::new(name, *dtype))
                 .collect();
         }
-        let places = batch.rows.iter().map(|row| order.places(*row));
-        let places: Vec<usize> = places.map(|it| self.truncated_length(it)).collect();
+        let positions = batch.rows.iter().map(|row| order.positions(*row));
+        let positions: Vec<usize> = positions.map(|it| self.truncated_length(it)).collect();
         let cut = self.truncate(records, batch)?;
         let FeedBatch {
             rows,
@@ -126,10 +126,10 @@ impl BatchFiller {
         let filler = FilledBatch {
             filler: self,
             letters,
-            places: &places,
+            positions: &positions,
         };
         let width = filler.width();
-        *is_full = self.has_unpadded && places.iter().all(|places| *places == width);
+        *is_full = self.has_unpadded && positions.iter().all(|positions| *positions == width);
         match self.layout {
             BatchLayout::Padded => filler.pad(width, arrays),
             BatchLayout::Packed => filler.pack(arrays, segments),
@@ -138,13 +138,13 @@ impl BatchFiller {
 
     /// Returns the number of positions of a record, after truncation to the length of
     /// the model.
-    fn truncated_length(&self, places: usize) -> usize {
-        self.length.map_or(places, |length| places.min(length))
+    fn truncated_length(&self, count: usize) -> usize {
+        self.length.map_or(count, |length| count.min(length))
     }
 
     /// Truncates long records, if the model accepts truncated records.
     fn truncate(&self, records: &Records, batch: &FeedBatch) -> Result<Option<ByteRows>> {
-        let (Some(length), true) = (self.length, self.crops) else {
+        let (Some(length), true) = (self.length, self.truncates) else {
             return Ok(None);
         };
         let mut column = ByteRows::default();
@@ -162,16 +162,16 @@ impl BatchFiller {
 struct FilledBatch<'a> {
     filler: &'a BatchFiller,
     letters: Ragged<'a>,
-    places: &'a [usize],
+    positions: &'a [usize],
 }
 
 impl FilledBatch<'_> {
     /// Returns the number of positions of a padded batch: the fixed length of the
     /// model, or the length of the longest record.
     fn width(&self) -> usize {
-        let longest = self.places.iter().copied().max().unwrap_or_default();
+        let longest = self.positions.iter().copied().max().unwrap_or_default();
         match self.filler.length {
-            Some(length) if self.filler.crops => length,
+            Some(length) if self.filler.truncates => length,
             _ => longest,
         }
     }
@@ -179,14 +179,14 @@ impl FilledBatch<'_> {
     /// Fills the arrays of a padded batch, with a row of `width` positions for each
     /// record.
     fn pad(&self, width: usize, arrays: &mut [InputArray]) -> Result<()> {
-        let count = self.places.len();
+        let count = self.positions.len();
         for array in arrays {
             match array.name.as_str() {
                 MASK_INPUT => {
                     array.shape = vec![count, width];
                     self.require_memory(array)?;
-                    let row = |places: &usize| mask(*places, width);
-                    set(&mut array.values, self.places.iter().flat_map(row));
+                    let row = |positions: &usize| mask(*positions, width);
+                    set(&mut array.values, self.positions.iter().flat_map(row));
                 }
                 LENGTHS_INPUT => self.count(array),
                 _ => {
@@ -204,8 +204,8 @@ impl FilledBatch<'_> {
         segments.clear();
         segments.push(0);
         let mut end = 0;
-        for places in self.places {
-            end += i64::try_from(*places).unwrap_or(i64::MAX);
+        for positions in self.positions {
+            end += i64::try_from(*positions).unwrap_or(i64::MAX);
             segments.push(end);
         }
         let size = usize::try_from(end).unwrap_or(usize::MAX);
@@ -251,14 +251,14 @@ impl FilledBatch<'_> {
     }
 
     fn count(&self, array: &mut InputArray) {
-        array.shape = vec![self.places.len()];
-        let lengths = self.places.iter();
-        let lengths = lengths.map(|places| i64::try_from(*places).unwrap_or(i64::MAX));
+        array.shape = vec![self.positions.len()];
+        let lengths = self.positions.iter();
+        let lengths = lengths.map(|positions| i64::try_from(*positions).unwrap_or(i64::MAX));
         set(&mut array.values, lengths);
     }
 }
 
 /// Returns a mask that is 1 at the positions of each record and 0 after its end.
-fn mask(places: usize, width: usize) -> impl Iterator<Item = i64> {
-    (0..width).map(move |position| i64::from(position < places))
+fn mask(positions: usize, width: usize) -> impl Iterator<Item = i64> {
+    (0..width).map(move |position| i64::from(position < positions))
 }

@@ -8,7 +8,7 @@ use crate::feed::FeedBatch;
 #[derive(Debug)]
 pub(super) struct Order {
     rows: Vec<i64>,
-    places: Vec<usize>,
+    positions: Vec<usize>,
 }
 
 /// The rule by which sorted records are grouped into batches.
@@ -20,23 +20,23 @@ pub(super) enum BatchRule {
     Full,
     /// The last batch may be smaller, because the records of a packed batch are
     /// computed independently.
-    Loose,
+    Partial,
     /// All records of a batch have the same length, because the graph has no input for
     /// a mask.
     OneLength,
 }
 
 impl Order {
-    /// Sorts records. `places` contains the number of positions of each record.
-    pub(super) fn new(places: Vec<usize>) -> Self {
-        let mut rows: Vec<i64> = (0_i64..).take(places.len()).collect();
-        rows.sort_by_key(|row| at(&places, *row));
-        Self { rows, places }
+    /// Sorts records. `positions` contains the number of positions of each record.
+    pub(super) fn new(positions: Vec<usize>) -> Self {
+        let mut rows: Vec<i64> = (0_i64..).take(positions.len()).collect();
+        rows.sort_by_key(|row| at(&positions, *row));
+        Self { rows, positions }
     }
 
     /// Returns the number of positions of a record.
-    pub(super) fn places(&self, row: i64) -> usize {
-        at(&self.places, row)
+    pub(super) fn positions(&self, row: i64) -> usize {
+        at(&self.positions, row)
     }
 
     /// Selects at most `size` rows for the batch that starts at a position of the
@@ -44,7 +44,7 @@ impl Order {
     pub(super) fn select(
         &self,
         start: usize,
-        (size, cut): (usize, BatchRule),
+        (size, rule): (usize, BatchRule),
         batch: &mut FeedBatch,
     ) -> bool {
         let rows = self.rows.get(start..).unwrap_or_default();
@@ -54,14 +54,15 @@ impl Order {
         };
         // As in Python, batches are always full if all records of a window have the
         // same length.
-        let is_loose =
-            cut == BatchRule::Loose || (cut == BatchRule::OneLength && self.has_several_lengths());
-        let is_alike =
-            |row: &&i64| cut != BatchRule::OneLength || self.places(**row) == self.places(*first);
+        let may_be_partial = rule == BatchRule::Partial
+            || (rule == BatchRule::OneLength && self.has_several_lengths());
+        let is_alike = |row: &&i64| {
+            rule != BatchRule::OneLength || self.positions(**row) == self.positions(*first)
+        };
         batch.rows.clear();
         batch.rows.extend(rows.iter().take_while(is_alike));
         batch.real = batch.rows.len();
-        if !is_loose {
+        if !may_be_partial {
             batch.rows.resize(size, *last);
         }
         true
@@ -69,13 +70,13 @@ impl Order {
 
     fn has_several_lengths(&self) -> bool {
         let ends = (self.rows.first(), self.rows.last());
-        matches!(ends, (Some(first), Some(last)) if self.places(*first) != self.places(*last))
+        matches!(ends, (Some(first), Some(last)) if self.positions(*first) != self.positions(*last))
     }
 }
 
-fn at(places: &[usize], row: i64) -> usize {
+fn at(positions: &[usize], row: i64) -> usize {
     let row = usize::try_from(row).ok();
-    row.and_then(|row| places.get(row).copied())
+    row.and_then(|row| positions.get(row).copied())
         .unwrap_or_default()
 }
 
@@ -95,7 +96,7 @@ mod tests {
         let mut batch = FeedBatch::default();
         assert!(order.select(2, (2, BatchRule::Full), &mut batch));
         assert_eq!((batch.rows.as_slice(), batch.real), ([2, 2].as_slice(), 1));
-        assert!(order.select(2, (2, BatchRule::Loose), &mut batch));
+        assert!(order.select(2, (2, BatchRule::Partial), &mut batch));
         assert_eq!(batch.rows, [2]);
         assert!(!order.select(4, (2, BatchRule::Full), &mut batch));
     }

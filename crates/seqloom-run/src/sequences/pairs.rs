@@ -55,7 +55,7 @@ impl Mates {
                 // When the first file ends, the second file must end as well.
                 let mates = second.read_all(&mut lanes[1], found.max(1))?;
                 if mates != found {
-                    return Err(self.missing(lanes, found.min(mates)));
+                    return Err(self.missing_mate(lanes, found.min(mates)));
                 }
                 found
             }
@@ -69,7 +69,7 @@ impl Mates {
 
     /// Returns an error for two files with different numbers of records, which names
     /// the file that ends first.
-    fn missing(&self, [one, other]: &[Records; 2], found: usize) -> Error {
+    fn missing_mate(&self, [one, other]: &[Records; 2], found: usize) -> Error {
         let is_first = one.len() < other.len();
         let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };
         let shown = |file: usize| self.paths.get(file).cloned().unwrap_or_default();

@@ -31,15 +31,15 @@ pub(super) struct Npz {
 
 impl Npz {
     pub(super) fn new(target: TargetFile) -> Result<Self> {
-        let scratch = || {
+        let unnamed_file = || {
             let file = target
-                .scratch()
+                .unnamed_file()
                 .map_err(|error| Error::full(format!("no file for scores and ids: {error}")))?;
             Ok(BufWriter::with_capacity(1 << 18, file))
         };
         Ok(Self {
-            scores: scratch()?,
-            ids: scratch()?,
+            scores: unnamed_file()?,
+            ids: unnamed_file()?,
             target,
             id_width: 1,
             rows: 0,

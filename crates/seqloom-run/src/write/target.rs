@@ -29,7 +29,7 @@ impl TargetFile {
     }
 
     /// Creates another temporary file without a name, in the same folder.
-    pub(super) fn scratch(&self) -> io::Result<File> {
+    pub(super) fn unnamed_file(&self) -> io::Result<File> {
         let mut name = self.path.file_name().unwrap_or_default().to_owned();
         name.push("-scratch");
         PartFile::create(&self.path.with_file_name(name))?.file()

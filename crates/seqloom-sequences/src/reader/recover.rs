@@ -55,7 +55,7 @@ impl Reader {
             self.last_fault = (fault.line.unwrap_or(0), self.parser.completed());
             self.report.add(fault, self.options.on_error);
         } else {
-            self.parser.uncount();
+            self.parser.drop_last();
         }
         Ok(())
     }

@@ -168,17 +168,17 @@ static GENBANK: Content = Content::new(
     ],
 );
 
-const PACKED_TWICE: &str = "compressed twice?";
+const RECOMPRESSED: &str = "compressed twice?";
 const UTF8_ADVICE: [&str; 3] = ["save it as UTF-8"; 3];
 /// The first bytes of other file formats.
 static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
-    (b"\x1F\x8B", Content::new("gzip data", [PACKED_TWICE; 3])),
+    (b"\x1F\x8B", Content::new("gzip data", [RECOMPRESSED; 3])),
     (
         b"\xFD7zXZ\0",
         Content::new(
             "xz data",
             [
-                PACKED_TWICE,
+                RECOMPRESSED,
                 "unpack it first (xz -d)",
                 "unpack it first (xz -d)",
             ],
@@ -189,7 +189,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "zstd data",
             [
-                PACKED_TWICE,
+                RECOMPRESSED,
                 "unpack it first (zstd -d)",
                 "unpack it first (zstd -d)",
             ],
@@ -200,7 +200,7 @@ static MAGIC_NUMBERS: [(&[u8], Content); 30] = [
         Content::new(
             "bzip2 data",
             [
-                PACKED_TWICE,
+                RECOMPRESSED,
                 "unpack it first (bzip2 -d)",
                 "unpack it first (bzip2 -d)",
             ],
