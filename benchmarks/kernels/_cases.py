@@ -65,7 +65,7 @@ class Case(NamedTuple):
 
 
 def draw(case: Case) -> Arrays:
-    """Draw the inputs of a kernel, the same for all libraries; a gradient is the last."""
+    """Draw the inputs of a kernel, the same for all libraries; a gradient comes last."""
     family = next(each for each in FAMILIES if case.kind.startswith(each))
     return FAMILIES[family](Draw(case.dtype), *case.shape)
 
@@ -168,7 +168,7 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
 
 
 def _with_gradient(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    """Pair a kernel and its gradient with each shape; the first also in float64."""
+    """Create cases of a kernel and its gradient; for the first shape, also in float64."""
     kinds = (kind, f"{kind}_grad")
     double = [Case(each, shapes[0], "float64") for each in kinds]
     return [*_combine(kinds, *shapes), *pick(double, [])]
@@ -179,7 +179,7 @@ def _with_both_gradients(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
 
 
 def _combine(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
-    """Pair each kernel with each shape; a quick run uses only the first shape."""
+    """Create a case of each kernel with each shape; a quick run uses the first shape."""
     return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
 
 

@@ -36,7 +36,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
 
 
 def _call_kernel(name: str, *places: int, **options: Any) -> Make:
-    """Return a function that calls one kernel with the selected inputs of a case."""
+    """Return a function that prepares a call of one kernel with selected inputs."""
 
     def make(b: Any, _: Case, *given: Any) -> Work:
         call, chosen = getattr(b, name), [given[place] for place in places]
@@ -46,7 +46,7 @@ def _call_kernel(name: str, *places: int, **options: Any) -> Make:
 
 
 def _call_gradient(name: str, *, of_output: bool) -> Make:
-    """Return a function that times a gradient kernel of an elementwise function."""
+    """Return a function that prepares a call of a gradient kernel."""
 
     def make(b: Any, _: Case, x: np.ndarray, grad: np.ndarray) -> Work:
         kept = getattr(b, name)(x) if of_output else x
@@ -56,7 +56,7 @@ def _call_gradient(name: str, *, of_output: bool) -> Make:
 
 
 def _call_random(name: str) -> Make:
-    """Return a function that times the generation of random numbers."""
+    """Return a function that prepares a call of a random number generator."""
 
     def make(b: Any, case: Case, *_: Any) -> Work:
         call, options = getattr(b, name), {"dtype": case.dtype}
@@ -79,7 +79,7 @@ def _layer_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any)
 
 
 def _batch_norm(b: Any, _: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
-    """Return outputs and means, but not the variances: torch returns 1 / deviation."""
+    """Return outputs and means only, as PyTorch has 1 / deviation instead of variances."""
     return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
 
 
@@ -170,7 +170,7 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 
 
 def _call_encoder(encoder: OneHot | Kmer) -> Make:
-    """Return a function that times an encoder of packed sequencing reads."""
+    """Return a function that prepares a call of an encoder for packed sequencing reads."""
 
     def make(_b: Any, _: Case, letters: np.ndarray) -> Work:
         reads, length = letters.shape

@@ -13,7 +13,7 @@ ROUNDS = pick(7, 3)
 # Seconds per measurement, and maximum number of calls.
 SECONDS, MOST = 0.01, 500
 # Largest accepted difference, relative to the largest result. For random numbers, the
-# tolerance covers the sampling error of the moments.
+# tolerance covers the sampling error of mean and deviation.
 TOLERANCES = {"float32": 1e-4, "float64": 1e-10, "random": 0.02}
 # The page shows only the rows of the geometric means; other rows are in the CSV file.
 MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads"

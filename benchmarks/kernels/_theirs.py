@@ -31,7 +31,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
 
 
 def _call_operation(function: Callable[..., Any], *places: int) -> Make:
-    """Return a function that calls one operation with the selected inputs of a case."""
+    """Return a function that prepares a call of one operation with selected inputs."""
 
     def make(_: Case, *given: Any) -> Work:
         chosen = [given[place] for place in places]
@@ -41,7 +41,7 @@ def _call_operation(function: Callable[..., Any], *places: int) -> Make:
 
 
 def _call_random(function: Callable[..., Any]) -> Make:
-    """Return a function that times the generation of random numbers."""
+    """Return a function that prepares a call of a random number generator."""
 
     def make(case: Case, x: Any, _: Any) -> Work:
         return lambda: function(case.shape, dtype=x.dtype)
@@ -131,7 +131,7 @@ def _convolution(_: Case, x: Any, weight: Any, _grad: Any) -> Work:
 
 
 def _convolution_grad(by: str) -> Make:
-    """Return a function that times the input gradient or the weight and bias gradients."""
+    """Return a function that prepares a call for the input or the weight gradient."""
     wanted = [by == "input", by == "weight", by == "weight"]
 
     def backward(_: Case, x: Any, weight: Any, grad: Any) -> Work:

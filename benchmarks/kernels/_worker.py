@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.kernels._cases import Case, draw
 
-SAMPLES = 1000  # numbers per array that are compared between the libraries
+SAMPLES = 1000  # Numbers per array that are compared between the libraries.
 # Size of the square matrices whose product is timed as the lower limit.
 MATRIX_ROWS = 512
 

@@ -22,7 +22,7 @@ from seqloom.tensor import Tensor, apply
 
 
 class MLP(nn.Module):
-    """784-512-512-10, ReLU."""
+    """Multilayer perceptron with 784, 512, 512 and 10 units, and ReLU."""
 
     first: nn.Linear
     second: nn.Linear
@@ -61,7 +61,7 @@ class SpliceCNN(SequenceCNN):
 
 
 class DeepSEA(nn.Module):
-    """Three convolutions, two linear layers (Zhou and Troyanskaya 2015)."""
+    """DeepSEA: three convolutions and two linear layers (Zhou and Troyanskaya 2015)."""
 
     first: nn.Conv1d
     second: nn.Conv1d
@@ -120,7 +120,7 @@ class Block(nn.Module):
         self.dropout = nn.Dropout(rate)
 
     def __call__(self, x: Tensor, key: Key) -> Tensor:
-        """Map ``(row, position, width)`` to the same shape."""
+        """Apply the block to an array ``(row, position, width)``."""
         seen = self.mix(self._attention(self.norm1(x), key.fold(1)))
         x = x + self.dropout(seen, key=key.fold(2))
         fed = self.down(F.gelu(self.up(self.norm2(x))))

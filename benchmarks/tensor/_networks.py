@@ -21,7 +21,7 @@ class Network:
 
     Args:
         shapes_of: Function from the length of a sample to the shapes of all weights.
-        draw: Function that draws a batch with a number of rows of a length.
+        draw: Function that draws a batch from the number and the length of its samples.
         rows: Number of samples in a batch.
         length: Length of a sample.
         steps: Number of steps per round.
@@ -81,7 +81,7 @@ def batch_of(network: Network) -> Arrays:
 
 
 def _weight(draw: np.random.Generator, path: str, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of initial weights, chosen by the last name of its path."""
+    """Return initial weights: ones, zeros or random numbers, depending on the path."""
     if path.endswith(("running_var", "norm.weight", "norm1.weight", "norm2.weight")):
         return np.ones(shape, np.float32)
     if len(shape) == 1:

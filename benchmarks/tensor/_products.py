@@ -52,7 +52,7 @@ class NumPyProducts:
         return batch
 
     def step(self, batch: Any) -> float:
-        """Compute all products once."""
+        """Compute all matrix products once."""
         del batch
         for one, other, out, times in self.work:
             for _ in range(times):
@@ -67,7 +67,7 @@ def _ones(shape: tuple[int, ...]) -> np.ndarray:
 def _dense(
     rows: int, before: int, after: int, times: int = 1, *, first: bool = False
 ) -> list[Product]:
-    """Return the products of a linear layer; the first layer has no input gradient."""
+    """Return the matrix products of a linear layer; the first has no input gradient."""
     products = [
         ((rows, before), (before, after), times),
         ((after, rows), (rows, before), times),
@@ -78,7 +78,7 @@ def _dense(
 def _conv(
     window: int, after: int, places: int, *, samples: int = BATCH, first: bool = False
 ) -> list[Product]:
-    """Return the products of a convolution, in blocks of samples."""
+    """Return the matrix products of a convolution, in blocks of samples."""
     block = min(BLOCK, samples)
     return _dense(block * places, window, after, samples // block, first=first)
 

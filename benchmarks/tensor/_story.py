@@ -66,7 +66,7 @@ def _run(name: str, threads: int, sides: tuple[str, ...], dropout: float) -> Fou
 
 
 def _check(case: str, found: Found) -> None:
-    """Raise if the libraries' first losses differ, as their weights are equal."""
+    """Raise if the libraries' first losses differ: their initial weights are equal."""
     first = {
         side: each["losses"][0]
         for side, each in found.items()
@@ -132,7 +132,7 @@ def _measure_growth(side: str, name: str) -> str:
 
 
 def _list_scaling_rows(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
-    """Return a table row: the encoder's time with two threads over that with one.
+    """Return a table row with the encoder's speed-up by a second thread.
 
     Return no row if the encoder was not measured.
     """

@@ -183,7 +183,7 @@ class TorchProducts:
         return batch
 
     def step(self, batch: Any) -> float:
-        """Compute all products once."""
+        """Compute all matrix products once."""
         del batch
         for one, other, out, times in self.work:
             for _ in range(times):

@@ -180,7 +180,7 @@ def test_a_field_of_a_schedule_in_a_chain_is_checked():
         ),
         (
             lambda: optim.Chain((optim.Constant(1.0), optim.Constant(2.0)), (0,)),
-            "every number of lengths must be at least 1, got 0",
+            "every number in lengths must be at least 1, got 0",
         ),
     ],
 )

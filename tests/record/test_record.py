@@ -77,7 +77,7 @@ def test_every_truncation_is_detected(saved):
     good = saved.read_bytes()
     for length in range(len(good)):
         saved.write_bytes(good[:length])
-        with pytest.raises(RecordError, match="not a whole safetensors file"):
+        with pytest.raises(RecordError, match="not a complete safetensors file"):
             sl.record.load(saved)
 
 

@@ -73,7 +73,7 @@ class AdamW(Optimizer):
         self.one_scale = one_scale
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update all parameters together, but parameters with `one_scale` one by one."""
+        """Update all parameters in one call; with `one_scale`, one by one."""
         if self.one_scale:
             for move in moves:
                 self._update_one_scale(backend, lr, move)
@@ -158,7 +158,7 @@ class Adam(AdamW):
         super().__init__(betas=betas, eps=eps, weight_decay=weight_decay)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update all parameters together."""
+        """Update all parameters in one call."""
         if self.weight_decay:
             for move in moves:
                 decay = backend.multiply(move.param, self.weight_decay)
@@ -245,7 +245,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         return moved, ScheduleFreeState(state.z - change * lr, second, total, highest)
 
     def apply_average(self, model: Module) -> Any:
-        """Return a copy of a model at the average ``x``.
+        """Return a copy of a model whose parameters are the average ``x``.
 
         Args:
             model: Model that this optimiser trains.

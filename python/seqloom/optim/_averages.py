@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 class WeightAverage:
-    """Average of a model's parameters over training, which often predicts better.
+    """Average of a model's parameters over training; averaged models often predict better.
 
     With `decay`, the average is an exponential moving average (EMA, Polyak and Juditsky
     1992). Without `decay`, all updates have equal weights (SWA, Izmailov et al. 2018).
@@ -172,8 +172,7 @@ class WeightAverage:
         """Return the cache key of this average for compiled steps, and the averaged arrays.
 
         Returns:
-            A pair: the key, with class, decay and paths; the averages with the update
-            counter.
+            A pair of the key and the list of arrays, including the update counter.
 
         Examples:
             >>> import seqloom as sl
@@ -342,8 +341,7 @@ class GradientsAccumulator:
         """Return the cache key of this accumulator for compiled steps, and the sums.
 
         Returns:
-            A pair: the key, with the class and the paths; the sums with the weight
-            counter.
+            A pair of the key and the list of arrays, including the sum of the weights.
 
         Examples:
             >>> import seqloom as sl

@@ -64,7 +64,7 @@ class SGD(Optimizer):
         self.states = ("momentum",) if momentum else ()
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update all parameters together."""
+        """Update all parameters in one call."""
         params, momenta = backend.sgd(
             [move.param for move in moves],
             [move.grad for move in moves],
@@ -142,7 +142,7 @@ class Muon(AdamW):
         self.adamw = as_patterns("adamw", adamw)
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update matrices one by one, and the other parameters together."""
+        """Update matrices one by one, and all other parameters in one call."""
         rest: list[Move] = []
         for move in moves:
             if self._is_matrix(move.path, move.param.shape):
@@ -162,7 +162,7 @@ class Muon(AdamW):
         direction = _orthogonalize(wanted.reshape(rows, -1), self.steps)
         change = direction.reshape(param.shape) * (rate * self._find_scale(param.shape))
         kept = param * (1 - rate * self.weight_decay)
-        second = Tensor(move.state["second"], backend)  # a placeholder
+        second = Tensor(move.state["second"], backend)  # unused for matrices
         put_results(move, kept - change, {"first": first, "second": second})
 
     def _find_scale(self, shape: tuple[int, ...]) -> float:

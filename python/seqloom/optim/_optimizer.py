@@ -80,7 +80,7 @@ class Optimizer(ABC):
 
         Raises:
             ArgumentError: A setting is not an argument of the constructor or is invalid.
-                A pattern that matches no parameter raises in `step`.
+                If a pattern matches no parameter, `step` raises this error.
 
         Examples:
             >>> import seqloom as sl
@@ -134,7 +134,7 @@ class Optimizer(ABC):
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
-            values = param.make_writable()  # the initial state may copy the values
+            values = param.make_writable()  # `start` may copy the values
             state = self._states.of(param, self._find_rule(param.path).start, backend)
             step = steps[self._states.counts.of(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
@@ -260,8 +260,7 @@ class Optimizer(ABC):
         """Return the cache key of this optimiser for compiled steps, and its state arrays.
 
         Returns:
-            A pair: the key, with the class, the settings and the names of the states;
-            the state arrays with the step counters.
+            A pair of the key and the list of arrays, including the step counters.
 
         Examples:
             >>> import seqloom as sl
@@ -356,7 +355,7 @@ def _to_plain(value: Any) -> Any:
 
 
 def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
-    """Raise an error that explains a failed update, if dtypes of gradients differ."""
+    """Raise a clear error if an update failed because dtypes differ."""
     for move in moves:
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
         if param != grad:

@@ -279,8 +279,8 @@ class Noam(Schedule):
 class Plateau(Schedule):
     """Learning rate that is reduced when a metric stops improving.
 
-    The reductions are those of PyTorch's ``ReduceLROnPlateau``. The schedule is
-    immutable: `observe` returns a new schedule. A saved schedule that is loaded again
+    The reductions are those of PyTorch's ``ReduceLROnPlateau``. The schedule never
+    changes; `observe` returns a new schedule. A saved schedule that is loaded again
     continues with the same best value and counts.
 
     Attributes:
@@ -380,7 +380,7 @@ class Chain(Schedule):
                 f"{len(self.lengths)} lengths for {len(self.schedules)} schedules"
             )
         for length in self.lengths:
-            _check_number("every number of lengths", length, 1)
+            _check_number("every number in lengths", length, 1)
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""

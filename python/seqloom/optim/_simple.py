@@ -31,13 +31,13 @@ class SimpleOptimizer(Optimizer):
     A subclass sets the attribute ``State`` to a dataclass, and defines the method
     ``rule`` with tensor operations. The fields of the state must be tensors, numbers or
     booleans, because records and compiled steps store arrays. A number or boolean
-    becomes a tensor without axes: a float gets the dtype of the parameter, an integer
-    int32. The initial value of a field is zeros in the shape of the parameter, unless
-    the subclass defines ``start_state``. For a parameter in half precision, the rule
-    computes in float32, and the results are stored in half precision. Records, groups,
-    changes of backend or dtype and compiled steps work as for every `Optimizer`. For
-    many small parameters, an `Optimizer` is faster, because it updates all parameters
-    in one call.
+    becomes a tensor without axes: a float gets the dtype of the parameter, and an
+    integer gets int32. The initial value of a field is zeros in the shape of the
+    parameter, unless the subclass defines ``start_state``. For a parameter in half
+    precision, the rule computes in float32, and the results are stored in half
+    precision. Records, groups, changes of backend or dtype and compiled steps work as
+    for every `Optimizer`. For many small parameters, an `Optimizer` is faster, because
+    it updates all parameters in one call.
 
     Attributes:
         State: Dataclass of the state of one parameter; None if the rule has no state.
@@ -210,7 +210,7 @@ class AdaGrad(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareSum:
-        """Return the initial state, with sums of the value `initial`."""
+        """Return the initial state: sums with the value `initial`."""
         return SquareSum(apply("zeros_like", param) + self.initial)
 
     def rule(

@@ -40,11 +40,11 @@ class States:
         self._is_full = is_full  # if True, store half precision as float32
         self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
-        self._shapes: dict[str, tuple[int, ...]] = {}  # of checked parameters
+        self._shapes: dict[str, tuple[int, ...]] = {}  # shapes of the checked parameters
         self._flat: tuple[Any, list[Leaf]] | None = None  # cache: computed on first use
 
     def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
-        """Return the arrays of one parameter for an update."""
+        """Return the state arrays of one parameter, which the update may overwrite."""
         found = self._leaves.get(param.path)
         if found is None:
             target: Backend = getattr(
@@ -191,14 +191,14 @@ def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
 
 
 class Counts:
-    """Step counts: of the optimiser, and of parameters that some steps did not update."""
+    """Step counts of the optimiser, and of parameters that some steps did not update."""
 
     # Parameters that were always updated together share a counter, so a step of the
     # whole model increments a single number.
 
     def __init__(self) -> None:
         self.total = Counter()
-        self._fewer: dict[str, Counter] = {}  # by path; all others use the total
+        self._fewer: dict[str, Counter] = {}  # parameters without a counter use the total
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
@@ -266,7 +266,7 @@ class Counts:
         self._flatten()
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return a cache key, the counter index of each parameter; and the counters."""
+        """Return a cache key with each parameter's counter index, and the counters."""
         return self._flat
 
     def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:
@@ -336,7 +336,7 @@ def _type_of(leaf: Leaf) -> tuple[Any, Any]:
 
 
 def _to_record_array(path: str, leaf: Leaf) -> Any:
-    """Return a state array for a record, read-only."""
+    """Return a read-only state array for a record."""
     if leaf.backend is not None:
         return to_record_array(path, leaf.share(), leaf.backend)
     view = leaf.array.view()  # the next step does not overwrite this array

@@ -1,4 +1,4 @@
-"""Arrays of records: element types, lazy arrays in files, and arrays before writing."""
+"""Arrays of records: their dtypes, lazy arrays in files, and arrays before writing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     }.items()
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
-_MAX_SHOWN = 200  # characters of a name in an error message
+_MAX_SHOWN = 200  # Maximum length of a name in an error message.
 # Float types between which a precision converts, from narrow to wide.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
@@ -73,10 +73,10 @@ def _shorten(name: object) -> str:
 
 
 def name_dtype(path: str, dtype: np.dtype[Any]) -> str:
-    """Return the name of an element type; raise if records cannot store it."""
+    """Return the name of a dtype; raise if records cannot store it."""
     if dtype not in _NAMES:
         raise RecordError(
-            f"{path} has dtype {dtype}, which a record cannot store;  expected one of "
+            f"{path} has dtype {dtype}, which a record cannot store; expected one of "
             f"{', '.join(map(str, _NAMES))}"
         )
     return _NAMES[dtype]
@@ -99,7 +99,7 @@ class LazyArray:
         file: Path of the file; ``"bytes"`` in memory.
         path: Path of the array in the record.
         shape: Shape of the array.
-        dtype: Element type.
+        dtype: Dtype of the array.
         read: Function that reads the array.
         check: Function that reads and checks the array; None if `read` checks it.
 
@@ -232,7 +232,7 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
 
 
 def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Convert floats to a different type; raise if a number would become infinite."""
+    """Convert floats to another dtype; raise if a finite number would become infinite."""
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
     if array.dtype.newbyteorder("=") == dtype:

@@ -113,7 +113,7 @@ def _to_json(value: Any) -> Any:
     if isinstance(value, np.generic):
         return cast("Any", value).item()
     raise RecordError(
-        f"a record's metadata can hold strings, numbers, lists and dicts, not a "
+        f"a record's metadata can contain strings, numbers, lists and dicts, not a "
         f"{type(value).__name__}: {value!r}"
     )
 

@@ -104,13 +104,13 @@ class JsonGz(Recorder):
             >>> sl.record.JsonGz().from_bytes(b"no record")
             Traceback (most recent call last):
             ...
-            seqloom.errors.RecordError: bytes: not a whole gzip file
+            seqloom.errors.RecordError: bytes: not a complete gzip file
         """
         try:
             with source.open() as file, gzip.GzipFile(fileobj=file) as packed:
                 return _read(source.name, packed)
         except (OSError, EOFError, zlib.error) as error:
-            raise RecordError(f"{source.name}: not a whole gzip file") from error
+            raise RecordError(f"{source.name}: not a complete gzip file") from error
 
 
 def _write_array(file: Any, path: str, array: PreparedArray) -> str:
@@ -154,7 +154,7 @@ def _read(name: str, file: Any) -> Record:
         arrays[path] = array
     sealed = file.readline()
     if file.read() != _LAST or not sealed.startswith(_FACTS_KEY):
-        raise RecordError(f"{name}: does not end as a record in JSON")
+        raise RecordError(f"{name}: the end of the JSON record is missing")
     facts = decode_facts(name, _parse(name, sealed.removeprefix(_FACTS_KEY), str))
     if arrays.keys() != facts.sums.keys():
         raise RecordError(f"{name}: the names of its arrays are damaged")
@@ -168,11 +168,11 @@ def _read(name: str, file: Any) -> Record:
 def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
     """Return the path and the array that a line contains."""
     if not line:
-        raise RecordError(f"{name}: does not end as a record in JSON")
+        raise RecordError(f"{name}: the end of the JSON record is missing")
     text = b"{" + line.rstrip(b",\n") + b"}"
     found = _parse(name, text, dict[str, JsonArray])
     if len(found) != 1:
-        raise RecordError(f"{name}: a line must have one array, found {len(found)}")
+        raise RecordError(f"{name}: a line must contain one array, found {len(found)}")
     return next(iter(found.items()))
 
 

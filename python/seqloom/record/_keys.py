@@ -84,7 +84,7 @@ def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     parts = path.split("*")
     if len(parts) - 1 not in {0, len(texts)}:
         raise ArgumentError(
-            f"keys maps {pattern!r} to {path!r}, which must have as many * or no *"
+            f"keys maps {pattern!r} to {path!r}, which must contain as many * or none"
         )
     filled = "".join(
         part + text for part, text in zip(parts, (*texts, ""), strict=len(parts) > 1)

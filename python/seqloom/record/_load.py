@@ -43,10 +43,10 @@ def load(
     """Open a record file; each array is read and checked on first use.
 
     Files of other programs can be read, too: safetensors files, and ``.pt`` and
-    ``.bin`` files that torch.save of PyTorch 1.6 or newer wrote. With the extra ``h5``,
-    also ``.h5`` and ``.keras`` files of Keras. A Hugging Face folder may have one
-    weight file, or several and an index. Only arrays and plain values are read. Nothing
-    is unpickled: if an object can only be loaded by executing code, an error names the
+    ``.bin`` files that torch.save of PyTorch 1.6 or newer wrote. The extra ``h5`` adds
+    ``.h5`` and ``.keras`` files of Keras. A Hugging Face folder may have one weight
+    file, or several and an index. Only arrays and plain values are read. Nothing is
+    unpickled: if an object can only be loaded by executing code, an error names the
     object.
 
     Args:
@@ -144,7 +144,7 @@ def _read_index(path: Path) -> dict[str, str]:
         index: Any = parse_json(str(path), path.read_bytes())
     files = index.get("weight_map") if is_dict(index) else None
     if not is_dict(files):
-        raise RecordError(f"{path}: has no weight_map of files by array")
+        raise RecordError(f"{path}: has no weight_map, which maps arrays to files")
     for key, name in files.items():
         # A file name with a folder could refer to any file.
         if not isinstance(name, str) or name in {"", ".", ".."} or Path(name).name != name:
@@ -155,7 +155,7 @@ def _read_index(path: Path) -> dict[str, str]:
 
 
 HDF5 = b"\x89HDF\r\n\x1a\n"
-KERAS_WEIGHTS = "model.weights.h5"  # name of the weights in a Keras 3 archive
+KERAS_WEIGHTS = "model.weights.h5"  # Name of the weights in a Keras 3 archive.
 # Group of the weights in a whole-model file of Keras 2.
 _MODEL_WEIGHTS = "model_weights/"
 
@@ -168,7 +168,7 @@ def read_hdf5(source: RecordSource) -> Record:
             found = dict(_list_arrays(source, root, h5py, seen=set()))
             facts = {key: _to_plain_value(value) for key, value in root.attrs.items()}
     except (OSError, RuntimeError, KeyError, ValueError) as error:
-        raise RecordError(f"{source.name}: not a whole HDF5 file ({error})") from None
+        raise RecordError(f"{source.name}: not a complete HDF5 file ({error})") from None
     arrays: dict[str, LazyArray] = {}
     for name, (shape, dtype) in found.items():
         # TensorFlow appends ":0" to the names of weights.

@@ -1,4 +1,4 @@
-"""Record: arrays and metadata of a module or optimiser. Recorder: a file format."""
+"""`Record`, the arrays and metadata of a module or optimiser; `Recorder`, a format."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ Kind = TypeVar("Kind")
 Size = Annotated[int, msgspec.Meta(ge=0)]
 
 LENGTH_BYTES = 8  # Size in bytes of the integer that contains the header's length.
-_MAX_HEADER_BYTES = 100_000_000  # limit of the safetensors format
+_MAX_HEADER_BYTES = 100_000_000  # Limit of the safetensors format.
 # The facts are a single metadata string, because other programs may reorder metadata.
 # The string contains a prefix, the checksum, and the facts as JSON.
 _FACTS, _FACTS_PREFIX = "seqloom", "seqloom facts "
@@ -225,7 +225,7 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _MAX_HEADER_BYTES:
-        raise _not_whole(source, "its header does not end")
+        raise _not_whole(source, "its header is truncated")
     table: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
     if not is_dict(table):
         raise _not_whole(source, "its header is not a JSON object")
@@ -289,4 +289,4 @@ def _require_no_gaps(
 
 def _not_whole(source: RecordSource, why: str) -> RecordError:
     """Return the error for an invalid or truncated safetensors file."""
-    return RecordError(f"{source.name}: not a whole safetensors file ({why})")
+    return RecordError(f"{source.name}: not a complete safetensors file ({why})")

@@ -238,7 +238,7 @@ def _identify(status: os.stat_result) -> tuple[int, ...]:
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 
 
-_BLOCK_BYTES = 1 << 20  # bytes that are decompressed at a time
+_BLOCK_BYTES = 1 << 20  # Bytes that are decompressed at a time.
 # Exceptions that zipfile raises for damage, unknown methods, encrypted members and
 # invalid names.
 _ZIP_ERRORS = (
@@ -261,7 +261,7 @@ def open_archive(source: RecordSource) -> Generator[ZipFile]:
     except RecordError:
         raise
     except _ZIP_ERRORS as error:
-        raise RecordError(f"{source.name}: not a whole zip archive ({error})") from None
+        raise RecordError(f"{source.name}: not a complete zip archive ({error})") from None
 
 
 def read_member(source: RecordSource, archive: ZipFile, name: str) -> bytes:

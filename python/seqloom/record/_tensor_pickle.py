@@ -195,7 +195,7 @@ class _PickleMachine:
             self.stack.append(_make_entry(self.file, (typed, *rest)))
         else:
             raise RecordError(
-                f"{self.file}: its pickle calls {function}; it is not followed"
+                f"{self.file}: its pickle calls {function}, which is not supported"
             )
 
     def set_items(self) -> None:
@@ -229,7 +229,7 @@ class _PickleMachine:
         self.stack.pop()
         if not isinstance(self.stack[-1], dict):
             raise RecordError(
-                f"{self.file}: its pickle sets attributes; it is not followed"
+                f"{self.file}: its pickle sets attributes, which is not supported"
             )
 
 

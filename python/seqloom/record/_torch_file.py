@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ZIP = b"PK\x03\x04"
 # First byte of pickles, and of PyTorch files before version 1.6.
 PICKLE = b"\x80"
-_LOCAL_HEADER_BYTES = 30  # size of a member's header before its name
+_LOCAL_HEADER_BYTES = 30  # Size of a member's header before its name.
 # Limits for the depth of nested dicts and for the number of their values.
 _MAX_DEPTH, _MAX_VALUES = 32, 1 << 20
 
@@ -179,7 +179,7 @@ class _ArchivedTensor:
         return start, start + self.info.file_size
 
     def _resolve(self, part: NDArray[Any]) -> NDArray[Any]:
-        """Apply pending conjugation and negation."""
+        """Apply the conjugation and negation that PyTorch stored as flags."""
         if self.entry.is_conjugate:
             part = np.conj(part)
         return np.negative(part) if self.entry.is_negative else part

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._families import ArrayFunctions
 
-# Operations that convert their inputs. All other operations keep the types of their
-# inputs. The lists follow torch.autocast for CUDA, with two additions: means,
-# deviations and batch norm compute in float32 too.
+# Operations that convert their inputs. All other operations keep the dtypes of their
+# inputs. The lists follow torch.autocast for CUDA, except that means, deviations and
+# batch norm are also computed in float32.
 _HALF_PRECISION_OPERATIONS = """
     attention attention_varlen conv1d conv2d conv_transpose1d conv_transpose2d einsum gru
     linear lstm matmul tensordot vecdot
@@ -35,9 +35,9 @@ CONVERTED_OPERATIONS: dict[str, bool] = {
     **dict.fromkeys(_FULL_PRECISION_OPERATIONS.split(), False),
 }
 _HALVES = ("bfloat16", "float16")
-_FLOATS = (*_HALVES, "float32")  # types that may be converted; float64 is not
-# CPU flags of instructions that multiply these types, as in /proc/cpuinfo (x86-64,
-# ARM).
+_FLOATS = (*_HALVES, "float32")  # Dtypes that may be converted; float64 is not.
+# CPU flags of instructions that multiply in half precision, as in /proc/cpuinfo
+# (x86-64, ARM).
 _CPU_FLAGS = {
     "bfloat16": {"amx_bf16", "avx512_bf16", "bf16"},
     "float16": {"amx_fp16", "asimdhp", "avx512_fp16"},
@@ -51,14 +51,14 @@ autocast_state: ContextVar[tuple[str, bool] | None] = ContextVar("autocast", def
 def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
     """Compute products in half precision within a ``with`` block or a decorated function.
 
-    Parameters and their gradients stay in float32. Matrix products, linear and recurrent
-    layers, convolutions and attention convert float32 and half-precision inputs to
-    `dtype`, and return `dtype`. Sums, means, normalisation, softmax, logarithms,
-    exponentials, powers and losses convert half precision to float32. Every other
-    operation keeps the types of its inputs. 64-bit numbers are never converted. The
-    gradient of an operation has the type of that operation. The lists follow
-    ``torch.autocast`` for CUDA, except that means, deviations and batch norm compute in
-    float32 too.
+    Parameters and their gradients remain in float32. Matrix products, linear and
+    recurrent layers, convolutions and attention convert float32 and half-precision
+    inputs to `dtype`, and return `dtype`. Sums, means, normalisation, softmax,
+    logarithms, exponentials, powers and losses convert half precision to float32. Every
+    other operation keeps the dtypes of its inputs. 64-bit numbers are never converted.
+    The gradient of an operation is computed in the dtype of that operation. The lists
+    follow ``torch.autocast`` for CUDA, except that means, deviations and batch norm are
+    also computed in float32.
 
     The block may be inside a compiled step or around its call; each `dtype` is compiled
     separately.
@@ -66,9 +66,9 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
     Args:
         dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for an inner block that
             computes in full precision again.
-        allow_slow: If True, allow types that are slower than float32, for example to try
-            a step before it runs on another machine. If None, the value of the enclosing
-            block is used, or False without one.
+        allow_slow: If True, allow dtypes that are slower than float32, for example to
+            try a step before it runs on another machine. None means the value of the
+            enclosing block, or False if there is no such block.
 
     Yields:
         None.
@@ -119,7 +119,7 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
 
 
 def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
-    """Convert a tensor of floats, or each such tensor in a list or tuple, to a dtype."""
+    """Convert a float tensor, or each float tensor in a list or tuple, to a dtype."""
     if isinstance(arg, TensorState):
         name = _dtype_name(cast("Any", arg).dtype)
         return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg

@@ -1,4 +1,4 @@
-"""Autodiff: a backend that records what another backend computes.
+"""Autodiff: a backend that records the operations of another backend for gradients.
 
 `Autodiff(inner)`, called a level, has the same functions as `inner`, and computes them
 on `inner`. If an argument is tracked, a function also records a node with its gradient
@@ -113,7 +113,7 @@ class Autodiff(Backend):
         return scan_tracked(self, body, init, xs, **options)
 
     def leaf(self, value: Array) -> TrackedArray:
-        """Create a tracked array from an array, so that operations on it are recorded.
+        """Wrap an array as a tracked array, so that operations on it are recorded.
 
         Args:
             value: An array of floats of the inner backend.
@@ -144,7 +144,7 @@ class Autodiff(Backend):
 
         Args:
             raw: The result, an array of this level.
-            seed: The gradient with respect to the result, with its shape.
+            seed: The gradient with respect to the result, in the shape of the result.
             retain: If True, the recorded operations can be used again; default: they are
                 freed.
 
@@ -201,7 +201,7 @@ class Autodiff(Backend):
 
         Args:
             data: Numbers, nested lists, or an array.
-            dtype: The name of the element type; default: that of the data.
+            dtype: Name of the dtype; default: the dtype of the data.
             requires_grad: If True, record operations on the tensor, so that ``backward``
                 computes its gradient.
 
@@ -269,7 +269,8 @@ def _record_calls_of_two(level: Level, plain: Function, rule: Rule) -> Function:
     """Wrap a function of two arrays so that its calls are recorded."""
     save, of_arrays = rule.save, without_numbers(plain)
 
-    # Inlines `get_node`, `make_node` and `track`, because it runs for each operation.
+    # `get_node`, `make_node` and `track` are inlined, because this runs for each
+    # operation.
     def call(left: Array, right: Array) -> Array:
         one = left.node if type(left) is TrackedArray and left.level is level else None
         two = right.node if type(right) is TrackedArray and right.level is level else None

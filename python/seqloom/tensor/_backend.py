@@ -31,21 +31,21 @@ __all__ = ["EXTENSION", "REQUIRED", "Array", "Backend", "backend", "make_array"]
 
 
 class Backend(ArrayFunctions, ABC):
-    """Functions on the arrays of one library.
+    """Base class of backends: functions on the arrays of one library.
 
     A backend must define the functions in `required`, which are those of the Array API
     standard. Functions for deep learning have default implementations, which a backend
     overrides if its library is faster. Each function takes and returns arrays of the
-    library, never tensors: arrays by position, options by keyword. `Autodiff` wraps a
-    backend in another backend with the same functions.
+    library, never tensors: arrays are positional arguments, options are keyword
+    arguments. `Autodiff` wraps a backend in another backend with the same functions.
 
     Attributes:
         name: Name of the backend, as for `sl.tensor.backend`.
-        device: The device of its arrays.
-        threads: The number of threads that its functions may use.
-        float_dtype: The element type of Python floats.
+        device: Device of the backend's arrays.
+        threads: Number of threads that the backend's functions may use.
+        float_dtype: Dtype to which Python floats are converted.
         defers: True if functions may return before they have read their arguments.
-        required: The names of the functions that a backend must have.
+        required: Names of the functions that a backend must define.
 
     Examples:
         >>> from seqloom.tensor import backend
@@ -87,7 +87,7 @@ class Backend(ArrayFunctions, ABC):
             source: The backend of `x`.
 
         Returns:
-            An array of the same type and values.
+            An array with the same dtype and values.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -132,7 +132,7 @@ class Backend(ArrayFunctions, ABC):
             x: An array.
 
         Returns:
-            An array of float32, or of the type of `x`.
+            An array of float32, or of the dtype of `x`.
 
         Examples:
             >>> from seqloom.tensor import backend
@@ -173,7 +173,7 @@ class Backend(ArrayFunctions, ABC):
         Args:
             data: Numbers, nested lists, or an array. Later writes to the array do not
                 change the tensor. Python floats become float32.
-            dtype: The name of the element type; default: that of the data.
+            dtype: Name of the dtype; default: the dtype of the data.
             requires_grad: If True, record operations on the tensor, so that ``backward``
                 computes its gradient; only on an `Autodiff` backend.
 
@@ -209,7 +209,7 @@ class Backend(ArrayFunctions, ABC):
             array: A NumPy array of numbers or booleans.
 
         Returns:
-            A tensor of the array's type and shape.
+            A tensor with the dtype and shape of the array.
 
         Raises:
             ArgumentError: `array` is not a NumPy array.
@@ -225,7 +225,7 @@ class Backend(ArrayFunctions, ABC):
         """
         if not isinstance(array, np.ndarray):
             raise ArgumentError(
-                f"from_numpy takes a NumPy array, got {type(array).__name__}; "
+                f"from_numpy needs a NumPy array, got {type(array).__name__}; "
                 f"backend.tensor(...) takes numbers, lists and other libraries' arrays"
             )
         return Tensor(make_array(array, None, self, copy=None), self)
@@ -264,20 +264,20 @@ def backend(
 
     Args:
         name: ``"numpy"``, ``"torch"``, ``"jax"`` or the name of a backend that another
-            package registered. A device may follow, as in ``"torch:cuda:0"``. If `name` is
-            a `Backend`, it is returned unchanged.
-        num_threads: Number of threads that its functions use; default: the number that the
-            environment and the CPU quota of the machine allow.
+            package registered. A device may follow the name, as in ``"torch:cuda:0"``.
+            If `name` is a `Backend`, it is returned unchanged.
+        num_threads: Number of threads that the backend's functions use; default: the
+            number that the environment and the CPU quota of the machine allow.
         deterministic: If True, results are identical to the bit for any number of threads,
-            and matrix products are slower. Only the NumPy backend supports it.
+            and matrix products are slower. Only the NumPy backend supports this option.
 
     Returns:
         The backend with that name, device, number of threads and determinism. The same
         arguments return the same object.
 
     Raises:
-        BackendError: No backend has that name, or it does not support the device or
-            `deterministic`.
+        BackendError: No backend has that name, or the backend does not support the
+            device or `deterministic`.
         ArgumentError: `name` is neither a string nor a backend, or it is a backend with
             a different `num_threads`.
         MissingExtraError: The library of the backend is not installed.
@@ -304,7 +304,7 @@ def make_array(
 
 
 def _require_integers_fit(data: object, dtype: Any) -> None:
-    """Raise if Python numbers are out of the range of an integer type."""
+    """Raise if Python numbers are out of the range of an integer dtype."""
     kind = _find_integer_type(dtype)
     if kind is None or not isinstance(data, (int, float, list, tuple)):
         return
@@ -315,7 +315,7 @@ def _require_integers_fit(data: object, dtype: Any) -> None:
 
 
 def _find_integer_type(dtype: Any) -> np.dtype[np.generic] | None:
-    """Return the integer type with the given name, or None if it is another type."""
+    """Return the integer dtype with the given name; None for other dtypes."""
     if dtype is None:
         return None
     name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
@@ -329,9 +329,9 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
     """Return the operations that some modules define, by name.
 
     Each function implements the operation that has its name. `prefix` is removed from
-    the name, and so is a trailing underscore, as in ``max_``. If its first parameter is
-    called `b`, it receives the backend. `LIBRARY` of a module lists functions of the
-    library that are used as operations directly.
+    the name, and so is a trailing underscore, as in ``max_``. If the first parameter of
+    a function is called `b`, the backend is passed to it. `LIBRARY` of a module lists
+    functions of the library that are used as operations directly.
     """
     found: dict[str, Any] = {}
     for module in modules:

@@ -2,7 +2,7 @@
 
 Nodes are visited from the newest to the oldest, so all nodes that use the output of a
 node are visited before that node. The pass frees memory as it runs: a visited node
-drops its saved values and its parents, and each gradient is dropped after its use.
+deletes its saved values and its parents, and each gradient is deleted after its use.
 
 A loop saves the state before each step. The backward loop visits the steps in reverse,
 recomputes each step, and propagates the gradients through it. The backward loop's state
@@ -71,7 +71,7 @@ class _BackwardPass:
         self.inner = inner
         self.before = before
         self.retain = retain
-        # A heap of negative numbers, so that the newest node is on top.
+        # A heap of negative node numbers, so that the newest node is on top.
         self.pending: list[tuple[int, Node]] = []
         # Gradients by node number: an array, or a list with an array per output.
         self.grads: dict[int, Any] = {}
@@ -93,7 +93,7 @@ class _BackwardPass:
         return leaves
 
     def add(self, node: Node, term: Array) -> None:
-        """Add a term to the gradient of a node; each use of the node's result adds one."""
+        """Add a term to a node's gradient; each use of the node's result adds a term."""
         number = node.number
         if number not in self.grads:
             self.grads[number] = term
@@ -129,7 +129,7 @@ class _BackwardPass:
         except Exception as error:
             arrays, name = _arrays_in((grad, saved)), f"backward of {rule.name}"
             ours = translate(error, name, arrays, self.inner)
-            # An error in a rule that the user wrote keeps its traceback.
+            # An error in a gradient rule that the user wrote is raised unchanged.
             if ours is error or RULES.get(rule.name) is not rule:
                 raise
             raise ours from error
@@ -266,7 +266,7 @@ def _pull_step(
     carry: Sequence[Array],
     reads: Sequence[Array],
 ) -> tuple[Arrays, Arrays]:
-    """Recompute one step; return the gradients of its state, outer arrays and `x`."""
+    """Recompute one step; return the gradients of its state, of outer arrays and of `x`."""
     level, count = loop.level, len(loop.states)
     before = next_number()
     state = [_to_leaf(level, array) for array in reads[:count]]

@@ -23,7 +23,7 @@ class TensorConversions(TensorState):
 
     @property
     def dtype(self) -> np.dtype[np.generic]:
-        """Element type, as a NumPy dtype on every backend."""
+        """Dtype of the values, as a NumPy dtype on every backend."""
         return self.backend.dtype(self._value)
 
     @property
@@ -107,7 +107,7 @@ class TensorConversions(TensorState):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         values = self.numpy()
         if isinstance(self.raw, TrackedArray):
-            return self.raw.__array__()  # raises an error about the lost gradient
+            return self.raw.__array__()  # raises: the gradient would be lost
         return np.array(values, dtype=dtype, copy=copy)
 
     def __array_function__(
@@ -137,7 +137,7 @@ class TensorConversions(TensorState):
         return exchange.reduce_for_pickle(self)
 
     def __copy__(self) -> Self:
-        # Returns another tensor with the same array, because tensors are immutable.
+        # Tensors are immutable, so a copy can share the array.
         return type(self)(self.raw, self.backend)
 
     def detach(self) -> Self:
@@ -161,11 +161,11 @@ class TensorConversions(TensorState):
             backend: The backend, or its name, such as ``"torch:cuda"``.
 
         Returns:
-            A tensor on that backend; this tensor if it is already there.
+            A tensor on that backend; this tensor if it is already on that backend.
 
         Raises:
             ArgumentError: `backend` is neither a backend nor a name.
-            BackendError: No backend has that name.
+            BackendError: No backend is called `backend`.
             GradientError: The tensor records gradients, which the copy would lose.
 
         Examples:
@@ -190,7 +190,7 @@ class TensorConversions(TensorState):
             stream: None; streams of other libraries are not supported.
 
         Returns:
-            A tensor on the device; this tensor if it is already there.
+            A tensor on the device; this tensor if it is already on the device.
 
         Raises:
             ArgumentError: `stream` is not None.
@@ -208,7 +208,7 @@ class TensorConversions(TensorState):
         library = self.detach().backend.name.partition(":")[0]
         return self.to(f"{library}:{device}")
 
-    # Memory and gradients.
+    # Methods for memory and gradients.
 
     def keep(self) -> Self:
         """Do not release this tensor when its scope ends.

@@ -198,7 +198,7 @@ def _stack_gradients(level: Engine, out: Tensor, leaf: Tensor) -> Array:
     seeds = b.reshape(b.eye(size, dtype=out.raw.dtype), (size, *out.shape))
     blank = b.zeros(leaf.shape, dtype=leaf.raw.dtype)
     rows: list[Array] = []
-    for row in range(size):  # the last pass frees the recorded nodes
+    for row in range(size):  # the last backward pass frees the recorded nodes
         seed, retain = b.index(seeds, row), row < size - 1
         found: dict[Any, Array] = level.gradients(out.raw, seed, retain=retain)
         rows.append(found.get(number, blank))
@@ -234,7 +234,7 @@ class CustomEngine(Protocol):
         ...
 
 
-# A backend that computes derivatives.
+# A backend that records operations for derivatives.
 Engine: TypeAlias = Autodiff | CustomEngine
 
 # The level of the innermost derivative that this thread computes.
@@ -248,7 +248,7 @@ def find_level(backend: Backend) -> Engine:
     if current is not None and _wraps(current, backend):
         inner = current
     if is_custom_engine(inner) and inner is not current:
-        return inner  # needs no `Autodiff`
+        return inner  # the backend needs no `Autodiff`
     state: dict[str, Engine] = vars(inner)
     if "differentiable" not in state:
         kind: type = type(inner) if is_custom_engine(inner) else Autodiff
@@ -257,7 +257,7 @@ def find_level(backend: Backend) -> Engine:
 
 
 def is_custom_engine(backend: object) -> TypeGuard[CustomEngine]:
-    """Return whether a backend records operations itself, without `Autodiff`."""
+    """Return whether a backend records gradients itself, without `Autodiff`."""
     # `hasattr` does not work, because wrapper backends forward unknown names to
     # their inner backend.
     return "is_engine" in vars(backend)

@@ -1,7 +1,7 @@
 """`apply`, which calls a function of a backend on the arrays of tensors.
 
-Backends are entry points of the group ``seqloom.backends``. An entry point is a class that
-takes a device and a number of threads.
+Backends are entry points of the group ``seqloom.backends``. An entry point is a class
+whose constructor's arguments are a device and a number of threads.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 
 class Observer(Protocol):
-    """Interface of objects that receive each operation, in the thread that runs it."""
+    """Interface of objects that are notified of each operation, in its thread."""
 
     def on_apply(self, name: str, out: Any, backend: ArrayFunctions) -> None:
         """Receive the array or arrays that an operation computed."""
@@ -81,8 +81,9 @@ def apply(name: str, *args: object, **options: Any) -> Any:
     """Call a function of the backend on tensors and constants.
 
     Args:
-        name: A function of `Backend`.
-        *args: Tensors, lists of tensors, numbers, NumPy arrays, keys.
+        name: Name of a function of `Backend`.
+        *args: Tensors, lists of tensors, numbers, NumPy arrays, or keys of random
+            numbers.
         **options: Keyword arguments of the function.
 
     Returns:
@@ -91,7 +92,7 @@ def apply(name: str, *args: object, **options: Any) -> Any:
 
     Raises:
         ShapeError: The shapes do not match; the message contains them.
-        DTypeError: The operation does not support these element types.
+        DTypeError: The operation does not support these dtypes.
         OutOfRangeError: An index or an axis is out of range.
         BackendError: No argument is a tensor, or two tensors are on different backends.
 
@@ -164,7 +165,7 @@ def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
             for item in cast("list[Any]", arg)
         ]
         return raws if isinstance(arg, list) else tuple(raws)
-    if isinstance(arg, np.ndarray):  # the caller may overwrite the array later
+    if isinstance(arg, np.ndarray):  # a copy: the caller may overwrite the array
         return backend.asarray(arg, copy=True)
     return _convert_scalar(arg, backend) if isinstance(arg, np.generic) else arg
 
@@ -175,7 +176,7 @@ def _convert_scalar(scalar: Any, backend: ArrayFunctions) -> Any:
 
 
 def find_tensors(args: Any) -> list[TensorState]:
-    """Return the tensors in arguments, also within lists and tuples."""
+    """Return the tensors among arguments, also within lists and tuples."""
     found: list[TensorState] = []
     for arg in args:
         if isinstance(arg, TensorState):
@@ -197,7 +198,7 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
 
 
 def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
-    """Return the backend that wraps the other one; raise if neither does."""
+    """Return the one of two backends that wraps the other; raise if neither does."""
     if contains(one, other):
         return one
     if contains(other, one):
@@ -230,7 +231,7 @@ _ENTRY_POINTS = "seqloom.backends"
 def find_backend(
     name: object, *, num_threads: int | None = None, deterministic: bool = False
 ) -> Any:
-    """Return the backend with a name; a backend is returned unchanged."""
+    """Return the backend that has a name; return a backend unchanged."""
     if isinstance(name, ArrayFunctions):
         backend: ArrayFunctions = name
         if num_threads is not None and count_threads(num_threads) != backend.threads:
@@ -261,7 +262,7 @@ def _create(library: str, device: str | None, threads: int, deterministic: bool)
 
 
 def find_entry(library: str) -> EntryPoint:
-    """Return the entry point of a backend; raise if no installed package has one."""
+    """Return the entry point of a backend; raise if no installed package provides it."""
     # Search this package first, then all installed distributions, because reading the
     # entry points of one distribution is about 100 times faster.
     own = distribution("seqloom").entry_points.select(group=_ENTRY_POINTS)
@@ -343,7 +344,7 @@ def _reject_released(arg: object) -> None:
 
 
 def _find_foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomError | None:
-    """Return an error if a torch array is mixed with tensors of another library."""
+    """Return an error if a PyTorch array is mixed with tensors of another library."""
     library = type(arg).__module__.partition(".")[0]
     if name == "tensor" or library != "torch" or library in str(backend):
         return None
@@ -354,7 +355,7 @@ def _find_foreign(arg: object, name: str, backend: ArrayFunctions) -> SeqloomErr
 
 
 def _choose_error(error: Exception) -> type[SeqloomError]:
-    """Choose the SeqloomError class for an exception."""
+    """Choose the subclass of SeqloomError that matches an exception."""
     text = str(error).lower()
     if any(words in text for words in _EMPTY_PHRASES):
         return ShapeError

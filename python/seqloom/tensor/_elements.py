@@ -18,7 +18,7 @@ Array = Any
 NATIVE_DTYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
 _NUMBER_TYPES = (int, float, np.integer, np.floating)
-_MAX_INT8 = 127  # Every integer type can represent 0 to 127.
+_MAX_INT8 = 127  # Every integer dtype can represent 0 to 127.
 
 
 def to_native(array: Any) -> Any:
@@ -35,7 +35,7 @@ def to_native(array: Any) -> Any:
 def explain_misfit(array: Any, dtype: Any) -> str | None:
     """Return the reason why a dtype cannot represent an array; None if it can.
 
-    Rounded values are accepted.
+    Values that would only be rounded are accepted.
     """
     if array.dtype == dtype:
         return None
@@ -58,7 +58,7 @@ def _is_numeric(dtype: Any) -> bool:
 
 
 def is_out_of_range(number: Any, dtype: Any) -> bool:
-    """Return whether a Python integer is out of the range of an integer type."""
+    """Return whether a Python integer is out of the range of an integer dtype."""
     if type(number) is not int or 0 <= number <= _MAX_INT8 or dtype is None:
         return False
     if dtype.kind not in "iu":
@@ -68,7 +68,7 @@ def is_out_of_range(number: Any, dtype: Any) -> bool:
 
 
 def require_representable(number: Any, dtype: Any) -> None:
-    """Raise if an integer type cannot represent the integral part of a number."""
+    """Raise if an integer dtype cannot represent the integral part of a number."""
     if isinstance(number, np.generic):
         number = cast("Any", number).item()
     if type(number) is float and dtype is not None and dtype.kind in "iu":
@@ -79,7 +79,7 @@ def require_representable(number: Any, dtype: Any) -> None:
 
 
 def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
-    """Raise if an integer type cannot represent a number of an evenly spaced range."""
+    """Raise if an integer dtype cannot represent all numbers of an evenly spaced range."""
     are_numbers = all(isinstance(it, _NUMBER_TYPES) for it in (start, stop, step))
     if dtype is None or dtype.kind not in "iu" or not are_numbers or not step:
         return
@@ -90,7 +90,7 @@ def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
 
 
 def require_in_range(number: Any, dtype: Any) -> None:
-    """Raise if a dtype cannot represent a Python integer, because it would wrap around."""
+    """Raise if a dtype cannot represent a Python integer, which would wrap around."""
     if is_out_of_range(number, dtype):
         limits = np.iinfo(dtype)
         raise NumberRangeError(
@@ -190,7 +190,7 @@ def _axis_count(part: Any) -> int:
 
 
 def _check_list(array: Any, axis: int, shape: tuple[int, ...]) -> Any:
-    """Check the indices of a list, and convert them to a widely supported type."""
+    """Check the indices in a list, and convert them to a dtype that is widely supported."""
     if array.dtype == bool:
         return array
     values = array.ravel().tolist()
@@ -219,7 +219,7 @@ def join_axes(shape: tuple[int, ...], first: int, last: int) -> tuple[int, ...]:
     """Return a shape in which a range of axes is merged into one."""
     rank = len(shape)
     if rank == 0 and {first, last} <= {0, -1}:
-        return (1,)  # as in torch.flatten
+        return (1,)  # a scalar becomes one element, as in torch.flatten
     start, stop = first + rank * (first < 0), last + rank * (last < 0) + 1
     if not 0 <= start < stop <= rank:
         raise ShapeError(

@@ -134,7 +134,7 @@ def format_tensor(tensor: TensorState, spec: str) -> str:
 
 
 def format_repr(tensor: TensorState) -> str:
-    """Return the `repr` of a tensor: values, shape, element type, device and backend."""
+    """Return the `repr` of a tensor: values, shape, dtype, device and backend."""
     if isinstance(tensor.raw, Released):
         return f"Tensor(released, created at {tensor.raw.line})"
     backend = tensor.backend

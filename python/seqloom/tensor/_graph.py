@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 class Value:
     """Variable of a graph: an input, or an array that an operation returns."""
 
-    number: int  # unique within a graph
+    number: int  # unique in the graph
     shape: tuple[int, ...]
     dtype: np.dtype[Any]
     # True for an input that is a Python number, which is converted to the dtype of
@@ -45,7 +45,7 @@ class Value:
         return f"%{self.number}"
 
     def declare(self) -> str:
-        """Return the name with type and shape, as printed in a graph."""
+        """Return the name, dtype and shape, as printed in a graph."""
         kind = "number" if self.weak else f"{self.dtype}{list(self.shape)}"
         return f"%{self.number}: {kind}"
 
@@ -152,7 +152,7 @@ def _format_arg(arg: object) -> str:
     return repr(arg)
 
 
-_step_numbers = count()  # numbers for the file names of generated source
+_step_numbers = count()  # Numbers for the file names of generated source.
 # Operations that overwrite lists of arrays, with the positions of these arguments.
 OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
 # Operations that return lists of arrays, with the positions of arguments of that
@@ -161,7 +161,7 @@ LIST_RESULTS = OVERWRITES | {"clip_by_global_norm": (0,)}
 
 
 def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
-    """Return a Python function that runs a graph on arrays."""
+    """Generate a Python function that runs a graph on arrays."""
     writer = _SourceWriter(backend)
     writer.scope.update((f"v{number}", x) for number, x in graph.constants.items())
     source = "\n".join(writer.write_function("step", graph))
@@ -177,7 +177,7 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
 
 
 def flatten(made: object) -> list[Array]:
-    """Return one list of all arrays in nested lists and tuples."""
+    """Return all arrays in nested lists and tuples, as one list."""
     if isinstance(made, (list, tuple)):
         return [array for part in cast("list[Any]", made) for array in flatten(part)]
     return [made]
@@ -275,7 +275,7 @@ class _SourceWriter:
 
 
 def _is_numpy_type(arg: object) -> bool:
-    """Return whether an argument is a NumPy element type."""
+    """Return whether an argument is a NumPy dtype or scalar type."""
     is_scalar = isinstance(arg, type) and issubclass(arg, np.generic)
     return is_scalar or isinstance(arg, np.dtype)
 

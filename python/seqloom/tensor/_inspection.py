@@ -40,7 +40,7 @@ class _Call(NamedTuple):
     """One measured call of a backend function."""
 
     name: str
-    start: int  # nanoseconds
+    start: int  # in nanoseconds
     nanoseconds: int
     bytes: int
     thread: int
@@ -48,7 +48,7 @@ class _Call(NamedTuple):
 
 @dataclass(frozen=True)
 class OperationProfile:
-    """The measurements of all calls of one operation."""
+    """Measurements of all calls of one operation."""
 
     name: str
     calls: int
@@ -57,11 +57,11 @@ class OperationProfile:
 
 
 class Profile(Backend):
-    """A backend that measures calls, time and bytes of each operation.
+    """A backend that counts the calls of each operation, and measures their time and bytes.
 
     The profile computes with the functions of `inner`, on arrays of `inner`. If `inner`
     computes in the background, each call waits for its result, so that times are exact.
-    Use the profile like any backend, also below `Autodiff`.
+    A profile can be used like any backend, and can be wrapped by `Autodiff`.
 
     Args:
         inner: The backend to measure.
@@ -179,7 +179,7 @@ class Profile(Backend):
             {
                 "name": call.name,
                 "ph": "X",
-                "ts": call.start / 1e3,  # microseconds
+                "ts": call.start / 1e3,  # in microseconds
                 "dur": call.nanoseconds / 1e3,
                 "pid": os.getpid(),
                 "tid": call.thread,
@@ -210,7 +210,7 @@ class Profile(Backend):
 
         Args:
             data: Numbers, nested lists, or an array.
-            dtype: The name of the element type; default: that of the data.
+            dtype: Name of the dtype; default: the dtype of the data.
             requires_grad: Must be False: only an `Autodiff` on top of this backend records.
 
         Returns:
@@ -257,7 +257,7 @@ def check_finite(*, infinities: bool = True) -> Generator[None]:
         infinities: If True, infinity is an error too.
 
     Yields:
-        None. Only operations of this thread are checked.
+        None. The block only checks operations of the current thread.
 
     Raises:
         NotFiniteError: An operation computed NaN or infinity; the message names the

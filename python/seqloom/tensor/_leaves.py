@@ -1,4 +1,4 @@
-"""Leaves: the state that a step reads before it computes and writes afterwards.
+"""Leaves: arrays of state that a step reads at its start and writes at its end.
 
 Modules, optimisers and schedules have a method ``leaves() -> (static, list of
 leaves)``. `compile` calls this method. The hashable value `static` is a cache key of
@@ -21,7 +21,8 @@ if TYPE_CHECKING:
 
     from seqloom.tensor._backend import Array, Backend
 
-# The dtype of step counts. Every backend supports it, even JAX without jax_enable_x64.
+# The dtype of step counts. Every backend supports this dtype, even JAX without
+# jax_enable_x64.
 _COUNT_DTYPE = "int32"
 _SIMPLE_TYPES = frozenset({int, float, str, bool, type(None)})
 
@@ -38,7 +39,7 @@ class HasLeaves(Protocol):
 class Leaf:
     """One array of state that is kept between steps."""
 
-    # Purpose of the memory, as `seqloom.tensor.memory` reports it.
+    # Purpose of the memory, for the report of `seqloom.tensor.memory`.
     purpose = "optimiser"
     # The parameter to which this state belongs, set at its first update.
     owner: ref[Any] | None = None
@@ -50,11 +51,11 @@ class Leaf:
         self.is_shared = False  # True if the array may not be overwritten
 
     def storage(self) -> Array:
-        """Return the array, for use before the next write only."""
+        """Return the array, which must not be used after the next write."""
         return self.array
 
     def share(self) -> Array:
-        """Return the array, for use at any time: the next write copies it first."""
+        """Return the array, which can be used at any time: the next write copies it."""
         self.is_shared = True
         return self.storage()
 
@@ -173,7 +174,7 @@ def copy_array(array: Array, backend: Backend) -> Array:
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copy the array of a leaf to a backend, optionally with a new dtype."""
-    own = vars(leaf)  # attributes outside a captured step
+    own = vars(leaf)  # attributes as they are outside a captured step
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
     # Convert in NumPy, because the target library may not support the old dtype.

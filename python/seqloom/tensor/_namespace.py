@@ -114,7 +114,7 @@ class ArrayNamespace(NamespaceFunctions):
 
     ``x.__array_namespace__()`` returns the namespace of the backend of `x`. Functions
     of tensors accept tensors of any backend. Functions that create a tensor use this
-    backend. The default float type is the `float_dtype` of the backend, and ``device``
+    backend. The default float dtype is the `float_dtype` of the backend, and ``device``
     can only be the device of the backend.
     """
 
@@ -298,7 +298,7 @@ class ArrayNamespace(NamespaceFunctions):
                 "sl.tensor.backend(name)"
             )
 
-    # Types.
+    # Dtypes.
 
     def __array_namespace_info__(self) -> Inspection:
         return Inspection(self._backend)
@@ -352,7 +352,7 @@ ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessI
 
 
 def namespace_of(backend: ArrayFunctions, api_version: Any) -> ArrayNamespace:
-    """Return the namespace of a backend; all API versions return the newest one."""
+    """Return the namespace of a backend, which is the same for all API versions."""
     if api_version not in {None, *_VERSIONS}:
         raise ArgumentError(
             f"api_version must be one of {', '.join(_VERSIONS)}, got {api_version!r}"

@@ -211,7 +211,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape that all the given shapes broadcast to."""
+        """Return the shape to which all given shapes broadcast."""
         try:
             return np.broadcast_shapes(*shapes)
         except ValueError:
@@ -272,7 +272,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def roll(x: Tensor, /, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-        """Shift the values along axes; values shifted past the end wrap to the start."""
+        """Shift the values along axes; values that are shifted past the end wrap around."""
         return apply("roll", x, shift, axis=axis)
 
     @staticmethod

@@ -1,8 +1,8 @@
-"""The table of all operations.
+"""Table of all operations, with their properties.
 
-Each line describes one operation. ``family`` is the file in ``_families/`` that implements
-the operation, without the leading underscore. The next three columns list what the file
-contains:
+Each row describes one operation. ``family`` is the file in ``_families/`` that
+implements the operation, without the leading underscore. The next three columns list
+what the file contains:
 
 - ``default``: the default implementation, a function with the name of the operation.
   An operation without a default belongs to the Array API standard, and each backend
@@ -28,9 +28,10 @@ broadcasting; a ``bool`` operation is elementwise and returns booleans. The comp
   operation.
 - ``onnx``: the ONNX operator that computes the same elementwise function.
 
-The package finds rules, shapes and NumPy functions through this table. An unknown file or
-backend, a missing cell or a duplicate line raises an error at import. `seqloom-graph`,
-which runs exported graphs, has a copy of ``results``, ``kind`` and the arguments of each
+The package finds rules, shapes and NumPy functions through this table. An unknown file
+or backend, a missing cell or a duplicate row raises an error at import.
+`seqloom-graph`, which runs exported graphs, has a copy of ``results``, ``kind`` and the
+arguments of each
 operation: after a change of these, run ``make stubs``.
 """
 

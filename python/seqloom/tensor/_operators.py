@@ -1,4 +1,4 @@
-"""The operators of a tensor, and ``x.at[key]``.
+"""Operators of tensors, such as ``+``, and updates with ``x.at[key]``.
 
 If both operands are on one backend, or one is a Python number, an operator calls the
 function of the backend directly. All other operands go through `apply`, which is slower.
@@ -91,7 +91,7 @@ def differentiable(name: str) -> Operator:
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
     save = None if rule.save is two_specs else rule.save
-    latest: CodeType | None = None  # cache: loops call from the same code
+    latest: CodeType | None = None  # cached, because loops call from the same code
 
     def operate(self: Any, other: Any) -> Any:
         nonlocal latest
@@ -173,7 +173,7 @@ def _match_type(number: Any, tensor: Any) -> Any:
 
 def _apply_if_numeric(name: str, other: object, left: Any, right: Any) -> Any:
     """Call `apply`, or return NotImplemented for an operand that is not numeric."""
-    is_number = isinstance(other, (int, float))  # also a subclass
+    is_number = isinstance(other, (int, float))  # includes subclasses
     if is_number or isinstance(other, _ARRAY_TYPES) or hasattr(other, "__dlpack__"):
         return apply(name, left, right)
     return NotImplemented

@@ -91,7 +91,7 @@ def can_pause(frame: FrameType) -> bool:
 
 
 def find_running_frame(frames: Sequence[FrameType | None]) -> FrameType | None:
-    """Return the innermost of the given frames on this thread's stack, or None."""
+    """Return the innermost of the given frames that is on this thread's stack, or None."""
     frame: FrameType | None = caller(1)
     while frame is not None and frame not in frames:
         frame = frame.f_back
@@ -103,7 +103,7 @@ def _is_contextlib(frame: FrameType | None) -> bool:
     return frame is not None and frame.f_code.co_filename == contextlib.__file__
 
 
-# Minimum number of references at which a scope drops those to dead tensors.
+# Minimum number of references at which a scope deletes references to dead tensors.
 _DEAD_LIMIT = 1024
 
 
@@ -146,7 +146,7 @@ class Scope:
         "made",  # weak references to the tensors that were created in the scope
         "opener",  # stack frame of the generator or coroutine that opened the scope, if any
         "outer",  # the enclosing scope
-        "prune_at",  # number of references at which those to dead tensors are dropped
+        "prune_at",  # number of references at which references to dead tensors are deleted
     )
 
     def __init__(self, outer: Scope | None, opener: FrameType | None = None) -> None:
@@ -174,9 +174,10 @@ class Scope:
         return False
 
     def prune(self) -> None:
-        """Drop references to dead tensors, or move tensors to the scope that owns them."""
+        """Delete dead references, or move tensors to the scope that owns them."""
         if self.has_ended:
-            # Tensors that were added after the end belong to the enclosing open scope.
+            # Tensors that were added after the scope's end belong to the enclosing open
+            # scope.
             around = _find_open_scope(self)
             if innermost.get() is self:
                 innermost.set(around)
@@ -197,7 +198,7 @@ class Scope:
         self.limit, self.opener = -1, None
 
     def _drop_dead(self) -> int:
-        """Drop references to dead tensors; return the length at which to repeat this."""
+        """Delete references to dead tensors; return the length at which to repeat this."""
         self.made[:] = [reference for reference in self.made if reference() is not None]
         self.prune_at = max(_DEAD_LIMIT, 2 * len(self.made))
         return self.prune_at
@@ -235,9 +236,9 @@ def scope() -> Generator[None]:
 
     A scope does not release tensors on which `Tensor.keep` was called, the arrays of
     parameters, buffers and optimisers, or exported values (``.numpy()``,
-    ``np.asarray``, DLPack). A scope belongs to the thread that opened it. A generator
-    or coroutine may open a scope and be suspended inside; then the scope excludes
-    tensors that other code creates. A scope applies in another `contextvars` context
+    ``np.asarray``, DLPack). A scope belongs to the thread that opened it. If a
+    generator or coroutine is suspended inside its scope, tensors that other code
+    creates do not belong to the scope. A scope applies in another `contextvars` context
     only if that is a copy of the current context. A scope that ends before its inner
     scopes releases only its own tensors.
 

@@ -51,11 +51,11 @@ def custom_gradient(
     Args:
         function: Function of tensors and other values that returns a tensor or a tuple
             of tensors.
-        rule: ``rule(args, out, grad)`` returns a tuple with the gradient of each argument,
-            or None for an argument without a gradient. `grad` is the gradient of the
-            result. If the result is a tuple, `grad` is a tuple with None for results that
-            the loss does not depend on. Compute with tensors, so that second derivatives
-            exist.
+        rule: ``rule(args, out, grad)`` returns a tuple with the gradient of each
+            argument, or None for an argument without a gradient. `grad` is the gradient
+            of the result. If the result is a tuple, `grad` is a tuple, with None for
+            each result on which the loss does not depend. Compute with tensors, so that
+            second derivatives exist.
 
     Returns:
         A function with the same arguments and results.
@@ -113,7 +113,7 @@ def _require_autodiff(args: tuple[Any, ...]) -> None:
 
 
 def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
-    """Return the function's results as a tuple; raise unless all are inner tensors."""
+    """Return results as a tuple; raise unless all are tensors of the inner backend."""
     outs = _as_tuple(out)
     for part in outs:
         if not isinstance(part, Tensor):
@@ -188,19 +188,19 @@ _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 
 
 def is_recomputing() -> bool:
-    """Return whether `checkpoint` is recomputing, when buffers must not change."""
+    """Return whether `checkpoint` is recomputing; buffers must not change meanwhile."""
     return _is_recomputing.get()
 
 
 def checkpoint(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Save memory: keep only a function's inputs, and recompute it for its gradient.
+    """Save memory: store only a function's inputs, and run it again for its gradient.
 
     Random numbers depend only on keys, so both computations are equal. Buffers, such as the
     running means of batch norm, change only in the first computation.
 
     Args:
-        function: A function or module of tensors that returns one tensor or a tuple. It
-            must compute the same results when it is called again.
+        function: A function or module of tensors that returns one tensor or a tuple. A
+            second call must compute the same results.
 
     Returns:
         A function with the same arguments and results.

@@ -130,7 +130,7 @@ class Node:
 
 
 class OutputNode(Node):
-    """Node of one of several outputs; its parent is the node of the operation."""
+    """Node of one of several outputs, whose parent is the node of the operation."""
 
     __slots__ = ()
     # node of the operation, index of this output, number of outputs
@@ -161,7 +161,7 @@ class TrackedArray:
 
     @property
     def dtype(self) -> Any:
-        """Element type of the value."""
+        """Dtype of the value."""
         return self.value.dtype
 
     @property
@@ -240,7 +240,7 @@ def get_node(level: Level, array: Any) -> Node | None:
 
 
 def outer_nodes(results: Iterable[TrackedArray], before: int) -> list[Node]:
-    """Return the older nodes, with numbers up to `before`, that new nodes depend on."""
+    """Return the nodes with numbers up to `before` on which newer nodes depend."""
     found: dict[int, Node] = {}
     seen: set[int] = set()
     pending = [result.node for result in results]

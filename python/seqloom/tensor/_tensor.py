@@ -28,7 +28,7 @@ class Tensor(ArrayMethods, TensorConversions):
     """An array of a backend, with operators and methods.
 
     Tensors are immutable: operations return new tensors. Operators broadcast and
-    promote types as the Array API standard specifies; a Python number is converted to
+    promote dtypes as the Array API standard specifies; a Python number is converted to
     the tensor's dtype. Indexing works as in NumPy. Create tensors with a backend's
     ``tensor`` method.
 
@@ -75,7 +75,7 @@ class Tensor(ArrayMethods, TensorConversions):
     __invert__ = unary("bitwise_invert")
     __hash__ = object.__hash__
 
-    # Shape and type.
+    # Methods for shape and dtype.
 
     @property
     def size(self) -> int:
@@ -90,15 +90,15 @@ class Tensor(ArrayMethods, TensorConversions):
     def __repr__(self) -> str:
         return exchange.format_repr(self)
 
-    # Indexing.
+    # Methods for indexing.
 
     @property
     def at(self) -> At[Self]:
         """Update elements in a copy: ``x.at[key].set(values)`` or ``.add(values)``.
 
-        Both methods return a new tensor. `values` is a number, an array or a tensor; it
-        broadcasts to the elements. If the key contains an index twice, ``add`` adds
-        both values.
+        Both methods return a new tensor. `values` is a number, an array or a tensor
+        that broadcasts to the elements. If the key contains an index twice, ``add``
+        adds both values.
 
         Examples:
             >>> import seqloom as sl
@@ -176,7 +176,7 @@ class Tensor(ArrayMethods, TensorConversions):
             )
         if gradient.dtype != self.dtype:
             gradient = gradient.astype(self.dtype)
-        find_shared_backend([self, gradient])  # raises if backends differ
+        find_shared_backend([self, gradient])  # raises for unrelated backends
         is_inner = contains(level.inner, gradient.backend)
         return gradient.raw if is_inner else level.lower(gradient.raw)
 

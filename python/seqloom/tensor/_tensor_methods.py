@@ -1,4 +1,4 @@
-"""Tensor methods that call the operation with their name."""
+"""Tensor methods that call the operation of the same name."""
 
 from __future__ import annotations
 
@@ -234,7 +234,7 @@ class ArrayMethods:
         """
         return apply("argmin", self, axis=axis, keepdims=keepdims)
 
-    # The same values with another shape or type.
+    # Methods that change the shape or the dtype.
 
     @property
     def T(self) -> Self:  # noqa: N802  # the standard's name
@@ -292,7 +292,7 @@ class ArrayMethods:
             end_dim: The last axis of the range.
 
         Returns:
-            A tensor with one axis instead of the range.
+            A tensor in which one axis replaces the range of axes.
 
         Raises:
             ShapeError: An axis does not exist, or `start_dim` is after `end_dim`.
