@@ -97,7 +97,7 @@ def flushing(file: BinaryIO) -> Generator[None]:
 
 
 def _check_target(path: str | os.PathLike[str]) -> Path:
-    """Return the file to write; raise if a rename would replace something else."""
+    """Return the path of the file to write; raise for a folder, a device or a pipe."""
     final = Path(os.path.realpath(path)) if Path(path).is_symlink() else Path(path)
     if final.exists() and not final.is_file():
         raise FileError(f"{final}: is not a regular file; expected a path for a file")
@@ -119,8 +119,8 @@ def _temporary_file(final: Path) -> Generator[Path]:
 def _remove_temporary(part: Path, handle: int) -> None:
     """Remove a temporary file and its lock."""
     with signals_waiting():
-        # Do not remove the name after a rename, because another writer may have created
-        # it.
+        # After a rename, keep the path, because another writer may have created a new
+        # file.
         if is_at(part, handle):
             part.unlink()
         os.close(handle)

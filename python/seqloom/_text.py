@@ -71,6 +71,6 @@ def _escape(character: str) -> str:
 
 
 def match_text(match: re.Match[str], name: str) -> str:
-    """Return the text of the named group, else the first group, else the whole match."""
+    """Return the text of the named group of a match, or of the first group, or all text."""
     named = match.groupdict().get(name)
     return named or next((group for group in match.groups() if group), match[0])

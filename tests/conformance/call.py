@@ -39,7 +39,7 @@ class Skip:
     reason: str
 
 
-# Creates the call just before it runs, because PyTorch must first compute a gradient.
+# Creates the call when it runs, because PyTorch must first compute a gradient.
 Late = Callable[[], Call]
 
 

@@ -38,7 +38,7 @@ def folder(theirs, tmp_path):
 
 
 def change_arrays(folder, change):
-    """Change the weight file by a function of its arrays."""
+    """Apply a function to the arrays of the weight file."""
     file = folder / "model.safetensors"
     save_file(change(load_file(file)), file, metadata={"format": "pt"})
 

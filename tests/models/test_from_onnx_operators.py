@@ -71,8 +71,8 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
     net = sl.models.from_onnx(file)
     x = sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor(ZERO_ROW, requires_grad=True)
     gradients = (net(x) * x.backend.tensor([1.0, 2.0])).sum().backward()
-    # With y = x / |x| and s = sign(x), the gradient is (v - y (y . v)) / |x| for p=2,
-    # and (v - s (y . v)) / |x| for p=1.
+    # Let y = x / |x| and s = sign(x). The gradient is (v - y (y . v)) / |x| for p=2.
+    # For p=1 it is (v - s (y . v)) / |x|.
     v, row = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
     size = np.abs(row).sum() if p == 1 else np.sqrt((row**2).sum())
     slope = np.sign(row) if p == 1 else row / size
@@ -82,7 +82,7 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
 
 
 @pytest.mark.parametrize("case", RECORDS[:2], ids=lambda case: case.name)
-def test_selecting_one_position_per_record_uses_take_along_axis(case, tmp_path):
+def test_selecting_a_position_of_each_record_is_one_operation(case, tmp_path):
     net = sl.models.from_onnx(write(case, tmp_path))
     watcher: Any = Watcher()
     observers.append(watcher)

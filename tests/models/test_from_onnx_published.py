@@ -33,7 +33,7 @@ def logits_of(network, pair):
 
 
 def compare_decisions(found, theirs, count):
-    """Compare the decision for each pair with the names of the pairs called ribosomal."""
+    """Compare the pairs classified as ribosomal with `theirs`, except close decisions."""
     assert len(found) == count
     assert count / 10 < len(theirs) < count * 9 / 10  # Both decisions are frequent.
     differing = {

@@ -19,7 +19,7 @@ class LinearConfig(sl.nn.Config):
 
 
 class Linear(sl.nn.Module):
-    """A network without settings: a linear layer of the summed channels."""
+    """A linear layer on the summed channels, in a network without settings."""
 
     layer: sl.nn.Linear
 

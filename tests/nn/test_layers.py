@@ -64,7 +64,7 @@ def test_batch_norm_accepts_boolean_and_float_masks(name, training):
 
 
 def normed(x, backend, *, training):
-    """Return the output of masked batch norm and its gradients by input and weight."""
+    """Return the output of masked batch norm, and gradients for input and weight."""
     level = sl.tensor.Autodiff(backend)
     x, mask = level.tensor(x, requires_grad=True), level.tensor(MASK.astype("f4"))
     scale = level.tensor(np.full(4, 2.0, "f4"), requires_grad=True)

@@ -53,7 +53,7 @@ def values(shape, seed):
 
 
 def step(layer, x, factors):
-    """Return the output of a layer and its gradients by the input and the parameters."""
+    """Return the output of a layer, and gradients for the input and the parameters."""
 
     def loss_of(layer, x, factors):
         out = layer(x)

@@ -84,7 +84,7 @@ def sync_data(handle: int) -> None:
 
 
 def change_owner(path: Path, user: int, group: int) -> None:
-    """Change the user and group of a file; -1 keeps a value. Raise OSError on failure."""
+    """Change the user and group of a file; -1 means no change. Raise OSError on failure."""
     if sys.platform == "win32":
         raise OSError(errno.ENOTSUP, "Windows has no POSIX owners")
     os.chown(path, user, group)

@@ -101,9 +101,9 @@ class ESM2(Module):
 
     Attributes:
         identity: String that `sl.infer.embed` stores in a plan instead of the checksum of
-            the weights; usually empty. With 8-bit weights it contains the checksum of the
-            original weights, because rounded weights may differ in the last bits between
-            processors.
+            the weights; usually empty. With 8-bit weights the string contains the
+            checksum of the original weights, because rounded weights may differ between
+            processors in the last bits.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -195,9 +195,9 @@ class ESM2(Module):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder that `load` and Hugging Face transformers can read.
 
-        The folder gets ``config.json`` and ``model.safetensors`` in the layout of
-        ``EsmForMaskedLM``, or of ``EsmModel`` if the network has no head that predicts
-        tokens. Each file is written atomically.
+        The files are ``config.json`` and ``model.safetensors`` as of
+        ``EsmForMaskedLM``, or as of ``EsmModel`` if the network has no head that
+        predicts tokens. Each file is written atomically.
 
         Args:
             folder: Folder; it is created if it does not exist.
@@ -304,11 +304,12 @@ class ESM2(Module):
 
         The attention maps of all heads, without ``<cls>`` and ``<eos>``, are symmetrised
         and corrected by the average product correction. A logistic regression combines
-        them (Rao et al. 2021). Attention weights are computed in float32 or wider.
+        the maps of all heads (Rao et al. 2021). Attention weights are computed in
+        float32 or wider.
 
         Args:
-            input_ids: Token ids, as the network itself accepts them; each sequence
-                begins with ``<cls>`` and ends with ``<eos>``.
+            input_ids: Token ids, as in a call of the network; each sequence begins with
+                ``<cls>`` and ends with ``<eos>``.
             cu_seqlens: Offsets of concatenated sequences: the start of each sequence, and
                 the total length.
             max_seqlen: Length of the longest concatenated sequence.
@@ -344,8 +345,7 @@ class ESM2(Module):
         Args:
             batch: Batch of `sl.data.PackedStream`: ``input_ids``, ``cu_seqlens`` and
                 ``max_seqlen``; or a padded batch: ``input_ids`` and ``mask``, ``(n, l)``.
-            layers: Indices of the hidden states to return, as the network itself
-                accepts them.
+            layers: Indices of the hidden states to return, as in a call of the network.
 
         Returns:
             Hidden states ``(total, width)`` or ``(n, l, width)`` by layer index.

@@ -96,7 +96,7 @@ _HALF_PRECISION = ("bfloat16", "float16")
 
 
 def check_dtype(backend: Backend, dtype: object) -> str:
-    """Return the name of a dtype; raise if it would be slower than float32."""
+    """Return the name of a dtype; raise for a dtype that would be slower than float32."""
     name = as_choice("dtype", dtype, [*_FULL_PRECISION, *_HALF_PRECISION, INT8])
     has_int8 = backend.name.partition(":")[0] in {"numpy", "torch"}
     if name == INT8 and not has_int8:

@@ -171,7 +171,7 @@ def _list_problems(
 
 
 def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
-    """Join several arrays lazily into one."""
+    """Concatenate several arrays lazily."""
     first = parts[0]
     if len(parts) == 1:
         return first

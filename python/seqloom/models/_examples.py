@@ -239,7 +239,7 @@ def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
 
 
 def _are_variants(train: Examples) -> bool:
-    """Return whether most residues agree between records: variants of one sequence."""
+    """Return whether most residues agree between records, as in a mutational scan."""
     count = min(_MAX_INSPECTED, len(train))
     if count < _MIN_RECORDS:
         return False

@@ -81,7 +81,7 @@ def make_checkpoint_folder(path: Path) -> None:
 
 
 def _make_folder(path: Path) -> None:
-    """Create a folder and its parents, and write them to disk before returning."""
+    """Create a folder and its parents, and flush all new folders to disk."""
     try:
         missing = [it for it in (path, *path.parents) if not it.exists()]
         path.mkdir(parents=True, exist_ok=True)

@@ -202,7 +202,7 @@ class PackedHuggingFace:
         return tokens
 
     def _run(self, tokens: Tensor, packing: Packing, numbers: Sequence[int]) -> Any:
-        """Return hidden states ``(1, total, width)`` by index, always with the last one."""
+        """Return hidden states ``(1, total, width)`` by index, including the last state."""
         import torch
 
         last = int(self._encoder.config.num_hidden_layers)
@@ -312,7 +312,7 @@ def _register_attention() -> None:
 
 
 def _make_no_mask(*_args: Any, **_options: Any) -> None:
-    """Return no mask, because packed sequences need none."""
+    """Return None, because packed sequences need no mask."""
 
 
 def _attend(

@@ -80,7 +80,7 @@ class TrainedOn(JsonConfig):
             f"{strange.size:,} of {lengths.size:,} {data.noun} have "
             f"{_range(int(strange.min()), int(strange.max()))} residues, but the model was "
             f"trained on {_range(shortest, longest)}: their scores may be meaningless. "
-            f"Shorten the {data.noun}, or train on such lengths"
+            f"Trim longer {data.noun}, or train on such lengths"
         )
 
 
@@ -108,7 +108,7 @@ Hashes = NDArray[np.uint64]
 
 
 def compute_training_hashes(train: Any) -> Hashes | None:
-    """Return the hashes of training sequences; None if not sequences or too many."""
+    """Return the hashes of training sequences; None for other records, or too many."""
     hashes = hash_letters(train)
     return None if hashes is None else np.unique(hashes)
 
@@ -120,7 +120,7 @@ def find_duplicates(known: Hashes | None, examples: Any) -> NDArray[np.bool_] | 
 
 
 def save_training_hashes(folder: Path, known: Hashes | None) -> None:
-    """Write the hashes of training sequences, if there are any."""
+    """Write the hashes of training sequences if they are not None."""
     if known is not None:
         Record({_HASHES_KEY: known.view(np.int64)}).save(folder / HASHES_FILE)
 

@@ -48,8 +48,8 @@ def scaled_dot_product_attention(
     Computes ``softmax(scale * query @ key.T + mask) @ value``. A masked key has the
     weight 0, so finite values at masked positions do not affect the result. As in
     PyTorch, NaN or infinity at a masked position makes the result NaN. If padding may
-    contain such values, set it to 0 with ``where(real, x, 0.0)``, or pack the sequences
-    for `attention_varlen`.
+    contain NaN or infinity, set padding to 0 with ``where(real, x, 0.0)``, or pack the
+    sequences for `attention_varlen`.
 
     Args:
         query: ``(..., l, d)``, with at most two leading axes.
@@ -156,12 +156,13 @@ def attention_varlen(
 ) -> Tensor:
     """Compute attention within each of several concatenated sequences.
 
-    Sequences are independent: values in one sequence, even NaN, never change the outputs
-    or gradients of another one. On NumPy, the result for a sequence is bitwise the same
-    as for the sequence alone; on other backends both agree within 1e-6 in float32.
-    Half-precision inputs are computed in float32, and the result is rounded. Flash
-    attention on a CUDA device also rounds the weights (relative errors of about 0.005
-    in float16 and 0.04 in bfloat16).
+    Sequences are independent: values in one sequence, even NaN, never change the
+        outputs or gradients of another sequence. On NumPy, the result for a sequence is
+        bitwise the same as for the sequence alone. On other backends the two results
+        agree within 1e-6 in float32. Half-precision inputs are computed in float32, and
+        the result is rounded.
+    Flash attention on a CUDA device also rounds the weights (relative errors of about
+    0.005 in float16 and 0.04 in bfloat16).
 
     The function never synchronises a CUDA device. In half precision, PyTorch 2.12 and
     newer compute ``torch.nn.attention.varlen`` on Ampere or newer GPUs; in float32 and

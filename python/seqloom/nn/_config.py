@@ -187,7 +187,7 @@ def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
 
 
 def _to_toml_value(field: str, value: object) -> Any:
-    """Return a value without None; raise if a None would be lost."""
+    """Convert nested settings to TOML values; raise for None, which TOML lacks."""
     if isinstance(value, JsonConfig):
         return _to_toml_table(value)
     if isinstance(value, (list, tuple)):

@@ -42,8 +42,9 @@ def value_and_grad(
     Args:
         function: Function whose first argument is a module. The result is the
             loss (a scalar tensor), or a tuple that begins with the loss.
-        inputs: Positions, from 0, of the arguments after the module that also get a
-            gradient. ``gradients.wrt(x)`` is the gradient of the tensor `x` passed there.
+        inputs: Positions of arguments that also receive a gradient, counted from 0
+            after the module. ``gradients.wrt(x)`` is the gradient for such an argument
+            `x`.
 
     Returns:
         A function of the same arguments that returns ``(loss, *others, gradients)``, all
@@ -155,7 +156,7 @@ class _Tracking:
                 )
 
     def mark_shared(self, results: list[Any]) -> None:
-        """Let the next write copy parameters that share memory with a result."""
+        """Protect parameters that share memory with a result: the next write copies."""
         tensors = [result for result in results if isinstance(result, Tensor)]
         owners = {measure_memory(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
@@ -163,7 +164,7 @@ class _Tracking:
                 param.share()
 
     def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
-        """Return the gradients by the id of each parameter, and by argument."""
+        """Return the gradients of all parameters, by id, and of the selected arguments."""
         number = self.level.leaf_number
         numbers = {key: number(leaf.raw) for key, leaf in self.params.items()}
         arrays = {key: by_leaf[n] for key, n in numbers.items() if n in by_leaf}
@@ -175,7 +176,7 @@ class _Tracking:
 
 
 def _list_threads(level: Any) -> frozenset[int] | None:
-    """Return the threads that exist when a capture begins; None without a capture."""
+    """Return the ids of all current threads if a step is being captured, or None."""
     while level is not None:
         if getattr(level, "records", False):
             return frozenset(thread.ident or 0 for thread in threading.enumerate())
@@ -184,7 +185,7 @@ def _list_threads(level: Any) -> frozenset[int] | None:
 
 
 def _find_backend(params: list[Param], tensors: list[Tensor]) -> Any:
-    """Return the outermost backend of the parameters and inputs."""
+    """Return the outermost backend (the highest level) of the parameters and inputs."""
     backends: list[Any] = [param.bound_backend for param in params]
     for backend in backends:
         if backend is not backends[0]:

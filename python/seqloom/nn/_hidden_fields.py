@@ -30,7 +30,7 @@ from seqloom.tensor import Tensor
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Objects without hidden parameters; most fields are one of these.
+# Types that cannot contain parameters; most fields have one of these types.
 _LEAF_TYPES = (ModuleArray, Tensor, int, float, str, bytes, type(None))
 # Iterators are not searched, because a search for parameters would exhaust them.
 _SINGLE_USE = (GeneratorType, map, filter, zip)
@@ -51,7 +51,7 @@ _MAX_SEARCHED_OBJECTS = 2000  # largest number of objects to search
 
 
 def require_visible_field(owner: object, name: str, value: object) -> None:
-    """Raise if the attribute hides parameters where the module cannot find them."""
+    """Raise if an attribute's value contains parameters that the module cannot find."""
     if type(value) in PLAIN_TYPES:
         return
     named = getattr(owner, "part_names", ())  # not annotated, as in GRU and LSTM
@@ -149,13 +149,13 @@ def _list_searched(value: object, path: str) -> Iterator[tuple[str, Any]]:
 
 
 def _require_visible(owner: object, name: str, path: str, value: object) -> None:
-    """Raise if an object in a field hides parameters."""
+    """Raise if an object in a field contains parameters that the module cannot find."""
     label = f"{type(owner).__name__}.{name}"
     # A callable or an iterator may hide parameters.
     used = _find_stored_ids(_list_closure(value))
     if used and used - _find_stored_ids(owner):
         raise ArgumentError(
-            f"{label} holds {_CALLABLES[type(value)]} that calls a module's parameters, "
+            f"{label} holds {_CALLABLES[type(value)]} that uses a module's parameters, "
             "so they would be neither trained nor saved. Assign the module itself, or "
             "write a Module with a field for it"
         )
@@ -194,7 +194,7 @@ def _find_arrays(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
 
 
 def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the contents of an object, with the suffix of their access path."""
+    """Yield the contents of an object, and the suffix of the access path of each."""
     kind = cast("type[Any]", type(value))
     if is_container(value):
         yield from ((f"[{key!r}]", item) for key, item in items_of(value))
@@ -211,7 +211,7 @@ def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
 
 @cache
 def _is_searched_class(kind: type) -> bool:
-    """Return whether attributes of the class are searched; classes of libraries are not."""
+    """Return whether to search the attributes of a class; library classes are excluded."""
     top = kind.__module__.partition(".")[0]
     is_foreign = top in _FOREIGN_LIBRARIES or issubclass(kind, type)
     return issubclass(kind, _HOLDER_TYPES) or not is_foreign

@@ -33,11 +33,11 @@ class Int8Linear(Module):
     """Linear layer with int8 weights (-127 to 127) for inference.
 
     The output is ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the
-    input are also rounded to 8 bits, each with its scale, and products are summed as
-    integers. Integer sums are exact, so the result of a row is bitwise the same on every
-    processor and does not depend on the other rows. `factor` scales input channels down
-    that are always large; the weights of these channels are scaled up by the inverse
-    (SmoothQuant, Xiao et al. 2023).
+    input are also rounded to 8 bits, with one scale for each row, and products are
+    summed as integers. Integer sums are exact, so the result of a row is bitwise the
+    same on every processor and does not depend on other rows. `factor` scales input
+    channels down that are always large; the weights of these channels are scaled up by
+    the inverse (SmoothQuant, Xiao et al. 2023).
 
     All arrays are buffers, because a layer with 8-bit weights is not trained. Gradients
     of the input are computed as for a layer with float weights.

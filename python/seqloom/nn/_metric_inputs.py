@@ -185,7 +185,7 @@ class RankCurve:
 
     @property
     def auroc(self) -> float:
-        """Area under the ROC curve; NaN if all or none of the records are of the class."""
+        """Area under the ROC curve; NaN if all records, or no records, are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
         # Count pairs of records, which is twice the area, because a sum of fractions
@@ -195,7 +195,7 @@ class RankCurve:
 
     @property
     def auprc(self) -> float:
-        """Average precision; NaN if all or none of the records are of the class."""
+        """Average precision; NaN if all records, or no records, are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
         return float(self.precision @ np.diff(self.hits) / self.positives)

@@ -141,7 +141,7 @@ class Module:
                 yield path, part
 
     def parameters(self, pattern: str = "*") -> list[tuple[str, Param]]:
-        """Return pairs of path and parameter; a shared parameter has its first path.
+        """Return pairs of path and parameter; a shared parameter is listed once.
 
         Args:
             pattern: Glob pattern of the paths, such as ``"conv.*"``; default: all.
@@ -346,9 +346,9 @@ class Module:
         Raises:
             ArgumentError: `record` is not a mapping, or a pattern in `keys` has no match.
             RecordError: The record lacks a path, has an unknown path, or has an array
-                with a wrong shape. Also, even if `strict` is False, if the module's
-                type cannot represent the values (complex or too large). The message
-                lists all problems, and the module does not change.
+                with a wrong shape. The error is also raised, even if `strict` is False,
+                if the module's type cannot represent the values (complex or too large).
+                The message lists all problems, and the module does not change.
 
         Examples:
             >>> import numpy as np, seqloom as sl

@@ -278,7 +278,7 @@ _SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 
 def as_size(name: str, size: Any, least: int) -> int:
-    """Convert an integer, or a sequence of one integer; raise if it is below `least`."""
+    """Convert an integer or a sequence of one integer; raise if the number is too low."""
     number = size if type(size) is int else _to_integers(name, size, 1)[0]
     if number < least:
         raise ArgumentError(f"{name} must be at least {least}, got {size}")

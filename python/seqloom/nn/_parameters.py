@@ -101,7 +101,7 @@ class ModuleArray(Leaf):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy the array; share the initialiser, which may be any object."""
-        reduced: Any = self.__reduce_ex__(4)  # captured steps also copy
+        reduced: Any = self.__reduce_ex__(4)  # captured steps copy modules
         make, args, state = reduced[:3]
         twin = memo[id(self)] = make(*args)
         twin.__setstate__({**state, "array": copy.deepcopy(state["array"], memo)})
@@ -165,9 +165,9 @@ class ModuleArray(Leaf):
 
         Raises:
             ShapeError: The shape of `values` differs.
-            DTypeError: `values` are complex or too large for the current dtype. Also
-                raised if the current dtype is an integer dtype, and `values` is a
-                tensor with a wider dtype.
+            DTypeError: `values` are complex or too large for the current dtype. The
+                error is also raised if the current dtype is an integer dtype, and
+                `values` is a tensor with a wider dtype.
 
         Examples:
             >>> import seqloom as sl
@@ -304,12 +304,12 @@ class Param(ModuleArray):
 
     @property
     def static(self) -> tuple[object, ...]:
-        """Shape, dtype, path and whether it is trainable: part of a program's key."""
+        """Shape, dtype, path and `trainable`: part of the key of a compiled program."""
         return (Param, self.path, self.shape, self.dtype, self.trainable)
 
     @property
     def value(self) -> Tensor:
-        """Values as a tensor; inside `value_and_grad` it records the gradient."""
+        """Values as a tensor, which records a gradient inside `value_and_grad`."""
         tracked = find_tracked(self.id, self.path)
         return Tensor(self.share(), self.bound_backend) if tracked is None else tracked
 

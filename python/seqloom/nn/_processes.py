@@ -90,7 +90,7 @@ def batch_norm_over_processes(
     *,
     eps: float,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Apply `functional.batch_norm` to the whole batch; also return the value count."""
+    """Apply `functional.batch_norm` to the whole batch, and count the values."""
     x = x if mask is None else _zero_padding(x, mask)
     mean, count = _channel_means(processes, x, mask)
     centred = x - _to_channel_axis(x, mean)

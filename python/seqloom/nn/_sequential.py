@@ -40,9 +40,9 @@ class Sequential(Module):
     its position in the chain.
 
     Args:
-        *layers: Modules or functions, or one dict of them. The keys of the dict are the
-            names of the layers: ``net["conv"]`` is a layer, and ``layers.conv.weight``
-            is the path of a parameter.
+        *layers: Modules or functions, or one dict of modules and functions. The keys of
+            the dict are the names of the layers: ``net["conv"]`` is a layer, and
+            ``layers.conv.weight`` is the path of a parameter.
 
     Raises:
         ArgumentError: A layer is not callable. A call of the network raises this error

@@ -72,7 +72,8 @@ def pad(
 
     Raises:
         ArgumentError: `mode` is unknown, or `pad` has an odd length.
-        ShapeError: There are more pairs than axes, or an axis is too short for `mode`.
+        ShapeError: `pad` has more pairs than `x` has axes, or an axis is too short for
+            `mode`.
 
     Examples:
         >>> import seqloom as sl
@@ -127,13 +128,13 @@ def _pad_axis(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tenso
 
 
 def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Mirror the values next to one end."""
+    """Pad one end with the mirrored values next to it."""
     part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
     return apply("flip", _slice_axis(x, axis, part), axis=axis)
 
 
 def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Repeat the value at one end."""
+    """Pad one end with copies of its value."""
     end = _slice_axis(x, axis, slice(0, 1) if is_first else slice(-1, None))
     return apply("repeat", end, width, axis=axis)
 

@@ -127,7 +127,7 @@ _PRODUCTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
 _DIRECTIONS = (".forward", ".reverse")
 
 
-# For each gate in PyTorch's order, its index in ONNX. LSTM: ONNX has input, output,
+# Index in ONNX of each gate, in the order of PyTorch. LSTM: ONNX has input, output,
 # forget, cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new;
 # PyTorch reset, update, new.
 GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
@@ -235,7 +235,7 @@ def _find_role_by_position(node: OnnxNode, place: int) -> str | None:
 
 
 def _find_role_by_values(array: NDArray[Any], *, is_weight: bool, is_bias: bool) -> str:
-    """Return the role of a constant; a single number is only a weight if it is a bias."""
+    """Return the role of a constant; a single number is only trained if it is a bias."""
     is_several = array.size > 1 or (is_bias and array.ndim > 0)
     if not is_several:
         return "number"

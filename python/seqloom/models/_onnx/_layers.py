@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     # name.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
 
-# First opset with a softmax over one axis; earlier ones also include all later axes.
+# First opset with a softmax over one axis; older opsets also include all later axes.
 _SINGLE_AXIS_OPSET = 13
 # First opset in which a group norm scales channels; in opset 18 it scales groups.
 _CHANNEL_SCALE_OPSET = 21

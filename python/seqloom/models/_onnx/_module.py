@@ -225,7 +225,7 @@ class OnnxModule(Module):
         """Compute the first output for encoded records, as used by `fit` and `predict`.
 
         Args:
-            x: Records as the encoder returns them, padded to one length.
+            x: Encoded records, padded to one length.
             mask: ``(record, position)``, true on a record and false after its end. If
                 the name of an input contains "mask", the mask is passed to this input.
 
@@ -254,7 +254,7 @@ class OnnxModule(Module):
         return outputs if len(self.graph.outputs) == 1 else outputs[0]
 
     def _name_records(self, x: Tensor, mask: Any) -> dict[str, Any]:
-        """Return the records and the mask by the input names of the file."""
+        """Return the records and the mask in a dict with the names of the file's inputs."""
         names = [it.name for it in self.graph.inputs]
         masks = [name for name in names if "mask" in name.lower()]
         others = [name for name in names if name not in masks]

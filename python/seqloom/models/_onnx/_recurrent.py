@@ -184,7 +184,7 @@ _ACTIVATIONS: dict[str, Activation] = {
 
 
 def list_activations(call: OnnxCall, plain: Sequence[str]) -> list[list[NamedActivation]]:
-    """Return the activations of each direction; replace missing ones by the defaults."""
+    """Return the activations of each direction; use defaults for missing activations."""
     directions = 2 if call.attribute("direction", "forward") == "bidirectional" else 1
     names = call.attribute("activations") or [*plain] * directions
     if len(names) != len(plain) * directions:
@@ -210,7 +210,7 @@ def _make_activation(
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Cell:
-    """Base class of the recurrent steps, which compute one position."""
+    """Weights and activations of a recurrent node; `step` computes one position."""
 
     call: OnnxCall
     weights: OnnxWeights
@@ -276,7 +276,7 @@ def _slice_gate(x: Tensor, number: int, width: int) -> Tensor:
 def run_steps(
     cell: Cell, x: Tensor, first: list[Tensor], *, mask: Tensor | None, reverse: bool
 ) -> tuple[Tensor, list[Tensor]]:
-    """Run all positions; padding does not change the states, and its output is 0."""
+    """Run a cell over all positions; padding has output 0 and does not change states."""
     seen = apply("linear", x, cell.weights.w_ih, cell.weights.b_ih)
     states, outs = first, list[Tensor]()
     places = range(x.shape[1])

@@ -135,7 +135,7 @@ def make_range(call: OnnxCall) -> NDArray[Any]:
 
 def nonzero(call: OnnxCall) -> NDArray[np.int64]:
     """Return the indices of constants that are not 0."""
-    return np.stack(np.nonzero(call.constant(0, "places"))).astype(np.int64)
+    return np.stack(np.nonzero(call.constant(0, "input"))).astype(np.int64)
 
 
 def require_plausible(call: OnnxCall, sizes: Sequence[int]) -> None:

@@ -297,8 +297,8 @@ class OnnxCall:
         value = self.value(place)
         if not is_known(value):
             self.fail(
-                f"takes its {what} from computed values; only values that depend on the "
-                "sizes of the inputs and on constants of the file are supported there"
+                f"computes its {what} from input values; only values that depend on the "
+                "sizes of the inputs and on constants of the file are supported here"
             )
         return value
 
