@@ -168,7 +168,7 @@ def test_a_plan_with_a_missing_array_is_an_error():
     plan = json.loads(path.read_text())
     plan["rules"]["layers"] = [1, 2]
     path.write_text(json.dumps(plan))
-    with pytest.raises(FormatError, match=r"has no embeddings\.1, which plan\.json names"):
+    with pytest.raises(FormatError, match=r"has no embeddings\.1, which plan\.json lists"):
         sl.infer.load("e").to_numpy(layer=1)
 
 
