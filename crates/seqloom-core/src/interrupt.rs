@@ -53,8 +53,8 @@ struct SignalTimer {
 }
 
 impl Stop {
-    /// Returns a token that also checks for signals, for work on the thread that may do
-    /// so. In a browser, which has neither signals nor a clock, the token never checks
+    /// Returns a token that also checks for signals; use it only on the thread that handles
+    /// signals. In a browser, which has neither signals nor a clock, the token never checks
     /// for signals.
     pub fn with_signals() -> Self {
         if cfg!(target_family = "wasm") {

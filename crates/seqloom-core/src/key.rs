@@ -1,6 +1,6 @@
 //! Random numbers as a pure function of a key and a counter.
 //!
-//! Threefry-2x32 with 20 rounds (Salmon et al. 2011, "Parallel random numbers: as easy as
+//! Threefry-2x32 with 20 rounds (Salmon et al., 2011, "Parallel random numbers: as easy as
 //! 1, 2, 3"). There is no generator state: the same key and counter always produce the same
 //! two words, on every machine, thread and worker.
 

@@ -86,7 +86,7 @@ pub(crate) struct Totals<T> {
     from: usize,
     wide: Vec<f64>,
     recent: Vec<T>,
-    /// The number of values in the recent totals.
+    /// The number of values added to `recent` since the last flush.
     count: usize,
 }
 

@@ -95,7 +95,7 @@ impl Argument {
 
 fn unknown_argument(object: &Map<String, Value>) -> String {
     let text = Value::Object(object.clone()).to_string();
-    format!("expected an argument of this version of the format, found {text}")
+    format!("not an argument in this version of the format: {text}")
 }
 
 fn parse_float(name: &str) -> Option<f64> {
@@ -120,7 +120,7 @@ fn parse_slice(
 fn parse_size(object: &Map<String, Value>) -> Result<Size, String> {
     let bad = || unknown_argument(object);
     if let Some(key) = object.keys().find(|key| !SIZE_KEYS.contains(&key.as_str())) {
-        return Err(format!("{key}: not a key of a size"));
+        return Err(format!("{key} is not a key of a size"));
     }
     let whole = |key: &str, default: i64| {
         let number = object.get(key).map_or(Some(default), Value::as_i64);

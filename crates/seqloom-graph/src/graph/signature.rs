@@ -27,8 +27,8 @@ pub(crate) enum OperationKind {
     /// after broadcasting.
     Bool,
     /// Row i of the result depends only on row i of the first argument, unless the
-    /// operation reduces or moves the first axis. All other arguments are the same for all
-    /// rows.
+    /// operation reduces or moves the first axis. All arguments except the first are the
+    /// same for all rows.
     Row,
     Other,
 }

@@ -70,7 +70,7 @@ impl SizeBindings {
         Ok(())
     }
 
-    /// Returns the value of a size.
+    /// Computes a size from the values of named sizes.
     pub(crate) fn value(&self, size: &Size) -> Result<i64, String> {
         let mut product: i128 = 1;
         for factor in &size.factors {

@@ -177,7 +177,7 @@ fn heads(call: &Call<'_>, layer: &LinearInputs, angles: [&View; 2]) -> Outcome<(
 pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let width = x.shape().last().copied().filter(|&width| width > 0);
-    let width = width.ok_or("x: expected rows with numbers")?;
+    let width = width.ok_or("x: expected rows that are not empty")?;
     let hidden = call
         .array("weight_in")?
         .shape()

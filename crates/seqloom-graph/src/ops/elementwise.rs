@@ -95,7 +95,7 @@ impl Operands {
 }
 
 /// Converts an operand to the dtype of the computation. In integer computations, an integer
-/// above 2^53 becomes an array, because a number is stored as a float.
+/// above 2^53 becomes an array, because a scalar operand is stored as a float.
 fn operand(b: &mut Builder, name: &str, value: Resolved, dtype: Dtype) -> Outcome<Operand> {
     match value {
         Resolved::Array(view) => Ok(Operand::Array(view)),

@@ -360,7 +360,7 @@ fn remaining_range(size: usize, before: i64, after: i64) -> Outcome<(usize, usiz
     let count = size
         .checked_sub(first)
         .and_then(|left| left.checked_sub(end));
-    Ok((first, count.ok_or("widths: they exceed the axis")?))
+    Ok((first, count.ok_or("widths: longer than the axis")?))
 }
 
 fn positive_width(width: i64) -> usize {

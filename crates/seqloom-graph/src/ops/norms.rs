@@ -25,7 +25,7 @@ pub(crate) fn rows(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
     require_one_type(&[Some(&x), weight.as_ref(), bias.as_ref()])?;
     let width = x.shape().last().copied().filter(|&width| width > 0);
-    let width = width.ok_or("expected rows with numbers")?;
+    let width = width.ok_or("expected rows that are not empty")?;
     let mut reads = vec![b.contiguous(&x)?, column_values(b, weight, &x, width, 1.0)?];
     if is_centred {
         reads.push(column_values(b, bias, &x, width, 0.0)?);

@@ -103,7 +103,6 @@ fn keep(row: &TokenRow) -> [i32; 2] {
     [to_i32(start), to_i32(stop)]
 }
 
-/// Converts a number that does not exceed the size of a batch.
 fn to_i32(number: usize) -> i32 {
     i32::try_from(number).unwrap_or(i32::MAX)
 }

@@ -18,7 +18,7 @@ pub(super) struct WindowGroup {
 }
 
 impl WindowGroup {
-    /// Removes all windows.
+    /// Removes all windows from the group.
     pub(super) fn clear(&mut self) {
         self.letters.data.clear();
         self.letters.offsets.clear();
@@ -31,7 +31,7 @@ impl WindowGroup {
         self.infos.len() >= GROUP_WINDOWS || self.letters.data.len() >= GROUP_RESIDUES
     }
 
-    /// Adds a window.
+    /// Adds a window to the group.
     pub(super) fn push(&mut self, letters: &[u8], info: WindowInfo) {
         self.letters.data.extend_from_slice(letters);
         let end = i64::try_from(self.letters.data.len()).unwrap_or(i64::MAX);

@@ -44,7 +44,7 @@ impl WindowPool {
         self.sizes.is_empty()
     }
 
-    /// Adds a window, which must fit into a batch.
+    /// Adds a window to the pool; the window must fit into a batch.
     pub fn add(&mut self, row: TokenRow) {
         let number = self.first + self.rows.len() as u64;
         self.tokens += row.size();

@@ -8,7 +8,7 @@ use crate::gather::RaggedRows;
 /// The concatenated tokens of several windows and their offsets.
 #[derive(Clone, Debug, Default)]
 pub struct WindowTokens {
-    /// The tokens. Elements after the last offset are unspecified.
+    /// The tokens of all windows. Elements after the last offset are unspecified.
     pub data: Vec<u32>,
     /// The offset of each window in `data`, followed by the number of tokens.
     pub offsets: Vec<i64>,

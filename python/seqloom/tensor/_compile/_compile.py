@@ -95,7 +95,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # Keys are signature keys.
+        self._environments: dict[Any, Environment] = {}  # One for each signature key.
         # Tuples of signature key, environment and state number.
         self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0
@@ -196,7 +196,7 @@ class Compiled:
             self._warn(before, self._last)
 
     def _drop_one(self) -> None:
-        """Drop the oldest program that was not called since the previous drop."""
+        """Drop the oldest cached program that was not called since the previous drop."""
         programs = [environment.programs[state] for _, environment, state in self._cached]
         first = next(
             (at for at, program in enumerate(programs) if not program.called), None

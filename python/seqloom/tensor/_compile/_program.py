@@ -183,7 +183,7 @@ class Signature:
         self.key = (static, self.backend, autocast_state.get())
 
     def take(self, value: Any) -> object:
-        """Add one argument; return its constant part, which is used to find a program."""
+        """Add one argument to inputs or state; return a key of its constant values."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
         return (_METHODS.get(kind) or _find_method(value))(self, value)
 
@@ -197,7 +197,7 @@ class Signature:
         )
 
     def take_derived(self, value: Any) -> object:
-        """Return the constant part of an instance of a subclass of dict, list or array."""
+        """Return the class and the key of an instance of a subclass of a basic class."""
         kind = next(kind for kind in _BASE_TYPES if isinstance(value, kind))
         return (type(cast("object", value)), _METHODS[kind](self, value))
 
@@ -231,15 +231,15 @@ class Signature:
         return (type(cast("object", value)), value)
 
     def take_dict(self, value: dict[Any, Any]) -> object:
-        """Return the keys of a dict in order, and the constant parts of its values."""
+        """Return a key that contains the keys of a dict, in order, and of its values."""
         return (dict, *((key, self.take(part)) for key, part in value.items()))
 
     def take_list(self, value: Any) -> object:
-        """Return the constant parts of the items of a list."""
+        """Return a key that contains a key for each item of a list."""
         return (list, *map(self.take, value))
 
     def take_tuple(self, value: Any) -> object:
-        """Return the constant parts of the items of a tuple."""
+        """Return a key that contains a key for each item of a tuple."""
         return (tuple, *map(self.take, value))
 
     def take_gradients(self, value: Gradients) -> object:
@@ -250,7 +250,7 @@ class Signature:
         return (Gradients, tuple(value), tuple((a.shape, str(a.dtype)) for a in arrays))
 
     def take_holder(self, value: HasLeaves) -> object:
-        """Add the leaf tensors of a module or optimiser; return its constant part."""
+        """Add the leaf tensors of a module or optimiser; return a key of its constants."""
         static, leaves = value.leaves()
         self.holders.append(value)
         for leaf in leaves:

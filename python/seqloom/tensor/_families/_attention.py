@@ -1,4 +1,4 @@
-"""Scaled dot-product attention (Vaswani et al. 2017).
+"""Scaled dot-product attention (Vaswani et al., 2017).
 
 A mask contains booleans (True: the query may attend to the key) or numbers that are added
 to the scores. Masks are broadcast to ``(n, h, l, s)``. If a query may not attend to any

@@ -6,7 +6,7 @@ t = (x - 3.75) / (x + 3.75). This form is from Shepherd and Laframboise (1981); 
 coefficients were fitted to an error of 2e-15.
 
 The inverse error function converts uniform random numbers to normal ones. Its polynomials
-in ``w = -log(1 - x * x)`` are those of XLA, from M. Giles, "Approximating the erfinv
+in ``w = -log(1 - x * x)`` are those of XLA, from Giles, "Approximating the erfinv
 function" (GPU Computing Gems, 2011).
 """
 

@@ -1,7 +1,7 @@
 """Random keys and their random words, with identical bits on every backend.
 
-The words are computed by Threefry-2x32 with 20 rounds (Salmon et al. 2011), in the order of
-JAX: number i of an array depends only on the counter i.
+The words are computed by Threefry-2x32 with 20 rounds (Salmon et al., 2011). Their order is
+that of JAX: number i of an array depends only on the counter i.
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ def to_shape(shape: Sequence[int]) -> tuple[int, ...]:
     """Return the shape of an array as a tuple; raise if a length is negative."""
     lengths = tuple(shape)
     if lengths and min(lengths) < 0:
-        raise ArgumentError(f"random numbers of shape {lengths}: a length is below 0")
+        raise ArgumentError(f"random numbers of shape {lengths}: a length is negative")
     return lengths
 
 

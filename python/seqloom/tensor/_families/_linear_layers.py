@@ -60,7 +60,7 @@ def rotary_linear(
     *,
     heads: int,
 ) -> tuple[Array, Array, Array]:
-    """Return queries, keys and values, with rotary embeddings (Su et al. 2021).
+    """Return queries, keys and values, with rotary embeddings (Su et al., 2021).
 
     Args:
         b: The backend.

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 def layer_norm(
     b: Functions, x: Array, weight: Array | None, bias: Array | None, *, eps: float
 ) -> tuple[Array, Array, Array]:
-    """Return the result, and the mean and 1 / std of each row (Ba et al. 2016)."""
+    """Return the result, and the mean and 1 / std of each row (Ba et al., 2016)."""
     scaled, mean, rstd = _standardise(b, x, eps)
     out = scaled if weight is None else b.multiply(scaled, weight)
     out = out if bias is None else b.add(out, bias)
@@ -244,7 +244,7 @@ def numpy_layer_norm(
     eps: float,
     out: Triple | None = None,
 ) -> Triple:
-    """Return the result, and the mean and 1 / std of each row (Ba et al. 2016)."""
+    """Return the result, and the mean and 1 / std of each row (Ba et al., 2016)."""
     if x.size == 0:
         return write_each(layer_norm(b, x, weight, bias, eps=eps), out)
     into = out or (None, None, None)

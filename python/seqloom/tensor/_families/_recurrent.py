@@ -83,7 +83,7 @@ def gru(
     *,
     reverse: bool = False,
 ) -> tuple[Array, Array, Array]:
-    """Run a GRU in one direction, with the gate order of PyTorch (Cho et al. 2014)."""
+    """Run a GRU in one direction, with the gate order of PyTorch (Cho et al., 2014)."""
     # Shapes are x (n, l, in), h0 (n, width), w_ih (3 * width, in), w_hh (3 * width,
     # width) and biases (3 * width,). The order of gates is reset, update, new. The mask
     # (n, l) is true where a position changes the state. The results are all states (n,

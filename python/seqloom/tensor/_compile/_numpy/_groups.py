@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class OperationGroup:
-    """Operations that run in one call: fused operations, or one other operation."""
+    """Operations that run in one call: several fused operations, or one that is not."""
 
     number: int  # Groups are numbered in order of creation.
     operations: list[Operation]
-    # The dtype of a fused group; None for a single other operation.
+    # The dtype of a fused group; None for an operation that is not fused.
     dtype: str | None = None
     shape: tuple[int, ...] = ()  # The shape over which a fused group iterates.
     # Numbers of the groups that run before this group.
