@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_compression::parallel::text_again;
+use seqloom_compression::parallel::text_from_snapshots;
 use seqloom_compression::{Text, UnpackOptions, unpack};
 use sirocco::Format;
 use sirocco::deflate::{Encoder, Flush, Level};
@@ -29,7 +29,7 @@ pub fn run(mut choices: Choices<'_>) {
         ..UnpackOptions::default()
     };
     let whole = read_by_one_thread(&path, &options);
-    let again = text_again(&path, &options).map(drain);
+    let again = text_from_snapshots(&path, &options).map(drain);
     assert!(again.is_none_or(|again| again == whole), "read again");
 }
 
