@@ -210,7 +210,7 @@ def test_a_resumed_stream_detects_corruption_that_its_index_missed(tmp_path):
     change(path, packed)
     stream = sl.data.SequenceStream(path)
     stream.load_state_dict({**stream.state_dict(), "position": 5})
-    with pytest.raises(FormatError, match="not what its index says"):
+    with pytest.raises(FormatError, match="does not match its index"):
         list(stream)
 
 

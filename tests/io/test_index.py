@@ -263,7 +263,7 @@ def test_a_changed_base_is_detected_when_it_is_read(tmp_path):
         file.seek(4)
         file.write(b"G")
     assert index[1].sequence == b"ACGT"
-    with pytest.raises(FormatError, match="not what its index says"):
+    with pytest.raises(FormatError, match="does not match its index"):
         index[0]
 
 
@@ -276,7 +276,7 @@ def test_exchanged_bgzip_blocks_are_detected(tmp_path):
     first, second, third = blocks[1:4]
     swapped = data[:first] + data[second:third] + data[first:second] + data[third:]
     path.write_bytes(swapped)
-    with pytest.raises(FormatError, match=r"not what its index says|damaged"):
+    with pytest.raises(FormatError, match=r"does not match its index|damaged"):
         index.fetch_many(np.arange(len(index)))
 
 
@@ -365,7 +365,7 @@ def test_an_invalid_record_is_reported_during_indexing(tmp_path, container):
 def test_a_truncated_gzip_cannot_be_indexed(tmp_path):
     path = write(tmp_path / "r.fq.gz", reads(3000), "gzip")
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(FormatError, match="cut"):
+    with pytest.raises(FormatError, match="data is truncated"):
         SequenceIndex(path)
 
 

@@ -75,6 +75,6 @@ def test_a_pickled_index_rejects_a_changed_file(path):
 def test_a_file_truncated_during_reading_is_an_error(path):
     index = SequenceIndex(path)
     os.truncate(path, 5000)
-    with pytest.raises(FormatError, match="not what its index says"):
+    with pytest.raises(FormatError, match="does not match its index"):
         index.fetch_many(np.arange(4000))
     assert index[0].id == "r0"

@@ -109,7 +109,7 @@ def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
     [
         (["--out", "a.fa"], "a.fa: is one of the files to read; --out names another one"),
         (["--out", "old.tsv"], "old.tsv: already exists; --overwrite replaces it"),
-        (["--out", "none/b.tsv"], "none/b.tsv: there is no folder none; make it first"),
+        (["--out", "none/b.tsv"], "none/b.tsv: there is no folder none; create it first"),
         (
             ["--out", "/dev/full"],
             "/dev/full: cannot be written to; --out needs a file name",
@@ -121,7 +121,7 @@ def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
         (["--none"], "unknown option --none; a file of that name is ./--none"),
         (
             ["--interleaved"],
-            "--interleaved is of pairs, but the model reads single records",
+            "--interleaved is for pairs, but the model reads single records",
         ),
         (["-"], "-: standard input must be the only input"),
     ],

@@ -72,14 +72,14 @@ pub(crate) fn corrupt(at: u64, why: &str) -> Fault {
 
 /// Returns the error for a file that ends inside a block.
 pub(crate) fn truncated(at: u64) -> Fault {
-    let message = format!("the file was cut: it ends at byte {at}, inside a bgzip block");
+    let message = format!("the file is truncated: it ends at byte {at}, inside a bgzip block");
     Fault::compressed(at, message)
 }
 
 /// Returns the error for a file that ends without the empty block.
 pub(crate) fn missing_end_block(at: u64) -> Fault {
     let message = format!(
-        "the file was cut: its bgzip data ends at byte {at} without the block that marks the end; \
+        "the file is truncated: its bgzip data ends at byte {at} without the block that marks the end; \
          fetch or copy it again"
     );
     Fault::compressed(at, message)

@@ -257,7 +257,7 @@ pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
 /// Returns the error for a forked process that uses a file opened by its parent.
 pub(crate) fn forked() -> io::Error {
     io::Error::other(
-        "was opened before this process was forked: the two would share its position; \
+        "was opened before this process was forked: both processes would share its position; \
          open it again in this process",
     )
 }

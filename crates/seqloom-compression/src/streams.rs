@@ -202,14 +202,14 @@ impl<C: Codec> Streams<C> {
 /// Returns the error for a file that ends inside a stream.
 pub(crate) fn truncated(name: &str, part: &str, end: u64) -> Fault {
     let message = format!(
-        "the {name} data is cut: the file ends at byte {end}, inside a {part}; fetch or copy it again"
+        "the {name} data is truncated: the file ends at byte {end}, inside a {part}; fetch or copy it again"
     );
     Fault::compressed(end, message)
 }
 
 /// Returns the error for invalid bytes after the last stream.
 pub(crate) fn trailing_data(name: &str, at: u64) -> Fault {
-    let message = format!("the {name} data ends at byte {at}, and something else follows");
+    let message = format!("the {name} data ends at byte {at}, but more bytes follow");
     Fault::compressed(at, message)
 }
 

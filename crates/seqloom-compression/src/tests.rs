@@ -166,7 +166,10 @@ fn a_gzip_truncated_at_any_byte_is_an_error() {
     for end in 2..file.len() {
         let (byte, message) = damage(&file[..end]).unwrap();
         assert_eq!(byte, end as u64);
-        assert!(message.starts_with("the gzip data is cut"), "{message}");
+        assert!(
+            message.starts_with("the gzip data is truncated"),
+            "{message}"
+        );
     }
 }
 

@@ -347,7 +347,7 @@ impl Predictor {
     ) -> Result<Box<dyn Feed>> {
         let [path] = files else {
             return Err(Error::argument(format!(
-                "genotypes are one .bed at a time, got {} files; merge them first",
+                "genotypes must be a single .bed, got {} files; merge them first",
                 files.len()
             )));
         };

@@ -313,13 +313,13 @@ impl FastaParser {
             return Ok(0);
         }
         let expected = if self.is_open {
-            "a letter"
+            "a residue"
         } else {
             "'>' and an id"
         };
         let message = format!(
-            "expected {expected}, found {}; comments=\"skip\" (--comments skip) leaves out lines that \
-             begin so",
+            "expected {expected}, found {}; comments=\"skip\" (--comments skip) skips lines that \
+             begin with it",
             describe_byte(first)
         );
         Err(self

@@ -205,9 +205,9 @@ impl Reader {
             Some(expected) if expected != found + left_out => {
                 let message = match left_out {
                     0 => format!("expected {expected} records, found {found}"),
-                    _ => format!(
-                        "expected {expected} records, found {found} and left out {left_out}"
-                    ),
+                    _ => {
+                        format!("expected {expected} records, found {found} and skipped {left_out}")
+                    }
                 };
                 let fault = Fault {
                     kind: Kind::Count,

@@ -10,8 +10,8 @@ use crate::text::Trouble;
 /// Returns the error for a file that differs from the indexed file.
 pub fn changed(how: &str) -> Trouble {
     Trouble::Damage(Fault::whole(format!(
-        "the file is not what its index says ({how}): it has changed since, or the index belongs \
-         to another file; make a new one (seqloom index --overwrite)"
+        "the file does not match its index ({how}): it has changed, or the index belongs to \
+         another file; create a new index (seqloom index --overwrite)"
     )))
 }
 

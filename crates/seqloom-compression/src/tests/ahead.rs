@@ -50,7 +50,7 @@ fn a_fault_is_returned_after_the_text_and_the_thread_ends() {
     let file = gzip(&text);
     let truncated = &file[..file.len() - 9];
     let (result, outcome) = drain(source(truncated, usize::MAX), &threads(2));
-    assert!(message(outcome).contains("is cut: the file ends at byte"));
+    assert!(message(outcome).contains("is truncated: the file ends at byte"));
     assert!(text.starts_with(&result));
     assert!(result.len() > text.len() - 1000);
     assert!(all_have_ended("seqloom-ahead"));

@@ -103,7 +103,7 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
     let folder = folder.unwrap_or(Path::new("."));
     if !folder.is_dir() {
         return bad(format!(
-            "there is no folder {}; make it first",
+            "there is no folder {}; create it first",
             folder.display()
         ));
     }

@@ -49,7 +49,7 @@ impl BatchFiller {
                 return Err(Error::format(
                     "graph.json".as_ref(),
                     Fault::whole(format!(
-                        "an input {name} of {dtype} cannot be made of sequences by this program; \
+                        "this program cannot create the input {name} of {dtype} from sequences; \
                          run the graph on arrays"
                     )),
                 ));

@@ -120,7 +120,7 @@ fn check_paths(paths: &[PathBuf], is_paired: bool, interleaved: bool) -> Result<
     }
     if interleaved && !is_paired {
         return Err(Error::argument(
-            "--interleaved is of pairs, but the model reads single records",
+            "--interleaved is for pairs, but the model reads single records",
         ));
     }
     Ok(())
