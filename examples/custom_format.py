@@ -64,7 +64,7 @@ def are_beads(files: Sequence[Path]) -> bool:
 
 
 def _first_line(file: Path) -> bytes:
-    """Read the first bytes of a file: the length of the format's first line."""
+    """Read the start of a file, up to the length of the format's first line."""
     with file.open("rb") as opened:
         return opened.read(len(FIRST_LINE))
 
