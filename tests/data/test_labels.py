@@ -527,7 +527,7 @@ def test_the_error_names_ids_that_differ_only_in_case(labelled):
 
 
 def test_another_id_column_is_suggested_if_no_ids_are_similar(labelled):
-    with pytest.raises(LabelError, match=r"their ids are 'q', .*--id-column"):
+    with pytest.raises(LabelError, match=r"the ids 'q', .*--id-column"):
         labelled("id\tlabel\nq\tx\nr\ty\n")
 
 
@@ -671,10 +671,10 @@ def test_classes_may_be_numbers(fasta, classes):
 
 
 WRONG: dict[str, tuple[dict[str, Any], str]] = {
-    "classes of a number": ({"classes": 3}, "classes must be their names in order"),
-    "classes of a text": ({"classes": "ab"}, "classes must be their names in order"),
-    "classes without order": ({"classes": {"a", "b"}}, "classes must be their names"),
-    "a nameless class": ({"classes": [None]}, "classes must be their names in order"),
+    "classes of a number": ({"classes": 3}, "classes must be a list of names"),
+    "classes of a text": ({"classes": "ab"}, "classes must be a list of names"),
+    "classes without order": ({"classes": {"a", "b"}}, "classes must be a list of names"),
+    "a nameless class": ({"classes": [None]}, "classes must be a list of names"),
     "missing of bytes": ({"missing": b"NA"}, "missing must be one or more strings"),
     "a column by number": ({"label_column": 3}, "label_column must be the name"),
     "a number as pattern": (
@@ -955,7 +955,7 @@ def test_an_index_that_matches_no_id_is_an_error_that_suggests_to_numpy(tmp_path
     path = tmp_path / "s.fa"
     path.write_text(">s1\nACGT\n>s2\nGGCA\n")
     frame = pd.DataFrame({"y": ["a", "x", "b"]}).query("y != 'x'")
-    with pytest.raises(LabelError, match=r"its index has '0', '2'.*labels\.to_numpy\(\)"):
+    with pytest.raises(LabelError, match=r"the index has '0', '2'.*labels\.to_numpy\(\)"):
         SequenceDataset(str(path), labels=frame["y"])
     found = SequenceDataset(str(path), labels=frame["y"].to_numpy())
     assert [found.classes[label] for label in found.labels] == ["a", "b"]

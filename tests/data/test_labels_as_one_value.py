@@ -107,7 +107,7 @@ def test_an_option_of_another_dataset_is_rejected(table, option, of):
         ({"unlabelled": "drop"}, 'unlabelled must be "error" or "skip", got'),
         ({"task": "rank"}, "task must be"),
         ({"id_column": 3}, "id_column must be the name of a column"),
-        ({"classes": {"a", "b"}}, "classes must be their names in order"),
+        ({"classes": {"a", "b"}}, "classes must be a list of names"),
         ({"missing": 3.5j}, "missing must be one or more strings"),
         ({"coding": "12", "task": "regress"}, 'leave it out for task="regress"'),
         ({"source": "a.tsv", "label_from_header": "x"}, "not both"),

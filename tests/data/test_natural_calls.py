@@ -25,7 +25,7 @@ from seqloom.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Backwards(Augmentation):
-    """A custom augmentation that requires qualities."""
+    """A custom augmentation that accepts qualities."""
 
     def __call__(self, sequence, key, *, quality=None):  # noqa: ARG002 - what it is given
         return sequence[::-1]

@@ -163,7 +163,7 @@ class Augmentation(JsonConfig):
 
     def __post_init__(self) -> None:
         if self.has_kernel:
-            self.kernel()  # Not cached, because an invalid setting may not be hashable.
+            self.kernel()  # not cached, as invalid settings may not be hashable
 
     @property
     def has_kernel(self) -> bool:

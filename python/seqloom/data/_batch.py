@@ -260,7 +260,7 @@ class Shape:
     """The length of the sequences in a batch."""
 
     length: int | None = None  # None for the length of the longest sequence.
-    multiple: int = 1  # Positions are rounded up to a multiple of this.
+    multiple: int = 1  # The number of positions is a multiple of this.
 
 
 @dataclass(slots=True)
@@ -278,7 +278,7 @@ class NativeBatchMaker:
     columns: Callable[[Rows, Rows], Batch]
     explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds the file position.
     shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
-    selected: Rows | None = None  # Source row of each index; None if equal.
+    selected: Rows | None = None  # Source row of each index; None for the same row.
     is_store_kept: bool = True  # If True, ids may be decoded later from the store.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)

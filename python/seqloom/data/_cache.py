@@ -104,7 +104,7 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # replaced by the value of the cached source
+    supports_threads = True  # instances use the value of their source
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
@@ -188,7 +188,7 @@ class CachedSource(Source):
         )
 
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Return encoded items; sequences if the cache or the request needs them."""
+        """Return encoded items, or sequences if sequences are cached or requested."""
         if self._is_encoded:
             if options.as_letters:
                 return self._source.fetch(self._rows[rows], options)

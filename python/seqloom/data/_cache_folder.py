@@ -1,4 +1,4 @@
-"""Cache folders: atomic writes, checksums, locks between processes, and a size limit."""
+"""Cache folders with atomic writes, checksums, locks and a size limit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Dataset`: rows of a source, encoded when a batch is requested."""
+"""`Dataset`, the rows of a source, which are encoded when a batch is requested."""
 
 from __future__ import annotations
 
@@ -284,7 +284,7 @@ class Dataset:
             epoch: The epoch of the augmentation; None uses the epoch that was set last.
             length: The number of positions in ``inputs``; None pads to the longest sequence
                 of the batch.
-            multiple: The number of positions is rounded up to a multiple of this.
+            multiple: The number of positions is rounded up to a multiple of ``multiple``.
             out: An array to write ``inputs`` into; None allocates one.
             num_threads: The number of threads to use.
 

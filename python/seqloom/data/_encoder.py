@@ -194,7 +194,7 @@ def position_axis(encoder: Any) -> int:
 class Extents:
     """Number of encoded positions of each sequence of a dataset."""
 
-    each: NDArray[np.int64] | int  # a single number if all are equal
+    each: NDArray[np.int64] | int  # one number if equal for all sequences
 
     @classmethod
     def of(cls, positions: NDArray[np.int64]) -> Self:
@@ -382,7 +382,7 @@ def _line_and_byte(path: str, record: int, position: int) -> tuple[int | None, i
 
 
 def find_invalid_sequence(encoder: Any, letters: Ragged) -> int | None:
-    """Return the index of the first sequence with an invalid character; None if none."""
+    """Return the index of the first sequence with an invalid character, or None."""
     if encoded_kind(encoder) == SequenceEncoder.encodes:
         return encoder.find_invalid_sequence(letters)
     data = letters.data

@@ -51,8 +51,8 @@ def SequenceDataset(
     """Sequences from files or memory, with labels; optionally augmented and encoded.
 
     An item is a dict with ``id``, ``inputs``, ``file``, ``ordinal`` (the record's index
-    over all files) and, with labels, ``label``. Without an encoder it has ``sequence``
-    instead of ``inputs``, and for FASTQ also ``quality``.
+    over all files) and, with labels, ``label``. Without an encoder, an item has
+    ``sequence`` instead of ``inputs``, and for FASTQ also ``quality``.
 
     Small files are read into memory once. Large files are read through an index
     (``sl.io.SequenceIndex``), which is created once and saved next to the file. A pickled
@@ -63,7 +63,7 @@ def SequenceDataset(
     Sequences in memory can be a list of strings, bytes, pairs of id and sequence, dicts, or
     records. A dict can map ids to sequences, or names to columns. Series, data frames
     (pandas, polars, Arrow), Hugging Face datasets and arrays of strings or bytes are
-    accepted too. So are arrays of single characters with one sequence per row. Without ids,
+    accepted too. An array of single characters has one sequence per row. Without ids,
     records are numbered from 0. The id of a record in memory ends at the first blank, as in
     a file. A file can also be a table: CSV, TSV or Parquet with a column ``sequence`` and,
     for labels, a column ``label``.

@@ -1,4 +1,4 @@
-"""`SequenceSource`: reads records of sequence files and of sequences in memory."""
+"""`SequenceSource`, which reads records from sequence files and from memory."""
 
 from __future__ import annotations
 

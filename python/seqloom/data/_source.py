@@ -1,4 +1,4 @@
-"""`Source`: the interface through which a dataset reads its records."""
+"""`Source`, the interface through which a dataset reads its records."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class FetchOptions:
     encoder: Any = None  # Encoder of the dataset.
     epoch: int | None = None  # Determines the jitter; None for no jitter.
     length: int | None = None  # Positions of the batch; None for the longest record.
-    multiple: int = 1  # Positions are rounded up to a multiple of this.
+    multiple: int = 1  # The number of positions is a multiple of this.
     out: NDArray[Any] | None = None  # Memory for the inputs.
     num_threads: int = 1
     as_letters: bool = False  # If True, return residues, not inputs.

@@ -1,4 +1,4 @@
-"""`SequenceEncoder`: the base class of encoders."""
+"""`SequenceEncoder`, the base class of encoders."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ class SequenceEncoder(JsonConfig):
     # The valid dtypes depend on the encoder.
     dtype: Any
     encodes: ClassVar[str] = "sequences"
-    # If True, Rust code may replace calls of `batch` and `__call__`. Not inherited by a
-    # subclass that overrides `batch` or `__call__`.
+    # If True, Rust code may replace calls of `batch` and `__call__`. A subclass that
+    # overrides `batch` or `__call__` does not inherit this value.
     supports_native_batches: ClassVar[bool] = True
 
     def __post_init__(self) -> None:

@@ -44,16 +44,17 @@ class OneHot(SequenceEncoder):
             ``"int32"``, or ``"bfloat16"``, which returns PyTorch tensors.
         unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, equal
             fractions in all channels; ``"fractional"``, equal fractions for the residues
-            that the code represents. ``"error"`` raises.
+            that the code represents. ``"error"`` raises for ambiguity codes.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as zeros;
-            ``"keep"``, in separate channels. ``"error"`` raises.
+            ``"keep"``, in separate channels. ``"error"`` raises for lower case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         rare: The encoding of U and O in proteins: ``"zeros"``; ``"unknown"``, like X;
             ``"replace"``, like C and K; ``"keep"``, in two additional channels. ``"error"``
-            raises.
+            raises for U and O.
         symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, or ``"keep"``, in a
-            channel for each symbol. ``"error"`` raises. ``"strip_terminal_stop"`` drops one
-            ``*`` at the end of a protein, and raises for other symbols.
+            channel for each symbol. ``"error"`` raises for all symbols.
+            ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
+            for other symbols.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.

@@ -63,9 +63,9 @@ class Tokens(TokenEncoder):
             ``<mask>``. ``"keep"`` and ``"error"`` raise.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, as ``<mask>``;
-            ``"keep"``, as the token of the symbol or ``<unk>``. ``"error"`` raises.
-            ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
-            for other symbols.
+            ``"keep"``, as the token of the symbol or ``<unk>``. ``"error"`` raises for all
+            symbols. ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and
+            raises for other symbols.
 
     Raises:
         ArgumentError: A setting is invalid, or two settings contradict each other.

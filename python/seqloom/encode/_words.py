@@ -41,13 +41,14 @@ class Integer(TokenEncoder):
         unknown: The encoding of ambiguity codes: ``"mask"`` uses the number ``mask_value``;
             ``"error"`` raises.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
-            ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises.
+            ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises for lower
+            case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         rare: The encoding of U and O in proteins: ``"zeros"`` or ``"unknown"``, as
             ``mask_value``; ``"replace"``, like C and K; ``"keep"``, as two additional
-            numbers. ``"error"`` raises.
+            numbers. ``"error"`` raises for U and O.
         symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, as ``mask_value``;
-            ``"keep"``, as a number for each symbol. ``"error"`` raises.
+            ``"keep"``, as a number for each symbol. ``"error"`` raises for all symbols.
             ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
             for other symbols.
 
@@ -136,13 +137,14 @@ class Kmer(TokenEncoder):
         unknown: The encoding of k-mers with an ambiguity code: ``"mask"`` uses the token
             ``mask_value``, which is not counted; ``"error"`` raises.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
-            ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises.
+            ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises for lower
+            case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         rare: The treatment of U and O in proteins. ``"zeros"`` and ``"unknown"`` mask the
             k-mer; ``"replace"`` reads U and O as C and K; ``"keep"`` adds both to the
-            alphabet. ``"error"`` raises.
+            alphabet. ``"error"`` raises for U and O.
         symbols: The treatment of ``*``, ``-`` and ``.``: ``"zeros"`` masks the k-mer;
-            ``"keep"`` adds the symbols to the alphabet. ``"error"`` raises.
+            ``"keep"`` adds the symbols to the alphabet. ``"error"`` raises for all symbols.
             ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises
             for other symbols.
 

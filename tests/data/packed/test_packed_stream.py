@@ -301,7 +301,7 @@ def test_an_invalid_setting_is_an_error_that_names_it(proteins, options, message
 
 
 def test_records_beyond_the_end_are_an_error(proteins):
-    with pytest.raises(OutOfRangeError, match="has 300"):
+    with pytest.raises(OutOfRangeError, match="has only 300"):
         list(PackedStream(proteins, records=(0, 301)))
 
 

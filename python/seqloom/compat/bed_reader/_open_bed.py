@@ -211,7 +211,7 @@ class create_bed(io.create_bed):
 
 
 def get_num_threads(num_threads: int | None = None) -> int:
-    """Return the number of threads that a function uses for this argument.
+    """Return the number of threads that functions use for a value of ``num_threads``.
 
     Args:
         num_threads: Number of threads; None selects the default.

@@ -1,4 +1,4 @@
-"""`PadCollator`: pads items of unequal length into one batch."""
+"""`PadCollator`, which pads items of unequal length."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class PadCollator:
             or the dataset's encoder in a ``DataLoader``), or 0 without an encoder. Rows of
             integers, such as tokens, require ``value`` or an encoder, because 0 may be a
             token.
-        multiple: The number of positions is rounded up to a multiple of this.
+        multiple: The number of positions is rounded up to a multiple of ``multiple``.
         side: The end at which items are padded: ``"right"`` or ``"left"``.
         axis: The axis of positions in an item's ``inputs``: -1, or 0 for channels last.
         keys: The keys to pad: ``inputs``, and others such as qualities.

@@ -1,4 +1,4 @@
-"""`VarlenCollator`: packs sequences into one row without padding."""
+"""`VarlenCollator`, which packs sequences into one row without padding."""
 
 from __future__ import annotations
 
@@ -306,7 +306,7 @@ class PackingPool:
         return len(self._waiting)
 
     def add(self, number: int, item: tuple[dict[str, Any], NDArray[np.int64]]) -> None:
-        """Add an item."""
+        """Add an item to the pool."""
         self._waiting.append((number, item))
         self._tokens += item[1].size
 

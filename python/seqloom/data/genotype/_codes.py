@@ -300,7 +300,7 @@ def open_copy(
 def _open_existing(
     entry: Path, *, shape: tuple[int, int], by_sample: bool
 ) -> _native.GenotypeCodes | None:
-    """Open a copy; None if it is missing or damaged."""
+    """Open a transposed copy; return None if the copy is missing or damaged."""
     try:
         facts = read_metadata(entry)
         sums = np.frombuffer((entry / _SUMS).read_bytes(), np.uint64)

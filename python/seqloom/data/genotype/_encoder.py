@@ -1,4 +1,4 @@
-"""`GenotypeEncoder`: imputes and standardises two-bit genotype codes."""
+"""`GenotypeEncoder`, which imputes and standardises two-bit genotype codes."""
 
 from __future__ import annotations
 

@@ -63,8 +63,8 @@ class GenotypeFiles:
             return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
         if isinstance(bed, list | tuple):  # the files may have different variants
             raise ArgumentError(
-                f"bed must be one path, got {len(cast('list[Any]', bed))}; merge several "
-                "into one first (plink --merge-list), or create a dataset for each"
+                f"bed must be one path, got {len(cast('list[Any]', bed))}; merge the files "
+                "(plink --merge-list), or create a dataset for each"
             )
         check_path("bed", bed, one="a .bed, or an open_bed")
         path = Path(bed).expanduser()
@@ -83,7 +83,7 @@ class GenotypeFiles:
         return open_file(Path(self.bed))[0]
 
     def people(self) -> People:
-        """Read the .fam; raise for a missing .bed first."""
+        """Read the .fam; raise if the .bed is missing."""
         if not Path(self.bed).exists():
             self.open_bed()
         check_not_exchanged(Path(self.fam), Path(self.bim))

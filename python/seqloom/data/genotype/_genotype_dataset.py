@@ -1,4 +1,4 @@
-"""`GenotypeDataset`: PLINK genotypes with phenotypes and covariates."""
+"""`GenotypeDataset`, PLINK genotypes with phenotypes and covariates."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def GenotypeDataset(
         covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
             a fitted encoder does not use are ignored and counted in
             ``report["unused_covariates"]``.
-        by: The items: ``"sample"`` or ``"variant"``.
+        by: The items of the dataset: ``"sample"`` or ``"variant"``.
         variants: The variants to read: ids, indices, a boolean mask or a slice; None reads
             all variants.
         impute: ``"mean"``, or None to leave missing genotypes as NaN.

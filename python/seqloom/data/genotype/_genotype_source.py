@@ -1,4 +1,4 @@
-"""`GenotypeSource`: reads genotype codes and decodes them with an encoder."""
+"""`GenotypeSource`, which reads genotype codes and decodes them with an encoder."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ class GenotypeSource(Source):
         )
 
     def fitted(self, to: GenotypeEncoder | Rows) -> GenotypeSource:
-        """Return a source that standardises like some samples or an encoder."""
+        """Return a source with the statistics of some samples or of an encoder."""
         if isinstance(to, np.ndarray):
             return self._copy_with(_training_rows=to) if self._by_sample else self
         if not self._by_sample:

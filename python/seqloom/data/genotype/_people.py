@@ -351,7 +351,7 @@ def _of_rows(
     rows = cells_of(values)
     widths = {len(row) for row in rows if row != ("",)}
     if len(widths) != 1:
-        raise LabelError(f"{what} must have the same number of values for each")
+        raise LabelError(f"{what} must have the same number of values for each id")
     return _make_table(what, [key_of(key, what) for key in ids], rows, columns=columns)
 
 

@@ -37,7 +37,7 @@ class ChosenVariants:
     columns: dict[str, NDArray[Any]]  # The columns of the .bim.
     rows: Rows | None = None  # Selected rows, in order; None for all rows.
     is_flipped: NDArray[np.bool_] | None = None  # None if no variant is flipped.
-    missing_alleles: int = 0  # Variants matched by id and one allele.
+    missing_alleles: int = 0  # Number of variants matched by one allele.
 
     @property
     def in_file(self) -> int:
@@ -165,7 +165,7 @@ class VariantMatch:
 
     positions: NDArray[np.int64]
     is_flipped: NDArray[np.bool_]  # True where the alleles are exchanged.
-    missing_alleles: int = 0  # Variants matched by id and one allele.
+    missing_alleles: int = 0  # Number of variants matched by one allele.
 
     @property
     def flipped(self) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Rows = tuple[dict[str, list[str]], list[int]]
     from collections.abc import Iterable
 
-_SIZE_COLUMNS = ("length", "width")  # MACS, featureCounts; GRanges
+_SIZE_COLUMNS = ("length", "width")  # of MACS and featureCounts, of GRanges
 _SAF_COLUMNS = ["geneid", "chr", "start", "end", "strand"]
 _ONE_BASED_CHROMS = {"seqname", "seqnames"}  # column names of GTF and GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
@@ -199,7 +199,7 @@ def _may_be_peak(row: list[str]) -> bool:
     """Return whether columns 7 to 9 of a row may be the numbers of a narrowPeak file.
 
     Other files with ten columns are BED12 without the last two columns, and output of
-    bedtools: the columns of BED6 and BED3, and an overlap or a distance.
+    bedtools with the columns of BED6 and BED3, and an overlap or a distance.
     """
     try:
         signal, *_ = (float(cell) for cell in row[len(_BED6) : -1])

@@ -243,7 +243,7 @@ def label_intervals(
         remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
         if len(unlabelled) == len(ids):
             remedy = (
-                "; its index has no interval: for labels in the order of the intervals "
+                "; the index has no interval: for labels in the order of the intervals "
                 "pass labels.to_numpy()"
                 if source.is_of_index
                 else ""

@@ -1,4 +1,4 @@
-"""`IntervalSource`: reads the sequences of intervals from an indexed genome."""
+"""`IntervalSource`, which reads the sequences of intervals from an indexed genome."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # BED and MACS; HOMER; SAF
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS, of HOMER, of SAF
 _NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.
@@ -46,7 +46,7 @@ _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
 class IntervalSource(Source):
-    """Reads the sequences of intervals; also of those that the dataset drops."""
+    """Reads the sequences of all intervals, also of intervals that the dataset drops."""
 
     kind, title = "intervals", "IntervalDataset"
     supports_threads, is_checked = True, False
@@ -67,7 +67,7 @@ class IntervalSource(Source):
         self.intervals, self.spans, self._genome = intervals, spans, genome
         self.strand, self.jitter, self._seed = strand, jitter, seed
         self._given_alphabet = alphabet
-        self._encoded: Rows = np.full(self.size, -1)  # -1 before counting
+        self._encoded: Rows = np.full(self.size, -1)  # lengths; -1 if not yet computed
 
     @property
     def record_files(self) -> tuple[str, ...]:
@@ -122,7 +122,7 @@ class IntervalSource(Source):
         return [columns[name][row] for row in rows.tolist()]
 
     def _spans_at(self, rows: Rows, epoch: int | None) -> Spans:
-        """Return the spans of an epoch, with jitter."""
+        """Return the ranges of intervals in an epoch, with jitter."""
         spans = self.spans.take(rows)
         if epoch is None or not self.jitter:
             return spans

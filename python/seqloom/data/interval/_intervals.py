@@ -35,10 +35,10 @@ class Intervals:
     stops: NDArray[np.int64]
     strands: NDArray[np.int64]  # 1, -1, or 0 without a strand.
     summits: NDArray[np.int64]  # Offsets from the starts; -1 without a summit.
-    lines: list[int] = field(default_factory=list[int])  # Empty for a table in memory.
+    lines: list[int] = field(default_factory=list[int])  # Line numbers, for files.
     # Other columns of the table.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
-    files: list[str] = field(default_factory=list[str])  # Empty for a table in memory.
+    files: list[str] = field(default_factory=list[str])  # File of each interval, if any.
     index: list[Any] | None = None  # The index of a pandas data frame.
 
     def __len__(self) -> int:
@@ -238,7 +238,7 @@ def _check_intervals(intervals: Intervals) -> Intervals:
     if wrong.size:
         row = int(wrong[0])
         is_point = (intervals.starts[wrong] == intervals.stops[wrong]).all()
-        hint = "; where positions count from 1, as in GFF, subtract 1 from each start"
+        hint = "; if positions count from 1, as in GFF, subtract 1 from each start"
         raise intervals.fault(
             row,
             f"expected 0 <= start < stop, found start {intervals.starts[row]} and stop "

@@ -35,15 +35,15 @@ class Spans:
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:
-        """Return some of the spans."""
+        """Return the ranges at some rows."""
         return Spans(self.chroms[rows], self.starts[rows], self.stops[rows])
 
     def shift(self, shifts: NDArray[np.int64]) -> Spans:
-        """Return the spans moved along their chromosomes."""
+        """Return the ranges moved along their chromosomes."""
         return replace(self, starts=self.starts + shifts, stops=self.stops + shifts)
 
     def clip(self, lengths: NDArray[np.int64]) -> Spans:
-        """Return the spans truncated at the ends of their chromosomes."""
+        """Return the ranges truncated at the ends of their chromosomes."""
         ends = lengths[self.chroms]
         starts = np.minimum(np.maximum(self.starts, 0), ends)
         return replace(self, starts=starts, stops=np.clip(self.stops, starts, ends))
@@ -114,7 +114,7 @@ def check_edges(
     jitter: int,
     edge: str,
 ) -> NDArray[np.int64]:
-    """Return the rows to read; ``edge`` decides on those beyond chromosome ends."""
+    """Return the rows to read; ``edge`` decides on intervals beyond chromosome ends."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":

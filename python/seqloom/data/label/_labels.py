@@ -1,4 +1,4 @@
-"""`Labels` and `LabelColumn`: the options of labels, and labels as numbers."""
+"""`Labels`, the options of labels, and `LabelColumn`, labels as numbers."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 TRUTH = {"false": "0", "true": "1"}
 BY_FILE = "file"
 _COMPRESSION_SUFFIXES = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
-# A dict from id to label may have millions of keys; only this number are compared to
-# paths.
+# A dict from id to label may have millions of keys; only this number of keys is
+# compared to paths.
 _MAX_KEYS = 1000
 TASKS = ("classify", "regress", "multilabel")
 CODINGS = ("auto", "01", "12")
@@ -281,8 +281,7 @@ def class_names(classes: Any) -> Cells:
     names: list[Any] = values_of(classes) if is_many else [None]
     if not all(isinstance(name, (str, bytes, numbers.Real)) for name in names):
         raise ArgumentError(
-            'classes must be their names in order, such as ["no", "yes"], got '
-            f"{quote(classes)}"  # pyright: ignore[reportUnknownArgumentType]
+            f'classes must be a list of names, such as ["no", "yes"], got {quote(classes)}'  # pyright: ignore[reportUnknownArgumentType]
         )
     return tuple(as_cell(name) for name in names)
 

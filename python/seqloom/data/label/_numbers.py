@@ -34,7 +34,7 @@ MARKS: dict[str, bool] = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
 }
-# With more classes, most classes must have more than one record.
+# More classes must have at least two records on average.
 _MAX_UNCHECKED_CLASSES = 10
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")

@@ -248,16 +248,16 @@ def _unlabelled_error(
 def _label_ids_note(source: LabelSource) -> str:
     """Return a hint with some ids of the labels, if none is the id of a sequence."""
     if not source.cells:
-        return "; it has no labels"
+        return "; the source has no labels"
     examples = ", ".join(map(repr, list(source.cells)[:_MAX_EXAMPLES]))
     if source.is_of_index:
         return (
-            f"; its index has {examples}, ...: for labels in the order of the sequences "
+            f"; the index has {examples}, ...: for labels in the order of the sequences "
             "pass labels.to_numpy()"
         )
     return (
-        f"; their ids are {examples}, ...: choose another column with id_column of "
-        "Labels (--id-column)"
+        f"; the labels have the ids {examples}, ...: choose another column with "
+        "id_column of Labels (--id-column)"
     )
 
 
@@ -271,7 +271,7 @@ def _part_note(source: LabelSource, ids: list[str]) -> str:
         r"\|(.+?)\|" if at == 1 and len(parts) > at + 1 else rf"(?:.*?\|){{{at}}}([^|\s]+)"
     )
     return (
-        f"; the labels have {parts[at]!r} for {ids[0]!r}: pass id_from_header="
+        f"; the labels contain {parts[at]!r}, not {ids[0]!r}: pass id_from_header="
         f"r'{pattern}' (--id-from-header '{pattern}')"
     )
 

@@ -196,7 +196,7 @@ def table_source(
 
 
 def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
-    """Return the labels of several tables; raise if they disagree on an id."""
+    """Return the labels of several tables; raise if an id has different labels."""
     cells: dict[str, Cells] = {}
     for table in tables:
         cells.update(zip(table.ids, table.rows, strict=True))

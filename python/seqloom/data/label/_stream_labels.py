@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 class StreamLabels:
     """Labels of stream records: numbers by id, or a function of the record."""
 
-    task: str | None  # None if `function` determines it
+    task: str | None  # None if `function` determines the task
     classes: tuple[str, ...]
     rows: dict[str, int]  # id -> row of `values`
     values: NDArray[Any]

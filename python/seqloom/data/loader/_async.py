@@ -1,4 +1,4 @@
-"""`create_async_dataloader`: CPU-only processes read records, and this process collates."""
+"""`create_async_dataloader`, a loader whose worker processes use no GPU."""
 
 from __future__ import annotations
 

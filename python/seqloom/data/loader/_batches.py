@@ -59,7 +59,7 @@ class CustomBatches(ABC):
 
 
 def choose_source(settings: LoaderSettings) -> BatchSource:
-    """Return the batches for the types of dataset and collator."""
+    """Return the batches of a loader, as its dataset and collator require."""
     dataset = settings.dataset
     if isinstance(dataset, CustomBatches):
         return dataset.batch_source(settings)
@@ -193,8 +193,8 @@ def number_batches(
 ) -> Batches:
     """Yield the remaining batches of an epoch, converted and with their positions."""
     # To mark the last batch, the next batch must be made before a batch is yielded.
-    # Without workers this is avoided, because custom code may reuse the memory of a
-    # batch.
+    # Without workers, batches are not made ahead, because custom code may reuse the
+    # memory of a batch.
     marked = with_last(rest) if looks_ahead else ((batch, False) for batch in rest)
     for position, (batch, is_last) in enumerate(marked, start.position + 1):
         request = Request(None, start.epoch, position=position, is_last=is_last)
@@ -333,7 +333,7 @@ class NumberedBatches:
     _rest: Iterator[Any] = field(init=False, default=iter(()))
 
     def __call__(self, request: Request) -> tuple[Any, ...]:
-        """Return a tuple with the batch, or an empty tuple after the last."""
+        """Return a tuple with the batch; after the last batch, an empty tuple."""
         wanted = request.epoch, request.worker
         if self._begun != wanted or request.content < self._count:
             self._rest, self._count = self.begin(*wanted), 0

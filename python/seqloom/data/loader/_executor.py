@@ -65,7 +65,7 @@ class Executor:
         make: Callable[[Request], Any],  # a `BatchFunction` may use Rust
         settings: LoaderSettings,
         *,
-        is_stateful: bool = False,  # workers must be processes
+        is_stateful: bool = False,  # if True, workers are processes
     ) -> None:
         self._settings = settings
         self._native = make if isinstance(make, BatchFunction) else None

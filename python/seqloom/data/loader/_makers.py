@@ -56,7 +56,7 @@ class _UnpaddedColumns:
     options: Mapping[str, Any] = MappingProxyType({})
 
     def finish(self, batch: dict[str, Any], encoder: Any) -> dict[str, Any]:
-        """Raise for padding, and drop the lengths."""
+        """Raise if the batch has padding; remove the lengths."""
         del encoder
         lengths = batch.pop("lengths", None)  # batches of genotypes have no lengths
         if "mask" in batch:

@@ -114,7 +114,7 @@ class EpochProgress:
 class EpochOrder:
     """Splits epochs of a map-style dataset into batches, for one rank."""
 
-    size: int  # items in the dataset
+    size: int  # number of items in the dataset
     batching: Batching
     rank: Rank
     seed: int
@@ -228,7 +228,7 @@ class OrderView:
     def __init__(
         self,
         order: EpochOrder,
-        next_position: Callable[[], tuple[int, int]],  # epoch, and position in it
+        next_position: Callable[[], tuple[int, int]],  # (epoch, position in the epoch)
         set_epoch: Callable[[int], None],
     ) -> None:
         self._order, self._next_position = order, next_position

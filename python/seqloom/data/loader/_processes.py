@@ -375,7 +375,7 @@ class ProcessStart:
 
 
 def _is_sendable(part: Any) -> bool:
-    """Return whether an argument can be pickled; locks of multiprocessing can."""
+    """Return whether an argument can be pickled; True for locks of multiprocessing."""
     try:
         ForkingPickler.dumps(part)
     except RuntimeError:

@@ -36,7 +36,7 @@ class RawPart:
     stamp: tuple[int, int]  # Size and modification time of the file.
     start: int = 0
     stop: int | None = None  # None for the whole file.
-    is_long: bool = False  # If True, one process reads it in steps.
+    is_long: bool = False  # If True, one process reads the range in steps.
 
     def __str__(self) -> str:
         if self.stop is None:

@@ -1,4 +1,4 @@
-"""`PackedStream`: records of files, read, tokenised and packed in Rust."""
+"""`PackedStream`, which reads, tokenises and packs records in Rust."""
 
 from __future__ import annotations
 
@@ -254,8 +254,8 @@ class PackedStream:
             index = index_of(self.paths[0], self.num_threads)
             if self.records[1] > len(index):
                 raise OutOfRangeError(
-                    f"records end before {self.records[1]:,}, but {index.path} has "
-                    f"{len(index):,}"
+                    f"records ends at {self.records[1]:,}, but {index.path} has only "
+                    f"{len(index):,} records"
                 )
             return index
         # The offsets of an index are valid only for the default settings.

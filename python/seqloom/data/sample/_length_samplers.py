@@ -86,9 +86,9 @@ class TokenBudgetSampler(Sampler):
         lengths: A dataset with ``lengths`` (its encoder determines the numbers of tokens),
             or the numbers of tokens.
         max_tokens: The maximum number of tokens in a batch.
-        include_padding: If True, padding is part of the budget: a batch has its number of
-            items times the length of its longest item. If False, padding is not counted,
-            for ``VarlenCollator``.
+        include_padding: If True, padding is part of the budget: the size of a batch is its
+            number of items times the length of its longest item. If False, padding is not
+            counted, for ``VarlenCollator``.
         batch_size: The maximum number of items in a batch; None means no limit.
         window: The number of sequences in a sorted group.
         shuffle: If True, each epoch has a different random order.
@@ -159,7 +159,7 @@ def _lengths_of(lengths: Any) -> NDArray[np.int64]:
         numbers = np.asarray(lengths)
         if numbers.ndim != 1 or (numbers.size and numbers.dtype.kind not in "iu"):
             raise ArgumentError(
-                "lengths must be a dataset's or one row of integers, got "
+                "lengths must be a dataset or one row of integers, got "
                 f"{type(lengths).__name__}"
             )
         return numbers.astype(np.int64)

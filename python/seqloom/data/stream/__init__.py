@@ -1,1 +1,1 @@
-"""Streams: files of any size, read once from start to end, in shards."""
+"""Streams, which read files of any size from start to end, in shards."""

@@ -218,7 +218,7 @@ class SequenceStream(Resumable):
             n: The number of records in a batch; the last batch may be smaller.
             length: The number of positions in ``inputs``; None pads to the longest sequence
                 of each batch.
-            multiple: The number of positions is rounded up to a multiple of this.
+            multiple: The number of positions is rounded up to a multiple of ``multiple``.
 
         Returns:
             The batches of the rest of the epoch.
