@@ -89,11 +89,11 @@ def GenotypeDataset(
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
         labels: Tables with a row for each sample. The header has FID and IID or only IID;
-            without a header, rows are ``FID IID value`` as in PLINK. A data frame with such
-            columns or with the IIDs as index is accepted too, as well as a dict from IID to
-            value, or numbers in the order of the .fam. None reads the sixth column of the
-            .fam, unless all its values are equal; False reads no labels. A ``Labels``
-            object also has options for reading the labels.
+            without a header, rows are ``FID IID value`` as in PLINK. A data frame has such
+            columns, or the IIDs as index. A dict from IID to value and numbers in the order
+            of the .fam are accepted too. None reads the sixth column of the .fam, unless
+            all its values are equal; False reads no labels. A ``Labels`` object also has
+            options for reading the labels.
         covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
             a fitted encoder does not use are ignored and counted in
             ``report["unused_covariates"]``.
