@@ -67,7 +67,7 @@ def try_all(wanted: Namespace) -> int:
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _choose(kinds, begins)
     begun = time.monotonic()
-    gc.freeze()  # Prevents copies of memory pages by a collection in a fork.
+    gc.freeze()  # Otherwise, garbage collection in forks would copy memory.
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)

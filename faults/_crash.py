@@ -41,7 +41,7 @@ def _states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
 
 
 def _name_call(number: int, call: Call) -> str:
-    """Name the call after which the power failed."""
+    """Return a description of the call after which the power failed."""
     return f"power cut after call {number}, {call.name} {call.path.rpartition('/')[2]}"
 
 

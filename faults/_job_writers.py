@@ -111,7 +111,7 @@ def _broken_shards(place: Path) -> list[str]:
 
 
 def look_up(batch: dict[str, Any]) -> Any:
-    """Return an exported model with one lookup table."""
+    """Return the table row of each token, as a model would."""
     return TABLE[batch["input_ids"]]
 
 
@@ -143,7 +143,7 @@ def _read_export(place: Path, *, name: str) -> str:
 
 
 def run_program(*arguments: object, **options: Any) -> subprocess.CompletedProcess[bytes]:
-    """Run seqloom-run; raise its error message or its signal."""
+    """Run seqloom-run; raise an exception with its error message or signal."""
     command = [PROGRAM, "predict", *map(str, arguments)]
     done = subprocess.run(command, check=False, capture_output=True, **options)
     if done.returncode < 0:

@@ -29,7 +29,7 @@ NO_FAULT = 0
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A fault at a call: an errno or one of the kinds above."""
+    """A fault that is injected at a call: an errno, or a kind such as KILL_BEFORE."""
 
     name: str
     kind: int

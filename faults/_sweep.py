@@ -254,6 +254,6 @@ def _age_files(place: Path) -> None:
 
 
 def _name_call(fault: Fault, at: int, call: Call) -> str:
-    """Name a fault and the call that fails."""
+    """Return a description of a fault and the call that fails."""
     how = " from there on" if fault.stays else ""
     return f"{fault.name} at call {at}{how}, {call.name} {Path(call.path).name}"

@@ -41,7 +41,7 @@ class Tried(NamedTuple):
 
 
 def main(rounds: Path) -> None:
-    """Add the rounds to the table, and remove their file, to add each only once."""
+    """Add the counts of the rounds to the table, and remove the file of rounds."""
     tried = {one.target: one for one in _read(HOURS)}
     for one in _read(rounds):
         tried[one.target] = tried.get(one.target, Tried(one.target)).plus(one)

@@ -35,7 +35,7 @@ class ByLengths(Recurrent):
 
 
 class Dilated(nn.Module):
-    """Residual convolutions with doubling dilation, like BPNet (Avsec et al. 2021)."""
+    """Residual convolutions with doubling dilation, like BPNet."""
 
     first: nn.Conv1d
     layers: list[nn.Conv1d]
@@ -85,7 +85,7 @@ class Attention(nn.Module):
 
 
 class Tokens(nn.Module):
-    """Token embeddings, learned positions, and max pooling."""
+    """A network of token embeddings, learned positions, and max pooling."""
 
     embed: nn.Embedding
     places: nn.Embedding

@@ -1,4 +1,4 @@
-"""Arguments of `fit` given as the names of the fields of its values."""
+"""Arguments of `fit`, passed as fields of its option classes, such as Epochs."""
 
 from dataclasses import fields
 
@@ -15,7 +15,7 @@ VALUES = {
 
 
 def as_arguments(**options):
-    """Move fields into their values, so that tests can combine them."""
+    """Replace fields of option classes by objects of these classes."""
     for argument, value in VALUES.items():
         names = {field.name for field in fields(value)} & options.keys()
         if names - {argument}:

@@ -1,4 +1,4 @@
-"""Standardised genotypes, by the formula in NumPy."""
+"""Reference implementation of standardised genotypes in NumPy."""
 
 import warnings
 from typing import Any

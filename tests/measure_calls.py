@@ -67,7 +67,7 @@ def recorded(title: str, stop: str = "") -> Generator[None]:
 
 
 def main() -> None:
-    """Run the six calls."""
+    """Run the six typical calls, and print the files that each call uses."""
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         rng = np.random.default_rng(0)
@@ -102,7 +102,7 @@ def _record_softmax() -> None:
 
 
 def _record_step() -> None:
-    """Record from the third call of the network to the fourth."""
+    """Record one training step: from the third call of the network to the fourth."""
     recorder = Recorder()
     calls = 0
 

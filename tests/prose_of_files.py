@@ -195,7 +195,7 @@ def _rust(file: Path, source: str) -> Iterator[Text]:
 
 
 def _rust_code(file: Path, number: int, line: str) -> Iterator[Text]:
-    """Yield the comment at the end of a line, its messages, and the name it defines."""
+    """Yield the trailing comment, the messages, and the name of a line of Rust."""
     if (trailing := re.search(r"[;,{}] // (.*)", line)) is not None:
         yield Text("comment", file, number, trailing[1])
     name = re.search(r"\b(?:fn|struct|enum|trait|const|static) ([A-Za-z_]\w*)", line)
@@ -207,5 +207,5 @@ def _rust_code(file: Path, number: int, line: str) -> Iterator[Text]:
 
 
 def _words_of(name: str) -> str:
-    """Return `_OneName` or `one_name` as words."""
+    """Return the words of a name such as `_OneName` or `one_name`."""
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").strip().lower()

@@ -35,7 +35,7 @@ def test_folding_is_threefry_of_the_halves_of_an_integer(seed, word):
 
 
 def reference_threefry(key, count):
-    """Threefry of Salmon et al. 2011, section 4.2, in Python."""
+    """Threefry in Python, as in section 4.2 of Salmon (2011)."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
     x, y = ((c + k) & 0xFFFFFFFF for c, k in zip(count, keys, strict=False))
     for block in range(5):

@@ -15,7 +15,8 @@ WIDTHS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]
 AVAILABLE = _native.simd()  # instruction set, limited by SEQLOOM_SIMD
 CAPS = WIDTHS.get(AVAILABLE, [AVAILABLE, "portable"])
 
-# Digests of exact results: sequences, genotypes, random numbers, parsing.
+# A script that prints hashes of exact results: sequences, genotypes, random numbers,
+# parsing.
 DIGESTS = """
 import hashlib
 import numpy as np

@@ -67,7 +67,7 @@ class TorchEngine(Backend):
         key: Any = None,
         **options: Any,
     ) -> Any:
-        """Compute with standard operations if there is dropout, like `dropout`."""
+        """Compute attention; with dropout, use operations that PyTorch differentiates."""
         if options.get("dropout") and key is not None:
             return _attention.attention(self, q, k, v, mask, key, **options)
         return self.inner.attention(q, k, v, mask, None, **options)

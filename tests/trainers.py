@@ -11,7 +11,7 @@ def ids_of(batch):
 
 
 class Tiny(torch.nn.Module):
-    """Scores a batch of any collator, and records the ids of its records."""
+    """A model that scores a batch of any collator, and stores the ids of its records."""
 
     def __init__(self):
         super().__init__()

@@ -2,7 +2,7 @@
 
 import time
 
-# Much more than a busy machine needs; fails a test whose condition never becomes true.
+# Much longer than a busy machine needs; only a condition that never becomes true fails.
 LONGEST_WAIT_S = 120
 
 
@@ -16,7 +16,7 @@ def wait_until(condition):
 
 
 class FakeTime:
-    """Replaces the module `time`: its clocks advance only when a test requests it."""
+    """A replacement of the module `time` with clocks that only tests advance."""
 
     def __init__(self):
         self.now = 0.0

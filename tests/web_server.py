@@ -10,7 +10,7 @@ from typing import Any
 
 
 class Handler(http.server.SimpleHTTPRequestHandler):
-    """Serves files without logging, and counts the bytes of each path."""
+    """An HTTP handler that serves files, and counts the bytes of each path."""
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Do not log requests."""

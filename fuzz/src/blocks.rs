@@ -13,8 +13,8 @@ use sirocco::deflate::{Encoder, Flush, Level, compress_bound};
 use crate::choices::Choices;
 use crate::{SmallReads, scratch};
 
-/// Maximal number of blocks of a file, enough for a thread to process blocks
-/// repeatedly.
+/// Maximal number of blocks of a file, so that each thread decompresses several batches
+/// of blocks.
 const MAX_BLOCKS: usize = 40;
 /// Size of the text of a large block, with space for other fields in the header.
 const LARGE_TEXT_BYTES: usize = 0xFA00;
@@ -32,7 +32,7 @@ struct Part {
     text: Option<Vec<u8>>,
 }
 
-/// Makes a file from the choices and reads it with all readers.
+/// Makes a file as the fuzzer chooses, and reads the file with all readers.
 pub fn run(mut choices: Choices<'_>) {
     let require_eof = !choices.one_in(4);
     let size = 1 + choices.below(40);
@@ -138,7 +138,7 @@ fn is_empty(part: &Part) -> bool {
     part.text.as_ref().is_some_and(Vec::is_empty)
 }
 
-/// Makes and changes blocks in the order of the choices.
+/// Makes blocks, and changes some, as the fuzzer chooses.
 fn parts(choices: &mut Choices<'_>) -> Vec<Part> {
     let mut parts = vec![block(choices)];
     while !choices.is_empty() && parts.len() < MAX_BLOCKS {
@@ -201,7 +201,7 @@ fn change(part: &mut Part, field: Field, choices: &mut Choices<'_>) {
     }
 }
 
-/// Returns the offset of the size, which follows other fields.
+/// Returns the offset of the block size, which may follow other header fields.
 fn size_at(block: &[u8]) -> Option<usize> {
     let before = block.windows(4).position(|bytes| bytes == b"BC\x02\0")?;
     Some(before + SIZE_OFFSET - 12)
@@ -221,7 +221,7 @@ fn truncate(parts: &mut Vec<Part>, at: usize) {
     }
 }
 
-/// Makes a block from the choices.
+/// Makes a block as the fuzzer chooses.
 fn block(choices: &mut Choices<'_>) -> Part {
     let levels = [Level::NONE, Level::BEST, Level::DEFAULT];
     let level = levels[choices.below(levels.len())];

@@ -1,7 +1,7 @@
 //! Interprets the bytes of the fuzzer as a sequence of choices.
 
-/// A sequence of choices, each from the next bytes. After the last byte, each choice is
-/// 0.
+/// A sequence of choices, each of which is read from the next bytes. After the last
+/// byte, each choice is 0.
 pub struct Choices<'a>(&'a [u8]);
 
 impl<'a> Choices<'a> {

@@ -6,7 +6,7 @@ use seqloom_encode::{Case, Frame, KmerWords, LetterTable, Policy, Rare, Symbols,
 use crate::choices::Choices;
 use crate::slow::{SimpleEncoder, WordSettings};
 
-/// Makes sequences from the choices and encodes them.
+/// Makes sequences as the fuzzer chooses, and encodes the sequences.
 pub fn run(mut choices: Choices<'_>) {
     pack_hostile(&mut choices);
     let Some(letters) = letter_table(&mut choices) else {
@@ -41,7 +41,7 @@ pub fn run(mut choices: Choices<'_>) {
     }));
 }
 
-/// Uses lengths and offsets that were not checked.
+/// Encodes sequences with arbitrary lengths and offsets.
 fn pack_hostile(choices: &mut Choices<'_>) {
     let size = choices.below(6);
     let numbers: Vec<i64> = (0..size).map(|_| choices.number().cast_signed()).collect();

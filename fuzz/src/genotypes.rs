@@ -22,8 +22,7 @@ const MAX_GENOTYPES: usize = 1 << 15;
 /// Maximal number of selected individuals and variants.
 const MAX_PICKS: usize = 1000;
 
-/// Makes three files from the choices, opens them, and reads all and selected
-/// genotypes.
+/// Makes the files of a genotype set, opens them, and reads all and selected genotypes.
 pub fn run(mut choices: Choices<'_>) {
     let style = choices.byte();
     let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| table(sheet, style, &mut choices));

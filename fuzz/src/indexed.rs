@@ -32,7 +32,8 @@ const SPAN_BYTES: usize = 36;
 /// Number of entries of a page.
 const PAGE_ENTRIES: usize = 64;
 
-/// Makes a file and its index from the choices, changes the index, and reads records.
+/// Makes a file and its index as the fuzzer chooses, changes the index, and reads
+/// records.
 pub fn run(mut choices: Choices<'_>) {
     let records = Records::new(&mut choices);
     let packing = Packing::new(&mut choices);

@@ -16,7 +16,7 @@ use crate::scratch;
 /// Size of the output buffer of one call of the encoder.
 const OUTPUT_BYTES: usize = 1 << 18;
 
-/// Makes a file from the choices and decompresses it twice.
+/// Makes a file as the fuzzer chooses, and decompresses the file twice.
 pub fn run(mut choices: Choices<'_>) {
     let mut file = Vec::new();
     for _ in 0..1 + choices.below(3) {
@@ -50,7 +50,7 @@ fn drain(mut text: Box<dyn Text>) -> Outcome {
     (found, error)
 }
 
-/// Appends a member of several blocks with sizes from the choices.
+/// Appends a gzip member of several blocks, with sizes that the fuzzer chooses.
 fn member(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
     let levels = [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST];
     let mut encoder = Encoder::new(Format::Gzip, levels[choices.below(levels.len())]);

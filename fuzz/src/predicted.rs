@@ -16,7 +16,7 @@ use crate::scratch;
 /// Memory limit of a model in bytes.
 const PREDICTOR_MEMORY_BYTES: usize = 64 << 20;
 
-/// Changes a model with the choices, and scores a file with it.
+/// Changes a model as the fuzzer chooses, and scores a file with the changed model.
 pub fn run(mut choices: Choices<'_>) {
     let mut encoder = encoder(choices.byte());
     let mut manifest: Value = read("export.json");

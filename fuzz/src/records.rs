@@ -1,4 +1,4 @@
-//! Makes small valid sequence files and their records from the choices.
+//! Makes small valid sequence files, and their records, as the fuzzer chooses.
 
 use seqloom_sequences::Batch;
 use sirocco::deflate::Level;
@@ -49,7 +49,7 @@ impl Packing {
 }
 
 impl Records {
-    /// Makes records from the choices.
+    /// Makes records as the fuzzer chooses.
     pub fn new(choices: &mut Choices<'_>) -> Self {
         let style = choices.byte();
         let is_fastq = style & 1 > 0;

@@ -49,7 +49,7 @@ def installed(tmp_path):
 
 @pytest.fixture
 def registered(monkeypatch):
-    """The module of the example; its formats are removed after the test."""
+    """The module of the example; its registered formats are removed after the test."""
     monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [])
     monkeypatch.syspath_prepend(EXAMPLES)
     monkeypatch.delitem(sys.modules, "custom_format", raising=False)

@@ -12,11 +12,11 @@ import seqloom as sl
 
 # Without file handles, no other program can start.
 READERS = {it.name: it for it in readers() if it.name != "exported model"}
-MAX_HANDLES = 40  # file handles of the process
+MAX_HANDLES = 40  # maximum number of open files of this process
 
 
 def use_up_handles():
-    """Open files until no handle is left."""
+    """Open files until the process has no file handle left."""
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_HANDLES, MAX_HANDLES))
     try:
         while True:

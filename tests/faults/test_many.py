@@ -150,7 +150,7 @@ CACHES = {"sequences": _cached, "genotypes": _genotypes}
 
 
 def fill(kind, place):
-    """Read everything through a cache; return the values and the number of cache writes."""
+    """Read all items through a cache; return the values and the number of cache writes."""
     made = []
 
     def watch(event, facts):

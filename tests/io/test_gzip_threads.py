@@ -41,7 +41,7 @@ TEXT = fastq()
 
 @functools.cache
 def members(*borders, level=1):
-    """Compress parts of the text with the standard library, each as a member."""
+    """Compress parts of the text with the standard library, each as a gzip member."""
     edges = [0, *sorted(borders), len(TEXT)]
     parts = itertools.pairwise(edges)
     return b"".join(gzip.compress(TEXT[a:b], level) for a, b in parts)

@@ -14,7 +14,7 @@ ENCODINGS = {
     "phred64": "fastq-illumina",
     "solexa": "fastq-solexa",
 }
-# The error in each invalid file of Cock et al. 2010.
+# The error in each invalid file of Cock and others (2010).
 FAULTS = {
     "diff_ids": "names",
     "double_qual": "header",

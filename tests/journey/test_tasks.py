@@ -33,14 +33,14 @@ def motifs_in(text):
 
 @pytest.fixture(scope="module")
 def numbers(tmp_path_factory):
-    """Windows with their GC content."""
+    """Windows of the demo, labelled with their GC content."""
     table = write_table(tmp_path_factory.mktemp("gc") / "gc.tsv", gc_content)
     return read(table, "regress")
 
 
 @pytest.fixture(scope="module")
 def labels(tmp_path_factory):
-    """Windows with their motifs."""
+    """Windows of the demo, labelled with their motifs."""
     table = write_table(tmp_path_factory.mktemp("motifs") / "motifs.tsv", motifs_in)
     return read(table, "multilabel")
 

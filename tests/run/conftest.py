@@ -37,7 +37,7 @@ def genotypes() -> Any:
 
 
 def counts() -> Any:
-    """Return a network of word counts, for sequences of any length."""
+    """Return a network of k-mer counts, for sequences of any length."""
     encoder = sl.encode.Kmer(3, counts=True)
     config = sl.models.SequenceCNNConfig(channels=64, outputs=2, length=1, inputs="counts")
     task = sl.models.Multilabel(("a", "b"))
@@ -73,7 +73,7 @@ def program() -> Callable[..., subprocess.CompletedProcess[bytes]]:
 
 @pytest.fixture(scope="session")
 def exported(tmp_path_factory) -> Callable[[str], tuple[Any, Path]]:
-    """Return a trained model of a kind and its export; created once."""
+    """Return a trained model of a kind and its export, which are created only once."""
     made: dict[str, tuple[Any, Path]] = {}
 
     def make(kind: str) -> tuple[Any, Path]:

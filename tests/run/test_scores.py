@@ -23,7 +23,8 @@ def sequence_files():
     return [it for it in paths if it.is_file() and it.suffix not in TABLES]
 
 
-# The advice of Python for odd files, and the option of the command line.
+# Python arguments in error messages about odd files, and the command-line options for
+# them.
 DATASET = "SequenceDataset(data, encoder=model.encoder, {})"
 REMEDIES = {
     DATASET.format('whitespace="strip"'): "--whitespace strip",
@@ -188,7 +189,7 @@ def test_a_header_in_a_table_of_genotypes_is_an_error(program, exported, tmp_pat
 def test_variants_are_matched_by_id_and_alleles(program, exported, tmp_path):
     trained, export = exported("genotypes")
     bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
-    # The half of the variants that have swapped alleles follow the other half.
+    # The variants with swapped alleles, half of them, follow the others.
     values, order = bed.read(dtype="int8"), list(reversed(range(bed.sid_count)))
     properties = {name: bed.properties[name][order] for name in ("sid", "chromosome")}
     one, other = bed.allele_1[order].copy(), bed.allele_2[order].copy()

@@ -1,4 +1,4 @@
-"""A narrow BPNet (Avsec et al. 2021): dilated residuals, a profile and its total count."""
+"""A narrow BPNet (Avsec 2021): dilated residuals, a profile and its total count."""
 
 import numpy as np
 import torch

@@ -1,4 +1,4 @@
-"""Meta-learning (Finn et al. 2017): the gradient of a loss after an inner step."""
+"""Meta-learning (Finn 2017): the gradient of a loss after an inner step."""
 
 import numpy as np
 import torch
@@ -42,7 +42,7 @@ def batch(draw):
 
 
 def optimizers():
-    """The optimiser of the outer loop; the inner step is written out."""
+    """The optimiser of the outer loop; the inner step needs no optimiser."""
     return optim.AdamW(weight_decay=0.0)
 
 
@@ -58,7 +58,7 @@ def adapted_loss(model, batch):
 
 
 def step(model, optimizer, batch):
-    """Take one outer step."""
+    """Take one step of the outer loop."""
     loss, grads = nn.value_and_grad(adapted_loss)(model, batch)
     optimizer.step(1e-3, model, grads)
     return loss
@@ -70,7 +70,7 @@ def twin_optimizers(net):
 
 
 def twin_step(net, optimizer, batch):
-    """Take one outer step in PyTorch."""
+    """Take one step of the outer loop in PyTorch."""
     params = dict(net.named_parameters())
     first = net(batch["x"], batch["label"])
     grads = torch.autograd.grad(first, list(params.values()), create_graph=True)

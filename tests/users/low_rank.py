@@ -1,4 +1,4 @@
-"""Low-rank adaptation of frozen layers (Hu et al. 2021), with a new head."""
+"""Low-rank adaptation of frozen layers (LoRA, Hu 2021), with a new head."""
 
 import numpy as np
 import torch

@@ -47,7 +47,7 @@
 typedef struct SeqloomArrays SeqloomArrays;
 
 /**
- * An exported model. Several threads may use it at the same time.
+ * An exported model. Several threads may use a model at the same time.
  */
 typedef struct SeqloomModel SeqloomModel;
 
@@ -95,8 +95,8 @@ extern "C" {
 
 /**
  * Returns the error of the last call in this thread, or an empty string if that call
- * succeeded. Calls that free memory do not change it. The string is valid until the
- * next call and must not be freed.
+ * succeeded. Calls that free memory do not change this error. The string is valid
+ * until the next call and must not be freed.
  */
 const char *seqloom_last_error(void);
 

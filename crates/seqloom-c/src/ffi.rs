@@ -18,8 +18,8 @@ thread_local! {
 }
 
 /// Returns the error of the last call in this thread, or an empty string if that call
-/// succeeded. Calls that free memory do not change it. The string is valid until the
-/// next call and must not be freed.
+/// succeeded. Calls that free memory do not change this error. The string is valid
+/// until the next call and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_error() -> *const c_char {
     LAST_ERROR.with_borrow(|text| text.as_ptr())
@@ -140,7 +140,7 @@ pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "it may fail on other systems")]
+#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
 fn path_of(bytes: &[u8]) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Ok(std::ffi::OsStr::from_bytes(bytes).into())

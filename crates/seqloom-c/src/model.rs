@@ -7,7 +7,7 @@ use seqloom_run::Predictor;
 
 use crate::ffi::{borrow, free, guard, into_pointer, path};
 
-/// An exported model. Several threads may use it at the same time.
+/// An exported model. Several threads may use a model at the same time.
 pub struct SeqloomModel {
     pub(crate) predictor: Predictor,
     columns: Vec<CString>,

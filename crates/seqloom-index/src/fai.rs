@@ -132,7 +132,7 @@ pub(crate) fn format_of(rows: &[FaiRow]) -> Format {
     }
 }
 
-/// Converts rows to index rows with the hashes of their names. A record ends where the
+/// Converts `.fai` rows to index rows and hashes of their ids. A record ends where the
 /// next record begins. The rows must be in the order of the file.
 pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>, Fault> {
     let mut begin = 0;

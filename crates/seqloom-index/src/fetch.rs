@@ -155,7 +155,7 @@ impl Index {
         }
     }
 
-    /// Returns the row of a record.
+    /// Returns the index row of a record.
     pub(super) fn row(&self, number: u64, cache: &mut Cache) -> Result<IndexRow> {
         let row = match self.side.rows().entry(&self.side.image, number) {
             Some(bytes) => IndexRow::from_bytes(bytes),
@@ -367,7 +367,7 @@ fn is_same(batch: &Batch, rows: &[IndexRow]) -> bool {
 }
 
 /// Merges the batches of several threads in the requested order; `order` contains the
-/// position in the result of each record of the concatenated batches.
+/// position in the result of each record.
 fn merge(parts: &[Batch], order: &[usize]) -> Batch {
     let positions = parts
         .iter()

@@ -13,7 +13,7 @@ use seqloom_sequences::options::Format;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xEF\xBB\xBF";
 
-/// The state of a scan that finds records.
+/// The state of a scan that finds where records begin.
 pub(crate) struct Scan {
     format: Format,
     /// The offset of the next chunk.
@@ -44,7 +44,7 @@ enum LineKind {
     Qualities,
 }
 
-/// The part of the current line that was read.
+/// The beginning of the current line, as far as it was read.
 #[derive(Clone, Copy, Default)]
 struct CurrentLine {
     bytes: u64,

@@ -35,7 +35,7 @@ fn inputs_from_fuzzing_give_the_same_result_for_all_chunk_sizes() {
     }
 }
 
-/// Returns the files from fuzzing.
+/// Returns the inputs in which fuzzing found a bug.
 fn regressions() -> Vec<PathBuf> {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/regressions");
     let Ok(entries) = std::fs::read_dir(folder) else {

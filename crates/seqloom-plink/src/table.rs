@@ -90,8 +90,8 @@ impl<T: AsRef<[u8]>> TextTable<T> {
             .ok_or_else(|| Error::argument(format!("the column {name} was not parsed")))
     }
 
-    /// Returns the error of a field at this byte. The line number is computed
-    /// from the row, because no line is blank.
+    /// Returns the error for a field that begins at byte `start`. The line number is
+    /// computed from the row, because no line is blank.
     fn fault(&self, row: usize, start: usize, fault: Fault) -> Error {
         let fault = Fault {
             line: u64::try_from(row).ok().map(|row| row + LINE_START),

@@ -176,9 +176,9 @@ impl<T: Element> SharedArray<T> {
     /// Returns all elements.
     pub(crate) fn as_slice(&self) -> &[T] {
         // SAFETY: the array is kept alive, was contiguous, and cannot be resized while
-        // it is referenced. Python makes it read-only first (`share_column`); a caller
-        // who makes it writeable again, or writes through an earlier view, breaks the
-        // rule of SECURITY.md.
+        // it is referenced. Python first makes the array read-only (`share_column`);
+        // SECURITY.md forbids callers to make it writeable again or to write through an
+        // earlier view.
         #[expect(unsafe_code, reason = "an array that outlives a call")]
         unsafe {
             slice::from_raw_parts(self.start, self.size)

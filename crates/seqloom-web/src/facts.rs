@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use crate::occlusion::Cover;
 
-/// The properties of an export.
+/// The properties of an exported model.
 #[derive(Debug)]
 pub(crate) struct Facts {
     operations: usize,

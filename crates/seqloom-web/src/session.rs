@@ -68,8 +68,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// Those of [`predict`](Self::predict); the record does not exist; or the model does not read
-    /// sequences.
+    /// The same as for [`predict`](Self::predict), or the record does not exist, or the
+    /// model does not read sequences.
     pub fn explain(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
         host.rewind();
         let record = record::find(name, HostStream(host.clone()), number)?;

@@ -175,17 +175,17 @@ def _check_variables() -> Iterator[Advice]:
     if capped := os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             f"SEQLOOM_SIMD={capped} limits the vector instructions of seqloom's kernels.",
-            "Unset it, unless this is a test or a benchmark.",
+            "Unset this variable, unless this is a test or a benchmark.",
         )
     if kind := os.environ.get("OPENBLAS_CORETYPE"):
         yield Advice(
             f"OPENBLAS_CORETYPE={kind} selects the kernels of NumPy's matrix products.",
-            "Unset it: NumPy then selects kernels for this processor.",
+            "Unset this variable: NumPy then selects kernels for this processor.",
         )
     if os.environ.get("PYTHONDONTWRITEBYTECODE"):
         yield Advice(
             "PYTHONDONTWRITEBYTECODE is set: Python compiles all modules at every start.",
-            "Unset it, or set PYTHONPYCACHEPREFIX to a writable folder.",
+            "Unset this variable, or set PYTHONPYCACHEPREFIX to a writable folder.",
         )
 
 
@@ -201,7 +201,7 @@ def _check_processor() -> Iterator[Advice]:
     if load > cores:
         yield Advice(
             f"Other programs are running: load {load:.1f} on {cores} cores.",
-            "Wait until they finish; `top` lists them.",
+            "Wait until these programs finish; `top` lists them.",
         )
     if read_fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave":
         yield Advice(
@@ -228,7 +228,7 @@ def _check_threads() -> Iterator[Advice]:
     if variable and threads < cores:
         yield Advice(
             f"{variable} allows {threads} of {cores} cores.",
-            f"Unset it or pass --threads {cores}.",
+            f"Unset this variable or pass --threads {cores}.",
         )
     if cores < (os.cpu_count() or 1):
         yield Advice(

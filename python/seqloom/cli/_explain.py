@@ -99,7 +99,7 @@ def explain(
     Raises:
         ArgumentError: FILES contain no sequences.
     """
-    del further  # already applied by `fill_options`
+    del further  # `fill_options` has applied these options
     console = open_console(stderr=out == STREAM, quiet=quiet)
     announce(console, machine.backend, machine.threads)
     _check_suffix(out)

@@ -96,7 +96,7 @@ def predict(
         machine: Backend and threads.
         further: Options that --help does not list.
     """
-    del further  # already applied by `fill_options`
+    del further  # `fill_options` has applied these options
     console = open_console(stderr=out == STREAM, quiet=quiet)
     announce(console, machine.backend, machine.threads)
     paths = paths_of(files)
@@ -164,7 +164,7 @@ def evaluate(
         machine: Backend and threads.
         further: Options that --help does not list.
     """
-    del further  # already applied by `fill_options`
+    del further  # `fill_options` has applied these options
     inputs = CommandInputs.of(files, sequences, intervals, covariates, tables, labels)
     inputs.check_labels()
     console = open_console(stderr=json, quiet=quiet)

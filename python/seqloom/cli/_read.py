@@ -33,7 +33,7 @@ _SKIP_MESSAGES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlphabetOptions:
-    """Alphabet of the sequences; a trained model stores it.
+    """Alphabet of the sequences; a trained model stores its alphabet.
 
     Args:
         alphabet: The alphabet of the sequences; auto detects it from all residues of FILES.
@@ -96,8 +96,8 @@ class CovariateOptions:
         covariate_column: A column of the tables of covariates; by default all columns.
         missing_covariates: If a covariate of a sample is missing: raise an error, or use
             the mean.
-        skip_format_check: Do not check the padding of the .bed, which may show that .fam or
-            .bim do not match.
+        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
+            .bim that does not match.
     """
 
     covariates: Files = ()

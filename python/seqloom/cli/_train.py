@@ -208,7 +208,7 @@ def train(
         json: Print the results as one JSON object, and all other output to standard error.
         further: Options that --help does not list.
     """
-    del further  # already applied by `fill_options`
+    del further  # `fill_options` has applied these options
     # With --intervals, --valid and --test are intervals in the same genome.
     others = [] if intervals.intervals else [*parts.valid, *parts.test]
     reading = (letters, sequences, intervals, covariates, tables, labels)

@@ -1,4 +1,4 @@
-"""Record a forward call: its operations, with symbolic sizes, and new arrays."""
+"""Record a forward call with symbolic sizes, including operations that create arrays."""
 
 from __future__ import annotations
 

@@ -230,7 +230,7 @@ def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
 
 
 def describe_task(task: Task) -> dict[str, Any]:
-    """Return the function of the task and the names of the outputs."""
+    """Return the task's output function, such as softmax, and the names of the outputs."""
     known = {"name": task.name, "columns": list(task.columns)}
     if isinstance(task, Regress):
         return known | {"mean": list(task.mean), "deviation": list(task.deviation)}

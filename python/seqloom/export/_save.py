@@ -94,7 +94,7 @@ def save(
         overwrite: If True, replace an existing export.
 
     Raises:
-        ArgumentError: Arguments contradict each other, or have another type.
+        ArgumentError: Arguments contradict each other, or have a wrong type.
         ExportError: The network cannot be exported, because it reads values of tensors,
             depends on sizes in its structure, contains a loop, or calls PyTorch. An encoder
             that only Python can run is also an error. The message contains the line of
@@ -205,14 +205,14 @@ def onnx(
             custom modules.
         path: The path of the file.
         encoder: The encoder of the records, if the model is a module.
-        task: The task of the outputs.
+        task: The task of the outputs, as in `save`.
         inputs: The arrays that a module without encoder reads, as in `save`.
         length: Number of positions in every record; None uses the length in the config, or
             allows any length.
         overwrite: If True, replace an existing file.
 
     Raises:
-        ArgumentError: Arguments contradict each other, or have another type.
+        ArgumentError: Arguments contradict each other, or have a wrong type.
         ExportError: The network cannot be exported, as in `save`, or ONNX has no equivalent
             of an operation. The message contains the line of code.
         FileError: The file cannot be written.

@@ -371,7 +371,7 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
 def _open_two(
     paths: tuple[Origin, Origin], settings: ReadSettings, *, interleaved: bool
 ) -> PairedReader:
-    """Open a file of first reads and a file of second reads."""
+    """Open two files of read pairs: first reads (R1) and second reads (R2)."""
     if interleaved:
         raise ArgumentError(
             "interleaved=True means one file with both reads, got a pair of files"

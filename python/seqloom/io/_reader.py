@@ -91,7 +91,7 @@ _DEFAULT_SETTINGS = ReadSettings()
 
 
 class SequenceReader:
-    """Reads a sequence file once, from start to end, as records or batches.
+    """Reader of a sequence file from start to end, as records or batches.
 
     Only one thread may use a reader at a time; in a second thread, an error is raised. To
     read with several threads, open one reader in each thread, or use a `SequenceIndex`.

@@ -174,7 +174,7 @@ WRITERS = ["to_bed", "create_bed"]
 
 
 def old_set(folder):
-    """Write the set that will be replaced; return its files and their contents."""
+    """Write the PLINK set that will be replaced; return its files and their contents."""
     to_bed(folder / "x.bed", np.zeros((3, 4)), properties={"iid": ["old"] * 3})
     return content_of(folder)
 
@@ -184,7 +184,7 @@ def content_of(folder):
 
 
 def write(folder, limit, writer):
-    """Replace a set in another process."""
+    """Replace a PLINK set in another process."""
     command = [sys.executable, "-c", WRITE, folder / "x.bed", str(limit), writer]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 

@@ -15,7 +15,7 @@ SETS = plink_sets()
 
 @pytest.fixture(params=SETS, ids=name_of)
 def bed(request, tmp_path):
-    """A copy of a set."""
+    """A copy of a PLINK set."""
     for suffix in (".bed", ".bim", ".fam"):
         shutil.copy(request.param.with_suffix(suffix), tmp_path / f"x{suffix}")
     return tmp_path / "x.bed"

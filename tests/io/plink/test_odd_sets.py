@@ -253,7 +253,7 @@ HEADERS = {
 
 
 def three_people(folder, major=1):
-    """Write a set from bytes."""
+    """Write a PLINK set from the bytes of its files."""
     (folder / "h.fam").write_text(FAM)
     (folder / "h.bim").write_text(BIM)
     (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + PACKED[major])

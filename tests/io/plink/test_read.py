@@ -57,7 +57,7 @@ def test_any_index_reads_the_values_of_bed_reader(
 def test_any_index_reads_the_values_of_the_reference(tmp_path, data, specimen, kind):
     iids, sids = specimen.values.shape
     index = data.draw(st.tuples(indices(iids), indices(sids)))
-    # Random values may look like the tables of another file.
+    # Random genotypes may look as if the tables belonged to another file.
     counts: dict[str, Any] = {
         "iid_count": iids,
         "sid_count": sids,

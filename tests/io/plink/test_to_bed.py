@@ -217,7 +217,7 @@ def test_a_concurrent_reader_sees_one_complete_set_or_an_error(tmp_path):
 
 
 def write_in_turn(path):
-    """Replace one set by another in a new process."""
+    """Replace a PLINK set by another set, in a new process."""
     try:
         for _ in range(15):
             to_bed(path, np.ones((5, 6)))

@@ -105,7 +105,7 @@ impl CheckedScan {
     }
 }
 
-/// Rows in memory that wait until all previous rows are confirmed.
+/// Index rows that are kept in memory until all previous rows are confirmed.
 impl RowSink for Vec<(IndexRow, u64)> {
     fn take(&mut self, row: IndexRow, name: u64) -> std::io::Result<()> {
         self.push((row, name));

@@ -12,13 +12,13 @@ const UTF8_MARK: &[u8] = b"\xEF\xBB\xBF";
 /// The number of bytes that are read in one call.
 const READ_BLOCK_BYTES: u64 = 1 << 20;
 
-/// Counts the lines of a file, without blank lines at its end.
+/// Counts the lines of a file, without trailing blank lines.
 pub fn count_in(path: &Path) -> Result<usize> {
     let counted = File::open(path).and_then(count_from);
     counted.map_err(|error| Error::io(path, &error))
 }
 
-/// Counts the lines of a text, without blank lines at its end.
+/// Counts the lines of a text, without trailing blank lines.
 pub fn count(text: &[u8]) -> usize {
     let mut count = LineCount::default();
     count.add(text.get(text_start(text)..).unwrap_or_default());

@@ -32,7 +32,7 @@ fn integral_float(name: &str, text: &str) -> FieldResult<i32> {
     if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number) {
         return Err(beyond(name, text.as_bytes(), "a 32-bit integer"));
     }
-    #[expect(clippy::cast_possible_truncation, reason = "integral and in range")]
+    #[expect(clippy::cast_possible_truncation, reason = "an integer in range")]
     Ok(number as i32)
 }
 

@@ -147,7 +147,7 @@ fn wrong_count(sheet: Sheet, fields: usize, found: usize) -> String {
     match (sheet, fields) {
         _ if found == 0 => "expected a line of the table, found a blank line".into(),
         (Sheet::Fam, COLUMNS) => {
-            format!("expected 6 columns ({names}; or more, as many in each line), found {found}")
+            format!("expected 6 columns ({names}; or more in every line), found {found}")
         }
         (Sheet::Fam, _) => format!("expected {fields} columns, as in line 1, found {found}"),
         (Sheet::Bim, COLUMNS) => {

@@ -1,4 +1,4 @@
-//! Random changes of sequences.
+//! Random augmentations of sequences.
 
 use std::borrow::Cow;
 
@@ -166,7 +166,7 @@ impl Augmenter {
 }
 
 impl Augmenter {
-    /// Returns a batch as arrays over pooled memory.
+    /// Returns a batch as arrays whose memory is pooled.
     fn empty_batch(&self) -> Augmented {
         Augmented {
             letters: self.bytes.take(),

@@ -29,8 +29,8 @@ pub(super) type BatchArrays<'py> = (
     Option<Bound<'py, PyArray1<u8>>>,
 );
 
-/// A skipped error: its kind, the record, id, line and byte, and the expected and the
-/// found value.
+/// The error of a skipped record: kind, record number, id, line, byte, expected value
+/// and found value.
 type FaultTuple = (
     String,
     Option<u64>,

@@ -32,8 +32,8 @@ impl PythonFailure {
     }
 }
 
-/// A Python object with `read1`, `read` or `readinto`. The reading thread acquires the
-/// GIL for each read.
+/// A Python object with the method `read1`, `read` or `readinto`. The reading thread
+/// acquires the GIL for each read.
 pub(crate) struct PythonReader {
     object: Py<PyAny>,
     method: &'static str,

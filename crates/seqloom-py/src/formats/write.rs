@@ -144,7 +144,7 @@ fn finished_error() -> Error {
     Error::argument("the file is finished: nothing can be written after its end")
 }
 
-/// A Python object with `write`.
+/// A Python object with the method `write`.
 struct PythonWriter {
     object: Py<PyAny>,
     failure: PythonFailure,

@@ -30,7 +30,7 @@ pub(crate) fn adamw(
     let counts = [grads.len(), first.len(), second.len(), decays.len()];
     if counts != [params.len(); 4] {
         let message = format!(
-            "adamw: expected {} of each, got {counts:?} grads, first, second, decays",
+            "adamw: expected {} grads, first, second and decays, got {counts:?}",
             params.len()
         );
         return Err(PyValueError::new_err(message));

@@ -56,7 +56,7 @@ pub(crate) fn rotary_linear(
     let [_, half] = angles.0.axes("cosine")?;
     if 2 * half * heads > outputs {
         let message = format!(
-            "heads: {heads} of {} numbers are more than {outputs}",
+            "heads: {heads} heads of size {} exceed {outputs} outputs",
             2 * half
         );
         return Err(PyValueError::new_err(message));

@@ -62,7 +62,7 @@ pub(crate) fn rotary_linear_int8(
     let [_, half] = angles.0.axes("cosine")?;
     if 2 * half * heads > outputs {
         let width = 2 * half;
-        let message = format!("heads: {heads} of {width} numbers are more than {outputs}");
+        let message = format!("heads: {heads} heads of size {width} exceed {outputs} outputs");
         return Err(PyValueError::new_err(message));
     }
     let threads = useful_threads(threads, [rows, inputs, outputs]);

@@ -16,9 +16,9 @@ use crate::pool;
 
 /// Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
 /// w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
-/// `first` (n, w) are the initial states. With `cells` (n, w) the layer is an LSTM,
-/// with 4 w instead of 3 w. The stored values of an LSTM (n, l, 5 w) end with its
-/// cells. Positions that the mask (n, l) hides do not change the state.
+/// `first` (n, w) are the initial states. With `cells` (n, w), the layer is an LSTM,
+/// whose weights have 4 w rows instead of 3 w. The stored values of an LSTM (n, l, 5 w)
+/// end with its cells. Positions that the mask (n, l) hides do not change the state.
 #[native]
 pub(crate) fn recurrent(
     py: Python<'_>,
@@ -82,7 +82,7 @@ pub(crate) fn recurrent_grad(
 ) -> PyResult<()> {
     let sizes = RecurrentSizes::new(&states, cells.is_some())?;
     if out_cells.is_some() != sizes.has_cells || out_recurrent.is_some() == sizes.has_cells {
-        let message = "out_recurrent: expected without cells, and out_cells with cells";
+        let message = "a GRU needs out_recurrent, and an LSTM needs out_cells";
         return Err(PyValueError::new_err(message));
     }
     let threads = seqloom_kernels::useful_threads(threads, sizes.cost());

@@ -34,7 +34,7 @@ pub(super) fn span<'a, T: Element>(
     Ok((data, shape, steps))
 }
 
-/// Returns an array as attention heads for reading.
+/// Borrows an array as attention heads for reading.
 pub(super) fn heads<'a, T: Element + seqloom_kernels::Float>(
     array: &'a PyReadonlyArrayDyn<'_, T>,
     name: &str,
@@ -46,7 +46,7 @@ pub(super) fn heads<'a, T: Element + seqloom_kernels::Float>(
     Heads::new(data, shape, [batch, head, row]).ok_or_else(|| in_use(name))
 }
 
-/// Returns an array without gaps as attention heads for writing.
+/// Borrows an array without gaps as attention heads for writing.
 pub(super) fn heads_mut<'a, T: Element + seqloom_kernels::Float>(
     array: &'a mut PyReadwriteArrayDyn<'_, T>,
     name: &str,
@@ -71,8 +71,8 @@ fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
 }
 
 /// Returns the strides of the axes, in elements. An axis with at most one position, or
-/// of an empty array, gets the stride of C order, because NumPy sets no meaningful
-/// value there.
+/// of an empty array, has the stride of C order here, because its stride in NumPy is
+/// arbitrary.
 fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
     let is_empty = shape.contains(&0);
     let mut steps = [1; 4];

@@ -118,7 +118,7 @@ pub(crate) struct BatchMaker {
 
 #[native]
 impl BatchMaker {
-    /// Creates a maker of batches, which takes their memory from `ring`.
+    /// Creates a maker of batches whose memory belongs to `ring`.
     #[new]
     fn new(ring: Py<Ring>, threads: usize) -> Self {
         Self {

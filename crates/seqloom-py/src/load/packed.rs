@@ -21,7 +21,7 @@ use crate::encode::kernel::SequenceKernel;
 use crate::formats::index::SequenceIndex;
 use crate::{error, pool, pooled};
 
-/// The number of batches that a thread makes ahead.
+/// The number of batches that a thread makes in advance.
 const PREFETCHED_BATCHES: usize = 4;
 
 /// A batch of windows: tokens and positions; the offset of each window, and the length
@@ -138,7 +138,7 @@ impl PackedStream {
         })
     }
 
-    /// Returns the next batch, or None after the last one or at an invalid record.
+    /// Returns the next batch, or None after the last batch or at an invalid record.
     fn next<'py>(&mut self, py: Python<'py>) -> PyResult<Option<PackedTuple<'py>>> {
         let Some(running) = &mut self.running else {
             return Ok(None);
@@ -158,7 +158,7 @@ impl PackedStream {
         }
     }
 
-    /// Returns the resume point after the last batch, or None before the first one.
+    /// Returns the resume point after the latest batch, or None before the first batch.
     fn place(&self) -> Option<ResumeTuple> {
         let place = self.place.as_ref()?;
         let from = (place.from.file, place.from.record, place.from.ordinal);

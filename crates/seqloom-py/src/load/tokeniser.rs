@@ -96,8 +96,8 @@ impl Tokenise for Tokeniser {
     }
 }
 
-/// Calls a Python function. On an exception, the function stores it and returns fewer
-/// tokens.
+/// Calls a Python function. If that function raises an exception, stores the exception
+/// and returns fewer tokens.
 fn call(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
     out.offsets.clear();
     out.data.clear();

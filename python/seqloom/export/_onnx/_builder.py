@@ -38,10 +38,12 @@ class Builder:
         self.onnx = import_onnx()
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
-        self.names: dict[int, str] = {}  # by number of the value
+        self.names: dict[int, str] = {}  # names by value number
         self.makers: dict[int, Operation] = {}  # operations by number of their result
         self._known: dict[Any, str] = {}  # names of existing constants and casts
-        self._sizes: dict[str, tuple[Value, int]] = {}  # (value, axis) that has each size
+        self._sizes: dict[
+            str, tuple[Value, int]
+        ] = {}  # size -> a (value, axis) with this length
 
     # Values
     # -------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ HEADER = 3  # size of the header in bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
 BLOCK = 8 << 20  # maximum bytes of rows in a block
-MAX_GAP = 256 << 10  # bytes; fetching a longer gap is slower than another request
+MAX_GAP = 256 << 10  # bytes; for a longer gap, a second request is faster
 
 
 class ByteRange(NamedTuple):

@@ -69,7 +69,7 @@ class LineSelection:
 
     @property
     def positions_in_part(self) -> NDArray[np.int64]:
-        """Positions relative to the first position in `part`."""
+        """Selected positions relative to the first position in the range `part`."""
         if self.index is None:
             return np.arange(self.width, dtype=np.int64)
         return self.index - 4 * self.part.start

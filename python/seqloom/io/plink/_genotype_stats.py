@@ -174,7 +174,7 @@ class GenotypeStats:
         """Return a summary of the statistics as text.
 
         Returns:
-            A dict from line name to text.
+            A dict from row name to text.
 
         Examples:
             >>> from seqloom.io import genotype_stats, to_bed

@@ -66,7 +66,7 @@ def slice_positions(selected: Positions, part: slice) -> slice | NDArray[np.int6
 
 
 def _normalise_index(number: int, count: int) -> int:
-    """Convert a negative position to a nonnegative one; raise if it is out of range."""
+    """Convert a negative index to a nonnegative index; raise if it is out of range."""
     if not -count <= number < count:
         raise OutOfRangeError(
             f"index {number} is out of bounds for axis 0 with size {count}"

@@ -85,7 +85,7 @@ impl BedFile {
     }
 }
 
-/// The arguments of [`BedFile::read`], without the result.
+/// The arguments of [`BedFile::read`], except the array to fill.
 struct BedRead {
     shape: BedShape,
     individuals: Picks,
@@ -202,7 +202,7 @@ pub(crate) fn decode_lines(
     }
 }
 
-/// The arguments of [`decode_lines`], without the result.
+/// The arguments of [`decode_lines`], except the array to fill.
 struct LineDecoding<'a> {
     source: MemorySource<'a>,
     positions: Picks,
