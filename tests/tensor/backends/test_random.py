@@ -143,10 +143,10 @@ def test_the_device_functions_give_the_same_bits_on_a_cpu():
 
 
 INVALID = {
-    "a length below 0": (lambda b: b.uniform(KEY, (2, -1)), "length is below 0"),
+    "a negative length": (lambda b: b.uniform(KEY, (2, -1)), "length is negative"),
     "normal numbers with a length below 0": (
         lambda b: b.normal(KEY, (-1,)),
-        "length is below 0",
+        "length is negative",
     ),
     "a permutation of -1 numbers": (lambda b: b.permutation(KEY, -1), "n must be at least"),
     "a probability above 1": (
