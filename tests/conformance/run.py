@@ -30,7 +30,7 @@ def gradients_of(name: str, call: Call, level: Any, cotangents: list[Any]) -> li
             total = total + (out * level.tensor(cotangent.numpy())).sum()
     try:
         gradients = total.backward()
-    except sl.errors.GradientError:  # the result depends on no leaf
+    except sl.errors.GradientError:  # no result depends on the tensors
         return [np.zeros(_flat(args)[place].shape) for place in followed(call)]
     return [_gradient_for(gradients, _flat(args)[place]) for place in followed(call)]
 

@@ -31,7 +31,7 @@ def samples(operation: Operation, dtype: str) -> list[tuple[Any, Any]]:
     return _cached_samples(operation.theirs, dtype)
 
 
-@lru_cache(maxsize=16)  # operations share samples with their gradients
+@lru_cache(maxsize=16)  # an operation and its gradient share samples
 def _cached_samples(name: str, dtype: str) -> list[tuple[Any, Any]]:
     """Create the samples of one OpInfo entry; some entries have thousands."""
     # PyTorch formats the call stack for each sample, which is faster in a new thread.

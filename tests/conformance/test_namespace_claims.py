@@ -1,4 +1,4 @@
-"""Array API calls that Hypothesis does not draw: scalars, ``dtype=`` and errors."""
+"""Tests of Array API calls that Hypothesis does not draw: scalars, ``dtype=``, errors."""
 
 import inspect
 import warnings

@@ -1,4 +1,4 @@
-"""ESM-2 on CUDA compared with the CPU, for packed and single proteins."""
+"""ESM-2 on CUDA returns the results of the CPU."""
 
 from typing import Any
 

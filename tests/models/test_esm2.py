@@ -1,4 +1,4 @@
-"""Hidden states and logits of ESM-2 compared with Hugging Face: packed, padded, alone."""
+"""Hidden states and logits of packed, padded and single proteins match Hugging Face."""
 
 import numpy as np
 import pytest

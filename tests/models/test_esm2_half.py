@@ -1,4 +1,4 @@
-"""ESM-2 in half precision: rejected backends, and the distance to Hugging Face."""
+"""ESM-2 in half precision is close to Hugging Face, and unsuitable backends reject it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ESM-2 with int8 linear layers compared with ESM-2 in float32."""
+"""Tests that compare ESM-2 with int8 linear layers and ESM-2 in float32."""
 
 from types import SimpleNamespace
 from typing import Any

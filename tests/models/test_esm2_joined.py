@@ -1,4 +1,4 @@
-"""Fused operations of ESM-2 layers, also with replaced layers and within autocast."""
+"""Tests of the fused operations of ESM-2, with replaced layers and within autocast."""
 
 import numpy as np
 import pytest

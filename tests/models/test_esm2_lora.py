@@ -1,4 +1,4 @@
-"""ESM-2 with adapters: training, saved arrays and the path of the base network."""
+"""Tests of ESM-2 with adapters: training, saved arrays, and finding the base network."""
 
 import shutil
 from typing import Any

@@ -1,4 +1,4 @@
-"""ONNX files on each backend: values, compiled steps, and gradients as in PyTorch."""
+"""ONNX files have equal values and gradients on all backends, also in compiled steps."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Export of imported ONNX files to a folder or to ONNX."""
+"""An imported ONNX file can be exported to a folder or to ONNX."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Truncated, invalid and hostile ONNX files."""
+"""Truncated, invalid and hostile ONNX files are rejected."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Each ONNX operator compared with ONNX Runtime."""
+"""Each ONNX operator returns the results of ONNX Runtime."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Recurrent ONNX operators compared with ONNX Runtime."""
+"""Recurrent ONNX operators return the results of ONNX Runtime."""
 
 from typing import Any
 

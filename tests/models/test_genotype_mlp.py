@@ -1,4 +1,4 @@
-"""GenotypeMLP: initial values, networks without hidden layers, invalid settings."""
+"""Tests of GenotypeMLP: initial values, linear networks, and invalid settings."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""Hugging Face's ESM over packed sequences compared with padded sequences."""
+"""Hugging Face's ESM computes equal results for packed and for padded sequences."""
 
 from typing import Any
 

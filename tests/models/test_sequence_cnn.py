@@ -1,4 +1,4 @@
-"""SequenceCNN: settings, and scores that do not depend on other records of the batch."""
+"""Tests of SequenceCNN: settings, and scores that are independent of the batch."""
 
 import re
 from typing import Any

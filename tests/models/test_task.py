@@ -1,4 +1,4 @@
-"""Tasks: losses compared with PyTorch, activations and metrics."""
+"""Tests of tasks: activations, metrics, and losses compared with PyTorch."""
 
 from decimal import Decimal, localcontext
 
@@ -106,7 +106,8 @@ def test_a_class_ranks_by_its_log_odds():
 
 
 def test_metrics_use_unrounded_predictions():
-    # In float32 the predictions are 1e7 + 1 and 1e7 + 1; their ranks are 1, 2 and 3.
+    # In float32 the first two predictions are both 1e7 + 1, but their ranks are 1 and
+    # 2.
     task = Regress(("mass",), mean=(1e7,), deviation=(1.0,))
     logits = np.array([[0.9], [1.1], [2.0]], np.float32)
     assert task.measure_outputs(np.array([0.0, 1.0, 2.0]), logits)["spearman"] == 1

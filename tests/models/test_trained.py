@@ -1,4 +1,4 @@
-"""Run folders: loading a saved model, and invalid folders."""
+"""Tests of loading a trained model from valid and from invalid run folders."""
 
 import json
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""MultiHeadAttention and TransformerEncoder compared with PyTorch at equal weights."""
+"""With equal weights, MultiHeadAttention and TransformerEncoder match PyTorch."""
 
 from typing import Any
 

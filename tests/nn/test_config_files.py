@@ -1,4 +1,4 @@
-"""Settings in JSON and TOML files: nested, complete, missing and invalid."""
+"""Tests of settings in JSON and TOML files: nested, missing and invalid settings."""
 
 import json
 import math

@@ -1,4 +1,4 @@
-"""Losses that `torch.nn` lacks or names differently, compared with a reference."""
+"""Losses that `torch.nn` lacks or names differently match reference implementations."""
 
 import numpy as np
 import pytest

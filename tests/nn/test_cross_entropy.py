@@ -1,4 +1,4 @@
-"""Class losses compared with PyTorch: weights, ignored labels, smoothing, probabilities."""
+"""Losses of classes match PyTorch, with weights, ignored labels and label smoothing."""
 
 import numpy as np
 import pytest

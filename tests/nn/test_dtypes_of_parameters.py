@@ -1,4 +1,4 @@
-"""Dtypes of parameters and buffers: integers, booleans and a least precision."""
+"""Parameters and buffers may be integers or booleans, or have a least precision."""
 
 import copy
 import pickle

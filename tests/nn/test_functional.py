@@ -1,4 +1,4 @@
-"""Values and gradients of functions compared with PyTorch's functions of that name."""
+"""Functions match the values and gradients of the PyTorch function of the same name."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""functional_call: calling a module with other values of its parameters."""
+"""Tests of functional_call, which calls a module with other values of its parameters."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Gradients at kinks and at probabilities of 0 and 1 compared with PyTorch."""
+"""Gradients at kinks and at probabilities of 0 and 1 match PyTorch."""
 
 import numpy as np
 import pytest

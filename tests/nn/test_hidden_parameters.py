@@ -1,4 +1,4 @@
-"""Parameters and modules in unregistered places, which training would miss, are errors."""
+"""Parameters and modules that training would miss are errors."""
 
 from __future__ import annotations
 

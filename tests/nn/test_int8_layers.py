@@ -1,4 +1,4 @@
-"""Int8 linear layers, and networks whose linear layers are replaced by them."""
+"""Tests of int8 linear layers, alone and as replacements in a network."""
 
 from typing import Any
 

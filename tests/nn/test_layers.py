@@ -1,4 +1,4 @@
-"""Layers compared with PyTorch."""
+"""Tests of layers: padding, initial values, dropout, and comparisons with PyTorch."""
 
 from typing import Any
 

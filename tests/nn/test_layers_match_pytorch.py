@@ -1,4 +1,4 @@
-"""Values, gradients, running averages and state of every layer compared with PyTorch."""
+"""Values, gradients, running averages and state of every layer match PyTorch."""
 
 from typing import Any
 

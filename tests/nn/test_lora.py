@@ -1,4 +1,4 @@
-"""Low-rank adapters of frozen linear layers."""
+"""Tests of low-rank adapters of frozen linear layers."""
 
 import numpy as np
 import pytest

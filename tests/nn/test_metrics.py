@@ -1,4 +1,4 @@
-"""The metrics, with scikit-learn and SciPy as oracles."""
+"""Metrics match scikit-learn and SciPy."""
 
 import math
 from fractions import Fraction

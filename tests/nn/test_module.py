@@ -1,4 +1,4 @@
-"""Modules: registration, state, gradients."""
+"""Tests of Module: registration of submodules, state and gradients."""
 
 import copy
 import pickle

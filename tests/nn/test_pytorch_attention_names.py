@@ -1,4 +1,4 @@
-"""Attention functions called by PyTorch's argument names."""
+"""Attention functions accept the argument names of PyTorch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Functions named as in PyTorch, on three backends, eager and compiled."""
+"""Functions with names of PyTorch match PyTorch on three backends, eager and compiled."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Methods of modules that are named as in PyTorch."""
+"""Tests of the methods of modules that have the same name in PyTorch."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""ROC and precision-recall curves, and their areas."""
+"""Tests of ROC and precision-recall curves, and of the areas under these curves."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""GRU and LSTM compared with PyTorch on every backend, eager and compiled."""
+"""GRU and LSTM match PyTorch on every backend, eager and compiled."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Sizes of layers as one number, a list or NumPy integers, and invalid sizes."""
+"""Tests of layer sizes: an integer, a list, NumPy integers, and invalid sizes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Summaries of shapes, parameters, memory and multiply-adds by layer."""
+"""Tests of summaries: shapes, parameters, memory and multiply-adds of each layer."""
 
 from typing import Any
 

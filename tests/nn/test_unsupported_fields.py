@@ -1,4 +1,4 @@
-"""Supported fields of a user's module, and fields whose parameters would be lost."""
+"""Fields of a user's module are supported, or rejected if parameters would be lost."""
 
 from collections import deque
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Training losses of nine user-defined networks compared with equal PyTorch networks."""
+"""Training losses of nine user-defined networks match those of equal PyTorch networks."""
 
 from functools import cache
 

@@ -1,4 +1,4 @@
-"""value_and_grad: tracked values, nested calls and rejected results."""
+"""Tests of value_and_grad: tracked values, nested calls and rejected results."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor

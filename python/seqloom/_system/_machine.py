@@ -63,7 +63,7 @@ def _cpu_limit(folder: Path) -> float | None:
         share, length = (int(name.read_text(encoding="ascii")) for name in names)
     except (OSError, ValueError):
         return None
-    return None if share < 0 else share / length  # in version 1, -1 means no quota
+    return None if share < 0 else share / length  # -1: no quota (cgroups version 1)
 
 
 def load_average() -> float:

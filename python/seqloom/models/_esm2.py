@@ -245,7 +245,7 @@ class ESM2(Module):
                 sequence, and the total length.
             max_seqlen: Length of the longest concatenated sequence; required on a device
                 and in a compiled step.
-            mask: ``(n, l)``, 1 or true at real positions; default: positions where
+            mask: Mask ``(n, l)``, 1 or true at real positions; default: positions where
                 `input_ids` is not the padding token.
             layers: Indices of the hidden states to return: 0 for the embeddings, i for
                 the output of layer i. The last index, -1, includes the final layer norm.

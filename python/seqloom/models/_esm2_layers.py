@@ -169,12 +169,12 @@ class ESM2Layout(NamedTuple):
     """Positions of all sequences of a batch, one row for each position."""
 
     shape: tuple[int, ...]  # shape of the original token ids
-    tokens: Tensor  # (rows,)
-    cosine: Tensor  # (rows, d / 2), cosine and sine of the rotation angles
+    tokens: Tensor  # shape (rows,)
+    cosine: Tensor  # shape (rows, d / 2), cosine and sine of the rotation angles
     sine: Tensor
     factor: Tensor | None  # (rows, 1), factor of the embeddings; None for 1
     attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # arguments: (rows, heads, d)
-    find_bounds: Callable[[], list[tuple[int, int]]]  # returns each sequence's row range
+    find_bounds: Callable[[], list[tuple[int, int]]]  # returns a row range per sequence
 
 
 class ESM2Inputs(NamedTuple):
@@ -332,7 +332,7 @@ def _sum_maps(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
     rows = maps.sum(axis=2)
     # Average product correction: subtract the product of the row sums.
     by_head, sums = weights.astype(maps.dtype), rows.sum(axis=1)
-    sums = apply("where", sums > 0, sums, 1.0)  # for sequences without residues
+    sums = apply("where", sums > 0, sums, 1.0)  # 0 for sequences without residues
     total = apply("expand_dims", by_head / sums, axis=1)
     expected = apply("matmul", apply("matrix_transpose", rows), rows * total)
     return apply("tensordot", by_head, maps, axes=1) - expected

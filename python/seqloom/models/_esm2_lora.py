@@ -211,7 +211,7 @@ class ESM2LoRA(Module):
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
                 sequence, and the total length.
             max_seqlen: Length of the longest concatenated sequence.
-            mask: ``(n, l)``, 1 at real tokens.
+            mask: Mask ``(n, l)``, 1 at real tokens.
             key: Random key for dropout; required in training mode.
 
         Returns:

@@ -237,10 +237,10 @@ def _lock_file(path: Path) -> int | None:
             os.close(handle)
             return None
         except OSError:
-            pass  # the file system does not support locks
+            pass  # file systems without locks are supported
         if is_at(path, handle):
             return handle
-        os.close(handle)  # the run that owned the lock file has removed it
+        os.close(handle)  # the owner has removed the lock file
 
 
 def _unlock_folder(path: Path, handle: int) -> None:

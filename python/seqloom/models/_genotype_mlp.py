@@ -204,7 +204,7 @@ class GenotypeMLP(Module):
             raise ShapeError(
                 "GenotypeMLP accepts no mask: all rows of genotypes have the same length"
             )
-        out = self.linear(x)  # (batch, output)
+        out = self.linear(x)  # shape (batch, output)
         return out if self.hidden is None else out + self.hidden(x, key=key)
 
 

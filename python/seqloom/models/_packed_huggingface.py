@@ -306,7 +306,7 @@ def _require_positions(parts: Any, longest: int) -> None:
 @cache
 def _register_attention() -> None:
     """Register seqloom's attention in transformers."""
-    transformers: Any = sys.modules["transformers"]  # imported by the model
+    transformers: Any = sys.modules["transformers"]  # the model's module has imported it
     transformers.AttentionInterface.register(_ATTENTION_NAME, _attend)
     transformers.AttentionMaskInterface.register(_ATTENTION_NAME, _make_no_mask)
 

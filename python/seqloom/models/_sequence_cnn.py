@@ -302,8 +302,8 @@ class SequenceCNN(Module):
             x: Encoded sequences ``(batch, channel, position)``, zero after their ends;
                 ``(batch, position)`` for tokens and numbers, ``(batch, k-mer)`` for
                 counts.
-            mask: ``(batch, position)``, 1 on the sequence and 0 after its end; default:
-                all 1.
+            mask: Mask ``(batch, position)``, 1 on the sequence and 0 after its end;
+                default: all 1.
             key: Random key for dropout; required in training mode.
 
         Returns:
@@ -331,9 +331,9 @@ class SequenceCNN(Module):
     def _convolve(self, x: Tensor, mask: Tensor | None, *, key: Key | None) -> Tensor:
         """Return the outputs of the convolutions and the head."""
         for block in self.blocks:
-            x = block(x, mask)  # (batch, channel, position)
+            x = block(x, mask)  # shape (batch, channel, position)
         if self.config.length is not None:
-            features = x.reshape(x.shape[0], -1)  # (batch, channel * position)
+            features = x.reshape(x.shape[0], -1)  # shape (batch, channel * position)
         else:
             summary = [F.masked_mean(x, mask), F.masked_max(x, mask)]
             features = apply("concat", summary, axis=1)

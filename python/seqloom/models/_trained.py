@@ -152,7 +152,7 @@ def load(
     """
     home = _find_folder(folder)
     facts = read_config(home)
-    encoder = facts["encoder"]  # no encoder: the model was trained on arrays
+    encoder = facts["encoder"]  # None: the model was trained on arrays
     if encoder is not None:
         encoder = load_encoder(home, _make_settings(home, encoder, JsonConfig))
     task = _make_task(home, facts["task"])
@@ -178,7 +178,7 @@ def load(
 
 
 def find_trained(model: object, *, num_threads: int | None = None) -> Trained:
-    """Return a trained model from a trained model, a run or a run folder."""
+    """Return the model of a run or a run folder; return a trained model unchanged."""
     held = getattr(model, "trained", model)
     if isinstance(held, Trained):
         return held

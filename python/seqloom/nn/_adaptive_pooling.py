@@ -31,11 +31,11 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
     differ by at most one, and neighbouring windows may overlap by one position.
 
     Args:
-        x: ``(n, c, l)``, or ``(c, l)``.
+        x: Input ``(n, c, l)``, or ``(c, l)``.
         output_size: Number of windows m.
 
     Returns:
-        ``(n, c, m)``, or ``(c, m)`` if `x` has no batch axis.
+        Output ``(n, c, m)``, or ``(c, m)`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: `output_size` is not an integer of at least 1.
@@ -51,11 +51,11 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
     require_floats("adaptive_avg_pool1d", x)
     count = _count_windows("adaptive_avg_pool1d", x, output_size)
     length = x.shape[2]
-    if length % count == 0:  # all windows have the same length, so reshape
+    if length % count == 0:  # all windows have the same length
         return apply("reshape", x, (*x.shape[:2], count, length // count)).mean(axis=-1)
     positions, inside = _list_positions(length, count)
     values = _gather(x, positions)
-    if not inside.all():  # window lengths differ
+    if not inside.all():  # the lengths of the windows differ
         values = apply("where", as_operand(x, inside), values, 0.0)
     share = as_operand(x, 1.0 / inside.sum(axis=1), x.dtype)
     return values.sum(axis=-1) * share
@@ -66,14 +66,14 @@ def adaptive_max_pool1d(x: Tensor, output_size: int, return_indices: bool = Fals
     """Divide the positions into a given number of windows, and compute each maximum.
 
     Args:
-        x: ``(n, c, l)``, or ``(c, l)``.
+        x: Input ``(n, c, l)``, or ``(c, l)``.
         output_size: Number of windows m, with the same boundaries as in
             `adaptive_avg_pool1d`.
         return_indices: If True, also return the index of each maximum in its row.
 
     Returns:
-        ``(n, c, m)``, or ``(c, m)`` if `x` has no batch axis; with `return_indices`, a
-        pair of the maxima and their indices.
+        Output ``(n, c, m)``, or ``(c, m)`` if `x` has no batch axis; with
+        `return_indices`, a pair of the maxima and their indices.
 
     Raises:
         ArgumentError: `output_size` is not an integer of at least 1.
@@ -103,7 +103,7 @@ def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
 
 def _find_maxima(x: Tensor, count: int) -> Tensor:
     """Return the index of the maximum of each window, ``(n, c, count)``."""
-    if count == 1:  # this branch can be exported for any length
+    if count == 1:  # exported graphs support any length
         return apply("argmax", x, axis=-1, keepdims=True)
     positions, _ = _list_positions(x.shape[2], count)
     if x.shape[2] % count == 0:

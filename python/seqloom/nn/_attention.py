@@ -52,9 +52,9 @@ def scaled_dot_product_attention(
     sequences for `attention_varlen`.
 
     Args:
-        query: ``(..., l, d)``, with at most two leading axes.
-        key: ``(..., s, d)``.
-        value: ``(..., s, d)``.
+        query: Queries ``(..., l, d)``, with at most two leading axes.
+        key: Keys ``(..., s, d)``.
+        value: Values ``(..., s, d)``.
         attn_mask: Array that broadcasts to ``(..., l, s)``: booleans, true where a query
             attends to a key, or numbers to add to the scores.
         dropout_p: Probability of dropping a weight, in [0, 1).
@@ -65,7 +65,7 @@ def scaled_dot_product_attention(
         rng: Random key (`sl.Key`) for dropout.
 
     Returns:
-        ``(..., l, d)``; 0 for a query whose keys are all masked.
+        Output ``(..., l, d)``; 0 for a query whose keys are all masked.
 
     Raises:
         ArgumentError: `dropout_p` is not in [0, 1), or `rng` is missing with dropout.
@@ -170,16 +170,16 @@ def attention_varlen(
     ``torch.use_deterministic_algorithms(True)`` the gradients are deterministic too.
 
     Args:
-        query: ``(total, h, d)``.
-        key: ``(total, h, d)``.
-        value: ``(total, h, d)``.
+        query: Queries ``(total, h, d)``.
+        key: Keys ``(total, h, d)``.
+        value: Values ``(total, h, d)``.
         cu_seqlens: Offsets ``(n + 1,)``: the start of each sequence, and the total length.
         max_seqlen: Length of the longest sequence.
         is_causal: If True, a position attends only to itself and to earlier positions.
         scale: Factor of the attention scores; default ``d ** -0.5``.
 
     Returns:
-        ``(total, h, d)``.
+        Output ``(total, h, d)``.
 
     Raises:
         ArgumentError: `cu_seqlens` are not increasing integers from 0 to the total, or a
@@ -248,14 +248,14 @@ class SelfAttention(Module):
         """Compute self-attention over the positions of each record.
 
         Args:
-            x: ``(n, l, width)``.
+            x: Input ``(n, l, width)``.
             mask: Array that broadcasts to ``(n, heads, l, l)``, true where a position
                 attends to another. Pass a mask of positions ``(n, l)`` as ``mask[:, None,
                 None, :]``.
             key: Random key for dropout in training.
 
         Returns:
-            ``(n, l, width)``.
+            Output ``(n, l, width)``.
 
         Raises:
             ArgumentError: `key` is missing for dropout in training.

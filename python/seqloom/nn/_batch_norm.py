@@ -33,11 +33,11 @@ def batch_norm(
     the layer updates the running averages.
 
     Args:
-        x: ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.
-        weight: ``(c,)``, standard deviation of the result; default 1.
-        bias: ``(c,)``, mean of the result; default 0.
-        mask: ``(n, l)`` or ``(n, h, w)``: 1 or true at real positions, 0 or false at
-            padding, which is excluded; default: all real.
+        x: Input ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.
+        weight: Standard deviation of the result, ``(c,)``; default 1.
+        bias: Mean of the result, ``(c,)``; default 0.
+        mask: Mask ``(n, l)`` or ``(n, h, w)``: 1 or true at real positions, 0 or false
+            at padding, which is excluded; default: all real.
         eps: Number added to the variance.
 
     Returns:
@@ -116,9 +116,9 @@ class BatchNorm(Module):
         """Normalise by the running averages, even in training mode.
 
         Args:
-            x: ``(n, c, ...)``.
-            mask: ``(n, ...)`` without the channel axis, 1 or true at real positions;
-                default: all real.
+            x: Input ``(n, c, ...)``.
+            mask: Mask ``(n, ...)`` without the channel axis, 1 or true at real
+                positions; default: all real.
 
         Returns:
             The normalised values.
@@ -226,8 +226,8 @@ class BatchNorm1d(BatchNorm, init=False):
         """Normalise a batch.
 
         Args:
-            x: ``(n, c, l)`` or ``(n, c)``.
-            mask: ``(n, l)``, 1 or true at real positions; default: all real.
+            x: Input ``(n, c, l)`` or ``(n, c)``.
+            mask: Mask ``(n, l)``, 1 or true at real positions; default: all real.
 
         Returns:
             The normalised values, 0 at padding.
@@ -266,8 +266,8 @@ class BatchNorm2d(BatchNorm, init=False):
         """Normalise a batch.
 
         Args:
-            x: ``(n, c, h, w)``.
-            mask: ``(n, h, w)``, 1 or true at real positions; default: all real.
+            x: Input ``(n, c, h, w)``.
+            mask: Mask ``(n, h, w)``, 1 or true at real positions; default: all real.
 
         Returns:
             The normalised values, 0 at padding.

@@ -32,7 +32,7 @@ def binary_cross_entropy_with_logits(
     Args:
         x: Logits ``(n, k)``.
         target: Labels ``(n, k)`` from 0 to 1; a tensor, array or list.
-        pos_weight: ``(k,)``, weight of the label 1.
+        pos_weight: Weight of the label 1, ``(k,)``.
         weight: Weight of each label; broadcasts to ``(n, k)``.
         reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 

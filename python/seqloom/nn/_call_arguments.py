@@ -23,7 +23,7 @@ class Accepted:
     positional: tuple[str, ...]  # argument names, except `key`, which the container passes
     required: tuple[str, ...]  # names of arguments without a default
     keywords: frozenset[str]
-    has_var_positional: bool = False  # any number of positional arguments
+    has_var_positional: bool = False  # True if *args are accepted
     has_var_keyword: bool = False  # True if keywords of any name are accepted
     text: str = "(x)"  # the signature, for messages
     needs_one: bool = True  # True if one positional argument is enough
@@ -98,7 +98,7 @@ def _read_signature(function: Any, skip: int) -> Accepted:
     """Read a function's arguments, except the first `skip`, from its signature."""
     try:
         args = list(inspect.signature(function).parameters.values())[skip:]
-    except (ValueError, TypeError):  # a C function without a signature
+    except (ValueError, TypeError):  # a C function may have no signature
         return _ONE_ARGUMENT
     named = [arg for arg in args if arg.kind not in _VARIADIC]
     by_index = [arg.name for arg in named if arg.kind != arg.KEYWORD_ONLY]

@@ -180,7 +180,7 @@ def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
             continue
         value = getattr(config, field.name)
         if value is None and field.default is None:
-            del table[field.name]  # the default of the field restores the None
+            del table[field.name]  # on loading, the default of the field is None
             continue
         table[field.name] = _to_toml_value(f"{name}.{field.name}", value)
     return table

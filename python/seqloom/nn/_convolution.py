@@ -46,9 +46,9 @@ def conv1d(
     """Compute the cross-correlation along the last axis.
 
     Args:
-        x: ``(n, c, l)``, or ``(c, l)``.
-        weight: ``(o, c / groups, k)``.
-        bias: ``(o,)``.
+        x: Input ``(n, c, l)``, or ``(c, l)``.
+        weight: Kernel ``(o, c / groups, k)``.
+        bias: Bias ``(o,)``.
         stride: Distance between neighbouring windows.
         padding: Number of zeros on each side; ``"valid"`` for none; or ``"same"`` for
             an output of the input's length. ``"same"`` needs stride 1; if the number of
@@ -57,7 +57,7 @@ def conv1d(
         groups: Number of groups of channels that are convolved independently.
 
     Returns:
-        ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
+        Output ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: ``"same"`` with a stride other than 1; or a size is not an integer
@@ -89,9 +89,9 @@ def conv2d(
     """Compute the cross-correlation along the last two axes.
 
     Args:
-        x: ``(n, c, h, w)``, or ``(c, h, w)``.
-        weight: ``(o, c / groups, kh, kw)``.
-        bias: ``(o,)``.
+        x: Input ``(n, c, h, w)``, or ``(c, h, w)``.
+        weight: Kernel ``(o, c / groups, kh, kw)``.
+        bias: Bias ``(o,)``.
         stride: Distance between neighbouring windows: one number, or one for each axis.
         padding: Number of zeros on each side: one number, or one for each axis; or
             ``"valid"`` or ``"same"``, as in `conv1d`.
@@ -99,7 +99,7 @@ def conv2d(
         groups: Number of groups of channels that are convolved independently.
 
     Returns:
-        ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
+        Output ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: ``"same"`` with a stride other than 1; or a size is not an integer

@@ -54,7 +54,7 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
     """Raise if an attribute's value contains parameters that the module cannot find."""
     if type(value) in PLAIN_TYPES:
         return
-    named = getattr(owner, "part_names", ())  # not annotated, as in GRU and LSTM
+    named = getattr(owner, "part_names", ())  # fields of GRU and LSTM
     if name not in list_fields(type(owner)) and name not in named:
         if find_parts(value):
             raise ArgumentError(describe_unannotated(owner, name, value))

@@ -159,8 +159,9 @@ def is_float(kind: DType) -> bool:
 def find_moved_dtype(name: str, wanted: str | None, least: str | None) -> str:
     """Return the dtype of an array after a move to the dtype `wanted`.
 
-    Integers and booleans keep their dtype. Floats get the dtype `wanted`, or `least` if
-    `least` is wider. Complex arrays are only converted to complex dtypes.
+    Integers and booleans keep their dtype. Floats are converted to the dtype `wanted`,
+    or to `least` if `least` is wider. Complex arrays are only converted to complex
+    dtypes.
     """
     if wanted is None or not is_float(kind_of(name)):
         is_complex = wanted and kind_of(name).kind == kind_of(wanted).kind == "c"

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[Any]
 
 _MAX_WEIGHT = 127  # largest magnitude; -128 is not used
-_MAX_INPUTS = 1 << 16  # limit for which a 32-bit sum cannot overflow
+_MAX_INPUTS = 1 << 16  # with more inputs, a 32-bit sum might overflow
 
 
 class Int8Linear(Module):
@@ -89,7 +89,8 @@ class Int8Linear(Module):
             A layer on the same backend.
 
         Raises:
-            ArgumentError: A weight is NaN or infinite, or `largest` does not fit.
+            ArgumentError: A weight is NaN or infinite, or `largest` has a wrong shape
+                or value.
 
         Examples:
             >>> import seqloom as sl

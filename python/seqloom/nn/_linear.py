@@ -26,13 +26,13 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Apply a linear map: ``x @ weight.T + bias``.
 
     Args:
-        x: ``(..., in)``.
-        weight: ``(out, in)``; or ``(in,)`` for an output without the last axis, with a
-            bias of shape ``()``.
-        bias: ``(out,)``.
+        x: Input ``(..., in)``.
+        weight: Weight ``(out, in)``; or ``(in,)`` for an output without the last axis,
+            with a bias of shape ``()``.
+        bias: Bias ``(out,)``.
 
     Returns:
-        ``(..., out)``, in the dtype of the arguments.
+        Output ``(..., out)``, in the dtype of the arguments.
 
     Raises:
         DTypeError: The arguments do not have the same float type.
@@ -144,11 +144,11 @@ def embedding(x: object, weight: Tensor, padding_idx: int | None = None) -> Tens
 
     Args:
         x: Integers from 0 up, of any shape ``(...)``; a tensor, array or list.
-        weight: ``(rows, d)``.
+        weight: Table ``(rows, d)``.
         padding_idx: Index of a row that receives no gradient; default: none.
 
     Returns:
-        ``(..., d)``.
+        Output ``(..., d)``.
 
     Raises:
         DTypeError: `x` does not have an integer type.

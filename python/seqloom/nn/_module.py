@@ -284,7 +284,7 @@ class Module:
         return twin
 
     def visit(self, function: Callable[[str, Param], None]) -> None:
-        """Call a function with the path and object of each parameter, once if shared."""
+        """Call ``function(path, parameter)`` for each parameter, once if it is shared."""
         for path, param in self.parameters():
             function(path, param)
 

@@ -127,16 +127,16 @@ class MultiHeadAttention(Module):
         """Average values by the similarity of queries and keys, separately for each head.
 
         Args:
-            query: ``(n, l, embed_dim)``; ``(l, embed_dim)`` for one sequence; ``(total,
-                embed_dim)`` with `cu_seqlens`.
-            key: ``(n, s, kdim)``; default: `query`, which is self-attention.
-            value: ``(n, s, vdim)``; default: `key`.
-            key_padding_mask: ``(n, s)`` booleans, true where a key is padding.
+            query: Queries ``(n, l, embed_dim)``; ``(l, embed_dim)`` for one sequence;
+                ``(total, embed_dim)`` with `cu_seqlens`.
+            key: Keys ``(n, s, kdim)``; default: `query`, which is self-attention.
+            value: Values ``(n, s, vdim)``; default: `key`.
+            key_padding_mask: Mask ``(n, s)``, boolean, true where a key is padding.
             need_weights: If True, return the attention weights. False is faster, because
                 the weights are not stored.
-            attn_mask: ``(l, s)``, ``(n * num_heads, l, s)`` or ``(n, num_heads, l, s)``:
-                booleans, true where a query ignores a key, or numbers to add to the
-                scores.
+            attn_mask: Mask ``(l, s)``, ``(n * num_heads, l, s)`` or
+                ``(n, num_heads, l, s)``: booleans, true where a query ignores a key, or
+                numbers to add to the scores.
             average_attn_weights: If True, average the returned weights over the heads.
             is_causal: If True, query i ignores the keys after i; `attn_mask` is not needed.
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
@@ -247,7 +247,7 @@ class MultiHeadAttention(Module):
         bias, joined = get_value(self.in_proj_bias), get_value(self.in_proj_weight)
         width = self.out_proj.weight.shape[0]
         thirds = [slice(i * width, (i + 1) * width) for i in range(3)]
-        if joined is not None and query is key is value:  # a single matrix product
+        if joined is not None and query is key is value:  # one matrix product
             out = linear(query, joined, bias)
             parts = [out[..., third] for third in thirds]
         else:

@@ -29,7 +29,7 @@ def layer_norm(
     """Normalise over the last axes to mean 0 and variance 1 (Ba et al. 2016).
 
     Args:
-        x: ``(..., *normalized_shape)``.
+        x: Input ``(..., *normalized_shape)``.
         normalized_shape: Lengths of the last axes; an integer for one axis.
         weight: Standard deviation of the result, of shape `normalized_shape`.
         bias: Mean of the result, of shape `normalized_shape`.
@@ -63,7 +63,7 @@ def rms_norm(
     """Divide by the root mean square over the last axes (Zhang and Sennrich 2019).
 
     Args:
-        x: ``(..., *normalized_shape)``.
+        x: Input ``(..., *normalized_shape)``.
         normalized_shape: Lengths of the last axes; an integer for one axis.
         weight: Factor of the result, with the shape `normalized_shape`.
         eps: Number added to the mean square; default: the machine epsilon of the dtype.
@@ -207,10 +207,10 @@ def group_norm(
     """Normalise groups of channels of each record (Wu and He 2018).
 
     Args:
-        x: ``(n, c, ...)``.
+        x: Input ``(n, c, ...)``.
         num_groups: Number of groups; the channels of a group are normalised together.
-        weight: ``(c,)``, factor of each channel; default 1.
-        bias: ``(c,)``, offset of each channel; default 0.
+        weight: Factor of each channel, ``(c,)``; default 1.
+        bias: Offset of each channel, ``(c,)``; default 0.
         eps: Number added to the variance.
 
     Returns:
@@ -228,7 +228,7 @@ def group_norm(
         [-1.0, 1.0, -1.0, 1.0]
     """
     require_norm_dtypes("group_norm", x, weight, bias)
-    if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory instead of two
+    if x.ndim > 1 and num_groups == x.shape[1]:  # reads memory once, not twice
         return join_records("group_norm", x, None, weight, bias, eps)[0]
     out, *_ = join_records("group_norm", x, num_groups, None, None, eps)
     return out if weight is None and bias is None else scale_channels(out, weight, bias)

@@ -121,7 +121,7 @@ def require_same_dtype(
                 break
         if id(dtype) not in _FLOAT_DTYPES:
             require_floats(name, first, arguments[0])
-    except AttributeError:  # not a Tensor, for example a NumPy array
+    except AttributeError:  # an argument is not a Tensor
         _compare_dtypes(name, arguments, first, others)
 
 
@@ -160,11 +160,11 @@ def masked_mean(x: Tensor, mask: object = None) -> Tensor:
     """Compute the mean over the real positions of each record.
 
     Args:
-        x: ``(n, c, l)``.
-        mask: ``(n, l)``, 1 for real positions and 0 for padding; default: all real.
+        x: Input ``(n, c, l)``.
+        mask: Mask ``(n, l)``, 1 at real positions and 0 at padding; default: all real.
 
     Returns:
-        ``(n, c)``; 0 for a record without real positions.
+        Output ``(n, c)``; 0 for a record without real positions.
 
     Examples:
         >>> import seqloom as sl
@@ -185,11 +185,11 @@ def masked_max(x: Tensor, mask: object = None) -> Tensor:
     """Compute the maximum over the real positions of each record.
 
     Args:
-        x: ``(n, c, l)``.
-        mask: ``(n, l)``, 1 for real positions and 0 for padding; default: all real.
+        x: Input ``(n, c, l)``.
+        mask: Mask ``(n, l)``, 1 at real positions and 0 at padding; default: all real.
 
     Returns:
-        ``(n, c)``; 0 for a record without real positions.
+        Output ``(n, c)``; 0 for a record without real positions.
 
     Examples:
         >>> import seqloom as sl

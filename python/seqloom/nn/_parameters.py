@@ -41,7 +41,7 @@ _ids = count(1)
 class _CreationLock:
     """Lock for the creation of arrays; replaced by a new lock in a forked process."""
 
-    lock = threading.RLock()  # an initialiser may read another parameter
+    lock = threading.RLock()  # initialisers may read other parameters
 
     @classmethod
     def renew(cls) -> None:
@@ -231,7 +231,7 @@ class ModuleArray(Leaf):
         if self.array is not None:
             return self.array
         backend = self.bound_backend
-        with _CreationLock.lock:  # double check: only one thread creates the values
+        with _CreationLock.lock:  # checks again: only one thread creates values
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
                 values = initialise(initial, backend, key, shape, self.dtype)

@@ -36,7 +36,7 @@ def max_pool1d(
     """Compute the maximum of each window.
 
     Args:
-        x: ``(n, c, l)``, or ``(c, l)``.
+        x: Input ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of positions added on each side; these positions are never the
@@ -47,7 +47,8 @@ def max_pool1d(
         return_indices: If True, also return the index of each maximum in its row.
 
     Returns:
-        ``(n, c, l')``; with `return_indices`, a pair of the maxima and their indices.
+        Output ``(n, c, l')``; with `return_indices`, a pair of the maxima and their
+        indices.
 
     Raises:
         ArgumentError: A size is not an integer or too small, or the padding is more than
@@ -79,7 +80,7 @@ def max_pool2d(
     """Compute the maximum of each window of a two-dimensional input.
 
     Args:
-        x: ``(n, c, h, w)``, or ``(c, h, w)``.
+        x: Input ``(n, c, h, w)``, or ``(c, h, w)``.
         kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of positions added on each side; these positions are never the
@@ -91,7 +92,8 @@ def max_pool2d(
             plane.
 
     Returns:
-        ``(n, c, h', w')``; with `return_indices`, a pair of the maxima and their indices.
+        Output ``(n, c, h', w')``; with `return_indices`, a pair of the maxima and their
+        indices.
 
     Raises:
         ArgumentError: A size is not an integer or too small, or the padding is more than
@@ -122,7 +124,7 @@ def avg_pool1d(
     """Compute the mean of each window.
 
     Args:
-        x: ``(n, c, l)``, or ``(c, l)``.
+        x: Input ``(n, c, l)``, or ``(c, l)``.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of zeros added on each side.
@@ -131,7 +133,7 @@ def avg_pool1d(
         count_include_pad: If True, include the zeros of the padding in the means.
 
     Returns:
-        ``(n, c, l')``, or ``(c, l')`` if `x` has no batch axis.
+        Output ``(n, c, l')``, or ``(c, l')`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: A size is not an integer or too small, or the padding is more than
@@ -163,7 +165,7 @@ def avg_pool2d(
     """Compute the mean of each window of a two-dimensional input.
 
     Args:
-        x: ``(n, c, h, w)``, or ``(c, h, w)``.
+        x: Input ``(n, c, h, w)``, or ``(c, h, w)``.
         kernel_size: Number of positions in a window: one number, or one for each axis.
         stride: Distance between neighbouring windows; default `kernel_size`.
         padding: Number of zeros added on each side.
@@ -173,7 +175,7 @@ def avg_pool2d(
         divisor_override: Divisor of each sum; default: the number of counted positions.
 
     Returns:
-        ``(n, c, h', w')``, or ``(c, h', w')`` if `x` has no batch axis.
+        Output ``(n, c, h', w')``, or ``(c, h', w')`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: A size is not an integer or too small, the padding is more than

@@ -149,14 +149,14 @@ tracked_params: ContextVar[dict[int, Tensor] | None] = ContextVar(
 class GradientCall(NamedTuple):
     """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
-    params: dict[int, Tensor]  # tensors by parameter id
+    params: dict[int, Tensor]  # parameter id -> tensor
     owner: int  # thread that called `value_and_grad`
     # In a compiled step, the threads that existed before it; newer threads belong to
     # the step.
     existing_threads: frozenset[int] | None
 
 
-gradient_calls: dict[int, GradientCall] = {}  # running calls on all threads, by id
+gradient_calls: dict[int, GradientCall] = {}  # call id -> running call
 
 
 def find_tracked(param: int, path: str) -> Tensor | None:

@@ -112,7 +112,7 @@ def prelu(x: Tensor, weight: Tensor) -> Tensor:
 
     Args:
         x: A tensor; axis 1 is the channel.
-        weight: ``(1,)``, or ``(c,)`` with a slope for each channel.
+        weight: Slopes ``(1,)``, or ``(c,)`` with a slope for each channel.
 
     Returns:
         A tensor with the shape of `x`.

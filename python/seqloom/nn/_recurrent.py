@@ -35,14 +35,14 @@ def gru(
     the state's contribution to the new value, including its bias.
 
     Args:
-        x: ``(n, l, in)``; the second axis is the position.
+        x: Input ``(n, l, in)``; the second axis is the position.
         hx: Initial state of each sequence, ``(n, width)``.
         w_ih: Input weights, ``(3 * width, in)``.
         w_hh: State weights, ``(3 * width, width)``.
         b_ih: Bias of the input term, ``(3 * width,)``.
         b_hh: Bias of the state term, ``(3 * width,)``.
-        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does
-            not change the state, and the output at padding is 0.
+        mask: Mask ``(n, l)``, true or 1 at real positions; default: all real. Padding
+            does not change the state, and the output at padding is 0.
         reverse: If True, run from the last position to the first.
 
     Returns:
@@ -116,11 +116,11 @@ class GRU(Recurrent, init=False):
         """Apply all layers to each sequence.
 
         Args:
-            x: ``(n, l, in)``; ``(l, in)`` for one sequence; ``(total, in)`` with
+            x: Input ``(n, l, in)``; ``(l, in)`` for one sequence; ``(total, in)`` with
                 `cu_seqlens`.
             hx: Initial states ``(layers * directions, n, hidden)``; default: zeros.
-            mask: ``(n, l)``, true or 1 at real positions. Padding does not change the
-                state, so the result equals that of PyTorch's packed sequences.
+            mask: Mask ``(n, l)``, true or 1 at real positions. Padding does not change
+                the state, so the result equals that of PyTorch's packed sequences.
             lengths: Number of real positions of each sequence ``(n,)``; can be passed
                 instead of `mask`.
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``, as from a
@@ -170,14 +170,14 @@ def lstm(
     in PyTorch, the gates are ordered input, forget, cell, output.
 
     Args:
-        x: ``(n, l, in)``; the second axis is the position.
+        x: Input ``(n, l, in)``; the second axis is the position.
         hx: Initial state and initial cell of each sequence, each ``(n, width)``.
         w_ih: Input weights, ``(4 * width, in)``.
         w_hh: State weights, ``(4 * width, width)``.
         b_ih: Bias of the input term, ``(4 * width,)``.
         b_hh: Bias of the state term, ``(4 * width,)``.
-        mask: ``(n, l)``, true or 1 at real positions; default: all real. Padding does
-            not change the state, and the output at padding is 0.
+        mask: Mask ``(n, l)``, true or 1 at real positions; default: all real. Padding
+            does not change the state, and the output at padding is 0.
         reverse: If True, run from the last position to the first.
 
     Returns:

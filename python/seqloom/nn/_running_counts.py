@@ -336,7 +336,7 @@ class Mean(Metric):
     def reset(self) -> None:
         """Remove all values."""
         self._total = self._count = 0
-        self._beyond = 0.0  # sum of the infinite and NaN values
+        self._beyond = 0.0  # sum of all infinite and NaN values
 
     def _add(self, other: Self) -> None:
         self._total += other._total

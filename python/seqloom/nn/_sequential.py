@@ -60,7 +60,7 @@ class Sequential(Module):
         (1, 1)
     """
 
-    layers: Any  # a list, or a dict from name to layer
+    layers: Any  # list of layers, or dict: name -> layer
 
     def __init__(self, *layers: Callable[..., Any] | Mapping[str, Any]) -> None:
         keywords: list[Any] = list(layers)

@@ -26,7 +26,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
             is unknown in a compiled step.
 
     Returns:
-        ``(..., num_classes)``, int64.
+        Output ``(..., num_classes)``, int64.
 
     Raises:
         ArgumentError: `num_classes` is below 1, or missing for an empty `x`.
@@ -95,7 +95,7 @@ def pad(
         )
     for size, widths in zip(reversed(x.shape), reversed(pairs), strict=False):
         grows = max(widths) > 0
-        rest = int(grows) - min(*widths, 0)  # at least one element is needed
+        rest = int(grows) - min(*widths, 0)  # repeating needs one element
         min_size = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
             mode, grows
         )

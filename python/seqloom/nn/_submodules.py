@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     Describe = Callable[[Any, list[Leaf]], object]
 
-Parts = list[tuple[str, Any]]  # paths and submodules, parameters or buffers
+Parts = list[tuple[str, Any]]  # pairs of path and module or array
 
 # Call method of a container -> function that returns the arguments of its layers.
 CONTAINERS: dict[Any, Callable[[Any], Any]] = {}
@@ -56,7 +56,7 @@ def collect_parts(module: object, prefix: str, parts: Parts) -> None:
             continue
         if name in fields or name in named:
             _collect(value, prefix + name, parts)
-        elif find_parts(value):  # parameters added to a list later
+        elif find_parts(value):  # contains parameters that were added later
             raise ArgumentError(describe_unannotated(module, name, value))
 
 
@@ -170,7 +170,7 @@ def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -
 
 def is_module(value: object) -> bool:
     """Return True for a module, not for its class."""
-    return hasattr(type(value), "named")  # faster than isinstance with a Protocol
+    return hasattr(type(value), "named")  # isinstance with a Protocol is slower
 
 
 def is_container(value: object) -> bool:
@@ -272,7 +272,7 @@ def _describe_stored(value: ModuleArray, leaves: list[Leaf]) -> object:
 
 
 def _describe_with_leaves(value: HasLeaves, leaves: list[Leaf]) -> object:
-    """Describe a module, or another object with leaves."""
+    """Describe an object with a method `leaves`, such as a module."""
     static, own = value.leaves()
     leaves += own
     return static

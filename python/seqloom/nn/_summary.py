@@ -203,7 +203,7 @@ class _Counter(Profile):
 
     def __init__(self, inner: Backend) -> None:
         self.thread = threading.get_ident()
-        self.open: list[int] = []  # ids of the modules being called
+        self.open: list[int] = []  # ids of modules whose calls are running
         self.counts: dict[int, int] = {}  # multiply-adds by module id
         self.shapes: dict[int, Any] = {}  # shapes of the last result by module id
         self.total = 0
@@ -278,7 +278,7 @@ def _make_recording_class(kind: type[Any]) -> type[Any]:
     """Create a subclass of a module's class whose methods record the call."""
     methods: dict[str, Any] = {}
     for base in reversed(kind.__mro__):
-        if "named" in vars(base):  # methods of Module itself call no layer
+        if "named" in vars(base):  # methods of Module call no layers
             methods.clear()
             continue
         methods |= {

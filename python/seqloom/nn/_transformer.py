@@ -96,11 +96,11 @@ class TransformerEncoderLayer(Module):
         """Apply self-attention and the feed-forward network.
 
         Args:
-            src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
+            src: Input ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
             src_mask: Mask for `MultiHeadAttention`, true where a position ignores
                 another position.
-            src_key_padding_mask: ``(n, l)`` booleans, true at padding. The output at
-                padding is undefined.
+            src_key_padding_mask: Mask ``(n, l)``, boolean, true at padding. The output
+                at padding is undefined.
             is_causal: If True, a position ignores later positions.
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
                 sequence, and the total length.
@@ -201,12 +201,12 @@ class TransformerEncoder(Module):
         """Apply all layers, one after the other.
 
         Args:
-            src: ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
+            src: Input ``(n, l, d_model)``; with `cu_seqlens` ``(total, d_model)``.
             mask: Mask for `MultiHeadAttention`, true where a position ignores another
                 position. Pass the mask of a batch, which is 1 at real positions, as
                 ``src_key_padding_mask=mask == 0``.
-            src_key_padding_mask: ``(n, l)`` booleans, true at padding. The output at
-                padding is undefined.
+            src_key_padding_mask: Mask ``(n, l)``, boolean, true at padding. The output
+                at padding is undefined.
             is_causal: If True, a position ignores later positions.
             cu_seqlens: Offsets of concatenated sequences ``(n + 1,)``: the start of each
                 sequence, and the total length.

@@ -43,9 +43,9 @@ def conv_transpose1d(
     """Compute the transposed convolution: `conv1d` with input and output exchanged.
 
     Args:
-        x: ``(n, c, l)``, or ``(c, l)``.
-        weight: ``(c, o / groups, k)``.
-        bias: ``(o,)``.
+        x: Input ``(n, c, l)``, or ``(c, l)``.
+        weight: Kernel ``(c, o / groups, k)``.
+        bias: Bias ``(o,)``.
         stride: Distance between neighbouring windows in the output.
         padding: Number of output positions removed on each side.
         output_padding: Number of output positions added at the end.
@@ -53,7 +53,7 @@ def conv_transpose1d(
         dilation: Distance between neighbouring elements of the kernel.
 
     Returns:
-        ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
+        Output ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: A size is not an integer or too small; or `output_padding` is not
@@ -87,9 +87,9 @@ def conv_transpose2d(
     """Compute the transposed convolution: `conv2d` with input and output exchanged.
 
     Args:
-        x: ``(n, c, h, w)``, or ``(c, h, w)``.
-        weight: ``(c, o / groups, kh, kw)``.
-        bias: ``(o,)``.
+        x: Input ``(n, c, h, w)``, or ``(c, h, w)``.
+        weight: Kernel ``(c, o / groups, kh, kw)``.
+        bias: Bias ``(o,)``.
         stride: Distance between neighbouring windows in the output: one number, or one
             for each axis.
         padding: Number of output positions removed on each side.
@@ -98,7 +98,7 @@ def conv_transpose2d(
         dilation: Distance between neighbouring elements of the kernel.
 
     Returns:
-        ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
+        Output ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
 
     Raises:
         ArgumentError: A size is not an integer or too small; or `output_padding` is not

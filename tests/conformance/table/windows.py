@@ -1,4 +1,4 @@
-"""PyTorch samples for convolution, unfolding and pooling."""
+"""Operations tested with PyTorch samples: convolution, unfolding and pooling."""
 
 from functools import partial
 from typing import Any

@@ -160,7 +160,7 @@ def _slice_indices(part: slice, length: int) -> range:
 
 
 def one_hot(call: OnnxCall) -> Tensor:
-    """Write one value at the index of each class, and another value elsewhere."""
+    """One-hot encode indices with two given values instead of 1 and 0."""
     places, off_on = call.tensor(0), call.constant(2, "values")
     depth = int(call.constant(1, "depth").reshape(()))
     require_plausible(call, (*places.shape, depth))

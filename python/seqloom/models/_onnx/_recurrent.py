@@ -40,11 +40,11 @@ class DirectionRun:
     """One direction of a recurrent node."""
 
     call: OnnxCall
-    x: Tensor  # (record, position, in)
+    x: Tensor  # shape (record, position, in)
     mask: Tensor | None
     weights: OnnxWeights
     first: list[Tensor]
-    number: int  # index of the direction
+    number: int  # index of this direction
     reverse: bool
 
     def run(self) -> tuple[Tensor, list[Tensor]]:

@@ -117,7 +117,7 @@ class RowPositions:
 class RecordPositions:
     """Lazy pairs of a record index and a position in the record: ``(record, 2)``."""
 
-    positions: Tensor  # (record, 1)
+    positions: Tensor  # shape (record, 1)
 
     @property
     def shape(self) -> tuple[int, ...]:
