@@ -46,7 +46,7 @@ def test_loss_scale_defaults_match_pytorch():
     assert ours.value == theirs.get_scale()
 
 
-@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # of NumPy
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # from NumPy
 @pytest.mark.parametrize(("backend", "compiled"), WAYS)
 def test_an_overflow_leaves_parameters_and_state_unchanged(backend, compiled):
     layer = sl.nn.Linear(2, 1).bind(backend, 0)

@@ -28,7 +28,7 @@ class Product(nn.Module):
 
 
 def trained(backend, make, *, is_transposed, compiled=False):
-    weight = WEIGHT.T if is_transposed else WEIGHT  # transposed, not contiguous
+    weight = WEIGHT.T if is_transposed else WEIGHT  # a transposed array is not contiguous
     model = Product(nn.Param(weight.shape, nn.Fill(0.0)), is_transposed)
     model.bind(backend, sl.Key(0)).matrix.assign(weight)
     optimizer, x = make(), model.backend.tensor(X)

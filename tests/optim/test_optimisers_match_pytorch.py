@@ -8,8 +8,8 @@ from seqloom import nn, optim
 
 torch = pytest.importorskip("torch")
 
-# By name: a seqloom optimiser, and a function that returns PyTorch's for parameters and
-# a learning rate.
+# Pairs of a seqloom optimiser and a function that returns PyTorch's optimiser for
+# parameters and a learning rate.
 PAIRS = {
     "adam": (optim.Adam, torch.optim.Adam),
     "adam with decay": (

@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 rates = torch.optim.lr_scheduler
 STEPS = 40
 
-# By name: a seqloom schedule, and a PyTorch schedule of an optimiser with learning rate
+# Pairs of a seqloom schedule and a PyTorch schedule of an optimiser with learning rate
 # 0.5.
 PAIRS = {
     "linear": (

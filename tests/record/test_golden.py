@@ -1,4 +1,4 @@
-"""Files of every format version, which every later version must read.
+"""Files of every format version must be readable by every later version.
 
 `golden/version_0.safetensors` has no format version. The command ``python
 tests/record/test_golden.py`` wrote the files of the current version. Never write these

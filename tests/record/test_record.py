@@ -1,4 +1,4 @@
-"""Records that are saved in files and loaded again."""
+"""Records are saved in files and loaded again."""
 
 import numpy as np
 import pytest

@@ -21,7 +21,7 @@ def positive(*shape, seed=0):
 
 MASK = np.array([[1.0, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]])
 
-# By name: a function of tensors, and the arrays to differentiate.
+# Each case is a function of tensors, and the arrays to differentiate.
 CASES = {
     "add": (lambda x, y: x + y, [numbers(3, 4), numbers(4, seed=1)]),
     "subtract": (lambda x, y: x - y, [numbers(3, 1), numbers(3, 4, seed=1)]),

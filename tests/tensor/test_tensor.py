@@ -1,4 +1,4 @@
-"""Tensors, recording of operations, and gradients."""
+"""Tests of tensors, of recorded operations and of gradients."""
 
 import gc
 import weakref
@@ -109,7 +109,7 @@ def test_nested_autodiff_gives_second_derivatives():
 
 
 def inner_leaf(outer):
-    """Return the tensor on the inner level that a leaf wraps."""
+    """Return the tensor on the inner level that a leaf of the outer level wraps."""
     return sl.tensor.Tensor(outer.raw.value, A)
 
 

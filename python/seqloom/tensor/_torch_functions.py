@@ -26,7 +26,7 @@ def split(
         dim: The axis to split.
 
     Returns:
-        The parts.
+        A tuple of tensors.
 
     Raises:
         ArgumentError: A length is below 0, or the sum of the lengths is not the length
@@ -75,7 +75,7 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
         dim: The axis to split.
 
     Returns:
-        The parts.
+        A tuple of tensors.
 
     Raises:
         ArgumentError: `chunks` is below 1.
@@ -97,7 +97,7 @@ def cumsum(x: Tensor, dim: int) -> Tensor:
 
     Args:
         x: A tensor with at least one axis.
-        dim: The axis.
+        dim: The axis along which the function is applied.
 
     Returns:
         A tensor with the shape of `x`.
@@ -115,7 +115,7 @@ def cumprod(x: Tensor, dim: int) -> Tensor:
 
     Args:
         x: A tensor with at least one axis.
-        dim: The axis.
+        dim: The axis along which the function is applied.
 
     Returns:
         A tensor with the shape of `x`.
@@ -133,7 +133,7 @@ def logcumsumexp(x: Tensor, dim: int) -> Tensor:
 
     Args:
         x: A tensor with at least one axis.
-        dim: The axis.
+        dim: The axis along which the function is applied.
 
     Returns:
         A tensor with the shape of `x`.
@@ -151,8 +151,8 @@ def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
 
     Args:
         x: A tensor with at least one axis.
-        dim: The axis.
-        index: Integers from 0; on all other axes, `index` must not be longer than `x`.
+        dim: The axis along which the function is applied.
+        index: Indices along the axis, from 0; on all other axes, not longer than `x`.
 
     Returns:
         A tensor with the shape of `index`.
@@ -178,8 +178,8 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | float) -> Tensor:
 
     Args:
         x: A tensor with at least one axis; it is not changed.
-        dim: The axis.
-        index: Integers from 0; on all other axes, `index` must not be longer than `x`.
+        dim: The axis along which the function is applied.
+        index: Indices along the axis, from 0; on all other axes, not longer than `x`.
         src: A number, or a tensor at least as long as `index` on every axis.
 
     Returns:
@@ -208,8 +208,8 @@ def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
 
     Args:
         x: A tensor with at least one axis; it is not changed.
-        dim: The axis.
-        index: Integers from 0; on all other axes, `index` must not be longer than `x`.
+        dim: The axis along which the function is applied.
+        index: Indices along the axis, from 0; on all other axes, not longer than `x`.
         src: A tensor at least as long as `index` on every axis.
 
     Returns:

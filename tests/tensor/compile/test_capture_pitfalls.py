@@ -1,4 +1,4 @@
-"""Errors that step capture in other libraries often has."""
+"""Mistakes that are common in libraries that capture steps."""
 
 import threading
 

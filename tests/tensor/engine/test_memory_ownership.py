@@ -7,7 +7,7 @@ import seqloom as sl
 from seqloom.errors import ArgumentError
 
 BACKENDS = ["numpy", "torch", "jax"]
-# Length above which JAX would share the memory of an array.
+# Length of an array whose memory JAX would share without a copy.
 LENGTH = 1 << 16
 
 

@@ -1,4 +1,4 @@
-"""Which tensors a scope releases, which it keeps, and the error messages."""
+"""Tests of the tensors that a scope releases or keeps, and of the error messages."""
 
 import threading
 

@@ -42,5 +42,6 @@ def test_a_compiled_convolution_step_touches_no_new_memory_pages(compiled):
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     for _ in range(10):
         run(model, optimizer, x)
-    # Each output of a convolution has 500 memory pages, so none was allocated.
+    # Each output of a convolution has 500 memory pages, so no output was newly
+    # allocated.
     assert resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before < 500

@@ -28,7 +28,7 @@ def test_profile_counts_calls_and_bytes_of_results():
 
 
 def test_profile_sums_the_time_of_calls(monkeypatch):
-    clock = count()  # each call of the clock returns one nanosecond more
+    clock = count()  # each call returns a time that is one nanosecond later
     monkeypatch.setattr(_inspection, "perf_counter_ns", lambda: next(clock))
     profile = sl.tensor.Profile(BACKEND)
     x = profile.tensor(np.ones((4, 4), np.float32))

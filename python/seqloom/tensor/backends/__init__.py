@@ -1,1 +1,1 @@
-"""The backends: one file for each array library."""
+"""Backends: a file or folder for each array library."""

@@ -42,12 +42,14 @@ _JAX_FUNCTIONS["program"] = program
 class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
     """Backend of JAX arrays. Results are computed in the background; `sync` waits for them.
 
-    64-bit types require ``jax_enable_x64``. Without it, 64-bit integers are converted to
-    32 bits if all of them fit and no type is requested. Other 64-bit data are rejected.
+    64-bit dtypes require ``jax_enable_x64``. Without this setting, 64-bit integers are
+    converted to 32 bits if they are in range and no dtype is requested. Other 64-bit
+    data are rejected.
 
     Args:
         device: ``"cpu"``, ``"gpu:0"`` or ``"tpu"``; default: the choice of JAX.
-        threads: The number of threads of the backend; XLA uses its own thread pool.
+        threads: Number of threads of the backend; XLA ignores this number and uses its
+            own pool.
 
     Raises:
         BackendError: The device does not exist.
@@ -77,7 +79,7 @@ class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
 
 
 def _find_device(device: str) -> Any:
-    """Return a JAX device; raise if it does not exist."""
+    """Return the JAX device with a name; raise if the device does not exist."""
     platform, _, number = device.partition(":")
     try:
         return jax.devices(platform)[int(number or 0)]

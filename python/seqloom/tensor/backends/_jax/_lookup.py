@@ -1,7 +1,7 @@
 """Indexing, ``x.at`` updates, and range checks of indices.
 
 JAX would clamp, wrap or ignore indices and labels that are out of range, so they are
-checked before the operation. During tracing there are no values to check: reads out of
+checked before the operation. During tracing, values cannot be checked: lookups out of
 range return NaN, and a compiled step checks its inputs instead. Most indices are
 inputs, or computed from inputs in a few integer operations; NumPy repeats these
 operations for the check.
@@ -63,7 +63,7 @@ def scatter_add(x: Array, index: Array, src: Array, *, axis: int) -> Array:
 
 
 def scatter_index(values: Array, key: Any, shape: Sequence[int]) -> Array:
-    """Return zeros of `shape` with values added at ``[key]``."""
+    """Return an array of zeros with `shape`, to which values are added at ``[key]``."""
     check_indices("scatter_index", values, key, shape)
     return jnp.zeros(tuple(shape), values.dtype).at[key].add(values)
 
@@ -269,7 +269,7 @@ class InputIndexChecks:
             for number, array in graph.constants.items()
             if np.dtype(array.dtype).kind in _INTEGER_KINDS
         }
-        # Outputs are not read, because that would wait for their computation.
+        # Outputs are not checked, because the check would wait for their computation.
         self._inputs = {
             value.number: position
             for position, value in enumerate(graph.inputs)
@@ -307,7 +307,7 @@ class InputIndexChecks:
             require_bounds(bounds, operation.args[0].shape[0], longest)
 
     def _can_read(self, value: Value) -> bool:
-        """Return whether a value is computed from inputs by a few integer operations."""
+        """Return whether a `Value` is computed from inputs by a few integer operations."""
         number = value.number
         if number in self._inputs:
             return True
@@ -322,7 +322,7 @@ class InputIndexChecks:
     def _values(
         self, value: Value, known: dict[int, NDArray[np.generic]], arrays: Sequence[Array]
     ) -> NDArray[np.generic]:
-        """Compute the NumPy array of a value from the inputs."""
+        """Compute the NumPy array of a `Value` from the inputs."""
         number = value.number
         if number not in known and number in self._inputs:
             known[number] = np.asarray(arrays[self._inputs[number]])

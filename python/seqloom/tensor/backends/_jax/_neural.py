@@ -34,7 +34,7 @@ def relu(x: Array) -> Array:
 
 
 def relu_grad(grad: Array, out: Array) -> Array:
-    """Return the derivative of ``relu`` from its output."""
+    """Return the gradient of ``relu``, given the output of ``relu``."""
     return jnp.where(out <= 0, 0, grad)
 
 
@@ -44,7 +44,7 @@ def gelu(x: Array) -> Array:
 
 
 def gelu_grad(grad: Array, x: Array) -> Array:
-    """Return the derivative of ``gelu`` from its input."""
+    """Return the gradient of ``gelu``, given the input of ``gelu``."""
     density = jnp.exp(x * x * -0.5) * _NORMAL_FACTOR
     return grad * (_normal_cdf(x) + x * density)
 
@@ -138,15 +138,16 @@ def attention_grad(
 
 
 def _require_floats(x: Array) -> Array:
-    """Raise if an array does not contain floats; return it unchanged."""
+    """Return an array unchanged; raise if the array does not contain floats."""
     if not jnp.issubdtype(x.dtype, jnp.inexact):
-        raise DTypeError(f"expected an array of floats, got {x.dtype}; .astype it first")
+        raise DTypeError(f"expected an array of floats, got {x.dtype}; use .astype first")
     return x
 
 
 def _normal_cdf(x: Array) -> Array:
     """Return the normal CDF."""
-    # XLA computes erf only once if forward and backward pass need it, but erfc twice.
+    # If the forward and the backward pass need erf, XLA computes erf once, but erfc
+    # twice.
     return lax.erf(x * math.sqrt(0.5)) * 0.5 + 0.5
 
 
@@ -176,7 +177,7 @@ def conv(
 def conv_input_grad(
     grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
 ) -> Array:
-    """Return the gradient of `conv` with respect to its input of the given shape."""
+    """Return the gradient of `conv` with respect to its input, in the given shape."""
     return _transpose(lambda x: conv(x, weight, **geometry), grad, shape)
 
 
@@ -296,7 +297,7 @@ def _depend_on_gradients(grads: Arrays, lr: Any) -> Any:
     return lr
 
 
-# JAX functions with the arguments of the standard.
+# JAX functions whose arguments are those of the Array API standard.
 LIBRARY = {
     "erf": lax.erf,
     "erfc": lax.erfc,

@@ -29,13 +29,13 @@ def key_words(key: Key | Array) -> Any:
 
 
 def fold_in(b: Backend, key: Key | Array, word: Any) -> Array:
-    """Return the words of a derived key, as ``Key.fold`` does."""
+    """Return a derived key as two uint32 words, like ``Key.fold``."""
     halves = [jnp.asarray(part, jnp.uint32).reshape(()) for part in keys.counter(word)]
     return threefry_2x32(b.key_words(key), jnp.stack(halves))
 
 
 def split(b: Backend, key: Key | Array, n: int) -> Array:
-    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
+    """Return `n` derived keys as an array ``(n, 2)``, like ``Key.split``."""
     high, low = jnp.full(n, _SPLIT_COUNTER, jnp.uint32), jnp.arange(n, dtype=jnp.uint32)
     return threefry_2x32(b.key_words(key), jnp.stack([high, low])).T
 

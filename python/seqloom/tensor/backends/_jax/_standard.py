@@ -136,7 +136,7 @@ def eye(
 
 
 def einsum(equation: str, *operands: Array) -> Array:
-    """Return an einsum; raise for unequal diagonals, which JAX would truncate."""
+    """Compute an einsum; raise for the diagonal of a rectangular matrix, unlike JAX."""
     require_diagonals(equation, operands)
     return jnp.einsum(equation, *operands)
 
@@ -158,7 +158,7 @@ def astype(x: Array, dtype: DType, *, copy: bool = True) -> Array:
 
 
 def permute_dims(x: Array, axes: Sequence[int]) -> Array:
-    """Permute the axes; negative axes count from the end."""
+    """Return an array with its axes in another order; negative axes count from the end."""
     return jnp.permute_dims(x, tuple(normalize_axis_index(axis, x.ndim) for axis in axes))
 
 

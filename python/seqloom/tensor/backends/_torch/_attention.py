@@ -35,7 +35,7 @@ aten = torch.ops.aten
 # additive mask, True if causal, factor of the scores
 Scoring = tuple[Tensor | None, bool, float | None]
 _HALF_TYPES = (torch.float16, torch.bfloat16)
-_RANK = 4  # axes of (n, h, l, d)
+_RANK = 4  # number of axes of (n, h, l, d)
 
 
 def attention(
@@ -49,7 +49,7 @@ def attention(
     dropout: float = 0.0,
     **options: Any,  # the options are `scale` and `causal`
 ) -> tuple[Tensor, Tensor]:
-    """Return the result ``(n, h, l, d)`` and the log-sum-exp of scores ``(n, h, l)``."""
+    """Return the attention output ``(n, h, l, d)`` and the log-sum-exp ``(n, h, l)``."""
     kernels = _find_kernels(q, k, v, mask, dropped=bool(dropout) and key is not None)
     if kernels is None:
         return _attention.attention(b, q, k, v, mask, key, dropout=dropout, **options)
@@ -191,7 +191,7 @@ def _flash_cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tenso
 def _flash_cpu_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward kernel of `_flash_cpu`, with the log-sum-exp in its memory order."""
+    """Run the backward kernel of `_flash_cpu`, which needs `lse` in its memory order."""
     added, causal, scale = scoring
     lse = lse.transpose(1, 2).contiguous().transpose(1, 2)
     return aten._scaled_dot_product_flash_attention_for_cpu_backward(  # noqa: SLF001

@@ -47,7 +47,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         given = list(arrays)
         for position in numbers:
-            # unlike a copy, `full` does not wait for the device
+            # `full` does not wait for the device, as a copy would
             given[position] = torch.full((), given[position], dtype=kind, device=b.device)
         with torch.no_grad():
             made = function(*given)
@@ -140,7 +140,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)
         [0.0, 2.0]
     """
 
-    conv_grads = staticmethod(_neural.conv_grads)  # an operation that only this backend has
+    conv_grads = staticmethod(_neural.conv_grads)  # an operation for this backend only
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _require_device(device or "cpu")

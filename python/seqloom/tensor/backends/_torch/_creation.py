@@ -136,12 +136,12 @@ def arange(
     floats = any(isinstance(bound, float) for bound in (start, stop, step))
     kind = torch.int64 if dtype is None and not floats else _dtype(b, dtype)
     require_range_fits(start, stop, step, to_numpy_type(kind))
-    if (stop - start) * step < 0:  # PyTorch raises an error for an empty range.
+    if (stop - start) * step < 0:  # for an empty range, torch.arange raises an error
         return torch.empty(0, dtype=kind, device=b.device)
-    if kind.is_complex:  # PyTorch's arange does not support it.
+    if kind.is_complex:  # torch.arange does not support this dtype
         made = b.arange(start, stop, step, dtype=kind.to_real())
         return made.to(kind)
-    if kind in _UNSIGNED_TYPES:  # PyTorch's arange does not support it.
+    if kind in _UNSIGNED_TYPES:  # torch.arange does not support this dtype
         return torch.arange(start, stop, step, dtype=torch.int64, device=b.device).to(kind)
     return torch.arange(start, stop, step, dtype=kind, device=b.device)
 
@@ -162,7 +162,7 @@ def eye(
 
 
 def from_dlpack(b: Backend, x: Any) -> Tensor:
-    """Convert another library's array to one on the device, without a copy if possible."""
+    """Convert another library's array to a torch array, without a copy if possible."""
     return torch.from_dlpack(x).detach().to(b.device)
 
 

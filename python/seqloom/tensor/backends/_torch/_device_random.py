@@ -38,7 +38,7 @@ def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def threefry(key: Pair, high: Tensor, low: Tensor) -> Pair:
-    """Return two random words for each counter."""
+    """Return two random 32-bit words for each counter."""
     words = (*key, key[0] ^ key[1] ^ _PARITY)
     high, low = (high + words[0]) & _32_BITS, (low + words[1]) & _32_BITS
     for group in range(5):
@@ -51,7 +51,7 @@ def threefry(key: Pair, high: Tensor, low: Tensor) -> Pair:
 
 
 def _pair(key: Tensor) -> Pair:
-    """Return the words of a key as int64."""
+    """Return the two words of a key as int64."""
     words = key.to(torch.int64)
     return words[0], words[1]
 
@@ -140,11 +140,11 @@ def dropout(x: Tensor, key: Tensor, rate: float, p: float) -> Tensor:
 
 
 def fold_in(key: Tensor, high: Tensor, low: Tensor) -> Tensor:
-    """Return the words of a derived key."""
+    """Return a derived key as two words."""
     return torch.stack(threefry(_pair(key), high, low & _32_BITS)).to(torch.uint32)
 
 
 def split(key: Tensor, n: int) -> Tensor:
-    """Return `n` derived keys."""
+    """Return `n` derived keys as an array ``(n, 2)``."""
     low = torch.arange(n, device=key.device)
     return torch.stack(threefry(_pair(key), low * 0 + (1 << 31), low), -1).to(torch.uint32)

@@ -76,7 +76,7 @@ def abs_(x: Tensor) -> Tensor:
 def sign(x: Tensor) -> Tensor:
     """Return -1, 0 or 1; the sign of NaN is NaN, for which torch returns 0."""
     if x.dtype is torch.bool:
-        raise DTypeError("sign does not take booleans; .astype them first")
+        raise DTypeError("sign does not accept booleans; convert them first with .astype")
     found = torch.sgn(x) if x.is_complex() else torch.sign(x)
     return torch.where(x.isnan(), x, found) if x.is_floating_point() else found
 
@@ -98,13 +98,13 @@ def floor_divide(x: Operand, y: Operand) -> Tensor:
 def remainder(x: Operand, y: Operand) -> Tensor:
     """Return the remainder of the floor division; for an integer divided by 0, it is 0."""
     found = _divide_by_zero_safely(torch.remainder, x, y)
-    # torch returns +0 also for a negative y. copysign would break the gradient of x.
+    # torch returns +0 even for a negative y. copysign would break the gradient of x.
     plain = found.is_floating_point() and not found.requires_grad
     return torch.copysign(found, y) if plain else found
 
 
 def round_(x: Tensor) -> Tensor:
-    """Round to integers; complex numbers, in both the real and the imaginary part."""
+    """Round to integers; for complex numbers, round the real and the imaginary part."""
     if not x.is_complex():
         return torch.round(x)
     return torch.complex(torch.round(x.real), torch.round(x.imag))
@@ -143,7 +143,7 @@ def _divide_by_zero_safely(function: Function, x: Any, y: Any) -> Tensor:
 
 
 def relu_grad(grad: Tensor, out: Tensor) -> Tensor:
-    """Return the derivative of ``relu`` from its output."""
+    """Return the gradient of ``relu``, given the output of ``relu``."""
     return aten.threshold_backward(grad, out, 0)
 
 
@@ -158,7 +158,7 @@ def softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
-    """Return the derivative of ``softmax`` from its output."""
+    """Return the gradient of ``softmax``, given the output of ``softmax``."""
     return aten._softmax_backward_data(grad, out, axis, out.dtype)  # noqa: SLF001
 
 
@@ -168,7 +168,7 @@ def log_softmax(x: Tensor, *, axis: int = -1) -> Tensor:
 
 
 def log_softmax_grad(grad: Tensor, out: Tensor, *, axis: int = -1) -> Tensor:
-    """Return the derivative of ``log_softmax`` from its output."""
+    """Return the gradient of ``log_softmax``, given the output of ``log_softmax``."""
     return aten._log_softmax_backward_data(grad, out, axis, out.dtype)  # noqa: SLF001
 
 
@@ -183,7 +183,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def operands(x: Any, y: Any) -> tuple[Tensor, Tensor]:
-    """Convert two operands to arrays; Python numbers take the other operand's dtype."""
+    """Convert two operands to arrays; Python numbers get the other operand's dtype."""
     if not isinstance(y, Tensor):
         return x, to_array_like(x, y)
     if not isinstance(x, Tensor):
@@ -223,7 +223,7 @@ def to_floats(x: Tensor) -> Tensor:
 
 
 def binary(function: Callable[..., _T]) -> Callable[..., _T]:
-    """Wrap a binary function: one operand may be a number, an integer is range-checked."""
+    """Wrap a binary function to accept a Python number, whose range is checked."""
 
     def call(x: Operand, y: Operand) -> _T:
         if isinstance(x, Tensor) and isinstance(y, (int, float)):
@@ -255,7 +255,7 @@ def _needs_range_check(number: Operand) -> bool:
 
 
 def binary_floats(function: Function) -> Function:
-    """Wrap a binary function: integers are converted to floats, numbers to arrays."""
+    """Wrap a binary function to convert integers to floats, and numbers to arrays."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         x, y = (
@@ -267,7 +267,7 @@ def binary_floats(function: Function) -> Function:
 
 
 def binary_arrays(function: Function) -> Function:
-    """Wrap a binary function: numbers are converted to arrays."""
+    """Wrap a binary function to convert Python numbers to arrays."""
 
     def call(x: Operand, y: Operand) -> Tensor:
         return function(*operands(x, y))

@@ -38,7 +38,7 @@ def operation(
     compiler at the first call of a custom operation, which takes a second.
 
     Args:
-        name: The name of the operation.
+        name: Name of the operation.
         mutates: Names of the arguments that the operation overwrites.
         schema: Schema of arguments and results in torch's notation; default: inferred
             from the annotations of the function.
@@ -65,7 +65,7 @@ def operation(
 
 
 def _is_plain(arg: Any) -> bool:
-    """Return whether torch neither traces an argument nor records its gradient."""
+    """Return whether an argument needs no tracing and no gradient of torch."""
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())
     return not isinstance(arg, Tensor)
@@ -121,7 +121,7 @@ def rotary_linear_int8(
 
 
 def feed_forward_int8(b: Backend, *arrays: Tensor | None, eps: float) -> Tensor:
-    """Return ``feed_forward`` with two int8 layers."""
+    """Return the result of ``feed_forward``, computed with two int8 layers."""
     if not _has_kernel(*arrays):
         return _linear_layers.feed_forward_int8(b, *arrays, eps=eps)
     return _feed_forward(*arrays, eps)
@@ -136,7 +136,7 @@ def _linear(
     bias: Tensor | None,
     residual: Tensor | None,
 ) -> Tensor:
-    """Return the outputs ``(..., out)`` of an int8 layer."""
+    """Return the outputs ``(..., out)`` of an int8 linear layer."""
     given = _to_arrays(x, weight, scale, factor, bias, residual)
     return to_tensor(host().linear_int8(*given))
 
@@ -195,20 +195,20 @@ def _to_arrays(*given: Tensor | None) -> list[NDArray[np.generic] | None]:
 
 @_linear.register_fake
 def _make_fake_linear(x: Tensor, weight: Tensor, *_rest: object) -> Tensor:
-    """Return a tensor with the shape of the outputs."""
+    """Return an uninitialised tensor with the shape of the outputs."""
     return x.new_empty((*x.shape[:-1], weight.shape[0]))
 
 
 @_rotary_linear.register_fake
 def _make_fake_rotary(x: Tensor, weight: Tensor, *rest: Any) -> Tensor:
-    """Return a tensor with the shape of queries, keys and values."""
+    """Return an uninitialised tensor with the shape of queries, keys and values."""
     heads = rest[-1]
     return x.new_empty((*x.shape[:-1], 3, heads, weight.shape[0] // (3 * heads)))
 
 
 @_feed_forward.register_fake
 def _make_fake_feed_forward(x: Tensor, *_rest: object) -> Tensor:
-    """Return a tensor with the shape of the result."""
+    """Return an uninitialised tensor with the shape of the result."""
     return x.new_empty(x.shape)
 
 
@@ -279,12 +279,12 @@ def _to_step(step: float | Tensor, to_array_like: Tensor) -> Tensor:
 
 
 def _to_rate(lr: float | Tensor) -> Tensor:
-    """Convert the learning rate to a float32 tensor; a Python number, to one on the CPU."""
+    """Convert the learning rate to a float32 tensor, on the CPU if it is a number."""
     return lr.float() if isinstance(lr, Tensor) else torch.tensor(lr, dtype=torch.float32)
 
 
 def _group_by_decay(decays: Sequence[float]) -> Iterator[tuple[float, list[int]]]:
-    """Yield each weight decay with the indices of its parameters, for one call each."""
+    """Yield each weight decay, with the indices of the parameters that it applies to."""
     for decay in sorted(set(decays)):
         yield decay, [i for i, number in enumerate(decays) if number == decay]
 

@@ -45,7 +45,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     # take_along_dim wraps indices modulo the length; `gather` raises an error on a CPU.
     indices = _from_start(indices, x.shape[axis])
     if indices.ndim != x.ndim:
-        return torch.take_along_dim(x, indices, axis)  # PyTorch raises an error for this
+        return torch.take_along_dim(x, indices, axis)  # this raises an error
     wide, positions = [*x.shape], [*indices.shape]
     wide[axis] = positions[axis] = 1
     if wide != positions:
@@ -76,7 +76,7 @@ def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
 
 
 def scatter_index(values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
-    """Return zeros of `shape` with values added at ``[key]``."""
+    """Return an array of zeros with `shape`, to which values are added at ``[key]``."""
     return _write(values.new_zeros(tuple(shape)), key, values, add=True)
 
 
@@ -174,7 +174,7 @@ def _forward_key(key: Any, shape: Sequence[int]) -> tuple[tuple[Any, ...], tuple
 
 
 def _to_index(part: Any) -> Any:
-    """Convert a list or array in a key to a tensor with an index type of torch."""
+    """Convert a list or array in a key to a tensor with a dtype for indices in torch."""
     if part is None or part is ... or isinstance(part, (bool, int, slice)):
         return part
     return _to_index_type(part if isinstance(part, Tensor) else torch.as_tensor(part))
@@ -192,9 +192,10 @@ def _to_index_type(indices: Tensor) -> Tensor:
 
 
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
-    """Convert integers in a key to arrays if slices separate them from the arrays."""
-    # NumPy treats such an integer as an array, and puts the axes of separated arrays
-    # first in the result. PyTorch applies integers before arrays.
+    """Convert integers in a key to arrays if slices separate these integers from arrays."""
+    # NumPy treats an integer that is separated from the arrays as an array, and puts
+    # the axes of separated arrays first in the result. PyTorch indexes with integers
+    # before arrays.
     arrays = [part for part in parts if isinstance(part, Tensor)]
     if not arrays or not any(type(part) is int for part in parts):
         return parts

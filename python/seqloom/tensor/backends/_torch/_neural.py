@@ -39,7 +39,7 @@ def conv_transpose(
 def conv_input_grad(
     grad: Tensor, weight: Tensor, shape: Sequence[int], **geometry: Any
 ) -> Tensor:
-    """Return the gradient of `conv` with respect to its input of the given shape."""
+    """Return the gradient of `conv` with respect to its input, in the given shape."""
     x = _shape_only(grad, shape)
     return _backward(grad, x, weight, (True, False, False), **geometry)[0]
 
@@ -108,7 +108,7 @@ def max_pool(x: Tensor, *, kernel: Size, **geometry: Any) -> tuple[Tensor, Tenso
 
 
 def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
-    """Return the gradient of `max_pool` with respect to its input of the given shape."""
+    """Return the gradient of `max_pool` with respect to its input."""
     if grad.ndim == _RANK_1D:
         plane = (*shape[:2], 1, shape[2])
         return max_pool_grad(grad[:, :, None], indices[:, :, None], plane)[:, :, 0]
@@ -142,7 +142,7 @@ def avg_pool_grad(
     padding: Size = 0,
     **options: Any,
 ) -> Tensor:
-    """Return the gradient of `avg_pool` with respect to its input of the given shape."""
+    """Return the gradient of `avg_pool` with respect to its input."""
     sizes = [to_sizes(size, len(shape) - 2) for size in (kernel, stride, padding)]
     if grad.ndim == _RANK_1D:
         names = {"kernel": (1, *sizes[0]), "stride": (1, *sizes[1])}
@@ -258,7 +258,7 @@ def batch_norm_grad(
 def cross_entropy(
     logits: Tensor, labels: Tensor, weights: Tensor | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return the weighted loss of each row ``(n,)``, and its derivative ``(n, k)``."""
+    """Return the weighted losses of the rows ``(n,)``, and their derivatives ``(n, k)``."""
     column = labels.long().unsqueeze(-1)
     scores = torch.log_softmax(logits, -1)
     losses = -scores.gather(-1, column).squeeze(-1)

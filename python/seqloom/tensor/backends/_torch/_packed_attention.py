@@ -4,10 +4,10 @@ On a CPU, the Rust kernels use the memory of the tensors. The Rust kernels are f
 than one call of a PyTorch kernel per sequence, even with half precision, which they
 convert to float32 and back.
 
-On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. Its
-keys are processed in order, so that the rounding of a sequence does not depend on its
-neighbours in the batch. Float32 and older GPUs use the memory-efficient kernel. Neither
-kernel reads past the end of a sequence, and neither waits for the device.
+On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. This
+kernel processes the keys in order, so that the rounding of a sequence does not depend
+on its neighbours in the batch. Float32 and older GPUs use the memory-efficient kernel.
+Neither kernel reads past the end of a sequence, and neither waits for the device.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ aten = torch.ops.aten
 _HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
 # dtypes that the CPU kernels support
 _CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
-_STRIDE_ALIGNMENT = 16  # bytes
+_STRIDE_ALIGNMENT = 16  # in bytes
 _FLASH_WIDTH = 256  # maximum width of a head
 _AMPERE = (8, 0)
 Sequences = tuple[Tensor, Tensor, int, int]  # bounds (twice) and maximum length (twice)
@@ -70,7 +70,7 @@ def attend_on_cpu_grad(
 
 
 def has_cpu_kernel(*arrays: Tensor) -> bool:
-    """Return whether the CPU kernels support these arrays: one float type, on a CPU."""
+    """Return whether the CPU kernels support these arrays: on a CPU, of one float dtype."""
     kinds = {array.dtype for array in arrays}
     on_cpu = all(array.device.type == "cpu" for array in arrays)
     return on_cpu and len(kinds) == 1 and kinds <= _CPU_TYPES
@@ -83,7 +83,7 @@ def widen(x: Tensor) -> Tensor:
 
 @attend_on_cpu.register_fake
 def fake_results(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tensor, Tensor]:
-    """Return tensors with the shapes of the fake_results and the log-sum-exp."""
+    """Return uninitialised tensors with the shapes of the output and the log-sum-exp."""
     sums = torch.float32 if q.dtype in _HALF_TYPES else q.dtype
     return q.new_empty(v.shape), q.new_empty(q.shape[1::-1], dtype=sums)
 
@@ -92,7 +92,7 @@ def fake_results(q: Tensor, _k: Tensor, v: Tensor, *_rule: object) -> tuple[Tens
 def fake_gradients(
     _grad: Tensor, q: Tensor, k: Tensor, v: Tensor, *_rule: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return tensors with the shapes of the gradients."""
+    """Return uninitialised tensors with the shapes of the gradients."""
     return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
 
 
@@ -124,7 +124,7 @@ def attend_on_cuda(
     forward = _flash if uses_flash(q, v) else _efficient
     sizes = _to_bounds(cu_seqlens, max_seqlen, q)
     out, lse = forward(list(map(_align, (q, k, v))), sizes, scale, causal)
-    # The kernel does not compute positions beyond `max_seqlen`, so return NaN.
+    # The kernel does not compute positions beyond `max_seqlen`, so set them to NaN.
     is_longer = cu_seqlens.diff().max() > max_seqlen
     return torch.where(is_longer, math.nan, out), lse
 

@@ -1,4 +1,4 @@
-"""Random numbers from a key: Rust on a CPU, one compiled kernel on other devices."""
+"""Random numbers from a key, computed in Rust or, on a device, in a compiled kernel."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 def key_words(b: Backend, key: Key | Tensor) -> Tensor:
-    """Return the two words of a key as a uint32 array."""
+    """Return the two uint32 words of a key as an array."""
     if isinstance(key, Tensor):
         return key
     high, low = key.words
@@ -42,7 +42,7 @@ def fold_in(
     key: Key | Tensor,
     word: Word,
 ) -> Tensor:
-    """Return the words of a derived key, as ``Key.fold`` does."""
+    """Return a derived key as two uint32 words, like ``Key.fold``."""
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):
         return _CPU_FUNCTIONS["fold_in"](words, word)
@@ -56,7 +56,7 @@ def fold_in(
 
 
 def split(b: Backend, key: Key | Tensor, n: int) -> Tensor:
-    """Return `n` derived keys, one per row of ``(n, 2)``, as ``Key.split`` does."""
+    """Return `n` derived keys as an array ``(n, 2)``, like ``Key.split``."""
     return _compute(b, "split", key, n)
 
 

@@ -1,7 +1,7 @@
 """Recurrent layers: the forward pass in PyTorch kernels, the backward pass in seqloom.
 
 Each layer is an operation of the torch library ``seqloom``, so that ``torch.compile``
-traces one node instead of one for each step.
+traces one node instead of a node for each step.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _lstm_grad(
 
 @_gru.register_fake
 def _fake_gru(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Tensor]:
-    """Return tensors with the shapes of the results."""
+    """Return uninitialised tensors with the shapes of the results."""
     states = x.new_empty((*x.shape[:2], h0.shape[-1]))
     return states, x.new_empty(h0.shape), x.new_empty(0)
 
@@ -128,7 +128,7 @@ def _fake_gru(x: Tensor, h0: Tensor, *_rest: object) -> tuple[Tensor, Tensor, Te
 def _fake_lstm(
     x: Tensor, h0: Tensor, c0: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Return tensors with the shapes of the results."""
+    """Return uninitialised tensors with the shapes of the results."""
     states, last, kept = _fake_gru(x, h0)
     return states, last, x.new_empty(c0.shape), kept
 
@@ -137,7 +137,7 @@ def _fake_lstm(
 def _fake_gru_grads(
     grad: Tensor, by_last: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return tensors with the shapes of the gradients."""
+    """Return uninitialised tensors with the shapes of the gradients."""
     gates = (*grad.shape[:2], 3 * grad.shape[2])
     return grad.new_empty(gates), grad.new_empty(gates), grad.new_empty(by_last.shape)
 
@@ -146,7 +146,7 @@ def _fake_gru_grads(
 def _fake_lstm_grads(
     grad: Tensor, by_last: Tensor, by_cell: Tensor, *_rest: object
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return tensors with the shapes of the gradients."""
+    """Return uninitialised tensors with the shapes of the gradients."""
     gates = (*grad.shape[:2], 4 * grad.shape[2])
     ends = grad.new_empty(by_last.shape), grad.new_empty(by_cell.shape)
     return grad.new_empty(gates), *ends
@@ -193,7 +193,7 @@ def _run_packed(
     weights: list[Tensor],
     mask: Tensor,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Run a PyTorch kernel on the unmasked positions; return all and the last states."""
+    """Run a PyTorch kernel without masked positions; return all states and the last."""
     count = mask.sum(dim=1)
     packed = _pack(x, mask, count)
     begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]
@@ -206,7 +206,7 @@ def _run_packed(
         torch.where(some, part.squeeze(0)[packed.unsorted_indices], first)
         for part, first in zip(last, firsts, strict=True)
     ]
-    # At a masked position, the state is that of the last unmasked position.
+    # The state at a masked position is that of the last unmasked position before it.
     states = torch.cat([firsts[0].unsqueeze(1), states], dim=1)
     place = mask.cumsum(dim=1).unsqueeze(2).expand(-1, -1, states.shape[2])
     return states.gather(1, place), ends

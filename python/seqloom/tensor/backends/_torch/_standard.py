@@ -36,7 +36,7 @@ def reshape(x: Tensor, shape: Sequence[int], *, copy: bool | None = None) -> Ten
 
 
 def permute_dims(x: Tensor, axes: Sequence[int]) -> Tensor:
-    """Permute the axes."""
+    """Return an array with its axes in another order."""
     return torch.permute(x, tuple(axes))
 
 
@@ -97,7 +97,7 @@ def flip(x: Tensor, *, axis: Axes | None = None) -> Tensor:
 
 
 def roll(x: Tensor, shift: Axes, *, axis: Axes | None = None) -> Tensor:
-    """Return `x` shifted along axes; values shifted past the end wrap to the start."""
+    """Return `x` shifted along axes; values that are shifted past the end wrap around."""
     if isinstance(axis, tuple) and isinstance(shift, int):
         shift = (shift,) * len(axis)
     return torch.roll(x, shift, cast("Any", axis))
@@ -137,7 +137,7 @@ def one_hot(x: Tensor, num_classes: int, *, dtype: DType = "int64") -> Tensor:
 
 
 def einsum(equation: str, *operands: Tensor) -> Tensor:
-    """Return an einsum."""
+    """Compute sums of products with the Einstein summation convention."""
     return torch.einsum(equation, *promote_all(operands))
 
 
