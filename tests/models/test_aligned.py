@@ -14,27 +14,27 @@ def variants():
 
 
 @pytest.fixture(scope="module")
-def learned(variants, tmp_path_factory):
+def run(variants, tmp_path_factory):
     """Return the run of a training with default settings."""
     folder = tmp_path_factory.mktemp("scan")
     return train_and_evaluate(folder, *variants, learned=2000)
 
 
-def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, learned):
+def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, run):
     letters, values = variants
     found = ridge(letters, values, learned=2000)
     rank = sl.nn.spearman(values[2000:].astype(np.float32), found.astype(np.float32))
-    assert learned.test.metrics["spearman"] > rank + 0.01
-    assert learned.test.metrics["r2"] > sl.nn.r2(values[2000:], found)
+    assert run.test.metrics["spearman"] > rank + 0.01
+    assert run.test.metrics["r2"] > sl.nn.r2(values[2000:], found)
 
 
-def test_variants_of_one_sequence_get_the_aligned_branch(learned):
-    config = learned.model.config
+def test_variants_of_one_sequence_get_the_aligned_branch(run):
+    config = run.model.config
     assert (config.length, config.widths, config.aligned) == (30, (), 64)
 
 
-def test_the_report_names_the_aligned_branch(learned):
-    facts = learned.report.facts
+def test_the_report_names_the_aligned_branch(run):
+    facts = run.report.facts
     assert "aligned=64" in facts["network"]
     assert (facts["weight decay"], facts["epochs"]) == (3.0, 60)
 
@@ -51,7 +51,7 @@ def test_tokens_of_variants_get_the_aligned_branch(tmp_path, encoder):
     assert sl.models.SequenceCNNConfig.for_data(data).aligned
 
 
-def test_windows_of_a_genome_keep_their_convolutions(splice):
+def test_windows_of_a_genome_use_convolutions(splice):
     config = sl.models.SequenceCNNConfig.for_data(splice)
     assert (config.aligned, config.widths) == (0, (32, 32, 32))
 

@@ -24,8 +24,8 @@ def folder(tmp_path_factory):
 LENGTHS = (7, 60, 3, 33)
 
 
-def states(folder, backend, dtype="float32"):
-    """Return the last hidden states of packed sequences as a NumPy array."""
+def hidden_states(folder, backend, dtype="float32"):
+    """Return the last hidden hidden_states of packed sequences as a NumPy array."""
     network = sl.models.ESM2.load(folder, backend, dtype).eval()
     draw, b = np.random.default_rng(0), network.backend
     ids = draw.integers(4, 24, sum(LENGTHS)).astype("int32")
@@ -39,15 +39,15 @@ def states(folder, backend, dtype="float32"):
 def test_esm2_states_on_cuda_match_numpy(folder, name):
     cuda_device.backend(name)
     with cuda_device.whole_float32(name):
-        found = states(folder, name)
-    np.testing.assert_allclose(found, states(folder, "numpy"), rtol=1e-3, atol=1e-4)
+        found = hidden_states(folder, name)
+    np.testing.assert_allclose(found, hidden_states(folder, "numpy"), rtol=1e-3, atol=1e-4)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_esm2_states_in_half_precision_are_close_to_float32(folder, dtype):
     with sl.tensor.autocast("float32", allow_slow=True):
-        found = states(folder, cuda_device.TORCH, dtype)
-    expected = states(folder, "numpy")
+        found = hidden_states(folder, cuda_device.TORCH, dtype)
+    expected = hidden_states(folder, "numpy")
     products = (found * expected).sum(axis=1)
     norms = np.linalg.norm(found, axis=1) * np.linalg.norm(expected, axis=1)
     assert (products / norms).min() > 0.99

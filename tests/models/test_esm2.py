@@ -7,7 +7,7 @@ import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import ArgumentError, SeqloomError
 
-TOLERANCE = 2e-5  # largest absolute error in float32
+TOLERANCE = 2e-5  # largest absolute max_error in float32
 JAX = pytest.param("jax", marks=pytest.mark.soak)
 COMPILERS = [pytest.param("torch", marks=pytest.mark.soak), JAX]
 
@@ -43,15 +43,15 @@ def load(folder, backend):
     return sl.models.ESM2.load(folder, sl.tensor.backend(backend, num_threads=1))
 
 
-def error(found, expected) -> float:
-    """Return the largest absolute error."""
+def max_error(found, expected) -> float:
+    """Return the largest absolute max_error."""
     return float(np.abs(found.numpy() - expected).max())
 
 
 def test_hidden_states_of_a_packed_batch_match_huggingface(model, proteins, expected):
     hidden = model(*proteins.packed, layers=range(7))
     for ours, others in zip(hidden, expected["hidden"], strict=True):
-        assert error(ours, others) < TOLERANCE
+        assert max_error(ours, others) < TOLERANCE
 
 
 def test_hidden_states_of_a_padded_batch_match_huggingface(model, proteins, expected):
@@ -67,7 +67,7 @@ def test_each_protein_alone_gives_the_result_of_the_batch(model, proteins, expec
 
 def test_esm2_logits_match_huggingface(model, proteins, expected):
     logits = model.logits(model(*proteins.packed))
-    assert error(logits, expected["logits"]) < TOLERANCE
+    assert max_error(logits, expected["logits"]) < TOLERANCE
     assert np.abs(expected["logits"]).max() > 2
 
 
@@ -82,10 +82,10 @@ def test_without_the_scale_of_token_dropout_the_comparison_fails(
 ):
     model = sl.models.ESM2.load(folder)
     model.config = sl.models.ESM2Config.of("8M", token_dropout=False)
-    assert error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
+    assert max_error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
 
 
-def test_with_the_wrong_token_of_padding_the_comparison_fails(folder, proteins, expected):
+def test_a_wrong_padding_token_gives_other_hidden_states(folder, proteins, expected):
     model = sl.models.ESM2.load(folder)
     last = model(proteins.padded(pad=0)).numpy()[proteins.mask]
     assert np.abs(last - expected["hidden"][-1]).max() > 100 * TOLERANCE
@@ -96,8 +96,8 @@ def test_embed_returns_selected_layers_of_a_packed_batch(model, proteins, expect
     batch = {"input_ids": ids, "cu_seqlens": starts, "max_seqlen": longest}
     found = model.embed(batch, layers=(2, -1))
     assert list(found) == [2, -1]
-    assert error(found[2], expected["hidden"][2]) < TOLERANCE
-    assert error(found[-1], expected["hidden"][-1]) < TOLERANCE
+    assert max_error(found[2], expected["hidden"][2]) < TOLERANCE
+    assert max_error(found[-1], expected["hidden"][-1]) < TOLERANCE
 
 
 def test_contacts_match_huggingface(model, proteins, expected):
@@ -105,8 +105,8 @@ def test_contacts_match_huggingface(model, proteins, expected):
     padded = model.contacts(proteins.padded())
     for ours, others, truth in zip(packed, padded, expected["contacts"], strict=True):
         assert ours.shape == others.shape == truth.shape
-        assert error(ours, truth) < TOLERANCE
-        assert error(others, truth) < TOLERANCE
+        assert max_error(ours, truth) < TOLERANCE
+        assert max_error(others, truth) < TOLERANCE
     assert np.ptp(expected["contacts"][1]) > 0.01
 
 
@@ -125,7 +125,7 @@ def test_a_compiled_esm2_gives_the_eager_result(backend, folder, proteins):
     compiled = sl.tensor.compile(lambda model, ids, starts: model(ids, starts, 90))
     ids, starts, _ = proteins.packed
     given = model.backend.tensor(ids), model.backend.tensor(starts)
-    assert error(compiled(model, *given), model(*proteins.packed).numpy()) < TOLERANCE
+    assert max_error(compiled(model, *given), model(*proteins.packed).numpy()) < TOLERANCE
 
 
 @pytest.mark.parametrize(
@@ -190,5 +190,5 @@ def test_the_35m_network_matches_huggingface(backend, tmp_path):
         run_huggingface(theirs, proteins),
     )
     hidden = model(*proteins.packed)
-    assert error(hidden, expected["hidden"][-1]) < TOLERANCE
-    assert error(model.logits(hidden), expected["logits"]) < TOLERANCE
+    assert max_error(hidden, expected["hidden"][-1]) < TOLERANCE
+    assert max_error(model.logits(hidden), expected["logits"]) < TOLERANCE

@@ -50,8 +50,8 @@ def change_settings(folder, **values):
     file.write_text(json.dumps({k: v for k, v in settings.items() if v is not ...}))
 
 
-def error(folder, expected, **options) -> float:
-    """Return the largest absolute error of the logits of a folder."""
+def logits_error(folder, expected, **options) -> float:
+    """Return the largest absolute logits_error of the logits of a folder."""
     model = sl.models.ESM2.load(folder, **options)
     logits = model.logits(model(*PROTEINS.packed)).numpy()
     return float(np.abs(logits - expected["logits"]).max())
@@ -60,7 +60,7 @@ def error(folder, expected, **options) -> float:
 def test_a_folder_in_several_files_is_read(theirs, tmp_path, expected):
     theirs.save_pretrained(tmp_path, max_shard_size="2MB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    assert error(tmp_path, expected) < TOLERANCE
+    assert logits_error(tmp_path, expected) < TOLERANCE
 
 
 def test_a_folder_of_esm_model_gives_hidden_states_but_no_logits(
@@ -88,7 +88,7 @@ def test_both_naming_schemes_of_norm_arrays_are_read(folder, expected, weight, b
 
     change_arrays(folder, change)
     assert any(f"LayerNorm.{weight}" in name for name in sl.record.load(folder))
-    assert error(folder, expected) < TOLERANCE
+    assert logits_error(folder, expected) < TOLERANCE
 
 
 def test_a_bfloat16_file_is_loaded_as_float32(theirs, tmp_path):
@@ -103,7 +103,7 @@ def test_a_bfloat16_file_is_loaded_as_float32(theirs, tmp_path):
 
 
 def test_rotary_rates_in_the_file_are_used(folder, expected):
-    exact = error(folder, expected)
+    exact = logits_error(folder, expected)
 
     def change(arrays):
         kept = {k: v for k, v in arrays.items() if "inv_freq" not in k}
@@ -117,7 +117,7 @@ def test_rotary_rates_in_the_file_are_used(folder, expected):
     rates = load_file(folder / "model.safetensors")
     first = next(v for k, v in rates.items() if "inv_freq" in k)
     assert model.rates.numpy().tolist() == first.astype(np.float32).tolist()
-    assert error(folder, expected) > exact
+    assert logits_error(folder, expected) > exact
     half = sl.models.ESM2.load(folder, "torch").to("torch", "float16")
     assert half.rates.value.dtype == np.float32
 
@@ -130,7 +130,7 @@ def test_unused_arrays_are_ignored(folder, expected):
         "esm.pooler.dense.bias": np.zeros(320, np.float32),
     }
     change_arrays(folder, lambda arrays: arrays | extra)
-    assert error(folder, expected) < TOLERANCE
+    assert logits_error(folder, expected) < TOLERANCE
 
 
 def test_a_missing_array_is_an_error_that_names_it(folder):

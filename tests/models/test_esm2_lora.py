@@ -21,7 +21,7 @@ def base(tmp_path_factory):
     return folder
 
 
-def motifs(count, seed):
+def make_proteins(count, seed):
     """Return proteins of several lengths; the label is the order of two residues."""
     rng = np.random.default_rng(seed)
     sequences, labels = {}, {}
@@ -37,7 +37,7 @@ def motifs(count, seed):
 
 @pytest.fixture(scope="module")
 def parts():
-    return motifs(500, 1), motifs(200, 2)
+    return make_proteins(500, 1), make_proteins(200, 2)
 
 
 @pytest.fixture(scope="module")

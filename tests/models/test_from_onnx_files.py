@@ -20,23 +20,23 @@ from onnx import helper, numpy_helper  # noqa: E402 - where the package is there
 X = floats(2, 3)
 
 
-def small(path, **options):
+def write_small(path, **options):
     """Write a file with one matrix product."""
     return save(
         path / "net.onnx", [node("MatMul", "x w")], {"x": X}, weights={"w": X.T}, **options
     )
 
 
-def write(path, change):
-    """Write the small file after a change."""
-    model = onnx.load(small(path))
+def write_changed(path, change):
+    """Write the write_small file after a change."""
+    model = onnx.load(write_small(path))
     change(model)
     path = path / "changed.onnx"
     path.write_bytes(model.SerializeToString())
     return path
 
 
-def keep_beside(model, location, **facts):
+def store_externally(model, location, **facts):
     """Declare that the weight is stored in another file."""
     weight = model.graph.initializer[0]
     weight.ClearField("raw_data")
@@ -65,7 +65,7 @@ def test_a_file_that_is_not_onnx_is_an_error(tmp_path, text):
 
 
 def test_a_truncated_onnx_file_is_an_error(tmp_path):
-    text = small(tmp_path).read_bytes()
+    text = write_small(tmp_path).read_bytes()
     path = tmp_path / "cut.onnx"
     for end in range(len(text)):
         path.write_bytes(text[:end])
@@ -74,7 +74,7 @@ def test_a_truncated_onnx_file_is_an_error(tmp_path):
 
 
 def test_a_changed_byte_raises_a_seqloom_error_or_gives_numbers(tmp_path):
-    text = small(tmp_path).read_bytes()
+    text = write_small(tmp_path).read_bytes()
     path = tmp_path / "changed.onnx"
     for place in range(len(text)):
         for flip in (1, 128):
@@ -92,7 +92,7 @@ def test_an_unknown_opset_is_an_error(tmp_path, opset):
         model.opset_import[0].version = opset
 
     with pytest.raises(FormatError, match=f"uses opset {opset}, but only 7 to"):
-        sl.models.from_onnx(write(tmp_path, change))
+        sl.models.from_onnx(write_changed(tmp_path, change))
 
 
 def test_a_cycle_is_an_error(tmp_path):
@@ -112,7 +112,7 @@ def test_a_value_that_is_defined_twice_is_an_error(tmp_path):
 
 def test_an_undefined_output_is_an_error(tmp_path):
     with pytest.raises(FormatError, match="the graph's outputs reads 'z'"):
-        sl.models.from_onnx(small(tmp_path, outputs=("z",)))
+        sl.models.from_onnx(write_small(tmp_path, outputs=("z",)))
 
 
 def test_a_weight_with_fewer_numbers_than_its_shape_is_an_error(tmp_path):
@@ -120,7 +120,7 @@ def test_a_weight_with_fewer_numbers_than_its_shape_is_an_error(tmp_path):
         model.graph.initializer[0].dims[0] = 2**40
 
     with pytest.raises(FormatError, match="'w' cannot be read"):
-        sl.models.from_onnx(write(tmp_path, change))
+        sl.models.from_onnx(write_changed(tmp_path, change))
 
 
 def test_a_weight_with_a_negative_size_is_an_error(tmp_path):
@@ -128,7 +128,7 @@ def test_a_weight_with_a_negative_size_is_an_error(tmp_path):
         model.graph.initializer[0].dims[0] = -3
 
     with pytest.raises(FormatError, match="'w' has a negative size"):
-        sl.models.from_onnx(write(tmp_path, change))
+        sl.models.from_onnx(write_changed(tmp_path, change))
 
 
 def test_a_weight_of_strings_is_an_error(tmp_path):
@@ -137,12 +137,12 @@ def test_a_weight_of_strings_is_an_error(tmp_path):
         model.graph.initializer[0].CopyFrom(words)
 
     with pytest.raises(FormatError, match="only booleans, integers and floats"):
-        sl.models.from_onnx(write(tmp_path, change))
+        sl.models.from_onnx(write_changed(tmp_path, change))
 
 
 def test_external_weights_in_the_models_folder_are_read(tmp_path):
     (tmp_path / "weights.bin").write_bytes(b"head" + X.T.copy().tobytes())
-    file = write(tmp_path, lambda it: keep_beside(it, "weights.bin", offset=4))
+    file = write_changed(tmp_path, lambda it: store_externally(it, "weights.bin", offset=4))
     found = sl.models.from_onnx(file)(np.eye(3, dtype="f4")).numpy()
     np.testing.assert_array_equal(found, X.T)
 
@@ -152,7 +152,7 @@ def test_external_weights_outside_the_models_folder_are_not_read(tmp_path, place
     home = tmp_path / "home"
     home.mkdir()
     (tmp_path / "secret.bin").write_bytes(X.tobytes())
-    file = write(home, lambda it: keep_beside(it, place.format(tmp_path)))
+    file = write_changed(home, lambda it: store_externally(it, place.format(tmp_path)))
     with pytest.raises(FormatError, match="outside the model's folder"):
         sl.models.from_onnx(file)
 
@@ -162,7 +162,7 @@ def test_a_link_out_of_the_models_folder_is_not_followed(tmp_path):
     home.mkdir()
     (tmp_path / "secret.bin").write_bytes(X.tobytes())
     (home / "weights.bin").symlink_to(tmp_path / "secret.bin")
-    file = write(home, lambda it: keep_beside(it, "weights.bin"))
+    file = write_changed(home, lambda it: store_externally(it, "weights.bin"))
     with pytest.raises(FormatError, match="outside the model's folder"):
         sl.models.from_onnx(file)
 
@@ -170,13 +170,13 @@ def test_a_link_out_of_the_models_folder_is_not_followed(tmp_path):
 @pytest.mark.parametrize("facts", [{"offset": 4}, {"offset": -8}, {"offset": 2**70}])
 def test_weights_beyond_the_end_of_their_file_are_an_error(tmp_path, facts):
     (tmp_path / "weights.bin").write_bytes(X.tobytes())
-    file = write(tmp_path, lambda it: keep_beside(it, "weights.bin", **facts))
+    file = write_changed(tmp_path, lambda it: store_externally(it, "weights.bin", **facts))
     with pytest.raises(FormatError, match="which has 24"):
         sl.models.from_onnx(file)
 
 
 def test_a_missing_weight_file_is_an_error(tmp_path):
-    file = write(tmp_path, lambda it: keep_beside(it, "weights.bin"))
+    file = write_changed(tmp_path, lambda it: store_externally(it, "weights.bin"))
     with pytest.raises(MissingFileError, match=r"weights\.bin: no such file"):
         sl.models.from_onnx(file)
 
@@ -241,7 +241,7 @@ def test_constant_weights_are_parameters(tmp_path):
 
 @pytest.mark.parametrize("name", [b"weight", b"MatMul", b"answer"])
 def test_a_name_that_is_not_utf8_is_an_error(tmp_path, name):
-    model = onnx.load(small(tmp_path))
+    model = onnx.load(write_small(tmp_path))
     model.graph.initializer[0].name = model.graph.node[0].input[1] = "weight"
     model.graph.node[0].output[0] = model.graph.output[0].name = "answer"
     text = model.SerializeToString()

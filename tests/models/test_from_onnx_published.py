@@ -89,7 +89,7 @@ def test_logits_match_onnx_runtime(network):
     np.testing.assert_allclose(network.logits(x).numpy(), theirs, rtol=1e-3, atol=2e-5)
 
 
-def test_the_captured_network_takes_one_position_of_each_record(network, tmp_path):
+def test_the_captured_network_selects_one_position_of_each_record(network, tmp_path):
     sl.export.save(network, tmp_path / "ribo.seqloom")
     graph = json.loads((tmp_path / "ribo.seqloom" / "graph.json").read_text())
     names = [it["name"] for it in graph["operations"]]

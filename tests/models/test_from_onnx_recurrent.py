@@ -28,7 +28,7 @@ def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
     }
 
 
-def agree(path, operator, inputs: Any = "x w r b", given_=None, more=None, **attributes):
+def compare(path, operator, inputs: Any = "x w r b", given_=None, more=None, **attributes):
     """Compare all outputs of one node with those of ONNX Runtime."""
     kind = attributes.get("direction", "forward")
     arrays = {**weights(operator, 2 if kind == "bidirectional" else 1), **(more or {})}
@@ -46,19 +46,19 @@ def agree(path, operator, inputs: Any = "x w r b", given_=None, more=None, **att
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_each_recurrent_direction_matches_onnx_runtime(tmp_path, operator, direction):
-    agree(tmp_path, operator, direction=direction)
+    compare(tmp_path, operator, direction=direction)
 
 
 @pytest.mark.parametrize("operator", GATES)
 def test_recurrent_biases_are_optional(tmp_path, operator):
-    agree(tmp_path, operator, "x w r")
+    compare(tmp_path, operator, "x w r")
 
 
 @pytest.mark.parametrize("operator", GATES)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_sequence_lengths_limit_each_record(tmp_path, operator, direction):
     lengths = {"l": np.array([6, 2, 4], np.int32)}
-    agree(tmp_path, operator, "x w r b l", more=lengths, direction=direction)
+    compare(tmp_path, operator, "x w r b l", more=lengths, direction=direction)
 
 
 @pytest.mark.parametrize("operator", GATES)
@@ -68,11 +68,11 @@ def test_initial_states_are_used(tmp_path, operator, direction):
     first = {"h0": floats(count, 3, WIDTH, seed=7), "c0": floats(count, 3, WIDTH, seed=8)}
     first = first if operator == "LSTM" else {"h0": first["h0"]}
     names = f"x w r b - {' '.join(first)}"
-    agree(tmp_path, operator, names, {"x": X, **first}, direction=direction)
+    compare(tmp_path, operator, names, {"x": X, **first}, direction=direction)
 
 
 def test_a_gru_may_apply_the_reset_gate_after_the_product(tmp_path):
-    agree(tmp_path, "GRU", linear_before_reset=1, direction="bidirectional")
+    compare(tmp_path, "GRU", linear_before_reset=1, direction="bidirectional")
 
 
 @pytest.mark.parametrize(
@@ -89,16 +89,16 @@ def test_a_gru_may_apply_the_reset_gate_after_the_product(tmp_path):
 def test_other_recurrent_activations_match_onnx_runtime(tmp_path, operator, names):
     numbers = {"activation_alpha": [0.3], "activation_beta": [0.4]}
     needs = {"Affine", "HardSigmoid", "ScaledTanh"}.intersection(names)
-    agree(tmp_path, operator, activations=names, **(numbers if needs else {}))
+    compare(tmp_path, operator, activations=names, **(numbers if needs else {}))
 
 
 def test_lstm_gates_may_have_peepholes(tmp_path):
     peepholes = {"p": floats(1, 3 * WIDTH, seed=9)}
-    agree(tmp_path, "LSTM", "x w r b - - - p", more=peepholes)
+    compare(tmp_path, "LSTM", "x w r b - - - p", more=peepholes)
 
 
 def test_the_forget_gate_may_be_tied_to_the_input_gate(tmp_path):
-    agree(tmp_path, "LSTM", input_forget=1)
+    compare(tmp_path, "LSTM", input_forget=1)
 
 
 def test_computed_recurrent_weights_are_split_at_each_call(tmp_path):

@@ -19,7 +19,7 @@ def logits(model, x=X, **options):
     return model.logits(model.backend.tensor(x), **options).numpy()
 
 
-def scrambled(config):
+def draw_net(config):
     """Return a network whose parameters are all random."""
     model, rng = config.init("numpy").eval(), np.random.default_rng(1)
     record = {
@@ -36,7 +36,7 @@ def test_a_genotype_mlp_starts_at_zero(hidden):
 
 
 def test_a_genotype_mlp_without_hidden_layers_is_linear():
-    model = scrambled(Config(variants=6, covariates=2, outputs=3, hidden=()))
+    model = draw_net(Config(variants=6, covariates=2, outputs=3, hidden=()))
     zero = logits(model, 0 * X)
     np.testing.assert_allclose(
         logits(model, 2 * X) - zero, 2 * (logits(model) - zero), 1e-4
@@ -44,7 +44,7 @@ def test_a_genotype_mlp_without_hidden_layers_is_linear():
 
 
 def test_hidden_layers_add_non_linear_effects():
-    model = scrambled(Config(variants=6, covariates=2, outputs=3, hidden=(5, 3)))
+    model = draw_net(Config(variants=6, covariates=2, outputs=3, hidden=(5, 3)))
     zero = logits(model, 0 * X)
     assert not np.allclose(
         logits(model, 2 * X) - zero, 2 * (logits(model) - zero), rtol=0.1
@@ -60,14 +60,14 @@ def test_hidden_features_have_equal_variance_for_any_number_of_variants(variants
 
 
 def test_all_parameters_get_gradients_after_the_first_step():
-    model = scrambled(Config(variants=6, covariates=2, outputs=1, hidden=(4, 3), dropout=0))
+    model = draw_net(Config(variants=6, covariates=2, outputs=1, hidden=(4, 3), dropout=0))
     x = model.backend.tensor(X)
     _, grads = sl.nn.value_and_grad(lambda net: (net.logits(x) ** 2).mean())(model)
     assert all(np.asarray(grads.get(each.id)).any() for _, each in model.parameters())
 
 
 def test_dropout_is_active_only_in_training():
-    model = scrambled(Config(variants=6, covariates=2, outputs=1))
+    model = draw_net(Config(variants=6, covariates=2, outputs=1))
     still = logits(model)
     assert not np.array_equal(logits(model.train(), key=sl.Key(0)), still)
     assert np.array_equal(logits(model.eval()), still)

@@ -10,7 +10,7 @@ import transformers
 import seqloom as sl
 from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
 
-TOLERANCE = 2e-5  # largest absolute error in float32
+TOLERANCE = 2e-5  # largest absolute max_error in float32
 
 
 @pytest.fixture(scope="module")
@@ -39,15 +39,15 @@ def batch_of(proteins) -> dict[str, Any]:
     return {"input_ids": ids, "cu_seqlens": bounds, "max_seqlen": longest}
 
 
-def error(found, wanted) -> float:
-    """Return the largest absolute error."""
+def max_error(found, wanted) -> float:
+    """Return the largest absolute max_error."""
     return float(np.abs(found.numpy() - wanted).max())
 
 
 def test_packed_hidden_states_match_the_padded_network(model, proteins, expected):
     hidden = model.embed(batch_of(proteins), layers=range(7))
     for number, wanted in enumerate(expected["hidden"]):
-        assert error(hidden[number], wanted) < TOLERANCE
+        assert max_error(hidden[number], wanted) < TOLERANCE
 
 
 def test_each_packed_protein_gives_the_result_of_huggingface_for_it_alone(
@@ -62,12 +62,12 @@ def test_each_packed_protein_gives_the_result_of_huggingface_for_it_alone(
 def test_requesting_only_the_last_hidden_state_gives_the_same_values(
     model, proteins, expected
 ):
-    assert error(model(*proteins.packed), expected["hidden"][-1]) < TOLERANCE
+    assert max_error(model(*proteins.packed), expected["hidden"][-1]) < TOLERANCE
 
 
 def test_packed_logits_match_the_padded_network(model, proteins, expected):
     logits = model.logits(model(*proteins.packed))
-    assert error(logits, expected["logits"]) < TOLERANCE
+    assert max_error(logits, expected["logits"]) < TOLERANCE
 
 
 def test_each_protein_alone_gives_the_result_of_the_batch(model, proteins, expected):
@@ -79,7 +79,7 @@ def test_a_network_without_a_head_can_embed(proteins):
     theirs = make_huggingface("8M", kind="EsmModel", layers=2)
     wanted = run_huggingface(theirs, proteins)["hidden"][-1]
     model = sl.models.packed_huggingface(theirs)
-    assert error(model.embed(batch_of(proteins))[-1], wanted) < TOLERANCE
+    assert max_error(model.embed(batch_of(proteins))[-1], wanted) < TOLERANCE
     with pytest.raises(sl.errors.ArgumentError, match="EsmModel has no head"):
         model.logits(model([0, 5, 2]))
 
@@ -103,7 +103,7 @@ def test_learned_positions_restart_with_each_sequence(proteins):
     with torch.no_grad():
         wanted = theirs(ids, attention_mask=mask).last_hidden_state.numpy()
     model = sl.models.packed_huggingface(theirs)
-    assert error(model(*proteins.packed), wanted[proteins.mask]) < TOLERANCE
+    assert max_error(model(*proteins.packed), wanted[proteins.mask]) < TOLERANCE
     with pytest.raises(sl.errors.ShapeError, match="learned 126 positions, got a"):
         model([5] * 127)
 
@@ -113,7 +113,7 @@ def test_without_the_scale_of_each_sequence_the_comparison_fails(
 ):
     model = sl.models.packed_huggingface(theirs)
     vars(model)["_encoder"].embeddings.token_dropout = False
-    assert error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
+    assert max_error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
 
 
 def test_nan_in_one_protein_does_not_spread():
@@ -139,7 +139,7 @@ def test_a_mask_token_has_a_zero_embedding_for_any_weights(proteins):
     with torch.no_grad():
         theirs.esm.embeddings.word_embeddings.weight[MASK] = np.inf
     model = sl.models.packed_huggingface(theirs)
-    assert error(model(*proteins.packed), wanted) < TOLERANCE
+    assert max_error(model(*proteins.packed), wanted) < TOLERANCE
 
 
 def test_output_settings_of_the_huggingface_network_are_ignored(proteins):
@@ -153,8 +153,8 @@ def test_output_settings_of_the_huggingface_network_are_ignored(proteins):
     for name, value in options.items():
         setattr(theirs.config, name, value)
     model = sl.models.packed_huggingface(theirs)
-    assert error(model(*proteins.packed), wanted[-1]) < TOLERANCE
-    assert error(model(*proteins.packed, layers=[1])[0], wanted[1]) < TOLERANCE
+    assert max_error(model(*proteins.packed), wanted[-1]) < TOLERANCE
+    assert max_error(model(*proteins.packed, layers=[1])[0], wanted[1]) < TOLERANCE
 
 
 def test_the_huggingface_network_is_unchanged_and_shares_its_weights(proteins):
@@ -169,7 +169,7 @@ def test_the_huggingface_network_is_unchanged_and_shares_its_weights(proteins):
     weight = theirs.esm.encoder.layer[0].output.dense.weight
     with torch.no_grad():
         weight.mul_(2.0)
-    assert error(model(ids, bounds, longest), first) > 0.1
+    assert max_error(model(ids, bounds, longest), first) > 0.1
     with torch.no_grad():
         weight.div_(2.0)
     after = run_huggingface(theirs.eval(), proteins)["contacts"]

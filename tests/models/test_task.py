@@ -93,7 +93,7 @@ def test_more_certain_labels_rank_higher_even_if_both_round_to_one():
     assert found["auprc"] == pytest.approx((1 + 2 / 3 + 3 / 4) / 3)
 
 
-def test_a_class_ranks_by_its_log_odds():
+def test_classes_are_ranked_by_their_log_odds():
     wide = np.array([[3.0, -2.0, 0.5], [700.0, 0.0, 699.0], [-1e4, 5.0, -9e3]])
     expected = np.empty((3, 3))
     with localcontext(prec=60):

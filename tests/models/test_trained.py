@@ -151,7 +151,7 @@ def test_a_version_of_null_is_an_error_that_names_the_file(folder):
         sl.models.load(folder)
 
 
-def test_a_folder_of_folds_names_one_of_them(tmp_path):
+def test_the_error_for_a_folder_of_folds_suggests_one_fold(tmp_path):
     (tmp_path / "fold-1").mkdir()
     (tmp_path / "fold-1/config.json").write_text("{}")
     with pytest.raises(MissingFileError, match=r"expected a run folder, such as .*fold-1"):

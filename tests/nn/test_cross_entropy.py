@@ -20,7 +20,7 @@ DEEP_LABELS = np.array([[0, 3, 1], [2, 2, -100]])
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def both(ours, theirs, x):
+def compare(ours, theirs, x):
     """Compare the losses, and the gradients of their sum, with PyTorch."""
     leaf, point = A.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
     found, expected = ours(leaf), theirs(point)
@@ -41,7 +41,7 @@ def both(ours, theirs, x):
 def test_cross_entropy_matches_pytorch(labels, weight, smoothing, reduction):
     options = {"label_smoothing": smoothing, "reduction": reduction}
     theirs = None if weight is None else torch.tensor(weight)
-    both(
+    compare(
         lambda x: F.cross_entropy(x, labels, weight, **options),
         lambda x: TF.cross_entropy(x, torch.tensor(labels), theirs, **options),
         X,
@@ -53,7 +53,7 @@ def test_cross_entropy_matches_pytorch(labels, weight, smoothing, reduction):
 def test_cross_entropy_of_class_probabilities_matches_pytorch(weight, reduction):
     options = {"label_smoothing": 0.1, "reduction": reduction}
     theirs = None if weight is None else torch.tensor(weight)
-    both(
+    compare(
         lambda x: F.cross_entropy(x, SHARES, weight, **options),
         lambda x: TF.cross_entropy(x, torch.tensor(SHARES), theirs, **options),
         X,
@@ -62,7 +62,7 @@ def test_cross_entropy_of_class_probabilities_matches_pytorch(weight, reduction)
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_labels_may_have_more_axes(reduction):
-    both(
+    compare(
         lambda x: F.cross_entropy(x, DEEP_LABELS, WEIGHT, reduction=reduction),
         lambda x: TF.cross_entropy(
             x, torch.tensor(DEEP_LABELS), torch.tensor(WEIGHT), reduction=reduction
@@ -72,7 +72,7 @@ def test_labels_may_have_more_axes(reduction):
 
 
 def test_a_single_row_needs_no_axis():
-    both(
+    compare(
         lambda x: F.cross_entropy(x, 2),
         lambda x: TF.cross_entropy(x, torch.tensor(2)),
         X[0],
@@ -86,7 +86,7 @@ def test_a_single_row_needs_no_axis():
 )
 def test_nll_loss_matches_pytorch(labels, weight, reduction):
     theirs = None if weight is None else torch.tensor(weight)
-    both(
+    compare(
         lambda x: F.nll_loss(F.log_softmax(x), labels, weight, reduction=reduction),
         lambda x: TF.nll_loss(
             TF.log_softmax(x, -1), torch.tensor(labels), theirs, reduction=reduction
@@ -96,7 +96,7 @@ def test_nll_loss_matches_pytorch(labels, weight, reduction):
 
 
 def test_ignore_index_may_be_any_label():
-    both(
+    compare(
         lambda x: F.cross_entropy(x, LABELS, ignore_index=2),
         lambda x: TF.cross_entropy(x, torch.tensor(LABELS), ignore_index=2),
         X,

@@ -27,18 +27,18 @@ LIKE_X = {  # name: (shapes of x, weight and bias, function)
 }
 
 
-def made(b, shape, kind="float32"):
+def make_ones(b, shape, kind="float32"):
     ones = np.ones(shape, "f4" if kind == "bfloat16" else kind)
     return b.tensor(ones, dtype=kind if kind == "bfloat16" else None)
 
 
-def called(call, args, *, compiled):
+def call_with(call, args, *, compiled):
     """Return the result of a function, eager or compiled."""
     run: Any = sl.tensor.compile(call) if compiled else call
     return run(*args)
 
 
-def widths(name):
+def rejected_dtypes(name):
     """Return the dtypes that are rejected; JAX has no float64 here."""
     return [kind for kind in WIDTHS if (name, kind) != ("jax", "float64")]
 
@@ -49,11 +49,11 @@ def widths(name):
 def test_a_layer_rejects_every_dtype_but_that_of_its_weight(function, compiled, name):
     x, weight, bias, call = LIKE_X[function]
     b = found(name)
-    for kind in widths(name):
-        args = made(b, x, kind), made(b, weight), made(b, bias)
+    for kind in rejected_dtypes(name):
+        args = make_ones(b, x, kind), make_ones(b, weight), make_ones(b, bias)
         expected = rf"{function}: x holds \w+, expected float32, .*weight.*x\.astype"
         with pytest.raises(DTypeError, match=expected):
-            called(call, args, compiled=compiled)
+            call_with(call, args, compiled=compiled)
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
@@ -62,9 +62,9 @@ def test_a_layer_rejects_every_dtype_but_that_of_its_weight(function, compiled, 
 def test_a_half_precision_layer_keeps_its_dtype(function, compiled, kind):
     x, weight, bias, call = LIKE_X[function]
     b = found("numpy")
-    args = made(b, x, kind), made(b, weight, kind), made(b, bias, kind)
-    out = called(call, args, compiled=compiled)
-    wide = call(made(b, x), made(b, weight), made(b, bias)).numpy()
+    args = make_ones(b, x, kind), make_ones(b, weight, kind), make_ones(b, bias, kind)
+    out = call_with(call, args, compiled=compiled)
+    wide = call(make_ones(b, x), make_ones(b, weight), make_ones(b, bias)).numpy()
     assert out.dtype.name == kind
     np.testing.assert_allclose(out.numpy().astype("f4"), wide, rtol=0.02, atol=0.02)
 
@@ -73,7 +73,7 @@ def test_a_half_precision_layer_keeps_its_dtype(function, compiled, kind):
 def test_a_bias_of_another_type_is_named(name):
     b = found(name)
     with pytest.raises(DTypeError, match=r"bias holds float16, expected float32"):
-        F.linear(made(b, (2, 3)), made(b, (4, 3)), made(b, (4,), "float16"))
+        F.linear(make_ones(b, (2, 3)), make_ones(b, (4, 3)), make_ones(b, (4,), "float16"))
 
 
 LAYERS = {
@@ -96,10 +96,10 @@ def test_modules_reject_another_dtype_in_training_and_evaluation(
 ):
     module, shape = LAYERS[layer]
     module = copy.deepcopy(module).bind(found(name), KEY)
-    x = made(module.backend, shape, kind)
+    x = make_ones(module.backend, shape, kind)
     for each in (module.train(), module.eval()):
         with pytest.raises(DTypeError, match=r"x holds .*x\.astype\(.float32.\)"):
-            called(lambda module, x: module(x), (each, x), compiled=compiled)
+            call_with(lambda module, x: module(x), (each, x), compiled=compiled)
 
 
 @LIBRARIES
@@ -109,8 +109,8 @@ def test_attention_needs_a_single_dtype(kind, place, name):
     b = found(name)
     kinds = ["float32"] * 3
     kinds[place] = kind
-    dense = [made(b, (1, 1, 3, 2), each) for each in kinds]
-    packed = [made(b, (3, 1, 2), each) for each in kinds]
+    dense = [make_ones(b, (1, 1, 3, 2), each) for each in kinds]
+    packed = [make_ones(b, (3, 1, 2), each) for each in kinds]
     with pytest.raises(DTypeError, match=r"attention: (query|key|value) holds"):
         F.scaled_dot_product_attention(*dense)
     with pytest.raises(DTypeError, match=r"attention_varlen: (query|key|value) holds"):
@@ -154,7 +154,7 @@ OF_FLOATS = {
 def test_integers_are_rejected_by_float_functions(function, name):
     shape, call = OF_FLOATS[function]
     for kind in ("bool", "uint8", "int64"):
-        x = made(found(name), shape, kind)
+        x = make_ones(found(name), shape, kind)
         with pytest.raises(DTypeError, match=r"x1? holds \w+, expected floats; .*astype"):
             call(x)
         with pytest.raises(DTypeError, match="expected floats"):
@@ -181,7 +181,7 @@ def test_integer_inputs_behave_like_in_pytorch_on_every_backend(kind, name):
 
 @LIBRARIES
 def test_booleans_are_rejected_by_comparing_functions(name):
-    x = made(found(name), (1, 2, 4, 4), "bool")
+    x = make_ones(found(name), (1, 2, 4, 4), "bool")
     for call in (F.relu, lambda x: F.max_pool1d(x[0], 2), lambda x: F.max_pool2d(x, 2)):
         with pytest.raises(DTypeError, match="x holds bool, expected numbers"):
             call(x)
@@ -224,7 +224,7 @@ def test_a_one_dimensional_weight_gives_one_output_like_in_pytorch(name):
 def test_a_weight_of_another_rank_is_rejected(shapes, name):
     b = found(name)
     with pytest.raises(ShapeError, match=r"linear: expected a weight of shape \(out, in\)"):
-        F.linear(made(b, (2, 3)), made(b, shapes[0]), made(b, shapes[1]))
+        F.linear(make_ones(b, (2, 3)), make_ones(b, shapes[0]), make_ones(b, shapes[1]))
 
 
 @LIBRARIES
@@ -233,7 +233,7 @@ def test_batch_norm_rejects_one_value_per_channel_like_pytorch(shape, name):
     with pytest.raises(ValueError, match="more than 1 value"):
         torch.nn.BatchNorm1d(2)(torch.ones(shape))
     module = sl.nn.BatchNorm1d(2).bind(found(name), KEY)
-    x = made(module.backend, shape)
+    x = make_ones(module.backend, shape)
     with pytest.raises(
         ShapeError, match=r"more than 1 value .*Batches.*drop_last=True.*model\.eval\(\)"
     ):

@@ -63,7 +63,7 @@ def test_batch_norm_accepts_boolean_and_float_masks(name, training):
         np.testing.assert_array_equal(layer(given, mask=truths).numpy(), ones)
 
 
-def normed(x, backend, *, training):
+def run_batch_norm(x, backend, *, training):
     """Return the output of masked batch norm, and gradients for input and weight."""
     level = sl.tensor.Autodiff(backend)
     x, mask = level.tensor(x, requires_grad=True), level.tensor(MASK.astype("f4"))
@@ -83,7 +83,7 @@ def test_batch_norm_ignores_nan_in_padding(name, training):
     backend = sl.tensor.backend(name)
     clean = np.where(MASK[:, None] > 0, X, 0).astype("f4")
     dirty = np.where(MASK[:, None] > 0, X, np.nan).astype("f4")
-    pairs = [normed(x, backend, training=training) for x in (clean, dirty)]
+    pairs = [run_batch_norm(x, backend, training=training) for x in (clean, dirty)]
     for expected, found in zip(*pairs, strict=True):
         np.testing.assert_array_equal(found, expected)
 

@@ -16,7 +16,7 @@ def esm2():
     return config.init("numpy", sl.Key(1)).eval()
 
 
-def with_numbers(model, key=5):
+def fill_adapters(model, key=5):
     """Set non-zero values in every adapter, as after training."""
     rng = np.random.default_rng(key)
     for _, param in model.parameters("*.up"):
@@ -31,13 +31,13 @@ def test_adapters_change_nothing_until_they_are_trained():
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_an_adapter_of_each_layer_changes_the_output(target):
-    adapted = with_numbers(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
+    adapted = fill_adapters(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
     assert np.abs(adapted(IDS).numpy() - esm2()(IDS).numpy()).max() > 1e-3
 
 
 @pytest.mark.parametrize("target", TARGETS)
 def test_a_merged_module_computes_the_same_as_the_adapted_one(target):
-    model = with_numbers(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
+    model = fill_adapters(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
     before = model(IDS).numpy()
     merged = sl.nn.merge_lora(model)
     assert not any(merged.named(sl.nn.LoRALinear))
@@ -66,7 +66,7 @@ def test_lora_output_and_gradients_match_the_formula_in_pytorch(backend):
 
 
 def test_a_record_contains_only_the_adapters_and_restores_them():
-    model = with_numbers(sl.nn.add_lora(esm2(), rank=3))
+    model = fill_adapters(sl.nn.add_lora(esm2(), rank=3))
     record = model.to_record()
     assert {path.rsplit(".", 1)[1] for path in record} == {"down", "up"}
     other = sl.nn.add_lora(esm2(), rank=3).load_record(record)
@@ -119,7 +119,7 @@ def test_layers_that_cannot_be_adapted_are_rejected(options, said):
         sl.nn.add_lora(esm2(), **options)
 
 
-def test_adapters_are_added_once_and_merged_once():
+def test_adapters_cannot_be_added_or_merged_twice():
     model = sl.nn.add_lora(esm2(), rank=3)
     with pytest.raises(sl.errors.ArgumentError, match="already has adapters"):
         sl.nn.add_lora(model)

@@ -48,7 +48,7 @@ def handle(request, tmp_path):
 
 
 @pytest.mark.parametrize("inside", [False, True])
-def test_handles_pass_through_map_moves_copies_and_records(handle, inside):
+def test_objects_that_cannot_be_copied_may_be_plain_fields(handle, inside):
     net = Holder([{"a": (handle,)}] if inside else handle).bind("numpy", KEY)
     zeros = net.map(lambda _, x: x * 0.0)
     twin = copy.deepcopy(net).to("numpy", "float64")

@@ -130,7 +130,7 @@ def test_f1_matches_scikit_learn(average, pairs):
 
 
 @pytest.mark.parametrize("name", [*COUNTED, *RANKED])
-def test_a_metric_without_batches_is_not_a_number(name):
+def test_a_metric_without_batches_is_nan(name):
     metric = (COUNTED | RANKED)[name][0]()
     found = metric.compute()
     assert math.isnan(found) or (name == "mcc" and found == 0)
@@ -174,7 +174,7 @@ def test_a_class_out_of_range_is_rejected():
         nn.confusion_matrix([0, 1], [0, 2], size=2)
 
 
-def test_columns_that_change_are_rejected():
+def test_a_changed_number_of_columns_is_rejected():
     metric = nn.AUROC()
     metric.update([0, 1], [0.0, 1.0])
     with pytest.raises(ShapeError, match="had the shapes"):

@@ -71,7 +71,7 @@ def test_invalid_layer_sizes_are_rejected_by_name(wanted):
         INVALID[wanted]()
 
 
-def test_a_convolution_accepts_one_tuples_like_pytorch():
+def test_a_convolution_accepts_tuples_of_one_number():
     theirs = torch.nn.Conv1d(3, 2, (3,), (2,), (1,), (2,))
     ours = nn.Conv1d(3, 2, (3,), (2,), (1,), (2,)).bind("numpy", sl.Key(0))
     ours.load_record(theirs.state_dict())
@@ -80,7 +80,7 @@ def test_a_convolution_accepts_one_tuples_like_pytorch():
     np.testing.assert_allclose(ours(ours.backend.tensor(x)).numpy(), wanted, atol=1e-5)
 
 
-def test_the_error_of_the_mode_area_names_pooling():
+def test_the_error_for_mode_area_suggests_pooling():
     x = sl.tensor.backend("numpy").tensor(np.ones((1, 2, 4), np.float32))
     with pytest.raises(ArgumentError, match=r"got 'area'; .*avg_pool1d"):
         F.interpolate(x, 2, mode="area")
@@ -123,7 +123,7 @@ CASES = [*(("numpy", kind) for kind in WRONG), ("torch", "Linear"), ("torch", "C
 
 
 @pytest.mark.parametrize(("name", "kind"), [*CASES, ("jax", "Linear"), ("jax", "Conv1d")])
-def test_an_input_of_another_shape_names_the_layer_by_its_path(name, kind):
+def test_the_error_for_a_wrong_shape_has_the_path_of_the_layer(name, kind):
     pytest.importorskip(name)
     make, shape, message = WRONG[kind]
     model = sl.nn.Sequential(sl.nn.Identity(), make()).bind(name, sl.Key(0))

@@ -144,7 +144,7 @@ def test_an_error_in_the_call_leaves_the_module_unchanged():
     assert net.eval()(net.backend.tensor(zeros(3, 4))).backend is sl.tensor.backend("numpy")
 
 
-def test_another_method_with_keywords_and_several_results():
+def test_a_summary_of_a_method_with_keywords_and_several_results():
     summary = Net().bind("numpy", KEY).summary(zeros(3, 4), method="features", scale=2.0)
     assert summary.layers[0].output_shape == [(3, 8), (3, 8)]
     assert summary.to_dict()["stem"]["multiply_adds"] == 2 * 3 * 4 * 8

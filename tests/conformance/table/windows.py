@@ -39,7 +39,7 @@ def _options(axes: int, **named: Any) -> dict[str, Any]:
 
 
 def _conv(axes: int, pull: str | None = None) -> Any:
-    """Test conv1d or conv2d, or the gradient function that `pull` names."""
+    """Test conv1d or conv2d, or its gradient function with the name `pull`."""
     theirs = F.conv1d if axes == 1 else F.conv2d
 
     def adapt(
