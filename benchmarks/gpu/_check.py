@@ -95,7 +95,7 @@ def _check(
     except BackendError as problem:
         results.skip(what, str(problem))
     except Exception as problem:  # noqa: BLE001 - the other checks may still work
-        traceback.print_exc()  # standard error is the log
+        traceback.print_exc()  # to standard error, which is the log
         results.add(what, failed=f"{type(problem).__name__}: {problem}")
     else:
         results.add(what, error=error, limit=limit, ok=error <= limit)

@@ -53,7 +53,7 @@ class Results:
         try:
             measure()
         except Exception as error:  # noqa: BLE001 - the other measurements may still work
-            traceback.print_exc()  # standard error is the log
+            traceback.print_exc()  # to standard error, which is the log
             self.add(what, failed=f"{type(error).__name__}: {error}")
 
     def seconds_left(self) -> float:

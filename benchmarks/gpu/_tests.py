@@ -33,7 +33,7 @@ PACKAGES = (
 )
 ROOT = Path(__file__).parents[2]
 RESERVE = 4  # seconds reserved for pytest to end
-TEST_SECONDS = {"cuda": 60, "cpu": 90}  # time limit of one test
+TEST_SECONDS = {"cuda": 60, "cpu": 90}  # time limit of a test
 MAX_LOG = 1500  # characters of the log that the summary contains
 
 # Test files in order of importance; other files test_cuda_*.py follow.

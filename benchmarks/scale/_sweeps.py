@@ -68,7 +68,7 @@ def _decades(first: int) -> tuple[int, ...]:
 
 
 def _threads() -> tuple[int, ...]:
-    """Return powers of two up to the cores of this machine."""
+    """Return the powers of two up to the number of CPU cores."""
     return tuple(1 << power for power in range((os.cpu_count() or 1).bit_length()))
 
 

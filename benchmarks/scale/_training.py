@@ -47,7 +47,7 @@ def _seqloom(start: Start) -> Work:
     """Return a training step of seqloom on the NumPy backend."""
     import seqloom as sl
 
-    threadpool_limits(start.threads, user_api="blas")  # lasts until the process ends
+    threadpool_limits(start.threads, user_api="blas")  # limit until the process ends
     table = sl.tensor.backend("numpy", num_threads=start.threads)
     width = start.x.shape[1]
     first, second = (sl.nn.Linear(width, width, bias=False) for _ in range(2))
@@ -90,7 +90,7 @@ def _torch(start: Start) -> Work:
 
 def _products(start: Start) -> Work:
     """Return the lower bound: the matrix products of a step, computed by NumPy's BLAS."""
-    threadpool_limits(start.threads, user_api="blas")  # lasts until the process ends
+    threadpool_limits(start.threads, user_api="blas")  # limit until the process ends
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]
     row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)
 

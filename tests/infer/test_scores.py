@@ -90,7 +90,7 @@ def test_names_of_intervals_can_be_read_back(tmp_path, classes):
         ["c:0-4(.)", "c:4-8(.)"],
         classes,
     )
-    with pytest.raises(ShapeError, match="1 names are not 2 records"):
+    with pytest.raises(ShapeError, match="got 1 names for 2 records"):
         Scores(["a", "b"], classes, values, names=["p1"])
 
 

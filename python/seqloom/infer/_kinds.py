@@ -70,7 +70,7 @@ class Kind:
     suit sequences.
 
     Args:
-        name: The name of the kind, in the plural.
+        name: The name of the input kind, in the plural, such as ``"genotypes"``.
         open: A function that opens files as a dataset: ``open(files, labels=, encoder=,
             **options)``. ``labels`` is a `seqloom.data.Labels`, or False for no labels;
             ``encoder`` is None if the kind chooses the encoder.
@@ -198,7 +198,7 @@ class Kind:
             option: The name of the option.
 
         Returns:
-            True if this kind lists the option among its options.
+            True if this input kind lists the option among its own options.
         """
         is_of_letters = self.has_letters and option in _SEQUENCE_ENCODER_OPTIONS
         return is_of_letters or option in self.options | self.other_options

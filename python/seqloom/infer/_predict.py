@@ -180,9 +180,9 @@ def evaluate(
             records and of all records. True shows a progress bar on a terminal.
 
     Returns:
-        The metrics by name. ``n`` is the number of records. A classifier has accuracy,
-        balanced_accuracy, mcc, auroc and auprc. A regression has r2, pearson, spearman and
-        rmse.
+        The metrics by name. ``n`` is the number of records. The metrics of a classifier
+        are accuracy, balanced_accuracy, mcc, auroc and auprc; those of a regression are
+        r2, pearson, spearman and rmse.
 
     Raises:
         ArgumentError: An argument has the wrong type, the data is a FASTA file, which has

@@ -77,7 +77,7 @@ class Scores:
                 f"by {len(self.classes)} columns"
             )
         if self.names is not None and len(self.names) != len(self.ids):
-            raise ShapeError(f"{len(self.names)} names are not {len(self.ids)} records")
+            raise ShapeError(f"got {len(self.names)} names for {len(self.ids)} records")
         self.outputs = outputs
 
     def to_numpy(self) -> NDArray[np.float32]:

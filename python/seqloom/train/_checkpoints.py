@@ -218,7 +218,8 @@ def _hard_link(newest: Path, last: Path) -> bool:
         part.unlink(missing_ok=True)
         os.link(newest, part)
         part.replace(last)
-        part.unlink(missing_ok=True)  # if both are links to one file
+        # `replace` does nothing if both names are links to the same file.
+        part.unlink(missing_ok=True)
     except OSError:
         return False
     try:

@@ -50,8 +50,8 @@ class Part:
     """The results of the final model on the validation or test set.
 
     Attributes:
-        scores: The predictions for each record; no rows for a custom task.
-        labels: The true labels of the records; no rows for a custom task.
+        scores: The predictions for each record; empty for a custom task.
+        labels: The true labels of the records; empty for a custom task.
         metrics: The metrics, as `seqloom.infer.evaluate` computes them.
         known: A mask of records that are duplicates of training sequences, whose scores may
             be due to memorisation. None if the records are not sequences, or are too many.
@@ -214,7 +214,7 @@ def measure_all(
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
-            own = deepcopy(metric)  # copied, because `update` changes the user's object
+            own = deepcopy(metric)  # `update` would change the user's object
             own.update(labels, scores)
             value = own.compute()
         else:

@@ -50,7 +50,7 @@ class Arrays:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """An array of ones, because all rows of an array have the same length."""
+        """Ones, because all records of an array have the same length."""
         return np.ones(len(self), np.int64)
 
     @property

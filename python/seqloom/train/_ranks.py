@@ -1,4 +1,4 @@
-"""Communication of the processes (ranks) that train one network together."""
+"""Communication between the processes (ranks) that train one network together."""
 
 from __future__ import annotations
 

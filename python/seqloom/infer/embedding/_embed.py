@@ -116,8 +116,8 @@ def embed(
             among the processes. If a process dies, the other processes finish their parts,
             and then the call raises an error.
         engine: The way to start the processes of ``devices``. ``"processes"`` starts them
-            on this machine. ``"ray"`` (extra ``ray``) starts tasks in a Ray cluster, each
-            with a GPU or an equal share of the CPU cores. All tasks need access to
+            on this machine. ``"ray"`` (extra ``ray``) starts tasks in a Ray cluster,
+            each with a GPU or an equal number of CPU cores. All tasks need access to
             ``files`` and ``out``. Ray repeats a task if its process or machine dies.
         progress: A function that is called with a `Progress` after each batch.
 

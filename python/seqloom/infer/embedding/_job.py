@@ -80,7 +80,7 @@ class EmbedJob:
         self._indexes: dict[int, SequenceIndex] = {}
 
     def run(self) -> EmbedSummary:
-        """Compute the shards that no process has published."""
+        """Compute and write the shards that no process has written yet."""
         on_host = self.embedder.device.name == "cpu"
         limit = limit_blas(self.settings.threads) if on_host else nullcontext()
         with limit, self._monitor or nullcontext():

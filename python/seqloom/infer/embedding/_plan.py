@@ -41,7 +41,7 @@ _MAX_SHARD_BYTES = 256 << 20
 _MAX_SHARD_RECORDS = 1 << 16
 # A number of files or records, limited so that the sum of two numbers fits into int64.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
-# Index of the shard's file, of its first record, and after its last record.
+# Indices of a shard: its file, its first record, and the record after its last.
 _Bounds: TypeAlias = tuple[_Count, _Count, _Count]
 _PLAN_ERRORS = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
 # The window length that an error message suggests: ESM-2 was trained with this length.
@@ -310,8 +310,8 @@ def _check_long(index: SequenceIndex, most: int) -> None:
         raise ShapeError(
             f"{index.path}: record {first} ({_id_of(index, first)}) has "
             f"{int(lengths[first]):,} residues, but a batch has at most {most:,} (longer "
-            f"records: {long.size:,}). To embed it in windows whose residues are joined, "
-            f"use {options} ({flags}). To embed it as a whole, use "
+            f"records: {long.size:,}). To embed the record in windows, "
+            f"use {options} ({flags}). To embed the whole record, use "
             f"max_tokens={int(lengths.max()) + 2} "
             f"(--max-tokens {int(lengths.max()) + 2})"
         )

@@ -116,7 +116,7 @@ def slice_batch(batch: Batch, first: int, stop: int) -> dict[str, Any]:
 def reduce_batch(
     device: Device, values: Any, batch: Batch, *, pool: str, before: int
 ) -> Any:
-    """Reduce the output rows of tokens: sum each window, or select `<cls>` or residues."""
+    """Sum the output rows of each window, or select the rows of `<cls>` or residues."""
     # `before` is the number of tokens before the residues of a window.
     _check_shape(values, batch, pool)
     if pool == "model":

@@ -112,7 +112,7 @@ class EmbedSettings:
             raise ArgumentError("overlap= is for windows: also pass max_length=")
 
     def _check_windows(self, max_length: int) -> None:
-        """Raise if a window does not fit into a batch, or windows do not advance."""
+        """Raise if a window exceeds a batch, or is not longer than the overlap."""
         if max_length > self.letters:
             raise ArgumentError(
                 f"max_length must be at most {self.letters}, the limit of a batch with "

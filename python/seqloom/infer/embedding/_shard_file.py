@@ -153,7 +153,7 @@ class OpenShard:
             check_not_truncated(self.path, self.size)
 
     def rows(self, name: str, record: int) -> NDArray[Any]:
-        """Return the row of a record, or the rows of its residues."""
+        """Return the embedding of a record, or of each of its residues."""
         array = self.arrays[name]
         if not self.is_by_residue:
             return array[record]

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_COPIES = 8  # maximum number of unfinished copies to the device
-_ALIGNMENT = 256  # bytes; alignment of arrays for kernels
+_ALIGNMENT = 256  # bytes: kernels need aligned arrays
 
 
 class TorchDevice(Device):
