@@ -21,8 +21,8 @@ pub(crate) const INPUT_READ_BYTES: usize = 256 << 10;
 /// The path that denotes the standard input.
 const STDIN: &str = "-";
 
-/// A buffered reader of a file, a pipe or another stream. It counts the bytes that were
-/// used.
+/// A buffered reader of a file, a pipe or another stream. The reader counts the bytes
+/// that were used.
 pub struct BufferedInput {
     source: InputSource,
     buffer: Vec<u8>,
@@ -159,7 +159,7 @@ impl BufferedInput {
         Ok(self.waiting())
     }
 
-    /// Moves the waiting bytes to `out`. If there are none, reads bytes from the file
+    /// Moves the waiting bytes to `out`. If no bytes are waiting, reads from the file
     /// into `out`. Returns 0 only at the end of the file.
     pub(crate) fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
         let count = self.waiting().len().min(out.len());
@@ -243,8 +243,8 @@ impl FileStamp {
     }
 }
 
-/// Returns a zeroed buffer. Its memory pages are not touched yet, so they take no
-/// memory. If the buffer cannot be allocated, this is an error.
+/// Returns a zeroed buffer. The pages of the buffer take no memory until they are used.
+/// If the buffer cannot be allocated, this is an error.
 pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     let mut trial: Vec<u8> = Vec::new();
     trial

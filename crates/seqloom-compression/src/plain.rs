@@ -79,7 +79,7 @@ impl PlainText {
     }
 }
 
-/// Reads the file ahead. This function runs in the separate thread.
+/// Reads the file ahead, in a separate thread.
 fn read(exchange: &TextExchange, mut input: BufferedInput) -> Result<(), Trouble> {
     while let Some(mut piece) = exchange.empty_buffer() {
         piece.clear();

@@ -122,8 +122,8 @@ impl Recorder {
         self.snapshots.text += as_u64(count);
     }
 
-    /// Takes a snapshot, unless the last snapshot is too close or there is too little
-    /// text in this gzip member.
+    /// Takes a snapshot, unless the last snapshot is too close or this gzip member has
+    /// less than 32 KiB of text so far.
     pub(super) fn add_if_distant(&mut self, packed: u64, decoder: &Decoder, history: &[u8]) {
         let last = self.snapshots.list.last().map_or(0, |last| last.text);
         if self.snapshots.text < last + self.spacing || history.len() < WINDOW_BYTES {

@@ -13,7 +13,7 @@ use crate::input::BufferedInput;
 pub(super) struct Unpacked {
     input: BufferedInput,
     piece: TextPiece,
-    /// The next text buffer to fill, if there is no other thread.
+    /// The next text buffer to fill, if the reader's thread decompresses the file.
     spare: TextPiece,
     worker: Unpacker,
     then: StepEnd,
@@ -197,7 +197,7 @@ fn fill(mut chunk: Chunk, input: &mut BufferedInput) -> Chunk {
     chunk
 }
 
-/// Decompresses the file. This function runs in the separate thread.
+/// Decompresses the file in a separate thread.
 fn run(exchange: &TextExchange, (mut unpacker, mut piece): UnpackWork) -> Result<(), Trouble> {
     let mut outcome = Ok(StepEnd::NeedsInput);
     while let Ok(StepEnd::NeedsInput) = outcome {

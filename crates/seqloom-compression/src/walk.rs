@@ -279,7 +279,7 @@ impl GzipWalk {
         Ok(usize::from(*base) + self.bits.size(u32::from(*extra))?)
     }
 
-    /// Passes the text to the visitor if there is enough of it.
+    /// Passes the text to the visitor if the text has at least [`VISITED_BYTES`] bytes.
     fn deliver_if_large(&mut self, visitor: &mut impl Visitor) -> Result<(), Trouble> {
         if self.out.len() - self.delivered < VISITED_BYTES {
             return Ok(());

@@ -17,8 +17,8 @@ const MAX_WINDOW_LOG: u32 = 27;
 /// of bytes that it still needs.
 const START_BYTES: usize = 5;
 
-/// A decoder of zstd frames. It decodes block by block, so that all text before a
-/// corrupt block is returned.
+/// A decoder of zstd frames. The frames are decoded block by block, so that all text
+/// before a corrupt block is returned.
 pub(super) struct Zstd {
     decoder: Decoder<'static>,
     /// The number of bytes that are missing from the next header or block.

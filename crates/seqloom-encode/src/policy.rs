@@ -38,7 +38,7 @@ pub enum Case {
     Fold,
     /// Lower-case residues are masked: all their channels are 0.
     Mask,
-    /// Lower-case characters are not converted. They are invalid unless the alphabet
+    /// Lower-case characters are not converted, and are invalid unless the alphabet
     /// contains them.
     Keep,
     /// Lower-case characters are rejected.

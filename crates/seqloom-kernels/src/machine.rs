@@ -16,8 +16,8 @@ pub fn dispatch<K: WithSimd>(kernel: K) -> K::Output {
 }
 
 /// Returns true if there are 32 vector registers, and false if there are 16. All
-/// processors with 512-bit vectors have 32 registers. In WebAssembly, there are 16 on
-/// x86 processors.
+/// processors with 512-bit vectors have 32 registers. WebAssembly on x86 processors has
+/// 16 registers.
 pub(crate) const fn has_many_registers<S: Simd>() -> bool {
     let is_known = !cfg!(target_family = "wasm");
     (is_known && S::REGISTER_COUNT >= 32) || S::F32_LANES >= 16

@@ -11,9 +11,9 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 
 thread_local! {
     /// The pool that this thread has joined, with the number of threads. A thread that
-    /// belongs to a pool starts its share of a kernel's work at once. Any other thread
-    /// sleeps until the pool has finished. This matters because a training step calls
-    /// about 40 kernels.
+    /// belongs to a pool starts its share of a kernel's work at once. A thread outside
+    /// the pool sleeps until the pool has finished. The delay matters because a
+    /// training step calls about 40 kernels.
     ///
     /// After a fork, the child process has a pool without threads, so it does all work
     /// in one thread.

@@ -129,8 +129,8 @@ fn log_softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &m
     log_softmax_gradient(grad, y, total).store_part(out_rest);
 }
 
-/// Returns the gradient of log-softmax for one register. This is a function, because a
-/// closure that is not inlined would call a function for each vector instruction.
+/// Returns the gradient of log-softmax for one register. A closure is not used, because
+/// a closure that is not inlined would call a function for each vector instruction.
 #[inline(always)]
 fn log_softmax_gradient<S: Simd, T: Float>(
     grad: Lanes<S, T>,

@@ -65,7 +65,7 @@ pub(crate) const BAND_BYTES: usize = 192 * 4;
 /// The least number of right panels that are packed and used together.
 pub(crate) const MIN_GROUP_PANELS: usize = 3;
 /// The number of right panels that are multiplied with each left panel on processors
-/// with 32 registers. These right panels fit in an L2 cache.
+/// with 32 registers. The right panels fit in an L2 cache.
 pub(crate) const GROUP_PANELS: usize = 3;
 /// The total size in bytes of right panels that fit in an L1 cache together with a left
 /// panel.
@@ -78,14 +78,14 @@ pub(crate) const KERNEL_PREFETCH: usize = 8;
 
 /// The number of panels that a thread packs at a time.
 pub(crate) const PACK_PANELS: usize = 4;
-/// The number of interleaved rows or columns that are packed together. They fill some
-/// cache lines for each position of the inner axis.
+/// The number of interleaved rows or columns that are packed together. The values at
+/// each position of the inner axis fill some cache lines.
 pub(crate) const PACK_LINES: usize = 48;
 /// The number of positions of the inner axis by which interleaved rows or columns are
 /// prefetched while they are packed.
 pub(crate) const PACK_PREFETCH: usize = 8;
-/// The number of positions that are transposed at a time. They fill a cache line of
-/// each row.
+/// The number of positions that are transposed at a time. The transposed values of a
+/// row fill a cache line.
 #[cfg(target_arch = "x86_64")]
 pub(crate) const TRANSPOSE_BLOCK: usize = 16;
 /// The number of positions by which rows are prefetched while they are transposed.
@@ -100,8 +100,8 @@ pub(crate) const DOTS_MAX_LINES: usize = 4;
 /// The largest number of left rows for which a right matrix with adjacent columns is
 /// read in place.
 pub(crate) const ADJACENT_MAX_ROWS: usize = 6;
-/// The number of positions of the inner axis that are processed together. Their memory
-/// pages remain in the TLB.
+/// The number of positions of the inner axis that are processed together. The memory
+/// pages of these positions remain in the TLB.
 pub(crate) const PAGES_K: usize = 64;
 /// The number of tiles by which adjacent right columns are prefetched ahead.
 pub(crate) const ADJACENT_PREFETCH: usize = 2;
@@ -141,7 +141,7 @@ pub(crate) const DENSE_MAX_BAND_ROWS: usize = 192;
 /// The largest number of row tiles over which the weight gradient of layer norm or RMS
 /// norm is summed.
 pub(crate) const NORM_TILES: usize = 32;
-/// The least number of rows in such a tile for the gradient of layer norm or RMS norm.
+/// The least number of rows in a row tile for the gradient of layer norm or RMS norm.
 pub(crate) const NORM_ROWS: usize = 16;
 
 // Attention
@@ -176,7 +176,7 @@ pub(crate) const CONV_STRIP_WINDOWS: usize = 144;
 /// The number of convolution windows for which the output is computed at a time.
 pub(crate) const CONV_BLOCK_WINDOWS: usize = 480;
 /// The number of convolution windows that are packed at a time for the weight gradient.
-/// They fit in an L1 cache.
+/// The packed windows fit in an L1 cache.
 pub(crate) const CONV_PACK_WINDOWS: usize = 64;
 /// The number of outputs for which a thread sums the bias gradient at a time.
 pub(crate) const CONV_BIAS_SUMS: usize = 16;
@@ -191,7 +191,7 @@ pub(crate) const CONV_MAX_PRODUCTS_1D: usize = 160;
 /// packing windows along two axes takes longer.
 pub(crate) const CONV_MAX_PRODUCTS_2D: usize = 640;
 /// The least number of windows per row for which a convolution reads its input in
-/// place. They fill a few registers.
+/// place. The outputs of these windows fill a few registers.
 pub(crate) const CONV_MIN_WINDOWS: usize = 16;
 /// The numbers of rows of the weight gradient for which its input is read in place.
 /// Blocks of sums are nearly full, and fit in an L2 cache.
@@ -227,7 +227,7 @@ pub(crate) const CONV_GRAD_ROWS: usize = 16;
 // Depthwise convolutions
 
 /// The number of registers of positions for which a depthwise convolution is computed
-/// at a time. They are enough to hide the latency of an instruction.
+/// at a time. Several registers are needed to hide the latency of an instruction.
 pub(crate) const DEPTHWISE_REGISTERS: usize = 8;
 /// The number of filter taps for which the weight gradient of a depthwise convolution
 /// is computed at a time: a row of common filters.

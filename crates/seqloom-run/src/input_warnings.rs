@@ -97,8 +97,8 @@ impl InputWarnings {
         ))
     }
 
-    /// Returns DNA or RNA if all residues belong to that alphabet and there are enough
-    /// residues.
+    /// Returns DNA or RNA if all residues belong to one of these alphabets and the
+    /// number of residues is large enough.
     fn bases(&self) -> Option<&'static str> {
         let (thymine, uracil) = (self.count(b"T"), self.count(b"U"));
         let name = if uracil > thymine { "rna" } else { "dna" };

@@ -5,9 +5,10 @@
 //!          (sequences)                              (network)            (task)
 //! ```
 //!
-//! A [`Predictor`] is created from an exported model. It uses the same parsers,
-//! encoders and batches as training, so scores are bitwise equal to those in Python.
-//! The command `seqloom-run` and the C interface (`seqloom-c`) are built on this type.
+//! A [`Predictor`] is created from an exported model. A predictor uses the same
+//! parsers, encoders and batches as training, so scores are bitwise equal to those in
+//! Python. The command `seqloom-run` and the C interface (`seqloom-c`) are built on
+//! this type.
 
 mod array;
 mod column;

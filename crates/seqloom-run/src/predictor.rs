@@ -92,8 +92,8 @@ impl Default for PredictOptions {
 /// The default window size in bytes, as in Python. A window contains the records that
 /// are loaded and sorted together.
 const WINDOW_BYTES: usize = 1 << 30;
-/// The window size in bytes if all records have the same length. In this case, the
-/// window size does not affect the scores.
+/// The window size in bytes if all records have the same length. For records of equal
+/// length, the window size does not affect the scores.
 const EQUAL_BYTES: usize = 16 << 20;
 
 /// An observer that receives scores and progress. If it returns an error, scoring ends.

@@ -8,7 +8,7 @@ use crate::column::ByteRows;
 pub struct Scores {
     /// The ids of the records.
     pub names: ByteRows,
-    /// The scores row by row. They are probabilities or predicted values.
+    /// The scores row by row: probabilities or predicted values.
     pub values: Vec<f32>,
     /// The number of scores per record, one for each output of the model.
     pub columns: usize,

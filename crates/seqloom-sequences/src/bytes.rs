@@ -39,8 +39,8 @@ impl ByteClass {
     }
 }
 
-/// Returns true if a header may consist of these bytes. They must not contain a line
-/// end or NUL.
+/// Returns true if a header may consist of these bytes. Line ends and NUL are invalid
+/// in a header.
 #[inline(always)]
 pub fn is_one_line(bytes: &[u8]) -> bool {
     all_match(bytes, OneLineRule)
@@ -63,8 +63,8 @@ const fn repeat_byte(byte: u8) -> u64 {
 /// compiler does not always inline closures.
 trait ByteRule: Copy {
     /// Returns an integer with the top bit of each byte that meets the condition. If
-    /// all bytes meet the condition, all top bits are set. If some bytes do not, at
-    /// least one top bit is clear, but the others may be wrong.
+    /// all bytes meet the condition, all top bits are set. If some bytes do not meet
+    /// the condition, at least one top bit is clear, but the other bits may be wrong.
     fn valid_bits(self, word: u64) -> u64;
 }
 

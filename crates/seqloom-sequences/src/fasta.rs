@@ -39,7 +39,8 @@ pub struct FastaParser {
     max_record: u64,
     /// The first blank of the current line. A blank is an error if a residue follows.
     blank: Option<(Position, u8)>,
-    /// The length that most lines have. The parser looks for a line end there first.
+    /// The length that most lines have. At this offset, the parser looks for a line end
+    /// first.
     common_length: usize,
     /// True if the length of the last line was different.
     last_differed: bool,
@@ -211,8 +212,8 @@ impl FastaParser {
         Ok(chunk.len() + usize::from(ends))
     }
 
-    /// Reads a line word by word. This method is used for lines that contain blanks or
-    /// bytes that are not residues.
+    /// Reads a line word by word. Only lines that contain blanks or invalid bytes are
+    /// read word by word.
     fn read_words(&mut self, mut chunk: &[u8], sink: &mut impl RecordSink) -> Result<(), Fault> {
         while !chunk.is_empty() {
             let begin = chunk.len() - chunk.trim_ascii_start().len();

@@ -80,7 +80,8 @@ fn rows<'a>(columns: &RecordColumns<'a>) -> impl Iterator<Item = (&'a [u8], &'a 
 }
 
 /// Returns an error message if a header or sequence is invalid. `marks` contains
-/// characters that must not begin a line, because they have a special meaning there.
+/// characters that must not begin a line, because they have a special meaning at the
+/// start of a line.
 fn check_record(header: &[u8], letters: &[u8], marks: &[u8]) -> std::result::Result<(), String> {
     if !has_id(header) {
         return Err("expected an id in the header, found none".into());

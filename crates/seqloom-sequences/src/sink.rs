@@ -30,7 +30,8 @@ pub trait RecordSink {
     /// Returns true if the sink is full, so that no further record should begin.
     fn is_full(&self) -> bool;
 
-    /// Returns true if an allocation failed. In this case, the current record is lost.
+    /// Returns true if an allocation failed. After a failed allocation, the current
+    /// record is lost.
     fn is_exhausted(&self) -> bool {
         false
     }

@@ -9,8 +9,8 @@ use crate::checksum::low;
 use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
-/// Number of spare bytes after the expected text. If bytes are written there, the text
-/// is too long.
+/// Number of spare bytes in the buffer after the expected text. If the decoder writes
+/// to these bytes, the text is too long.
 pub(super) const SPARE_BYTES: usize = 64;
 /// Size of the trailer of a gzip member, which contains a checksum and a length.
 const TRAILER_BYTES: usize = 8;
@@ -22,8 +22,8 @@ const TRAILER_BYTES: usize = 8;
 ///
 #[derive(Clone, Default)]
 pub(super) struct Members {
-    /// The checksum of the text in the part, up to the end of the first member if it
-    /// ends there.
+    /// The checksum of the text of the first member, as far as this text is in the
+    /// part.
     pub(super) head: MemberSum,
     /// The checksum and length in the trailer of the first member, if the member ends
     /// in this part.

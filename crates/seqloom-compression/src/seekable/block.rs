@@ -86,8 +86,8 @@ fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     }
 }
 
-/// Checks that a block is really empty if the length in its trailer is 0. Such a block
-/// is never decompressed later.
+/// Checks that a block is really empty if the length in its trailer is 0. A block of
+/// length 0 is never decompressed later.
 fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
     let mut packed = Vec::new();
     packed_bytes(disk, block.clone(), &mut packed)?;

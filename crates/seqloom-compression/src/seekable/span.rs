@@ -22,8 +22,8 @@ use crate::walk::WINDOW_BYTES;
 /// Number of bytes that the 35-bit block repeats.
 const REPEATED_BYTES: usize = 3;
 
-/// A position where decompression can start. The text from there to the next position
-/// is called a span.
+/// A position where decompression can start. A span is the text between two such
+/// positions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The offset in bits at which a deflate block begins in the compressed file.
@@ -183,8 +183,9 @@ impl BitWriter {
         self.bytes.extend_from_slice(text);
     }
 
-    /// Appends a block with fixed Huffman codes. It repeats 3 bytes from 32 KiB before:
-    /// length symbol 257, distance symbol 29 with 13 extra bits, and the end symbol.
+    /// Appends a block with fixed Huffman codes. The block repeats 3 bytes from 32 KiB
+    /// before: length symbol 257, distance symbol 29 with 13 extra bits, and the end
+    /// symbol.
     fn repeat(&mut self) {
         self.put(0b010, 3);
         self.put(0b100_0000, 7);

@@ -6,7 +6,8 @@ use std::process::Command;
 
 use super::*;
 
-/// Returns the folder with real sequencing reads. Prints a message if there is none.
+/// Returns the folder with real sequencing reads. Prints a message if the folder does
+/// not exist.
 #[expect(clippy::print_stderr, reason = "a skipped test should print a message")]
 fn folder() -> Option<PathBuf> {
     let reads = env::var_os("SEQLOOM_DATA").map(|root| Path::new(&root).join("fastx/reads"));

@@ -27,8 +27,8 @@ pub(super) fn walked(file: &[u8]) -> Result<Vec<u8>, Trouble> {
     walk(source(file, usize::MAX), &mut found).map(|()| found.0)
 }
 
-/// Returns random characters of an alphabet with `size` characters. Their Huffman codes
-/// have many different lengths.
+/// Returns random characters of an alphabet with `size` characters. The Huffman codes
+/// of the characters have many different lengths.
 fn random_text(count: usize, size: u32) -> Vec<u8> {
     let mut state = size;
     let mut letter = || {

@@ -5,8 +5,8 @@ use super::{
 };
 use seqloom_core::{Key, Result};
 
-/// An augmentation of sequences. It may consist of several augmentations that are
-/// applied one after the other.
+/// An augmentation of sequences, or several augmentations that are applied one after
+/// the other.
 #[derive(Clone, Debug)]
 pub enum Augmentation {
     /// Takes the reverse complement with a given probability.

@@ -31,8 +31,8 @@ pub(super) fn for_each_candidate(
     queue.flush(&mut act);
 }
 
-/// A queue of residues that may change. Their random numbers are computed when a group
-/// is full.
+/// A queue of residues that may change. The random numbers of these residues are
+/// computed when a group is full.
 pub(super) struct CandidateQueue {
     key: Key,
     group: CandidateGroup,

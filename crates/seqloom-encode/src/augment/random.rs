@@ -7,9 +7,9 @@
 //! * `RESIDUE_BYTES`: block `i` contains one random byte for each of the residues `8 i`
 //!   to `8 i + 7`, little-endian. Most decisions need only this byte.
 //! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its
-//!   first word extend the random byte of the residue to 32 bits. Its second word
-//!   selects a new residue. The block is computed only if the byte alone does not
-//!   determine the decision.
+//!   first word extend the random byte of the residue to 32 bits. The second word of
+//!   the block selects a new residue. The block is computed only if the byte alone does
+//!   not determine the decision.
 //! * `SEQUENCE_CHOICES`: block `i` is used for random choice number `i` about the whole
 //!   sequence.
 

@@ -10,8 +10,8 @@ use super::square::{self, SQUARE_SIDE, Square};
 use super::x86;
 use super::{CodeTable, Genotype, column};
 
-/// The number of columns that are gathered together. Their bytes in 16 rows fit in an
-/// L1 cache.
+/// The number of columns that are gathered together. The bytes of these columns in 16
+/// rows fit in an L1 cache.
 const BLOCK_POSITIONS: usize = 512;
 
 /// The maximum size in bytes of transposed rows, which must fit in an L2 cache.

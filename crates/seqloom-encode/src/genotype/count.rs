@@ -99,8 +99,8 @@ fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
     }
 }
 
-/// The number of bytes of each row that are processed together. Their counts fit in an
-/// L1 cache.
+/// The number of bytes of each row that are processed together. The counts for these
+/// bytes fit in an L1 cache.
 const COUNTED_BYTES: usize = 256;
 /// One-byte sums for the four columns of each byte.
 type ByteSums = [[u8; COUNTED_BYTES]; 4];

@@ -1,5 +1,5 @@
-//! Decodes packed rows with a separate table for each column. This yields imputed or
-//! standardised genotypes if the columns are variants.
+//! Decodes packed rows with a separate table for each column. If the columns are
+//! variants, the results are imputed or standardised genotypes.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;

@@ -8,8 +8,8 @@
 
 use rayon::prelude::*;
 
-/// The unnormalised probability (weight) of the observed number of heterozygotes. With
-/// such a small weight, the sum of all weights is finite even for the smallest
+/// The unnormalised probability (weight) of the observed number of heterozygotes. The
+/// weight is so small that the sum of all weights is finite even for the smallest
 /// p-values.
 const OBSERVED_WEIGHT: f64 = 1.033_975_765_691_284_6e-25;
 

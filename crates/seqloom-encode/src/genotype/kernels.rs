@@ -3,8 +3,8 @@
 /// The number for each of the four codes.
 pub type CodeTable<T> = [T; 4];
 
-/// Functions that decode codes with vector instructions. They return the number of
-/// decoded codes, and leave the rest to the caller.
+/// Functions that decode codes with vector instructions. The functions return the
+/// number of decoded codes, and the caller decodes the remaining codes.
 pub trait DecodeKernels: Sized {
     /// Decodes consecutive codes.
     fn decode_rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize;

@@ -2,8 +2,8 @@
 //!
 //! Many numbers are converted to codes together, with comparisons. Then four codes are
 //! combined into a byte. If the numbers of a packed row are contiguous in memory, these
-//! four are adjacent. Otherwise they are in four rows of the matrix, and the bytes of a
-//! tile are transposed when they are written.
+//! four codes are adjacent. If the four codes are in four rows of the matrix, the bytes
+//! of a tile are transposed when they are written.
 
 use std::fmt::Display;
 

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// The number of bytes of a packed row that are processed in one step.
 const STEP_BYTES: usize = 8;
 
-/// The number of bytes that must follow the last packed row. They are read but not
-/// used.
+/// The number of bytes that must follow the last packed row. These extra bytes are read
+/// but not used.
 pub const SLACK_BYTES: usize = STEP_BYTES;
 
 /// The minimum average number of selected columns per step for which moving codes is
@@ -178,8 +178,8 @@ fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
 }
 
 /// True if the instruction is faster than the loop. On AMD processors before Zen 3, the
-/// instruction is implemented in slow microcode. Both are timed once, which takes
-/// microseconds.
+/// instruction is implemented in slow microcode. The instruction and the loop are timed
+/// once, which takes microseconds.
 #[cfg(target_arch = "x86_64")]
 static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {

@@ -20,7 +20,8 @@ const BAND_POSITIONS: usize = 16 * TILE_SIDE;
 /// The number of codes in a word, and of rows in a square.
 const WORD_CODES: usize = 32;
 
-/// The number of words in a row of a tile. They fill a cache line of 64 bytes.
+/// The number of words in a row of a tile. One row of a tile fills a cache line of 64
+/// bytes.
 const TILE_WORDS: usize = TILE_SIDE / WORD_CODES;
 
 /// The codes of one row of a tile.

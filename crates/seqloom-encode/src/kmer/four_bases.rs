@@ -2,8 +2,8 @@
 
 use crate::letters::CHUNK_RESIDUES;
 
-/// The digit of a byte that is not in the alphabet. K-mers that contain such a byte
-/// have no number.
+/// The digit of a byte that is not in the alphabet. K-mers that contain this digit have
+/// no number.
 pub(super) const NO_DIGIT: u8 = u8::MAX;
 
 /// The largest k for which the number of a k-mer fits in 32 bits.

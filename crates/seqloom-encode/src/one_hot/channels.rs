@@ -1,4 +1,5 @@
-//! One-hot encoding with channels first. Each number is computed by one comparison.
+//! One-hot encoding with channels first. Each number of the output is computed by one
+//! comparison.
 
 use std::array;
 

@@ -15,8 +15,8 @@ use crate::{Float, special};
 /// Computes the output for a block of queries, and stores the logarithm of the sum of
 /// exponentials (`lse`) of each query.
 ///
-/// This is the online softmax of Milakov and Gimelshein (2018): if a block of keys has
-/// a higher score, the previous sums are scaled down.
+/// The algorithm is the online softmax of Milakov and Gimelshein (2018): if a block of
+/// keys has a higher score, the previous sums are scaled down.
 pub(super) fn compute_output<T: Float>(
     head: &Head<'_, T>,
     queries: Range<usize>,

@@ -9,8 +9,8 @@ use std::arch::x86_64::{
 
 use super::tile::{CHUNK_WORDS, Int8Tile};
 
-/// Returns the tile kernels that this processor supports. They use 512-bit registers
-/// with four or two products per word, or 256-bit registers.
+/// Returns the tile kernels that this processor supports. The kernels use 512-bit
+/// registers with four or two products per word, or 256-bit registers.
 pub(super) fn supported_tiles() -> [Option<Int8Tile>; 4] {
     let wide = is_x86_feature_detected!("avx512bw");
     let has_avx2 = is_x86_feature_detected!("avx2");

@@ -128,8 +128,8 @@ struct KBlock<'a, A, B, T> {
     band: usize,
     /// The number of right columns that are packed together.
     group: usize,
-    /// True if there is more than one band of rows. In this case, packed columns are
-    /// kept for the next band.
+    /// True if several bands of rows use the same packed columns, which are therefore
+    /// kept.
     keeps: bool,
 }
 

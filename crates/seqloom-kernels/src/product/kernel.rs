@@ -18,7 +18,8 @@ pub(crate) struct Tile<'a, T> {
     pub(crate) width: usize,
 }
 
-/// The receiver of computed tiles. Its methods are inlined into the kernel.
+/// The receiver of computed tiles. The methods of receivers are inlined into the
+/// kernel.
 pub(crate) trait TileSink<T: Float> {
     /// Prepares for a tile of the given position and size before its sums are computed.
     #[inline(always)]
@@ -154,7 +155,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
 }
 
 /// Returns the number of right panels of `bytes` bytes that are multiplied with each
-/// left panel. These right panels must fit in an L1 cache together.
+/// left panel. The right panels must fit in an L1 cache together.
 pub(super) fn l1_panels(bytes: usize) -> usize {
     (tuned::GROUP_L1_BYTES / bytes.max(1)).max(1)
 }

@@ -1,4 +1,4 @@
-//! Random numbers, computed from a key and a position only. They are bitwise equal to
+//! Random numbers that depend only on a key and a position, and are bitwise equal to
 //! those of JAX.
 
 mod integers;

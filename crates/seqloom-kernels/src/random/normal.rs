@@ -38,7 +38,7 @@ pub fn truncated_normal<T: NormalFloat>(
 
 /// Converts uniform numbers between -1 and 1 into normal numbers.
 ///
-/// The compiler vectorises this loop. Its results are bitwise equal to those of scalar
+/// The compiler vectorises this loop. The results are bitwise equal to those of scalar
 /// code, because multiplications and additions are not fused.
 #[vectorized]
 fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {

@@ -13,7 +13,7 @@ pub fn bits(key: Key, out: &mut [u32], threads: usize) {
     });
 }
 
-/// Fills `out` with random numbers from 0 (included) to 1 (excluded). They are
+/// Fills `out` with random numbers from 0 (included) to 1 (excluded). The numbers are
 /// multiples of the spacing of floats between 1 and 2.
 #[compiled_once]
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
@@ -38,8 +38,8 @@ pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
 }
 
 /// Returns the bound for a random boolean: the boolean is true if a random word without
-/// its lowest nine bits is below the bound. This is the same as comparing a uniform
-/// number with 23 bits to the probability, in single precision.
+/// its lowest nine bits is below the bound. The result is the same as if a uniform
+/// number of 23 bits were compared with the probability in single precision.
 #[expect(
     clippy::cast_possible_truncation,
     clippy::cast_sign_loss,

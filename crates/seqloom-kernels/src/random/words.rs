@@ -7,8 +7,8 @@ use seqloom_macros::vectorized;
 
 use crate::machine::dispatch;
 
-/// Fills `out` with the 32-bit words of the key from position `start`. They equal those
-/// of JAX with partitionable random numbers.
+/// Fills `out` with the 32-bit words of the key from position `start`. The words equal
+/// those of JAX with partitionable random numbers.
 #[vectorized]
 pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
     words(key, start, out);

@@ -42,9 +42,10 @@ pub(super) struct CellStepBack<'a, T> {
 
 /// A type of recurrent layer: GRU or LSTM.
 pub(super) trait Cell: Copy + Sync {
-    /// The number of gates. Each gate is as wide as the state.
+    /// The number of gates. Each gate of a layer is as wide as the state.
     const GATES: usize;
-    /// The number of vectors stored for each step. Each vector is as wide as the state.
+    /// The number of vectors stored for each step. Each stored vector is as wide as the
+    /// state.
     const STORED: usize;
     /// True for LSTM: the layer has cells, and every gate adds its input part and its
     /// recurrent part.
@@ -172,8 +173,8 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// A range of the state, with which the same range of each gate can be loaded. This is
-/// a struct with methods, because closures are not always inlined.
+/// A range of the state, with which the same range of each gate can be loaded. The
+/// range is a struct with methods, because closures are not always inlined.
 struct StateRange {
     width: usize,
     range: Range<usize>,

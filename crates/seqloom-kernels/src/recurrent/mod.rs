@@ -47,7 +47,7 @@ pub fn gates(has_cells: bool) -> usize {
 }
 
 /// Returns the number of vectors that each step stores for the backward pass. Each
-/// vector is as wide as the state.
+/// stored vector is as wide as the state.
 pub fn stored_parts(has_cells: bool) -> usize {
     if has_cells { Lstm::STORED } else { Gru::STORED }
 }

@@ -1,4 +1,5 @@
-//! Replacements for a build without genotype support. They reject models of genotypes.
+//! Replacements for a build without genotype support. The replacements reject models of
+//! genotypes.
 
 use std::path::Path;
 
@@ -9,11 +10,11 @@ use serde_json::Value;
 use crate::feed::{Feed, FeedBatch, FeedEvent};
 use crate::json::JsonObject;
 
-/// The encoder of genotypes. This build has none.
+/// The encoder of genotypes, which this build does not contain.
 #[derive(Debug)]
 pub(crate) enum GenotypeEncoder {}
 
-/// The source of genotype batches. This build has none.
+/// The source of genotype batches, which this build does not contain.
 pub(crate) enum GenotypeFeed {}
 
 impl GenotypeEncoder {

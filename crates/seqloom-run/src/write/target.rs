@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use seqloom_compression::part::PartFile;
 use seqloom_core::{Error, Result};
 
-/// A file with a temporary name, which is renamed when it is complete. Otherwise the
+/// A file with a temporary name, which is renamed when it is complete. An incomplete
 /// file is removed.
 #[derive(Debug)]
 pub(super) struct TargetFile {

@@ -102,8 +102,8 @@ fn header_size(text: &[u8], expected_length: usize) -> Option<usize> {
     (text.get(size) != Some(&0) && has_id(header) && size < MAX_HEADER_BYTES).then_some(size)
 }
 
-/// Returns the record that has this header. Its line ends must have `END` bytes: 1 for
-/// `\n`, 2 for `\r\n`.
+/// Returns the record that has this header. The line ends of the record must have `END`
+/// bytes: 1 for `\n`, 2 for `\r\n`.
 #[inline(always)]
 fn read_rest<'a, const END: usize>(
     text: &'a [u8],

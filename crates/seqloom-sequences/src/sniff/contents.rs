@@ -16,8 +16,8 @@ pub enum Purpose {
 /// A file format that is not supported for at least one purpose.
 pub(super) struct Content {
     name: &'static str,
-    /// The advice for each purpose, such as a command that converts the file. Empty if
-    /// there is no advice.
+    /// The advice for each purpose, such as a command that converts the file. The
+    /// advice may be empty.
     sequences: &'static str,
     intervals: &'static str,
     table: &'static str,

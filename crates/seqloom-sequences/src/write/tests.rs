@@ -8,7 +8,8 @@ use seqloom_compression as compression;
 use seqloom_compression::input::BufferedInput;
 use seqloom_compression::unpack;
 
-/// A target for a writer. Its content is shared, so that the test can read it.
+/// A target for a writer. The content of the target is shared, so that the test can
+/// read it.
 #[derive(Clone, Default)]
 struct SharedBuffer(Arc<Mutex<Vec<u8>>>);
 
