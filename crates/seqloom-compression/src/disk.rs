@@ -88,7 +88,7 @@ fn changed(facts: &Metadata) -> u64 {
         .unwrap_or(0)
 }
 
-/// Resizes `out` to at least `size` bytes. Not enough memory is an error.
+/// Resizes `out` to at least `size` bytes. Returns an error if memory is lacking.
 pub fn try_resize(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
     let missing = size.saturating_sub(out.len());
     out.try_reserve(missing).map_err(|_| {

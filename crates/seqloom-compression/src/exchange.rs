@@ -40,12 +40,12 @@ pub(super) struct Chunk {
 /// The time at which the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTiming {
-    /// As soon as a chunk is free, because a read does not block.
+    /// The reader reads as soon as a chunk is free, because a read does not block.
     Early,
-    /// After all chunks were decompressed and all text was read, because a read may
-    /// block.
+    /// The reader reads after all chunks were decompressed and all text was used,
+    /// because a read may block.
     Late,
-    /// Never, because the file was read to its end.
+    /// The reader does not read, because the file was read to its end.
     Over,
 }
 
@@ -109,13 +109,13 @@ impl TextExchange {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns a used text buffer to the exchange. Called by the reader.
+    /// Lets the reader return a used text buffer to the exchange.
     pub(super) fn give_back(&self, piece: TextPiece) {
         self.lock().pieces.push(piece);
         self.for_thread.notify_one();
     }
 
-    /// Waits for the next text, free chunk or result. Called by the reader.
+    /// Lets the reader wait for the next text, free chunk or result.
     pub(super) fn next(&self, reading: ReadTiming) -> ExchangeEvent {
         let mut state = self.lock();
         loop {
@@ -142,14 +142,14 @@ impl TextExchange {
         }
     }
 
-    /// Passes a chunk of the file to the thread. Called by the reader.
+    /// Lets the reader pass a chunk of the file to the thread.
     pub(super) fn feed(&self, chunk: Chunk) {
         self.lock().packed.push_back(chunk);
         self.for_thread.notify_one();
     }
 
-    /// Returns the next chunk of the file, or `None` after the reader has closed the
-    /// exchange. Called by the thread.
+    /// Returns the next chunk of the file to the thread, or `None` after the reader has
+    /// closed the exchange.
     pub(super) fn chunk(&self) -> Option<Chunk> {
         self.wait(|state| {
             let chunk = state.packed.pop_front();
@@ -161,8 +161,8 @@ impl TextExchange {
         })
     }
 
-    /// Returns an empty text buffer, or `None` after the reader has closed the
-    /// exchange. Called by the thread.
+    /// Returns an empty text buffer to the thread, or `None` after the reader has
+    /// closed the exchange.
     pub(super) fn empty_buffer(&self) -> Option<TextPiece> {
         self.wait(|state| state.pieces.pop())
     }
@@ -183,19 +183,19 @@ impl TextExchange {
         }
     }
 
-    /// Returns a used chunk to the exchange. Called by the thread.
+    /// Lets the thread return a used chunk to the exchange.
     pub(super) fn recycle(&self, chunk: Chunk) {
         self.lock().chunks.push(chunk);
         self.for_reader.notify_one();
     }
 
-    /// Returns true if no further chunk is waiting, so the thread should pass its text
-    /// on at once. Called by the thread.
+    /// Returns true if no further chunk is waiting, so that the thread should pass its
+    /// text on at once.
     pub(super) fn is_starved(&self) -> bool {
         self.lock().packed.is_empty()
     }
 
-    /// Passes text to the reader. Called by the thread.
+    /// Lets the thread pass text to the reader.
     pub(super) fn deliver(&self, piece: TextPiece) {
         let mut state = self.lock();
         if piece.is_empty() {
@@ -207,7 +207,7 @@ impl TextExchange {
         self.for_reader.notify_one();
     }
 
-    /// Stores the result of the thread for the reader. Called by the thread at its end.
+    /// Lets the thread store its result for the reader, before the thread ends.
     pub(super) fn end(&self, outcome: Result<(), Trouble>) {
         self.lock().outcome = Some(outcome);
         self.for_reader.notify_one();

@@ -9,10 +9,10 @@
 //! ```
 //!
 //! Each thread decompresses the range between two positions. The checksums of these
-//! ranges are combined into the checksum of each gzip member. The source may have been
-//! created from another file. If it does not match the compressed data, one thread
+//! ranges are combined into the checksum of each gzip member. An index or snapshots may
+//! belong to another file. If they do not match the compressed data, one thread
 //! decompresses the file again from its beginning. A corrupt file therefore leads to
-//! the same error with and without a source.
+//! the same error with and without an index.
 
 mod members;
 mod reader;

@@ -63,9 +63,9 @@ impl Seekable {
     }
 
     /// Appends a range of the decompressed text to `out`. If `is_sealed` is true, the
-    /// caller verifies a checksum of that range. In this case only the range is
-    /// decompressed, and the checksums of the compression format, which cover more
-    /// text, are not verified.
+    /// caller verifies a checksum of that range, so only the range is decompressed. The
+    /// checksums of the compression format, which cover more text, are then not
+    /// verified.
     pub fn read_for(
         &self,
         range: Range<u64>,

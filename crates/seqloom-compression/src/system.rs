@@ -13,7 +13,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use seqloom_core::interrupt::check_signals;
 
-/// The identity of a file when it was opened.
+/// The identity of a file when it was opened: device, inode, size and times of change.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     device: u64,

@@ -1,5 +1,5 @@
-//! Row normalisation: layer norm (Ba et al. 2016) and RMS norm (Zhang and Sennrich
-//! 2019).
+//! Row normalisation: layer norm (Ba and others, 2016) and RMS norm (Zhang and
+//! Sennrich, 2019).
 
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
@@ -8,7 +8,7 @@ use crate::lanes::Lanes;
 use crate::machine::dispatch;
 use crate::{Float, Instances, parallel, tuned};
 
-/// The parameters of the normalisation.
+/// The parameters of layer norm or RMS norm.
 #[derive(Clone, Copy, Debug)]
 pub struct NormRule<'a, T> {
     /// The factor of each column after the normalisation. At least one column is

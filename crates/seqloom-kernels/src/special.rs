@@ -79,8 +79,8 @@ pub fn polynomial<S: Simd, T: Float>(x: Lanes<S, T>, terms: &[T]) -> Lanes<S, T>
     other.mul_add(x, value)
 }
 
-/// Returns the probability that a standard normal variable is at most x, and `exp(-x^2
-/// / 2)`.
+/// Returns the probability that a standard normal variable is at most x, and the value
+/// of `exp(-x^2 / 2)`.
 #[inline(always)]
 pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
     let bell = exp_of_negative(x * x * x.like(T::from_f64(-0.5)));
@@ -89,8 +89,8 @@ pub fn normal<S: Simd, T: Float>(x: Lanes<S, T>) -> (Lanes<S, T>, Lanes<S, T>) {
 
 /// Returns the standard normal distribution function at x, where `bell` must be
 /// `exp(-x^2 / 2)`. The result is accurate to three units in the last place, also in
-/// the far tail. The result is `bell` times a polynomial in `u = 1 / (1 + TAIL_SLOPE
-/// |x|)`.
+/// the far tail. The result is computed as `bell` times a polynomial in `u`, which is
+/// the inverse of `1 + TAIL_SLOPE |x|`.
 #[inline(always)]
 pub(crate) fn normal_f32<S: Simd>(simd: S, x: S::f32s, bell: S::f32s) -> S::f32s {
     let (x, bell): (Lanes<S, f32>, _) = (Lanes::new(simd, x), Lanes::new(simd, bell));

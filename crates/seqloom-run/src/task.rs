@@ -48,7 +48,7 @@ fn larger(one: f32, other: f32) -> f32 {
 
 fn sigmoid(output: f32) -> f32 {
     let wide = f64::from(output);
-    let power = (-wide.abs()).exp(); // at most 1, so the exponential cannot overflow
+    let power = (-wide.abs()).exp(); // a power of at most 1 cannot overflow
     let above = if wide < 0.0 { power } else { 1.0 };
     to_f32(above / (1.0 + power))
 }

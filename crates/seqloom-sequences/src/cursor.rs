@@ -79,7 +79,7 @@ impl Cursor {
     }
 
     /// Advances past the byte `first` if it belongs to a byte order mark, and returns
-    /// true in this case. The mark may be split between chunks.
+    /// true in this case. A byte order mark may be split between chunks.
     pub(crate) fn skip_mark_byte(&mut self, first: u8) -> Result<bool, Fault> {
         let matched = usize::try_from(self.position.byte).unwrap_or(usize::MAX);
         if BYTE_ORDER_MARK.get(matched) == Some(&first) {

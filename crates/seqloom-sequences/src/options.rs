@@ -16,7 +16,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// Returns the option with this name.
+    /// Returns the format with this name.
     pub fn named(name: &str) -> Result<Self> {
         parse_choice(
             "format",
@@ -49,7 +49,7 @@ pub enum QualityEncoding {
 }
 
 impl QualityEncoding {
-    /// Returns the option with this name.
+    /// Returns the quality encoding with this name.
     pub fn named(name: &str) -> Result<Self> {
         parse_choice(
             "quality",
@@ -89,7 +89,7 @@ pub enum OnError {
 }
 
 impl OnError {
-    /// Returns the option with this name.
+    /// Returns the handling of invalid records with this name.
     pub fn named(name: &str) -> Result<Self> {
         parse_choice(
             "on_error",
@@ -114,7 +114,7 @@ pub enum Comments {
 }
 
 impl Comments {
-    /// Returns the option with this name.
+    /// Returns the handling of comments with this name.
     pub fn named(name: &str) -> Result<Self> {
         parse_choice(
             "comments",
@@ -135,7 +135,7 @@ pub enum Whitespace {
 }
 
 impl Whitespace {
-    /// Returns the option with this name.
+    /// Returns the handling of blanks with this name.
     pub fn named(name: &str) -> Result<Self> {
         parse_choice(
             "whitespace",
@@ -156,7 +156,7 @@ pub enum MissingIds {
 }
 
 impl MissingIds {
-    /// Returns the option with this name.
+    /// Returns the handling of missing ids with this name.
     pub fn named(name: &str) -> Result<Self> {
         parse_choice(
             "ids",

@@ -3,9 +3,9 @@
 //! A deflate block may begin at any bit of a byte, and refers to the 32 KiB of text
 //! before it. The decoder has no functions to set the bit and the preceding text (in
 //! zlib, these are `inflatePrime` and `inflateSetDictionary`). Therefore, the decoder
-//! first reads generated blocks that end at the right bit. The first is a stored block
-//! with the text before the position. Empty blocks of 10 bits follow and, for an odd
-//! bit, one block of 35 bits.
+//! first reads generated blocks that end at the right bit. The first generated block is
+//! a stored block with the text before the position. Empty blocks of 10 bits follow
+//! and, for an odd bit, one block of 35 bits.
 
 use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};

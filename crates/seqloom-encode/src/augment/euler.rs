@@ -2,11 +2,11 @@
 //!
 //! In a graph whose vertices are words of `k - 1` residues and whose edges are k-mers,
 //! a sequence is a tour over all edges. A random tour is sampled with the method of
-//! Altschul and Erickson (1985, Mol. Biol. Evol. 2:526): the edges that the tour uses
-//! last at each vertex form a tree towards the final vertex, and all other edges may
-//! have any order. The tree is sampled by loop-erased random walks (Wilson 1996), as in
-//! uShuffle (Jiang et al. 2008). Every sequence with these k-mer counts is equally
-//! likely. The first and last `k - 1` residues do not change.
+//! Altschul and Erickson (Molecular Biology and Evolution 2:526, 1985). The edges that
+//! the tour uses last at each vertex form a tree towards the final vertex, and all
+//! other edges may have any order. The tree is sampled by loop-erased random walks
+//! (Wilson 1996), as in uShuffle (Jiang and others, 2008). Every sequence with these
+//! k-mer counts is equally likely. The first and last `k - 1` residues do not change.
 
 use std::collections::HashMap;
 

@@ -90,8 +90,8 @@ impl FourBaseKmers {
     }
 }
 
-/// Appends a digit to each number, combined with `mask` by exclusive or. The mask 3
-/// complements the base.
+/// Appends a digit to each number, combined with `mask` by exclusive or. With the mask
+/// 3, the digit of the complementary base is appended.
 #[inline(always)]
 fn push_digit(
     numbers: &mut [u32; CHUNK_RESIDUES],
@@ -104,7 +104,7 @@ fn push_digit(
     }
 }
 
-/// Returns the digits of the first bases.
+/// Returns the digits of the bases that the k-mers of a chunk cover.
 #[inline(always)]
 fn digits(pairs: CasePairs, letters: &[u8]) -> [u8; SPAN_BASES] {
     let mut span = [0; SPAN_BASES];

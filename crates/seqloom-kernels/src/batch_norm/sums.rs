@@ -38,7 +38,8 @@ impl<T: Float> Term<T> for SlopeTerms<T> {
     }
 }
 
-/// Returns the two sums of a term over one channel of a batch.
+/// Returns the sums over a channel of the two values that `term` computes for each
+/// position.
 #[vectorized]
 pub(super) fn sum_channel<S: Simd, T: Float, F: Term<T>>(
     simd: S,

@@ -103,8 +103,8 @@ impl<T: Float> Panel<'_, '_, T> {
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies the values that a tap reads for a run of windows. The first value has
-    /// index `from`.
+    /// Copies the values that a tap reads for a run of windows. The first of these
+    /// values is the first of `values`.
     #[inline(always)]
     fn copy(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(visible.before);

@@ -1,4 +1,4 @@
-//! A linear layer with rotary position embeddings of its outputs (Su et al. 2021).
+//! A linear layer with rotary position embeddings of its outputs (Su and others, 2021).
 
 use seqloom_macros::{compiled_once, vectorized};
 

@@ -1,4 +1,5 @@
-//! The epilogue of a matrix product: factor, bias and accumulation.
+//! The epilogue of a matrix product: a factor and a bias are applied, and the result is
+//! stored or added to the output.
 
 use pulp::Simd;
 

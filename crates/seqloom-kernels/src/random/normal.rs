@@ -1,6 +1,6 @@
 //! Normal numbers, computed from uniform numbers with the inverse error function.
 //!
-//! The polynomials in `w = -ln(1 - x * x)` are those of M. Giles, "Approximating the
+//! The polynomials in `w = -ln(1 - x * x)` are those of Mike Giles, "Approximating the
 //! erfinv function" (GPU Computing Gems, 2011), as in XLA.
 
 use seqloom_core::key::Key;

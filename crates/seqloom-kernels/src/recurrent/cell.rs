@@ -58,8 +58,8 @@ pub(super) trait Cell: Copy + Sync {
     fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>);
 }
 
-/// Gated recurrent units (Cho et al. 2014), with the gates in the order of PyTorch:
-/// reset, update, new.
+/// Gated recurrent units (Cho and others, 2014), with the gates in the order of
+/// PyTorch: reset, update, new.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Gru;
 
