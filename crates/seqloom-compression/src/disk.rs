@@ -51,7 +51,7 @@ impl Disk {
     /// Returns the identity of the file, or `None` if the system does not provide it.
     pub(crate) fn identity(&self) -> Option<Identity> {
         let facts = self.file.metadata().ok();
-        facts.and_then(|facts| Identity::of(&facts))
+        facts.and_then(|facts| Identity::new(&facts))
     }
 
     /// Returns the size of the file when it was opened.

@@ -74,7 +74,7 @@ impl BufferedInput {
         if !facts.is_file() {
             return Ok(Self::from_source(InputSource::Pipe(file)));
         }
-        let stamp = FileStamp::of(&file)?;
+        let stamp = FileStamp::new(&file)?;
         Ok(Self::from_source(InputSource::File(file, stamp)))
     }
 
@@ -120,7 +120,7 @@ impl BufferedInput {
     pub(crate) fn identity(&self) -> Option<Identity> {
         match &self.source {
             InputSource::File(file, stamp) if stamp.from == 0 => {
-                file.metadata().ok().and_then(|facts| Identity::of(&facts))
+                file.metadata().ok().and_then(|facts| Identity::new(&facts))
             }
             _ => None,
         }
@@ -203,7 +203,7 @@ impl BufferedInput {
         };
         let after = FileStamp {
             from: before.from,
-            ..FileStamp::of(file)?
+            ..FileStamp::new(file)?
         };
         let is_whole = before.from + self.size_so_far() >= before.size;
         if after == *before && is_whole {
@@ -233,7 +233,7 @@ impl BufferedInput {
 }
 
 impl FileStamp {
-    fn of(file: &File) -> io::Result<Self> {
+    fn new(file: &File) -> io::Result<Self> {
         let facts = file.metadata()?;
         Ok(Self {
             size: facts.len(),

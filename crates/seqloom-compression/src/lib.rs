@@ -64,7 +64,7 @@ pub fn unpack(
         Compression::None => Box::new(plain::PlainText::new(input, options)),
         Compression::Bgzip => Box::new(blocks::BgzipText::new(input, options)?),
         Compression::Gzip => {
-            let recorder = snapshots::Recorder::of(&input, options);
+            let recorder = snapshots::Recorder::for_input(&input, options);
             streams(input, gzip::Gzip::new(recorder), options)?
         }
         #[cfg(feature = "containers")]

@@ -64,7 +64,7 @@ pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
         .cloned()
 }
 
-fn keep(snapshots: Snapshots) {
+fn remember(snapshots: Snapshots) {
     let Ok(mut files) = RECENT_FILES.try_lock() else {
         return;
     };
@@ -94,7 +94,7 @@ pub(super) struct Recorder {
 impl Recorder {
     /// Returns a recorder if snapshots are useful: the file is large, it can be read at
     /// any offset, and several threads are allowed.
-    pub(super) fn of(input: &BufferedInput, options: &UnpackOptions) -> Option<Self> {
+    pub(super) fn for_input(input: &BufferedInput, options: &UnpackOptions) -> Option<Self> {
         let identity = input.identity()?;
         let is_of_use = options.threads > 1 && identity.size >= MIN_PARALLEL_FILE_BYTES;
         is_of_use.then(|| Self::new(identity))
@@ -154,6 +154,6 @@ impl Recorder {
     /// Keeps the snapshots for later reads. Called after the whole file was read and
     /// was valid.
     pub(super) fn keep(self) {
-        keep(self.snapshots);
+        remember(self.snapshots);
     }
 }

@@ -26,7 +26,7 @@ pub(crate) struct Identity {
 impl Identity {
     /// Returns the identity of a file, or `None` if the system does not provide it.
     #[expect(clippy::unnecessary_wraps, reason = "other systems have no identity")]
-    pub(crate) fn of(facts: &Metadata) -> Option<Self> {
+    pub(crate) fn new(facts: &Metadata) -> Option<Self> {
         Some(Self {
             device: facts.dev(),
             inode: facts.ino(),

@@ -53,8 +53,8 @@ impl PushbackText {
         Ok(&self.pushed)
     }
 
-    /// Pushes text back, so that it is read before the next chunk. Not enough memory is
-    /// an error.
+    /// Pushes text back, so that it is read before the next chunk. Returns an error if
+    /// memory is lacking.
     pub(crate) fn push_back(&mut self, text: &[u8]) -> Result<(), TryReserveError> {
         self.pushed.drain(..self.consumed);
         self.consumed = 0;

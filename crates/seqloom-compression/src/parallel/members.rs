@@ -41,7 +41,7 @@ pub(super) struct MemberSum {
 }
 
 impl MemberSum {
-    pub(super) fn of(text: &[u8]) -> Self {
+    pub(super) fn of_text(text: &[u8]) -> Self {
         let mut sum = Self::default();
         sum.hash.update(text);
         sum.size = low(as_u64(text.len()));
@@ -108,9 +108,9 @@ pub(super) fn inflate(
         (done, rest) = (done + progress.output.len(), left);
         let (is_first, is_done) = (members.end.is_none(), progress.done);
         if is_first {
-            members.head = MemberSum::of(&out[from..done]);
+            members.head = MemberSum::of_text(&out[from..done]);
         } else if !is_done {
-            members.tail = Some(MemberSum::of(&out[base..done]));
+            members.tail = Some(MemberSum::of_text(&out[base..done]));
         }
         if !is_done {
             let is_used_up = rest.is_empty();

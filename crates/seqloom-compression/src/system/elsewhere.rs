@@ -19,7 +19,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    pub(crate) fn of(_: &Metadata) -> Option<Self> {
+    pub(crate) fn new(_: &Metadata) -> Option<Self> {
         None
     }
 

@@ -168,16 +168,16 @@ impl Code {
             _ => 8,
         };
         let sizes: [u8; 288] = std::array::from_fn(size);
-        Self::of(&sizes)
+        Self::fixed(&sizes)
     }
 
     /// Returns the fixed Huffman code for distances, which is used by blocks without
     /// their own codes.
     pub(super) fn fixed_distances() -> Self {
-        Self::of(&[5; 32])
+        Self::fixed(&[5; 32])
     }
 
-    fn of(sizes: &[u8]) -> Self {
+    fn fixed(sizes: &[u8]) -> Self {
         Self::new(sizes).unwrap_or(Self {
             lookup: [(0, 0); 1 << LOOKUP_BITS],
             counts: [0; MAX_CODE_LENGTH + 1],

@@ -118,7 +118,7 @@ struct ConvRows<'a, T> {
 
 impl<T: Float> TileReader<T> for ConvRows<'_, T> {
     #[inline(always)]
-    fn take(&mut self, tile: Tile<'_, T>) {
+    fn read(&mut self, tile: Tile<'_, T>) {
         let positions = self.positions;
         let rows = self.channels - tile.row;
         let columns = tile.width.min(self.count - tile.column);

@@ -100,7 +100,7 @@ struct WindowGrads<'a, T> {
 
 impl<T: Float> TileReader<T> for WindowGrads<'_, T> {
     #[inline(always)]
-    fn take(&mut self, tile: Tile<'_, T>) {
+    fn read(&mut self, tile: Tile<'_, T>) {
         let columns = tile.width.min(self.count - tile.column);
         let stride = self.image.stride[1];
         for run in self.image.runs(self.start + tile.column, columns) {

@@ -35,7 +35,7 @@ impl Frame {
     pub(super) fn of_gradient(shape: &Shape) -> Self {
         let frame = Self::of_input(shape);
         let start =
-            |axis: usize| shape.padding[axis].cast_signed() - frame.reach(axis).cast_signed();
+            |axis: usize| shape.padding[axis].cast_signed() - frame.span(axis).cast_signed();
         Self {
             size: frame.out,
             out: shape.size,
@@ -48,7 +48,7 @@ impl Frame {
     pub(super) fn offsets(&self) -> Vec<usize> {
         let [height, width] = self.kernel;
         let offset = |tap: usize| {
-            tap / width * self.dilation[0] * self.pitch() + tap % width * self.dilation[1]
+            tap / width * self.dilation[0] * self.stride() + tap % width * self.dilation[1]
         };
         (0..height * width).map(offset).collect()
     }
@@ -59,7 +59,7 @@ impl Frame {
         let lanes = Registers::for_type::<T>().lanes;
         // The last register of windows may extend beyond the last window, and so beyond
         // the frame.
-        let frame = (self.out[0] + self.reach(0)) * self.pitch() + lanes;
+        let frame = (self.out[0] + self.span(0)) * self.stride() + lanes;
         let windows = self.length().next_multiple_of(lanes);
         T::with_scratch(frame + windows, |scratch| {
             let (framed, windows) = scratch.split_at_mut(frame);
@@ -70,7 +70,7 @@ impl Frame {
     /// Copies the plane into the frame, with zeros around it.
     pub(super) fn fill<T: Float>(&self, plane: &[T], framed: &mut [T]) {
         let [height, width] = self.size;
-        let rows = framed.chunks_mut(self.pitch()).enumerate();
+        let rows = framed.chunks_mut(self.stride()).enumerate();
         for (number, framed) in rows {
             let line = (number.cast_signed() + self.start[0]).cast_unsigned();
             let row = if line < height {
@@ -84,17 +84,17 @@ impl Frame {
 
     /// Copies one value per window into rows as long as the rows of the frame, with
     /// zeros after the values of each row.
-    pub(super) fn spread<T: Float>(&self, windows: &[T], spread: &mut [T]) {
+    pub(super) fn scatter<T: Float>(&self, windows: &[T], spread: &mut [T]) {
         let mut rows = windows.chunks_exact(self.out[1]);
-        for spread in spread.chunks_mut(self.pitch()) {
+        for spread in spread.chunks_mut(self.stride()) {
             copy(rows.next().unwrap_or_default(), 0, spread);
         }
     }
 
     /// Copies the values of the windows from rows as long as the rows of the frame.
-    pub(super) fn take<T: Float>(&self, sums: &[T], out: &mut [T]) {
+    pub(super) fn gather<T: Float>(&self, sums: &[T], out: &mut [T]) {
         let width = self.out[1];
-        for (out, sums) in out.chunks_exact_mut(width).zip(sums.chunks(self.pitch())) {
+        for (out, sums) in out.chunks_exact_mut(width).zip(sums.chunks(self.stride())) {
             out.copy_from_slice(&sums[..width]);
         }
     }
@@ -102,17 +102,17 @@ impl Frame {
     /// Returns the distance in the frame from the first window to the end of the last
     /// one.
     fn length(&self) -> usize {
-        (self.out[0] - 1) * self.pitch() + self.out[1]
+        (self.out[0] - 1) * self.stride() + self.out[1]
     }
 
     /// Returns the length of a row of the frame.
-    fn pitch(&self) -> usize {
-        self.out[1] + self.reach(1)
+    fn stride(&self) -> usize {
+        self.out[1] + self.span(1)
     }
 
     /// Returns the distance along an axis from the first tap of a window to the last
     /// tap.
-    fn reach(&self, axis: usize) -> usize {
+    fn span(&self, axis: usize) -> usize {
         self.dilation[axis] * (self.kernel[axis] - 1)
     }
 }

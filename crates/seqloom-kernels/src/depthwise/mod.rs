@@ -45,7 +45,7 @@ pub fn forward<T: Float>(
                 start: Some(bias.map_or(T::ZERO, |bias| bias[output])),
                 out: sums,
             });
-            frame.take(sums, out);
+            frame.gather(sums, out);
         });
     });
 }
@@ -80,7 +80,7 @@ pub fn input_grad<T: Float>(
                     out: sums,
                 });
             }
-            frame.take(sums, out);
+            frame.gather(sums, out);
         });
     });
 }
@@ -106,7 +106,7 @@ pub fn weight_grad<T: Float>(
             for sample in 0..shape.batch {
                 let channel = sample * shape.channels + output / outputs_per_input;
                 frame.fill(&x[channel * plane..][..plane], framed);
-                frame.spread(gradient(sample, output), spread);
+                frame.scatter(gradient(sample, output), spread);
                 add_products(Products {
                     framed,
                     offsets: &offsets,

@@ -212,7 +212,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
             };
             for (number, panel) in self.packed.chunks_exact(panel).enumerate() {
                 let position = (line, number * self.panels.width);
-                self.expect::<R>(position);
+                self.prefetch::<R>(position);
                 let sums = sum::<S, T, R, V>(simd, lines, panel);
                 if TRANSPOSED {
                     self.store_transposed::<S, R, V>(simd, position, &sums, &mut numbers);
@@ -248,7 +248,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
 
     /// Prefetches the output values that a tile will change.
     #[inline(always)]
-    fn expect<const R: usize>(&mut self, (line, packed): (usize, usize)) {
+    fn prefetch<const R: usize>(&mut self, (line, packed): (usize, usize)) {
         let (row, column, rows) = if TRANSPOSED {
             (packed, line, self.panels.width)
         } else {

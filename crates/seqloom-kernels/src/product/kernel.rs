@@ -23,7 +23,7 @@ pub(crate) struct Tile<'a, T> {
 pub(crate) trait TileSink<T: Float> {
     /// Prepares for a tile of the given position and size before its sums are computed.
     #[inline(always)]
-    fn expect(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
+    fn prepare(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
     /// Processes the sums of a tile, which are in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
@@ -36,7 +36,7 @@ pub(crate) trait TileSink<T: Float> {
 /// A receiver of tiles that are stored in memory.
 pub(crate) trait TileReader<T> {
     /// Processes the sums of a tile, which are in memory.
-    fn take(&mut self, tile: Tile<'_, T>);
+    fn read(&mut self, tile: Tile<'_, T>);
 }
 
 /// Stores each tile in memory and passes it to a [`TileReader`].
@@ -62,7 +62,7 @@ impl<T: Float, F: TileReader<T>> TileSink<T> for StoredTiles<T, F> {
         let width = V * Lanes::<S, T>::COUNT;
         let numbers = &mut self.numbers[..R * width];
         store(sums, numbers);
-        self.take.take(Tile {
+        self.take.read(Tile {
             row,
             column,
             sums: numbers,
@@ -148,7 +148,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
         (left, right): (&[T], &[T]),
         at: (usize, usize),
     ) {
-        self.take.expect(at, (R, V * Lanes::<S, T>::COUNT));
+        self.take.prepare(at, (R, V * Lanes::<S, T>::COUNT));
         self.take
             .take_sums(at, &sum::<S, T, R, V>(simd, left, right));
     }

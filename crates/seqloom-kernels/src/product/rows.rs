@@ -16,7 +16,7 @@ pub(super) struct OutputRows<'a, T> {
 
 impl<T: Float> TileSink<T> for OutputRows<'_, T> {
     #[inline(always)]
-    fn expect(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
+    fn prepare(&mut self, (row, column): (usize, usize), (rows, columns): (usize, usize)) {
         let bytes = columns * size_of::<T>();
         for row in row..(row + rows).min(self.out.rows_count()) {
             let position = self.out.position(row, column);

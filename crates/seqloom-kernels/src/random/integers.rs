@@ -44,7 +44,7 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
         .zip(0..)
         .for_each(|(out, number)| *out = number);
     let (mut key, mut words) = (key, vec![0; out.len()]);
-    for _ in 0..rounds(out.len()) {
+    for _ in 0..sort_count(out.len()) {
         let [next, this] = split(key);
         key = next;
         super::bits(this, &mut words, threads);
@@ -64,7 +64,7 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
     clippy::cast_sign_loss,
     reason = "no array has 2^53 positions, and the result is below ten"
 )]
-fn rounds(count: usize) -> usize {
+fn sort_count(count: usize) -> usize {
     (3.0 * (count.max(1) as f64).ln() / f64::from(u32::MAX).ln()).ceil() as usize
 }
 

@@ -50,17 +50,17 @@ fn read(file: &[u8], max_records: usize, max_bytes: usize) -> Result<Vec<Batch>>
     Ok(batches)
 }
 
-fn all(file: &[u8]) -> Result<Batch> {
+fn load(file: &[u8]) -> Result<Batch> {
     Ok(read(file, usize::MAX, usize::MAX)?.remove(0))
 }
 
 fn message(file: &[u8]) -> String {
-    all(file).unwrap_err().to_string()
+    load(file).unwrap_err().to_string()
 }
 
 #[test]
 fn a_batch_stores_records_by_column() {
-    let batch = all(FASTA_TEXT).unwrap();
+    let batch = load(FASTA_TEXT).unwrap();
     assert_eq!(batch.data, b"ACGTACGGTTTTT");
     assert_eq!(batch.offsets, [0, 6, 8, 8, 13]);
     assert_eq!(batch.headers, b"a onebcd");
@@ -130,7 +130,7 @@ fn a_gzip_truncated_at_any_byte_is_an_error() {
     let file = gzip(FASTA_TEXT);
     for end in 0..file.len() {
         assert!(
-            all(&file[..end]).is_err() || read(&file[..end], 1, 1).is_err(),
+            load(&file[..end]).is_err() || read(&file[..end], 1, 1).is_err(),
             "{end}"
         );
     }
@@ -193,7 +193,7 @@ fn an_interrupt_ends_the_checksum_test() {
 
 #[test]
 fn every_compression_gives_the_same_batch() {
-    assert_eq!(all(FASTA_TEXT).unwrap(), all(&gzip(FASTA_TEXT)).unwrap());
+    assert_eq!(load(FASTA_TEXT).unwrap(), load(&gzip(FASTA_TEXT)).unwrap());
 }
 
 /// Reads a file with invalid records. Returns the ids and the report.
@@ -387,5 +387,5 @@ fn unwanted_qualities_are_validated() {
 #[test]
 fn a_record_of_4_mib_is_read() {
     let text = [b">a\n", &b"ACGT".repeat(1 << 20)[..]].concat();
-    assert_eq!(all(&gzip(&text)).unwrap().data.len(), 4 << 20);
+    assert_eq!(load(&gzip(&text)).unwrap().data.len(), 4 << 20);
 }

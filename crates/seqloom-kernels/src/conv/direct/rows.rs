@@ -98,14 +98,14 @@ impl InputRows {
     /// the same remainder modulo the stride. Within a phase, the values that a tap
     /// reads for adjacent windows are next to each other.
     fn phases(&self) -> usize {
-        self.stride[1].min(self.reach() + 1)
+        self.stride[1].min(self.span() + 1)
     }
 
     fn phase_length(&self, width: usize) -> usize {
-        width + self.reach() / self.stride[1]
+        width + self.span() / self.stride[1]
     }
 
-    fn reach(&self) -> usize {
+    fn span(&self) -> usize {
         self.dilation[1] * self.kernel[1].saturating_sub(1)
     }
 }
