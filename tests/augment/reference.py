@@ -6,7 +6,7 @@ code with the package.
 
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
-WORD = 0xFFFFFFFF
+MAX_WORD = 0xFFFFFFFF
 LETTERS, DETAILS, CHOICES = range(3)
 ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
@@ -14,19 +14,19 @@ ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 def threefry(key, count):
     """Return Threefry random numbers, as in section 4.2 of Salmon et al. (2011)."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
-    x, y = ((c + k) & WORD for c, k in zip(count, keys, strict=False))
+    x, y = ((c + k) & MAX_WORD for c, k in zip(count, keys, strict=False))
     for block in range(5):
         for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
-            x = (x + y) & WORD
-            y = (((y << turn) | (y >> (32 - turn))) & WORD) ^ x
-        x = (x + keys[(block + 1) % 3]) & WORD
-        y = (y + keys[(block + 2) % 3] + block + 1) & WORD
+            x = (x + y) & MAX_WORD
+            y = (((y << turn) | (y >> (32 - turn))) & MAX_WORD) ^ x
+        x = (x + keys[(block + 1) % 3]) & MAX_WORD
+        y = (y + keys[(block + 2) % 3] + block + 1) & MAX_WORD
     return x, y
 
 
 def block(key, purpose, index):
     """Return the two random 32-bit numbers of a counter value."""
-    return threefry(key, (0xC0000000 | purpose << 24 | index >> 32, index & WORD))
+    return threefry(key, (0xC0000000 | purpose << 24 | index >> 32, index & MAX_WORD))
 
 
 def threshold(probability):
@@ -34,7 +34,7 @@ def threshold(probability):
     return round(probability * 2**32)
 
 
-def letter_words(key, place):
+def residue_bits(key, place):
     """Return 32 bits that decide whether a residue changes, and 32 bits for the new one."""
     low, high = block(key, LETTERS, place // 8)
     byte = (low | high << 32) >> 8 * (place % 8) & 0xFF
@@ -97,7 +97,7 @@ def mutate(pairs, key, *, rate=0.0, insertions=0.0, deletions=0.0, alphabet="dna
     lost = threshold(rate) + threshold(deletions)
     out = []
     for place, (letter, quality) in enumerate(pairs):
-        number, choice = letter_words(key, place)
+        number, choice = residue_bits(key, place)
         if number < threshold(rate):
             out.append((replace_residue(letter, choice, members), quality))
         elif number >= lost:
@@ -108,7 +108,7 @@ def mutate(pairs, key, *, rate=0.0, insertions=0.0, deletions=0.0, alphabet="dna
 
 
 def mask(pairs, key, *, rate=0.15, letter="N"):
-    hidden = [letter_words(key, place)[0] < threshold(rate) for place in range(len(pairs))]
+    hidden = [residue_bits(key, place)[0] < threshold(rate) for place in range(len(pairs))]
     return [
         (letter if hides else old, q) for hides, (old, q) in zip(hidden, pairs, strict=True)
     ]
@@ -118,7 +118,7 @@ def quality_noise(pairs, key, *, offset=33, alphabet="dna"):
     members = ALPHABETS.get(alphabet, alphabet)
     out = []
     for place, (letter, quality) in enumerate(pairs):
-        number, choice = letter_words(key, place)
+        number, choice = residue_bits(key, place)
         wrong = number < wrong_threshold(quality - offset)
         out.append((replace_residue(letter, choice, members) if wrong else letter, quality))
     return out
@@ -129,7 +129,7 @@ def wrong_threshold(quality):
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(2) ** 32 * Decimal(10) ** (-Decimal(quality) / 10)
-        return min(int(exact.quantize(Decimal(1), ROUND_HALF_EVEN)), WORD)
+        return min(int(exact.quantize(Decimal(1), ROUND_HALF_EVEN)), MAX_WORD)
 
 
 def crop(pairs, key, *, length, mode="random"):

@@ -19,7 +19,7 @@ from seqloom.augment import (
 )
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
-WRONG: list[tuple[Any, dict[str, Any]]] = [
+INVALID_OPTIONS: list[tuple[Any, dict[str, Any]]] = [
     (ReverseComplement, {"p": 1.1}),
     (ReverseComplement, {"alphabet": "protein"}),
     (Mutate, {"rate": -0.1}),
@@ -41,18 +41,18 @@ WRONG: list[tuple[Any, dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("make", "options"), WRONG, ids=str)
+@pytest.mark.parametrize(("make", "options"), INVALID_OPTIONS, ids=str)
 def test_invalid_options_are_an_error(make, options):
     with pytest.raises(ArgumentError):
         make(**options)
 
 
-def test_a_rate_outside_0_to_1_is_an_error_that_names_it():
+def test_a_rate_outside_0_to_1_is_named_in_the_error():
     with pytest.raises(ValueError, match=r"insertions must lie from 0 to 1, got 1\.5"):
         Mutate(insertions=1.5)
 
 
-ALL = Compose(
+ALL_IN_ORDER = Compose(
     [
         ReverseComplement(),
         Compose([Mutate(0.1, insertions=0.1), Mask(0.1)]),
@@ -65,8 +65,8 @@ ALL = Compose(
 
 
 def test_json_and_pickle_restore_an_augmentation():
-    assert JsonConfig.from_json(ALL.to_json()) == ALL
-    assert pickle.loads(pickle.dumps(ALL)) == ALL  # noqa: S301 - ours
+    assert JsonConfig.from_json(ALL_IN_ORDER.to_json()) == ALL_IN_ORDER
+    assert pickle.loads(pickle.dumps(ALL_IN_ORDER)) == ALL_IN_ORDER  # noqa: S301 - ours
 
 
 def test_a_character_without_a_complement_is_an_error_that_names_the_record():
@@ -117,5 +117,5 @@ def test_stored_results_never_share_memory():
 
 def test_augmenting_no_sequences_returns_no_sequences():
     empty = Ragged.from_list([])
-    assert ALL.batch(empty, Key(0).each([]), qualities=empty)[0].to_list() == []
+    assert ALL_IN_ORDER.batch(empty, Key(0).each([]), qualities=empty)[0].to_list() == []
     assert Compose([])(b"ACGT", Key(0)) == b"ACGT"

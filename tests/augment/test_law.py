@@ -22,7 +22,7 @@ from seqloom.augment import (
 
 COUNT, LENGTH = 2000, 100
 KEYS = Key(11, 3).each(range(COUNT))
-EQUAL = Ragged(
+ALL_A = Ragged(
     np.full(COUNT * LENGTH, ord("A"), np.uint8), offsets_of(np.full(COUNT, LENGTH))
 )
 
@@ -34,12 +34,12 @@ def within_five_sigma(hits, trials, rate):
 
 @pytest.mark.parametrize("rate", [0.0001, 2**-8, 0.01, 0.15, 0.5, 0.999])
 def test_residues_are_masked_at_the_given_rate(rate):
-    hidden = (Mask(rate).batch(EQUAL, KEYS).data == ord("N")).sum()
-    assert within_five_sigma(hidden, EQUAL.data.size, rate)
+    hidden = (Mask(rate).batch(ALL_A, KEYS).data == ord("N")).sum()
+    assert within_five_sigma(hidden, ALL_A.data.size, rate)
 
 
 def test_substitutions_occur_at_the_given_rate_and_uniformly():
-    changed = Mutate(0.1).batch(EQUAL, KEYS).data
+    changed = Mutate(0.1).batch(ALL_A, KEYS).data
     counts = Counter(changed.tobytes().decode())
     new = [counts[letter] for letter in "CGT"]
     assert within_five_sigma(sum(new), changed.size, 0.1)
@@ -47,20 +47,20 @@ def test_substitutions_occur_at_the_given_rate_and_uniformly():
 
 
 def test_insertions_and_deletions_occur_at_the_given_rates():
-    added = Mutate(insertions=0.03).batch(EQUAL, KEYS).data.size - EQUAL.data.size
-    lost = EQUAL.data.size - Mutate(deletions=0.02).batch(EQUAL, KEYS).data.size
-    assert within_five_sigma(added, EQUAL.data.size, 0.03)
-    assert within_five_sigma(lost, EQUAL.data.size, 0.02)
+    added = Mutate(insertions=0.03).batch(ALL_A, KEYS).data.size - ALL_A.data.size
+    lost = ALL_A.data.size - Mutate(deletions=0.02).batch(ALL_A, KEYS).data.size
+    assert within_five_sigma(added, ALL_A.data.size, 0.03)
+    assert within_five_sigma(lost, ALL_A.data.size, 0.02)
 
 
 @pytest.mark.parametrize("quality", [0, 2, 10, 20, 30])
 def test_quality_noise_occurs_at_the_error_probability(quality):
-    qualities = Ragged(np.full(EQUAL.data.size, 33 + quality, np.uint8), EQUAL.offsets)
-    changed, same = QualityNoise().batch(EQUAL, KEYS, qualities=qualities)
+    qualities = Ragged(np.full(ALL_A.data.size, 33 + quality, np.uint8), ALL_A.offsets)
+    changed, same = QualityNoise().batch(ALL_A, KEYS, qualities=qualities)
     assert same.data.tobytes() == qualities.data.tobytes()
     assert within_five_sigma(
         (changed.data != ord("A")).sum(),
-        EQUAL.data.size,
+        ALL_A.data.size,
         min(10 ** (-quality / 10), 1 - 1e-9),
     )
 
@@ -72,7 +72,7 @@ def test_sequences_are_reverse_complemented_with_probability_p():
 
 
 def test_neighbouring_residues_are_changed_independently():
-    hidden = Mask(0.5).batch(EQUAL, KEYS).data == ord("N")
+    hidden = Mask(0.5).batch(ALL_A, KEYS).data == ord("N")
     for distance in (1, 7, 8, 63, 64):
         agree = (hidden[distance:] == hidden[:-distance]).sum()
         assert within_five_sigma(agree, hidden.size - distance, 0.5)

@@ -29,7 +29,7 @@ from seqloom.augment import (
     ShuffleKmers,
 )
 
-PAIRS: list[tuple[Any, Any, dict[str, Any]]] = [
+CASES: list[tuple[Any, Any, dict[str, Any]]] = [
     (ReverseComplement, reverse_complement, {}),
     (ReverseComplement, reverse_complement, {"p": 1, "alphabet": "rna"}),
     (Mutate, mutate, {"rate": 0.01}),
@@ -53,8 +53,8 @@ PAIRS: list[tuple[Any, Any, dict[str, Any]]] = [
     (ShuffleKmers, shuffle_kmers, {"k": 3}),
     (ShuffleKmers, shuffle_kmers, {"k": 5}),
 ]
-EACH = pytest.mark.parametrize(
-    ("ours", "slow", "options"), PAIRS, ids=[f"{p[0].__name__}{p[2]}" for p in PAIRS]
+FOR_EACH_CASE = pytest.mark.parametrize(
+    ("ours", "slow", "options"), CASES, ids=[f"{p[0].__name__}{p[2]}" for p in CASES]
 )
 keys = st.builds(Key, st.integers(0, 2**64 - 1))
 
@@ -76,7 +76,7 @@ def changed(slow, sequence, key):
     return "".join(a for a, _ in pairs).encode(), bytes(q for _, q in pairs)
 
 
-@EACH
+@FOR_EACH_CASE
 @settings(max_examples=12, deadline=None)
 @given(sequence=sequences(), key=keys)
 def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, key):
@@ -86,9 +86,9 @@ def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, k
 
 @settings(max_examples=20, deadline=None)
 @given(sequence=sequences(), key=keys)
-def test_compose_folds_the_key_by_the_index_of_the_member(sequence, key):
+def test_compose_derives_a_key_from_the_index_of_each_member(sequence, key):
     members = [
-        (ours, slow, options) for ours, slow, options in PAIRS if "alphabet" not in options
+        (ours, slow, options) for ours, slow, options in CASES if "alphabet" not in options
     ]
     ours = Compose([make(**options) for make, _, options in members])
     expected = changed(
@@ -99,7 +99,7 @@ def test_compose_folds_the_key_by_the_index_of_the_member(sequence, key):
     assert ours(sequence[0], key, quality=sequence[1]) == expected
 
 
-@EACH
+@FOR_EACH_CASE
 @settings(max_examples=5, deadline=None)
 @given(
     rows=st.lists(sequences(), max_size=9),
@@ -120,7 +120,7 @@ def test_an_augmented_batch_equals_its_sequences_one_by_one(
     assert list(zip(*(part.to_list() for part in got), strict=True)) == alone
 
 
-@EACH
+@FOR_EACH_CASE
 def test_qualities_do_not_affect_the_residues(ours, slow, options):
     if ours is not QualityNoise:
         change, letters = ours(**options), b"ACGTTGCAACGTNNAC" * 5

@@ -53,15 +53,15 @@ def test_methods_have_the_arguments_of_bed_reader(called):
 
 def test_every_native_name_exists_or_is_documented_as_missing():
     native = {name for name, thing in vars(bed_reader).items() if inspect.isbuiltin(thing)}
-    told = inspect.getdoc(ours) or ""
+    listed = inspect.getdoc(ours) or ""
     assert {
         name
         for name in native - set(ours.__all__)
-        if name not in told and not any(stem in told for stem in stems(name))
+        if name not in listed and not any(stem in listed for stem in patterns_of(name))
     } == set()
 
 
-def stems(name):
+def patterns_of(name):
     """Return the patterns, such as ``read_*``, that match the name of a function."""
     parts = name.split("_")
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]

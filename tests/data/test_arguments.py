@@ -91,11 +91,11 @@ CALLS: dict[str, tuple[Any, Any, Any]] = {
     "to_bed": (io.to_bed, lambda: {"filepath": "o.bed", "val": [[0, 1]]}, None),
     "genotype_stats": (io.genotype_stats, lambda: {"bed": "g.bed"}, None),
 }
-WRONG = (None, "4", 1.5, -1, [], {}, lambda *_: None, object(), float("nan"), b"x")
+WRONG_VALUES = (None, "4", 1.5, -1, [], {}, lambda *_: None, object(), float("nan"), b"x")
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text(FASTA)
     Path("a.fq").write_text(FASTQ)
@@ -116,7 +116,7 @@ def test_wrong_arguments_raise_errors_of_seqloom_only(name):
     use = use or (lambda made: made)
     arguments = sorted(names_of(call, needed()) - {"memory", "properties"})
     raw = []
-    for argument, value in itertools.product(arguments, WRONG):
+    for argument, value in itertools.product(arguments, WRONG_VALUES):
         try:
             use(call(**(needed() | {argument: value})))
         except SeqloomError:
@@ -126,7 +126,7 @@ def test_wrong_arguments_raise_errors_of_seqloom_only(name):
     assert raw == []
 
 
-SEEDED = {
+SEED_CALLS = {
     "SequenceDataset": lambda seed: dataset(seed=seed),
     "SequenceStream": lambda seed: d.SequenceStream("a.fa", seed=seed),
     "IntervalDataset": lambda seed: d.IntervalDataset("a.fa", SPANS, seed=seed),
@@ -145,15 +145,15 @@ SEEDED = {
 
 
 @pytest.mark.parametrize("seed", [1.5, "3", -1, True, None, 1 << 64, float("nan"), []])
-@pytest.mark.parametrize("name", SEEDED)
+@pytest.mark.parametrize("name", SEED_CALLS)
 def test_every_seed_argument_must_be_an_integer(name, seed):
     with pytest.raises(ArgumentError, match="seed"):
-        SEEDED[name](seed)
+        SEED_CALLS[name](seed)
 
 
-@pytest.mark.parametrize("name", sorted(SEEDED.keys() - {"fit"}))
+@pytest.mark.parametrize("name", sorted(SEED_CALLS.keys() - {"fit"}))
 def test_a_seed_may_be_a_numpy_integer(name):
-    assert type(SEEDED[name](np.int64(3))) is type(SEEDED[name](3))
+    assert type(SEED_CALLS[name](np.int64(3))) is type(SEED_CALLS[name](3))
 
 
 SILENT = {

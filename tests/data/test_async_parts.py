@@ -19,7 +19,7 @@ from seqloom.encode import Tokens
 from seqloom.errors import AlphabetError, FormatError
 from seqloom.io import open_sequences
 
-AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
+AMINO_ACIDS = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
 
 
 def write(path, lengths, width=60, end="\n"):
@@ -27,7 +27,7 @@ def write(path, lengths, width=60, end="\n"):
     rng = np.random.default_rng(0)
     with path.open("w", newline="") as file:
         for number, length in enumerate(lengths):
-            letters = rng.choice(AMINO, length).tobytes().decode()
+            letters = rng.choice(AMINO_ACIDS, length).tobytes().decode()
             lines = [letters[at : at + width] for at in range(0, length, width)]
             file.write(end.join([f">r{number} > text", *lines, ""]))
     return path
@@ -124,7 +124,7 @@ def test_delivered_batches_are_not_collated_again_on_resume(mixed):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_records_before_a_fault_in_a_part_are_delivered_first(
+def test_records_before_an_error_in_a_file_range_are_returned_first(
     small_parts, tmp_path, workers
 ):
     path = write(tmp_path / "a.fa", [500] * 50)

@@ -29,7 +29,7 @@ def entries(folder):
     return sorted(path.name for path in folder.iterdir() if path.is_dir())
 
 
-def same(one, other):
+def assert_equal(one, other):
     assert one.keys() == other.keys()
     for name, value in one.items():
         np.testing.assert_array_equal(plain(value), plain(other[name]))
@@ -56,10 +56,10 @@ def test_a_cached_dataset_equals_its_source(files, tmp_path, encoder):
     data = sl.data.SequenceDataset(files, encoder=encoder)
     for _ in range(2):
         kept = sl.data.cached(data, tmp_path / "cache")
-        same(kept.to_numpy(), data.to_numpy())
-        same(kept.batch([3, 1], multiple=8), data.batch([3, 1], multiple=8))
+        assert_equal(kept.to_numpy(), data.to_numpy())
+        assert_equal(kept.batch([3, 1], multiple=8), data.batch([3, 1], multiple=8))
         for one, other in zip(kept, data, strict=True):
-            same(one, other)
+            assert_equal(one, other)
     assert len(entries(tmp_path / "cache")) == 1
 
 
@@ -68,7 +68,7 @@ def test_with_augmentation_sequences_are_cached_and_epochs_differ(files, tmp_pat
     data = sl.data.SequenceDataset(files, encoder=ONEHOT, augment=augment)
     kept = sl.data.cached(data, tmp_path / "cache")
     for epoch in (0, 1):
-        same(
+        assert_equal(
             kept.batch(range(9), epoch=epoch, length=64),
             data.batch(range(9), epoch=epoch, length=64),
         )
@@ -113,7 +113,7 @@ def test_a_damaged_cache_entry_is_computed_again(files, tmp_path, damage):
         path.write_bytes(whole[:99] + bytes([whole[99] ^ 1]) + whole[100:])
     else:
         path.write_bytes(whole[:-7])
-    same(sl.data.cached(data, tmp_path / "cache").to_numpy(), data.to_numpy())
+    assert_equal(sl.data.cached(data, tmp_path / "cache").to_numpy(), data.to_numpy())
 
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
@@ -126,7 +126,7 @@ def test_a_flipped_bit_in_the_description_of_an_entry_is_detected(files, tmp_pat
         flipped = bytearray(whole)
         flipped[bit // 8] ^= 1 << bit % 8
         facts.write_bytes(flipped)
-        same(sl.data.cached(data, tmp_path / "cache").to_numpy(), wanted)
+        assert_equal(sl.data.cached(data, tmp_path / "cache").to_numpy(), wanted)
 
 
 def test_cache_files_contain_no_pickle(files, tmp_path):
@@ -166,24 +166,24 @@ def test_a_pickled_cached_dataset_maps_its_files_itself(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     kept = sl.data.cached(data, tmp_path / "cache")
     text = pickle.dumps(kept)
-    same(pickle.loads(text).to_numpy(), data.to_numpy())  # noqa: S301 - ours
+    assert_equal(pickle.loads(text).to_numpy(), data.to_numpy())  # noqa: S301 - ours
 
 
 def test_subsets_and_loaders_work_with_a_cached_dataset(files, tmp_path):
     data = sl.data.SequenceDataset(files, encoder=ONEHOT)
     kept = sl.data.cached(data, tmp_path / "cache")
     part = sl.data.cached(sl.data.Subset(data, [4, 2]), tmp_path / "cache")
-    same(part.batch([0, 1]), data.batch([4, 2]))
+    assert_equal(part.batch([0, 1]), data.batch([4, 2]))
     collate = sl.data.PadCollator()
     loaders = [
         sl.data.DataLoader(it, batch_size=7, shuffle=True, seed=3, collate_fn=collate)
         for it in (kept, data)
     ]
     for one, other in zip(*loaders, strict=True):
-        same(one, other)
+        assert_equal(one, other)
 
 
-CHILD = """
+CACHE_SCRIPT = """
 import sys
 from pathlib import Path
 import seqloom as sl
@@ -203,14 +203,14 @@ print(sl.data.cached(data, sys.argv[2]).to_numpy()["inputs"].sum())
 """
 
 
-def start(files, cache, notes, *more):
-    command = [sys.executable, "-c", CHILD, files, cache, notes, *more]
+def start_script(files, cache, notes, *more):
+    command = [sys.executable, "-c", CACHE_SCRIPT, files, cache, notes, *more]
     return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def test_concurrent_processes_write_a_cache_entry_once(files, tmp_path):
     notes = tmp_path / "notes"
-    children = [start(files, tmp_path / "cache", notes) for _ in range(4)]
+    children = [start_script(files, tmp_path / "cache", notes) for _ in range(4)]
     sums = [child.communicate(timeout=60)[0] for child in children]
     expected = sl.data.SequenceDataset(files, encoder=ONEHOT).to_numpy()["inputs"].sum()
     assert [float(text) for text in sums] == [float(expected)] * 4
@@ -219,9 +219,9 @@ def test_concurrent_processes_write_a_cache_entry_once(files, tmp_path):
 
 def test_a_killed_process_does_not_block_the_cache(files, tmp_path):
     cache = tmp_path / "cache"
-    child = start(files, cache, tmp_path / "notes", "slowly")
+    child = start_script(files, cache, tmp_path / "notes", "slowly")
     assert child.stdout.readline() == "halfway\n"
-    waiting = start(files, cache, tmp_path / "notes")
+    waiting = start_script(files, cache, tmp_path / "notes")
     child.send_signal(signal.SIGKILL)
     child.communicate()
     assert float(waiting.communicate(timeout=60)[0]) > 0

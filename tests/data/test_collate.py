@@ -116,12 +116,12 @@ def test_arrays_of_strings_and_objects_are_an_error_as_in_pytorch(items):
             collate(items)
 
 
-def test_an_unsupported_item_type_is_an_error_that_names_it():
+def test_an_unsupported_item_type_is_named_in_the_error():
     with pytest.raises(TypeError, match="found NoneType"):
         default_collate([None, None])
 
 
-def test_padding_follows_each_item_and_the_mask_marks_it():
+def test_padding_follows_each_item_and_is_0_in_the_mask():
     batch = PadCollator(value=-1)([{"inputs": np.zeros((2, n)), "id": n} for n in (1, 3)])
     assert batch["inputs"][0].tolist() == [[0, -1, -1], [0, -1, -1]]
     assert batch["mask"].tolist() == [[1, 0, 0], [1, 1, 1]]
@@ -272,7 +272,7 @@ def test_padded_tensors_stay_tensors(dtype, side):
     assert torch.equal(inputs, expected)
 
 
-def test_an_item_without_the_key_is_an_error_that_names_it():
+def test_a_key_that_an_item_lacks_is_named_in_the_error():
     with pytest.raises(ArgumentError, match="lacks the key 'inputs'; it has id"):
         PadCollator()([{"id": "a"}])
 

@@ -53,7 +53,7 @@ WITH_LABELS = {
     "classes": lambda: datasets.Dataset.from_dict(COLUMNS).class_encode_column("label"),
     "stream": lambda: datasets.Dataset.from_dict(COLUMNS).to_iterable_dataset(),
 }
-WITHOUT = {
+NO_LABELS = {
     "dict": lambda: dict(zip(IDS, LETTERS, strict=True)),
     "pairs": lambda: list(zip(IDS, LETTERS, strict=True)),
     "biopython": lambda: [
@@ -109,9 +109,9 @@ def test_a_table_in_memory_returns_the_same_batches_as_a_file(from_file, kind):
     assert_same(data, from_file(IDS, labels=dict(zip(IDS, LABELS, strict=True))))
 
 
-@pytest.mark.parametrize("kind", WITHOUT)
+@pytest.mark.parametrize("kind", NO_LABELS)
 def test_sequences_with_ids_return_the_same_batches_as_a_file(from_file, kind):
-    assert_same(SequenceDataset(WITHOUT[kind](), encoder=OneHot("dna")), from_file(IDS))
+    assert_same(SequenceDataset(NO_LABELS[kind](), encoder=OneHot("dna")), from_file(IDS))
 
 
 @pytest.mark.parametrize("kind", UNNAMED)
@@ -295,17 +295,17 @@ def test_a_stream_refers_to_sequence_dataset_for_tables_and_memory(tmp_path):
             SequenceStream(data)
 
 
-BLANKS = {
+WITH_BLANKS = {
     "dict": lambda: {"sample 1": "ACGT", "sample 2": "GG"},
     "frame": lambda: pd.DataFrame({"id": ["sample 1", "sample 2"], "sequence": ["A", "G"]}),
     "index": lambda: pd.Series(["ACGT", "GG"], index=["sample 1", "sample 2"]),
 }
 
 
-@pytest.mark.parametrize("name", BLANKS)
+@pytest.mark.parametrize("name", WITH_BLANKS)
 def test_ids_that_differ_only_after_a_blank_are_rejected(name):
     with pytest.raises(FormatError, match="'sample 1' and 'sample 2' have the same first"):
-        SequenceDataset(BLANKS[name]())
+        SequenceDataset(WITH_BLANKS[name]())
 
 
 def test_table_ids_that_differ_only_after_a_blank_are_rejected(tmp_path):
@@ -464,15 +464,15 @@ CLASS_LABEL = datasets.Features(
         "label": datasets.ClassLabel(names=["neg", "pos"]),
     }
 )
-BY_NUMBER = datasets.Dataset.from_dict(
+NUMBERED_CLASSES = datasets.Dataset.from_dict(
     {**COLUMNS, "label": [0, 1, -1, 1]}, features=CLASS_LABEL
 )
 WITH_CLASS_LABEL = {
-    "whole": lambda: (BY_NUMBER, None),
-    "streamed": lambda: (BY_NUMBER.to_iterable_dataset(), None),
-    "torch": lambda: (BY_NUMBER.with_format("torch"), None),
-    "column": lambda: (dict(zip(IDS, LETTERS, strict=True)), BY_NUMBER["label"]),
-    "columns": lambda: (BY_NUMBER["sequence"], BY_NUMBER["label"]),
+    "whole": lambda: (NUMBERED_CLASSES, None),
+    "streamed": lambda: (NUMBERED_CLASSES.to_iterable_dataset(), None),
+    "torch": lambda: (NUMBERED_CLASSES.with_format("torch"), None),
+    "column": lambda: (dict(zip(IDS, LETTERS, strict=True)), NUMBERED_CLASSES["label"]),
+    "columns": lambda: (NUMBERED_CLASSES["sequence"], NUMBERED_CLASSES["label"]),
 }
 
 

@@ -159,7 +159,7 @@ def test_ids_from_a_function_need_a_count(arguments):
         Ids(*arguments)
 
 
-TAKES: dict[str, Callable[[Any], Any]] = {
+LIBRARY_CALLS: dict[str, Callable[[Any], Any]] = {
     "json": json.dumps,
     "json with an indent": lambda ids: json.dumps(ids, indent=1),
     "json in a dict": lambda ids: json.dumps({"id": ids}),
@@ -174,9 +174,9 @@ TAKES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("library", TAKES)
+@pytest.mark.parametrize("library", LIBRARY_CALLS)
 def test_other_libraries_accept_ids_as_a_list(ids, library):
-    assert TAKES[library](ids) == TAKES[library](["x", "y", "z"])
+    assert LIBRARY_CALLS[library](ids) == LIBRARY_CALLS[library](["x", "y", "z"])
 
 
 def test_c_code_that_reads_list_memory_fails_on_undecoded_ids(ids):
@@ -219,7 +219,7 @@ UNIPROT = (
     ">sp|P00001|CYC_A Cytochrome OS=A\nMK\n>tr|Q00002|B_B X\nMW\n>sp|P00003|C_C Y\nMA\n"
 )
 ACCESSIONS = ["P00001", "Q00002", "P00003"]
-HOW = {
+ID_SOURCES = {
     "first group": r"\|(.+?)\|",
     "named group": r"(sp|tr)\|(?P<id>.+?)\|",
     "whole match": r"[PQ]\d{5}",
@@ -234,14 +234,14 @@ def uniprot(tmp_path):
     return tmp_path / "u.fa", tmp_path / "t.tsv"
 
 
-@pytest.mark.parametrize("how", HOW)
+@pytest.mark.parametrize("how", ID_SOURCES)
 def test_a_pattern_finds_the_id_in_the_header(uniprot, how):
     path, labels = uniprot
-    data = SequenceDataset(path, labels=labels, id_from_header=HOW[how])
+    data = SequenceDataset(path, labels=labels, id_from_header=ID_SOURCES[how])
     assert (data.ids, np.asarray(data.labels).tolist()) == (ACCESSIONS, [0, 1, 0])
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
     assert again.batch([2, 0])["id"] == [ACCESSIONS[2], ACCESSIONS[0]]
-    stream = SequenceStream(path, labels=labels, id_from_header=HOW[how])
+    stream = SequenceStream(path, labels=labels, id_from_header=ID_SOURCES[how])
     items = list(stream)
     assert [item["id"] for item in items] == ACCESSIONS
     assert [item["label"] for item in items] == [0, 1, 0]

@@ -344,7 +344,7 @@ def test_interval_labels_are_joined_by_id_or_name(genome, bed):
     assert [data.classes[i] for i in data.labels] == ["x", "y"]
 
 
-def test_the_error_for_an_interval_without_a_label_names_it(genome, bed):
+def test_an_interval_without_a_label_is_named_in_the_error(genome, bed):
     path = bed("chr1\t1\t5\tp1\nchr2\t1\t5\tp2\n")
     with pytest.raises(LabelError, match=r"line 2: 1 of 2 intervals have no label"):
         IntervalDataset(genome, path, labels={"p1": "x"})

@@ -142,12 +142,12 @@ def test_a_regression_label_that_is_not_a_number_is_an_error(labelled, cell):
 
 
 # Missing values, as Python objects and as text in a table.
-NOTHINGS = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
-MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
+MISSING_VALUES = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT]
+MISSING_MARKS = ["NA", "nan", "NaN", "", ".", "N/A", "<NA>", "null", "None"]
 
 
 @pytest.mark.parametrize("task", ["auto", "classify", "regress"])
-@pytest.mark.parametrize("cell", MARKS)
+@pytest.mark.parametrize("cell", MISSING_MARKS)
 def test_a_missing_mark_in_a_table_is_not_a_label(labelled, cell, task):
     text = f"id\tlabel\na\t1\nb\t{cell}\nc\t1\nd\t2\n"
     with pytest.raises(LabelError, match=r"1 of 4 sequences have no label .*: b"):
@@ -175,7 +175,7 @@ def test_the_missing_marks_can_be_chosen(labelled):
     assert (data.ids, data.classes) == (["a", "b", "d"], ("x", "y"))
 
 
-@pytest.mark.parametrize("nothing", [*NOTHINGS, *MARKS], ids=repr)
+@pytest.mark.parametrize("nothing", [*MISSING_VALUES, *MISSING_MARKS], ids=repr)
 @pytest.mark.parametrize("source", ["dict", "function", "each", "pandas", "polars"])
 def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
     rows = {"a": "neg", "b": nothing, "c": "pos", "d": "neg"}
@@ -187,7 +187,7 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
         "polars": lambda: pl.DataFrame(
             {
                 "id": list(rows),
-                "label": [None if type(v) in ODD else v for v in rows.values()],
+                "label": [None if type(v) in UNTYPED else v for v in rows.values()],
             },
             strict=False,
         ),
@@ -200,7 +200,7 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
 
 
 # Types of values that polars does not support.
-ODD = {type(pd.NA), type(pd.NaT), np.float32, float}
+UNTYPED = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
 def test_nan_in_a_vector_is_not_a_label(fasta):
@@ -394,7 +394,7 @@ def test_a_label_outside_the_given_classes_is_an_error(labelled):
         labelled("id\tlabel\na\tx\nb\ty\nc\tx\nd\tx\n", classes=["x", "z"])
 
 
-def test_a_line_with_missing_cells_is_an_error_that_names_it(labelled):
+def test_a_line_with_missing_cells_is_an_error_with_its_number(labelled):
     with pytest.raises(FormatError, match=r"a\.tsv, line 3: expected 2 cells, found 1"):
         labelled("id\tlabel\na\tx\nb\n")
 
@@ -611,17 +611,17 @@ def test_a_header_pattern_is_shown_unescaped_in_the_error(fasta):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(label_from_header=r"\d+"))
 
 
-TWICE = {
+DUPLICATE_IDS = {
     "series": lambda: pd.Series(["x", "y", "z", "x", "y"], index=list("abacd")),
     "dict": lambda: {b"a": "x", "b": "y", "a": "z", "c": "x", "d": "y"},
     "frame": lambda: pd.DataFrame({"label": list("xyzxy")}, index=list("abacd")),
 }
 
 
-@pytest.mark.parametrize("name", TWICE)
+@pytest.mark.parametrize("name", DUPLICATE_IDS)
 def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
     with pytest.raises(LabelError, match=r"'a' (occurs twice|has the label)"):
-        SequenceDataset(fasta(FOUR_SEQUENCES), labels=TWICE[name]())
+        SequenceDataset(fasta(FOUR_SEQUENCES), labels=DUPLICATE_IDS[name]())
 
 
 def test_an_id_in_memory_with_the_same_label_twice_is_valid(fasta):
@@ -670,7 +670,7 @@ def test_classes_may_be_numbers(fasta, classes):
     assert values(data) == [1, 0, 1, 0]
 
 
-WRONG: dict[str, tuple[dict[str, Any], str]] = {
+WRONG_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "classes of a number": ({"classes": 3}, "classes must be a list of names"),
     "classes of a text": ({"classes": "ab"}, "classes must be a list of names"),
     "classes without order": ({"classes": {"a", "b"}}, "classes must be a list of names"),
@@ -684,9 +684,9 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", WRONG_OPTIONS)
 def test_a_label_option_of_a_wrong_type_is_an_error(fasta, name):
-    options, message = WRONG[name]
+    options, message = WRONG_OPTIONS[name]
     fields: dict[str, Any] = {"source": np.array(list("abab")), **options}
     with pytest.raises(ArgumentError, match=message):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(**fields))
@@ -722,10 +722,10 @@ def test_a_number_outside_the_classes_is_an_error(fasta):
 
 
 # Python's float() accepts these strings; PLINK and NumPy's text reader do not.
-NO_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
+NOT_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
 
 
-@pytest.mark.parametrize("cell", NO_NUMBERS)
+@pytest.mark.parametrize("cell", NOT_NUMBERS)
 def test_digits_of_other_scripts_or_with_underscores_are_not_numbers(labelled, cell):
     text = f"id\tlabel\na\t1.5\nb\t{cell}\nc\t2.5\nd\t3.5\n"
     with pytest.raises(LabelError, match=f"label '{cell}' is not a finite number"):
@@ -746,7 +746,7 @@ def test_integer_classes_of_any_length_are_sorted_by_value(labelled):
 
 
 LISTS = [["coding", "human"], ["coding"], [], ["mouse"]]
-HELD = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+ZEROS_AND_ONES = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
 def a_parquet_file(tmp_path):
@@ -775,16 +775,16 @@ def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
         fasta(FOUR_SEQUENCES), labels=Labels(labels(tmp_path), task=task)
     )
     assert (data.task, data.classes) == ("multilabel", ("coding", "human", "mouse"))
-    assert values(data) == HELD
+    assert values(data) == ZEROS_AND_ONES
 
 
 def test_sequence_tables_and_streams_accept_lists_of_names(fasta):
     frame = pd.DataFrame({"sequence": list(FOUR_SEQUENCES.values()), "label": LISTS})
-    assert values(SequenceDataset(frame)) == HELD
+    assert values(SequenceDataset(frame)) == ZEROS_AND_ONES
     stream = SequenceStream(
         fasta(FOUR_SEQUENCES), labels=dict(zip("abcd", LISTS, strict=True))
     )
-    assert [item["label"].tolist() for item in stream] == HELD
+    assert [item["label"].tolist() for item in stream] == ZEROS_AND_ONES
 
 
 def test_none_among_lists_of_names_is_not_a_label(fasta):
@@ -839,7 +839,7 @@ def test_a_line_of_only_separators_is_skipped(labelled):
     assert values(data) == [0, 1, 0, 1]
 
 
-AS_WRITTEN = {
+ENCODINGS = {
     "mark of UTF-8": lambda text: "\ufeff" + text,
     "Windows": lambda text: text.replace("\n", "\r\n"),
     "old Mac": lambda text: text.replace("\n", "\r"),
@@ -851,9 +851,9 @@ AS_WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("how", AS_WRITTEN)
+@pytest.mark.parametrize("how", ENCODINGS)
 def test_a_label_table_reads_the_same_in_every_encoding_and_line_ending(labelled, how):
-    data = labelled(AS_WRITTEN[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
+    data = labelled(ENCODINGS[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     assert data.report["labels_without_sequence"] == 0
 
@@ -1019,12 +1019,12 @@ def test_an_array_of_labels_for_a_stream_is_an_error(fasta):
         SequenceStream(fasta(FOUR_SEQUENCES), labels=np.array(["a", "b", "a", "b"]))
 
 
-TRUTHS = [True, False, False, True]
+BOOLS = [True, False, False, True]
 BOOLEANS = {
-    "frame": lambda _: pd.DataFrame({"id": list("abcd"), "label": TRUTHS}),
-    "series": lambda _: pd.Series(TRUTHS, index=list("abcd")),
-    "list": lambda _: TRUTHS,
-    "parquet": lambda path: _parquet_of(path, pa.array(TRUTHS)),
+    "frame": lambda _: pd.DataFrame({"id": list("abcd"), "label": BOOLS}),
+    "series": lambda _: pd.Series(BOOLS, index=list("abcd")),
+    "list": lambda _: BOOLS,
+    "parquet": lambda path: _parquet_of(path, pa.array(BOOLS)),
     "pandas": lambda path: _csv_of(path, ["True", "False", "False", "True"]),
     "polars": lambda path: _csv_of(path, ["true", "false", "false", "true"]),
     "R": lambda path: _csv_of(path, ["TRUE", "FALSE", "FALSE", "TRUE"]),
@@ -1058,7 +1058,7 @@ def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, c
 
 @pytest.mark.parametrize("task", ["multilabel", "regress"])
 def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
-    frame = pd.DataFrame({"id": list("abcd"), "p": TRUTHS, "q": ["TRUE", "FALSE"] * 2})
+    frame = pd.DataFrame({"id": list("abcd"), "p": BOOLS, "q": ["TRUE", "FALSE"] * 2})
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES), labels=Labels(frame, label_column=["p", "q"], task=task)
     )

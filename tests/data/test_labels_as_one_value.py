@@ -10,7 +10,7 @@ import seqloom as sl
 from seqloom.data import Labels
 
 TABLE = "name\tkind\tage\nx\tno\t1.5\ny\tyes\t2.5\nz\t?\t3.5\n"
-READ: dict[str, Any] = {
+OPTIONS: dict[str, Any] = {
     "id_column": "name",
     "label_column": "kind",
     "classes": ["yes", "no"],
@@ -28,29 +28,29 @@ def table(tmp_path, monkeypatch) -> str:
     return "labels.tsv"
 
 
-def _facts(data):
+def _summary(data):
     return data.ids, data.labels.tolist(), data.task, data.classes, data.report
 
 
 def test_a_sequence_dataset_reads_labels_like_single_options(table):
-    alone = sl.data.SequenceDataset("a.fa", labels=table, **READ)
-    assert _facts(sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ))) == _facts(
-        alone
-    )
+    alone = sl.data.SequenceDataset("a.fa", labels=table, **OPTIONS)
+    assert _summary(
+        sl.data.SequenceDataset("a.fa", labels=Labels(table, **OPTIONS))
+    ) == _summary(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
 def test_an_interval_dataset_reads_labels_like_single_options(table):
-    alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **READ)
-    found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **READ))
-    assert _facts(found) == _facts(alone)
+    alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **OPTIONS)
+    found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **OPTIONS))
+    assert _summary(found) == _summary(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
 def test_a_stream_reads_labels_like_single_options(table):
     streams = [
-        sl.data.SequenceStream("a.fa", labels=Labels(table, **READ)),
-        sl.data.SequenceStream("a.fa", labels=table, **READ),
+        sl.data.SequenceStream("a.fa", labels=Labels(table, **OPTIONS)),
+        sl.data.SequenceStream("a.fa", labels=table, **OPTIONS),
     ]
     one, other = ([(it["id"], int(it["label"])) for it in stream] for stream in streams)
     assert one == other == [("x", 1), ("y", 0)]
@@ -59,12 +59,14 @@ def test_a_stream_reads_labels_like_single_options(table):
 def test_a_genotype_dataset_reads_labels_like_single_options(table):
     names = {"iid": ["x", "y", "z"]}
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties=names)
-    alone = sl.data.GenotypeDataset("g.bed", table, **READ)
-    assert _facts(sl.data.GenotypeDataset("g.bed", Labels(table, **READ))) == _facts(alone)
+    alone = sl.data.GenotypeDataset("g.bed", table, **OPTIONS)
+    assert _summary(sl.data.GenotypeDataset("g.bed", Labels(table, **OPTIONS))) == _summary(
+        alone
+    )
     assert alone.labels.tolist() == [1, 0]
 
 
-def test_one_labels_value_works_for_datasets_with_different_defaults(table):
+def test_one_labels_object_works_for_datasets_with_other_defaults(table):
     labels = Labels({"x": 1.5, "y": 2.5, "z": 3.5}, task="regress")
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
     genotypes = sl.data.GenotypeDataset("g.bed", labels)
@@ -85,7 +87,7 @@ def test_label_from_header_of_labels_searches_the_headers(table):
 def test_an_option_given_twice_is_rejected(table):
     message = r"pass task as an option of Labels\(...\), not to the dataset"
     with pytest.raises(sl.errors.ArgumentError, match=message):
-        sl.data.SequenceDataset("a.fa", labels=Labels(table, **READ), task="classify")
+        sl.data.SequenceDataset("a.fa", labels=Labels(table, **OPTIONS), task="classify")
 
 
 @pytest.mark.parametrize(
@@ -131,12 +133,12 @@ def test_deprecated_label_options_give_the_same_dataset_and_a_warning(tmp_path):
 
 def test_the_old_keyword_phenotype_warns_and_gives_the_same_labels(table):
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
-    phenotype: dict[str, Any] = {"phenotype": Labels(table, **READ)}
+    phenotype: dict[str, Any] = {"phenotype": Labels(table, **OPTIONS)}
     with pytest.warns(DeprecationWarning, match="phenotype= is now labels=") as caught:
         old = sl.data.GenotypeDataset("g.bed", **phenotype)
     assert [warning.filename for warning in caught] == [__file__]
-    assert _facts(old) == _facts(
-        sl.data.GenotypeDataset("g.bed", labels=Labels(table, **READ))
+    assert _summary(old) == _summary(
+        sl.data.GenotypeDataset("g.bed", labels=Labels(table, **OPTIONS))
     )
     with pytest.raises(TypeError, match="has no argument phenotype="):
         sl.data.GenotypeDataset("g.bed", table, **phenotype)

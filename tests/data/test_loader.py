@@ -150,7 +150,7 @@ def test_a_state_of_other_data_is_an_error(hundred):
         DataLoader(parts[1]).load_state_dict(state)
 
 
-def test_ending_a_pass_early_ends_the_threads(loader):
+def test_stopping_a_pass_early_ends_the_threads(loader):
     before = threading.active_count()
     batches = iter(loader(num_workers=2))
     next(batches)

@@ -16,7 +16,7 @@ from seqloom.encode import OneHot
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
-def draw():
+def random_numbers():
     """Return one random number from each of Python, NumPy and PyTorch."""
     return [random.random(), np.random.random(), torch.rand(()).item()]  # noqa: NPY002, S311 - as users do
 
@@ -33,20 +33,20 @@ class Noise:
         return 30
 
     def __getitem__(self, index):
-        return {"x": np.array(draw())}
+        return {"x": np.array(random_numbers())}
 
 
-class NoisyPart:
+class SplitNoise:
     """An iterable dataset of random numbers, which workers split equally."""
 
     def __iter__(self):
         info: Any = torch.utils.data.get_worker_info()
         for _ in range(12 // (info.num_workers if info else 1)):
-            yield {"x": np.array(draw())}
+            yield {"x": np.array(random_numbers())}
 
 
 def collate(items):
-    return {"x": np.array([draw() for _ in items])}
+    return {"x": np.array([random_numbers() for _ in items])}
 
 
 def loader(dataset, workers=0, **options):
@@ -122,9 +122,9 @@ def test_ranks_use_different_random_numbers():
 @pytest.mark.parametrize("workers", [0, 2])
 def test_the_loader_restores_the_global_generators(workers):
     seed_all()
-    expected = [draw(), draw()]
+    expected = [random_numbers(), random_numbers()]
     seed_all()
-    found = [draw() for _ in itertools.islice(loader(Noise(), workers), 2)]
+    found = [random_numbers() for _ in itertools.islice(loader(Noise(), workers), 2)]
     assert found == expected
 
 
@@ -138,7 +138,7 @@ def test_random_numbers_do_not_depend_on_the_global_generators():
 
 def test_the_global_generators_are_restored_after_an_error():
     def fails(items):
-        raise ValueError(str(draw()))
+        raise ValueError(str(random_numbers()))
 
     before = torch.get_rng_state()
     with pytest.raises(ValueError, match="0"):
@@ -148,7 +148,7 @@ def test_the_global_generators_are_restored_after_an_error():
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 3])
 def test_workers_of_an_iterable_use_different_reproducible_random_numbers(workers):
-    first, again = (numbers(loader(NoisyPart(), workers, batch_size=2)) for _ in range(2))
+    first, again = (numbers(loader(SplitNoise(), workers, batch_size=2)) for _ in range(2))
     np.testing.assert_equal(first, again)
     for of_one_generator in first.T:
         assert len(set(of_one_generator)) == 12
@@ -156,11 +156,11 @@ def test_workers_of_an_iterable_use_different_reproducible_random_numbers(worker
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_a_resumed_iterable_continues_with_the_same_random_numbers(workers):
-    whole = list(loader(NoisyPart(), workers, batch_size=2))
-    source = loader(NoisyPart(), workers, batch_size=2)
+    whole = list(loader(SplitNoise(), workers, batch_size=2))
+    source = loader(SplitNoise(), workers, batch_size=2)
     batches = iter(source)
     next(batches), next(batches)
-    again = loader(NoisyPart(), workers, batch_size=2)
+    again = loader(SplitNoise(), workers, batch_size=2)
     again.load_state_dict(source.state_dict())
     np.testing.assert_equal(list(again), whole[2:])
 

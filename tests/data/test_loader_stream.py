@@ -101,7 +101,7 @@ def test_batch_size_none_yields_single_items(stream):
     assert [item["ordinal"] for item in items] == list(range(300))
 
 
-def test_ending_a_stream_early_ends_its_thread(stream):
+def test_stopping_a_stream_early_ends_its_thread(stream):
     import threading
 
     before = threading.active_count()
@@ -112,7 +112,7 @@ def test_ending_a_stream_early_ends_its_thread(stream):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
+def test_records_before_an_error_are_returned_first(tmp_path, workers):
     path = tmp_path / "a.fq"
     good = "".join(f"@r{i}\nACGT\n+\nIIII\n" for i in range(40))
     path.write_text(f"{good}@bad\nACGT\n+\nIII\n")
@@ -124,7 +124,7 @@ def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 2, 4])
-def test_records_before_an_invalid_character_are_delivered_first(tmp_path, workers):
+def test_records_before_an_invalid_character_are_returned_first(tmp_path, workers):
     path = tmp_path / "a.fa"
     good = "".join(f">r{i}\nACGT\n" for i in range(40))
     path.write_text(f"{good}>bad\nACJT\n")

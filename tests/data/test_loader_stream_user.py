@@ -109,7 +109,7 @@ def test_ranks_split_an_epoch(load, workers):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_records_before_a_fault_are_delivered_first(tmp_path, workers):
+def test_records_before_an_error_are_returned_first(tmp_path, workers):
     path = tmp_path / "a.fa"
     path.write_text("".join(f">r{i}\nACGT\n" for i in range(40)) + ">bad\nACJT\n")
     stream = SequenceStream(path, encoder=DNA, augment=user.Backwards())

@@ -126,12 +126,12 @@ def test_a_loader_needs_no_shared_memory(tmp_path, method, mode):
     unshare = shutil.which("unshare")
     if unshare is None or os.geteuid() != 0:
         pytest.skip("only root may mount a file system for one process")
-    (tmp_path / "script.py").write_text(_SUM)
+    (tmp_path / "script.py").write_text(_SUM_SCRIPT)
     shell = 'mount -t tmpfs -o "$0" tmpfs /dev/shm && exec "$@"'
     words = [sys.executable, tmp_path / "script.py", method]
     done = subprocess.run(
         [unshare, "--mount", "sh", "-c", shell, mode, *words],
-        check=False, capture_output=True, text=True, env=_with_tests(),
+        check=False, capture_output=True, text=True, env=_environment(),
     )  # fmt: skip
     if "unshare:" in done.stderr or "mount:" in done.stderr:
         pytest.skip("this machine does not let root mount a file system")
@@ -154,7 +154,7 @@ def test_a_callable_that_cannot_be_pickled_is_an_error_with_a_remedy():
         list(loader(lambda items: items, multiprocessing_context="spawn"))
 
 
-def _with_tests():
+def _environment():
     """Return environment variables with which a process can import the test modules."""
     paths = os.pathsep.join([str(Path(user.__file__).parent), *filter(None, sys.path)])
     return os.environ | {"PYTHONPATH": paths}
@@ -168,7 +168,7 @@ def _run(tmp_path, text, *args):
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env=_with_tests(),
+        env=_environment(),
     )
 
 
@@ -184,7 +184,7 @@ def test_a_script_without_a_main_guard_is_an_error_with_a_remedy(tmp_path):
     assert 'if __name__ == "__main__":' in errors
 
 
-_SUM = """
+_SUM_SCRIPT = """
 import sys, loader_user
 from seqloom.data import DataLoader
 if __name__ == "__main__":
@@ -194,7 +194,7 @@ if __name__ == "__main__":
     print(int(sum(each.sum() for each in arrays)), arrays[0].nbytes)
 """
 
-_LONG = """
+_LONG_SCRIPT = """
 import sys, loader_user
 from seqloom.data import DataLoader
 if __name__ == "__main__":
@@ -224,7 +224,7 @@ def shared_memory_files():
 @pytest.mark.parametrize("method", METHODS)
 def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, method):
     before = shared_memory_files()
-    process = _run(tmp_path, _LONG, method)
+    process = _run(tmp_path, _LONG_SCRIPT, method)
     pids = [int(pid) for pid in process.stdout.readline().split()]
     assert len(pids) == 2
     process.kill()
@@ -233,7 +233,7 @@ def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, meth
     wait_until(lambda: not any(map(_is_running, pids)) and shared_memory_files() <= before)
 
 
-_HOLDS = """
+_GIL_SCRIPT = """
 import loader_user
 from seqloom.data import DataLoader
 if __name__ == "__main__":
@@ -243,8 +243,8 @@ if __name__ == "__main__":
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child for us")
-def test_a_worker_that_holds_the_interpreter_ends_with_its_parent(tmp_path):
-    process = _run(tmp_path, _HOLDS)
+def test_a_worker_that_holds_the_gil_ends_with_its_parent(tmp_path):
+    process = _run(tmp_path, _GIL_SCRIPT)
     pid = int(process.stdout.readline())
     process.kill()
     process.communicate()
@@ -252,7 +252,7 @@ def test_a_worker_that_holds_the_interpreter_ends_with_its_parent(tmp_path):
 
 
 def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path):
-    process = _run(tmp_path, _LONG, "spawn")
+    process = _run(tmp_path, _LONG_SCRIPT, "spawn")
     pids = [int(pid) for pid in process.stdout.readline().split()]
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=20)
@@ -261,7 +261,7 @@ def test_an_interrupt_ends_the_script_and_its_workers_without_messages(tmp_path)
     assert not any(map(_is_running, pids))
 
 
-def test_persistent_workers_serve_the_next_epoch():
+def test_persistent_workers_make_batches_of_the_next_epoch():
     batches = loader(user.with_pid, persistent_workers=True)
     first, second = ({pid for pid, _ in batches} for _ in range(2))
     batches.close()
@@ -316,7 +316,7 @@ def test_workers_end_with_the_epoch():
     assert not any(map(_is_running, pids))
 
 
-def test_ending_a_pass_early_ends_the_workers():
+def test_stopping_a_pass_early_ends_the_workers():
     batches = iter(loader(user.with_pid))
     pid, _ = next(batches)
     batches.close()

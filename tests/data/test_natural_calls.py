@@ -37,7 +37,7 @@ TEXT: Any = "3"
 UNTYPED_FLOAT: Any = 2.5
 LIST: Any = []
 TEXTS: Any = ["ACGT"]
-ALONE: Any = ReverseComplement()
+AUGMENTATION: Any = ReverseComplement()
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "one share": (lambda data: split(data, UNTYPED_FLOAT), "a number for each subset"),
     "no shares": (lambda data: split(data, UNTYPED_NONE), "a number for each subset"),
@@ -68,7 +68,7 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
     "a text as length": (lambda _: Crop(TEXT), "length must be an integer"),
     "half a length": (lambda _: Crop(UNTYPED_FLOAT), "length must be an integer"),
     "a text as k": (lambda _: ShuffleKmers(TEXT), "k must be an integer"),
-    "one member": (lambda _: Compose(ALONE), "takes a list of"),
+    "one member": (lambda _: Compose(AUGMENTATION), "takes a list of"),
     "a user's member": (lambda _: Compose([Backwards()]), "augmentations of sl.augment"),
     "a list as one": (lambda _: OneHot("dna")(TEXTS), "encodes one, encoder.batch"),
     "nothing as one": (lambda _: OneHot("dna")(UNTYPED_NONE), "must be a string or bytes"),

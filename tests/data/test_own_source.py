@@ -114,7 +114,7 @@ def test_packing_calls_the_overridden_method_of_a_tokens_subclass(tmp_path, kind
     )
 
 
-class Named(CustomSource):
+class WithColumn(CustomSource):
     """A source with a custom column and without the column ``ordinal``."""
 
     def columns(self, rows, epoch):
@@ -124,26 +124,26 @@ class Named(CustomSource):
 
 def test_a_dataset_adds_the_ordinal_to_the_columns_of_a_source():
     flip = sl.augment.ReverseComplement(p=1.0)
-    data = sl.data.Dataset(Named(), encoder=sl.encode.OneHot("dna"), augment=flip)
+    data = sl.data.Dataset(WithColumn(), encoder=sl.encode.OneHot("dna"), augment=flip)
     batch = data[2:4].batch([1, 0])
     assert batch["ordinal"].tolist() == [3, 2]
     assert batch["name"] == ["n3", "n2"]
     assert data.group("ordinal") == list(range(6))
 
 
-def _one_fewer(method):
+def _drop_a_row(method):
     """Create a source whose method returns one row too few."""
-    whole = getattr(Named, method)
+    whole = getattr(WithColumn, method)
 
     def change(self, rows, *others):
         return whole(self, rows[:-1], *others)
 
-    return type("Short", (Named,), {method: change})
+    return type("Short", (WithColumn,), {method: change})
 
 
 @pytest.mark.parametrize("method", ["fetch", "columns", "ids", "lengths"])
 def test_a_source_that_returns_too_few_rows_is_rejected(method):
-    data = sl.data.Dataset(_one_fewer(method)(), encoder=sl.encode.OneHot("dna"))
+    data = sl.data.Dataset(_drop_a_row(method)(), encoder=sl.encode.OneHot("dna"))
     with pytest.raises(sl.errors.ShapeError, match=rf"Short\.{method}.* 5 for 6 rows"):
         _ = data.to_numpy(), data.ids, data.lengths
 

@@ -55,7 +55,7 @@ def guess(text, **options):
     return guess_alphabet("a.fa", **options)
 
 
-def look(text, **options):
+def inspect_file(text, **options):
     """Inspect a FASTA file with the given text."""
     Path("a.fa").write_text(text)
     return sl.io.inspect("a.fa", **options)
@@ -84,8 +84,8 @@ REMEDIES = [
     (dataset, {"text": BLANK}, {"whitespace": "strip"}),
     (stream, {"text": BLANK}, {"whitespace": "strip"}),
     (guess, {"text": BLANK}, {"whitespace": "strip"}),
-    (look, {"text": BLANK}, {"whitespace": "strip"}),
-    (look, {"text": COMMENT}, {"comments": "skip"}),
+    (inspect_file, {"text": BLANK}, {"whitespace": "strip"}),
+    (inspect_file, {"text": COMMENT}, {"comments": "skip"}),
     (dataset, {"text": COMMENT}, {"comments": "skip"}),
     (stream, {"text": COMMENT}, {"comments": "skip"}),
     (guess, {"text": COMMENT}, {"comments": "skip"}),
@@ -124,7 +124,7 @@ def test_a_failed_stream_causes_no_later_warnings():
 
 
 @pytest.fixture(autouse=True)
-def _here(tmp_path, monkeypatch):
+def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
@@ -142,7 +142,7 @@ def test_a_remedy_in_a_message_works(door, given, remedy):
     door(**{**given, **remedy})
 
 
-@pytest.mark.parametrize("door", [dataset, stream, packed, guess, look])
+@pytest.mark.parametrize("door", [dataset, stream, packed, guess, inspect_file])
 def test_records_with_empty_headers_are_numbered_on_request(door):
     text = PLAIN_FASTA.replace(">b", ">")
     with pytest.raises(SeqloomError, match=r'expected an id .*ids="number"'):

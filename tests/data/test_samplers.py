@@ -24,7 +24,7 @@ LENGTHS = np.random.default_rng(0).integers(1, 200, 1000)
 lengths = st.lists(st.integers(0, 40), max_size=80)
 
 
-def makers(**options: Any):
+def samplers(**options: Any):
     """One sampler of each class, for a thousand sequences."""
     return [
         LengthBucketSampler(LENGTHS, 16, **options),
@@ -40,7 +40,7 @@ KINDS = pytest.mark.parametrize("kind", range(3), ids=["bucket", "budget", "weig
 
 @KINDS
 def test_the_order_depends_only_on_seed_and_epoch(kind):
-    first, again, other = makers(seed=1)[kind], makers(seed=1)[kind], makers(seed=2)[kind]
+    first, again, other = (samplers(seed=seed)[kind] for seed in (1, 1, 2))
     epochs = [list(first) for _ in range(3)]
     again.set_epoch(2)
     assert list(again) == epochs[2]
@@ -54,13 +54,13 @@ def test_samplers_do_not_change_the_global_random_state(kind):
     expected = np.random.random(), torch.rand(()).item()  # noqa: NPY002 - the claim
     np.random.seed(0)  # noqa: NPY002, TID251 - the claim
     torch.manual_seed(0)
-    list(makers()[kind])
+    list(samplers()[kind])
     assert (np.random.random(), torch.rand(()).item()) == expected  # noqa: NPY002 - the claim
 
 
 @KINDS
 def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
-    sampler = makers()[kind]
+    sampler = samplers()[kind]
     for epoch in range(2):
         length = len(sampler)
         given_out = list(sampler)
@@ -71,9 +71,9 @@ def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
 @KINDS
 @pytest.mark.parametrize("even_ranks", ["pad", "drop"])
 def test_ranks_split_an_epoch_evenly(kind, even_ranks):
-    whole = list(makers(seed=3)[kind])
+    whole = list(samplers(seed=3)[kind])
     parts = [
-        list(makers(seed=3, rank=rank, world_size=3, even_ranks=even_ranks)[kind])
+        list(samplers(seed=3, rank=rank, world_size=3, even_ranks=even_ranks)[kind])
         for rank in range(3)
     ]
     dealt = [one for row in zip(*parts, strict=True) for one in row]
@@ -148,7 +148,7 @@ def test_balanced_weights_sample_all_classes_equally(fasta):
     assert abs(rare - 1000) < 5 * 500**0.5
 
 
-WRONG = [
+INVALID = [
     lambda: LengthBucketSampler(LENGTHS, 0),
     lambda: LengthBucketSampler(["a"], 1),
     lambda: LengthBucketSampler(LENGTHS, 1, window=0),
@@ -165,7 +165,7 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize("make", WRONG, ids=map(str, range(len(WRONG))))
+@pytest.mark.parametrize("make", INVALID, ids=map(str, range(len(INVALID))))
 def test_invalid_arguments_are_an_error(make):
     with pytest.raises(ArgumentError):
         make()

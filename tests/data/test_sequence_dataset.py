@@ -76,7 +76,7 @@ def test_a_negative_index_counts_from_the_end(hundred):
 
 
 @pytest.mark.parametrize("index", [100, -101])
-def test_an_index_beyond_the_size_is_an_error_that_names_it(hundred, index):
+def test_an_index_beyond_the_size_is_shown_in_the_error(hundred, index):
     with pytest.raises(
         OutOfRangeError, match=f"index {index} is out of range for 100 items"
     ):
@@ -146,7 +146,7 @@ def test_an_invalid_character_is_reported_with_file_record_line_and_byte(
     assert "ACGT" in str(error)
 
 
-def test_an_encoder_without_refuses_raises_at_the_batch(fasta):
+def test_an_encoder_without_the_method_refuses_raises_in_batch(fasta):
     class Plain:
         channels = "first"
 

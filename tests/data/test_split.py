@@ -44,7 +44,7 @@ def test_a_split_contains_each_sequence_once_in_order(make, classes, shares, see
 
 
 @given(st.text("abc", min_size=8, max_size=60), shares_of, st.booleans())
-def test_split_sizes_are_the_rounded_shares(make, classes, shares, stratify):
+def test_split_sizes_are_the_rounded_fractions(make, classes, shares, stratify):
     assume(min(shares) * len(classes) >= 1)
     parts = split(make(classes), shares, stratify=stratify)
     for part, share in zip(parts, shares, strict=True):
@@ -52,7 +52,7 @@ def test_split_sizes_are_the_rounded_shares(make, classes, shares, stratify):
 
 
 @given(st.text("abc", min_size=8, max_size=60), st.integers(1, 9), st.integers(0, 9))
-def test_both_subsets_have_their_share_of_every_class(make, classes, tenth, seed):
+def test_both_subsets_have_the_same_fraction_of_every_class(make, classes, tenth, seed):
     assume(tenth / 10 * len(classes) >= 1 <= (10 - tenth) / 10 * len(classes))
     data = make(classes)
     first, second = split(data, (tenth / 10, 1 - tenth / 10), seed=seed)
@@ -66,7 +66,7 @@ def test_both_subsets_have_their_share_of_every_class(make, classes, tenth, seed
         assert first.class_counts[name] + second.class_counts[name] == count
 
 
-def test_the_split_of_the_quickstart_has_exact_shares(make):
+def test_the_split_of_the_quickstart_has_exact_fractions(make):
     train, valid = split(make("a" * 464 + "b" * 485 + "c" * 1051), (0.9, 0.1))
     assert (len(train), len(valid)) == (1800, 200)
     assert valid.class_counts == {"a": 46, "b": 49, "c": 105}
@@ -109,7 +109,7 @@ def test_each_group_falls_into_one_subset(make, groups, seed):
     assert second
 
 
-def test_splits_by_small_groups_keep_the_class_shares(hundred):
+def test_splits_by_small_groups_keep_the_class_fractions(hundred):
     groups = {f"s{i}": f"family {i // 2}" for i in range(100)}
     train, valid = split(hundred, (0.8, 0.2), groups=groups)
     assert abs(len(valid) - 20) <= 2
@@ -158,7 +158,7 @@ def test_a_single_fold_is_an_error(hundred):
         folds(hundred, 1)
 
 
-def test_a_subset_of_a_subset_is_a_subset_of_the_whole(hundred):
+def test_a_subset_of_a_subset_is_a_subset_of_the_whole_dataset(hundred):
     part = Subset(Subset(hundred, range(50, 100)), [1, -1])
     assert part.ids == ["s51", "s99"]
     assert part.whole is hundred

@@ -135,7 +135,7 @@ def test_a_state_after_the_last_item_is_the_next_epoch(files):
     assert ordinals(again) == ordinals(stream)
 
 
-def test_pieces_have_the_state_after_them(files):
+def test_a_piece_has_the_state_after_its_records(files):
     stream = SequenceStream(files, shuffle_window=20)
     pieces = list(stream.pieces(64))
     again = SequenceStream(files, shuffle_window=20)
@@ -290,7 +290,7 @@ def test_a_name_outside_the_classes_from_a_function_is_an_error(files):
         next(iter(SequenceStream(files, labels=lambda _: "x")))
 
 
-def test_the_error_for_a_record_without_a_label_names_it(files):
+def test_a_record_without_a_label_is_named_in_the_error(files):
     labels = {f"s{i}": i % 2 for i in range(SIZE) if i != 155}
     with pytest.raises(LabelError, match=r"1\.fa: record 5 \(s155\) has no label"):
         list(SequenceStream(files, labels=labels))

@@ -170,12 +170,12 @@ def test_decoding_the_wrong_number_of_channels_is_an_error():
         OneHot("dna").decode(np.zeros((2, 5, 3)))
 
 
-def test_refuses_returns_the_invalid_characters():
+def test_the_method_refuses_returns_the_invalid_characters():
     encode = OneHot("dna")
     assert encode.refuses(bytes(range(65, 91))) == b"EFIJLOPQUXZ"
 
 
-def test_a_dropped_stop_takes_no_position():
+def test_a_dropped_stop_has_no_position():
     encode = OneHot("protein")
     assert encode("MK*").tolist() == encode("MK").tolist()
     assert encode.batch(["MK*", "MKV"], length=3)[0].sum() == 2

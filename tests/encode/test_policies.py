@@ -34,7 +34,7 @@ def test_u_in_dna_is_an_error_with_a_hint():
 
 
 @pytest.mark.parametrize("text", ["ACU", "acu"])
-def test_rna_as_dna_reads_u_as_t_and_counts_it(text):
+def test_rna_as_dna_reads_u_as_t_and_counts_u(text):
     encode = OneHot("dna", rna_as_dna=True)
     np.testing.assert_array_equal(encode(text), OneHot("dna")("ACT"))
     assert unusual(encode, text)["rna"] == 1
@@ -160,7 +160,7 @@ def test_shape_and_places_predict_the_shape_of_a_batch(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS, ids=repr)
-def test_refuses_lists_exactly_the_characters_that_raise(encode):
+def test_the_method_refuses_lists_the_characters_that_raise(encode):
     refused = encode.refuses(bytes(range(1, 127)))
     for letter in range(1, 127):
         text = bytes([letter]) * 3
@@ -189,7 +189,7 @@ def test_the_name_of_an_alphabet_in_upper_case_is_an_error(make, name):
     ("dtype", "unknown"),
     [("float16", "fractional"), ("int64", "zeros"), ("int32", "zeros")],
 )
-def test_every_dtype_gives_the_same_values(dtype, unknown):
+def test_every_dtype_has_the_same_values(dtype, unknown):
     text = "ACGTNRY" * 30
     double = OneHot("dna", dtype="float64", unknown=unknown)(text)
     np.testing.assert_array_equal(

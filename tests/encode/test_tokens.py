@@ -40,7 +40,7 @@ def test_j_has_no_token_in_esm2():
         Tokens("esm2", unknown="error")("MX")
 
 
-def test_symbols_keep_gives_gaps_their_tokens():
+def test_symbols_keep_encodes_gaps_as_their_tokens():
     assert Tokens("esm2", symbols="keep")("M-.*").tolist() == [0, 20, 30, 29, 3, 2]
     assert Tokens("esm2", symbols="zeros")("M-").tolist() == [0, 20, 32, 2]
     with pytest.raises(AlphabetError):

@@ -14,7 +14,7 @@ import pytest
 import seqloom as sl
 
 
-def opened(path, cache, **options):
+def open_dataset(path, cache, **options):
     return sl.data.GenotypeDataset(path, memory=0, cache=cache, **options)
 
 
@@ -24,17 +24,17 @@ def copies(cache):
 
 def test_a_transposed_copy_is_written_once(write_bed, cache):
     path = write_bed(33, 50).path
-    first = opened(path, cache).to_numpy()["inputs"]
+    first = open_dataset(path, cache).to_numpy()["inputs"]
     [made] = copies(cache)
     before = made.stat()
-    np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], first)
+    np.testing.assert_array_equal(open_dataset(path, cache).to_numpy()["inputs"], first)
     assert copies(cache) == [made]
     assert made.stat().st_ino == before.st_ino
 
 
 def test_the_cached_copy_is_a_sample_major_bed(write_bed, cache):
     written = write_bed(33, 50)
-    opened(written.path, cache)
+    open_dataset(written.path, cache)
     data = copies(cache)[0].read_bytes()
     assert data[:3] == b"\x6c\x1b\x00"
     assert len(data) == 3 + 33 * 13
@@ -42,43 +42,43 @@ def test_the_cached_copy_is_a_sample_major_bed(write_bed, cache):
 
 def test_the_copy_does_not_depend_on_file_name_and_time(write_bed, cache, tmp_path):
     path = write_bed(33, 50).path
-    opened(path, cache)
+    open_dataset(path, cache)
     for suffix in ("bed", "bim", "fam"):
         path.with_suffix(f".{suffix}").rename(tmp_path / f"b.{suffix}")
     os.utime(tmp_path / "b.bed", (1, 1))
-    opened(tmp_path / "b.bed", cache)
+    open_dataset(tmp_path / "b.bed", cache)
     assert len(copies(cache)) == 1
 
 
 def test_changed_content_of_equal_size_and_time_gets_a_new_copy(write_bed, cache):
     written = write_bed(33, 50)
     before = written.path.stat()
-    first = opened(written.path, cache).to_numpy()["inputs"]
+    first = open_dataset(written.path, cache).to_numpy()["inputs"]
     other = write_bed(33, 50, seed=1)
     os.utime(other.path, ns=(before.st_atime_ns, before.st_mtime_ns))
     assert other.path.stat().st_size == before.st_size
-    second = opened(other.path, cache).to_numpy()["inputs"]
+    second = open_dataset(other.path, cache).to_numpy()["inputs"]
     assert len(copies(cache)) == 2
     assert (first != second).any()
 
 
 def test_another_selection_of_variants_gets_another_copy(write_bed, cache):
     path = write_bed(33, 50).path
-    opened(path, cache, variants=[3, 4])
-    opened(path, cache, variants=[4, 3])
+    open_dataset(path, cache, variants=[3, 4])
+    open_dataset(path, cache, variants=[4, 3])
     assert len(copies(cache)) == 2
 
 
 def test_a_damaged_line_of_a_copy_is_an_error_and_then_written_again(write_bed, cache):
     path = write_bed(33, 50).path
-    data = opened(path, cache)
+    data = open_dataset(path, cache)
     expected = data.to_numpy()["inputs"].copy()
     [made] = copies(cache)
     damage(made, 3 + 13 * 7)
     with pytest.raises(sl.errors.FormatError, match="row 7 is not what was written"):
         data.batch([7])
     assert data.batch([6])["inputs"].shape == (1, 50)
-    np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], expected)
+    np.testing.assert_array_equal(open_dataset(path, cache).to_numpy()["inputs"], expected)
 
 
 def damage(path, byte):
@@ -94,15 +94,15 @@ def damage(path, byte):
 @pytest.mark.parametrize("size", [0, 2, 100])
 def test_a_truncated_copy_is_written_again(write_bed, cache, name, size):
     path = write_bed(33, 50).path
-    expected = opened(path, cache).to_numpy()["inputs"]
+    expected = open_dataset(path, cache).to_numpy()["inputs"]
     [made] = copies(cache)
     part = made.with_name(name)
     part.chmod(0o644)
     os.truncate(part, min(size, part.stat().st_size - 1))
-    np.testing.assert_array_equal(opened(path, cache).to_numpy()["inputs"], expected)
+    np.testing.assert_array_equal(open_dataset(path, cache).to_numpy()["inputs"], expected)
 
 
-KILLED = """
+SCRIPT_TO_KILL = """
 import os, signal, sys
 import seqloom as sl
 sl.data.GenotypeDataset(
@@ -117,11 +117,11 @@ sl.data.GenotypeDataset(
 
 def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
     path = write_bed(2000, 3000).path
-    command = [sys.executable, "-c", KILLED, str(path), str(cache)]
+    command = [sys.executable, "-c", SCRIPT_TO_KILL, str(path), str(cache)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     # If the process was killed after the last step, the copy is complete.
     left = copies(cache)
-    data = opened(path, cache)
+    data = open_dataset(path, cache)
     held = sl.data.GenotypeDataset(path)
     np.testing.assert_array_equal(data.to_numpy()["inputs"], held.to_numpy()["inputs"])
     assert len(copies(cache)) == 1
@@ -131,12 +131,12 @@ def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
 def test_a_copy_into_a_missing_folder_is_an_error(write_bed, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(sl.errors.FileError, match="cannot cache"):
-        opened(write_bed().path, tmp_path / "file" / "cache")
+        open_dataset(write_bed().path, tmp_path / "file" / "cache")
 
 
 def test_progress_is_reported_while_a_copy_is_written(write_bed, cache):
     progress = []
-    opened(write_bed(40, 80).path, cache, progress=lambda *now: progress.append(now))
+    open_dataset(write_bed(40, 80).path, cache, progress=lambda *now: progress.append(now))
     assert progress[-1] == (800, 800)
 
 
@@ -145,7 +145,7 @@ def test_the_progress_function_can_stop_the_copy(write_bed, cache):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        opened(write_bed(40, 80).path, cache, progress=stop)
+        open_dataset(write_bed(40, 80).path, cache, progress=stop)
     assert not copies(cache)
 
 
@@ -153,14 +153,14 @@ def test_a_file_that_changed_is_an_error_in_a_worker(write_bed, cache):
     import pickle
 
     path = write_bed(33, 50).path
-    kept = pickle.dumps(opened(path, cache))
+    kept = pickle.dumps(open_dataset(path, cache))
     write_bed(33, 50, seed=1)
     with pytest.raises(sl.errors.FormatError, match="has changed since"):
         pickle.loads(kept).batch([0])  # noqa: S301 - its own
 
 
 # The peak memory that getrusage reports includes that of the parent process.
-MEASURED = """
+MEMORY_SCRIPT = """
 import sys
 from pathlib import Path
 import seqloom as sl
@@ -189,7 +189,7 @@ def test_transposing_takes_at_most_256_mib(tmp_path, cache):
     path.with_suffix(".bim").write_text(
         "".join(f"1\ts{i}\t0\t{i}\tA\tC\n" for i in range(variants))
     )
-    command = [sys.executable, "-c", MEASURED, str(path), str(cache)]
+    command = [sys.executable, "-c", MEMORY_SCRIPT, str(path), str(cache)]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(found.stdout) < 256 * 1024
     assert_transposed(path, copies(cache)[0], individuals, variants)

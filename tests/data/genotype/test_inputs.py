@@ -9,14 +9,14 @@ from hypothesis import given, settings, strategies as st
 import seqloom as sl
 from genotype_oracle import assert_equal_in_float32, standardised
 
-WAYS = [
+READING_OPTIONS = [
     pytest.param({}, id="held"),
     pytest.param({"memory": 0}, id="copy"),
 ]
 SHAPES = [(1, 1), (2, 3), (3, 2), (4, 4), (5, 6), (6, 5), (7, 9), (257, 130), (9, 1030)]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", READING_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_samples_are_imputed_and_standardised(write_bed, cache, way, major, shape):
@@ -25,7 +25,7 @@ def test_samples_are_imputed_and_standardised(write_bed, cache, way, major, shap
     assert_equal_in_float32(data.to_numpy()["inputs"], standardised(written.copies))
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", READING_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_variants_are_imputed_and_standardised(write_bed, cache, way, major, shape):
@@ -70,7 +70,7 @@ def test_constant_variants_become_zero_and_are_reported(write_bed):
     assert data.report["constant_examples"] == ["sid1", "sid3", "sid4"]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", READING_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
 @pytest.mark.parametrize("by", ["sample", "variant"])
 def test_variants_are_selected_by_ids_indices_masks_and_slices(

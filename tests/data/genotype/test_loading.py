@@ -14,7 +14,7 @@ import seqloom as sl
 from seqloom.data import DataLoader
 from seqloom.io.plink import _file_set
 
-WAYS = [pytest.param({}, id="held"), pytest.param({"memory": 0}, id="copy")]
+MEMORY_OPTIONS = [pytest.param({}, id="held"), pytest.param({"memory": 0}, id="copy")]
 
 
 @pytest.fixture
@@ -34,29 +34,29 @@ def data(write_bed, cache):
     return make
 
 
-def same(one, other):
+def assert_equal(one, other):
     assert one.keys() == other.keys()
     for name in one:
         np.testing.assert_array_equal(one[name], other[name])
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("num_workers", [0, 1, 2])
 def test_batches_are_the_same_for_any_number_of_threads(data, way, num_workers):
     whole = data(**way)
     expected = list(DataLoader(whole, 7, shuffle=True, seed=3))
     found = list(DataLoader(whole, 7, shuffle=True, seed=3, num_workers=num_workers))
     for one, other in zip(found, expected, strict=True):
-        same(one, other)
-        same(one, whole.batch(whole_rows(whole, one["id"]), num_threads=2))
+        assert_equal(one, other)
+        assert_equal(one, whole.batch(rows_of_ids(whole, one["id"]), num_threads=2))
 
 
-def whole_rows(whole, ids):
+def rows_of_ids(whole, ids):
     place = {name: at for at, name in enumerate(whole.ids)}
     return [place[name] for name in ids]
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_worker_processes_return_the_same_genotypes(data, way, start):
     from loader_user import plain
@@ -67,10 +67,10 @@ def test_worker_processes_return_the_same_genotypes(data, way, start):
     )
     found = [item for batch in loader for item in batch]
     for item, expected in zip(found, whole, strict=True):
-        same(item, expected)
+        assert_equal(item, expected)
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 @pytest.mark.parametrize("num_workers", [0, 2])
 def test_a_pytorch_loader_reads_genotypes(data, way, num_workers):
     torch = pytest.importorskip("torch")
@@ -108,11 +108,11 @@ def test_a_pad_collator_does_not_change_genotypes(data):
     np.testing.assert_array_equal(batch["inputs"], whole.batch(range(8))["inputs"])
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MEMORY_OPTIONS)
 def test_a_pickled_genotype_dataset_is_equal(data, way):
     whole = data(**way)
     again = pickle.loads(pickle.dumps(whole))  # noqa: S301 - its own
-    same(again.to_numpy(), whole.to_numpy())
+    assert_equal(again.to_numpy(), whole.to_numpy())
     assert again.fingerprint() == whole.fingerprint()
 
 
@@ -121,20 +121,20 @@ def test_another_process_reads_the_same_genotypes(data, start):
     whole = data(memory=0)
     with multiprocessing.get_context(start).Pool(1) as pool:
         found = pool.apply_async(whole.batch, ([3, 4],)).get(timeout=60)
-    same(found, whole.batch([3, 4]))
+    assert_equal(found, whole.batch([3, 4]))
 
 
-def test_a_subset_of_genotypes_supports_the_methods_of_the_whole(data):
+def test_a_genotype_subset_supports_the_methods_of_the_whole_dataset(data):
     whole = data()
     part = whole[10:40:3]
     assert part.ids == whole.ids[10:40:3]
     assert part.covariate_names == whole.covariate_names
     assert (part.noun, str(part)[:10]) == ("samples", "10 samples")
-    same(part.batch([2]), whole.batch([16]))
+    assert_equal(part.batch([2]), whole.batch([16]))
     assert part.fingerprint() != whole.fingerprint()
 
 
-def test_splits_of_genotypes_keep_class_shares(write_bed):
+def test_splits_of_genotypes_keep_class_fractions(write_bed):
     path = write_bed(60, 5).path
     whole = sl.data.GenotypeDataset(path, np.arange(60) % 4 // 3 + 1)
     for part in sl.data.split(whole, (0.8, 0.2)):
@@ -171,8 +171,8 @@ def test_a_fingerprint_depends_on_the_data_that_is_read(write_bed, cache):
         for options in others
     ]
     assert len(set(prints)) == len(prints)
-    same: list[dict[str, Any]] = [{"memory": 0}, {"standardize": None}]
-    for options in same:
+    assert_equal: list[dict[str, Any]] = [{"memory": 0}, {"standardize": None}]
+    for options in assert_equal:
         data = sl.data.GenotypeDataset(path, cache=cache, **options)
         assert data.fingerprint() == prints[0]
 

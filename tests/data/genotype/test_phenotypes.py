@@ -46,7 +46,7 @@ def labelled(path, phenotype, **options):
     return dict(zip(data.ids, data.labels.tolist(), strict=True)), data
 
 
-HALVES = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
+LABELS = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,20 @@ HALVES = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
 )
 def test_tables_with_and_without_a_header_are_joined(four, table, text):
     found, data = labelled(four(), table(text))
-    assert found == HALVES
+    assert found == LABELS
     assert (data.task, len(data.classes)) == ("regress", 1)
 
 
 @pytest.mark.parametrize(
     "phenotype",
     [
-        HALVES,
-        {(f"f{name[1]}", name): value for name, value in HALVES.items()},
-        np.array(list(HALVES.values())),
+        LABELS,
+        {(f"f{name[1]}", name): value for name, value in LABELS.items()},
+        np.array(list(LABELS.values())),
     ],
 )
 def test_dicts_and_arrays_are_joined(four, phenotype):
-    assert labelled(four(), phenotype)[0] == HALVES
+    assert labelled(four(), phenotype)[0] == LABELS
 
 
 def test_a_table_with_fid_and_iid_is_joined_by_both(four, table):
@@ -191,9 +191,9 @@ def test_a_number_outside_the_coding_is_rejected(four):
     with pytest.raises(sl.errors.LabelError, match="coding=\"01\" has no meaning for '2'"):
         labelled(four(), dict(zip(NAMES, ["0", "1", "2", "1"], strict=True)), coding="01")
     with pytest.raises(ValueError, match='coding must be "auto", "01" or "12", got'):
-        labelled(four(), HALVES, coding="case")
+        labelled(four(), LABELS, coding="case")
     with pytest.raises(ValueError, match="leave it out for task"):
-        labelled(four(), HALVES, coding="12", task="regress")
+        labelled(four(), LABELS, coding="12", task="regress")
 
 
 def test_numbers_that_look_like_codes_can_be_values(four):
@@ -337,17 +337,17 @@ def test_phenotype_files_of_regenie_are_joined():
     assert data.covariate_names == ("V1", "V2", "V3")
 
 
-BARE = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
+HEADERLESS = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
 
 
 def test_a_headerless_column_is_chosen_by_its_number(four, table):
     data = sl.data.GenotypeDataset(
-        four(), sl.data.Labels(table(BARE), label_column="phenotype2")
+        four(), sl.data.Labels(table(HEADERLESS), label_column="phenotype2")
     )
     assert (data.labels.tolist(), data.classes) == ([7, 8, 9, 7.5], ("phenotype2",))
     with pytest.raises(sl.errors.LabelError, match="no column 'phenotype3'"):
         sl.data.GenotypeDataset(
-            four(), sl.data.Labels(table(BARE), label_column="phenotype3")
+            four(), sl.data.Labels(table(HEADERLESS), label_column="phenotype3")
         )
 
 
@@ -361,7 +361,7 @@ def test_duplicate_column_names_of_a_data_frame_are_rejected(four):
 
 
 def test_duplicate_covariate_names_are_rejected(four, table):
-    named = table("FID IID A A\n" + BARE)
+    named = table("FID IID A A\n" + HEADERLESS)
     with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
         sl.data.GenotypeDataset(four(), covariates=named)
     with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
@@ -369,7 +369,7 @@ def test_duplicate_covariate_names_are_rejected(four, table):
 
 
 def test_covariates_that_match_no_sample_are_rejected(four, table):
-    others = table("FID IID A B\n" + BARE.replace("i", "j"))
+    others = table("FID IID A B\n" + HEADERLESS.replace("i", "j"))
     with pytest.raises(sl.errors.LabelError, match=r"it has f1:j1, .* expected i1, i2"):
         sl.data.GenotypeDataset(four(), covariates=others, missing_covariates="mean")
 
@@ -381,7 +381,7 @@ def test_a_covariate_beyond_float32_is_rejected(four):
 
 
 def test_a_single_missing_mark_needs_no_list(four):
-    found, data = labelled(four(), HALVES | {"i2": "NA"}, missing="NA")
+    found, data = labelled(four(), LABELS | {"i2": "NA"}, missing="NA")
     assert (list(found), data.task) == (["i1", "i3", "i4"], "regress")
 
 
@@ -406,13 +406,13 @@ def test_the_error_for_a_word_among_numeric_phenotypes_has_a_remedy(write_bed):
     assert data.labels.tolist() == [1.5, 2.0]
 
 
-MARKS = [None, float("nan"), pd.NA, "NA", "nan", "", "-9"]
+MISSING_VALUES = [None, float("nan"), pd.NA, "NA", "nan", "", "-9"]
 
 
-@pytest.mark.parametrize("mark", MARKS, ids=repr)
+@pytest.mark.parametrize("mark", MISSING_VALUES, ids=repr)
 @pytest.mark.parametrize("kind", ["dict", "array", "series", "frame", "table"])
 def test_a_missing_phenotype_in_memory_is_skipped_and_counted(four, table, mark, kind):
-    rows = HALVES | {"i2": mark}
+    rows = LABELS | {"i2": mark}
     text = "".join(f"f{n[1]}\t{n}\t{'NA' if v is pd.NA else v}\n" for n, v in rows.items())
     phenotype = {
         "dict": lambda: rows,
@@ -422,7 +422,7 @@ def test_a_missing_phenotype_in_memory_is_skipped_and_counted(four, table, mark,
         "table": lambda: table(text.replace("None", "NA")),
     }[kind]()
     found, data = labelled(four(), phenotype)
-    assert found == {name: HALVES[name] for name in ("i1", "i3", "i4")}
+    assert found == {name: LABELS[name] for name in ("i1", "i3", "i4")}
     assert (data.task, data.report["missing_labels"]) == ("regress", 1)
     assert data.report["missing_labels_examples"] == ["i2"]
 
@@ -451,14 +451,14 @@ def test_phenotypes_and_covariates_may_be_data_frames(four, frame):
     columns = {
         "FID": [f"f{name[1]}" for name in order],
         "IID": order,
-        "Y": [HALVES[name] for name in order],
+        "Y": [LABELS[name] for name in order],
         "age": [30, 50, 40, 60],
     }
     table = FRAMES[frame](columns)
     data = sl.data.GenotypeDataset(
         four(), sl.data.Labels(table, label_column="Y"), table, covariate_columns=["age"]
     )
-    assert dict(zip(data.ids, data.labels.tolist(), strict=True)) == HALVES
+    assert dict(zip(data.ids, data.labels.tolist(), strict=True)) == LABELS
     ages = np.array([50, 60, 30, 40])
     expected = (ages - ages.mean()) / ages.std()
     np.testing.assert_allclose(data.to_numpy()["covariates"][:, 0], expected, rtol=1e-6)
@@ -467,9 +467,9 @@ def test_phenotypes_and_covariates_may_be_data_frames(four, frame):
 @pytest.mark.parametrize("kind", ["list", "numpy", "pandas", "polars"])
 def test_phenotypes_and_covariates_may_be_arrays_in_fam_order(four, kind):
     make = {"list": list, "numpy": np.array, "pandas": pd.Series, "polars": pl.Series}[kind]
-    values = make(list(HALVES.values()))
+    values = make(list(LABELS.values()))
     found, data = labelled(four(), values, covariates=values)
-    assert found == HALVES
+    assert found == LABELS
     assert (data.covariate_names, data.report["missing_covariates"]) == (("covariate",), 0)
 
 
@@ -529,7 +529,7 @@ def test_a_list_in_a_cell_of_phenotypes_is_an_error(four):
 
 
 ROWS = "IID,Y\n" + "".join(f"{name},{i}.5\n" for i, name in enumerate(NAMES))
-AS_WRITTEN = {
+ENCODINGS = {
     "mark of UTF-8": "\ufeff" + ROWS,
     "Windows": ROWS.replace("\n", "\r\n"),
     "blanks": ROWS.replace("\n", " \n"),
@@ -540,11 +540,11 @@ AS_WRITTEN = {
 }
 
 
-@pytest.mark.parametrize("how", AS_WRITTEN)
+@pytest.mark.parametrize("how", ENCODINGS)
 def test_a_phenotype_table_reads_the_same_in_every_encoding_and_line_ending(
     four, tmp_path, how
 ):
-    (tmp_path / "y.csv").write_text(AS_WRITTEN[how], newline="")
+    (tmp_path / "y.csv").write_text(ENCODINGS[how], newline="")
     data = sl.data.GenotypeDataset(four(), tmp_path / "y.csv")
     assert data.labels.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert data.report["labels_without_sample"] == 0
@@ -602,16 +602,16 @@ def test_an_index_that_names_no_sample_is_an_error(four):
         sl.data.GenotypeDataset(four(), covariates=values)
 
 
-MIXED = {
+MIXED_SEPARATORS = {
     "header": "FID IID\tY\nf1 i1\t0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
     "blanks last": "FID\tIID Y\nf1\ti1 0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
     "no header": "f1 i1\t0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
 }
 
 
-@pytest.mark.parametrize("how", MIXED)
+@pytest.mark.parametrize("how", MIXED_SEPARATORS)
 def test_a_phenotype_table_may_mix_blanks_and_tabs(four, table, how):
-    assert labelled(four(), table(MIXED[how]))[0] == HALVES
+    assert labelled(four(), table(MIXED_SEPARATORS[how]))[0] == LABELS
 
 
 @pytest.mark.parametrize("words", [["True", "False"], ["true", "false"], ["TRUE", "FALSE"]])

@@ -15,7 +15,7 @@ PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped 
 THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
-def drain(path, *arguments, **options):
+def read_to_error(path, *arguments, **options):
     """Return the ordinals of the records before the error, and the error."""
     found = []
     with pytest.raises(SeqloomError) as caught:
@@ -26,7 +26,7 @@ def drain(path, *arguments, **options):
 @THREADS
 def test_an_invalid_character_is_an_error_with_file_record_line_and_byte(fasta, threads):
     path = fasta([("a", "MK"), ("b one", "MK\nT!V"), ("c", "M")])
-    before, error = drain(path, num_threads=threads)
+    before, error = read_to_error(path, num_threads=threads)
     assert isinstance(error, AlphabetError)
     assert before == [0]
     assert f"{path}: record 1 (b), line 5, byte 17" in str(error)
@@ -36,7 +36,7 @@ def test_an_invalid_character_is_an_error_with_file_record_line_and_byte(fasta, 
 
 def test_an_invalid_character_in_a_later_window_is_counted_from_the_record_start(fasta):
     path = fasta({"a": "MKTV" * 10 + "!" + "MKTV"})
-    _, error = drain(path, max_length=8, overlap=2)
+    _, error = read_to_error(path, max_length=8, overlap=2)
     assert isinstance(error, AlphabetError)
     assert (error.record, error.position) == (0, 40)
 
@@ -45,7 +45,7 @@ def test_an_invalid_character_in_a_later_window_is_counted_from_the_record_start
 def test_a_stop_inside_a_record_is_not_dropped_at_a_window_end(fasta, stop):
     letters = "MKTV" * 11
     path = fasta({"a": letters[:stop] + "*" + letters[stop:]})
-    _, error = drain(path, max_length=8, overlap=2)
+    _, error = read_to_error(path, max_length=8, overlap=2)
     assert isinstance(error, AlphabetError)
     assert (error.position, error.character) == (stop, "*")
 
@@ -53,7 +53,7 @@ def test_a_stop_inside_a_record_is_not_dropped_at_a_window_end(fasta, stop):
 def test_two_stops_at_the_end_are_an_error(fasta):
     with pytest.raises(AlphabetError):
         Tokens("esm2")("MK**")
-    _, error = drain(fasta({"a": "MK**"}))
+    _, error = read_to_error(fasta({"a": "MK**"}))
     assert isinstance(error, AlphabetError)
     assert error.position == 2
 
@@ -61,7 +61,7 @@ def test_two_stops_at_the_end_are_an_error(fasta):
 @THREADS
 def test_a_record_longer_than_max_tokens_is_an_error_with_a_remedy(fasta, threads):
     path = fasta({"a": "MK", "b": "M" * 100_000})
-    before, error = drain(path, num_threads=threads)
+    before, error = read_to_error(path, num_threads=threads)
     assert isinstance(error, ShapeError)
     assert before == [0]
     assert str(error) == (
@@ -71,7 +71,7 @@ def test_a_record_longer_than_max_tokens_is_an_error_with_a_remedy(fasta, thread
     )
 
 
-def test_the_windows_of_a_long_record_cover_it(fasta):
+def test_windows_cover_a_long_record_completely(fasta):
     path = fasta({"a": "MKTV" * 25_000})
     batches = list(PackedStream(path, max_length=1022, overlap=128))
     kept = sum(int(stop - first) for b in batches for first, stop in b["keep"])
@@ -81,7 +81,7 @@ def test_the_windows_of_a_long_record_cover_it(fasta):
 @THREADS
 def test_an_empty_record_is_an_error(fasta, threads):
     path = fasta({"a": "MK", "b": "", "c": "M"})
-    before, error = drain(path, num_threads=threads)
+    before, error = read_to_error(path, num_threads=threads)
     assert isinstance(error, FormatError)
     assert before == [0]
     assert f"{path}: record 1 (b): no residues, expected at least one; " in str(error)
@@ -89,7 +89,7 @@ def test_an_empty_record_is_an_error(fasta, threads):
 
 
 def test_a_record_that_is_only_a_stop_counts_as_empty(fasta):
-    _, error = drain(fasta({"a": "*"}))
+    _, error = read_to_error(fasta({"a": "*"}))
     assert "no residues" in str(error)
 
 
@@ -103,7 +103,7 @@ def test_empty_keep_packs_empty_records(fasta):
 def test_an_empty_file_is_an_error(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text("")
-    before, error = drain(path)
+    before, error = read_to_error(path)
     assert isinstance(error, FormatError)
     assert (before, error.path) == ([], str(path))
 
@@ -113,7 +113,7 @@ def test_a_truncated_gzip_yields_the_records_before_the_error(tmp_path, threads)
     path = tmp_path / "a.fa.gz"
     text = "".join(f">r{i}\n{'MKTV' * (i % 50 + 1)}\n" for i in range(5000))
     path.write_bytes(gzip.compress(text.encode())[:-2000])
-    before, error = drain(path, num_threads=threads)
+    before, error = read_to_error(path, num_threads=threads)
     assert isinstance(error, FormatError)
     assert len(before) > 1000
     assert sorted(before) == [*range(len(before))]
@@ -127,7 +127,7 @@ def test_an_invalid_file_raises_the_error_of_the_reader(tmp_path, text):
     path.write_text(text)
     with pytest.raises(FormatError) as wanted:
         list(_records(path))
-    _, error = drain(path)
+    _, error = read_to_error(path)
     assert str(error) == str(wanted.value)
 
 

@@ -118,12 +118,12 @@ def test_resuming_with_an_index_does_not_read_the_beginning(tmp_path):
     stream = PackedStream(path, num_threads=1)
     list(islice(stream, 1300))
     state = stream.state_dict()
-    assert _bytes_of(path, state) > 0.9 * path.stat().st_size
+    assert _bytes_of_resume(path, state) > 0.9 * path.stat().st_size
     SequenceIndex(path)
-    assert _bytes_of(path, state) < 0.5 * path.stat().st_size
+    assert _bytes_of_resume(path, state) < 0.5 * path.stat().st_size
 
 
-def _bytes_of(path, state):
+def _bytes_of_resume(path, state):
     """Return the number of bytes read for one batch of a resumed stream."""
     stream = PackedStream(path, num_threads=1)
     stream.load_state_dict(state)
@@ -146,7 +146,7 @@ def _bytes_read():
         ({"empty": "keep"}, "empty"),
     ],
 )
-def test_a_state_of_other_settings_is_an_error_that_names_them(files, changed, name):
+def test_a_state_of_other_settings_is_rejected_with_their_names(files, changed, name):
     state = PackedStream(files, **OPTIONS).state_dict()
     other = PackedStream(files, **(OPTIONS | changed))
     with pytest.raises(ArgumentError, match=f"packed stream with {name}"):

@@ -180,7 +180,7 @@ def test_a_pattern_expands_to_its_files(tmp_path):
 def test_a_range_of_records_equals_that_range_of_the_whole_file(
     proteins, tmp_path, packed, bounds
 ):
-    path = _packed(proteins, tmp_path, packed)
+    path = _compress(proteins, tmp_path, packed)
     first, stop = bounds
     found = sorted(
         part
@@ -195,7 +195,7 @@ def test_a_range_of_records_equals_that_range_of_the_whole_file(
     assert found == sorted(wanted)
 
 
-def _packed(plain, folder, packed):
+def _compress(plain, folder, packed):
     """Return a file with the records of ``plain``, compressed as requested."""
     if packed == "plain":
         return plain
@@ -295,7 +295,7 @@ def _threads():
         ({"tokens": Tokens("dna", k=3), "max_length": 9}, "one token per residue"),
     ],
 )
-def test_an_invalid_setting_is_an_error_that_names_it(proteins, options, message):
+def test_an_invalid_setting_is_named_in_the_error(proteins, options, message):
     with pytest.raises(ArgumentError, match=message):
         PackedStream(proteins, **options)
 
