@@ -12,7 +12,6 @@ from benchmarks._processor import CAPS, cap
 # Suite name -> module, fastest suite first.
 SUITES = {
     "import": "benchmarks.import_time",
-    "logistic": "benchmarks.logistic",
     "read_fasta": "benchmarks.read_fasta",
     "fastx": "benchmarks.fastx",
     "gzip": "benchmarks.gzip_threads",

@@ -32,6 +32,18 @@ class MLP(nn.Module):
         return {"x": x, "label": draw.integers(0, 5, 16).astype(np.int32)}
 
 
+class Logistic(nn.Module):
+    """A linear model: one weight for each base, position and class."""
+
+    head: nn.Linear
+
+    def __init__(self, inputs, outputs):
+        self.head = nn.Linear(inputs, outputs)
+
+    def logits(self, x):
+        return self.head(x.reshape(x.shape[0], -1))
+
+
 class SpliceCNN(sl.models.SequenceCNN):
     """A narrow version of the demo's network."""
 

@@ -10,7 +10,7 @@ class:
     ├── ClosedError (RuntimeError)         an operation on a closed object
     ├── ConfigError (ValueError)           a configuration is invalid or cannot be read
     ├── DataWarning (UserWarning)          an id is repeated, or scores may be meaningless
-    │   ├── NoSkillWarning                 a model is no better than the mean
+    │   ├── NoSkillWarning                 a model is no better than a simple one
     │   └── SeenRecordsWarning             the training set contains evaluation records
     ├── DTypeError (TypeError)             an operation does not support a dtype
     ├── ExportError (ValueError)           a network cannot be exported
@@ -248,7 +248,7 @@ class MissingExtraError(SeqloomError, ImportError):
 
 
 class NoSkillWarning(DataWarning):
-    """A trained model is no better than a constant prediction."""
+    """A trained model is no better than a constant prediction or a linear model."""
 
 
 class NotFiniteError(SeqloomError, ArithmeticError):

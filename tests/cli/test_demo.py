@@ -17,7 +17,6 @@ def here(tmp_path, monkeypatch):
     """An empty working directory, and a demo that trains for few epochs."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(command.NETWORK, "epochs", 1)
-    monkeypatch.setitem(command.LINEAR, "epochs", 1)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import seqloom as sl
-from seqloom.cli._splice import Logistic
+from networks import Logistic
 from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._probe import EncoderProbe
 from seqloom.models import Classify, Multilabel, Regress, Trained

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom.cli._splice import Logistic
+from networks import Logistic
 from seqloom.models import Classify, Trained
 from seqloom.report import Report, make_page
 from seqloom.train import Part

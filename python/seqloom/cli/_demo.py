@@ -15,13 +15,10 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from seqloom.cli._splice import Splice
-    from seqloom.nn import Config, Module
     from seqloom.train import Run
 
 # Chosen by cross-validation on the 2,000 training windows: see benchmarks/.
 NETWORK = {"epochs": 15, "lr": 3e-3}
-LINEAR = {"epochs": 60, "lr": 1e-2}
-LINEAR_DECAY = 1.0
 DEMO_FOLDER = Path("seqloom-demo")
 # Names of the example files that --files copies.
 SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
@@ -87,7 +84,7 @@ def demo(
 def _train_and_compare(
     console: "Console", out: Path, machine: MachineOptions, *, seed: int, overwrite: bool
 ) -> None:
-    """Train the network and the linear model, and show their metrics."""
+    """Train the network, and show its metrics and those of logistic regression."""
     from seqloom.cli._splice import compare, publish, read_splice
     from seqloom.train import Computation, RunFolder
     from seqloom.train._watch import Watch
@@ -101,8 +98,8 @@ def _train_and_compare(
         may_replace = overwrite or _is_demo_run(out)
         folder = RunFolder(out, overwrite=may_replace, report=False)
         run = _fit_network(splice, **settings, out=folder, progress=watch)
-    with console.status("training logistic regression and writing the report"):
-        outcome = compare(run, _fit_linear(splice, **settings), splice)
+    with console.status("writing the report"):
+        outcome = compare(run, splice)
         page = publish(run, outcome, splice, folder=out)
     show_confusion(console, run.report.confusions[0])
     show_tiles(console, outcome.tiles())
@@ -132,29 +129,13 @@ def _check_folder(out: Path, *, overwrite: bool) -> None:
 def _fit_network(splice: "Splice", **settings: Any) -> "Run":
     """Train the network; the test windows are scored once, after training."""
     from seqloom.models import SequenceCNNConfig
-
-    config = SequenceCNNConfig.for_data(splice.train)
-    return _train(config, splice, **NETWORK, **settings)
-
-
-def _fit_linear(splice: "Splice", **settings: Any) -> "Run":
-    """Train logistic regression on the same training windows."""
-    from seqloom.cli._splice import Logistic
-    from seqloom.train import Updates
-
-    inputs = splice.train.batch([0])["inputs"].size
-    model = Logistic(inputs, len(splice.train.classes))
-    updates = Updates(weight_decay=LINEAR_DECAY)
-    return _train(model, splice, optimizer=updates, **LINEAR, **settings)
-
-
-def _train(model: "Config | Module", splice: "Splice", **settings: Any) -> "Run":
-    """Train a model, without the warning about test windows in the training set."""
     from seqloom.train import fit
 
+    config, test = SequenceCNNConfig.for_data(splice.train), splice.test
     with catch_warnings():
+        # The last lines of the demo report the test windows in the training set.
         simplefilter("ignore", SeenRecordsWarning)
-        return fit(model, splice.train, splice.valid, test=splice.test, **settings)
+        return fit(config, splice.train, splice.valid, test=test, **NETWORK, **settings)
 
 
 def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:

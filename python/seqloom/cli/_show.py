@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from math import isfinite, nan
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Metrics = Mapping[str, float]
 _MIN_VALUES = 2
+_BASELINE_METRICS = ("accuracy", "mcc", "auroc", "r2", "spearman")
 TITLES = {
     "mcc": "MCC",
     "auroc": "AUROC",
@@ -38,11 +39,29 @@ def show_run(console: Console, run: "Run") -> None:
     if judged:
         names = {"task": run.trained.task.name, "noun": noun_of(run)}
         show_metrics(console, judged, **names)
+    _show_baselines(console, run, {it: part for it, part in parts.items() if part})
     chosen = "the lowest validation loss" if run.valid is not None else "the last epoch"
     console.print(f"kept   epoch {run.best_epoch} of {len(run.history)}, {chosen}")
     if run.folder is not None:
         console.print(f"model  {run.folder}")
         console.print(f"report {run.folder / 'report.html'}")
+
+
+def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> None:
+    """Print the main metrics of the network and of the baselines, and a sentence."""
+    from seqloom.train._baselines import Ranking
+
+    ranking = Ranking.of(run.model, run.baselines, parts)
+    if ranking is None:
+        return
+    names = ranking.keep_measured(list(_BASELINE_METRICS))
+    table = start_table(f"{ranking.set_name} set", *map(title_of, names), "p-value")
+    for row in ranking.list_rows(names):
+        table.add_row(*row)
+    console.print(table)
+    # If a baseline is at least as good, a warning has already printed this sentence.
+    if ranking.sentence not in " ".join(run.report.notes):
+        console.print(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
 
 
 def show_metrics(
@@ -125,6 +144,7 @@ def facts_of(run: "Run") -> dict[str, Any]:
         "epochs": len(run.history),
         "best_epoch": run.best_epoch,
         **{name: part.metrics for name, part in parts.items() if part is not None},
+        "baselines": [asdict(it) for it in run.baselines],
     }
 
 

@@ -1,5 +1,6 @@
 """Trains models: the training loop, checkpoints, run folders and reports."""
 
+from seqloom.train._baselines import Baseline, Comparison
 from seqloom.train._compare import compare
 from seqloom.train._evaluation import Part
 from seqloom.train._fit import fit
@@ -16,7 +17,9 @@ from seqloom.train._values import (
 )
 
 __all__ = [
+    "Baseline",
     "Batches",
+    "Comparison",
     "Computation",
     "Epochs",
     "MLflow",

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from itertools import combinations
-from math import exp, inf, lgamma, log
+from math import inf
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,6 +23,7 @@ from seqloom.infer import Scores
 from seqloom.models._folder import HISTORY, RESULTS
 from seqloom.models._trained import describe, read_config
 from seqloom.train._evaluation import read_classes
+from seqloom.train._paired import mcnemar
 from seqloom.train._run import Run, results_of
 
 _MIN_RUNS = 2
@@ -281,21 +282,6 @@ def compare_with_best(runs: list[Compared]) -> PairedTests:
         f"No test of {', '.join(names)}: {reason}." for reason, names in reasons.items()
     )
     return _test_all(ranked[0].name, answers, notes)
-
-
-def mcnemar(only_first: int, only_second: int) -> float:
-    """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
-    # The test counts only records that exactly one of the classifiers predicts
-    # correctly. If both classifiers are equally good, each of them is right on such a
-    # record with probability 1/2 (McNemar, Psychometrika 12, 1947).
-    fewer, total = min(only_first, only_second), only_first + only_second
-    chance = exp(
-        lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
-    )
-    # Binomial probabilities of counts below `fewer`, relative to that of `fewer`.
-    down = np.arange(fewer, 0, -1)
-    below = float(np.cumprod(down / (total - down + 1)).sum())
-    return min(1.0, 2 * chance * (1 + below))
 
 
 def holm(values: list[float]) -> list[float]:

@@ -42,7 +42,7 @@ from seqloom.train._values import Metric, MetricObject, list_metrics
 _TWO_CLASSES = 2
 # With fewer records than this, even a good model may be no better than a constant
 # prediction.
-_MIN_RECORDS = 10
+MIN_RECORDS = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,7 +256,7 @@ def find_intervals(
 def warning_without_skill(task: Task, name: str, part: Part) -> str | None:
     """Return a warning if the model is no better than a constant prediction, else None."""
     metrics = part.metrics
-    if metrics["n"] < _MIN_RECORDS or isinstance(task, Custom):
+    if metrics["n"] < MIN_RECORDS or isinstance(task, Custom):
         return None
     if isinstance(task, Regress):
         # If all labels are equal, r2 is NaN, so the comparison is False.

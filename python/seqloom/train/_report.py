@@ -30,6 +30,7 @@ from seqloom.report import (
     wilson_interval,
 )
 from seqloom.report._values import Fact
+from seqloom.train._baselines import Baseline, Ranking
 from seqloom.train._checkpoints import State
 from seqloom.train._evaluation import Part, find_intervals
 from seqloom.train._job import FitJob
@@ -86,6 +87,7 @@ def make_report(
     state: State,
     evaluated: dict[str, Part],
     *,
+    baselines: tuple[Baseline, ...],
     facts: dict[str, Fact],
     notes: list[str],
 ) -> Report:
@@ -114,7 +116,10 @@ def make_report(
         best_epoch=state.best_epoch if "validation" in evaluated else None,
         confusions=tuple(confusions),
         scatters=tuple(_scatters(task, first)),
-        sections=tuple(_sections(job, evaluated, first, seen=seen)),
+        sections=(
+            *_baseline_sections(Ranking.of(job.trained.model, baselines, evaluated)),
+            *_sections(job, evaluated, first, seen=seen),
+        ),
         tables=tuple(tables_of_labels(task, first)),
         facts=facts,
     )
@@ -190,6 +195,21 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
             yield Scatter(name, true[:, position], predicted[:, position])
 
 
+def _baseline_sections(ranking: Ranking | None) -> Iterator[Section]:
+    """Yield the section that compares the network with the baselines."""
+    if ranking is not None:
+        note = f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}."
+        head, *rows = _list_baselines(ranking)
+        yield Section(title="Baselines", note=note, table=Table("Baselines", head, rows))
+
+
+def _list_baselines(ranking: Ranking) -> list[tuple[str, ...]]:
+    """Return the header and the rows of the network and of the baselines."""
+    names = ranking.keep_measured(list(_METRIC_TITLES))
+    head = (f"{ranking.set_name} set", *(_METRIC_TITLES[it] for it in names), "p-value")
+    return [head, *ranking.list_rows(names)]
+
+
 def _sections(
     job: FitJob, evaluated: dict[str, Part], first: dict[str, Part], *, seen: int
 ) -> Iterator[Section]:
@@ -228,7 +248,12 @@ def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
 
 
 def write_card(
-    folder: Path, *, trained: Trained, report: Report, evaluated: Mapping[str, Part]
+    folder: Path,
+    *,
+    trained: Trained,
+    report: Report,
+    evaluated: dict[str, Part],
+    baselines: tuple[Baseline, ...] = (),
 ) -> None:
     """Write the model card of a run, unless the user has written one."""
     facts = [(key, str(value)) for key, value in report.facts.items()]
@@ -247,6 +272,7 @@ def write_card(
         f"{CARD_MARK}\n\n# {_escape(name)}\n\n{_escape(report.lead)}",
         use,
         _results(trained.task, evaluated),
+        *_baselines_of_card(Ranking.of(trained.model, baselines, evaluated)),
         f"## Data and training\n\n{_table(('what', 'value'), facts)}",
         "## Limitations\n\n" + "\n".join(f"- {_escape(sentence)}" for sentence in limits),
     ]
@@ -326,6 +352,14 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
         head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
         tables.append(f"Each class in the {name} set:\n\n{_table(head, rows)}")
     return "\n\n".join(tables)
+
+
+def _baselines_of_card(ranking: Ranking | None) -> Iterator[str]:
+    """Yield the comparison with the baselines."""
+    if ranking is not None:
+        note = _escape(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
+        head, *rows = _list_baselines(ranking)
+        yield f"## Baselines\n\n{note}\n\n{_table(head, rows)}"
 
 
 def _format_interval(low: float, high: float) -> str:

@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from html import escape
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,14 +17,16 @@ from seqloom._files import write_atomic
 from seqloom._warning import warn_user
 from seqloom.errors import NoSkillWarning, SeenRecordsWarning
 from seqloom.infer._input_warnings import describe_duplicates
-from seqloom.models import Task, Trained
+from seqloom.models import Trained
 from seqloom.models._folder import RESULTS, WEIGHTS, write_history
 from seqloom.models._trained import write_config
 from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
+from seqloom.train._baselines import Baseline, Ranking, fit_baselines
 from seqloom.train._checkpoints import State
 from seqloom.train._evaluation import (
+    MIN_RECORDS,
     Part,
     find_intervals,
     first_metric,
@@ -52,6 +54,8 @@ class Run:
         valid: The results on the validation set, or None.
         test: The results on the test set, or None.
         report: The content of ``report.html``.
+        baselines: Simple models that were fitted on the same training set, with their
+            metrics and a comparison with the network.
 
     Examples:
         >>> from pathlib import Path
@@ -71,6 +75,7 @@ class Run:
     valid: Part | None
     test: Part | None
     report: Report
+    baselines: tuple[Baseline, ...] = ()
 
     @property
     def model(self) -> Module:
@@ -155,11 +160,13 @@ def finish(
     # The test set comes first, because its results are the most reliable.
     pairs = {"test": test, "validation": valid}
     evaluated = {name: part for name, part in pairs.items() if part is not None}
-    seen, poor = _list_warnings(trained.task, evaluated)
+    baselines = fit_baselines(job, evaluated) if job.ranks.is_first else ()
+    seen, poor = _list_warnings(trained, evaluated, baselines)
     report = make_report(
         job,
         state,
         evaluated,
+        baselines=baselines,
         facts=job.list_facts(state.history, settings),
         notes=[*seen, *(f"{it[0].upper()}{it[1:]}" for it in poor)],
     )
@@ -171,6 +178,7 @@ def finish(
         valid=valid,
         test=test,
         report=report,
+        baselines=baselines,
     )
     if not job.ranks.is_first:
         return run
@@ -187,9 +195,11 @@ def finish(
     return run
 
 
-def _list_warnings(task: Task, evaluated: dict[str, Part]) -> tuple[list[str], list[str]]:
+def _list_warnings(
+    trained: Trained, evaluated: dict[str, Part], baselines: tuple[Baseline, ...]
+) -> tuple[list[str], list[str]]:
     """Return warnings about duplicates of training sequences, and about poor metrics."""
-    seen, poor = list[str](), list[str]()
+    task, seen, poor = trained.task, list[str](), list[str]()
     for name, part in reversed(evaluated.items()):
         labels, scores, known = part.labels, part.scores, part.known
         what = f"{name} records"
@@ -197,6 +207,11 @@ def _list_warnings(task: Task, evaluated: dict[str, Part]) -> tuple[list[str], l
             seen.append(text)
         if text := warning_without_skill(task, name, part):
             poor.append(text)
+    ranking = Ranking.of(trained.model, baselines, evaluated)
+    if ranking is not None and not poor:
+        found = ranking.against_best
+        if found.network <= found.baseline and ranking.metrics["n"] >= MIN_RECORDS:
+            poor.append(f"{ranking.sentence}; try other settings, or use more records")
     return seen, poor
 
 
@@ -207,7 +222,13 @@ def _write_evaluation(folder: Path, run: Run) -> None:
             part.scores.to_tsv(folder / f"scores-{name}.tsv")
             write_labels(folder / f"labels-{name}.tsv", run.trained.task, part)
     evaluated = dict(reversed(_parts_of(run).items()))  # the test set is listed first
-    write_card(folder, trained=run.trained, report=run.report, evaluated=evaluated)
+    write_card(
+        folder,
+        trained=run.trained,
+        report=run.report,
+        evaluated=evaluated,
+        baselines=run.baselines,
+    )
     text = json.dumps(results_of(run), indent=2, allow_nan=False)
     write_atomic(folder / RESULTS, f"{text}\n".encode())
 
@@ -255,4 +276,12 @@ def results_of(run: Run) -> dict[str, Any]:
         "seconds": round(sum(row["seconds"] for row in run.history), 3),
         "settings": facts,
         "parts": parts,
+        "baselines": [_as_json(asdict(it)) for it in run.baselines],
     }
+
+
+def _as_json(value: Any) -> Any:
+    """Replace NaN and infinity in nested values by None."""
+    if isinstance(value, dict):
+        return {name: _as_json(it) for name, it in cast("dict[str, Any]", value).items()}
+    return None if isinstance(value, float) and not isfinite(value) else value

@@ -64,6 +64,9 @@ class Objective:
             the names of the functions.
         class_weight: The weight of each class: a dict by name, a sequence of numbers, or
             ``"balanced"`` for equal total weights.
+        baselines: If True, also fit simple models on the training set after the network,
+            and compare the network with them on the validation and test sets. See
+            `Baseline`.
 
     Examples:
         >>> import seqloom as sl
@@ -75,8 +78,10 @@ class Objective:
     step: Callable[..., Any] | None = None
     metrics: Metrics = None
     class_weight: ClassWeight = None
+    baselines: bool = True
 
     def __post_init__(self) -> None:
+        as_flag("baselines", self.baselines)
         loss, step = self.loss, self.step
         if not (loss is None or callable(loss)):
             raise ArgumentError(

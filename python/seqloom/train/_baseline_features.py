@@ -1,0 +1,149 @@
+"""Inputs of linear baselines: composition, k-mer counts, one-hot residues, genotypes."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.data import GenotypeEncoder
+from seqloom.data._encoder import encoded_kind
+from seqloom.data._parts import has_letters
+from seqloom.encode import Kmer, OneHot
+from seqloom.encode._letters import ALPHABETS
+from seqloom.models._examples import as_plain, count_positions
+from seqloom.train._linear import Floats
+from seqloom.train._parts import Parts
+
+# Maximum number of values (records times features) of a fit, so that it takes seconds.
+_MAX_VALUES = 1 << 25
+_MAX_VARIANTS = 5000
+_MAX_FEATURES = 20_000
+_MAX_KMERS = 512
+# Maximum number of values that are read at a time.
+_BATCH_VALUES = 1 << 23
+
+Rows = NDArray[np.int64]
+Reader = Callable[[Any, Rows], Floats]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """Numbers that describe each record for a linear model."""
+
+    name: str
+    read: Reader  # (dataset, record indices) -> (records, features)
+    count: int
+    is_scaled: bool = True  # divide each feature by its standard deviation
+    has_lasso: bool = False  # also fit a lasso
+    columns: Rows | None = None  # selected features; None for all
+
+    def __call__(self, part: Any, rows: Rows) -> Floats:
+        """Read the features of some records, in batches that limit the memory."""
+        batches = (self.read(part, it) for it in self.split(rows))
+        chosen = slice(None) if self.columns is None else self.columns
+        return np.concatenate([batch[:, chosen] for batch in batches])
+
+    def split(self, rows: Rows) -> list[Rows]:
+        """Split records into batches."""
+        size = max(1, _BATCH_VALUES // max(self.count, 1))
+        return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+    def sample(self, part: Any) -> Rows:
+        """Return all records, or regularly spaced records if there are too many."""
+        width = self.count if self.columns is None else len(self.columns)
+        count = min(len(part), max(1, _MAX_VALUES // max(width, 1)))
+        return np.linspace(0, len(part) - 1, count).round().astype(np.int64)
+
+    def screen(self, part: Any, targets: Floats) -> "Features":
+        """Select the features with the largest correlation to a target, if too many."""
+        if self.count <= _MAX_VARIANTS or not self.has_lasso:
+            return self
+        targets = targets - targets.mean(axis=0)
+        moments = np.zeros((2, self.count))
+        products = np.zeros((self.count, targets.shape[1]))
+        for rows in self.split(np.arange(len(part))):
+            x = self.read(part, rows).astype(np.float64)
+            moments += x.sum(axis=0), np.square(x).sum(axis=0)
+            products += x.T @ targets[rows]
+        variance = np.maximum(moments[1] - np.square(moments[0]) / len(part), 1e-12)
+        strength = np.abs(products).max(axis=1) / np.sqrt(variance)
+        chosen = np.sort(np.argsort(-strength, kind="stable")[:_MAX_VARIANTS])
+        name = f"{self.name} ({_MAX_VARIANTS:,} of {self.count:,})"
+        return replace(self, name=name, columns=chosen)
+
+
+def list_features(parts: Parts) -> Iterator[Features]:
+    """Yield the inputs of linear models that suit the records."""
+    examples = [part for _, part in parts.list_examples()]
+    train = examples[0]
+    lengths = np.unique(np.concatenate([count_positions(part) for part in examples]))
+    alphabet = getattr(train.encoder, "alphabet", None)
+    is_genotypes = encoded_kind(train.encoder) == GenotypeEncoder.encodes
+    if has_letters(train) and alphabet is not None:
+        yield from _list_sequence_features(train, alphabet, lengths)
+    elif len(lengths) == 1 and "inputs" in train.batch(np.arange(1)):
+        count = read_inputs(train, np.arange(1)).shape[1]
+        if is_genotypes:
+            # Genotypes are already standardised by their encoder.
+            yield Features(
+                name="genotypes",
+                read=read_inputs,
+                count=count,
+                is_scaled=False,
+                has_lasso=True,
+            )
+        elif count <= _MAX_FEATURES:
+            yield Features(name="inputs", read=read_inputs, count=count)
+
+
+def _list_sequence_features(
+    train: Any, alphabet: str, lengths: NDArray[np.int64]
+) -> Iterator[Features]:
+    """Yield composition, k-mer counts and, for a single length, one-hot residues."""
+    # Residues that the network's encoder accepts must not be errors here.
+    rules: dict[str, Any] = {"symbols": "zeros"} if alphabet in ALPHABETS else {}
+    if alphabet == "protein":
+        rules["rare"] = "zeros"
+    elif alphabet == "dna":
+        rules["rna_as_dna"] = getattr(train.encoder, "rna_as_dna", False)
+    size = len(Kmer(1, alphabet, counts=True, **rules).letters)
+    longest = max(1, int(np.log(_MAX_KMERS) / np.log(size)))
+    for k in sorted({1, longest}):
+        encoder = Kmer(k, alphabet, counts=True, **rules)
+        name = "composition" if k == 1 else f"{k}-mer counts"
+        yield Features(name=name, read=_frequency_reader(encoder), count=size**k + 1)
+    if len(lengths) == 1 and size * int(lengths[0]) <= _MAX_FEATURES:
+        encoder = OneHot(alphabet, unknown="zeros", **rules)
+        yield Features(
+            name="one-hot",
+            read=lambda part, rows: read_inputs(_encode(part, encoder), rows),
+            count=size * int(lengths[0]),
+            is_scaled=False,
+        )
+
+
+def _encode(part: Any, encoder: Any) -> Any:
+    """Return a dataset with another encoder, without augmentation and jitter."""
+    return part.replace(encoder=encoder, augment=None, jitter=0)
+
+
+def _frequency_reader(encoder: Kmer) -> Reader:
+    """Return a reader of k-mer frequencies and of the logarithm of the length."""
+
+    def read(part: Any, rows: Rows) -> Floats:
+        counts = _encode(part, encoder).batch(rows)["inputs"]
+        totals = np.maximum(counts.sum(axis=1, keepdims=True), 1)
+        lengths = np.log1p(np.asarray(part.lengths)[rows, None]).astype(np.float32)
+        return np.hstack([counts / totals, lengths])
+
+    return read
+
+
+def read_inputs(part: Any, rows: Rows) -> Floats:
+    """Read the inputs of the network, and covariates, as one row for each record."""
+    batch = part.batch(rows)
+    names = [name for name in ("inputs", "covariates") if name in batch]
+    columns = [np.asarray(as_plain(batch[name])).reshape(len(rows), -1) for name in names]
+    return np.hstack(columns).astype(np.float32)

@@ -1,0 +1,323 @@
+"""Baselines of a run: simple models that a network should be better than."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from seqloom.models import Classify, Multilabel, Regress, Task
+from seqloom.nn import Module
+from seqloom.train._baseline_features import Features, Rows, list_features
+from seqloom.train._evaluation import Part
+from seqloom.train._job import FitJob
+from seqloom.train._linear import (
+    IDENTITY,
+    LOGISTIC,
+    SOFTMAX,
+    Floats,
+    LinearModel,
+    Link,
+    Sample,
+    fit_lasso,
+    fit_ridge,
+)
+from seqloom.train._paired import bootstrap, mcnemar
+from seqloom.train._parts import LoaderBatches, Parts
+
+# Without a validation set, every fifth training record chooses the penalty.
+_HELD_OUT = 5
+_SIGNIFICANT = 0.05
+_MIN_SHOWN_P = 0.0001
+_LINKS: dict[type[Task], Link] = {
+    Classify: SOFTMAX,
+    Multilabel: LOGISTIC,
+    Regress: IDENTITY,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A network and a baseline on the same records.
+
+    Attributes:
+        metric: Name of the compared metric: ``"accuracy"``, or ``"r2"`` of a regression.
+        network: The metric of the network.
+        baseline: The metric of the baseline.
+        p: The two-sided p-value of McNemar's exact test for classes, and of a paired
+            bootstrap of the records for other tasks.
+
+    Examples:
+        >>> Comparison("accuracy", 0.9, 0.8, 0.01).is_better
+        True
+    """
+
+    metric: str
+    network: float
+    baseline: float
+    p: float
+
+    @property
+    def is_better(self) -> bool:
+        """True if the network is better, with a p-value below 0.05."""
+        return self.network > self.baseline and self.p < _SIGNIFICANT
+
+    @property
+    def is_worse(self) -> bool:
+        """True if the network is worse, with a p-value below 0.05."""
+        return self.network < self.baseline and self.p < _SIGNIFICANT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Baseline:
+    """A simple model, fitted on the training set and evaluated like the network.
+
+    The baselines of sequences are the most frequent class, and logistic regression on three
+    kinds of features: the composition (frequencies of the residues, and the length), counts
+    of k-mers (4-mers of DNA and RNA, 2-mers of proteins), and one-hot residues if all
+    sequences have the same length. For a regression, they are the mean and ridge
+    regression. The baselines of genotypes are ridge regression and the lasso. The
+    validation set chooses the penalty of each linear model.
+
+    Attributes:
+        name: The model and its features, such as ``"logistic regression, 4-mer counts"``.
+        records: Number of training records that the baseline was fitted on.
+        metrics: The metrics on each evaluated set: ``"validation"`` and ``"test"``.
+        comparisons: The comparison with the network on each evaluated set.
+
+    Examples:
+        >>> Baseline(name="mean", records=10).metrics
+        {}
+    """
+
+    name: str
+    records: int
+    metrics: dict[str, dict[str, float]] = field(
+        default_factory=dict[str, dict[str, float]]
+    )
+    comparisons: dict[str, Comparison] = field(default_factory=dict[str, Comparison])
+
+
+def fit_baselines(job: FitJob, evaluated: dict[str, Part]) -> tuple[Baseline, ...]:
+    """Fit baselines on the training set, and compare them with the evaluated network."""
+    task, parts = job.trained.task, job.parts
+    is_loader = any(isinstance(it, LoaderBatches) for _, it in parts.list_named())
+    is_on = job.settings.objective.baselines and evaluated
+    if type(task) not in _LINKS or is_loader or not is_on:
+        return ()
+    sets: dict[str, Any] = {"validation": parts.valid, "test": parts.test}
+    baselines = list[Baseline]()
+    for fitted in _fit_all(task, parts):
+        metrics, comparisons = dict[str, dict[str, float]](), dict[str, Comparison]()
+        for title, part in evaluated.items():
+            outputs = fitted.score(sets[title])
+            found = task.measure_outputs(part.labels, outputs)
+            metrics[title] = {"n": len(outputs), **found}
+            comparisons[title] = _compare(task, part, task.activate(outputs))
+        baselines.append(
+            Baseline(
+                name=fitted.name,
+                records=fitted.records,
+                metrics=metrics,
+                comparisons=comparisons,
+            )
+        )
+    return tuple(baselines)
+
+
+@dataclass(frozen=True, slots=True)
+class _Fitted:
+    """A fitted baseline: ``score(dataset)`` returns outputs ``(records, outputs)``."""
+
+    name: str
+    records: int
+    score: Callable[[Any], Floats]
+
+
+def _fit_all(task: Task, parts: Parts) -> Iterator[_Fitted]:
+    """Fit the constant prediction, and a linear model of each kind of features."""
+    train: Any = parts.train
+    targets = _targets(task, np.asarray(train.labels))
+    yield _fit_constant(task, targets)
+    for features in list_features(parts):
+        chosen = features.screen(train, targets)
+        samples = _Samples.read(task, chosen, parts)
+        if samples is None:
+            continue
+        is_regression = isinstance(task, Regress)
+        kind = "ridge regression" if is_regression else "logistic regression"
+        model = fit_ridge(samples.train, samples.valid, _LINKS[type(task)])
+        yield samples.finish(f"{kind}, {chosen.name}", model)
+        if chosen.has_lasso and is_regression and targets.shape[1] == 1:
+            model = fit_lasso(samples.train, samples.valid)
+            yield samples.finish(f"lasso, {chosen.name}", model)
+
+
+def _fit_constant(task: Task, targets: Floats) -> _Fitted:
+    """Return a model that predicts the class frequencies or the mean for each record."""
+    means, name = targets.mean(axis=0), "mean"
+    if not isinstance(task, Regress):
+        means = np.clip(means, 1e-9, 1 - 1e-9)
+        name = "most frequent class"
+    outputs = means
+    if isinstance(task, Classify):
+        outputs = np.log(means)
+    elif isinstance(task, Multilabel):
+        name, outputs = "frequency of each label", np.log(means / (1 - means))
+    return _Fitted(name, len(targets), lambda part: np.tile(outputs, (len(part), 1)))
+
+
+def _targets(task: Task, labels: NDArray[Any]) -> Floats:
+    """Return the targets of a linear model: one-hot classes, 0 or 1, or numbers."""
+    if isinstance(task, Classify):
+        return np.eye(len(task.columns))[labels]
+    return np.asarray(task.targets(labels), np.float64).reshape(len(labels), -1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Samples:
+    """Training and validation records of a linear model, standardised alike."""
+
+    features: Features
+    mean: Floats
+    deviation: Floats
+    train: Sample
+    valid: Sample
+
+    @classmethod
+    def read(cls, task: Task, features: Features, parts: Parts) -> "_Samples | None":
+        """Read the records; None if there are too few to choose a penalty."""
+        train, chooser = parts.train, parts.valid
+        rows = features.sample(train)
+        if chooser is None:
+            is_held = np.arange(len(rows)) % _HELD_OUT == _HELD_OUT - 1
+            chooser, valid_rows, rows = train, rows[is_held], rows[~is_held]
+        else:
+            valid_rows = features.sample(chooser)
+        if not (len(rows) and len(valid_rows)):
+            return None
+        x = features(train, rows)
+        mean = x.mean(axis=0, dtype=np.float64).astype(np.float32)
+        deviation: Floats = np.ones(len(mean), np.float32)
+        if features.is_scaled:
+            found = x.std(axis=0, dtype=np.float64).astype(np.float32)
+            deviation[found > 0] = found[found > 0]
+        samples = (
+            Sample((values - mean) / deviation, *_answers(task, part, chosen))
+            for part, chosen, values in (
+                (train, rows, x),
+                (chooser, valid_rows, features(chooser, valid_rows)),
+            )
+        )
+        return cls(features, mean, deviation, *samples)
+
+    def finish(self, name: str, model: LinearModel) -> _Fitted:
+        """Return the baseline of a fitted model."""
+
+        def score(part: Any) -> Floats:
+            batches = self.features.split(np.arange(len(part)))
+            return np.concatenate(
+                [
+                    model((self.features(part, rows) - self.mean) / self.deviation)
+                    for rows in batches
+                ]
+            )
+
+        return _Fitted(name, len(self.train.x), score)
+
+
+def _answers(task: Task, part: Any, rows: Rows) -> tuple[Floats, Floats]:
+    """Return the targets and the weights of some records."""
+    labels = np.asarray(part.labels)[rows]
+    weights = np.ones(len(labels))
+    if isinstance(task, Classify) and task.weights is not None:
+        weights = np.asarray(task.weights)[labels]
+    return _targets(task, labels), weights
+
+
+def _compare(task: Task, part: Part, scores: Any) -> Comparison:
+    """Compare the predictions of the network and of a baseline on one set."""
+    labels, network = np.asarray(part.labels), part.scores.to_numpy()
+    if isinstance(task, Regress):
+        values = labels.reshape(network.shape)
+        spread = np.square(values - values.mean(axis=0)).mean(axis=0)
+        errors = np.square(values - scores) - np.square(values - network)
+        p = bootstrap((errors / np.where(spread > 0, spread, 1)).mean(axis=1))
+    else:
+        ours, theirs = (task.decide(it) == labels for it in (network, scores))
+        if isinstance(task, Classify):
+            only_ours = int(np.count_nonzero(ours & ~theirs))
+            p = mcnemar(only_ours, int(np.count_nonzero(theirs & ~ours)))
+        else:
+            p = bootstrap((ours * 1.0 - theirs).mean(axis=1))
+    metric = "r2" if isinstance(task, Regress) else "accuracy"
+    found = task.measure(labels, scores)[metric]
+    return Comparison(metric, part.metrics[metric], found, p)
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """A network and its baselines on the most reliable evaluated set."""
+
+    network: str
+    set_name: str
+    metrics: dict[str, float]
+    baselines: tuple[Baseline, ...]
+
+    @classmethod
+    def of(
+        cls, model: Module, baselines: tuple[Baseline, ...], evaluated: dict[str, Part]
+    ) -> "Ranking | None":
+        """Rank on the test set, else on the validation set; None without baselines."""
+        if not baselines:
+            return None
+        title = "test" if "test" in evaluated else "validation"
+        network = type(getattr(model, "module", model)).__name__
+        return cls(network, title, evaluated[title].metrics, baselines)
+
+    @property
+    def best(self) -> Baseline:
+        """The baseline with the highest compared metric."""
+        return max(self.baselines, key=lambda it: it.comparisons[self.set_name].baseline)
+
+    @property
+    def against_best(self) -> Comparison:
+        """The comparison of the network with the best baseline."""
+        return self.best.comparisons[self.set_name]
+
+    @property
+    def sentence(self) -> str:
+        """The result of the comparison with the best baseline, without a final stop."""
+        found = self.against_best
+        difference = abs(found.network - found.baseline)
+        verdict, amount = "is not shown to be better than", ""
+        if found.is_better or found.is_worse:
+            verdict = f"is {'better' if found.is_better else 'worse'} than"
+            amount = f" by {difference:.3f}"
+        return (
+            f"on the {self.set_name} set, {self.network} {verdict} the best baseline "
+            f"({self.best.name}){amount}: {found.metric} {found.network:.3f} against "
+            f"{found.baseline:.3f}, p {_format_p(found.p, '= ')}"
+        )
+
+    def list_rows(self, names: list[str]) -> list[tuple[str, ...]]:
+        """Return a table row for each model: name, the given metrics, p-value."""
+        rows = [(self.network, *(f"{self.metrics[it]:.4f}" for it in names), "")]
+        for baseline in sorted(
+            self.baselines, key=lambda it: -it.comparisons[self.set_name].baseline
+        ):
+            values = (f"{baseline.metrics[self.set_name][it]:.4f}" for it in names)
+            p = _format_p(baseline.comparisons[self.set_name].p)
+            rows.append((baseline.name, *values, p))
+        return rows
+
+    def keep_measured(self, names: list[str]) -> list[str]:
+        """Keep the metrics that both the network and the baselines have."""
+        theirs = self.baselines[0].metrics[self.set_name]
+        return [it for it in names if it in self.metrics and it in theirs]
+
+
+def _format_p(p: float, sign: str = "") -> str:
+    """Format a p-value with two significant digits."""
+    return f"{sign}{p:.2g}" if p >= _MIN_SHOWN_P else f"< {_MIN_SHOWN_P}"
