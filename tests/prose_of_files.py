@@ -130,19 +130,17 @@ def _docstring_parts(text: str, line: int) -> Iterator[tuple[int, str]]:
 
 
 def _python_comments(file: Path, source: str) -> Iterator[Text]:
-    block: list[str] = []
-    first = 0
+    blocks: list[tuple[int, list[str]]] = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
         if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
             line, column = token.start
             is_trailing = bool(token.line[:column].strip())
-            if block and (is_trailing or line != first + len(block)):
-                yield Text("comment", file, first, " ".join(block))
-                block = []
-            first = first if block else line
-            block.append(token.string.lstrip("#: "))
-    if block:
-        yield Text("comment", file, first, " ".join(block))
+            if is_trailing or not blocks or line != blocks[-1][0] + len(blocks[-1][1]):
+                blocks.append((line, []))
+            blocks[-1][1].append(re.sub("^#:? ?", "", token.string))
+    for first, lines in blocks:
+        for line, text in _paragraphs(lines, start=first):
+            yield Text("comment", file, line, text)
 
 
 def _defined_name(node: ast.AST, *, is_test: bool) -> str:

@@ -47,16 +47,27 @@ def config_schema() -> dict[str, Any]:
     """Return the schema of a run's config.json."""
     entries = {
         "version": {**COUNT, "description": "The version of this format."},
-        "model": _one_of("The network; null for one of your own.", MODELS, or_null=True),
-        "encoder": _one_of("How a record becomes numbers.", ENCODERS, or_null=True),
-        "task": _one_of("What is predicted, and its classes.", TASKS),
-        "batch_size": {**COUNT, "description": "Records in a batch of predictions."},
+        "model": _one_of(
+            "The network; null for a custom network without settings.",
+            MODELS,
+            or_null=True,
+        ),
+        "encoder": _one_of(
+            "The encoder, which converts records to numbers.",
+            ENCODERS,
+            or_null=True,
+        ),
+        "task": _one_of("The task, with the names of its classes or labels.", TASKS),
+        "batch_size": {
+            **COUNT,
+            "description": "The number of records in a batch of `predict`.",
+        },
     }
     origin = {"$ref": f"#/$defs/{TrainedOn.__name__}"}
     settings = [*MODELS, *ENCODERS, *TASKS, TrainedOn]
     return {
         "$schema": DIALECT,
-        "title": "config.json of a run of seqloom",
+        "title": "config.json in a run folder",
         "type": "object",
         "required": list(entries),
         "properties": entries | {"trained_on": origin, "finished": {"type": "boolean"}},

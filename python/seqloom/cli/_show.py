@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from math import isfinite, nan
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING, Any
@@ -144,7 +144,7 @@ def facts_of(run: "Run") -> dict[str, Any]:
         "epochs": len(run.history),
         "best_epoch": run.best_epoch,
         **{name: part.metrics for name, part in parts.items() if part is not None},
-        "baselines": [asdict(it) for it in run.baselines],
+        "baselines": [it.to_dict() for it in run.baselines],
     }
 
 

@@ -82,7 +82,7 @@ def list_features(parts: Parts) -> Iterator[Features]:
     alphabet = getattr(train.encoder, "alphabet", None)
     is_genotypes = encoded_kind(train.encoder) == GenotypeEncoder.encodes
     if has_letters(train) and alphabet is not None:
-        yield from _list_sequence_features(train, alphabet, lengths)
+        yield from _list_sequence_features(alphabet, lengths)
     elif len(lengths) == 1 and "inputs" in train.batch(np.arange(1)):
         count = read_inputs(train, np.arange(1)).shape[1]
         if is_genotypes:
@@ -99,7 +99,7 @@ def list_features(parts: Parts) -> Iterator[Features]:
 
 
 def _list_sequence_features(
-    train: Any, alphabet: str, lengths: NDArray[np.int64]
+    alphabet: str, lengths: NDArray[np.int64]
 ) -> Iterator[Features]:
     """Yield composition, k-mer counts and, for a single length, one-hot residues."""
     # Residues that the network's encoder accepts must not be errors here.
@@ -107,7 +107,7 @@ def _list_sequence_features(
     if alphabet == "protein":
         rules["rare"] = "zeros"
     elif alphabet == "dna":
-        rules["rna_as_dna"] = getattr(train.encoder, "rna_as_dna", False)
+        rules["rna_as_dna"] = True
     size = len(Kmer(1, alphabet, counts=True, **rules).letters)
     longest = max(1, int(np.log(_MAX_KMERS) / np.log(size)))
     for k in sorted({1, longest}):

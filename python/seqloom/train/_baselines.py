@@ -1,7 +1,8 @@
 """Baselines of a run: simple models that a network should be better than."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
+from math import isfinite
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,21 @@ class Comparison:
     baseline: float
     p: float
 
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values, with None for NaN.
+
+        Returns:
+            A new dict that ``json.dumps`` accepts.
+
+        Examples:
+            >>> Comparison("r2", 0.5, float("nan"), 0.01).to_dict()["baseline"] is None
+            True
+        """
+        values = asdict(self)
+        for name in ("network", "baseline"):
+            values[name] = values[name] if isfinite(values[name]) else None
+        return values
+
     @property
     def is_better(self) -> bool:
         """True if the network is better, with a p-value below 0.05."""
@@ -97,6 +113,28 @@ class Baseline:
         default_factory=dict[str, dict[str, float]]
     )
     comparisons: dict[str, Comparison] = field(default_factory=dict[str, Comparison])
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields as JSON values, with None for NaN.
+
+        Returns:
+            A new dict that ``json.dumps`` accepts.
+
+        Examples:
+            >>> Baseline(name="mean", records=10).to_dict()["records"]
+            10
+        """
+        metrics = {
+            part: {it: value if isfinite(value) else None for it, value in found.items()}
+            for part, found in self.metrics.items()
+        }
+        compared = {part: it.to_dict() for part, it in self.comparisons.items()}
+        return {
+            "name": self.name,
+            "records": self.records,
+            "metrics": metrics,
+            "comparisons": compared,
+        }
 
 
 def fit_baselines(job: FitJob, evaluated: dict[str, Part]) -> tuple[Baseline, ...]:
@@ -273,8 +311,7 @@ class Ranking:
         if not baselines:
             return None
         title = "test" if "test" in evaluated else "validation"
-        network = type(getattr(model, "module", model)).__name__
-        return cls(network, title, evaluated[title].metrics, baselines)
+        return cls(type(model).__name__, title, evaluated[title].metrics, baselines)
 
     @property
     def best(self) -> Baseline:

@@ -96,16 +96,16 @@ def fit_lasso(train: Sample, valid: Sample) -> LinearModel:
 
 def _choose(path: Iterator[LinearModel], valid: Sample, link: Link) -> LinearModel:
     """Return the model of a path with the lowest validation loss."""
-    best, lowest, worse = None, np.inf, 0
+    best, worse = next(path), 0
+    lowest = link.loss(best(valid.x), valid.targets, valid.weights)
     for model in path:
         loss = link.loss(model(valid.x), valid.targets, valid.weights)
-        if best is None or loss < lowest:
+        if loss < lowest:
             best, lowest, worse = model, loss, 0
         else:
             worse += 1
         if worse == _MAX_WORSE:
             break
-    assert best is not None  # noqa: S101 - a path has at least one penalty
     return best
 
 

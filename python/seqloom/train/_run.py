@@ -4,11 +4,11 @@ import hashlib
 import json
 import os
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from html import escape
 from math import isfinite
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -276,12 +276,5 @@ def results_of(run: Run) -> dict[str, Any]:
         "seconds": round(sum(row["seconds"] for row in run.history), 3),
         "settings": facts,
         "parts": parts,
-        "baselines": [_as_json(asdict(it)) for it in run.baselines],
+        "baselines": [it.to_dict() for it in run.baselines],
     }
-
-
-def _as_json(value: Any) -> Any:
-    """Replace NaN and infinity in nested values by None."""
-    if isinstance(value, dict):
-        return {name: _as_json(it) for name, it in cast("dict[str, Any]", value).items()}
-    return None if isinstance(value, float) and not isfinite(value) else value
