@@ -1,8 +1,8 @@
 """Model of a disk: its possible states after a power cut.
 
-POSIX guarantees that the content of a file is on the disk after a sync of the file, and a
-name after a sync of its folder. Before the sync, each change of a folder may be on the disk
-or not, in any combination; a rename is one change.
+POSIX guarantees the content of a file only after a sync of the file. The name of a file is
+guaranteed only after a sync of its folder. Before the sync, each change of a folder may be
+on the disk or not, in any combination; a rename is one change.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
     python -m fuzz.account target/fuzz/rounds.tsv
 
-Each line of this file contains a target, its seconds, and the numbers of its inputs, of
-the program edges that the inputs reached, and of all program edges. The numbers of edges
-are 0 if the fuzzer does not count edges.
+Each line of this file contains a target, its seconds, and its number of inputs. The numbers
+of program edges that the inputs reached, and of all edges, follow. The numbers of edges are
+0 if the fuzzer does not count edges.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 //! Interprets the bytes of the fuzzer as a sequence of choices.
 
-/// A sequence of choices, each of which is read from the next bytes. After the last
+/// A sequence of choices. Each choice is computed from the next bytes. After the last
 /// byte, each choice is 0.
 pub struct Choices<'a>(&'a [u8]);
 

@@ -120,8 +120,7 @@ impl Bed {
         let short = expected.is_none_or(|expected| found < expected);
         let expected = expected.map_or("more than any file has".to_owned(), |e| e.to_string());
         let positions = layout.positions();
-        let hint =
-            "the .fam or .bim belongs to another file, or the .bed was cut or is being written";
+        let hint = "the .fam or .bim belongs to another file, or the .bed was truncated or is being written";
         Err(self.fault(Fault {
             kind: if short { Kind::Cut } else { Kind::Length },
             message: format!(
@@ -206,7 +205,7 @@ impl Bed {
         self.fault(Fault {
             kind: Kind::Cut,
             byte: Some(at),
-            message: format!("the file was cut at byte {at} while it was being read"),
+            message: format!("the file was truncated at byte {at} while it was being read"),
             ..Fault::default()
         })
     }

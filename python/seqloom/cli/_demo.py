@@ -52,10 +52,10 @@ def demo(
 
     Args:
         out: The run folder to write; an earlier demo in this folder is replaced.
-        files: Do not train; copy the example files to this folder: train.fa.gz and
-            test.fa.gz with labels in train.tsv and test.tsv; genome.fa.gz with intervals in
-            peaks.bed. The genotypes are example.bed, with .bim and .fam, trait.txt,
-            phenotype.txt and covariates.txt.
+        files: Do not train; copy the example files to this folder. Sequences are
+            train.fa.gz and test.fa.gz, with labels in train.tsv and test.tsv. Intervals are
+            peaks.bed, in the genome genome.fa.gz. Genotypes are example.bed, .bim and .fam,
+            with trait.txt, phenotype.txt and covariates.txt.
         overwrite: Replace a run in OUT that is not a demo; with --files, replace existing
             files.
         seed: Seed of the initial weights, the shuffling, the dropout and the split.

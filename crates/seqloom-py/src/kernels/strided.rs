@@ -70,9 +70,9 @@ fn sizes(shape: &[usize], name: &str) -> PyResult<[usize; 4]> {
     })
 }
 
-/// Returns the strides of the axes, in elements. An axis with at most one position, or
-/// of an empty array, has the stride of C order here, because its stride in NumPy is
-/// arbitrary.
+/// Returns the strides of the axes, in elements. If NumPy's stride is arbitrary,
+/// because an axis has at most one element or the array is empty, the stride is that of
+/// C order.
 fn steps<T>(strides: &[isize], shape: [usize; 4], name: &str) -> PyResult<[usize; 4]> {
     let is_empty = shape.contains(&0);
     let mut steps = [1; 4];

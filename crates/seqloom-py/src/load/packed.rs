@@ -24,9 +24,10 @@ use crate::{error, pool, pooled};
 /// The number of batches that a thread makes in advance.
 const PREFETCHED_BATCHES: usize = 4;
 
-/// A batch of windows: tokens and positions; the offset of each window, and the length
-/// of the longest; the id, ordinal, first residue and length of each record; the range
-/// of residues that merging uses of each window; counts of unusual residues, if any.
+/// A batch of windows. The items are the tokens, the positions, the offsets of windows
+/// and the maximum window length. Then follow ids, ordinals, first residues and lengths
+/// of records. The last items are the ranges of residues that merging uses, and counts
+/// of unusual residues.
 type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
@@ -37,14 +38,15 @@ type PackedTuple<'py> = (
     Option<[i64; 7]>,
 );
 
-/// A resume point: the (file, index, ordinal) of the first record that must be read
-/// again; the (ordinal, first residue) of the next window; the hash of the earlier
-/// content; and the (ordinal, first residue) of each waiting window.
+/// A resume point. The first item is the (file, index, ordinal) of the first record to
+/// read again. The second item is the (ordinal, first residue) of the next window. The
+/// last items are the hash of the earlier content, and the (ordinal, first residue) of
+/// each waiting window.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
-/// An invalid record: file, index, id, residues; `"empty"`, `"long"`, `"letter"` (an
-/// invalid character) or `"other"`; the number of tokens; position, character, and
-/// expected characters.
+/// An invalid record. The items are its file, index, id and number of residues;
+/// `"empty"`, `"long"`, `"letter"` (an invalid character) or `"other"`; the number of
+/// tokens; the position, the character and the expected characters.
 type RefusalTuple<'py> = (
     usize,
     u64,

@@ -186,7 +186,7 @@ def _is_row(fields: list[str], suffix: Suffix) -> bool:
 
 
 def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
-    """Raise an error that quotes the invalid line and asks the user to delete this line."""
+    """Raise an error that quotes the invalid line, with the advice to delete this line."""
     shown = printable(" ".join(_split_fields(line)))
     if len(shown) > _SHOWN_CHARACTERS:
         shown = f"{shown[:_SHOWN_CHARACTERS]}..."
