@@ -1,4 +1,4 @@
-# Every command that a person types; CI types the same. `make` lists them.
+# All development commands; CI runs the same ones. `make` lists them.
 # Needs Python 3.11 or newer with venv and pip, a Rust toolchain, a C compiler and make.
 
 SHELL := bash
@@ -6,7 +6,7 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
 
-# Any Python from 3.11 up: make test PYTHON=python3.12 (after `make clean`, if .venv is there)
+# To select an interpreter: make test PYTHON=python3.12 (run `make clean` first if .venv exists)
 NEWER := import sys; sys.exit(sys.version_info < (3, 11))
 PYTHON ?= $(shell for p in python3 python3.14 python3.13 python3.12 python3.11; do \
 	"$$p" -c '$(NEWER)' 2> /dev/null && echo "$$p" && break; done)
@@ -20,9 +20,9 @@ export PYO3_BUILD_EXTENSION_MODULE := 1
 # Keep .pyc files: tests start many processes, and each would compile every module again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Stamps live in .venv, so that they go when it goes.
+# Empty files that record completed steps. They are in .venv, and are removed with it.
 STAMPS := .venv/.stamps
-# Cargo's profile of tests, lints and generators, which shares other crates with the extension.
+# Cargo's profile for tests, lints and generators; it shares compiled dependencies with the extension.
 CHECKED := --profile bench
 RUST := Cargo.toml Cargo.lock $(shell find crates -name '*.rs' -o -name Cargo.toml)
 EXTENSION := $(STAMPS)/extension
@@ -36,58 +36,58 @@ demo: $(EXTENSION) ## Train on real splice sites and write a report (installs no
 	seqloom demo
 
 .PHONY: wheel
-wheel: $(STAMPS)/dev ## Build the wheel of Linux on x86-64 and try it on every CPython found
+wheel: $(STAMPS)/dev ## Build the wheel for Linux on x86-64, and test it on every installed CPython
 	rm -rf dist
 	tests/wheel/build x86_64-unknown-linux-gnu
 	python tests/wheel/smoke.py dist
 
-# Every wheel, cross-compiled by zig: make wheels [TARGETS=aarch64-apple-darwin].
+# zig cross-compiles the wheels. To select targets: make wheels TARGETS=aarch64-apple-darwin
 TARGETS := x86_64-unknown-linux-gnu aarch64-unknown-linux-gnu x86_64-unknown-linux-musl \
 	aarch64-unknown-linux-musl aarch64-apple-darwin x86_64-apple-darwin x86_64-pc-windows-gnu
 .PHONY: wheels
-wheels: $(STAMPS)/dev ## Build the wheels of all systems, and try those that this machine runs
+wheels: $(STAMPS)/dev ## Build the wheels for all systems, and test those that run on this machine
 	rm -rf dist
 	for target in $(TARGETS); do tests/wheel/build "$$target"; done
 	python tests/wheel/smoke.py dist
 
 .PHONY: web
-web: $(EXTENSION) ## Build the page that runs a model in a browser into web/dist
+web: $(EXTENSION) ## Build the page that runs models in a browser (web/dist)
 	web/build
 
 ##@ Check
 
 .PHONY: check
-check: lint docs test ## What CI runs: lint, docs, test (which looks at the pages too)
+check: lint docs test ## Run lint, docs and test, like CI
 
 PYTEST := pytest --numprocesses 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 .PHONY: test
-test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run every test, of some a sample, and every example; or some: make test ARGS='tests/io -x'
+test: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run all tests (some with a sample of their cases) and examples; to select: make test ARGS='tests/io -x'
 	$(PYTEST) $(ARGS)
 	$(if $(ARGS),,cargo test $(CHECKED) --quiet --workspace --exclude seqloom-py)
 
 .PHONY: soak
-soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the cases that test leaves out, and long tests: kills, memory, other instruction sets
+soak: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Run the cases that `make test` skips, and long tests: kills, memory, other instruction sets
 	pytest tests/soak -m '' -rs $(ARGS)
 	$(if $(ARGS),,$(PYTEST) -m soak --ignore tests/conformance)
 
 .PHONY: mutants
-mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Change the source in one place at a time: does a test fail? (cargo-mutants; cosmic-ray for Python)
+mutants: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Apply single changes to the source, and list those that no test detects (needs cargo-mutants, cosmic-ray)
 	tests/soak/check-mutants $(ARGS)
 
 .PHONY: oldest
-oldest: $(STAMPS)/dev $(EXTENSION) ## Run tests on the oldest versions of other packages that are allowed
+oldest: $(STAMPS)/dev $(EXTENSION) ## Run tests with the oldest supported versions of dependencies
 	tests/soak/check-oldest $(ARGS)
 
 .PHONY: unsafe
-unsafe: ## Run what is unsafe under Miri and the address sanitizer (needs a nightly Rust)
+unsafe: ## Test crates with unsafe code under Miri and the address sanitizer (needs nightly Rust)
 	tests/soak/check-unsafe
 
 .PHONY: arm
-arm: $(STAMPS)/dev ## Fetch what soak needs to test the wheel for AArch64: qemu, Python (Debian's)
+arm: $(STAMPS)/dev ## Download qemu and an arm64 Python from Debian, with which `make soak` tests AArch64
 	tests/soak/prepare-aarch64
 
 .PHONY: lint lint-python lint-rust lint-crates lint-stub
-lint: lint-python lint-rust lint-crates lint-stub ## Check format, lints, types, layers, crates and stubs; change nothing
+lint: lint-python lint-rust lint-crates lint-stub ## Check format, lints, types, import layers, crates and stubs; change nothing
 
 lint-python: $(STAMPS)/dev $(EXTENSION)
 	ruff format --check --quiet
@@ -104,15 +104,15 @@ lint-rust: $(STAMPS)/base
 	cargo run $(CHECKED) --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
 	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
 
-# Types as on systems that this machine is not: what Windows or macOS lacks is an error.
+# Reports, for example, functions that Windows or macOS does not have.
 .PHONY: lint-systems
-lint-systems: $(STAMPS)/dev $(EXTENSION) ## Check the types as on Windows and on macOS
+lint-systems: $(STAMPS)/dev $(EXTENSION) ## Check the types for Windows and macOS
 	basedpyright --warnings --pythonplatform Windows python/seqloom
 	basedpyright --warnings --pythonplatform Darwin python/seqloom
 
 # Checks licences, duplicate versions and sources of crates (deny.toml), and that each crate can be
-# packaged. Checks advisories if a copy of RustSec's database exists: `make audit` fetches it, or
-# ADVISORIES names a clone.
+# packaged. Checks advisories if a copy of RustSec's database exists: `make audit` downloads it, and
+# `make lint ADVISORIES=folder` uses a local clone.
 ADVISORY_DATABASE := target/advisories/advisory-db-3157b0e258782691
 DENY := cargo deny --locked --config deny.toml
 DENY_CHECK := check --hide-inclusion-graph $(addprefix --allow ,license-exception-not-encountered \
@@ -124,10 +124,10 @@ lint-crates: $(STAMPS)/dev
 	@mkdir -p target/advisories
 	$(if $(ADVISORIES),ln -sfn '$(realpath $(ADVISORIES))' $(ADVISORY_DATABASE))
 	@if [[ -d $(ADVISORY_DATABASE) ]]; then $(DENY) --offline check advisories; \
-	else echo 'skipped: advisories (no database: make audit, or ADVISORIES=its clone)'; fi
+	else echo 'skipped: advisories (no database: run make audit, or set ADVISORIES to a clone of it)'; fi
 
 .PHONY: audit
-audit: $(STAMPS)/dev ## Fetch the advisories of RustSec and check every crate against them
+audit: $(STAMPS)/dev ## Download the RustSec advisories, and check every crate against them
 	@if [[ -L $(ADVISORY_DATABASE) ]]; then rm $(ADVISORY_DATABASE); fi
 	@mkdir -p target/advisories
 	$(DENY) fetch db
@@ -141,58 +141,58 @@ lint-stub: $(STAMPS)/dev $(EXTENSION)
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
 
 .PHONY: docs
-docs: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Execute the notebooks, and build site/ and target/doc; a broken link fails
+docs: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Execute the notebooks, and build site/ and target/doc; broken links are errors
 	RUSTDOCFLAGS='-D warnings' cargo doc $(CHECKED) --workspace --no-deps --quiet
 	python -m notebooks
 	SEQLOOM_BUILT="seqloom $$(python -c 'import seqloom; print(seqloom.__version__)'), built $$(date -u +%F)" \
 		zensical build --clean --strict
 
 .PHONY: fuzz
-fuzz: $(STAMPS)/dev $(EXTENSION) ## Try random bytes on every parser: make fuzz [SECONDS_EACH=20]
+fuzz: $(STAMPS)/dev $(EXTENSION) ## Test every parser with random bytes: make fuzz [SECONDS_EACH=20]
 	fuzz/run
 
 .PHONY: faults
-faults: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Make every call fail that writes or reads, and write docs/reliability.md
+faults: $(STAMPS)/dev $(EXTENSION) $(PROGRAM) ## Make each file system call fail, check the results, and update docs/reliability.md
 	python -m faults --publish
 
 .PHONY: bench
-bench: $(STAMPS)/bench $(EXTENSION) ## Compare seqloom with other libraries: make bench [SUITE=name] [SIMD=avx2] [QUICK=1] [AGAINST=commit]
+bench: $(STAMPS)/bench $(EXTENSION) ## Compare the speed of seqloom and other libraries: make bench [SUITE=name] [SIMD=avx2] [QUICK=1] [AGAINST=commit]
 	python -m benchmarks $(SUITE) $(addprefix --simd ,$(SIMD)) $(if $(QUICK),--quick) $(addprefix --against ,$(AGAINST))
 
 .PHONY: gpu-kit
-gpu-kit: $(STAMPS)/dev $(EXTENSION) ## Make gpu/, which measures a machine with a GPU and no network: gpu/run OUT
+gpu-kit: $(STAMPS)/dev $(EXTENSION) ## Create gpu/, which runs tests and benchmarks on a GPU machine without a network: gpu/run OUT
 	python -m benchmarks.gpu kit gpu
 
 ##@ Edit
 
 .PHONY: fmt
-fmt: $(STAMPS)/dev ## Rewrite what a tool can rewrite
+fmt: $(STAMPS)/dev ## Format the code, and apply automatic fixes
 	cargo fmt --all
 	ruff check --fix-only --quiet
 	ruff format --quiet
 
 .PHONY: pictures
-pictures: $(STAMPS)/dev web ## Take the pictures of docs/assets again, with Chromium
+pictures: $(STAMPS)/dev web ## Update the pictures in docs/assets (needs Chromium)
 	python tests/web/write_pictures.py
 
 STUB := python/seqloom/_rust/_native.pyi
 HEADER := crates/seqloom-c/include/seqloom.h
 SIGNATURES := crates/seqloom-graph/src/graph/table.rs
 .PHONY: stubs
-stubs: $(EXTENSION) ## Write the extension's stub and the header for C from Rust, and Rust's table of operations
+stubs: $(EXTENSION) ## Generate the type stub of the extension, the C header, and the table of operations in Rust
 	cargo run $(CHECKED) --quiet --package seqloom-c --features header --bin header_gen -- $(HEADER)
 	cargo run $(CHECKED) --quiet --package seqloom-py --features stubs --bin stub_gen -- $(STUB)
 	python tests/write_signatures.py $(SIGNATURES)
 
 .PHONY: pins
-pins: $(STAMPS)/venv ## Choose the newest versions again: rewrites constraints.txt
+pins: $(STAMPS)/venv ## Update constraints.txt to the newest versions of all packages
 	env -u UV_CONSTRAINT uv pip compile --quiet --upgrade --universal --python-version 3.11 \
 		--generate-hashes --no-annotate --no-header --no-emit-index-url \
 		--extra cloud --extra h5 --extra jax --extra monitor --extra onnx --extra parquet --extra ray --extra sparse --extra torch --group bench --group frameworks \
 		--output-file constraints.txt pyproject.toml
 
 .PHONY: clean
-clean: ## Remove what the other commands made, .venv and caches too
+clean: ## Remove everything that the other commands created, including .venv and caches
 	rm -rf .venv .hypothesis .mypy_cache .pytest_cache .ruff_cache dist docs/notebooks gpu seqloom-demo site target web/dist python/seqloom/_rust/*.so python/seqloom/_rust/seqloom-run
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -201,8 +201,8 @@ help: ## List the commands
 	@awk 'BEGIN { FS = ":.*## " } /^##@/ { print "\n" substr($$0, 5) } \
 		/^[a-z-]+:.*## / { printf "  make %-12s %s\n", $$1, $$2 }' Makefile
 
-# How .venv comes to be, in this order: Python, what the demo needs, our extension; the rest.
-# uv checks the hash of each wheel in UV_CONSTRAINT; a source would run code, so none is built.
+# .venv is built in this order: Python, the dependencies of the demo, the extension, other packages.
+# uv checks the hash of each wheel (UV_CONSTRAINT). It builds no source packages, which could run code.
 INSTALL := uv pip install --quiet --no-build --requirements pyproject.toml
 
 $(STAMPS)/venv:
@@ -232,7 +232,8 @@ $(EXTENSION): $(RUST) pyproject.toml | $(STAMPS)/base
 	uv pip install --quiet --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# After the extension, whose crates it shares. `make wheel` builds a smaller one, which takes longer.
+# Built after the extension, because they share compiled crates. `make wheel` builds a smaller program,
+# which takes longer.
 $(PROGRAM): $(RUST) | $(STAMPS)/base
 	cargo build --quiet --release --package seqloom-run
 	cp target/release/seqloom-run python/seqloom/_rust/
