@@ -1,4 +1,4 @@
-"""Write the results of the faults into docs/reliability.md and its CSV files."""
+"""Write the results of the fault tests into docs/reliability.md and its CSV files."""
 
 from __future__ import annotations
 

@@ -42,7 +42,7 @@ class Case:
 
     Attributes:
         name: Name of the function.
-        shapes: Shapes of random float arrays, or the arrays.
+        shapes: Shapes of random float arrays, or arrays with fixed values.
         oracle: The same function in PyTorch, on float64 tensors, with the same options.
         options: Keyword arguments.
         label: Name that distinguishes this call from other calls of the same function.

@@ -75,10 +75,10 @@ def plink_sets():
 
 
 def name_of(bed: Path) -> str:
-    """Return the name of a test case for a set."""
+    """Return the name of a test case for a PLINK set."""
     return f"{bed.parent.parent.name}/{bed.stem}"
 
 
 def read_whole(bed: open_bed) -> list[list[int]]:
-    """Read a set; other processes find this function by its name."""
+    """Read a PLINK set; other processes find this function by its name."""
     return bed.read(dtype="int8").tolist()

@@ -13,7 +13,7 @@ needs_plink = pytest.mark.skipif(PROGRAM is None, reason="plink1.9 is not instal
 
 
 def run(bed, out, *words):
-    """Run PLINK on a set and parse its output with `table`."""
+    """Run PLINK on a file set and parse its output with `table`."""
     stem, order = str(bed).removesuffix(".bed"), ("--keep-allele-order", "--allow-no-sex")
     names = ("--bed", bed, "--bim", f"{stem}.bim", "--fam", f"{stem}.fam")
     command = [PROGRAM, *names, *order, "--allow-extra-chr", *words, "--out", out]

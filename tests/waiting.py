@@ -2,7 +2,7 @@
 
 import time
 
-# Much longer than a busy machine needs; only a condition that never becomes true fails.
+# A timeout that a busy machine does not reach.
 LONGEST_WAIT_S = 120
 
 

@@ -104,7 +104,7 @@ impl Records {
         }
     }
 
-    /// Writes lines of one width. FASTQ gets an empty line for an empty sequence.
+    /// Writes lines of one width. In FASTQ, an empty sequence is an empty line.
     fn lines(&self, letters: &[u8], text: &mut Vec<u8>) {
         for line in letters.chunks(self.width) {
             text.extend([line, self.end.as_bytes()].concat());

@@ -48,7 +48,7 @@ def lines(path, rows):
 
 
 def read(path):
-    """Read a set with bed_reader: the values and the columns of the tables."""
+    """Read a PLINK set with bed_reader: the values and the columns of the tables."""
     with bed_reader.open_bed(path) as bed:
         return bed.read(dtype="int8"), {name: list(v) for name, v in bed.properties.items()}
 
@@ -268,7 +268,7 @@ def test_an_output_name_without_a_known_format_is_an_error(bed, tmp_path, call):
 
 
 def odd_bed(folder):
-    """A set with different padding codes."""
+    """A PLINK set with different padding codes."""
     values = np.random.default_rng(0).integers(0, 3, (5, 20)).astype("int8")
     bed_reader.to_bed(folder / "x.bed", values)
     content = bytearray((folder / "x.bed").read_bytes())

@@ -180,7 +180,7 @@ def test_one_record_is_counted_in_the_singular(call, trained, tmp_path):
 
 @pytest.fixture
 def headers(tmp_path):
-    """Sequences with their class after the last bar of the header."""
+    """Sequences whose class follows the last "|" of the header."""
     rows = [(f"s{i} cls|{'pos' if i % 2 else 'neg'}", "ACGT" * 3) for i in range(4)]
     (tmp_path / "h.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
     return tmp_path / "h.fa"

@@ -87,7 +87,7 @@ def test_a_forked_process_gets_an_error_and_its_parent_continues(
     assert int(count) == RECORDS
 
 
-# The peak of getrusage would start at that of the parent process.
+# Use /proc, because the peak memory of getrusage includes that of the parent process.
 READ_COMPRESSED = """
 import sys
 from pathlib import Path

@@ -19,7 +19,7 @@ use seqloom_core::number::{as_u64, u64_at};
 use seqloom_sequences::options::Format;
 
 const INDEX_MAGIC: u64 = u64::from_le_bytes(*b"slindex\n");
-/// The version of the index format; an index of another version is created again.
+/// The version of the index format; an index of another version is rebuilt.
 const VERSION: u64 = 1;
 /// The number of 8-byte integers in the header.
 const HEAD_NUMBERS: usize = 22;

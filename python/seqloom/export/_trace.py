@@ -264,7 +264,7 @@ def _restore_network(capture: ExportCapture, model: Module) -> Generator[None]:
                 )
     finally:
         capture.restore()
-        for part, known in before:  # attributes may contain symbols
+        for part, known in before:  # attributes may contain symbolic sizes
             vars(part).clear()
             vars(part).update(known)
 

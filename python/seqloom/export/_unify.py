@@ -68,7 +68,7 @@ def check_operations(first: Graph, other: Graph) -> None:
 
 @dataclass(slots=True)
 class _GraphMerger:
-    """Merger of values and operations, which names their sizes."""
+    """Merger of the values and operations of all traces, which also names sizes."""
 
     probes: Sequence[Probe]
     names: dict[str, Polynomial] = field(default_factory=dict[str, Polynomial])

@@ -1,4 +1,4 @@
-"""Writing a set row by row."""
+"""Writing a PLINK set row by row."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def names(folder):
 
 
 def write(path, lines):
-    """Write a set of three individuals and two variants."""
+    """Write a PLINK set of three individuals and two variants."""
     with create_bed(path, 3, 2) as bed:
         for line in lines:
             bed.write(line)

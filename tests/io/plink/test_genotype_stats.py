@@ -21,7 +21,7 @@ CHROMOSOMES = ("0", "1", "22", "X", "Y", "XY", "MT")
 
 
 def write_set(path, values, *, major="SNP", **properties):
-    """Write a set with bed_reader."""
+    """Write a PLINK set with bed_reader."""
     bed_reader.to_bed(path, np.asarray(values, "int8"), properties=properties, major=major)
     return path
 

@@ -7,7 +7,7 @@ from seqloom.io import inspect_bed, open_bed
 
 
 def write_set(path, shape, *, major="SNP", **properties):
-    """Write a set in which all genotypes are heterozygous."""
+    """Write a PLINK set in which all genotypes are heterozygous."""
     values = np.ones(shape, "int8")
     bed_reader.to_bed(path, values, properties=properties, major=major)
     return path

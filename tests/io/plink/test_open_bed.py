@@ -26,7 +26,7 @@ VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
 
 @pytest.fixture
 def path(tmp_path):
-    """A set of three individuals and four variants."""
+    """A PLINK set of three individuals and four variants."""
     to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
     return tmp_path / "small.bed"
 

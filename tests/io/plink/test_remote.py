@@ -50,7 +50,7 @@ def server(running):
 
 @pytest.fixture
 def url(server, tmp_path):
-    """A set of three individuals and four variants, by URL."""
+    """A PLINK set of three individuals and four variants, by URL."""
     to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
     urls = [server.put(tmp_path / f"small.{suffix}") for suffix in ("bim", "fam", "bed")]
     return urls[-1]

@@ -22,7 +22,7 @@ def endpoint():
 
 @pytest.fixture(scope="module")
 def options(endpoint, tmp_path_factory):
-    """Options for a bucket that contains a set."""
+    """Options for a bucket that contains a PLINK set."""
     folder = tmp_path_factory.mktemp("set")
     to_bed(folder / "x.bed", VALUES)
     client = boto3.client("s3", "us-west-2", endpoint_url=endpoint, **KEYS)

@@ -22,7 +22,7 @@ anywhere = settings(
 
 
 def content(path):
-    """Return the bytes of the existing files of a set, by suffix."""
+    """Return the bytes of the existing files of a PLINK set, by suffix."""
     files = {suffix: path.with_suffix(f".{suffix}") for suffix in SUFFIXES}
     return {suffix: file.read_bytes() for suffix, file in files.items() if file.exists()}
 
@@ -155,7 +155,7 @@ def test_tables_can_have_other_paths(tmp_path):
 
 
 def write_until(step, folder):
-    """Write a set in a process that is killed before its n-th file operation."""
+    """Write a PLINK set in a process that is killed before its n-th file operation."""
     if (child := os.fork()) == 0:
         try:
             sys.addaudithook(kill_at(step))
@@ -217,7 +217,7 @@ def test_a_concurrent_reader_sees_one_complete_set_or_an_error(tmp_path):
 
 
 def write_in_turn(path):
-    """Replace a PLINK set by another set, in a new process."""
+    """Replace a PLINK set by another, in a new process."""
     try:
         for _ in range(15):
             to_bed(path, np.ones((5, 6)))

@@ -30,7 +30,7 @@ class BedProperties:
     """Properties of individuals and variants, read from a .fam and a .bim at first use.
 
     Args:
-        locations: The locations of the two tables.
+        locations: The locations of the .fam and the .bim.
         counts: Numbers of individuals and variants; None uses the number of lines of the
             table.
         properties: Columns to use instead of those in the tables; None hides a column.

@@ -105,7 +105,7 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
 
 
 def finish_set(bed: Path) -> None:
-    """Finish the renaming of a complete set after its writer was killed."""
+    """Finish the renaming of a complete PLINK set after its writer was killed."""
     if _has_journal(Path(os.path.realpath(bed))):
         with without_writer(bed):
             pass
@@ -113,7 +113,7 @@ def finish_set(bed: Path) -> None:
 
 @contextmanager
 def without_writer(bed: Path) -> Generator[None]:
-    """Finish the renaming of a set, and lock out its writers in the `with` block."""
+    """Finish the renaming of a PLINK set, and lock out writers in the `with` block."""
     bed = Path(os.path.realpath(bed))
     with _lock(bed.parent):
         try:
@@ -155,7 +155,7 @@ def identify(bed: Path) -> Identity | None:
 
 
 def check_same(bed: Path, known: Identity) -> None:
-    """Raise if a set has been replaced since it was opened."""
+    """Raise if a PLINK set has been replaced since it was opened."""
     # While tables are renamed, a journal exists but no .bed. If neither exists, the
     # user has removed the .bed but kept its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
@@ -196,7 +196,7 @@ def _lock(folder: Path) -> Generator[None]:
 
 
 def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
-    """Write the journal of a new set, and rename its files."""
+    """Write the journal of a new PLINK set, and rename the files of the set."""
     bed = finals[0]
     with _lock(bed.parent):
         _finish(bed)
@@ -233,7 +233,7 @@ def _finish(bed: Path) -> None:
 
 
 def _sync_folders(finals: Sequence[Path]) -> None:
-    """Sync the folders of a set's files to disk."""
+    """Sync the folders of a PLINK set to disk."""
     for folder in dict.fromkeys(final.parent for final in finals):
         sync(folder)
 
@@ -273,6 +273,6 @@ def name_set(
 
 
 def write_tables(parts: Sequence[Path], columns: Mapping[str, NDArray[Any]]) -> None:
-    """Write the .fam and the .bim of a set."""
+    """Write the .fam and the .bim of a PLINK set."""
     write_table(parts[1], "fam", columns)
     write_table(parts[2], "bim", columns)

@@ -255,7 +255,8 @@ def _mean_and_variance(
     """Compute mean and variance from the counts of the genotypes 2 and 1."""
     mean = _divide(2 * two + one, count)
     squares = _divide(4 * two + one, count)
-    # Without this, rounding could give a constant variant a nonzero variance.
+    # Set the variance of constant variants to 0, because rounding could make it
+    # nonzero.
     is_constant = (two == count) | (one == count)
     return {"mean": mean, "variance": np.where(is_constant, 0 * mean, squares - mean**2)}
 
