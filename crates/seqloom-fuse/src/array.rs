@@ -105,10 +105,10 @@ impl<'a> Numbers<'a> {
     }
 
     /// Returns the elements as a slice of `T`, or `None` if they have another type.
-    pub(crate) fn same<T: Number>(self) -> Option<&'a [T]> {
+    pub(crate) fn typed<T: Number>(self) -> Option<&'a [T]> {
         match self {
-            Numbers::F32(slice) => T::same(slice),
-            Numbers::F64(slice) => T::same(slice),
+            Numbers::F32(slice) => T::typed(slice),
+            Numbers::F64(slice) => T::typed(slice),
             _ => None,
         }
     }
@@ -190,10 +190,10 @@ impl NumbersMut<'_> {
     }
 
     /// Returns the elements as a slice of `T`, or `None` if they have another type.
-    pub(crate) fn same<T: Number>(&mut self) -> Option<&mut [T]> {
+    pub(crate) fn typed<T: Number>(&mut self) -> Option<&mut [T]> {
         match self {
-            NumbersMut::F32(slice) => T::same_mut(slice),
-            NumbersMut::F64(slice) => T::same_mut(slice),
+            NumbersMut::F32(slice) => T::typed_mut(slice),
+            NumbersMut::F64(slice) => T::typed_mut(slice),
             _ => None,
         }
     }

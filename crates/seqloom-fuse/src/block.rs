@@ -148,7 +148,7 @@ impl<T: Number> BlockJob<'_, T> {
         span: &Range<usize>,
     ) {
         let position = span.start - task.start;
-        if let Some(out) = step.output.and_then(|number| task.pieces[number].same()) {
+        if let Some(out) = step.output.and_then(|number| task.pieces[number].typed()) {
             let out = &mut out[position..][..span.len()];
             let args = step.args.map(|arg| self.values(arg, registers, span));
             step.op.fill(args, out);
@@ -178,12 +178,12 @@ impl<T: Number> BlockJob<'_, T> {
     /// Returns true if the step that computed an output has already written it.
     fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
-        steps.any(|step| step.output == Some(number)) && task.pieces[number].same().is_some()
+        steps.any(|step| step.output == Some(number)) && task.pieces[number].typed().is_some()
     }
 
     fn put(&self, number: usize, values: &[T], task: &mut BlockTask<'_, T>, span: &Range<usize>) {
         match &mut task.pieces[number] {
-            OutputPart::Whole(numbers) => match numbers.same::<T>() {
+            OutputPart::Whole(numbers) => match numbers.typed::<T>() {
                 Some(out) => out[span.start - task.start..][..values.len()].copy_from_slice(values),
                 None => numbers.store(span.start - task.start, values),
             },
@@ -202,9 +202,9 @@ impl<T: Number> BlockJob<'_, T> {
 impl<T: Number> OutputPart<'_, T> {
     /// Returns the output as a slice of `T`, or `None` if it has another type or is a
     /// reduction.
-    fn same(&mut self) -> Option<&mut [T]> {
+    fn typed(&mut self) -> Option<&mut [T]> {
         match self {
-            OutputPart::Whole(numbers) => numbers.same::<T>(),
+            OutputPart::Whole(numbers) => numbers.typed::<T>(),
             OutputPart::Folded(_) => None,
         }
     }

@@ -30,13 +30,13 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            fn same<N: Pod>(numbers: &[N]) -> Option<&[Self]> {
+            fn typed<N: Pod>(numbers: &[N]) -> Option<&[Self]> {
                 let same = std::any::TypeId::of::<N>() == std::any::TypeId::of::<Self>();
                 same.then(|| bytemuck::cast_slice(numbers))
             }
 
             #[inline(always)]
-            fn same_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]> {
+            fn typed_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]> {
                 let same = std::any::TypeId::of::<N>() == std::any::TypeId::of::<Self>();
                 same.then(|| bytemuck::cast_slice_mut(numbers))
             }

@@ -21,11 +21,11 @@ pub trait Number: Float + Neg<Output = Self> {
     fn from_i64(value: i64) -> Self;
     /// Converts a float to an integer by truncation.
     fn to_i64(self) -> i64;
-    /// Returns the elements of `slice` as this type, or `None` if they have another type.
-    fn same<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
-    /// Returns the elements of `slice` as this type, mutably, or `None` if they have
+    /// Returns `numbers` as elements of this type, or `None` if they have another type.
+    fn typed<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
+    /// Returns `numbers` as elements of this type, mutably, or `None` if they have
     /// another type.
-    fn same_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
+    fn typed_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
 
     /// Returns the absolute value.
     #[must_use]

@@ -113,7 +113,7 @@ fn block_input<'a, T: Number>(
         numbers.load(0, 0, &mut number);
         return BlockInput::Scalar(number[0]);
     }
-    match numbers.same::<T>() {
+    match numbers.typed::<T>() {
         Some(direct) if layout.is_contiguous(&strides) => BlockInput::Direct(direct),
         _ if layout.is_repeated(&strides) => BlockInput::Repeated(numbers, strides),
         _ => BlockInput::Loaded(numbers, strides),

@@ -87,7 +87,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
                     keys: heads(k)?,
                     values: heads(v)?,
                     mask: mask.first().map(mask_of).transpose()?,
-                    rule: rule.typed(),
+                    rule: rule.to_rule(),
                 };
                 let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
                 forward(&inputs, out, sums.slice()?, threads);
@@ -129,7 +129,7 @@ impl Scoring {
         })
     }
 
-    fn typed<T: Float>(self) -> AttentionRule<T> {
+    fn to_rule<T: Float>(self) -> AttentionRule<T> {
         AttentionRule {
             scale: T::from_f64(self.scale),
             causal: self.is_causal,
@@ -242,7 +242,7 @@ pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
                     keys: heads(k)?,
                     values: heads(v)?,
                     mask: None,
-                    rule: rule.typed(),
+                    rule: rule.to_rule(),
                 };
                 let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
                 varlen::forward(&inputs, &bounds, out, sums.slice()?, threads);

@@ -248,7 +248,7 @@ def numpy_layer_norm(
     if x.size == 0:
         return write_each(layer_norm(b, x, weight, bias, eps=eps), out)
     into = out or (None, None, None)
-    return write_each(_normalise(b, x, weight, _fill_row(bias, x, 0), eps, into), out)
+    return write_each(_normalise(b, x, weight, _fill_columns(bias, x, 0), eps, into), out)
 
 
 @widen
@@ -306,7 +306,7 @@ def _row_norm_grad(
     x, grad, width = to_contiguous(x), to_contiguous(grad), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     by_weight, by_bias = (make_out(array, (width,), x.dtype) for array in out[1:])
-    rows = grad.reshape((-1, width)), x.reshape((-1, width)), _fill_row(weight, x, 1)
+    rows = grad.reshape((-1, width)), x.reshape((-1, width)), _fill_columns(weight, x, 1)
     mean = None if mean is None else to_contiguous(mean).reshape(-1)
     statistics = mean, to_contiguous(rstd).reshape(-1)
     outs = made.reshape((-1, width)), by_weight, by_bias
@@ -326,13 +326,13 @@ def _normalise(
     x, width = to_contiguous(x), x.shape[-1]
     made = make_out(out[0], x.shape, x.dtype)
     mean, rstd = (make_out(array, x.shape[:-1], x.dtype) for array in out[1:])
-    rows, scale = x.reshape((-1, width)), _fill_row(weight, x, 1)
+    rows, scale = x.reshape((-1, width)), _fill_columns(weight, x, 1)
     into = made.reshape((-1, width)), mean.reshape(-1), rstd.reshape(-1)
     _native.normalise_rows(rows, scale, bias, eps, *into, b.threads)
     return made, mean, rstd
 
 
-def _fill_row(values: Floats | None, x: Floats, default: int) -> Floats:
+def _fill_columns(values: Floats | None, x: Floats, default: int) -> Floats:
     """Return one number per column; an array filled with `default` for None."""
     if values is not None:
         return to_contiguous(values)
