@@ -15,7 +15,7 @@ class Worker:
 
     Args:
         side: Name of the implementation.
-        setup: The fields of a `Setup`.
+        setup: Fields of a `Setup`, by name.
     """
 
     def __init__(self, side: str, setup: dict[str, Any]) -> None:

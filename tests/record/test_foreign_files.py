@@ -593,8 +593,8 @@ CALLS = re.compile(
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
 )
-# Files that may unpickle or execute: data that processes of one run exchange, and
-# generated code.
+# Source files in which unpickling or exec is allowed: for data that processes of one
+# run exchange, and for generated code.
 NO_FILES = {
     "data/loader/_worker.py",
     "tensor/_compile/_numpy/_program.py",

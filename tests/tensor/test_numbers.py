@@ -40,16 +40,16 @@ def train(planted=None, optimizer=None, *, factor=1.0):
         return x * planted[1] if planted and place == planted[0] else x
 
     def loss_of(model, x):
-        hidden = model.layers[0](plant(x, "input"))  # first
-        active = functional.relu(plant(hidden, "hidden"))  # second
-        logits = model.layers[2](plant(active, "active"))  # third
-        return functional.cross_entropy(plant(logits, "logits"), Y)  # fourth
+        hidden = model.layers[0](plant(x, "input"))  # first operation
+        active = functional.relu(plant(hidden, "hidden"))  # second operation
+        logits = model.layers[2](plant(active, "active"))  # third operation
+        return functional.cross_entropy(plant(logits, "logits"), Y)  # fourth operation
 
     model, optimizer = network(), optimizer or SGD()
     with sl.tensor.check_finite():
         _, gradients = nn.value_and_grad(loss_of)(model, X)
         gradients = gradients.multiply(factor)
-        optimizer.step(0.1, model, gradients)  # update
+        optimizer.step(0.1, model, gradients)  # update of the weights
     return model
 
 

@@ -281,7 +281,7 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         """Return the states by path, with the number of steps as metadata.
 
         Returns:
-            A record; its metadata has ``"model_point": "y"``.
+            A record; its metadata contains ``"model_point": "y"``.
 
         Examples:
             >>> import seqloom as sl

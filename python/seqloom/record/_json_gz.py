@@ -97,7 +97,8 @@ class JsonGz(Recorder):
             A record of NumPy arrays.
 
         Raises:
-            RecordError: The bytes are not such a record, or they are damaged or truncated.
+            RecordError: The bytes are not a JSON record, or they are damaged or
+                truncated.
 
         Examples:
             >>> import seqloom as sl

@@ -284,7 +284,7 @@ def _require_no_gaps(
         end = array.stop
     if end != source.size:
         found, expected = end - begin, source.size - begin
-        raise _not_whole(source, f"its arrays have {found} bytes, but {expected} follow")
+        raise _not_whole(source, f"its arrays need {found} bytes, but it has {expected}")
 
 
 def _not_whole(source: RecordSource, why: str) -> RecordError:

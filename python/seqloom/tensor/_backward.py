@@ -114,7 +114,7 @@ class _BackwardPass:
 
     def _pull(self, node: Node, grad: Any) -> None:
         """Compute the gradients of an operation's inputs from its output gradient."""
-        # This is one function because it runs for each node, and calls take time.
+        # This is a single function, because it runs for each node and calls are slow.
         rule, parents, saved = node.rule, node.parents, node.saved
         if saved is CONSUMED or rule is None:
             raise GradientError(

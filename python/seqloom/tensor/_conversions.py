@@ -165,7 +165,7 @@ class TensorConversions(TensorState):
 
         Raises:
             ArgumentError: `backend` is neither a backend nor a name.
-            BackendError: No backend is called `backend`.
+            BackendError: No backend has the given name.
             GradientError: The tensor records gradients, which the copy would lose.
 
         Examples:

@@ -65,7 +65,7 @@ class Operation:
     # for ``concat``.
     args: tuple[Any, ...]
     options: dict[str, Any]  # keyword arguments, without any `Value`
-    outputs: tuple[Value, ...]  # one for each array that the function returns
+    outputs: tuple[Value, ...]  # one `Value` for each array that the function returns
     where: str = ""  # line of user code with the call, as ``file:line``
 
     def inputs(self) -> list[Value]:

@@ -166,7 +166,8 @@ class Scope:
 
     def remove(self, reference: weakref.ref[Any]) -> bool:
         """Remove a tensor from the scope; return whether it was in the scope."""
-        # Search from the newest. Use `is`, because `==` would compare the tensors.
+        # Search from the newest tensor. Use `is`, because `==` would compare the
+        # tensors.
         for position in range(len(self.made) - 1, -1, -1):
             if self.made[position] is reference:
                 del self.made[position]

@@ -302,7 +302,7 @@ def take_along_axis(x: Tensor, indices: Tensor, *, axis: int = -1) -> Tensor:
 
     Args:
         x: A tensor with at least one axis.
-        indices: Integers, with the shape of `x` on all other axes.
+        indices: Integers, whose shape equals that of `x` except along the axis.
         axis: The axis to index.
 
     Returns:

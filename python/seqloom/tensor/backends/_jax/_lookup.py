@@ -130,7 +130,7 @@ def spaced(x: Array, axis: int, *, start: int, step: int, length: int) -> Array:
 
 
 class IndexCheck(NamedTuple):
-    """Indices of one axis, and the range that they must be in."""
+    """Indices along an axis, with their valid range."""
 
     name: str
     array: Any  # a JAX array, or a `Value` of a graph
