@@ -87,7 +87,7 @@ class Sweep:
 
 
 class WriterSweep(Sweep):
-    """All faults of one writer."""
+    """A test of one writer with all faults."""
 
     def __init__(self, writer: Writer) -> None:
         super().__init__(writer)
@@ -193,7 +193,7 @@ class WriterSweep(Sweep):
 
 
 class ReaderSweep(Sweep):
-    """All faults of one reader."""
+    """A test of one reader with all faults."""
 
     def __init__(self, reader: Reader) -> None:
         super().__init__(reader)

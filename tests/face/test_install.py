@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 HOME = Path(__file__).parents[2]
-# A step that calls make, under its name on that system.
+# A CI step that calls make, whose name differs between operating systems.
 MAKE = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 

@@ -58,7 +58,7 @@ def url(server, tmp_path):
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory):
-    """A 12 MB file by variant: 40,000 individuals, 1,200 variants."""
+    """A 12 MB .bed in which rows are variants: 40,000 individuals, 1,200 variants."""
     path = tmp_path_factory.mktemp("large") / "large.bed"
     path.write_bytes(b"\x6c\x1b\1" + np.random.default_rng(0).bytes(12_000_000))
     return path, open_bed(path, 40_000, 1_200).read(dtype="int8", order="C")

@@ -99,7 +99,7 @@ def _is_plausible(name: str) -> bool:
 
 
 def _find_types(path: Path) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Return (start, end) of all type annotations, which do not affect a run."""
+    """Return the (start, end) of all type annotations, which have no effect at run time."""
     annotations: list[ast.expr | ast.stmt | None] = []
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):

@@ -107,7 +107,7 @@ impl ElementwiseProgram {
     }
 }
 
-/// Work that takes fewer nanoseconds than this is done without releasing the GIL.
+/// Nanoseconds; shorter computations do not release the GIL.
 const MAX_ATTACHED_NANOSECONDS: usize = 10_000;
 
 impl ElementwiseProgram {

@@ -39,7 +39,7 @@ class Builder:
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
         self.names: dict[int, str] = {}  # names by value number
-        self.makers: dict[int, Operation] = {}  # operations by number of their result
+        self.makers: dict[int, Operation] = {}  # operations by value number of a result
         self._known: dict[Any, str] = {}  # names of existing constants and casts
         self._sizes: dict[
             str, tuple[Value, int]
