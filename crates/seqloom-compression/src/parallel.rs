@@ -51,11 +51,12 @@ trait StartPositions: Send + Sync {
     /// Returns the compressed file.
     fn disk(&self) -> &Disk;
 
-    /// Returns the index of the start position at which a part ends, if the part begins
-    /// at start position `first`. Returns `None` after the last part.
+    /// Returns the index of the start position at which a part of the file ends, if
+    /// that part begins at start position `first`. Returns `None` after the last part
+    /// of the file.
     fn end_of(&self, first: usize) -> Option<usize>;
 
-    /// Returns the size in bytes of the longest text of a part.
+    /// Returns the size in bytes of the longest decompressed part of the file.
     fn max_part_text(&self) -> u64;
 
     /// Decompresses the part of a file between two start positions.
@@ -67,11 +68,12 @@ trait StartPositions: Send + Sync {
     ) -> Result<Members, Trouble>;
 }
 
-/// The buffers for decompressing a part of a file, which later parts reuse.
+/// The buffers for decompressing a part of the file. The next part of the file reuses
+/// the buffers.
 #[derive(Default)]
 struct Buffers {
     packed: Vec<u8>,
-    /// The text before the part, the text of the part, and some spare bytes.
+    /// The text before a part of the file, the text of that part, and some spare bytes.
     out: Vec<u8>,
     /// The range of `out` that was not read yet.
     text: Range<usize>,
@@ -82,7 +84,8 @@ struct TextPart {
     starts: Arc<dyn StartPositions>,
     range: Range<usize>,
     buffers: Buffers,
-    /// The gzip members in the part, or an error if its text does not match the source.
+    /// The gzip members in a part of the file, or an error if the text of that part
+    /// does not match the index or snapshots.
     outcome: Result<Members, Trouble>,
 }
 
@@ -96,7 +99,7 @@ impl TextPart {
         }
     }
 
-    /// Returns the text of the part that was not read yet.
+    /// Returns the decompressed text that was not read yet.
     fn waiting(&self) -> &[u8] {
         &self.buffers.out[self.buffers.text.clone()]
     }

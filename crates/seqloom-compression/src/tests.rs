@@ -57,7 +57,7 @@ fn threads(threads: usize) -> UnpackOptions {
     }
 }
 
-/// Returns all text up to the end of the file or an error, and the error.
+/// Returns all text up to the end of the file or up to an error, and the error if any.
 fn drain(input: BufferedInput, options: &UnpackOptions) -> (Vec<u8>, Result<(), Trouble>) {
     let mut all = Vec::new();
     let mut text = match unpack(input, options) {

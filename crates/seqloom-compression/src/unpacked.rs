@@ -239,8 +239,8 @@ fn unpack_chunk(
     }
 }
 
-/// Passes a filled text buffer to the reader and continues in another. Returns false if
-/// the reader needs no more text.
+/// Passes a filled text buffer to the reader and continues in another buffer. Returns
+/// false if the reader needs no more text.
 fn deliver(exchange: &TextExchange, unpacker: &mut dyn Unpack, piece: &mut TextPiece) -> bool {
     let Some(mut fresh) = exchange.empty_buffer() else {
         return false;

@@ -18,18 +18,19 @@ const TRAILER_BYTES: usize = 8;
 /// The checksums of the gzip members that begin before a part of the file, or end after
 /// it.
 ///
-/// Members that are completely inside the part are checked when they are decompressed.
+/// Gzip members that are completely inside a part of the file are checked when they are
+/// decompressed.
 ///
 #[derive(Clone, Default)]
 pub(super) struct Members {
-    /// The checksum of the text of the first member, as far as this text is in the
-    /// part.
+    /// The checksum of the text of the first gzip member, as far as this text is in
+    /// this part of the file.
     pub(super) head: MemberSum,
-    /// The checksum and length in the trailer of the first member, if the member ends
-    /// in this part.
+    /// The checksum and length in the trailer of the first gzip member, if the member
+    /// ends in this part of the file.
     pub(super) end: Option<(u32, u32)>,
-    /// The checksum of the text of the last member, if this member ends in a later
-    /// part.
+    /// The checksum of the text of the last gzip member, if the member ends in a later
+    /// part of the file.
     pub(super) tail: Option<MemberSum>,
 }
 
@@ -61,7 +62,7 @@ impl MemberSum {
     }
 }
 
-/// The state of the gzip member at the end of a part.
+/// The state of the gzip member at the end of a part of the file.
 pub(super) enum Member {
     /// The position is between two members, or at the end of the file.
     Between,
@@ -72,8 +73,8 @@ pub(super) enum Member {
 }
 
 impl Member {
-    /// Adds the checksums of the next part. If the current member ends in that part,
-    /// returns true if its checksum and length are correct.
+    /// Adds the checksums of the next part of the file. If the current gzip member ends
+    /// there, returns true if its checksum and length are correct.
     pub(super) fn advance(&mut self, members: &Members) -> bool {
         let is_right = match self {
             Self::Between => false,

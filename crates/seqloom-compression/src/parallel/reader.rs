@@ -1,4 +1,5 @@
-//! Returns the text of a file in order, while other threads decompress the next parts.
+//! Returns the text of a file in order, while other threads decompress the next parts
+//! of the file.
 
 use std::sync::Arc;
 
@@ -16,37 +17,39 @@ use crate::unpack;
 /// Maximal total size in bytes of the decompressed, unread text.
 const MAX_WAITING: u64 = 256 << 20;
 
-/// The text of a file whose parts are decompressed in parallel. The reader's thread
-/// decompresses parts too.
+/// The text of a file that is decompressed by several threads, including the reader's
+/// thread.
 pub struct Parallel {
     starts: Arc<dyn StartPositions>,
-    /// The index of the start position of the next part.
+    /// The index of the start position of the next part of the file.
     next: usize,
-    /// The gzip member in which the next part begins.
+    /// The gzip member in which the next part of the file begins.
     member: Member,
-    /// The threads start after the first part was read, because most files are small.
+    /// The threads start after the first part of the file was read, because most files
+    /// are small.
     workers: Workers<TextPart>,
     decoder: Option<Box<Decoder>>,
-    /// Maximal number of parts that are queued ahead of the reader.
+    /// Maximal number of parts of the file that are queued ahead of the reader.
     ahead: usize,
-    /// The part whose text is being read.
+    /// The part of the file whose text is being read.
     part: Option<TextPart>,
     spare: Option<TextPart>,
-    /// The offset in the decompressed text of the end of the current part.
+    /// The offset in the decompressed text at which the current part of the file ends.
     returned: u64,
-    /// Number of bytes to skip in the first part, before the offset where reading
-    /// begins.
+    /// Number of bytes to skip in the first part of the file, before the offset where
+    /// reading begins.
     skipped: usize,
     options: UnpackOptions,
     rest: Rest,
 }
 
-/// The source of the text after the current part.
+/// The source of the text after the current part of the file.
 enum Rest {
-    /// More parts. If a part does not match the expected text, the file is decompressed
-    /// again from this input.
+    /// More parts of the file. If one of them does not match the expected text, the
+    /// file is decompressed again from this input.
     Parts(Option<BufferedInput>),
-    /// The text of the file as decompressed by one thread, after a part did not match.
+    /// The text of the file as decompressed by one thread, after a part of the file did
+    /// not match.
     Plain(Box<dyn Text>),
     /// No more text.
     Nothing,
@@ -54,8 +57,8 @@ enum Rest {
 }
 
 impl Parallel {
-    /// Creates a reader of the whole file. Returns `None` if only one part fits in
-    /// memory.
+    /// Creates a reader of the whole file. Returns `None` if only one part of the file
+    /// fits in memory.
     pub(super) fn new(
         starts: Arc<dyn StartPositions>,
         input: Option<BufferedInput>,
@@ -94,7 +97,7 @@ impl Parallel {
         }
     }
 
-    /// Replaces the current part by the next one.
+    /// Replaces the current part of the file by the next one.
     fn advance(&mut self) -> Result<(), Trouble> {
         if !self.workers.is_in_this_process() {
             return Err(forked().into());
@@ -114,7 +117,7 @@ impl Parallel {
         Ok(())
     }
 
-    /// Queues enough parts to keep all threads busy.
+    /// Queues enough parts of the file to keep all threads busy.
     fn push_parts(&mut self) {
         let threads = self.options.threads;
         if threads > 1 && self.workers.is_empty() && self.part.is_some() {
@@ -175,13 +178,13 @@ impl Parallel {
         self.part.as_ref().map_or(&[], TextPart::waiting)
     }
 
-    /// Returns the number of parts that were queued and not read yet.
+    /// Returns the number of parts of the file that were queued and not read yet.
     pub fn pending(&self) -> usize {
         self.workers.pending()
     }
 }
 
-/// Returns the number of parts to queue ahead of the reader.
+/// Returns the number of parts of the file to queue ahead of the reader.
 fn parts_ahead(max_part_text: u64, threads: usize) -> usize {
     let max = MAX_WAITING / max_part_text.max(1);
     usize::try_from(max).unwrap_or(usize::MAX).min(2 * threads)

@@ -16,8 +16,8 @@ use crate::seekable::{Seekable, Span, changed, check_size, differs, read_span};
 use crate::text::Trouble;
 
 /// Returns the text of a file from an offset on. Several threads decompress the file.
-/// Returns `None` if only one part fits in memory. If the file does not match the
-/// index, `input` is decompressed instead.
+/// Returns `None` if only one part of the file fits in memory. If the file does not
+/// match the index, `input` is decompressed instead.
 pub fn text_by_spans(
     text: Seekable,
     begin: u64,

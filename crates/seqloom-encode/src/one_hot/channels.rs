@@ -44,7 +44,7 @@ impl<T: Word> OneHot<T> {
 
     /// Writes 1 at the positions of the channel's residue, and 0 at all other
     /// positions. Only the two ends of a channel are not written as whole cache lines:
-    /// a write across two lines takes twice as long.
+    /// a write across two cache lines takes twice as long.
     #[inline(always)]
     fn fill_channel(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) else {

@@ -52,8 +52,8 @@ impl<T: crate::Float> Head<'_, T> {
         visible.saturating_sub(keys.start).min(keys.len())
     }
 
-    /// Splits the keys that a block of queries may attend to into equal blocks, at
-    /// least one.
+    /// Splits the keys that a block of queries may attend to into one or more blocks of
+    /// equal size.
     pub(super) fn key_blocks(&self, queries: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
         let keys = queries
             .end

@@ -2,7 +2,7 @@
 //! softmax of query-key products.
 //!
 //! A thread computes a block of queries of one head. The thread processes one block of
-//! keys after the other, so that the scores remain in its cache, as in FlashAttention.
+//! keys after the other, so that the scores remain in its cache (Dao and others, 2022).
 //! The forward pass stores the logarithm of the sum of exponentials (`lse`) of each
 //! query, and the backward pass recomputes the weights from it. Masked keys have weight
 //! 0; the output of a query whose keys are all masked is 0.

@@ -154,7 +154,8 @@ struct PackedPanels {
 }
 
 impl PackedPanels {
-    /// Splits packed lines into panels for the registers of this processor.
+    /// Splits the rows of the packed matrix into panels, depending on the registers of
+    /// this processor.
     fn new<T: Float>(count: usize) -> Self {
         let Registers { lanes, are_many } = Registers::for_type::<T>();
         let registers = count.div_ceil(lanes).max(1);
@@ -233,8 +234,8 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Returns the values of adjacent lines. After the last line, the last line is
-    /// repeated.
+    /// Returns adjacent rows of the matrix that is read in place. After the last row,
+    /// the last row is repeated.
     #[inline(always)]
     fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
         let last = self.count() - 1;
@@ -300,7 +301,8 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
     }
 }
 
-/// Computes a tile of sums: `R` lines by `V` registers of packed lines.
+/// Computes a tile of sums, from `R` rows that are read in place and `V` registers of
+/// packed values.
 #[inline(always)]
 fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
@@ -313,7 +315,7 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     let mut sums = [[Lanes::splat(simd, T::ZERO); V]; R];
     for (position, packed) in panel.iter().enumerate() {
         let number = |line: usize| {
-            // SAFETY: each line was sliced to the length of the packed panel.
+            // SAFETY: each row was sliced to the length of the packed panel.
             #[expect(unsafe_code, reason = "bounds checks take a fifth of the loop's time")]
             unsafe {
                 *lines[line].get_unchecked(position)

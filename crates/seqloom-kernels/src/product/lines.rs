@@ -2,22 +2,21 @@
 
 use std::ops::Range;
 
-/// A matrix as a list of lines: the rows of the left matrix of a product, or the
-/// columns of the right one.
+/// A matrix as a list of vectors, called lines: the rows of the left matrix of a
+/// product, or the columns of the right matrix.
 pub(crate) trait Lines<T>: Sync {
-    /// Returns the number of lines.
+    /// Returns the number of rows of a left matrix, or of columns of a right matrix.
     fn count(&self) -> usize;
 
-    /// Returns the length of a line, which is the length of the inner axis of the
-    /// product.
+    /// Returns the length of the inner axis, over which the product sums.
     fn k(&self) -> usize;
 
-    /// Packs `out.len() / k.len()` lines from `first` for a range of the inner axis.
-    /// Values with the same position on the inner axis are adjacent in `out`. Lines
-    /// after the last one are filled with zeros.
+    /// Packs `out.len() / k.len()` rows (or columns) from `first`, for a range of the
+    /// inner axis. Values with the same position on the inner axis are adjacent in
+    /// `out`. Rows after the last one are filled with zeros.
     fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]);
 
-    /// Packs lines into panels of `width` lines. The last panel has fewer lines if
+    /// Packs rows (or columns) into panels of `width`. The last panel is narrower if
     /// `out` ends earlier.
     fn pack_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         let panels = out.chunks_mut((width * k.len()).max(1));
@@ -27,12 +26,12 @@ pub(crate) trait Lines<T>: Sync {
     }
 
     /// Returns the values and the stride of the inner axis, if the values of adjacent
-    /// lines are adjacent in memory.
+    /// rows (or columns) are interleaved in memory.
     fn adjacent_lines(&self) -> Option<(&[T], usize)> {
         None
     }
 
-    /// Returns a line as a slice, if the values of the line are contiguous.
+    /// Returns a row (or column) as a slice, if its values are contiguous.
     fn line(&self, _number: usize) -> Option<&[T]> {
         None
     }

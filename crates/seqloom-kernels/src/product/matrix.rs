@@ -8,25 +8,24 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, machine, tuned};
 
-/// A strided matrix: its rows or, if it is the right one in a product, its columns are
-/// called lines.
+/// A strided matrix. A line is a row of a left matrix, or a column of a right matrix.
 #[derive(Clone, Copy, Debug)]
 pub struct Matrix<'a, T> {
-    /// The values, starting with the first value of the first line.
+    /// The values, starting with the first value of the matrix.
     pub values: &'a [T],
-    /// The number of lines.
+    /// The number of rows of a left matrix, or of columns of a right matrix.
     pub lines: usize,
-    /// The length of a line.
+    /// The length of the inner axis, over which a product sums.
     pub k: usize,
-    /// The stride between lines.
+    /// The stride between rows of a left matrix, or between columns of a right matrix.
     pub line_step: usize,
-    /// The stride within a line.
+    /// The stride along the inner axis.
     pub k_step: usize,
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Creates a matrix whose lines are the rows of a contiguous matrix or, if
-    /// `is_transposed`, its columns.
+    /// Creates a matrix from contiguous values. If `is_transposed`, the inner axis of
+    /// the product is the first axis of the values, otherwise the second.
     pub fn contiguous(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
         let (line_step, k_step) = if is_transposed { (1, lines) } else { (k, 1) };
         Self {
@@ -103,8 +102,8 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Returns the number of full panels that the lines from `first` fill, if adjacent
-    /// lines are adjacent in memory.
+    /// Returns the number of full panels from index `first`, if the rows (or columns)
+    /// are interleaved in memory.
     fn full_panels(&self, first: usize, width: usize) -> usize {
         if self.line_step == 1 {
             self.lines.saturating_sub(first) / width.max(1)
@@ -113,8 +112,9 @@ impl<T: Float> Matrix<'_, T> {
         }
     }
 
-    /// Packs a range of panels of adjacent lines. Each position of the inner axis is
-    /// packed for all panels, because the positions are far apart in memory.
+    /// Packs a range of panels of interleaved rows (or columns). Each position of the
+    /// inner axis is packed for all panels, because the positions are far apart in
+    /// memory.
     fn copy_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         copy_panels(CopyPanels {
             values: &self.values[first + k.start * self.k_step..],
@@ -125,7 +125,7 @@ impl<T: Float> Matrix<'_, T> {
         });
     }
 
-    /// Packs the last adjacent lines, which do not fill a panel.
+    /// Packs the last interleaved rows (or columns), which do not fill a panel.
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = &values[position * self.k_step..][..count];
@@ -147,7 +147,7 @@ impl<T: Float> Matrix<'_, T> {
     }
 }
 
-/// Lines that are adjacent in memory, and the panels to which the lines are copied.
+/// Interleaved rows (or columns), and the panels to which they are copied.
 struct CopyPanels<'a, T> {
     values: &'a [T],
     /// The stride between positions of the axis that the product sums over.

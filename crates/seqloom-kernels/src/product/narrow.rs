@@ -1,10 +1,10 @@
-//! Products of a matrix with few lines and a matrix with many lines. Lines are the rows
-//! of the left matrix and the columns of the right one.
+//! Products of a small matrix with a large matrix. The comments describe the product
+//! `left @ right.T`, in which both matrices consist of rows.
 //!
-//! Packing a matrix takes more time than it saves if the other matrix has only a few
-//! lines, so the matrix is read in place. [`Dots`] is for contiguous lines, and loads
-//! several values of a line into a register. [`AdjacentLines`] is for lines that are
-//! interleaved in memory, and loads one value of several lines into a register.
+//! Packing the large matrix takes more time than it saves, so the large matrix is read
+//! in place. [`Dots`] is for contiguous rows, and loads several values of a row into a
+//! register. [`AdjacentLines`] is for rows that are interleaved in memory, and loads
+//! one value of several rows into a register.
 
 use std::ops::Range;
 
@@ -18,8 +18,8 @@ use crate::matrix::MatrixMut;
 use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_LINES, PAGES_K};
 use crate::{Float, machine, parallel};
 
-/// Fills `out` (left rows, right columns) if one matrix has few lines and the other can
-/// be read in place. Returns `out` if not.
+/// Fills `out` if one matrix has few rows and the other can be read in place. Returns
+/// `out` if not.
 pub(super) fn fill_narrow<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -73,12 +73,12 @@ fn fill_all<'a, T: Float>(
     }
 }
 
-/// Dot products of each of a few contiguous lines with each of many other lines. `LEFT`
-/// is true if the left matrix has the few lines.
+/// Dot products of each row of the small matrix with each row of the large matrix.
+/// `LEFT` is true if the left matrix is the small one.
 struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     few: &'a A,
     many: &'a B,
-    /// The index of the first line of the larger matrix.
+    /// The index of the first row of the large matrix.
     first: usize,
     epilogue: Epilogue<'a, T>,
     out: MatrixMut<'b, T>,
@@ -131,14 +131,14 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
         2 => dots.tiles::<S, 2, 4>(simd),
         3 => dots.tiles::<S, 3, 4>(simd),
         _ if machine::has_many_registers::<S>() => dots.tiles::<S, 4, 3>(simd),
-        // With 16 registers, 4 x 3 sums and four lines of the smaller matrix would
-        // leave no register for a line of the larger matrix.
+        // With 16 registers, 4 x 3 sums and four rows of the small matrix would leave
+        // no register for a row of the large matrix.
         _ => dots.tiles::<S, 4, 2>(simd),
     }
 }
 
-/// Returns the dot products of `F` lines of the smaller matrix with `M` lines of the
-/// larger one.
+/// Returns the dot products of `F` rows of the small matrix with `M` rows of the large
+/// matrix.
 #[inline(always)]
 fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     simd: S,
@@ -185,8 +185,8 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
     totals
 }
 
-/// Adds the products of few lines with many lines to the sums. The few lines remain in
-/// registers, and the many lines are loaded one by one.
+/// Adds the products of some rows of both matrices to the sums. The rows of the small
+/// matrix remain in registers, and the rows of the large matrix are loaded one by one.
 #[inline(always)]
 fn add<S: Simd, T: Float, const F: usize, const M: usize>(
     few: &[Lanes<S, T>; F],

@@ -40,7 +40,7 @@ impl<T: Float> MatrixMut<'_, T> {
     }
 }
 
-/// Returns the rows of the matrix as lines of a product.
+/// Returns the rows of the matrix as the left matrix of a product.
 fn lines<T: Copy>(matrix: StridedMatrix<'_, T>) -> Matrix<'_, T> {
     Matrix {
         values: matrix.data,

@@ -2,8 +2,8 @@
 
 use crate::Float;
 
-/// Transposes `count` lines of `lines` whose starts are `step` elements apart. Each row
-/// of `out` has `width` elements and contains one position of all lines.
+/// Transposes `count` rows, whose starts in `lines` are `step` elements apart. Each row
+/// of `out` has `width` elements, and contains one column of the input.
 pub(crate) fn transpose<T: Float>(
     values: &[T],
     step: usize,
@@ -39,8 +39,8 @@ mod wide {
 
     use crate::{Float, machine, tuned};
 
-    /// Transposes as many lines as fill whole registers, and returns the number of
-    /// transposed lines.
+    /// Transposes as many rows as fill whole registers, and returns the number of
+    /// transposed rows.
     pub(super) fn transpose<T: Float>(
         values: &[T],
         step: usize,
@@ -70,7 +70,7 @@ mod wide {
         count / 2 * 2
     }
 
-    /// Transposes single-precision lines in blocks of eight, four or two lines.
+    /// Transposes single-precision rows, eight, four or two rows at a time.
     #[target_feature(enable = "avx")]
     fn transpose_f32(values: &[f32], step: usize, (count, width): (usize, usize), out: &mut [f32]) {
         prefetch_lines(values, step, count);
@@ -91,7 +91,7 @@ mod wide {
         }
     }
 
-    /// Transposes double-precision lines in blocks of four or two lines.
+    /// Transposes double-precision rows, four or two rows at a time.
     #[target_feature(enable = "avx")]
     fn transpose_f64(values: &[f64], step: usize, (count, width): (usize, usize), out: &mut [f64]) {
         prefetch_lines(values, step, count);
@@ -107,7 +107,7 @@ mod wide {
         }
     }
 
-    /// Prefetches the next values of all lines.
+    /// Prefetches the next values of all rows.
     #[inline(always)]
     fn prefetch_lines<T>(values: &[T], step: usize, count: usize) {
         for line in 0..count {
@@ -116,8 +116,8 @@ mod wide {
         }
     }
 
-    /// Stores `P` positions of `N` lines at a time into the rows of `out`, and then the
-    /// last positions one by one.
+    /// Transposes `N` rows into `out`: `P` columns at a time, and the last columns one
+    /// by one.
     #[inline(always)]
     fn store_positions<T: Pod, const N: usize, const P: usize>(
         out: &mut [T],
@@ -126,7 +126,7 @@ mod wide {
         step: usize,
         get: impl Fn(usize) -> [[T; N]; P],
     ) {
-        // The last row of `out` starts at this line, and may be shorter than `width`.
+        // The last row of `out` may be shorter than `width`.
         let k = out.len().div_ceil(width);
         assert!(k == 0 || out.len() >= (k - 1) * width + N, "short output");
         assert!(k == 0 || values.len() >= (N - 1) * step + k, "short input");
@@ -151,14 +151,15 @@ mod wide {
     #[inline(always)]
     fn load<T: Pod, R: Pod, const N: usize>(values: &[T], start: usize) -> R {
         debug_assert!(start + N <= values.len());
-        // SAFETY: `store_positions` asserts that all lines contain the requested positions.
+        // SAFETY: `store_positions` asserts that all rows contain the requested
+        // columns.
         #[expect(unsafe_code, reason = "bounds checks cost as much as the copies")]
         unsafe {
             values.as_ptr().add(start).cast::<R>().read_unaligned()
         }
     }
 
-    /// Transposes four positions of eight lines.
+    /// Transposes four columns of eight rows.
     #[target_feature(enable = "avx")]
     #[inline]
     fn eight_lines(values: &[f32], step: usize) -> [[f32; 8]; 4] {
@@ -178,7 +179,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// Transposes four positions of four lines.
+    /// Transposes four columns of four rows.
     #[target_feature(enable = "avx")]
     #[inline]
     fn four_lines(values: &[f32], step: usize) -> [[f32; 4]; 4] {
@@ -194,7 +195,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// Transposes four positions of two lines.
+    /// Transposes four columns of two rows.
     #[target_feature(enable = "avx")]
     #[inline]
     fn two_lines(values: &[f32], step: usize) -> [[f32; 2]; 4] {
@@ -202,7 +203,7 @@ mod wide {
         bytemuck::cast([_mm_unpacklo_ps(a, b), _mm_unpackhi_ps(a, b)])
     }
 
-    /// Transposes four positions of four double-precision lines.
+    /// Transposes four columns of four double-precision rows.
     #[target_feature(enable = "avx")]
     #[inline]
     fn four_double_lines(values: &[f64], step: usize) -> [[f64; 4]; 4] {
@@ -218,7 +219,7 @@ mod wide {
         rows.map(bytemuck::cast)
     }
 
-    /// Transposes two positions of two double-precision lines.
+    /// Transposes two columns of two double-precision rows.
     #[target_feature(enable = "avx")]
     #[inline]
     fn two_double_lines(values: &[f64], step: usize) -> [[f64; 2]; 2] {
@@ -229,7 +230,7 @@ mod wide {
 
 #[cfg(not(target_arch = "x86_64"))]
 mod wide {
-    /// Returns 0, the number of transposed lines, because this processor has no
+    /// Returns 0, the number of transposed rows, because this processor has no
     /// instructions for transposition.
     pub(super) fn transpose<T>(_: &[T], _: usize, _: usize, _: usize, _: &mut [T]) -> usize {
         0
