@@ -74,10 +74,10 @@ def _time(work: Work) -> tuple[float, list[float]]:
     start = time.perf_counter()
     found = work()
     seconds = time.perf_counter() - start
-    return seconds, [_weighed(each) for each in found]
+    return seconds, [_weighted_sum(each) for each in found]
 
 
-def _weighed(found: Any) -> float:
+def _weighted_sum(found: Any) -> float:
     """Return a weighted sum of the last values of an array, to compare results."""
     numbers = np.atleast_1d(np.asarray(found))[..., -1].ravel()[-COMPARED_NUMBERS:]
     return float(numbers.astype(float) @ np.linspace(1, 2, len(numbers)))

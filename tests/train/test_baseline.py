@@ -7,7 +7,7 @@ import seqloom as sl
 from seqloom.cli import main
 from seqloom.errors import NoSkillWarning
 from seqloom.models import Classify, Multilabel, Regress
-from seqloom.train._evaluation import warning_without_skill
+from seqloom.train._evaluation import poor_model_warning
 
 
 def part_of(task, labels, scores):
@@ -29,7 +29,7 @@ CLASSES = np.array([0] * 15 + [1] * 5)
 )
 def test_a_regression_is_compared_with_the_mean(guess, is_poor):
     task = Regress(("y",))
-    found = warning_without_skill(task, "test", part_of(task, VALUES, guess[:, None]))
+    found = poor_model_warning(task, "test", part_of(task, VALUES, guess[:, None]))
     assert (found is not None) == is_poor
 
 
@@ -40,20 +40,20 @@ def test_a_regression_is_compared_with_the_mean(guess, is_poor):
 )
 def test_a_classifier_is_compared_with_the_most_frequent_class(guess, is_poor):
     task = Classify(("a", "b"))
-    found = warning_without_skill(task, "test", part_of(task, CLASSES, np.eye(2)[guess]))
+    found = poor_model_warning(task, "test", part_of(task, CLASSES, np.eye(2)[guess]))
     assert (found is not None) == is_poor
 
 
 def test_a_multilabel_model_is_compared_with_constant_predictions():
     task, labels = Multilabel(("a", "b")), np.stack([CLASSES, 1 - CLASSES], axis=1)
-    assert warning_without_skill(task, "test", part_of(task, labels, labels)) is None
-    assert warning_without_skill(task, "test", part_of(task, labels, 0 * labels))
+    assert poor_model_warning(task, "test", part_of(task, labels, labels)) is None
+    assert poor_model_warning(task, "test", part_of(task, labels, 0 * labels))
 
 
 def test_few_records_give_no_warning():
     task = Regress(("y",))
     assert (
-        warning_without_skill(task, "test", part_of(task, VALUES[:9], VALUES[:9, None] * 0))
+        poor_model_warning(task, "test", part_of(task, VALUES[:9], VALUES[:9, None] * 0))
         is None
     )
 

@@ -13,7 +13,7 @@ from seqloom.train._probabilities import (
     Calibration,
     calibration_section,
     curve_section,
-    thin_out,
+    merge_close_points,
 )
 
 # Multiples of 0.01, because many of them are at the edge of a bin.
@@ -67,7 +67,7 @@ def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
     rng = np.random.default_rng(0)
     labels = rng.random(100_000) < 0.2
     curve = RankCurve.of(labels, labels + rng.normal(size=labels.size))
-    thin = thin_out(curve)
+    thin = merge_close_points(curve)
     assert len(thin.hits) <= 4000
     assert (thin.positives, thin.negatives) == (curve.positives, curve.negatives)
     assert thin.hits[0] == thin.misses[0] == 0

@@ -7,8 +7,8 @@ from sklearn.metrics import average_precision_score, roc_auc_score
 from seqloom.infer import Scores
 from seqloom.models import Classify, Multilabel, Regress
 from seqloom.train import Part
-from seqloom.train._report import tables_of_labels
-from seqloom.train._residue_sections import find_wrong, list_mistakes
+from seqloom.train._report import list_label_tables
+from seqloom.train._residue_sections import find_mistakes, list_mistakes
 
 SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
 
@@ -20,12 +20,12 @@ def part_of(columns, labels, scores=SCORES):
 
 
 def tables(task, labels):
-    return list(tables_of_labels(task, {"test": part_of(task.columns, labels)}))
+    return list(list_label_tables(task, {"test": part_of(task.columns, labels)}))
 
 
 def test_the_most_confident_mistake_comes_first():
     part = part_of(("no", "yes"), [1, 1, 1, 0])
-    table = list_mistakes(part, find_wrong(Classify(("no", "yes")), part))
+    table = list_mistakes(part, find_mistakes(Classify(("no", "yes")), part))
     assert [row[:3] for row in table.rows] == [
         ("r0", "yes", "no"),
         ("r3", "no", "yes"),
@@ -36,8 +36,8 @@ def test_the_most_confident_mistake_comes_first():
 
 def test_ten_of_many_mistakes_are_listed():
     part = part_of(("no", "yes"), [1] * 30, np.tile([[0.7, 0.3]], (30, 1)))
-    assert len(find_wrong(Classify(("no", "yes")), part)) == 30
-    assert len(list_mistakes(part, find_wrong(Classify(("no", "yes")), part)).rows) == 10
+    assert len(find_mistakes(Classify(("no", "yes")), part)) == 30
+    assert len(list_mistakes(part, find_mistakes(Classify(("no", "yes")), part)).rows) == 10
 
 
 def test_each_label_has_its_own_auroc_and_auprc():

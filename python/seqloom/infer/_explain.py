@@ -17,10 +17,10 @@ from seqloom.infer._predict import Model, Readable, find_builtin_model, open_exa
 from seqloom.infer._probe import (
     EncoderProbe,
     Measure,
-    as_read,
+    normalise_residues,
     reason_against_hiding,
     residues_of,
-    sequences_to_change,
+    sequences_to_mutate,
 )
 from seqloom.models import Classify, Examples, Regress, Task, Trained
 from seqloom.models._examples import noun_of
@@ -76,8 +76,8 @@ def explain(
 
     Raises:
         ArgumentError: An argument has the wrong type, or the records are not sequences. The
-            error is also raised for an exported model, for a target that the model does not
-            have, and if the encoder rejects the symbol that occlusion needs.
+            error is also raised for exported models and unknown targets, and if the encoder
+            rejects the symbol that occlusion needs.
         ConfigError: The encoder of the dataset differs from that of the model.
         FileError: A file cannot be read.
         FormatError: A file has invalid content.
@@ -122,7 +122,7 @@ def explain(
             ids=list(examples.ids),
             sequences=[it.decode("ascii", "replace") for it in probe.sequences],
             read_as=[
-                as_read(trained.encoder, it).decode("ascii", "replace")
+                normalise_residues(trained.encoder, it).decode("ascii", "replace")
                 for it in probe.sequences
             ],
             targets=[trained.classes[number] for number in columns.tolist()],
@@ -183,7 +183,7 @@ def _find_column(task: Task, target: str | None) -> int | None:
 
 def _sequences_of(examples: Any) -> list[bytes]:
     """Return the sequences of all records."""
-    letters = sequences_to_change(examples, np.arange(len(examples)))
+    letters = sequences_to_mutate(examples, np.arange(len(examples)))
     if letters is None:
         raise ArgumentError(
             f"data has no sequences for its {noun_of(examples)}, got {quote(examples)}; "

@@ -120,7 +120,7 @@ def _advise_mask(model: Any) -> str:
     )
 
 
-def warn_of_changes(what: str, examples: Any) -> None:
+def warn_of_augmentation(what: str, examples: Any) -> None:
     """Warn if augmentation or jitter changes the records to be scored."""
     if _differs_between_epochs(examples):
         warn_user(

@@ -39,7 +39,7 @@ from seqloom.infer._loop import (
     report_batches,
     run_model,
     run_strands,
-    warn_of_changes,
+    warn_of_augmentation,
 )
 from seqloom.infer._scores import Scores, measure_scores
 from seqloom.io._settings import replace_remedies
@@ -144,7 +144,7 @@ def predict(
         report_batches(progress) as tell,
         open_examples(trained, data) as examples,
     ):
-        warn_of_changes("data", examples)
+        warn_of_augmentation("data", examples)
         warn_of_records(trained, examples)
         warn_of_duplicate_ids(examples.ids, noun_of(examples))
         scores = score(trained, examples, progress=tell, both_strands=both)
@@ -210,7 +210,7 @@ def evaluate(
         check_strands(trained.encoder)
     examples = open_labelled(trained, data)
     check_labels(trained, examples)
-    warn_of_changes("data", examples)
+    warn_of_augmentation("data", examples)
     warn_of_records(trained, examples)
     with limit_blas(threads), report_batches(progress) as tell:
         scores = score(trained, examples, progress=tell, both_strands=both)

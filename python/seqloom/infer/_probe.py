@@ -49,7 +49,7 @@ def residues_of(encoder: Any) -> str:
     return _RESIDUES_OF_ALPHABET.get(alphabet, alphabet)
 
 
-def as_read(encoder: Any, sequence: bytes) -> bytes:
+def normalise_residues(encoder: Any, sequence: bytes) -> bytes:
     """Replace each residue by its normalised form, such as ``u`` by T in DNA."""
     table = getattr(encoder, "_letters", None)
     if table is None:
@@ -69,7 +69,7 @@ def reason_against_hiding(encoder: Any) -> str | None:
     return None
 
 
-def sequences_to_change(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
+def sequences_to_mutate(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     """Return the sequences to mutate; None if the records are not sequences."""
     letters = letters_of(examples, rows)
     if letters is None or not leaves_out(examples.encoder):
@@ -142,7 +142,7 @@ class EncoderProbe:
     def _mutating_changes(self, letters: str) -> Iterator[Change]:
         """Yield changes that replace each residue by every other residue."""
         for record, sequence in enumerate(self.sequences):
-            for at, old in enumerate(as_read(self.trained.encoder, sequence)):
+            for at, old in enumerate(normalise_residues(self.trained.encoder, sequence)):
                 others = letters.encode().replace(bytes([old]), b"")
                 yield from (Change(record, at, at + 1, bytes([by])) for by in others)
 

@@ -253,7 +253,7 @@ def find_intervals(
     return {}
 
 
-def warning_without_skill(task: Task, name: str, part: Part) -> str | None:
+def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
     """Return a warning if the model is no better than a constant prediction, else None."""
     metrics = part.metrics
     if metrics["n"] < MIN_RECORDS or isinstance(task, Custom):

@@ -23,7 +23,7 @@ from seqloom.train._parts import Arrays, Data, read_in_order
 from seqloom.train._values import FLOAT32, LOSS_NAME, PRECISIONS
 
 Loss: TypeAlias = Callable[[Any, Any], Any]
-OwnStep: TypeAlias = Callable[..., Any]
+UserStep: TypeAlias = Callable[..., Any]
 # The arrays of a batch by name, on the network's backend.
 Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 
@@ -44,7 +44,7 @@ class BatchLoss:
     """
 
     loss: Loss
-    step: OwnStep | None = None
+    step: UserStep | None = None
     encoder: Any = None
     task: Task | None = None  # None for a user's loss
     is_custom: bool = False  # labels are passed only to the user's loss or step
@@ -168,7 +168,7 @@ def _without_labels(arrays: Inputs) -> Inputs:
     return {name: arrays[name] for name in arrays if name != _LABELS_KEY}
 
 
-def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
+def _call_step(step: UserStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[Any, Any]:
     """Call a user's step; return its loss, and its outputs or numbers, or None."""
     # In a tuple, the names of the arrays are their indices: "0", "1" and so on.
     is_tuple = [*arrays] == [str(position) for position in range(len(arrays))]
@@ -187,7 +187,7 @@ def _call_step(step: OwnStep, model: Any, arrays: Inputs, *, key: Any) -> tuple[
     return loss, extra
 
 
-def takes_key(step: OwnStep) -> bool:
+def takes_key(step: UserStep) -> bool:
     """Return whether a user's step has a third parameter, the random key."""
     try:
         parameters = inspect.signature(step).parameters.values()

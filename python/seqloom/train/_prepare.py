@@ -21,7 +21,7 @@ from seqloom.infer._input_warnings import warn_of_set
 from seqloom.infer._loop import (
     check_lengths,
     evaluation_batch_size,
-    warn_of_changes,
+    warn_of_augmentation,
     warn_of_padding,
 )
 from seqloom.infer._predict import check_labels, check_values
@@ -211,7 +211,7 @@ def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
     for name, part in examples.items():
         warn_of_set(trained, part, name)
         if name != "training":
-            warn_of_changes(f"the {name} set", part)
+            warn_of_augmentation(f"the {name} set", part)
     if text := describe_conflicts(examples["training"]):
         warn_user(text)
 

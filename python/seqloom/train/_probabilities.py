@@ -94,7 +94,7 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
     """Plot the true positive rate against the false positive rate."""
     traces = [Trace("chance", [0, 1], [0, 1], shape="guide")]
     for title, curve in curves.items():
-        thin = thin_out(curve)
+        thin = merge_close_points(curve)
         low, high = wilson_bounds(thin.recall, thin.positives)
         label = f"{title} {curve.auroc:.3f}"
         traces.append(Trace(label, thin.false_alarms, thin.recall, low=low, high=high))
@@ -112,7 +112,7 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
     """Plot precision against recall as steps; their area is the average precision."""
     traces: list[Trace] = []
     for title, curve in curves.items():
-        thin = thin_out(curve)
+        thin = merge_close_points(curve)
         ends = wilson_bounds(thin.precision, (thin.hits + thin.misses)[1:])
         heights, low, high = (np.repeat(it, 2) for it in (thin.precision, *ends))
         x, label = np.repeat(thin.recall, 2)[1:-1], f"{title} {curve.auprc:.3f}"
@@ -127,7 +127,7 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
     )
 
 
-def thin_out(curve: RankCurve) -> RankCurve:
+def merge_close_points(curve: RankCurve) -> RankCurve:
     """Remove points within a pixel of other points, to limit the size of the page."""
     if len(curve.hits) <= _MAX_CURVE_POINTS:
         return curve

@@ -97,14 +97,14 @@ class Ranks:
             return
         parts = [part for _, part in model.named(ModuleArray)]
         backend = parts[0].value.backend
-        arrays = self.mask_others([part.value.raw for part in parts], backend)
+        arrays = self.zeros_unless_first([part.value.raw for part in parts], backend)
         summed = self.sum_arrays(arrays, backend)
         for part, array in zip(parts, summed, strict=True):
             part.put(array)
         if isinstance(model, TorchModule):
             model.update_torch()
 
-    def mask_others(self, arrays: list[Array], backend: Backend) -> list[Array]:
+    def zeros_unless_first(self, arrays: list[Array], backend: Backend) -> list[Array]:
         """Return the values in the first process and zeros in all others, to be summed."""
         return arrays if self.is_first else [backend.zeros_like(it) for it in arrays]
 

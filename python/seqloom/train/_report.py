@@ -120,7 +120,7 @@ def make_report(
             *_baseline_sections(Ranking.of(job.trained.model, baselines, evaluated)),
             *_sections(job, evaluated, first, seen=seen),
         ),
-        tables=tuple(tables_of_labels(task, first)),
+        tables=tuple(list_label_tables(task, first)),
         facts=facts,
     )
 
@@ -231,7 +231,7 @@ def _sections(
             yield logos
 
 
-def tables_of_labels(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
+def list_label_tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
     """Yield a table with the AUROC and AUPRC of each label."""
     if not isinstance(task, Multilabel):
         return

@@ -13,7 +13,7 @@ from seqloom.infer._probe import (
     EncoderProbe,
     hiding_symbol_of,
     reason_against_hiding,
-    sequences_to_change,
+    sequences_to_mutate,
 )
 from seqloom.infer._scores import ranking_values_of
 from seqloom.models import Classify, Trained
@@ -81,13 +81,13 @@ def mistakes_section(
     """
     if not isinstance(trained.task, Classify):
         return None
-    wrong = find_wrong(trained.task, part)
+    wrong = find_mistakes(trained.task, part)
     if not wrong.size:
         return None
     table = list_mistakes(part, wrong)
     note = f"The most confident of {wrong.size:,} wrong predictions on the {name} set."
     rows = wrong[: max(1, min(_MAX_COLOURED, most // (_MAX_WINDOWS + 1)))]
-    letters = sequences_to_change(examples, rows)
+    letters = sequences_to_mutate(examples, rows)
     reason = "these records are not sequences"
     if letters is not None:
         reason = reason_against_hiding(trained.encoder)
@@ -107,7 +107,7 @@ def mistakes_section(
     return Section(title="Worst mistakes", note=note, drawings=(drawing,), details=table)
 
 
-def find_wrong(task: Classify, part: Part) -> Rows:
+def find_mistakes(task: Classify, part: Part) -> Rows:
     """Return the indices of wrongly predicted records, the most confident first."""
     called = task.decide(part.scores.to_numpy())
     wrong = np.flatnonzero(called != part.labels)

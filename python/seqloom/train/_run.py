@@ -30,7 +30,7 @@ from seqloom.train._evaluation import (
     Part,
     find_intervals,
     first_metric,
-    warning_without_skill,
+    poor_model_warning,
     write_labels,
 )
 from seqloom.train._job import FitJob
@@ -205,7 +205,7 @@ def _list_warnings(
         what = f"{name} records"
         if text := describe_duplicates(task, labels, scores, known=known, what=what):
             seen.append(text)
-        if text := warning_without_skill(task, name, part):
+        if text := poor_model_warning(task, name, part):
             poor.append(text)
     ranking = Ranking.of(trained.model, baselines, evaluated)
     if ranking is not None and not poor:

@@ -221,17 +221,18 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
     _check_names(old, plain)
     found: dict[str, Any] = {"schedule": None}
     for argument, given in plain.items():
-        found[argument] = _as_setting(_SETTING_CLASSES.get(argument), given)
+        found[argument] = _to_setting_class(_SETTING_CLASSES.get(argument), given)
     if callable(found["lr"]):
         found |= {"lr": DEFAULT_LR, "schedule": found["lr"]}
     for name, value in old.items():
         argument = _MOVED_FIELDS.get(name, "lr")
         if isinstance(plain[argument], _SETTING_CLASSES.get(argument, Callable)):
             raise ArgumentError(
-                f"{argument}= and {name}= contradict each other: pass {_new_form(name)}"
+                f"{argument}= and {name}= contradict each other: pass {_replacement(name)}"
             )
         warn_user(
-            f"fit({name}=...) will be removed in the next version; use {_new_form(name)}",
+            f"fit({name}=...) will be removed in the next version; use "
+            f"{_replacement(name)}",
             DeprecationWarning,
         )
         if name == "schedule":
@@ -241,7 +242,7 @@ def read_arguments(plain: Mapping[str, Any], old: Mapping[str, Any]) -> dict[str
     return found
 
 
-def _as_setting(kind: type[Any] | None, given: Any) -> Any:
+def _to_setting_class(kind: type[Any] | None, given: Any) -> Any:
     """Convert a simple value, such as a number of epochs, to its setting class."""
     if kind is None or isinstance(given, kind):
         return given
@@ -250,7 +251,7 @@ def _as_setting(kind: type[Any] | None, given: Any) -> Any:
     return Objective(loss=given) if callable(given) else Objective(task=given)
 
 
-def _new_form(name: str) -> str:
+def _replacement(name: str) -> str:
     """Return the replacement of a deprecated keyword."""
     if name == "schedule":
         return "lr=schedule"
@@ -272,7 +273,7 @@ def _check_names(old: Mapping[str, Any], plain: Mapping[str, Any]) -> None:
         if not near:
             hint = f"it takes {', '.join(['model', 'train', 'valid', *plain])}"
         elif near[0] in _MOVED_FIELDS:
-            hint = f"did you mean {_new_form(near[0])}?"
+            hint = f"did you mean {_replacement(near[0])}?"
         else:
             hint = f"did you mean {near[0]}=?"
         raise TypeError(f"fit() has no argument {name}=; {hint}")

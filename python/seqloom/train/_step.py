@@ -99,7 +99,7 @@ class StepMaker:
         with ranks.sharing(has_records=own > 0):
             loss, extra, grads = _differentiate(
                 state,
-                _scaled(self.objective, weight / total if total else math.nan),
+                _scale_loss(self.objective, weight / total if total else math.nan),
                 arrays,
                 key=key.fold(ranks.number),  # each process has a different dropout mask
             )
@@ -196,12 +196,12 @@ def _differentiate(
     if state.loss_scale is None:
         return differentiate(objective, state.model, arrays, key=key)
     factor = state.loss_scale.value
-    objective = _scaled(objective, factor)
+    objective = _scale_loss(objective, factor)
     loss, extra, grads = differentiate(objective, state.model, arrays, key=key)
     return loss / factor, extra, grads
 
 
-def _scaled(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
+def _scale_loss(objective: Callable[..., Any], factor: float) -> Callable[..., Any]:
     """Wrap an objective so that its loss is multiplied by a number."""
 
     def compute(model: Module, arrays: Inputs, key: Key) -> tuple[Any, Any]:
@@ -226,7 +226,7 @@ def _sum_over_ranks(
         own = grads.get(param.id)
         arrays.append(backend.zeros_like(param.value.raw) if own is None else own)
     buffers = [part for _, part in model.named(Buffer)]
-    arrays += ranks.mask_others([it.value.raw for it in buffers], backend)
+    arrays += ranks.zeros_unless_first([it.value.raw for it in buffers], backend)
     summed = ranks.sum_arrays(arrays, backend)
     for buffer, array in zip(buffers, summed[len(shared) :], strict=True):
         buffer.put(array)

@@ -100,7 +100,7 @@ class Training:
             state.end_epoch(row, is_best=is_best)
         self.checkpoints.after_epoch(state)
         self.watchers.on_epoch(row)
-        self._agree_on_stop()
+        self._stop_all_processes()
 
     def _make_steps(
         self,
@@ -122,7 +122,7 @@ class Training:
                 state.seconds = time.perf_counter() - start
             self.checkpoints.after_step(state)
             self.watchers.on_batch(step)
-            self._agree_on_stop()
+            self._stop_all_processes()
             if self.watchers.is_stopped:
                 break
         if not state.steps:
@@ -141,7 +141,7 @@ class Training:
         count = len(train) if is_loader else count_batches(train, batches)
         return -(-count // batches.accumulate)
 
-    def _agree_on_stop(self) -> None:
+    def _stop_all_processes(self) -> None:
         """Stop all processes if a callback or a signal stops one process."""
         ranks = self.job.ranks
         if not ranks.are_several:

@@ -213,7 +213,7 @@ class Accumulation:
 
 def make_optimizer(model: Module, weight_decay: float) -> AdamW:
     """Return AdamW without weight decay of biases and normalisation layers."""
-    norms = {id(part) for part in _list_norm_parts(model)}
+    norms = {id(part) for part in _list_norm_parameters(model)}
     undecayed = tuple(
         path
         for path, param in model.parameters()
@@ -226,7 +226,7 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
     return optimizer.group(with_one_scale, one_scale=True)
 
 
-def _list_norm_parts(model: Module) -> Iterator[Any]:
+def _list_norm_parameters(model: Module) -> Iterator[Any]:
     """Yield the parameters of normalisation layers."""
     if isinstance(model, TorchModule):
         # Modules that wrap PyTorch list parameters by PyTorch's names.

@@ -155,8 +155,8 @@ def _rename_new(part: Path, final: Path) -> bool:
             raise
     else:
         return True
-    # Do not create an empty file and rename over it: a killed process would leave an
-    # empty file, and a paused process may replace another's file.
+    # Do not create an empty file and rename over it. A killed process would leave an
+    # empty file, and a paused process may replace the file of another process.
     code = rename_new(part, final)
     if code in _WITHOUT_RENAME:
         raise FileError(

@@ -73,7 +73,7 @@ class EmbedSettings:
                 f"returns a row for each sequence), got {self.pool!r}"
             )
         tokens = find_tokens(model, self.tokens)
-        ends = (0, 0) if self.pool == "model" else _count_ends(tokens)
+        ends = (0, 0) if self.pool == "model" else _count_special_tokens(tokens)
         if self.pool == "cls" and not ends[0]:
             raise ArgumentError(
                 'pool="cls" needs a token before the residues, but tokens= adds none; use '
@@ -206,7 +206,7 @@ def _name_of_tokens(tokens: Any) -> str:
     return ":".join(filter(None, (identify(tokens), source)))
 
 
-def _count_ends(tokens: Any) -> tuple[int, int]:
+def _count_special_tokens(tokens: Any) -> tuple[int, int]:
     """Count the tokens before and after residues; raise unless a residue is one token."""
     if isinstance(tokens, Tokens):
         added = 2 if tokens.add_special_tokens else 0
