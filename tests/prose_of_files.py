@@ -10,7 +10,9 @@ from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
 _DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pyright:|ruff:|fmt:|pragma|%%|!|-\*-)")
-_SENTENCE_END = re.compile(r"(?<=[.!?])[\"')\]]*\s+(?=[\"'(\[`]*[A-Z0-9`]|seqloom)")
+_SENTENCE_END = re.compile(
+    r"(?<=[.!?])(?<! al\.)[\"')\]]*\s+(?=[\"'(\[`]*[A-Z0-9`]|seqloom)"
+)
 _SECTION = re.compile(r"(?:Args|Returns|Raises|Yields|Example|Examples|Attributes|Note):")
 _BULLET = re.compile(r"^(?:[-*+]|\d+\.) ")
 _ARGUMENT = re.compile(r"^\s+(\*{0,2}\w+(?: \([^)]*\))?): (?=\S)")

@@ -199,7 +199,7 @@ def _is_config(value: object) -> bool:
 
 
 def _is_plain_type(declared: Any) -> bool:
-    """Return whether a type consists only of numbers, strings and tuples of these."""
+    """Return whether a type consists only of numbers, strings, and tuples of both."""
     if get_origin(declared) is Literal:
         return True
     parts = get_args(declared) or (declared,)

@@ -19,8 +19,10 @@ class Call:
             sample's tensors.
         ours_out: Function that converts seqloom's result for the comparison.
         theirs_out: Function that converts PyTorch's result for the comparison.
-        ours: Function to call instead, if PyTorch's function needs several operations.
-        followed: Indices in `args` whose gradients are compared; None: all float arrays.
+        ours: Function to call instead of the operation, if several operations are
+            needed.
+        followed: Indices in `args` whose gradients are compared; None for all float
+            arrays.
     """
 
     args: tuple[Any, ...]
@@ -66,7 +68,7 @@ def same(x: Any, *others: Any, **_named: Any) -> Call:
 
 
 def first(out: Any) -> Any:
-    """Return the first result of a function that returns several."""
+    """Return the first result of a function that returns several results."""
     return out[0]
 
 

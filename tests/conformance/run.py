@@ -36,7 +36,7 @@ def gradients_of(name: str, call: Call, level: Any, cotangents: list[Any]) -> li
 
 
 def _gradient_for(gradients: Any, leaf: Tensor) -> Any:
-    """Return the gradient for a leaf; zeros if the result does not depend on it."""
+    """Return the gradient for a leaf; zeros if the result does not depend on the leaf."""
     try:
         return gradients.wrt(leaf).numpy()
     except sl.errors.GradientError:
@@ -50,7 +50,7 @@ def torch_values_of(call: Call, theirs: Any) -> list[torch.Tensor]:
 
 
 def torch_gradients_of(call: Call, outs: list[Any], cotangents: list[Any]) -> list[Any]:
-    """Return PyTorch's gradients for the arguments that `followed` lists."""
+    """Return PyTorch's gradients for the arguments at the indices from `followed`."""
     pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if c is not None]
     leaves = [_flat(call.args)[i] for i in followed(call)]
     total: Any = sum((out * cotangent).sum() for out, cotangent in pairs)

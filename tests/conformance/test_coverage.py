@@ -56,7 +56,7 @@ def test_nine_of_ten_float_samples_are_run(capsys):
 
 
 def _count_samples(name):
-    """Count the samples of an operation that are run, and the skipped ones by reason."""
+    """Count the samples of an operation that are run, and the skipped samples by reason."""
     counts = Counter[str]()
     for dtype in FLOATS:
         for info, sample in samples(TABLE[name], dtype):

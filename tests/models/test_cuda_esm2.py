@@ -25,7 +25,7 @@ LENGTHS = (7, 60, 3, 33)
 
 
 def hidden_states(folder, backend, dtype="float32"):
-    """Return the last hidden hidden_states of packed sequences as a NumPy array."""
+    """Return the last hidden states of packed sequences as a NumPy array."""
     network = sl.models.ESM2.load(folder, backend, dtype).eval()
     draw, b = np.random.default_rng(0), network.backend
     ids = draw.integers(4, 24, sum(LENGTHS)).astype("int32")

@@ -7,7 +7,7 @@ import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import ArgumentError, SeqloomError
 
-TOLERANCE = 2e-5  # largest absolute max_error in float32
+TOLERANCE = 2e-5  # largest absolute error in float32
 JAX = pytest.param("jax", marks=pytest.mark.soak)
 COMPILERS = [pytest.param("torch", marks=pytest.mark.soak), JAX]
 
@@ -44,7 +44,6 @@ def load(folder, backend):
 
 
 def max_error(found, expected) -> float:
-    """Return the largest absolute max_error."""
     return float(np.abs(found.numpy() - expected).max())
 
 

@@ -51,7 +51,7 @@ def change_settings(folder, **values):
 
 
 def logits_error(folder, expected, **options) -> float:
-    """Return the largest absolute logits_error of the logits of a folder."""
+    """Return the largest absolute error of the logits of a folder."""
     model = sl.models.ESM2.load(folder, **options)
     logits = model.logits(model(*PROTEINS.packed)).numpy()
     return float(np.abs(logits - expected["logits"]).max())

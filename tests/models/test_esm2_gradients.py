@@ -1,4 +1,4 @@
-"""Gradients of ESM-2 compared with the Hugging Face network in PyTorch."""
+"""Gradients of ESM-2 match those of the Hugging Face network in PyTorch."""
 
 import numpy as np
 import pytest

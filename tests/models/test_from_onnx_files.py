@@ -28,7 +28,7 @@ def write_small(path, **options):
 
 
 def write_changed(path, change):
-    """Write the write_small file after a change."""
+    """Write the small ONNX file, changed by a function."""
     model = onnx.load(write_small(path))
     change(model)
     path = path / "changed.onnx"

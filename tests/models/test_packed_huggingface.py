@@ -10,7 +10,7 @@ import transformers
 import seqloom as sl
 from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
 
-TOLERANCE = 2e-5  # largest absolute max_error in float32
+TOLERANCE = 2e-5  # largest absolute error in float32
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +40,6 @@ def batch_of(proteins) -> dict[str, Any]:
 
 
 def max_error(found, wanted) -> float:
-    """Return the largest absolute max_error."""
     return float(np.abs(found.numpy() - wanted).max())
 
 

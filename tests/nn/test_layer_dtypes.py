@@ -1,4 +1,4 @@
-"""Layers accept one float dtype on every backend; the error for another dtype names it."""
+"""Layers accept one float dtype on every backend; another dtype is an error."""
 
 import copy
 from typing import Any

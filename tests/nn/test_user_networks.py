@@ -51,7 +51,7 @@ def batches_of(user):
 
 
 def plain_step(model, optimizer, batch):
-    """Train with one loss and one optimiser, as most of the networks do."""
+    """Run one training step with one loss and one optimiser, as for most networks."""
     loss, grads = nn.value_and_grad(lambda model: model.loss(**batch))(model)
     optimizer.step(RATE, model, grads)
     return loss

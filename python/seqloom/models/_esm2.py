@@ -313,8 +313,8 @@ class ESM2(Module):
             cu_seqlens: Offsets of concatenated sequences: the start of each sequence, and
                 the total length.
             max_seqlen: Length of the longest concatenated sequence.
-            mask: 1 or true at real positions of padded sequences, whose padding is at the
-                end.
+            mask: Mask, 1 or true at real positions of padded sequences; padding is at
+                the end.
 
         Returns:
             For each sequence, the contact probabilities ``(residues, residues)``.

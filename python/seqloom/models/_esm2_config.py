@@ -70,7 +70,8 @@ class ESM2Fields(Config):
         """Return the settings of a published network.
 
         Args:
-            size: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``, ``"3B"`` or ``"15B"``.
+            size: Number of parameters: ``"8M"``, ``"35M"``, ``"150M"``, ``"650M"``,
+                ``"3B"`` or ``"15B"``.
             **changes: Values of other fields, such as ``has_lm_head=False``.
 
         Returns:

@@ -302,8 +302,8 @@ class SequenceCNN(Module):
             x: Encoded sequences ``(batch, channel, position)``, zero after their ends;
                 ``(batch, position)`` for tokens and numbers, ``(batch, k-mer)`` for
                 counts.
-            mask: Mask ``(batch, position)``, 1 on the sequence and 0 after its end;
-                default: all 1.
+            mask: Mask ``(batch, position)``, 1 on the sequence and 0 after its end; all 1
+                by default.
             key: Random key for dropout; required in training mode.
 
         Returns:

@@ -93,10 +93,10 @@ _MOMENTUM = 0.01
 class Aligned(Module):
     """Linear model and hidden layer on the residues at each position."""
 
-    # Variants of one sequence differ in few residues. So the mean record is subtracted
-    # first, and all weights share one average of the squared gradient in the optimiser.
-    # With weight decay, effects seen in few records then shrink, as in ridge
-    # regression. The hidden layer reads residues through an embedding that all
+    # Variants of one sequence differ in few residues. Therefore the mean record is
+    # subtracted first, and in the optimiser all weights share one average of the
+    # squared gradient. With weight decay, effects seen in few records then shrink, as
+    # in ridge regression. The hidden layer reads residues through an embedding that all
     # positions share. Both branches are initialised to zero.
 
     one_scale: ClassVar[tuple[str, ...]] = ("*linear", "*dense.weight")

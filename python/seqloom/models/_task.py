@@ -80,8 +80,8 @@ class Task(JsonConfig, ABC):
         Args:
             labels: True labels.
             scores: Scores that `activate` returned.
-            order: Values that `order` returned, used for metrics of rankings. Default:
-                `scores`, although probabilities near 1 may be tied.
+            order: Values that `order` returned, used for metrics of rankings. The
+                default is `scores`, although rounded probabilities near 1 may be tied.
         """
 
     def measure_outputs(self, labels: Labels, logits: Outputs) -> dict[str, float]:

@@ -34,7 +34,7 @@ class TorchModule(Module):
     which `fit` seeds with the key of each step.
 
     Args:
-        module: PyTorch network. Training and `load_record` change it in place.
+        module: PyTorch network. Training and `load_record` change the network in place.
 
     Attributes:
         module: The PyTorch network.

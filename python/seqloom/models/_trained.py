@@ -139,7 +139,7 @@ def load(
         ConfigError: ``config.json`` cannot be read, or was written by a newer version
             of seqloom.
         MissingFileError: The folder does not exist, or is not a run folder. The same
-            error is raised if its run was stopped before a model was saved, or if the
+            error is raised if the run was stopped before a model was saved, or if the
             base network of its adapters is missing.
         RecordError: A weight file is damaged or belongs to another run, or the base
             network of the adapters has other weights.

@@ -138,7 +138,7 @@ ENCODER = "encoder.safetensors"
 
 @runtime_checkable
 class LearnedEncoder(Protocol):
-    """Encoder that is fitted to a training set: `seqloom.data.GenotypeEncoder`."""
+    """Encoder that is fitted to a training set, such as `seqloom.data.GenotypeEncoder`."""
 
     # The settings identify the fitted arrays by a digest, so equal encoders return
     # equal numbers. Datasets with such an encoder have a method `with_encoder`, which

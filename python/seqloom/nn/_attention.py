@@ -250,8 +250,8 @@ class SelfAttention(Module):
         Args:
             x: Input ``(n, l, width)``.
             mask: Array that broadcasts to ``(n, heads, l, l)``, true where a position
-                attends to another. Pass a mask of positions ``(n, l)`` as ``mask[:, None,
-                None, :]``.
+                attends to another position. Pass a mask of positions ``(n, l)`` as
+                ``mask[:, None, None, :]``.
             key: Random key for dropout in training.
 
         Returns:
@@ -286,7 +286,7 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
         x: Queries or keys ``(..., l, d)`` with an even width d.
         positions: Position of each of the l rows: ``(l,)``, or an array that broadcasts
             to ``(..., l)``; default: 0 to l - 1.
-        base: Base of the wavelengths.
+        base: Base of the wavelengths of the rotations.
 
     Returns:
         A tensor with the shape of `x`.

@@ -118,7 +118,7 @@ class BatchNorm(Module):
         Args:
             x: Input ``(n, c, ...)``.
             mask: Mask ``(n, ...)`` without the channel axis, 1 or true at real
-                positions; default: all real.
+                positions; by default, all positions are real.
 
         Returns:
             The normalised values.

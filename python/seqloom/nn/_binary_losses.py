@@ -144,7 +144,7 @@ def sigmoid_focal_loss(
         x: Logits, of any shape.
         target: Labels 0 or 1, with the shape of `x`; a tensor, array or list.
         alpha: Weight of the label 1, from 0 to 1; the label 0 has the weight ``1 -
-            alpha``. If negative, the labels are not weighted.
+            alpha``. If `alpha` is negative, the labels are not weighted.
         gamma: Exponent of the factor; with 0, the loss is the cross entropy.
         reduction: Reduction of the losses: ``"none"``, ``"mean"`` or ``"sum"``.
 
@@ -175,7 +175,7 @@ def sigmoid_focal_loss(
 
 
 def compute_focal_factor(wrong: Tensor, gamma: float) -> Tensor:
-    """Return the focal factor: the probability of the wrong label to the power gamma."""
+    """Return the focal factor: the probability of the wrong label, to the power `gamma`."""
     if gamma < 0:
         raise ArgumentError(f"gamma must be 0 or more, got {gamma}")
     if gamma == 0:

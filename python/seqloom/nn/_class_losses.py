@@ -34,8 +34,8 @@ def cross_entropy(
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
         target: Classes from 0 to k - 1, in the shape of `x` without the class axis; or a
             probability for each class, in the shape of `x`. A tensor, array or list.
-        weight: Class weights ``(k,)``; the mean is divided by the sum of the weights of
-            the labels.
+        weight: Class weights ``(k,)``; the mean is the sum of the losses, divided by the
+            sum of the weights of the labels.
         ignore_index: Label that is excluded from the loss.
         reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
         label_smoothing: Fraction of a label's probability, from 0 to 1, that is
@@ -92,8 +92,8 @@ def nll_loss(
     Args:
         x: Log-probabilities ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
         target: Classes from 0 to k - 1, in the shape of `x` without the class axis.
-        weight: Class weights ``(k,)``; the mean is divided by the sum of the weights of
-            the labels.
+        weight: Class weights ``(k,)``; the mean is the sum of the losses, divided by the
+            sum of the weights of the labels.
         ignore_index: Label that is excluded from the loss.
         reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 
@@ -233,8 +233,8 @@ def focal_loss(
     Args:
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
         target: Classes from 0 to k - 1, in the shape of `x` without the class axis.
-        alpha: Class weights ``(k,)``. The mean is divided by the number of labels, not by
-            the sum of their weights.
+        alpha: Class weights ``(k,)``. The mean is the sum of the losses, divided by the
+            number of labels, not by the sum of their weights.
         gamma: Exponent of the factor; with 0, the loss is the cross entropy.
         ignore_index: Label that is excluded from the loss.
         reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.

@@ -250,7 +250,7 @@ class Conv1d(Convolution, init=False):
         stride: Distance between neighbouring windows.
         padding: Number of positions added on each side; ``"valid"`` for none; or
             ``"same"`` for an output of the input's length. ``"same"`` needs stride 1;
-            if their number is odd, the end has one position more.
+            if the number of positions is odd, the end has one more.
         dilation: Distance between neighbouring elements of the kernel.
         groups: Number of groups of channels that are convolved independently;
             `in_channels` groups make a depthwise convolution.

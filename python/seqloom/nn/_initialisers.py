@@ -1,4 +1,4 @@
-"""Initialisers, bitwise identical on every machine; and dtypes of parameters."""
+"""Initialisers, which return equal bits on every machine, and dtypes of parameters."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Initialiser(Protocol):
     """Function that creates the initial values of a parameter."""
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        """Return a new array of the shape.
+        """Return a new array with this shape.
 
         If an initialiser has an argument ``dtype``, the name of the element type is
         passed.
@@ -48,7 +48,7 @@ class Fill:
     """Initialiser with a constant value, exact in the dtype of the parameter.
 
     Attributes:
-        value: The number.
+        value: Value of all elements.
 
     Examples:
         >>> import seqloom as sl

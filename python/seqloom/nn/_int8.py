@@ -83,7 +83,7 @@ class Int8Linear(Module):
         Args:
             layer: Layer that is bound to a backend; it does not change.
             largest: Largest absolute value of each input ``(in,)``, as measured on data;
-                used to balance the inputs. None for no balancing.
+                used to balance the inputs. With None, inputs are not balanced.
 
         Returns:
             A layer on the same backend.

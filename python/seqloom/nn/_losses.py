@@ -183,8 +183,9 @@ def kl_div(
     Args:
         x: Log-probabilities.
         target: Probabilities with the shape of `x`; a tensor, array or list.
-        reduction: ``"mean"`` over all elements, ``"batchmean"`` (the sum divided by the
-            length of the first axis), ``"sum"`` or ``"none"``.
+        reduction: Reduction of the losses: ``"mean"`` over all elements,
+            ``"batchmean"`` (the sum divided by the length of the first axis), ``"sum"``
+            or ``"none"``.
         log_target: If True, `target` contains log-probabilities.
 
     Returns:
@@ -258,7 +259,7 @@ def multinomial_nll(
     Args:
         x: Logits ``(..., l)``.
         target: Counts with the shape of `x`, 0 or more; a tensor, array or list.
-        mask: 1 or true at real positions; broadcasts to the shape of `x`. Masked
+        mask: Mask, 1 or true at real positions; broadcasts to the shape of `x`. Masked
             positions have probability 0, and their counts are ignored.
         reduction: Reduction of the losses: ``"mean"``, ``"sum"`` or ``"none"``.
 

@@ -385,7 +385,7 @@ class Module:
 
 
 def _match_parameters(module: Module, pattern: str) -> list[tuple[str, Param]]:
-    """Return the parameters whose paths match; raise if none does."""
+    """Return the parameters whose paths match; raise if no path matches."""
     matches = module.parameters(pattern)
     if matches or pattern == "*":
         return matches

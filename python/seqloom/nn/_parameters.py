@@ -226,7 +226,7 @@ class ModuleArray(Leaf):
         return array.astype(kind_of(self.dtype))
 
     def storage(self) -> Array:
-        """Return the array itself; valid until the next write."""
+        """Return the stored array itself, which is valid until the next write."""
         check_declared(self)
         if self.array is not None:
             return self.array
@@ -259,8 +259,8 @@ class Param(ModuleArray):
 
     Args:
         shape: Shape of the array.
-        initial: Initialiser of the values. On first use, its arguments are the
-            backend, a key of this parameter, and the shape.
+        initial: Initialiser of the values. On first use, the initialiser is called with
+            the backend, a key of this parameter, and the shape.
         trainable: If False, `value_and_grad` computes no gradient for the parameter.
         dtype: Name of the element type: a float or complex type.
         least_dtype: Name of the narrowest float type to which the parameter may be

@@ -241,8 +241,8 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
     Args:
         x: A tensor of any shape.
-        approximate: ``"none"``, or ``"tanh"`` for the approximation by a hyperbolic
-            tangent.
+        approximate: ``"none"`` for the exact GELU, or ``"tanh"`` for an approximation by
+            the hyperbolic tangent.
 
     Returns:
         A tensor with the shape of `x`.
@@ -271,8 +271,8 @@ class GELU(Module):
     Phi is the cumulative distribution function of the standard normal distribution.
 
     Args:
-        approximate: ``"none"``, or ``"tanh"`` for the approximation by a hyperbolic
-            tangent.
+        approximate: ``"none"`` for the exact GELU, or ``"tanh"`` for an approximation by
+            the hyperbolic tangent.
 
     Raises:
         ArgumentError: `approximate` is neither ``"none"`` nor ``"tanh"``.

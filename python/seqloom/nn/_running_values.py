@@ -1,7 +1,8 @@
 """Metrics that store all labels and scores.
 
-Areas under curves and rank correlations sort all values at the end. The other metrics store
-the values because a running sum would be rounded differently for each split into batches.
+Areas under curves and rank correlations sort all values at the end. Pearson correlation
+and R2 also store all values, because a running sum would be rounded differently for
+each split into batches.
 """
 
 from __future__ import annotations

@@ -64,8 +64,9 @@ def pad(
         pad: Number of elements to add before and after the last axis, then the axis
             before it, and so on. Negative padding removes elements. Mode ``"circular"``
             removes elements first, then repeats the remaining elements.
-        mode: ``"constant"``, ``"reflect"``, ``"replicate"`` or ``"circular"``.
-        value: Value for ``"constant"``; default 0.
+        mode: Kind of padding: ``"constant"``, ``"reflect"``, ``"replicate"`` or
+            ``"circular"``.
+        value: Value of the padding in mode ``"constant"``; default 0.
 
     Returns:
         A tensor with padded axes.
@@ -310,13 +311,13 @@ def _resize(
 
 
 def _gather(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
-    """Gather values at indices; out-of-range indices are clipped."""
+    """Select values at indices along an axis; out-of-range indices are clipped."""
     inside = apply("clip", indices, 0, length - 1)
     return apply("take", x, _to_backend(x, inside.astype("int32"), "int32"), axis=axis)
 
 
 def _find_position_backend(x: Tensor) -> Any:
-    """Return NumPy, or the exporting backend if the graph keeps sizes symbolic."""
+    """Return the NumPy backend, or the exporting backend if its sizes are symbolic."""
     return x.backend if getattr(x.backend, "keeps_sizes", False) else backend("numpy")
 
 
@@ -327,7 +328,7 @@ def _make_positions(x: Tensor, length: int, dtype: str) -> Tensor:
 
 
 def _divide(x: Tensor, length: int, other: int) -> Tensor:
-    """Return the quotient of two lengths."""
+    """Return the quotient of two lengths, on the backend of `x`."""
     b = _find_position_backend(x)
     one, two = (Tensor(b.full((), it, dtype="float64"), b) for it in (length, other))
     return one / two

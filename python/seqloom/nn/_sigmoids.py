@@ -142,8 +142,8 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
     Args:
         x: A tensor of any shape.
         beta: Sharpness of the bend at 0.
-        threshold: Return `x` where ``beta * x`` exceeds this number (20 in PyTorch);
-            default: no limit, because the exact value does not overflow.
+        threshold: Return `x` where ``beta * x`` exceeds this number, which is 20 in
+            PyTorch. By default there is no limit, because the result does not overflow.
 
     Returns:
         A tensor with the shape of `x`.

@@ -101,7 +101,7 @@ def find_report(module: HasParts) -> LoadReport | None:
 
 
 def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
-    """Return parameters and buffers by path; raise if two of them have the same path."""
+    """Return parameters and buffers by path; raise if two arrays have the same path."""
     parts: dict[str, ModuleArray] = {}
     for path, part in module.named(ModuleArray):
         if path in parts:
@@ -115,7 +115,7 @@ def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
 
 
 def make_record(module: HasParts) -> Record:
-    """Return a record that shares the module's arrays; the next step copies them."""
+    """Return a record that shares the module's arrays; the next step copies the arrays."""
     require_all_visible(list_modules(module))
     custom = list_custom_records(module)
     parts = {
@@ -223,7 +223,7 @@ def require_mapping(record: object) -> None:
 def _compare(
     parts: Mapping[str, ModuleArray], values: Mapping[str, Any]
 ) -> tuple[LoadReport, list[str]]:
-    """Return a load report, and a message for each path whose type does not fit."""
+    """Return a load report, and a message for each array whose type does not fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
     fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
     kinds = {path: (values[path].dtype, kind_of(parts[path].dtype)) for path in fits}
@@ -267,7 +267,7 @@ def _list_problems(report: LoadReport, parts: Mapping[str, ModuleArray]) -> list
 def _convert_array(
     part: ModuleArray, value: Any, problems: list[str]
 ) -> _LoadedArray | None:
-    """Return a new array of the parameter's type and backend; None on a problem."""
+    """Convert a value to the parameter's type and backend; on a problem, return None."""
     array = np.asarray(value)
     kind = kind_of(part.dtype)
     is_lazy = isinstance(value, LazyArray)

@@ -142,7 +142,7 @@ def _find_role(kind: type[Any]) -> str:
 
 
 def list_module_fields(module: Any) -> dict[str, Any]:
-    """Return the attributes of a module by name, annotated or not."""
+    """Return all attributes of a module by name, also attributes without annotation."""
     return cast("Any", vars(module))
 
 
@@ -169,7 +169,7 @@ def require_axis(module: object, x: Any, axis: int, length: int, *, form: str) -
 
 
 def is_module(value: object) -> bool:
-    """Return True for a module, not for its class."""
+    """Return True for a module, and False for its class."""
     return hasattr(type(value), "named")  # isinstance with a Protocol is slower
 
 
@@ -198,7 +198,7 @@ def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
 
 
 def move_constants(modules: list[Any], backend: Backend, dtype: str | None = None) -> None:
-    """Move the tensors among the fields of modules; convert floats to `dtype`."""
+    """Move all fields that are tensors to a backend; convert floats to `dtype`."""
 
     def move(value: Any) -> Any:
         if not isinstance(value, Tensor):
@@ -225,7 +225,7 @@ def _map_items(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -
     """Apply a function to a value, or to all items of a container."""
     if not is_container(value):
         return change(value)
-    if id(value) in memo:  # handle a list in two fields, or a list that contains itself
+    if id(value) in memo:  # two fields may share a list, and a list may contain itself
         return memo[id(value)]
     if isinstance(value, tuple):
         items = [_map_items(item, change, memo) for _, item in items_of(value)]
@@ -266,7 +266,7 @@ def _describe(value: object, leaves: list[Leaf]) -> object:
 
 
 def _describe_stored(value: ModuleArray, leaves: list[Leaf]) -> object:
-    """Describe a parameter or buffer."""
+    """Describe a parameter or buffer as a hashable value."""
     leaves.append(value)
     return value.static
 

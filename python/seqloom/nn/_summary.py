@@ -68,7 +68,7 @@ class Summary:
     layers: tuple[LayerSummary, ...]
 
     def to_dict(self) -> dict[str, dict[str, Any]]:
-        """Return the table as a dict by module path; the outermost path is "".
+        """Return the table as a dict by module path; the outermost module has the path "".
 
         Returns:
             A new dict of dicts.
@@ -263,7 +263,7 @@ class _Counter(Profile):
 
 
 class _CallRecorder:
-    """Counter that receives the calls of watched modules."""
+    """Counter to which recording modules report their calls."""
 
     counter: _Counter | None = None
 
@@ -329,7 +329,7 @@ def _find_shapes(result: Any) -> Any:
 
 
 class Shaped(Protocol):
-    """Protocol of an array of any library."""
+    """Protocol of an array with a shape, of any library."""
 
     shape: tuple[int, ...]
 

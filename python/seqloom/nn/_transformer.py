@@ -33,7 +33,8 @@ class TransformerEncoderLayer(Module):
         nhead: Number of heads; must divide `d_model`.
         dim_feedforward: Width of the feed-forward network.
         dropout: Probability of dropping an element or an attention weight in training.
-        activation: ``"relu"``, ``"gelu"``, or a function of a tensor.
+        activation: Name of the function, ``"relu"`` or ``"gelu"``; or a function of a
+            tensor.
         layer_norm_eps: Number added to the variance in both norms.
         norm_first: If True, normalise the inputs of attention and feed-forward network
             (pre-norm), not the sums after them (post-norm).

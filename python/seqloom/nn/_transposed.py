@@ -162,7 +162,8 @@ class ConvTranspose1d(Module):
 
     Raises:
         ArgumentError: A size is not an integer or too small; or `groups` does not divide
-            the numbers of channels. Or `output_padding` is not below stride and dilation.
+            the numbers of channels. The same error is raised if `output_padding` is not
+            below stride and dilation.
 
     Examples:
         >>> import seqloom as sl

@@ -49,7 +49,7 @@ def _find_last_reads(graph: OnnxGraph) -> dict[int, list[str]]:
 
 
 def _run_node(node: OnnxNode, values: Mapping[str, Any], opset: int) -> tuple[Any, ...]:
-    """Run one node; error messages contain its name."""
+    """Run one node; error messages contain the name of the node."""
     given = [values[name] if name else None for name in node.inputs]
     call = OnnxCall(node, given, opset)
     try:

@@ -180,7 +180,7 @@ class _Reader:
             ) from None
 
     def _array(self, proto: Any, name: str) -> NDArray[Any]:
-        """Read a constant."""
+        """Read a constant tensor."""
         return read_array(self.path, proto, name)
 
     def _attribute(self, proto: Any, label: str, known: set[str]) -> Any:
@@ -198,7 +198,7 @@ class _Reader:
         }
         if proto.type not in read:
             raise FormatError(
-                f"{self.path}: {label}: its attribute {proto.name!r} is of a kind that "
+                f"{self.path}: {label}: its attribute {proto.name!r} has a type that "
                 "cannot be read"
             )
         return read[proto.type]()

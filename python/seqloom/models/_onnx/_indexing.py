@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def gather(call: OnnxCall) -> Tensor:
-    """Select indices of one axis; the axes of the index array replace this axis."""
+    """Select elements along one axis, which the axes of the index array replace."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
     if isinstance(places, RowPositions) and axis == 0:

@@ -48,11 +48,12 @@ def from_onnx(  # noqa: PLR0913 - settings that the file lacks
     Requires the extra ``onnx``.
 
     Args:
-        path: Path of the file. External weight files are only read from its folder.
+        path: Path of the file. External weight files are only read from the folder of
+            this file.
         encoder: Encoder of the records, which the file does not contain.
         length: Number of positions that the network reads: longer records are truncated
             at their end, and shorter records are padded with the encoder's padding value.
-            Default: any length that is the same for all records of a batch.
+            By default, any length that is the same for all records of a batch.
         pair: ``"sum"`` if records are read pairs whose outputs are added; default:
             single records.
         output: Name of the value to compute; default: the outputs of the file. For a
@@ -202,7 +203,7 @@ class OnnxModule(Module):
 
         Raises:
             ArgumentError: An input is missing or unknown.
-            OperationError: A node cannot be computed; the message names it.
+            OperationError: A node cannot be computed; the message names the node.
 
         Examples:
             >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl
@@ -237,7 +238,7 @@ class OnnxModule(Module):
             ArgumentError: The file has inputs other than records and a mask.
             ShapeError: Records differ in length, but the file has no mask input, and
                 ``length`` was not passed to `from_onnx`.
-            OperationError: A node cannot be computed; the message names it.
+            OperationError: A node cannot be computed; the message names the node.
 
         Examples:
             >>> import onnx.helper as h, onnx, numpy as np, seqloom as sl

@@ -257,7 +257,7 @@ class Cell:
         return [gate(part(3) + self._compute_peephole(cell, 1)) * show(cell), cell]
 
     def _compute_peephole(self, cell: Tensor, number: int) -> Any:
-        """Return the peephole term of a gate; order: input, output, forget gate."""
+        """Return the peephole term of a gate: 0 input, 1 output, 2 forget."""
         if self.peepholes is None:
             return 0.0
         width = cell.shape[1]

@@ -124,7 +124,7 @@ def constant_of_shape(call: OnnxCall) -> NDArray[Any]:
 
 
 def make_range(call: OnnxCall) -> NDArray[Any]:
-    """Return a range between constants."""
+    """Return the range between two constants."""
     limits = [call.constant(place, "limits") for place in range(3)]
     start, stop, step = (it.item() for it in limits)
     if step == 0:
