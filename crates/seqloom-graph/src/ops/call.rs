@@ -108,7 +108,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns a list of arrays.
+    /// Returns an argument that is a list of arrays.
     pub(crate) fn arrays(&self, name: &str) -> Outcome<Vec<View>> {
         let Resolved::List(parts) = self.required(name)? else {
             return Err(format!("{name}: expected a list of arrays"));
@@ -120,7 +120,7 @@ impl<'a> Call<'a> {
         arrays.collect()
     }
 
-    /// Returns an optional integer.
+    /// Returns an optional integer argument.
     pub(crate) fn int(&self, name: &str) -> Outcome<Option<i64>> {
         self.get(name)?.map_or(Ok(None), |value| value.int_if(name))
     }
@@ -130,7 +130,7 @@ impl<'a> Call<'a> {
         self.get(name)?.map(|value| value.ints(name)).transpose()
     }
 
-    /// Returns a shape, from one size or a list.
+    /// Returns a shape from an argument that is one size or a list of sizes.
     pub(crate) fn shape(&self, name: &str) -> Outcome<Vec<usize>> {
         let numbers = self
             .ints(name)?
@@ -142,7 +142,7 @@ impl<'a> Call<'a> {
         sizes.collect()
     }
 
-    /// Returns an optional float.
+    /// Returns an optional float argument.
     pub(crate) fn float(&self, name: &str) -> Outcome<Option<f64>> {
         match self.get(name)? {
             None => Ok(None),
@@ -152,7 +152,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns a boolean; false if not given.
+    /// Returns a boolean argument, or false if it is missing.
     pub(crate) fn flag(&self, name: &str) -> Outcome<bool> {
         match self.get(name)? {
             None => Ok(false),
@@ -161,7 +161,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns an optional element type.
+    /// Returns an optional argument that is an element type.
     pub(crate) fn dtype(&self, name: &str) -> Outcome<Option<Dtype>> {
         let found = match self.get(name)? {
             None => return Ok(None),

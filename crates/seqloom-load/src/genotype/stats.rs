@@ -37,7 +37,7 @@ pub struct Survey {
 
 impl Survey {
     /// Creates a pass that counts each individual in its group; `groups` is the number of
-    /// groups. Individuals with a larger group number are not counted.
+    /// groups. Individuals with a group number of `groups` or more are not counted.
     pub fn new(layout: BedLayout, group_of: Vec<usize>, groups: usize) -> Result<Self> {
         if group_of.len() != layout.individuals {
             let (found, wanted) = (group_of.len(), layout.individuals);

@@ -5,7 +5,7 @@ use super::cut::TokenWindow;
 /// The position of a record.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
-    /// The index of its file.
+    /// The index of the record's file.
     pub file: usize,
     /// The index of the record in its file.
     pub record: u64,

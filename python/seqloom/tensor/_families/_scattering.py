@@ -1,7 +1,7 @@
 """Functions that write to elements at given indices.
 
-If an index occurs more than once, added values are summed; of replacing values, any one is
-stored.
+If an index occurs more than once, added values are summed. If several values replace one
+element, any one of the values is stored.
 """
 
 from __future__ import annotations
