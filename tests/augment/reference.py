@@ -12,7 +12,7 @@ ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
 def threefry(key, count):
-    """Return Threefry random numbers, as in section 4.2 of Salmon et al. (2011)."""
+    """Return Threefry random numbers (Salmon et al., 2011, section 4.2)."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
     x, y = ((c + k) & MAX_WORD for c, k in zip(count, keys, strict=False))
     for block in range(5):

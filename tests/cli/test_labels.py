@@ -189,7 +189,7 @@ def headers(tmp_path):
 PATTERNS = {
     "|pos": "searched for '|pos': .* header 's0 cls|neg' is '': write \\| for",
     "zzz": "header 's0 cls|neg' is nothing: write \\| for a bar",
-    "s1.*": "3 of 4 .* header 's0 cls|neg' is nothing: .*; leave them out",
+    "s1.*": "3 of 4 .* header 's0 cls|neg' is nothing: .*; pass Labels",
     "cls": "have the label 'cls'; .* header 's0 cls|neg' is 'cls': put",
     r"(\d)?$": "header 's0 cls|neg' is '': write",
     "(": "'(' is not a regular expression: missing ), unterminated",

@@ -133,7 +133,8 @@ class ReverseComplement(Augmentation):
 
     Args:
         p: The probability that a sequence is reverse-complemented.
-        alphabet: ``"dna"``, or ``"rna"``, where A pairs with U. ``"iupac"`` means DNA.
+        alphabet: ``"dna"``, or ``"rna"``, where A pairs with U. ``"iupac"`` has the same
+            effect as ``"dna"``.
 
     Raises:
         ArgumentError: ``p`` is not from 0 to 1, or the alphabet is not a nucleic acid.

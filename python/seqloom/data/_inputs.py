@@ -113,8 +113,8 @@ class SourceOptions(TextOptions):
 class Inputs:
     """Sequence files and records in memory, with the options for reading them."""
 
-    paths: tuple[str, ...]  # The files, in order.
-    reading: SourceOptions = field(default_factory=SourceOptions)  # Options for reading.
+    paths: tuple[str, ...]
+    reading: SourceOptions = field(default_factory=SourceOptions)
     held: Mapping[str, SequenceBatch] = field(default_factory=dict[str, SequenceBatch])
 
     @property

@@ -75,7 +75,7 @@ def content_digest(parts: Iterable[Columns]) -> bytes:
 def file_digest(path: str) -> str:
     """Return a hash of a file's size, first bytes and last bytes."""
     check_regular(path)
-    import hashlib  # loads OpenSSL
+    import hashlib  # imported late: loads OpenSSL
 
     digest = hashlib.blake2b(digest_size=16)
     with Path(path).open("rb") as file:

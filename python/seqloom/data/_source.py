@@ -33,11 +33,11 @@ _BATCH_COLUMNS = _RESERVED_COLUMNS | {"inputs", "sequence", "quality", "lengths"
 class FetchOptions:
     """Options for reading the records of one batch."""
 
-    encoder: Any = None  # Encoder of the dataset.
+    encoder: Any = None
     epoch: int | None = None  # Determines the jitter; None for no jitter.
     length: int | None = None  # Positions of the batch; None for the longest record.
     multiple: int = 1  # The number of positions is a multiple of this.
-    out: NDArray[Any] | None = None  # Memory for the inputs.
+    out: NDArray[Any] | None = None  # Array to write the inputs into.
     num_threads: int = 1
     as_letters: bool = False  # If True, return residues, not inputs.
 
@@ -119,8 +119,8 @@ class Source(ABC):
     kind: str  # Name of the kind of input (`seqloom.infer.Kind`).
     title: str = "Dataset"  # Name of the function that creates the dataset of this source.
     noun: str = "sequences"  # Plural name of the records.
-    size: int  # The number of rows.
-    paths: tuple[str, ...] = ()  # The files that are read.
+    size: int
+    paths: tuple[str, ...] = ()
     has_letters: bool = True  # False if records are numbers, not sequences.
     has_ids: bool = True  # If False, row numbers replace ids.
     counts_letters: bool = False  # If True, reports count masked residues.

@@ -138,7 +138,7 @@ class MemoryRecords:
     """In-memory records of a dataset."""
 
     name: str  # Name that replaces a path in messages, such as <list>.
-    batch: SequenceBatch  # The records.
+    batch: SequenceBatch
     frame: Frame | None = None  # The table of the records, which may have labels.
     has_ids: bool = True  # False if the source has neither ids nor an index.
 

@@ -136,7 +136,7 @@ def prepare_output(
         return array, _view_bits(array.reshape(-1))
     if not hasattr(out, "__array__"):
         raise ShapeError(f"out must be an array or a torch tensor, got {quote(out)}")
-    array = np.asarray(out)  # without a copy
+    array = np.asarray(out)
     flags = array.flags
     fits = array.shape == shape and array.dtype == dtype
     if not (fits and flags.c_contiguous and flags.writeable):

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 _SPECIAL_TOKENS = ("<cls>", "<pad>", "<eos>", "<unk>")
 _MASK = "<mask>"
 
-# The vocabulary of ESM-2 (Lin et al. 2023), which all ESM-2 checkpoints share.
+# The vocabulary of ESM-2 (Lin et al., 2023), which all ESM-2 checkpoints share.
 ESM2 = (
     *_SPECIAL_TOKENS,
     *"LAGVSERTIDPKQNFYMHWCXBUZO.-",
@@ -60,7 +60,7 @@ class Tokens(TokenEncoder):
             Codes without a token (J in ESM-2, all codes but N in DNA) and k-mers that
             contain a code become ``<unk>``. ``"mask"`` uses ``<mask>``; ``"error"`` raises.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
-            ``<mask>``. ``"keep"`` and ``"error"`` raise.
+            ``<mask>``. ``"keep"`` and ``"error"`` raise for lower case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
         symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, as ``<mask>``;
             ``"keep"``, as the token of the symbol or ``<unk>``. ``"error"`` raises for all

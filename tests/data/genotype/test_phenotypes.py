@@ -315,7 +315,7 @@ def test_the_error_for_an_invalid_phenotype_table_names_the_expected_format(
 
 
 def test_an_invalid_phenotype_argument_is_rejected(four):
-    with pytest.raises(ValueError, match="phenotypes must be one or more paths"):
+    with pytest.raises(ValueError, match="phenotypes must be paths"):
         sl.data.GenotypeDataset(four(), 1.5)
     with pytest.raises(ValueError, match="a row for each of the 4 individuals"):
         sl.data.GenotypeDataset(four(), np.zeros(3))

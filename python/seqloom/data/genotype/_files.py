@@ -101,7 +101,7 @@ class Reading:
     """Options for reading genotypes."""
 
     memory: int  # Maximum bytes of codes in memory.
-    cache: Path  # Cache folder.
+    cache: Path
     num_threads: int | None = None
     progress: Callable[[int, int], object] | None = field(default=None, compare=False)
     check: bool = True  # check the padding bits of the .bed

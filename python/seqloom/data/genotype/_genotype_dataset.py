@@ -249,7 +249,7 @@ def choose_encoder(
         raise ArgumentError(f"encoder must be a GenotypeEncoder or None, got {encoder!r}")
     if new_encoder not in {GenotypeEncoder(), GenotypeEncoder(**encoder.settings())}:
         raise ArgumentError(
-            "impute, standardize and count_A1 are settings of the encoder: omit them "
-            "where encoder= is passed"
+            "impute, standardize and count_A1 are settings of the encoder: omit all "
+            "three if encoder= is passed"
         )
     return encoder

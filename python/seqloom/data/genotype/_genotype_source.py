@@ -35,7 +35,7 @@ class GenotypeSource(Source):
     has_ordinals = False
     supports_threads, is_checked = True, False
     _training_rows: Rows | None = None  # Samples to fit on; None for all.
-    _fitted_encoder: GenotypeEncoder | None = None  # Fitted on first use.
+    _fitted_encoder: GenotypeEncoder | None = None  # The encoder is fitted on first use.
     _tables: NDArray[Any] | None = None  # Lookup tables of the fitted encoder.
 
     def __init__(

@@ -327,9 +327,8 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     paths: list[Any] = list(cast("Iterable[Any]", values)) if is_many else [values]
     if strange := [path for path in paths if not isinstance(path, (str, os.PathLike))]:
         raise ArgumentError(
-            f"{columns.what}s must be one or more paths of tables, a data frame, a dict "
-            "from IID to value, or an array in the order of the .fam; got "
-            f"{strange[0]!r}"
+            f"{columns.what}s must be paths of tables, a data frame, a dict from IID "
+            f"to value, or an array in the order of the .fam; got {strange[0]!r}"
         )
     names = tables_of(f"{columns.what}s", paths)
     return [read_person_table(path, columns, people) for path in names]

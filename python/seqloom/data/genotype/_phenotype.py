@@ -167,7 +167,7 @@ def _unlabelled_error(
 ) -> LabelError:
     """Return the error for samples that are not in the table of labels."""
     names = list_some([people.names[at] for at in unlabelled])
-    remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+    remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip samples'
     if len(unlabelled) == len(people):
         found = ", ".join(map(repr, joined.unmatched[:_MAX_EXAMPLES]))
         remedy = f"; its ids are {found}, ..." if found else ""

@@ -96,7 +96,7 @@ class Variants:
     """Ids and alleles of variants."""
 
     ids: Texts
-    counted: Texts  # the allele that is counted
+    counted: Texts  # allele that dosages count
     other: Texts
 
     def __len__(self) -> int:

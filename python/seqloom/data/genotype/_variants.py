@@ -34,7 +34,7 @@ _MAX_SHOWN_NAMES = 3
 class ChosenVariants:
     """Selected variants of a .bim."""
 
-    columns: dict[str, NDArray[Any]]  # The columns of the .bim.
+    columns: dict[str, NDArray[Any]]
     rows: Rows | None = None  # Selected rows, in order; None for all rows.
     is_flipped: NDArray[np.bool_] | None = None  # None if no variant is flipped.
     missing_alleles: int = 0  # Number of variants matched by one allele.

@@ -240,7 +240,7 @@ def label_intervals(
     source = drop_missing(source, labels)
 
     def missing_error(unlabelled: list[int]) -> LabelError:
-        remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+        remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip records'
         if len(unlabelled) == len(ids):
             remedy = (
                 "; the index has no interval: for labels in the order of the intervals "

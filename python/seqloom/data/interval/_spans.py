@@ -30,8 +30,8 @@ _EDGE_REMEDIES = f'edge="pad" (--edge pad) puts N there, {_DROP_REMEDY}'
 class Spans:
     """Ranges of chromosomes to read; they may extend beyond the chromosome ends."""
 
-    chroms: NDArray[np.int64]  # Indices of chromosomes.
-    starts: NDArray[np.int64]  # Negative if padded.
+    chroms: NDArray[np.int64]  # Index of each range's chromosome.
+    starts: NDArray[np.int64]  # A negative start means padding.
     stops: NDArray[np.int64]
 
     def take(self, rows: NDArray[np.int64]) -> Spans:
@@ -55,7 +55,7 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     if len(numbers) < len(genome.names):
         counts = Counter(genome.names)
         for row, name in enumerate(intervals.chroms):
-            if counts[name] > 1:  # the name is ambiguous
+            if counts[name] > 1:  # the interval could be of each of them
                 raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
@@ -84,8 +84,8 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
     if others:
         return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
     return (
-        f"{what}, it has {list_some(genome.names)}; pass the genome that the intervals are "
-        "of, or remove such lines"
+        f"{what}, it has {list_some(genome.names)}; pass the genome of the intervals, "
+        "or remove such lines"
     )
 
 

@@ -54,15 +54,13 @@ CODINGS = ("auto", "01", "12")
 class LabelColumn:
     """Labels converted to numbers, and the rows that have a label."""
 
-    task: str | None = None  # None without labels.
+    task: str | None = None  # None if there are no labels.
     classes: Cells = ()  # Names of classes or of columns.
     # Class indices (int64), values (float32), or zeros and ones (float32).
     values: NDArray[Any] | None = None
     rows: NDArray[np.int64] | None = None  # Rows with a label; None for all.
     unmatched: Cells = ()  # Ids that have a label but no record.
-    report: dict[str, Any] = field(
-        default_factory=dict[str, Any]
-    )  # counts of skipped records
+    report: dict[str, Any] = field(default_factory=dict[str, Any])
 
     def to_bytes(self) -> bytes:
         """Return the labels as bytes for a hash; empty without labels."""
@@ -165,7 +163,8 @@ class Labels:
             samples of a .bed, only control and case codes are classes and other numbers are
             values.
         coding: The codes of control and case in a phenotype: ``"01"``, ``"12"``, or
-            ``"auto"``, which decides by the values. Only for ``GenotypeDataset``.
+            ``"auto"``, which decides by the values. Only ``GenotypeDataset`` has this
+            option.
         missing: The strings that mark a missing label, instead of the defaults: NA, NaN, a
             point and similar, and -9 for samples of a .bed. A string that is listed in
             ``classes`` is never a missing label.
@@ -231,7 +230,7 @@ class Labels:
             is_genotypes = maker.__name__ == "GenotypeDataset"
             if is_genotypes and labels is None and "phenotype" in old:
                 labels = old.pop("phenotype")
-                warn_user("phenotype= is now labels=: rename it", DeprecationWarning)
+                warn_user("phenotype= is now labels=: use labels=", DeprecationWarning)
             _check_known(maker, old)
         if old:
             options = ", ".join(f"{name}=..." for name in old)

@@ -232,7 +232,7 @@ def _unlabelled_error(
     reason = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
     )
-    remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+    remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip records'
     if len(unlabelled) == len(ids):
         note = _part_note(source, ids) or _label_ids_note(source)
         remedy = "" if reason else source.note(unlabelled[0]) or note
@@ -342,7 +342,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
 
     def missing_error(unlabelled: list[int]) -> LabelError:
         listed = list_some([ids[row] for row in unlabelled])
-        remedy = '; leave them out with Labels(..., unlabelled="skip") (--unlabelled skip)'
+        remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip records'
         return LabelError(
             f"{len(unlabelled):,} of {len(ids):,} {noun} have no label in {source.what}: "
             f"{listed}{missing_note(source, ids[unlabelled[0]])}"

@@ -35,7 +35,7 @@ _MIN_PART = 3
 
 _MAX_CELL = (1 << 31) - 1
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\s*', re.IGNORECASE)
-_TWO_UTF16_CHARACTERS = 4  # in bytes
+_TWO_UTF16_CHARACTERS = 4  # size in bytes
 Purpose: TypeAlias = Literal["table", "intervals"]
 _EXPECTED = {"table": "a table of text", "intervals": "intervals as text (BED)"}
 _SAVE_AS_UTF8 = (

@@ -219,7 +219,7 @@ def raw_batches(
     *,
     settings: LoaderSettings,
     executor: Executor,
-    parts: list[RawPart],  # filled on first use
+    parts: list[RawPart],  # empty until the first epoch
 ) -> Batches:
     """Yield the batches of the records of files."""
     files, workers = settings.dataset, settings.workers.num_workers

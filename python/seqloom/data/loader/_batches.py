@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     # Requests with their batches, or with a `FailedBatch`, after which the epoch
     # continues.
     Batches = Generator[tuple[Request, Any]]
-    Items = Callable[[int, EpochOrder], Iterator[Any]]  # items of an epoch
+    Items = Callable[[int, EpochOrder], Iterator[Any]]  # (epoch, order) -> items
 
 _MIN_PACKED_ITEMS = 256  # minimum number of items per request, for a packing collator
 _FEW_CORES = 2
@@ -45,7 +45,7 @@ class BatchSource:
 
     epoch: Callable[[EpochProgress, EpochOrder], Batches]  # Batches from a position on.
     count: Callable[[EpochOrder], int]  # Number of batches of an epoch.
-    identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with a saved state.
+    identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with saved states.
     executor: Executor | None = None  # Stopped by `DataLoader.close`.
     is_ordered: bool = False  # If True, the loader determines the order.
 
@@ -69,7 +69,7 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
     is_stream = isinstance(dataset, SequenceStream)
     if is_stream and type(dataset).__iter__ is SequenceStream.__iter__:
         return _packed_stream(settings) if settings.is_packed else _stream(settings)
-    if isinstance(dataset, PackedStream):  # makes batches in Rust threads
+    if isinstance(dataset, PackedStream):  # a PackedStream has its own threads
         settings = replace(settings, workers=WorkerOptions())
     return _iterable(settings)
 

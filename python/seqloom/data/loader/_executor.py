@@ -74,7 +74,7 @@ class Executor:
         self.uses_processes = needs_process and settings.workers.num_workers > 0
         draws = not is_stateful and not is_shared
         self._make = partial(_make_seeded, make, settings.seed) if draws else make
-        self._pool: WorkerPool | None = None  # persistent processes
+        self._pool: WorkerPool | None = None  # worker processes that persist
 
     def run(self, requests: Iterable[Request]) -> Answers:
         """Yield each request with its batch, or with a ``FailedBatch`` for an exception."""

@@ -194,7 +194,7 @@ class StreamBatchMaker(BatchFunction):
             nonlocal source, native
             piece: StreamPiece = request.content
             if columns is None or not piece.stream.supports_native_batches:
-                return partial(self, request)  # `augment` has changed
+                return partial(self, request)  # the user has set `augment`
             piece.check()
             # The batch maker of a chunk is cached, because a chunk has records of
             # several batches.

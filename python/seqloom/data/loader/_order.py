@@ -45,7 +45,7 @@ class Request:
     # The following fields are not sent to workers.
     position: int = 0  # Position in the epoch after this batch.
     is_last: bool = False
-    padding: NDArray[np.bool_] | None = None  # True at repeated items.
+    padding: NDArray[np.bool_] | None = None  # True where items are repeated.
     stream_state: Callable[[], Any] | None = None  # State of the stream after this batch.
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,7 +105,7 @@ class EpochProgress:
     """The position of a loader in an epoch."""
 
     epoch: int
-    position: int = 0  # Counts items; for iterables, batches.
+    position: int = 0  # Counts items, or batches of iterables.
     stream_state: Any = None  # State of a `SequenceStream`, or a function that returns it.
     is_ended: bool = False
 

@@ -149,7 +149,7 @@ class Worker:
         self._sent_count = 0  # Number of requests sent to the process.
         # After a crash, this number of requests is sent one by one, to find the cause.
         self._suspect_count = 0
-        self._deaths = 0  # crashes since the last answer
+        self._deaths = 0  # number of crashes since the last batch
         self._is_too_large = False
         self._error: BaseException | None = None  # set when no more answers will come
         self._lock = threading.RLock()
@@ -198,7 +198,7 @@ class Worker:
     def _receive_all(self) -> None:
         """Receive answers, and restart the process after a crash."""
         try:
-            while self._pipe.fileno() != -1:  # -1 after `close`
+            while self._pipe.fileno() != -1:  # the pipe is not closed
                 with suppress(EOFError, OSError):
                     self._receive_answers()
                 with suppress(OSError):
@@ -220,7 +220,7 @@ class Worker:
         while self._sent_count or not self._is_too_large:
             parts = receive(self._pipe)
             with self._lock:
-                if self._error is not None:  # the pool was closed
+                if self._error is not None:  # `close` was called
                     return
                 task = self.tasks.popleft()
                 self._sent_count -= 1
@@ -368,8 +368,8 @@ class ProcessStart:
         names = [name for name, part in parts.items() if not _is_sendable(part)]
         return ArgumentError(
             f"{' and '.join(names) or 'the loader'} cannot be sent to a worker process "
-            f"({error}): define it with def or class at the top of a module, where a new "
-            "process can import it, not as a lambda or inside a function; or pass "
+            f"({error}): define it with def or class at the top of a module that a new "
+            "process can import (not with lambda, not in a function); or pass "
             'num_workers=0, or multiprocessing_context="fork"'
         )
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = 0.3
 _UINT64 = struct.Struct("<Q")
-# Bytes. Memory for smaller arrays is not reused.
+# Number of bytes; memory for smaller arrays is not reused.
 _MIN_REUSED_BYTES = 1 << 16
 Part = memoryview | bytes
 
@@ -73,10 +73,10 @@ class SealedJob:
 class WorkerIdentity:
     """The number of a worker and its parent process."""
 
-    number: int  # from 0
+    number: int  # worker number, from 0
     count: int
     parent: int  # Pid of the process that receives the batches.
-    seed: int  # Seed of the loader.
+    seed: int
     is_child_of_main_thread: bool  # If True, Linux signals the parent's death.
 
 
@@ -217,7 +217,7 @@ class Failure:
         """Pickle an exception, with its traceback as text."""
         kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
         pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
-        is_known = _pickle(type(error)) is not None  # the class can be imported
+        is_known = _pickle(type(error)) is not None
         return cls(
             kinds=tuple(kind for kind in pickled if kind is not None),
             error=_pickle(error),

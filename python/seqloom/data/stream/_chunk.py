@@ -28,7 +28,7 @@ class ChunkSource:
     """Records that were read together, with cached values for all records."""
 
     batch: SequenceBatch
-    paths: tuple[str, ...]  # Files of the stream.
+    paths: tuple[str, ...]
     ordinals: NDArray[np.int64]  # Index of each record over all files.
     files: NDArray[np.int64]  # Index of the file of each record.
     records: NDArray[np.int64]  # Index of each record in its file.

@@ -57,7 +57,7 @@ class Shard:
     """A shard of the records of files; shards have no records in common."""
 
     index: int = 0  # Index of the shard, from 0.
-    count: int = 1  # Number of shards.
+    count: int = 1
 
     def __post_init__(self) -> None:
         check_integer("count", self.count, least=1)
@@ -150,7 +150,7 @@ def read_shard(
 class FileRange:
     """Reads consecutive records of an indexed file; shards have similar sizes."""
 
-    index: SequenceIndex  # index of the file
+    index: SequenceIndex
     shard: Shard
     options: dict[str, Any] = field(default_factory=dict[str, Any])
     size: int = field(init=False)
