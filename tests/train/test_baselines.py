@@ -1,4 +1,4 @@
-"""Baselines of a run; scikit-learn is the oracle of the linear models."""
+"""Tests of the baselines of a run, whose linear models are compared with scikit-learn."""
 
 import json
 

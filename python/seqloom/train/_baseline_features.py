@@ -30,13 +30,13 @@ Reader = Callable[[Any, Rows], Floats]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Features:
-    """Numbers that describe each record for a linear model."""
+    """Features of each record for a linear model."""
 
     name: str
     read: Reader  # (dataset, record indices) -> (records, features)
     count: int
-    is_scaled: bool = True  # divide each feature by its standard deviation
-    has_lasso: bool = False  # also fit a lasso
+    is_scaled: bool = True  # if True, divide each feature by its standard deviation
+    has_lasso: bool = False  # if True, also fit a lasso
     columns: Rows | None = None  # selected features; None for all
 
     def __call__(self, part: Any, rows: Rows) -> Floats:

@@ -27,7 +27,7 @@ from seqloom.train._linear import (
 from seqloom.train._paired import bootstrap, mcnemar
 from seqloom.train._parts import LoaderBatches, Parts
 
-# Without a validation set, every fifth training record chooses the penalty.
+# Without a validation set, the penalty is chosen on every fifth training record.
 _HELD_OUT = 5
 _SIGNIFICANT = 0.05
 _MIN_SHOWN_P = 0.0001
@@ -40,7 +40,7 @@ _LINKS: dict[type[Task], Link] = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """A network and a baseline on the same records.
+    """The comparison of a network with a baseline on the same records.
 
     Attributes:
         metric: Name of the compared metric: ``"accuracy"``, or ``"r2"`` of a regression.
@@ -94,7 +94,7 @@ class Baseline:
     of k-mers (4-mers of DNA and RNA, 2-mers of proteins), and one-hot residues if all
     sequences have the same length. For a regression, they are the mean and ridge
     regression. The baselines of genotypes are ridge regression and the lasso. The
-    validation set chooses the penalty of each linear model.
+    penalty of each linear model is chosen on the validation set.
 
     Attributes:
         name: The model and its features, such as ``"logistic regression, 4-mer counts"``.
@@ -307,7 +307,7 @@ class Ranking:
     def of(
         cls, model: Module, baselines: tuple[Baseline, ...], evaluated: dict[str, Part]
     ) -> "Ranking | None":
-        """Rank on the test set, else on the validation set; None without baselines."""
+        """Compare on the test set, else on the validation set; None without baselines."""
         if not baselines:
             return None
         title = "test" if "test" in evaluated else "validation"

@@ -24,13 +24,14 @@ _LASSO_RANGE = 100.0
 _MAX_SWEEPS = 1000
 _SWEEP_TOLERANCE = 1e-4
 _MAX_ROUNDS = 10
-# A feature joins the lasso if its covariance is above the penalty by more than rounding.
+# A feature enters the lasso if its covariance exceeds the penalty by more than
+# rounding.
 _VIOLATION = 1 + 1e-6
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Relation of the outputs of a linear model to the means of the targets.
+    """Link between the outputs of a linear model and the means of the targets.
 
     The loss of a record is ``potential(z) - z @ target``, the negative log-likelihood of an
     exponential family in its natural parameter. Its gradient is ``mean(z) - target``.

@@ -13,15 +13,14 @@ _MAX_COUNTS = 1 << 22
 
 def mcnemar(only_first: int, only_second: int) -> float:
     """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
-    # Only records that exactly one of two classifiers predicts correctly count. If both
-    # classifiers are equally good, each of them is right on such a record with
-    # probability 1/2 (McNemar, Psychometrika 12, 1947).
+    # The test counts only records that exactly one of the classifiers predicts
+    # correctly. If both classifiers are equally good, each of them is right on such a
+    # record with probability 1/2 (McNemar, Psychometrika 12, 1947).
     fewer, total = min(only_first, only_second), only_first + only_second
     chance = exp(
         lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
     )
-    # The probabilities of smaller counts, divided by the probability of the count
-    # `fewer`.
+    # Binomial probabilities of counts below `fewer`, relative to that of `fewer`.
     down = np.arange(fewer, 0, -1)
     below = float(np.cumprod(down / (total - down + 1)).sum())
     return min(1.0, 2 * chance * (1 + below))
@@ -29,8 +28,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 def bootstrap(differences: NDArray[np.floating[Any]]) -> float:
     """Compute the two-sided p-value of a mean difference, by a paired bootstrap."""
-    # Twice the smaller fraction of resampled means on one side of 0 (Efron and
-    # Tibshirani, An Introduction to the Bootstrap, 1993, chapter 15), at least 0.001.
+    # The p-value is twice the smaller fraction of resampled means on one side of 0
+    # (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 15), at
+    # least 0.001.
     count = len(differences)
     if not differences.any():
         return 1.0
