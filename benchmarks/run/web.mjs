@@ -7,7 +7,7 @@ const [module, zip, reads] = process.argv.slice(2).map((path) => readFileSync(pa
 const model = await Model.start(await WebAssembly.compile(module));
 model.open(zip);
 
-/** The records of a second, over the whole file. */
+/** Scores the file, and returns the number of records per second. */
 function score() {
   const begun = performance.now();
   const { records } = model.predict("reads", new Bytes(reads), {});

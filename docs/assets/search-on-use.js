@@ -1,4 +1,4 @@
-// The index of the search weighs more than any page: it is fetched when somebody begins to search.
+// The search index is larger than any page, so the browser loads it only when the user starts a search.
 "use strict";
 
 {

@@ -1,10 +1,10 @@
 "use strict";
 
-// What scrolls can be reached by the keyboard in every browser, and only that.
+// Elements that scroll get the keyboard focus in every browser; elements that fit do not.
 const SCROLLERS = ".md-typeset__scrollwrap, .md-typeset pre > code, .md-typeset p:has(> img)";
-// Plots of several panels have more pixels from left to right than this.
+// Width in pixels above which a plot has several panels.
 const WIDE = 1000;
-// An option of a command, such as --out.
+// A command-line option, such as --out.
 const OPTION = /\[?--[a-z][a-z-]*/g;
 
 function markScrollers() {
@@ -20,7 +20,7 @@ function markWidePlots() {
   }
 }
 
-// No line ends within an option.
+// Prevents line breaks within an option.
 function keepOptionsWhole() {
   for (const code of document.querySelectorAll(".md-typeset :not(pre) > code")) {
     if (code.childElementCount) continue;

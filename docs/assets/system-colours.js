@@ -1,5 +1,5 @@
-// On a first visit, too, a page has the colours of the system from the beginning: without this the
-// theme shows the light ones until all of its code is there.
+// Uses the colour scheme of the system from the first visit on. Without this script, the theme shows
+// light colours until all of its code is loaded.
 "use strict";
 
 try {
@@ -7,5 +7,5 @@ try {
   const color = { media: "(prefers-color-scheme)" };
   if (!localStorage.getItem(key)) localStorage.setItem(key, JSON.stringify({ index: 0, color }));
 } catch {
-  // No storage, no memory of a choice.
+  // Without storage, the theme cannot remember a choice.
 }

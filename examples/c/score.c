@@ -1,4 +1,4 @@
-/* Scores sequences by an exported model: score EXPORT FILE...
+/* Scores the sequences of files with an exported model: score EXPORT FILE...
  *
  * cc score.c -I crates/seqloom-c/include -L target/release -lseqloom -o score
  */
@@ -7,7 +7,7 @@
 
 #include "seqloom.h"
 
-/* Prints the line of a record; 0 goes on. */
+/* Prints the id and scores of a record. Returns 0 to continue, or 1 to stop. */
 static int print_row(void *context, const char *id, const float *scores, size_t columns) {
     FILE *out = context;
     fputs(id, out);

@@ -1,7 +1,7 @@
-// Scores sequences by an exported model: score EXPORT FILE...
+// Scores the sequences of files with an exported model: score EXPORT FILE...
 //
-// The flags below find the library and its header from the root of the repository; a program
-// of your own names the folders where it keeps them.
+// CFLAGS below is the folder of the header in this repository. In your program, set CFLAGS and
+// LDFLAGS to the folders of the header and the library.
 package main
 
 /*
@@ -22,14 +22,14 @@ import (
 	"unsafe"
 )
 
-// Model is an exported model; several goroutines may use it at once.
+// Model is an exported model. Several goroutines may use a model at the same time.
 type Model struct{ held *C.SeqloomModel }
 
 // Open opens the folder or zip of an exported model.
 func Open(path string, threads int) (*Model, error) {
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	// What went wrong is told to the thread that called.
+	// Error messages are stored per thread, so stay on this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	held := C.seqloom_open(text, C.size_t(threads))
@@ -51,7 +51,7 @@ func (model *Model) Columns() []string {
 	return names
 }
 
-// Score gives the ids of all records of files, and the scores of each.
+// Score returns the ids and scores of all records of the files.
 func (model *Model) Score(files []string) ([]string, [][]float32, error) {
 	size := C.size_t(unsafe.Sizeof((*C.char)(nil)))
 	held := C.calloc(C.size_t(len(files)+1), size)

@@ -1,9 +1,9 @@
-// Asks the module, in Node: `node ask.mjs MODULE < questions > answers`, both in JSON.
+// Runs the WebAssembly module in Node: `node ask.mjs MODULE < questions > answers` (JSON lists).
 
 import { readFileSync } from "node:fs";
 import { Bytes, Model } from "../../web/model.js";
 
-/** A source that gives a few bytes at a time. */
+/** A source whose `read` returns at most `most` bytes. */
 class Slow extends Bytes {
   constructor(bytes, most) {
     super(bytes);
@@ -18,12 +18,12 @@ class Slow extends Bytes {
 const module = await WebAssembly.compile(readFileSync(process.argv[2]));
 let model = await Model.start(module);
 
-/** The bytes of a question: a file, or numbers that stand in it. */
+/** The bytes of a file, or the bytes in the question itself. */
 function bytes(given) {
   return typeof given === "string" ? readFileSync(given) : Uint8Array.from(given);
 }
 
-/** Changes some bytes of a file. */
+/** A file with flipped bits, or truncated. */
 function spoiled({ path, cut, flips = [] }) {
   const changed = Uint8Array.from(readFileSync(path));
   for (const place of flips) changed[place] ^= 1;
@@ -46,7 +46,7 @@ const WORK = {
   memory: () => model.memory,
 };
 
-/** An answer, or an error; a trap ends the module, and another is started. */
+/** Returns an answer or an error. After a trap the module is unusable, so a new one is started. */
 async function answer(question) {
   try {
     return WORK[question.do](question);
