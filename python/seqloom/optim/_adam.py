@@ -268,11 +268,11 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         if not self.step_count:
             raise RecordError("this optimiser has made no step, so it has no average")
         away = 1 - 1 / self.betas[0]
-        self._states.follow()
+        self._states.update_paths()
         paths = {path: param.path for path, param in model.parameters()}
 
         def average(path: str, values: Tensor) -> Tensor:
-            z = self._states.find(paths.get(path, path), "z", values)
+            z = self._states.find_tensor(paths.get(path, path), "z", values)
             return values if z is None else values + (z - values) * away
 
         return model.map(average)

@@ -73,19 +73,19 @@ class WeightAverage:
         params = [param for _, param in model.parameters()]
         if not params:
             raise RecordError(f"{type(model).__name__} has no parameters to average")
-        self._states.follow()
-        self._states.claim(params, params)
+        self._states.update_paths()
+        self._states.assign_to(params, params)
         backend = params[0].value.backend
         count, decay = self._states.counts.total.next(backend), self.decay
         for param in params:
-            state = self._states.of(param, _start_mean, backend)
+            state = self._states.prepare(param, _start_mean, backend)
             old = Tensor(state["mean"], backend)
             values = as_tensor(param.storage(), backend)
             number = as_operand(count, old)
             # The first update replaces the initial zeros.
             share = 1 / number if decay is None else 1 - decay * (number > 1)
             new = old + (values - old) * share
-            self._states.put(param.path, {"mean": new.raw})
+            self._states.set_arrays(param.path, {"mean": new.raw})
         self._states.counts.total.put(count)
 
     def apply_average(self, model: Module) -> Any:
@@ -115,13 +115,13 @@ class WeightAverage:
         if not self.update_count:
             raise RecordError("this average is empty; call update(model) after each step")
 
-        self._states.follow()
+        self._states.update_paths()
         paths = {path: param.path for path, param in model.parameters()}
 
         def replace(path: str, values: Tensor) -> Tensor:
             if path not in paths:  # a buffer, which is not averaged
                 return values
-            mean = self._states.find(paths[path], "mean", values)
+            mean = self._states.find_tensor(paths[path], "mean", values)
             if mean is None:
                 raise RecordError(
                     f"this average has no values of {path}; pass the model that was "
@@ -179,7 +179,7 @@ class WeightAverage:
             >>> len(sl.optim.WeightAverage().leaves()[1])
             1
         """
-        self._states.follow()
+        self._states.update_paths()
         static, leaves = self._states.leaves()
         return (type(self), self.decay, static), leaves
 
@@ -243,13 +243,13 @@ class GradientsAccumulator:
         share = as_integer("weight", weight, least=1)
         params = [param for _, param in model.parameters()]
         pairs = pair(params, grads)
-        self._states.follow()
-        self._states.claim([param for param, _ in pairs], params)
+        self._states.update_paths()
+        self._states.assign_to([param for param, _ in pairs], params)
         for param, grad in pairs:
-            state = self._states.of(param, _start_sum, grads.backend)
+            state = self._states.prepare(param, _start_sum, grads.backend)
             added = as_tensor(grad, grads.backend) * share
             new = Tensor(state["sum"], grads.backend) + added
-            self._states.put(param.path, {"sum": new.raw})
+            self._states.set_arrays(param.path, {"sum": new.raw})
         total = self._states.counts.total
         total.put(total.next(grads.backend, by=share))
 
@@ -277,7 +277,7 @@ class GradientsAccumulator:
             no gradients were accumulated; call accumulate(model, grads) before take
         """
         every = [param for _, param in model.parameters()]
-        self._states.follow()
+        self._states.update_paths()
         known = set(self._states.paths())
         params = [param for param in every if param.path in known]
         # In a captured step, it is unknown whether gradients were added.
@@ -286,14 +286,14 @@ class GradientsAccumulator:
             raise ArgumentError(
                 "no gradients were accumulated; call accumulate(model, grads) before take"
             )
-        self._states.claim(params, every)
+        self._states.assign_to(params, every)
         backend = params[0].bound_backend
         total = self._states.counts.total.next(backend, by=0)
         means: dict[int, Array] = {}
         for param in params:
-            found = Tensor(self._states.of(param, _start_sum, backend)["sum"], backend)
+            found = Tensor(self._states.prepare(param, _start_sum, backend)["sum"], backend)
             mean = (found / as_operand(total, found)).astype(param.dtype)
-            self._states.put(param.path, {"sum": (found * 0).raw})
+            self._states.set_arrays(param.path, {"sum": (found * 0).raw})
             if param.trainable:
                 means[param.id] = mean.raw
         self._states.counts.total.put(
@@ -348,7 +348,7 @@ class GradientsAccumulator:
             >>> len(sl.optim.GradientsAccumulator().leaves()[1])
             1
         """
-        self._states.follow()
+        self._states.update_paths()
         static, leaves = self._states.leaves()
         return (type(self), static), leaves
 

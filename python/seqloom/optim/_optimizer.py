@@ -135,8 +135,8 @@ class Optimizer(ABC):
         moves: list[Move] = []
         for param, grad in pairs:
             values = param.make_writable()  # `start` may copy the values
-            state = self._states.of(param, self._find_rule(param.path).start, backend)
-            step = steps[self._states.counts.of(param.path)]
+            state = self._states.prepare(param, self._find_rule(param.path).start, backend)
+            step = steps[self._states.counts.counter_of(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
         self._update_groups(backend, rate, moves)
         for move in moves if observers else ():
@@ -144,7 +144,7 @@ class Optimizer(ABC):
             notify(name, (move.param, *move.state.values()), backend)
         for (param, _), move in zip(pairs, moves, strict=True):
             param.put(move.param)
-            self._states.put(move.path, move.state)
+            self._states.set_arrays(move.path, move.state)
         for counter, number in steps.items():
             counter.put(number)
         return model
@@ -153,13 +153,13 @@ class Optimizer(ABC):
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
         """Check the states, and return the number of this step for each step counter."""
-        self._states.follow()
-        self._states.claim(params, model)
+        self._states.update_paths()
+        self._states.assign_to(params, model)
         paths = [param.path for param in params]
         counts = self._states.counts
         if self.states:  # optimisers without state do not need step counts
-            counts.begin(self._states.paths(), paths, backend)
-        return counts.find_next(paths, backend)
+            counts.split_for(self._states.paths(), paths, backend)
+        return counts.next_numbers(paths, backend)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
         """Return the last group that matches a path, if any."""
@@ -267,7 +267,7 @@ class Optimizer(ABC):
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.follow()  # A capture may only change arrays.
+        self._states.update_paths()  # A capture may only change arrays.
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)

@@ -43,7 +43,7 @@ class States:
         self._shapes: dict[str, tuple[int, ...]] = {}  # shapes of the checked parameters
         self._flat: tuple[Any, list[Leaf]] | None = None  # cache: computed on first use
 
-    def of(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
+    def prepare(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
         """Return the state arrays of one parameter, which the update may overwrite."""
         found = self._leaves.get(param.path)
         if found is None:
@@ -58,7 +58,7 @@ class States:
             if self._shapes.get(param.path) != param.shape:
                 _require_fit(param, found, start)
             dtype = to_full(param.dtype) if self._is_full else param.dtype
-            current = {name: _move(leaf, backend, dtype) for name, leaf in found.items()}
+            current = {name: _convert(leaf, backend, dtype) for name, leaf in found.items()}
         if found != current:
             self._leaves[param.path] = current
             self._flat = None
@@ -70,14 +70,14 @@ class States:
         """Make the next step check the shapes of all states again."""
         self._shapes = {}
 
-    def claim(self, params: list[Param], model: list[Param]) -> None:
+    def assign_to(self, params: list[Param], model: list[Param]) -> None:
         """Record which parameters own the states; raise if another model owns them."""
         if self._leaves and any(param.path not in self._leaves for param in params):
             self._require_no_restart(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         record_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
-    def follow(self) -> None:
+    def update_paths(self) -> None:
         """Store states and step counts under the current paths of their parameters."""
         moved: dict[str, str] = {}
         for path, state in self._leaves.items():
@@ -91,7 +91,7 @@ class States:
         if len(leaves) < len(self._leaves):
             raise ArgumentError(
                 "the optimiser has states for parameters of two models at "
-                f"{_list_some([*moved.values()])}; use a separate optimiser for each model"
+                f"{_join_paths([*moved.values()])}; use a separate optimiser for each model"
             )
         self._leaves, self._shapes, self._flat = leaves, {}, None
         self.counts.rename(moved)
@@ -107,18 +107,18 @@ class States:
         ]
         if new and unused:
             raise RecordError(
-                f"the optimiser has states of {_list_some(unused)}, which are not "
-                f"parameters of this model, and none of {_list_some(new)}, which would "
+                f"the optimiser has states of {_join_paths(unused)}, which are not "
+                f"parameters of this model, and none of {_join_paths(new)}, which would "
                 "start at 0. Map the paths: load_record(optimizer.to_record(), "
                 'keys={"old": "new"}), or drop states with keys={"old": None}'
             )
 
-    def put(self, path: str, arrays: dict[str, Array]) -> None:
+    def set_arrays(self, path: str, arrays: dict[str, Array]) -> None:
         """Set the new state arrays of one parameter."""
         for name, leaf in self._leaves[path].items():
             leaf.put(arrays[name])
 
-    def find(self, path: str, name: str, like: Tensor) -> Tensor | None:
+    def find_tensor(self, path: str, name: str, like: Tensor) -> Tensor | None:
         """Return a state of one parameter as a tensor; None before its first update."""
         if path not in self._leaves:
             return None
@@ -169,7 +169,7 @@ class States:
         """Return the cache key of the states for compiled steps, and all arrays."""
         if self._flat is None:  # cached, because every compiled step needs it
             kinds = tuple(
-                (path, tuple((name, *_type_of(leaf)) for name, leaf in state.items()))
+                (path, tuple((name, *_describe_leaf(leaf)) for name, leaf in state.items()))
                 for path, state in self._leaves.items()
                 if state  # parameters without state do not change the key
             )
@@ -202,7 +202,7 @@ class Counts:
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
-    def begin(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
+    def split_for(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
         """Split each counter if this step updates only some of its parameters."""
         if updated == self._last:
             return
@@ -212,7 +212,7 @@ class Counts:
             self._split_off(new, 0, backend)
         groups: dict[Counter, set[str]] = {}
         for path in before:
-            groups.setdefault(self.of(path), set()).add(path)
+            groups.setdefault(self.counter_of(path), set()).add(path)
         for counter, paths in groups.items():
             # Parameters in this step continue to use the total; other parameters keep
             # their own counter.
@@ -222,9 +222,9 @@ class Counts:
         self._last = list(updated)
         self._flatten()
 
-    def find_next(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
+    def next_numbers(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
         """Return the number of this step for each counter; do not change the counters."""
-        counters = dict.fromkeys([self.total, *map(self.of, updated)])
+        counters = dict.fromkeys([self.total, *map(self.counter_of, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
     def rename(self, moved: Mapping[str, str]) -> None:
@@ -233,7 +233,7 @@ class Counts:
         self._last = []
         self._flatten()
 
-    def of(self, path: str) -> Counter:
+    def counter_of(self, path: str) -> Counter:
         """Return the counter of a parameter."""
         return self._fewer.get(path, self.total)
 
@@ -307,7 +307,7 @@ def _find_owner(leaf: Leaf) -> Any:
     return None if leaf.owner is None else leaf.owner()
 
 
-def _list_some(paths: list[str]) -> str:
+def _join_paths(paths: list[str]) -> str:
     """Return up to four paths as text for a message."""
     return ", ".join(paths[:4]) + (", ..." if paths[4:] else "")
 
@@ -317,9 +317,9 @@ def to_full(dtype: str) -> str:
     return "float32" if dtype in {"float16", "bfloat16"} else dtype
 
 
-def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
+def _convert(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
     """Return a state array on the backend; convert floats to the parameter's dtype."""
-    kind = _type_of(leaf)[1]
+    kind = _describe_leaf(leaf)[1]
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
     if leaf.backend is backend and kind == wanted:
         return leaf
@@ -328,7 +328,7 @@ def _move(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
     return copy
 
 
-def _type_of(leaf: Leaf) -> tuple[Any, Any]:
+def _describe_leaf(leaf: Leaf) -> tuple[Any, Any]:
     """Return the shape and dtype of a state array."""
     array = leaf.array
     dtype = array.dtype if leaf.backend is None else leaf.backend.dtype(array)

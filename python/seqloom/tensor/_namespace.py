@@ -95,12 +95,12 @@ class Inspection:
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """Return the dtypes that the backend supports, or only those of some kinds."""
         del device
-        types = {name: np.dtype(name) for name in NAMES if self._has(name)}
+        types = {name: np.dtype(name) for name in NAMES if self._supports(name)}
         if kind is None:
             return types
         return {name: dtype for name, dtype in types.items() if np.isdtype(dtype, kind)}
 
-    def _has(self, name: str) -> bool:
+    def _supports(self, name: str) -> bool:
         """Return whether the backend supports a dtype."""
         try:
             self._backend.zeros((), dtype=name)
