@@ -89,9 +89,9 @@ def predict(
             `DataWarning` reports scores that are not finite, duplicate ids, lengths that
             differ from the training set, and DNA for a protein model.
         reverse_complement: If True, score each record and its reverse complement, and
-            return the mean of both scores (probabilities, or values of a regression). The
-            mean suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
-            example, depend on the strand.
+            return the mean of both scores (probabilities, or values of a regression).
+            Averaging suits DNA and RNA tasks that do not depend on the strand. Splice
+            sites, for example, depend on the strand.
         num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called after each batch with the number of finished
             records and of all records. True shows a progress bar on a terminal.
@@ -172,9 +172,9 @@ def evaluate(
             causes a warning. A `DataWarning` reports lengths that differ from the training
             set, and a `SeenRecordsWarning` reports duplicates of training sequences.
         reverse_complement: If True, score each record and its reverse complement, and use
-            the mean of both scores (probabilities, or values of a regression). The mean
-            suits DNA and RNA tasks that do not depend on the strand. Splice sites, for
-            example, depend on the strand.
+            the mean of both scores (probabilities, or values of a regression).
+            Averaging suits DNA and RNA tasks that do not depend on the strand. Splice
+            sites, for example, depend on the strand.
         num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called after each batch with the number of finished
             records and of all records. True shows a progress bar on a terminal.

@@ -89,12 +89,12 @@ class Comparison:
 class Baseline:
     """A simple model, fitted on the training set and evaluated like the network.
 
-    The baselines of sequences are the most frequent class, and logistic regression on three
-    kinds of features: the composition (frequencies of the residues, and the length), counts
-    of k-mers (4-mers of DNA and RNA, 2-mers of proteins), and one-hot residues if all
-    sequences have the same length. For a regression, they are the mean and ridge
-    regression. The baselines of genotypes are ridge regression and the lasso. The
-    penalty of each linear model is chosen on the validation set.
+    Sequences have these baselines: the most frequent class, and logistic regression on
+    three kinds of features. The features are the composition (residue frequencies and
+    length), counts of k-mers (4-mers of DNA and RNA, 2-mers of proteins), and one-hot
+    residues if all sequences have the same length. For regression tasks, the baselines
+    are the mean and ridge regression. The baselines of genotypes are ridge regression
+    and the lasso. The penalty of each linear model is chosen on the validation set.
 
     Attributes:
         name: The model and its features, such as ``"logistic regression, 4-mer counts"``.
@@ -251,7 +251,7 @@ class _Samples:
         return cls(features, mean, deviation, *samples)
 
     def finish(self, name: str, model: LinearModel) -> _Fitted:
-        """Return the baseline of a fitted model."""
+        """Return a fitted model with the function that computes its outputs."""
 
         def score(part: Any) -> Floats:
             batches = self.features.split(np.arange(len(part)))

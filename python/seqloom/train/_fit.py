@@ -127,8 +127,8 @@ def fit(
             to standard error at most every ten seconds. An object with some of the methods
             of `Progress` is also accepted.
         callbacks: Further objects with methods of `Progress`, such as `TensorBoard`,
-            `MLflow`, `WandB` or your own. They are called in the given order, after
-            ``progress``.
+            `MLflow`, `WandB` or your own. `fit` calls these objects in the given order,
+            after ``progress``.
         old: Keyword arguments of older versions, which raise a DeprecationWarning: use the
             fields of the classes above. Any other keyword raises an error that suggests the
             most similar name.

@@ -46,7 +46,7 @@ class BatchLoss:
     loss: Loss
     step: UserStep | None = None
     encoder: Any = None
-    task: Task | None = None  # None for a user's loss
+    task: Task | None = None  # None if the user passed a loss
     is_custom: bool = False  # labels are passed only to the user's loss or step
     precision: str = FLOAT32  # precision of training; validation uses float32
 

@@ -109,16 +109,16 @@ def embed(
             ``WORLD_SIZE``) or a SLURM array (``SLURM_ARRAY_TASK_ID``) assigns to this
             process, or else all shards.
         devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``. A process
-            is started for each device, and each process computes a part of the shards.
-            With ``devices``, ``model`` must be a function that returns the model; every
-            process calls it with ``backend=``. An example is
+            is started for each device, and each process computes a part of the shards. With
+            ``devices``, ``model`` must be a function that returns the model; every process
+            calls it with ``backend=``. For example, pass
             ``functools.partial(sl.models.ESM2.load, folder)``. The threads are divided
             among the processes. If a process dies, the other processes finish their parts,
             and then the call raises an error.
-        engine: The way to start the processes of ``devices``. ``"processes"`` starts them
-            on this machine. ``"ray"`` (extra ``ray``) starts tasks in a Ray cluster,
-            each with a GPU or an equal number of CPU cores. All tasks need access to
-            ``files`` and ``out``. Ray repeats a task if its process or machine dies.
+        engine: The way to start the processes of ``devices``. ``"processes"`` starts the
+            processes on this machine. ``"ray"`` (extra ``ray``) starts tasks in a Ray
+            cluster, each with a GPU or an equal number of CPU cores. All tasks need access
+            to ``files`` and ``out``. Ray repeats a task if its process or machine dies.
         progress: A function that is called with a `Progress` after each batch.
 
     Returns:
