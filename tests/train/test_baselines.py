@@ -92,6 +92,12 @@ def test_a_constant_feature_has_no_weight_in_the_lasso():
     assert fit_lasso(train, valid).weights[3, 0] == 0
 
 
+def test_the_lasso_of_constant_features_predicts_the_mean():
+    x = np.ones((5, 9), np.float32)
+    sample = Sample(x, np.arange(5.0)[:, None], np.ones(5))
+    np.testing.assert_allclose(fit_lasso(sample, sample)(x), 2.0)
+
+
 def test_the_bootstrap_finds_a_clear_difference_and_no_other():
     noise = np.random.default_rng(0).normal(size=200)
     noise -= noise.mean()

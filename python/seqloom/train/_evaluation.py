@@ -261,6 +261,8 @@ def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
     if isinstance(task, Regress):
         # If all labels are equal, r2 is NaN, so the comparison is False.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
+        if is_poor and pearson_interval(metrics["pearson"], round(metrics["n"]))[0] > 0:
+            return _describe_shift(name, part)
     else:
         # Classes without records count neither for the metric nor for the chance level.
         there = len(np.unique(part.labels)) if isinstance(task, Classify) else 2
@@ -274,6 +276,18 @@ def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
     return (
         f"the model is no better than {beside} on the {name} set ({figure}): check the "
         "labels, or use more records, more epochs or another lr"
+    )
+
+
+def _describe_shift(name: str, part: Part) -> str:
+    """Describe predictions that correlate with the labels but have other values."""
+    values = (np.asarray(part.labels, np.float64), part.scores.to_numpy())
+    labels, scores = (f"mean {it.mean():.3g}, SD {it.std():.3g}" for it in values)
+    return (
+        f"the predictions for the {name} set correlate with the labels (Spearman "
+        f"{part.metrics['spearman']:.2f}), but r2 is {part.metrics['r2']:.2f}, because the "
+        f"values differ: labels {labels}; predictions {scores}. Check that the labels of "
+        "all sets have the same unit and the same scale"
     )
 
 

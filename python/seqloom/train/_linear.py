@@ -174,8 +174,10 @@ def _precondition(slope: Floats, pairs: deque[tuple[Floats, Floats, float]]) -> 
 def _lasso_path(train: Sample) -> Iterator[LinearModel]:
     """Yield a model for each penalty, from the largest penalty to the smallest."""
     path = _LassoPath.start(train)
+    # At the largest penalty, all weights are 0.
     highest = before = float(np.abs(path.slope).max(initial=0.0))
-    for penalty in highest * np.geomspace(1, 1 / _LASSO_RANGE, _LASSO_PENALTIES):
+    yield LinearModel(path.weights[:, None].copy(), np.array([path.mean]), highest)
+    for penalty in highest * np.geomspace(1, 1 / _LASSO_RANGE, _LASSO_PENALTIES)[1:]:
         if not path.solve(float(penalty), before):
             return  # with more features than records, the solution is not unique
         before = penalty
