@@ -89,6 +89,7 @@ def _without_code(lines: list[str]) -> Iterator[str]:
         is_fence = line.startswith(("```", "~~~"))
         fenced ^= is_fence
         is_code = is_fence or fenced or (raw.startswith("    ") and not previous)
+        is_code |= line.startswith("<!--")
         previous = "" if is_code else line
         yield previous
 
