@@ -46,7 +46,8 @@ impl BlockDecoder {
 
     /// Decompresses a whole block into the first bytes of `text`, which must have at
     /// least [`MAX_BLOCK_BYTES`] bytes. Checks the size of the block, and the length
-    /// and checksum of the decompressed text. Returns this length, or an error message.
+    /// and checksum of the decompressed text. Returns the length of the text, or an
+    /// error message.
     pub(crate) fn decode(&mut self, block: &[u8], text: &mut [u8]) -> Result<usize, String> {
         let capacity = text.len().min(MAX_BLOCK_BYTES);
         let text = text.get_mut(..capacity).unwrap_or_default();

@@ -101,7 +101,7 @@ impl BgzipText {
         self.input.is_ready() || self.workers.pending() == 0
     }
 
-    /// Reads whole blocks into a run, up to the end of the file or a fault.
+    /// Reads whole blocks into a run, up to the end of the file or a corrupt block.
     fn read(&mut self, run: &mut BlockRun) {
         run.at = self.input.used();
         run.packed.clear();

@@ -48,8 +48,8 @@ enum InputSource {
 struct FileStamp {
     size: u64,
     modified: Option<SystemTime>,
-    /// The file position before the first read. If the file is the standard input, it
-    /// may not be 0.
+    /// The file position before the first read, which is above 0 if another program has
+    /// read from the standard input.
     from: u64,
 }
 

@@ -10,9 +10,9 @@
 //!
 //! Each thread decompresses the range between two positions. The checksums of these
 //! ranges are combined into the checksum of each gzip member. An index or snapshots may
-//! belong to another file. If they do not match the compressed data, one thread
-//! decompresses the file again from its beginning. A corrupt file therefore leads to
-//! the same error with and without an index.
+//! belong to another file. If the index or snapshots do not match the compressed data,
+//! one thread decompresses the file again from its beginning. A corrupt file therefore
+//! leads to the same error with and without an index.
 
 mod members;
 mod reader;

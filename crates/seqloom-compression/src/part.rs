@@ -13,8 +13,8 @@ use crate::system::{copy_permissions, create_new, is_at, open_without_following,
 /// Number of temporary file names that are searched for files of killed writers.
 const CHECKED_NAMES: usize = 8;
 
-/// A temporary file that replaces its target file on `commit`. If it is dropped before,
-/// the temporary file is removed.
+/// A temporary file that replaces its target file on `commit`. If the object is dropped
+/// before `commit`, the temporary file is removed.
 #[derive(Debug)]
 pub struct PartFile {
     file: File,
@@ -55,8 +55,8 @@ impl PartFile {
     ///
     /// # Errors
     ///
-    /// The disk is full, or the target cannot be replaced. In both cases the target
-    /// remains unchanged.
+    /// The disk is full, or the target cannot be replaced. If `commit` fails, the
+    /// target remains unchanged.
     pub fn commit(mut self, target: &Path) -> io::Result<()> {
         copy_permissions(&self.file, target)?;
         self.file.sync_all()?;

@@ -52,7 +52,7 @@ impl TextPiece {
     }
 
     /// Returns the unused memory after the text. Call [`grow`](Self::grow) after
-    /// writing to it.
+    /// writing to this memory.
     pub(super) fn spare(&mut self) -> &mut [u8] {
         &mut self.bytes[self.stop..]
     }

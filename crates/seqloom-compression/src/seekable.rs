@@ -39,7 +39,7 @@ pub struct Seekable {
     pub container: Container,
     /// The size of the decompressed text in bytes.
     pub size: u64,
-    /// The bytes of the index. For a gzip file, they contain the text before each
+    /// The bytes of the index. For a gzip file, the index contains the text before each
     /// position at which decompression can start.
     pub image: IndexBytes,
 }
@@ -157,8 +157,8 @@ impl Seekable {
         start(number).unwrap_or(self.size)..start(number + 1).unwrap_or(self.size)
     }
 
-    /// Decompresses the first `size` bytes of a block or span. If `size` is its whole
-    /// size, its checksum is verified.
+    /// Decompresses the first `size` bytes of a block or span. If `size` is the size of
+    /// the whole block or span, the checksum is verified.
     fn decode(&self, number: usize, size: usize, packed: &mut Vec<u8>) -> Result<Vec<u8>, Trouble> {
         let bounds = self.bounds(number);
         let is_whole = as_u64(size) == bounds.end - bounds.start;
@@ -202,7 +202,8 @@ impl RecentPieces {
         self.pieces.get(position).map_or(&[], |piece| &piece.2)
     }
 
-    /// Removes a block or span from the cache. Returns true if the cache contained it.
+    /// Removes a block or span from the cache. Returns true if the cache contained the
+    /// block or span.
     fn remove(&mut self, number: usize) -> bool {
         let position = self.pieces.iter().position(|piece| piece.0 == number);
         if let Some(position) = position {

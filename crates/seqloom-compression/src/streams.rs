@@ -19,8 +19,8 @@ pub(super) trait Codec: Send + Sync {
     const NAME: &'static str;
     /// The name of a stream in this format, such as "member" or "frame".
     const PART: &'static str = "stream";
-    /// The number of zeros between two streams must be a multiple of this number. If it
-    /// is 0, no stream may follow zeros.
+    /// The number of zeros between two streams must be a multiple of this number. If
+    /// the number is 0, no stream may follow zeros.
     const PADDING: u64 = 0;
 
     /// Returns true if a stream can begin with this byte.

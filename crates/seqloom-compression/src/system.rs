@@ -105,7 +105,7 @@ const POLL_INTERVAL: Timespec = Timespec {
     tv_nsec: 100_000_000,
 };
 
-/// Opens a file. If it is a named pipe, waits until a program writes to the pipe.
+/// Opens a file. If the file is a named pipe, waits until a program writes to the pipe.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     loop {
         match rustix::fs::open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty()) {

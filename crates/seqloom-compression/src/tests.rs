@@ -85,7 +85,7 @@ fn text_of(file: &[u8]) -> Result<Vec<u8>, Trouble> {
     outcome.map(|()| text)
 }
 
-/// Returns the message of the fault.
+/// Returns the message of the error.
 fn message(outcome: Result<(), Trouble>) -> String {
     match outcome {
         Ok(()) => "all is well".into(),
@@ -102,7 +102,7 @@ fn random_bases(size: u32) -> Vec<u8> {
         .collect()
 }
 
-/// Returns the offset and the message of the fault.
+/// Returns the offset and the message of the error.
 fn damage(file: &[u8]) -> Option<(u64, String)> {
     match text_of(file) {
         Err(Trouble::Damage(fault)) => Some((fault.byte?, fault.message)),

@@ -39,7 +39,7 @@ impl fmt::Display for Compression {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnpackOptions {
     /// Number of threads for decompression and parsing, including the caller's thread.
-    /// With 1, no text is decompressed in advance.
+    /// With one thread, no text is decompressed in advance.
     pub threads: usize,
     /// If true, a bgzip file must end with the empty block that marks the end.
     pub require_eof: bool,

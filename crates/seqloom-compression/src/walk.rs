@@ -1,8 +1,8 @@
 //! An inflate decoder that reports where deflate blocks begin.
 //!
 //! A decoder can start at the first bit of a block if it has the 32 KiB of text before
-//! the block. Fast decoders do not report that bit, so an index is built with this
-//! slower decoder. The checksum of each gzip member is verified.
+//! the block. Fast decoders do not report the first bits of blocks, so an index is
+//! built with this slower decoder. The checksum of each gzip member is verified.
 
 mod bits;
 mod codes;

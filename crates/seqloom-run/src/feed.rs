@@ -42,7 +42,8 @@ pub(crate) trait Feed: Send {
     /// reused.
     fn next(&mut self, spare: FeedBatch) -> Result<Option<FeedEvent>>;
 
-    /// Returns the warnings about the records. Must be called after the last event.
+    /// Returns the warnings about the records. The warnings are complete after the last
+    /// event.
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }

@@ -96,7 +96,8 @@ const WINDOW_BYTES: usize = 1 << 30;
 /// length, the window size does not affect the scores.
 const EQUAL_BYTES: usize = 16 << 20;
 
-/// An observer that receives scores and progress. If it returns an error, scoring ends.
+/// An observer that receives scores and progress. If the observer returns an error,
+/// scoring ends.
 pub trait PredictionObserver {
     /// Receives the scores of a window of records. `columns` are the names of the
     /// outputs.

@@ -3,7 +3,7 @@
 use seqloom_core::{Error, Result};
 use seqloom_graph::{Task, TaskName};
 
-/// Converts rows of outputs to scores. As in Python, this is computed in double
+/// Converts rows of outputs to scores. As in Python, scores are computed in double
 /// precision and rounded once.
 pub(crate) fn activate(task: &Task, outputs: &mut [f32], columns: usize) -> Result<()> {
     if !task.columns.is_empty() && task.columns.len() != columns {

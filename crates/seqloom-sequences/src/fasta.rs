@@ -39,8 +39,8 @@ pub struct FastaParser {
     max_record: u64,
     /// The first blank of the current line. A blank is an error if a residue follows.
     blank: Option<(Position, u8)>,
-    /// The length that most lines have. At this offset, the parser looks for a line end
-    /// first.
+    /// The length that most lines have. The parser first looks for a line end after
+    /// this number of characters.
     common_length: usize,
     /// True if the length of the last line was different.
     last_differed: bool,

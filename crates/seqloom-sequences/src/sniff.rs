@@ -22,8 +22,8 @@ pub(crate) fn is_enough(start: &[u8]) -> bool {
     }
 }
 
-/// Returns the format of a text, detected from its beginning. If it is not FASTA or
-/// FASTQ, the error describes the content.
+/// Returns the format of a text, detected from its beginning. If the text is not FASTA
+/// or FASTQ, the error describes the content.
 pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fault> {
     let found = match skip_blank(start) {
         _ if start.is_empty() => {
@@ -67,8 +67,8 @@ fn skip_blank(start: &[u8]) -> &[u8] {
     text.trim_ascii_start()
 }
 
-/// Returns a description of text that is neither FASTA nor FASTQ, and the cause if it
-/// is known how to read the file.
+/// Returns a description of text that is neither FASTA nor FASTQ, and the cause of the
+/// error if other functions of seqloom read the file.
 fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
     let text = match (content_of(start), start) {
         (Some(content), _) => {

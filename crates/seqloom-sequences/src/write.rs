@@ -94,7 +94,7 @@ enum Compressor {
 }
 
 impl RecordWriter {
-    /// Creates a writer. The target needs no buffer, because it is written in large
+    /// Creates a writer. The target needs no buffer, because text is written in large
     /// pieces.
     pub fn new(target: WriteTarget, options: WriterOptions) -> Result<Self> {
         options.check()?;

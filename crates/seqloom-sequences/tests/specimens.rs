@@ -1,5 +1,5 @@
 //! Tests with valid and invalid real files. The environment variable `SEQLOOM_DATA`
-//! contains their folder.
+//! contains the path of the folder with these files.
 #![expect(clippy::panic, reason = "a test")]
 
 mod support;

@@ -71,8 +71,8 @@ fn a_flipped_bit_of_fastq_with_carriage_returns_changes_or_adds_one_character() 
     let expected = read(CRLF).unwrap();
     for (bit, second) in flip_each_bit(CRLF) {
         if let Ok(mut found) = read(&second) {
-            // If the flipped byte is the carriage return at the end of a header, it
-            // becomes part of the header.
+            // If the flipped byte is the carriage return at the end of a header, the
+            // byte becomes part of the header.
             let is_return = CRLF[bit / 8] == b'\r';
             for (record, expected) in found.iter_mut().zip(&expected).filter(|_| is_return) {
                 record.0.truncate(expected.0.len());

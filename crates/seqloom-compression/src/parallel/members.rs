@@ -10,7 +10,7 @@ use crate::seekable::{changed, differs};
 use crate::text::Trouble;
 
 /// Number of spare bytes in the buffer after the expected text. If the decoder writes
-/// to these bytes, the text is too long.
+/// to the spare bytes, the text is too long.
 pub(super) const SPARE_BYTES: usize = 64;
 /// Size of the trailer of a gzip member, which contains a checksum and a length.
 const TRAILER_BYTES: usize = 8;

@@ -28,13 +28,13 @@ const REPEATED_BYTES: usize = 3;
 pub struct Span {
     /// The offset in bits at which a deflate block begins in the compressed file.
     pub bit: u64,
-    /// The offset of that block in the decompressed text.
+    /// The offset of the deflate block in the decompressed text.
     pub text: u64,
     /// The offset in the index at which the text before the block is stored.
     pub window: u64,
-    /// The compressed size of that stored text.
+    /// The compressed size in the index of the text before the block.
     pub window_size: u32,
-    /// The checksum of the compressed stored text.
+    /// The checksum of the compressed text before the block.
     pub window_sum: u32,
     /// The checksum of the decompressed span.
     pub sum: u32,

@@ -60,8 +60,8 @@ const FILL_QUALITY: u8 = b'!';
 
 impl Shift {
     /// Creates a shift by at most `max_shift` positions. Vacated positions are filled
-    /// with `fill`. If `fill` is `None`, they are filled with the residues that were
-    /// shifted out at the other end.
+    /// with `fill`. If `fill` is `None`, vacated positions are filled with the residues
+    /// that were shifted out at the other end.
     pub fn new(max_shift: usize, fill: Option<u8>) -> Result<Self> {
         if max_shift > usize::MAX / 4 {
             return Err(Error::argument(format!(

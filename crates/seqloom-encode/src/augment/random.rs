@@ -5,8 +5,9 @@
 //! bits are the purpose of the block. All other bits are the index of the block.
 //!
 //! * `RESIDUE_BYTES`: block `i` contains one random byte for each of the residues `8 i`
-//!   to `8 i + 7`, little-endian. Most decisions need only this byte.
-//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of its
+//!   to `8 i + 7`, little-endian. Most decisions need only the random byte of the
+//!   residue.
+//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
 //!   first word extend the random byte of the residue to 32 bits. The second word of
 //!   the block selects a new residue. The block is computed only if the byte alone does
 //!   not determine the decision.

@@ -163,8 +163,8 @@ fn transpose(
     for (number, out) in squares.iter_mut().enumerate() {
         let start = number * SQUARE_SIDE;
         let mut square = [[0; SQUARE_SIDE]; SQUARE_SIDE];
-        // Whole squares are copied in a separate loop. Otherwise, the compiler would
-        // call `memmove` for each copy.
+        // Whole squares are copied in a separate loop. In a single loop, the compiler
+        // would call `memmove` for each copy.
         if start + SQUARE_SIDE <= width {
             for (row, line) in square.iter_mut().zip(lines) {
                 *row = line.as_chunks::<SQUARE_SIDE>().0[number];

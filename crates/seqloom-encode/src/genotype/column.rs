@@ -10,7 +10,7 @@ use super::x86;
 use super::{CodeTable, Genotype};
 
 /// Transposes the bytes of consecutive packed rows, beginning with byte `first` of each
-/// row. Afterwards, `out[b * lines + l]` contains byte `b` of row `l`.
+/// row. After the call, `out[b * lines + l]` contains byte `b` of row `l`.
 ///
 /// # Panics
 ///

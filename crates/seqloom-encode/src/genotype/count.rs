@@ -112,8 +112,8 @@ const MAX_SUMS: usize = 85;
 /// the number of missing genotypes. If `N` is 3, the other counts are the numbers of
 /// heterozygous and homozygous A2 genotypes.
 ///
-/// The rows begin at the byte of the first column. Codes after the last column are
-/// ignored.
+/// Each packed row must begin at the byte of the first column. Codes after the last
+/// column are ignored.
 #[vectorized]
 pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
     for (number, counts) in counts.chunks_mut(4 * COUNTED_BYTES).enumerate() {

@@ -221,7 +221,7 @@ const TIMED_WORDS: usize = 64;
 /// The number of time measurements.
 #[cfg(target_arch = "x86_64")]
 const TIMED_ROUNDS: usize = 9;
-/// A mask that keeps every other position.
+/// A mask that selects every other two-bit code.
 #[cfg(target_arch = "x86_64")]
 const EVERY_OTHER_CODE: u64 = 0x3333_3333_3333_3333;
 

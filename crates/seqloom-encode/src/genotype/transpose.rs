@@ -3,8 +3,8 @@
 //! A tile of 256 rows and 256 columns fits in an L1 cache and is written as whole cache
 //! lines. Inside a tile, squares of 32 rows and 32 columns are transposed in registers.
 //! A row of a square is a 64-bit word. In five steps, pairs of rows exchange halves,
-//! quarters, and so on down to single codes. Afterwards, word `p` contains column `p`
-//! of all 32 rows. Eight squares are transposed together, as vectors.
+//! quarters, and so on down to single codes. After these steps, word `p` contains
+//! column `p` of all 32 rows. Eight squares are transposed together, as vectors.
 
 use rayon::prelude::*;
 use seqloom_core::simd::dispatch;

@@ -4,7 +4,7 @@
 //! A plain residue is a residue of the alphabet that needs no conversion, except to
 //! upper case.
 
-/// The number of residues in a chunk. The eight bits of a kind can count this number.
+/// The number of residues in a chunk. A counter of eight bits can count this number.
 pub(crate) const CHUNK_RESIDUES: usize = 64;
 
 /// A chunk of residues that are compared together.
@@ -30,9 +30,9 @@ pub(super) struct MemberRanges {
 /// Flags for each position in a chunk, combined over all chunks of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkFlags {
-    /// 1 if all residues at this position of a chunk are plain.
+    /// This flag is 1 if all residues at this position of a chunk are plain.
     plain: [u8; CHUNK_RESIDUES],
-    /// Not 0 if any residue at this position of a chunk is lower case.
+    /// This flag is not 0 if any residue at this position of a chunk is lower case.
     lower: [u8; CHUNK_RESIDUES],
 }
 

@@ -39,8 +39,8 @@ impl LetterTable {
         &self.normal
     }
 
-    /// Returns the bytes that are rejected. The `*` that may end a sequence is not
-    /// among them.
+    /// Returns the bytes that are rejected. A `*` that may end a sequence is not among
+    /// the rejected bytes.
     pub fn rejected_bytes(&self) -> Vec<u8> {
         let all = 0..=u8::MAX;
         all.filter(|byte| is_rejected(self.kinds[usize::from(*byte)]))

@@ -43,8 +43,8 @@ impl FastaParser {
         at
     }
 
-    /// Reads a line of residues. Returns its length including the line end. The parser
-    /// first looks for the line end at the length that most lines have.
+    /// Reads a line of residues. Returns the length of the line including the line end.
+    /// The parser first looks for the line end at the length that most lines have.
     #[inline(always)]
     fn read_line(&mut self, text: &[u8], sink: &mut impl RecordSink) -> Option<usize> {
         let size = match text.get(self.common_length) {

@@ -341,7 +341,7 @@ fn from_magic_number(start: &[u8]) -> Option<&'static Content> {
     if start.starts_with(b"\x6C\x1B") {
         return Some(&PLINK);
     }
-    // Such a file begins with an offset below 16 MiB and three counts, followed by the
+    // A BGEN file begins with an offset below 16 MiB and three counts, followed by the
     // magic number.
     if start.get(3) == Some(&0) && start.get(16..20) == Some(b"bgen") {
         return Some(&BGEN);

@@ -175,8 +175,8 @@ impl Job for PackJob {
 }
 
 impl BlockEncoder {
-    /// Appends a block of compressed text or, if that is too large, of uncompressed
-    /// text. Returns true if a block was appended.
+    /// Appends a block of compressed text or, if the compressed block is too large, of
+    /// uncompressed text. Returns true if a block was appended.
     fn pack(&mut self, text: &[u8], packed: &mut Vec<u8>) -> bool {
         pack(&mut self.compressing, text, &mut self.buffer, packed)
             || pack(&mut self.storing, text, &mut self.buffer, packed)
