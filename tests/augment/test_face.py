@@ -48,7 +48,7 @@ def test_invalid_options_are_an_error(make, options):
 
 
 def test_a_rate_outside_0_to_1_is_named_in_the_error():
-    with pytest.raises(ValueError, match=r"insertions must lie from 0 to 1, got 1\.5"):
+    with pytest.raises(ValueError, match=r"insertions must be from 0 to 1, got 1\.5"):
         Mutate(insertions=1.5)
 
 

@@ -14,7 +14,7 @@ pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     };
     if first > capacity || lengths.iter().any(|&length| length < 0) {
         return Err(Error::argument(format!(
-            "lengths must be 0 to {capacity}, the first is {first}"
+            "lengths must be from 0 to {capacity}, the first length is {first}"
         )));
     }
     let mut left = capacity - first;

@@ -39,7 +39,7 @@ pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
 #[expect(missing_docs, reason = "a variant has the name of its kernel")]
 #[expect(
     clippy::large_enum_variant,
-    reason = "it is moved only once, into a box"
+    reason = "the kernel is moved only once, into a box"
 )]
 pub enum AnyKernel<T> {
     OneHot(OneHot<T>),

@@ -47,7 +47,7 @@ pub(crate) fn open_without_following(path: &Path) -> io::Result<File> {
     File::options().read(true).write(true).open(path)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "on Unix the function may fail")]
 pub(crate) fn copy_permissions(_: &File, _: &Path) -> io::Result<()> {
     Ok(())
 }
@@ -68,7 +68,7 @@ pub(crate) fn standard_input() -> io::Result<File> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "on Unix it may fail")]
+#[expect(clippy::unnecessary_wraps, reason = "on Unix the function may fail")]
 pub(crate) fn wait_for_bytes(_: &File) -> io::Result<()> {
     Ok(())
 }

@@ -12,7 +12,7 @@ impl Chance {
     pub fn new(name: &str, probability: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&probability) {
             return Err(Error::argument(format!(
-                "{name} must lie from 0 to 1, got {probability}"
+                "{name} must be from 0 to 1, got {probability}"
             )));
         }
         Ok(Self::rounded(probability))

@@ -44,11 +44,11 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     let lines = from.len() / stride;
     assert!(
         lines.div_ceil(4) <= width,
-        "a line is too short for {lines} codes"
+        "a row is too short for {lines} codes"
     );
     assert!(
         to.len() / width <= 4 * stride,
-        "more lines than there are positions"
+        "more rows than the input has columns"
     );
     let band = |(number, band): (usize, &mut [u8])| {
         transpose_band(TransposeBand {

@@ -12,10 +12,10 @@ pub(crate) fn transpose<T: Float>(
     out: &mut [T],
 ) {
     let k = out.len() / width.max(1);
-    assert!(count <= width, "there are more lines than the panel has");
+    assert!(count <= width, "there are more rows than the panel has");
     assert!(
         count == 0 || k == 0 || values.len() >= (count - 1) * step + k,
-        "the input is shorter than its lines"
+        "the input is shorter than its rows"
     );
     let done = wide::transpose(values, step, count, width, out);
     for line in done..count {
@@ -54,7 +54,7 @@ mod wide {
         for (number, out) in out.chunks_mut(tuned::TRANSPOSE_BLOCK * width).enumerate() {
             let values = &values[(number * tuned::TRANSPOSE_BLOCK).min(values.len())..];
             // SAFETY: the processor has these instructions, as checked above.
-            #[expect(unsafe_code, reason = "not every processor has them")]
+            #[expect(unsafe_code, reason = "not every processor has these instructions")]
             unsafe {
                 if size_of::<T>() == size_of::<f32>() {
                     let (values, out) =

@@ -213,7 +213,10 @@ fn unknown_option(option: &str) -> Error {
     ))
 }
 
-#[expect(clippy::needless_pass_by_value, reason = "map_err passes it by value")]
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "map_err passes the error by value"
+)]
 fn argument_error(error: lexopt::Error) -> Error {
     Error::argument(error.to_string())
 }

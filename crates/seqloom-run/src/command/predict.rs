@@ -97,7 +97,7 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
         );
     }
     if target.exists() && !target.is_file() {
-        return bad("is not a regular file; --out names the table to write".into());
+        return bad("is not a regular file; --out must be the table to write".into());
     }
     let folder = target.parent().filter(|it| !it.as_os_str().is_empty());
     let folder = folder.unwrap_or(Path::new("."));
@@ -108,7 +108,7 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
         ));
     }
     if arguments.files.iter().any(|file| is_same(file, &target)) {
-        return bad("is one of the files to read; --out names another one".into());
+        return bad("is one of the files to read; --out must be another".into());
     }
     if target.is_file() && !arguments.overwrite {
         return bad("already exists; --overwrite replaces it".into());

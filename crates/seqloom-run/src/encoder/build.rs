@@ -170,7 +170,7 @@ impl KernelBuilder<'_> {
             Dtype::Int32 => i64::from(i32::MAX),
             Dtype::Int64 => i64::MAX,
             dtype => {
-                let message = format!("\"dtype\" must be int32 or int64 of words, found {dtype}");
+                let message = format!("\"dtype\" must be int32 or int64 for k-mers, found {dtype}");
                 return Err(self.kernel.fault(message));
             }
         };
