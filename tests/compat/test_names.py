@@ -1,4 +1,4 @@
-"""The bed_reader replacement has the same names, and its helper functions work."""
+"""The replacement of bed_reader has the same names, and its helper functions work."""
 
 import inspect
 import sys

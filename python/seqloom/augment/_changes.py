@@ -164,8 +164,8 @@ class ShuffleKmers(Augmentation):
     ``k=1`` shuffles residues. ``k=2`` preserves the counts of dinucleotides, and the first
     and the last residue; all such sequences are equally likely (Altschul and Erickson
     1985). A larger ``k`` preserves the counts of k-mers, and the first and the last ``k -
-    1`` residues. Each residue keeps its quality. Upper and lower case are different
-    residues.
+    1`` residues. Each residue keeps its quality. A residue in upper case differs from the
+    same residue in lower case.
 
     Args:
         k: The length of the k-mers whose counts are preserved.

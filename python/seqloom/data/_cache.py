@@ -104,7 +104,7 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # instances use the value of their source
+    supports_threads = True  # __init__ sets the value of the source
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows

@@ -215,7 +215,7 @@ def read_metadata(entry: Path) -> dict[str, Any]:
     """Return the metadata of an entry's files, and update its time of last use."""
     text, _, checksum = (entry / _ENTRY_FILE).read_text(encoding="utf-8").partition("\n")
     if checksum.strip() != _sum(text):
-        raise ValueError("the checksum differs")  # the caller will replace the entry
+        raise ValueError("the checksum differs")  # the caller writes the entry again
     os.utime(entry / _ENTRY_FILE)
     return json.loads(text)
 

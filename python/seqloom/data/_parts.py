@@ -324,8 +324,8 @@ def assign_groups(
     weights = 1 / np.maximum(counts.sum(axis=0), 1)
     part_of = np.zeros(len(counts), np.int64)
     for group in order:
-        # By how much the group would reduce each subset's squared distance to its
-        # target size.
+        # The reduction of each subset's squared distance to its target size, if the
+        # subset receives the group.
         gain = ((2 * lacking - counts[group]) * counts[group] * weights).sum(axis=1)
         part_of[group] = gain.argmax()
         lacking[part_of[group]] -= counts[group]

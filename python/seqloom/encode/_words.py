@@ -30,8 +30,7 @@ _MAX_COUNTED_KMERS = 1 << 26
 class Integer(TokenEncoder):
     """Encodes each residue as its index in the alphabet.
 
-    The next two numbers after those of the alphabet are for masked residues and for
-    padding.
+    The two numbers after those of the residues are for masked residues and for padding.
 
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
@@ -118,9 +117,9 @@ class Integer(TokenEncoder):
 class Kmer(TokenEncoder):
     """Encodes the k-mers of a sequence as tokens, or counts each k-mer.
 
-    K-mers are numbered in the order of the alphabet: AAA is 0, AAC is 1. The next two
-    numbers after the last k-mer are for masked k-mers and for padding. A sequence shorter
-    than k has no k-mers.
+    K-mers are numbered in the order of the alphabet: AAA is 0, AAC is 1. The two numbers
+    after those of the k-mers are for masked k-mers and for padding. A sequence shorter than
+    k has no k-mers.
 
     Args:
         k: The length of a k-mer.

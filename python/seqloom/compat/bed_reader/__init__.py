@@ -1,6 +1,6 @@
 """The functions and classes of bed_reader 1.1, implemented by seqloom.
 
-To use it, change ``import bed_reader`` to ``import seqloom.compat.bed_reader as
+To use seqloom, change ``import bed_reader`` to ``import seqloom.compat.bed_reader as
 bed_reader``.
 
 `open_bed`, `to_bed` and `create_bed` behave like the functions of `seqloom.io`, but also
@@ -8,10 +8,10 @@ accept the old argument names ``filepath``, ``fam_filepath`` and ``bim_filepath`
 argument ``force_python_only`` is ignored, because seqloom always decodes genotypes in Rust.
 
 Some functions of bed_reader's extension module are missing, because they do not read
-genotypes. These are products of a memory-mapped matrix (``file_ata_piece_*``,
-``file_aat_piece_*``, ``file_dot_piece``, ``file_b_less_aatbx``), ``subset_f32_f32``,
-``subset_f32_f64`` and ``standardize_*``. The functions ``read_*``, ``write_*`` and
-``encode1_*`` are missing because bed_reader uses them only internally.
+genotypes. The missing functions are products of a memory-mapped matrix
+(``file_ata_piece_*``, ``file_aat_piece_*``, ``file_dot_piece``, ``file_b_less_aatbx``),
+``subset_f32_f32``, ``subset_f32_f64`` and ``standardize_*``. The functions ``read_*``,
+``write_*`` and ``encode1_*`` are missing because bed_reader uses them only internally.
 """
 
 from seqloom.compat.bed_reader._open_bed import (

@@ -52,9 +52,10 @@ _CODES_PER_BYTE = 4
 class CodeStore:
     """Reads rows of two-bit codes by index; a row is a sample or a variant."""
 
-    # Codes that fit into the memory limit are kept in memory. Otherwise a .bed in the
-    # requested order (samples or variants) is read directly, and any other .bed is
-    # transposed once into the cache. An unpickled object reopens the .bed, and raises
+    # Codes that fit into the memory limit are kept in memory. Larger codes are read
+    # from the .bed if its order (samples or variants) is the requested one. Any other
+    # .bed is transposed once into the cache. An unpickled object reopens the
+    # .bed, and raises
     # if its content has changed.
 
     def __init__(

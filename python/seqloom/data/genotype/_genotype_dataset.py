@@ -75,10 +75,11 @@ def GenotypeDataset(
     ``id``, ``inputs``, ``chromosome`` and ``position``.
 
     Genotypes are stored as two-bit codes and decoded for each batch. Codes are kept in
-    memory if they fit into ``memory``. Otherwise samples are read from a transposed copy of
-    the .bed in the cache folder: ``cache``, or ``SEQLOOM_CACHE`` in the environment, else
-    ``~/.cache/seqloom``. The transposed copy is written once, with 256 MiB of memory, and
-    is named after a hash of the content of the .bed.
+    memory if they fit into ``memory``. If the codes do not fit, samples are read from a
+    transposed copy of the .bed in the cache folder. The cache folder is ``cache``, or
+    ``SEQLOOM_CACHE`` in the environment, else ``~/.cache/seqloom``. The transposed copy is
+    written once, with 256 MiB of memory, and is named after a hash of the content of the
+    .bed.
 
     Means and variances come from the samples that the encoder was fitted on.
     ``sl.train.fit`` fits the encoder on the training set. Subsets from ``split`` and
@@ -89,11 +90,11 @@ def GenotypeDataset(
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
         labels: Tables with a row for each sample. The header has FID and IID or only IID;
-            without a header, rows are ``FID IID value`` as in PLINK. A data frame has such
-            columns, or the IIDs as index. A dict from IID to value and numbers in the order
-            of the .fam are accepted too. None reads the sixth column of the .fam, unless
-            all its values are equal; False reads no labels. A ``Labels`` object also has
-            options for reading the labels.
+            without a header, rows are ``FID IID value`` as in PLINK. A data frame has the
+            same columns, or the IIDs as index. A dict from IID to value and numbers in the
+            order of the .fam are accepted too. None reads the sixth column of the .fam,
+            unless all its values are equal; False reads no labels. A ``Labels`` object also
+            has options for reading the labels.
         covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
             a fitted encoder does not use are ignored and counted in
             ``report["unused_covariates"]``.

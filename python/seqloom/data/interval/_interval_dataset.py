@@ -172,8 +172,8 @@ def windows(
         stride: The distance between the starts of consecutive windows; None for ``width``,
             so that windows do not overlap.
         edge: The treatment of a last window that is shorter than ``width``. ``"keep"``
-            returns it as it is; ``"pad"`` pads it with N; ``"drop"`` removes it and counts
-            it in ``report``; ``"error"`` raises.
+            returns the shorter window; ``"pad"`` pads it with N; ``"drop"`` removes the
+            window and counts it in ``report``; ``"error"`` raises.
         **options: Further arguments of ``IntervalDataset``: ``encoder``, ``augment``,
             ``seed``, ...
 

@@ -141,7 +141,8 @@ class Labels:
     """The source of the labels of a dataset, and the options for reading them.
 
     Pass a ``Labels`` object as ``labels`` to any dataset or stream. In this version
-    datasets also accept these options as separate keywords, with a ``DeprecationWarning``.
+    datasets also accept the options of ``Labels`` as separate keywords, with a
+    ``DeprecationWarning``.
 
     Args:
         source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or a

@@ -73,11 +73,11 @@ def create_async_dataloader(
 ) -> DataLoader:
     """Return a loader that reads sequence files in processes and collates in this one.
 
-    Workers are spawned without access to GPUs. They only read records; they do not tokenise
-    or load a model. Plain FASTA is read in ranges of 2 MiB by different workers. Any other
-    file is read by a single worker: a small file at once, a large file in chunks. Each
-    record is delivered exactly once, in file order, with any number of workers. A saved
-    state resumes with any number of workers.
+    Workers are spawned without access to GPUs. Workers only read records; they do not
+    tokenise or load a model. Plain FASTA is read in ranges of 2 MiB by different workers.
+    Any other file is read by a single worker: a small file at once, a large file in chunks.
+    Each record is delivered exactly once, in file order, with any number of workers. A
+    saved state resumes with any number of workers.
 
     With ``VarlenCollator(tokens=Tokens(...))``, ``PackedStream`` makes the same batches in
     Rust threads instead of processes, and resumes without repeating earlier batches.
@@ -314,7 +314,7 @@ def packed_file_batches(
         max_tokens=collate.max_tokens,
         window=collate.window,
         empty="keep",
-        # This thread makes batches too.
+        # The calling thread makes batches too.
         num_threads=max(2, min(workers + 1, count_cores())) if workers else 1,
     )
     if start.stream_state is not None:

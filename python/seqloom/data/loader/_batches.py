@@ -131,7 +131,7 @@ def stream_batches(
     if start.stream_state is not None:
         part.load_state_dict(start.stream_state)
     size, drop_last = settings.batching.batch_size or 1, settings.batching.drop_last
-    # Read ahead in a thread, unless two cores are needed to make batches.
+    # With more than two cores, a thread reads ahead.
     ahead = settings.workers.num_workers > 0 and count_cores() > _FEW_CORES
 
     def requests() -> Iterator[Request]:

@@ -58,9 +58,9 @@ class DataLoader(Generic[T]):
 
     Custom code may use the global generators of ``random``, ``numpy.random`` and PyTorch
     (on the CPU). The generators are seeded from the seed, the epoch and the index of the
-    batch, with any number of workers. In this process, their states are restored
-    afterwards. Each worker has a copy of a custom iterable dataset, and different random
-    numbers.
+    batch, with any number of workers. In this process, the states of the generators are
+    restored afterwards. Each worker has a copy of a custom iterable dataset, and different
+    random numbers.
 
     Args:
         dataset: A dataset with ``len`` and ``[i]``, or an iterable.

@@ -1,8 +1,8 @@
 """Make batches from the indices of a dataset or from the records of a stream.
 
-If possible, Rust code makes a batch without the interpreter. Otherwise, the dataset's
-``batch`` returns columns. If the dataset or the collator is custom, items are fetched one
-by one and collated.
+If possible, Rust code makes a batch without the interpreter. If Rust code cannot make the
+batch, the dataset's ``batch`` returns columns. If the dataset or the collator is custom,
+items are fetched one by one and collated.
 """
 
 from __future__ import annotations

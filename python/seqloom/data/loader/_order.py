@@ -43,10 +43,10 @@ class Request:
     # Index of the batch in the epoch over all ranks; determines its random numbers.
     place: int = 0
     # The following fields are not sent to workers.
-    position: int = 0  # Position in the epoch after this batch.
+    position: int = 0  # Position in the epoch after the batch.
     is_last: bool = False
     padding: NDArray[np.bool_] | None = None  # True where items are repeated.
-    stream_state: Callable[[], Any] | None = None  # State of the stream after this batch.
+    stream_state: Callable[[], Any] | None = None  # Stream state after the batch.
 
     def __reduce__(self) -> tuple[Any, ...]:
         fields = (self.content, self.epoch, self.is_checked, self.worker, self.place)

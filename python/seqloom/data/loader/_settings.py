@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 DEFAULT_PREFETCH = 2
-# As in PyTorch, these options cannot change after the loader is created.
+# As in PyTorch, options that determine the batches cannot change after creation.
 FIXED_OPTIONS = frozenset((
     "dataset", "batch_size", "shuffle", "sampler", "batch_sampler", "drop_last",
     "generator", "persistent_workers", "seed", "output", "rank", "world_size", "even_ranks",

@@ -92,7 +92,7 @@ class Chunk:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Rows of these records in the source."""
+        """Rows of the chunk's records in the source."""
         return np.arange(self.start, self.stop)
 
     @property
@@ -123,16 +123,16 @@ class Chunk:
         return Chunk(self.source, self.start + start, self.start + stop)
 
     def detached(self) -> Chunk:
-        """Return a chunk that has only these records, to send to another process."""
+        """Return a copy with only the records of this chunk, to send to another process."""
         return self.replace_batch(self.batch)
 
     def replace_batch(self, batch: SequenceBatch) -> Chunk:
-        """Return a chunk of these records with the headers of another batch."""
+        """Return a copy of this chunk with the headers of another batch."""
         columns = _columns(self.source, slice(self.start, self.stop))
         return ChunkSource(batch, self.source.paths, **columns).as_chunk()
 
     def replace_columns(self, **changed: NDArray[Any]) -> Chunk:
-        """Return a chunk of these records, with some columns replaced."""
+        """Return a copy of this chunk with some columns replaced."""
         columns = _columns(self.source, slice(self.start, self.stop)) | changed
         return ChunkSource(self.batch, self.source.paths, **columns).as_chunk()
 

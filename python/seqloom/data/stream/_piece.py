@@ -55,12 +55,12 @@ class StreamPiece:
 
     @property
     def stop(self) -> int:
-        """The position in the stream after these records."""
+        """The position in the stream after the records of the batch."""
         return int(self.chunk.positions[-1]) + 1
 
     @property
     def state(self) -> dict[str, Any]:
-        """The state of the stream after these records."""
+        """The state of the stream after the records of the batch."""
         return self.stream.state_at(self.epoch, self.stop)
 
     def items(self) -> list[dict[str, Any]]:

@@ -224,7 +224,7 @@ def part_of(
 ) -> FilePart:
     """Return an object that reads the records of a shard from one file."""
     whole = WholeFile(path, shard, options, report)
-    # With these options, records must be counted from the start of the file.
+    # An index cannot be used with options such as on_error= and quality=.
     if options.keys() & {"on_error", "quality", "comments", "whitespace", "ids"}:
         return whole
     if shard.count == 1:
