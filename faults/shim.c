@@ -1,4 +1,4 @@
-/* Replaces functions of libc (LD_PRELOAD), and makes one call fail that changes or reads a file.
+/* Replaces functions of libc (LD_PRELOAD) that change or read files, and makes one of their calls fail.
  *
  * Only calls on files below one folder are counted, after a call of `arm`, or from the start of
  * a program with SEQLOOM_FAULT. A log contains each call: its name, its path, and for a write
@@ -27,7 +27,7 @@
 enum { CREATE = 1, WRITE = 2, SYNC = 4, NAME = 8, REMOVE = 16, RIGHTS = 32, CLOSE = 64,
        OPEN_READ = 128, READ = 256 };
 
-/* Faults without an errno. */
+/* Faults that do not set errno. */
 enum { KILL_BEFORE = -1, KILL_AFTER = -2, KILL_HALF = -3, SHORT = -4, CUT = -5, GONE = -6,
        CHANGED = -7 };
 
@@ -53,12 +53,12 @@ void disarm(void) { is_armed = 0; }
 
 /* Lines of SEQLOOM_FAULT: folder, log, calls, number, fault, forever, data. */
 __attribute__((constructor)) static void begin(void) {
-    const char *told = getenv("SEQLOOM_FAULT");
+    const char *setting = getenv("SEQLOOM_FAULT");
     char watched[PATH_MAX], log[PATH_MAX];
     int calls, kind, forever, data;
     long number;
     const char *form = "%4095[^\n]\n%4095[^\n]\n%d %ld %d %d %d";
-    if (told && sscanf(told, form, watched, log, &calls, &number, &kind, &forever, &data) == 7)
+    if (setting && sscanf(setting, form, watched, log, &calls, &number, &kind, &forever, &data) == 7)
         arm(watched, log, calls, number, kind, forever, data);
 }
 
@@ -103,7 +103,7 @@ static void die(void) {
     for (;;) pause();
 }
 
-/* Counts a call, and returns its fault; 0: none. */
+/* Counts a call, and returns the fault that it must simulate, or 0. */
 static int hit(int kind, const char *call, const char *path, const char *other, long offset,
                const void *data, size_t size) {
     if (!is_armed || !(kind & wanted) || !(is_below(path) || is_below(other))) return 0;
@@ -211,7 +211,7 @@ int utimensat(int at, const char *name, const struct timespec times[2], int flag
     return result;
 }
 
-/* posix_fallocate returns its error. */
+/* posix_fallocate returns an error number and does not set errno. */
 int posix_fallocate(int file, off_t from, off_t size) {
     char path[PATH_MAX] = "";
     if (is_armed) path_of(file, path);
@@ -240,7 +240,7 @@ int close(int file) {
     return -1;
 }
 
-/* Reads and writes; a short fault requests `half` of the bytes. */
+/* Reads and writes. SHORT and KILL_HALF transfer only half of the bytes. */
 static size_t half_of(size_t size) { return size > 1 ? size / 2 : size; }
 
 #define MOVE(kind, name, type, buffer_type, rest, rest_arguments, offset)                 \
@@ -261,21 +261,21 @@ static size_t half_of(size_t size) { return size > 1 ? size / 2 : size; }
 
 #define COMMA ,
 /* Returns the offset of a write: the end of the file in append mode. */
-static long place_of(int file) {
+static long offset_of(int file) {
     struct stat facts;
     int is_appended = syscall(SYS_fcntl, file, F_GETFL) & O_APPEND;
     if (is_appended && !syscall(SYS_fstat, file, &facts)) return facts.st_size;
     return syscall(SYS_lseek, file, 0, SEEK_CUR);
 }
 
-MOVE(WRITE, write, ssize_t, const void *, , , is_armed ? place_of(file) : 0)
+MOVE(WRITE, write, ssize_t, const void *, , , is_armed ? offset_of(file) : 0)
 MOVE(WRITE, pwrite, ssize_t, const void *, COMMA off_t at, COMMA at, at)
 MOVE(WRITE, pwrite64, ssize_t, const void *, COMMA off64_t at, COMMA at, at)
-MOVE(READ, read, ssize_t, void *, , , is_armed ? place_of(file) : 0)
+MOVE(READ, read, ssize_t, void *, , , is_armed ? offset_of(file) : 0)
 MOVE(READ, pread, ssize_t, void *, COMMA off_t at, COMMA at, at)
 MOVE(READ, pread64, ssize_t, void *, COMMA off64_t at, COMMA at, at)
 
-/* Vectored calls use only the first non-empty buffer, which callers must expect. */
+/* writev writes only the first non-empty buffer; callers must handle short writes. */
 ssize_t writev(int file, const struct iovec *pieces, int pieces_count) {
     char path[PATH_MAX] = "";
     int is_ours = is_armed && (wanted & WRITE) && path_of(file, path) && is_below(path);
@@ -288,27 +288,27 @@ ssize_t writev(int file, const struct iovec *pieces, int pieces_count) {
 
 /* Memory maps. */
 #define MAP(name, offset_type)                                                            \
-    void *name(void *place, size_t size, int rights, int flags, int file, offset_type at) { \
+    void *name(void *address, size_t size, int rights, int flags, int file, offset_type at) { \
         char path[PATH_MAX] = "";                                                        \
         if (is_armed && file >= 0 && (wanted & READ)) path_of(file, path);               \
         int found = *path ? hit(READ, "mmap", path, "", at, NULL, size) : 0;             \
         if (found > 0) return MAP_FAILED;                                                \
         spoil(found, path);                                                              \
-        void *made = (void *)syscall(SYS_mmap, place, size, rights, flags, file, at);    \
-        return made;                                                                     \
+        void *mapping = (void *)syscall(SYS_mmap, address, size, rights, flags, file, at); \
+        return mapping;                                                                  \
     }
 MAP(mmap, off_t)
 MAP(mmap64, off64_t)
 
-/* Opens a file to create, write or read it. */
+/* Opens a file, and logs the call as create, truncate, open or read. */
 static int opened(const char *call, int at, const char *name, int flags, int mode) {
     char path[PATH_MAX] = "";
     int writes = flags & (O_WRONLY | O_RDWR);
     int makes = flags & O_CREAT && syscall(SYS_faccessat, at, name, F_OK);
     int kind = writes || flags & O_CREAT ? CREATE : OPEN_READ;
     if (is_armed) join(at, name, path);
-    const char *said = makes ? "create" : flags & O_TRUNC ? "truncate" : writes ? "open" : call;
-    int found = hit(kind, said, path, "", 0, NULL, 0);
+    const char *logged_call = makes ? "create" : flags & O_TRUNC ? "truncate" : writes ? "open" : call;
+    int found = hit(kind, logged_call, path, "", 0, NULL, 0);
     if (found > 0) return -1;
     spoil(found, path);
     int result = syscall(SYS_openat, at, name, flags, mode);

@@ -1,4 +1,4 @@
-/** The worker, as the page sees it: one question at a time, each with a promise. */
+/** The interface of the page to the worker. Each request returns a promise. */
 
 export class Compute {
   #worker = null;
@@ -6,69 +6,69 @@ export class Compute {
   #zip = null;
   #watch;
   #number = 0;
-  #waiting = new Map();
+  #pending = new Map();
 
-  /** `watch` gets what comes before an answer: `rows` and `progress`. */
+  /** `watch.rows` and `watch.progress` are called with messages that precede an answer. */
   constructor(watch) {
     this.#watch = watch;
   }
 
-  /** Keeps the compiled module. */
+  /** Sets the compiled module that the worker starts. */
   load(module) {
     this.#module = module;
   }
 
-  /** Opens an exported model and returns its facts. */
+  /** Opens an exported model, and returns its properties. */
   async open(zip) {
-    const { facts } = await this.#ask({ kind: "open", module: this.#module, zip });
+    const { facts } = await this.#request({ kind: "open", module: this.#module, zip });
     this.#zip = zip;
     return facts;
   }
 
-  /** Scores a file. */
+  /** Scores the records of a file. */
   predict(file) {
-    return this.#ask({ kind: "predict", file });
+    return this.#request({ kind: "predict", file });
   }
 
-  /** Says where the model looked in a record of a file. */
-  look(file, record) {
-    return this.#ask({ kind: "look", file, record });
+  /** Computes the attributions of a record of a file. */
+  explain(file, record) {
+    return this.#request({ kind: "explain", file, record });
   }
 
-  /** Ends what runs: only a new worker can. */
+  /** Stops the computation: ends the worker, because it cannot be interrupted, and starts a new worker. */
   stop() {
     this.#worker.terminate();
     this.#worker = null;
-    this.#waiting.forEach(({ reject }) => reject(new Error("Stopped.")));
-    this.#waiting.clear();
-    return this.#ask({ kind: "open", module: this.#module, zip: this.#zip });
+    this.#pending.forEach(({ reject }) => reject(new Error("Stopped.")));
+    this.#pending.clear();
+    return this.#request({ kind: "open", module: this.#module, zip: this.#zip });
   }
 
-  #ask(question) {
+  #request(request) {
     this.#worker ??= this.#start();
     this.#number += 1;
     const number = this.#number;
     return new Promise((resolve, reject) => {
-      this.#waiting.set(number, { resolve, reject });
-      this.#worker.postMessage({ ...question, number });
+      this.#pending.set(number, { resolve, reject });
+      this.#worker.postMessage({ ...request, number });
     });
   }
 
   #start() {
     const worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
-    worker.addEventListener("message", ({ data }) => this.#hear(data));
+    worker.addEventListener("message", ({ data }) => this.#receive(data));
     worker.addEventListener("error", (event) => {
-      this.#waiting.forEach(({ reject }) => reject(new Error(event.message ?? "The worker failed.")));
-      this.#waiting.clear();
+      this.#pending.forEach(({ reject }) => reject(new Error(event.message ?? "The worker of this page failed.")));
+      this.#pending.clear();
     });
     return worker;
   }
 
-  #hear(said) {
-    const waiting = this.#waiting.get(said.number);
-    if (!waiting) return this.#watch[said.kind]?.(said);
-    this.#waiting.delete(said.number);
-    if (said.kind === "error") waiting.reject(new Error(said.message));
-    else waiting.resolve(said);
+  #receive(message) {
+    const pending = this.#pending.get(message.number);
+    if (!pending) return this.#watch[message.kind]?.(message);
+    this.#pending.delete(message.number);
+    if (message.kind === "error") pending.reject(new Error(message.message));
+    else pending.resolve(message);
   }
 }

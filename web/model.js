@@ -1,25 +1,25 @@
 /**
- * An exported model in WebAssembly: the bindings of the module `seqloom-web`.
+ * Runs exported models with the WebAssembly module of the crate `seqloom-web`.
  *
- * It needs neither a page nor a worker, so that Node runs it too.
+ * This file uses no functions of browsers, so it also runs in Node.
  */
 
 const decoder = new TextDecoder();
 const encoder = new TextEncoder();
 
-/** Bytes as a file of sequences. */
+/** A file of sequences in memory. */
 export class Bytes {
   constructor(bytes) {
     this.bytes = bytes;
     this.position = 0;
   }
 
-  /** Begins anew. */
+  /** Returns to the start of the file. */
   rewind() {
     this.position = 0;
   }
 
-  /** Fills some of `room` and says how much; 0 at the end. */
+  /** Writes the next bytes to `room`, and returns their number; 0 at the end of the file. */
   read(room) {
     const part = this.bytes.subarray(this.position, this.position + room.length);
     room.set(part);
@@ -28,13 +28,13 @@ export class Bytes {
   }
 }
 
-/** A model that is open. */
+/** The WebAssembly module, with one open model. */
 export class Model {
   #exports;
   #source = null;
   #watch = {};
 
-  /** Starts a compiled module. */
+  /** Starts a compiled `WebAssembly.Module`. */
   static async start(module) {
     const model = new Model();
     const instance = await WebAssembly.instantiate(module, { host: model.#host() });
@@ -42,53 +42,54 @@ export class Model {
     return model;
   }
 
-  /** Opens the bytes of an exported model and returns its facts. */
+  /** Opens the bytes of an exported zip, and returns the properties of the model. */
   open(zip) {
-    return JSON.parse(decoder.decode(this.#ask("open", zip)));
+    return JSON.parse(decoder.decode(this.#call("open", zip)));
   }
 
   /**
-   * Scores every record of a source `{rewind, read}`, and returns a summary.
+   * Scores every record of a source `{rewind, read}`, such as `Bytes`, and returns a summary.
    *
-   * `watch.rows` gets tables as they come, `watch.progress` the number of records that are done.
+   * `watch.rows` is called with each table of scores, and `watch.progress` with the number of scored
+   * records. `name` is the name of the file in error messages.
    */
   predict(name, source, watch) {
     this.#source = source;
     this.#watch = watch;
-    return JSON.parse(decoder.decode(this.#ask("predict", encoder.encode(name))));
+    return JSON.parse(decoder.decode(this.#call("predict", encoder.encode(name))));
   }
 
-  /** Says where the model looked in a record of a source, the first of which is 0. */
+  /** Computes the importance of each position of a record. The first record of a source is 0. */
   look(name, source, record) {
     this.#source = source;
-    const answer = this.#ask("look", encoder.encode(name), record);
+    const answer = this.#call("look", encoder.encode(name), record);
     const end = answer.indexOf(10);
     const facts = JSON.parse(decoder.decode(answer.subarray(0, end)));
     return { ...facts, importances: floats(answer, end + 1, (answer.length - end - 1) / 4) };
   }
 
-  /** How many bytes of memory the module holds. */
+  /** Size of the memory of the module in bytes. */
   get memory() {
     return this.#exports.memory.buffer.byteLength;
   }
 
-  /** Gives bytes to a function and returns its answer, or throws its error. */
-  #ask(name, given, ...rest) {
-    const start = this.#exports.room(given.length) >>> 0;
-    if (start === 0) throw new Error(`${given.length} bytes are too many for this page`);
-    this.#view(start, given.length).set(given);
+  /** Calls an exported function with bytes. Returns its answer, or throws its error. */
+  #call(name, input, ...rest) {
+    const start = this.#exports.room(input.length) >>> 0;
+    if (start === 0) throw new Error(`the input has ${input.length} bytes, more than this page supports`);
+    this.#view(start, input.length).set(input);
     const failed = this.#exports[name](...rest);
     const answer = this.#view(this.#exports.answer() >>> 0, this.#exports.answer_size() >>> 0).slice();
     if (failed) throw new Error(decoder.decode(answer));
     return answer;
   }
 
-  /** Memory of the module, which moves whenever it grows. */
+  /** Returns a view of the memory of the module; growing the memory invalidates the view. */
   #view(start, size) {
     return new Uint8Array(this.#exports.memory.buffer, start, size);
   }
 
-  /** The functions that the module calls. */
+  /** Returns the functions that the module calls. */
   #host() {
     return {
       rewind: () => this.#source.rewind(),
@@ -98,7 +99,7 @@ export class Model {
     };
   }
 
-  /** Reads a part of the source; -1 where that fails. */
+  /** Reads bytes of the source into memory; returns -1 on failure. */
   #read(start, size) {
     try {
       return this.#source.read(this.#view(start, size));
@@ -108,7 +109,7 @@ export class Model {
   }
 }
 
-/** A table of scores: floats row by row, and the lines that `seqloom-run` writes of them. */
+/** Decodes a table of scores: 32-bit floats, row by row, and the text in the format of `seqloom-run`. */
 function table(bytes) {
   const view = new DataView(bytes.buffer);
   const [count, columns] = [view.getUint32(0, true), view.getUint32(4, true)];
@@ -116,7 +117,7 @@ function table(bytes) {
   return { count, columns, scores: floats(bytes, 8, size), text: bytes.slice(8 + 4 * size) };
 }
 
-/** Floats of 32 bits, wherever they begin. */
+/** Decodes 32-bit floats at any offset, which need not be a multiple of 4. */
 function floats(bytes, start, count) {
   const view = new DataView(bytes.buffer, bytes.byteOffset + start);
   return Float32Array.from({ length: count }, (_, index) => view.getFloat32(4 * index, true));

@@ -1,14 +1,14 @@
-/** The scores of all records, and what a table or a file needs of them. */
+/** The scores of all records, for the table on the page and for the saved file. */
 
 const decoder = new TextDecoder();
 
-/** Scores as they come, table after table. */
+/** The scores, in the tables that the module returns. */
 export class Scores {
   constructor(columns) {
     this.columns = columns;
     this.tables = [];
     this.count = 0;
-    /** How many records have each column as their greatest. */
+    /** For each column, the number of records with their largest score in this column. */
     this.winners = [];
   }
 
@@ -23,7 +23,7 @@ export class Scores {
     }
   }
 
-  /** The id and the scores of a record. */
+  /** Returns the id and the scores of a record. */
   row(number) {
     const table = this.tables.findLast((each) => each.start <= number);
     const [row, width] = [number - table.start, this.columns.length];
@@ -31,13 +31,13 @@ export class Scores {
     return { id: line.split("\t", 1)[0], scores: table.scores.subarray(row * width, (row + 1) * width) };
   }
 
-  /** All lines, as a file. */
+  /** Returns all tables as the content of a file. */
   file() {
     const parts = this.tables.map((table) => table.text);
     return new Blob(parts, { type: "text/tab-separated-values" });
   }
 
-  /** The lines of a table; only those of the last one that was asked for are kept. */
+  /** Returns the lines of a table. Only the lines of the last requested table stay in memory. */
   #lines(table) {
     if (table.lines === null) {
       this.tables.forEach((each) => (each.lines = null));
@@ -47,7 +47,7 @@ export class Scores {
   }
 }
 
-/** The position of the greatest. */
+/** Returns the column of the largest score. */
 export function best(scores) {
   return scores.reduce((winner, score, column) => (score > scores[winner] ? column : winner), 0);
 }

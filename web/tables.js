@@ -1,8 +1,8 @@
-/** Facts, counts and scores as parts of the page. */
+/** Elements of the page: properties of the model, counts and scores. */
 
 import { best } from "./scores.js";
 
-/** An element with a class and what it holds. */
+/** Creates an element with a CSS class and its content. */
 export function make(name, looks, ...content) {
   const element = document.createElement(name);
   if (looks) element.className = looks;
@@ -11,45 +11,45 @@ export function make(name, looks, ...content) {
 }
 
 const TASKS = {
-  classify: "one class for each record",
-  multilabel: "each class yes or no",
+  classify: "one class per record",
+  multilabel: "yes or no for each class",
   regress: "numbers",
   custom: "outputs of the network",
 };
 
 const NAMES = { dna: "DNA", rna: "RNA", protein: "proteins" };
 
-/** Shows what a model reads and says. */
+/** Shows the input and output of a model. */
 export function showFacts(list, facts) {
-  const length = facts.length === null ? "any" : facts.crops ? `${facts.length}, others are cut or padded` : `exactly ${facts.length}`;
+  const length = facts.length === null ? "any" : facts.crops ? `${facts.length}; other sequences are cropped or padded` : `exactly ${facts.length}`;
   const lines = [
-    ["Says", TASKS[facts.task]],
+    ["Output", TASKS[facts.task]],
     ["Classes", facts.columns.join(", ")],
-    ["Reads", NAMES[facts.alphabet] ?? facts.letters ?? "no letters"],
-    ["Letters", length],
+    ["Input", NAMES[facts.alphabet] ?? facts.letters ?? "no sequences"],
+    ["Length", length],
     ["Weights", `${(facts.weight_bytes / 1000).toLocaleString("en", { maximumFractionDigits: 0 })} kB, ${facts.operations} operations`],
   ];
   const known = lines.filter(([, value]) => value);
   list.replaceChildren(...known.flatMap(([name, value]) => [make("dt", "", name), make("dd", "", value)]));
 }
 
-/** Shows how many records each class has. */
+/** Shows the number of records of each class. */
 export function showSummary(list, { winners, columns, count }) {
   list.hidden = columns.length < 2 || count === 0;
   const item = (column, place) => {
-    const share = (winners[place] ?? 0) / count;
+    const fraction = (winners[place] ?? 0) / count;
     const [name, amount] = [make("span", "class", column), make("span", "count", (winners[place] ?? 0).toLocaleString("en"))];
-    return make("li", "", name, bar(share, place), amount);
+    return make("li", "", name, bar(fraction, place), amount);
   };
-  list.replaceChildren(...columns.slice(0, MOST).map(item));
+  list.replaceChildren(...columns.slice(0, MAX_CLASSES).map(item));
 }
 
-/** So many classes have columns and bars of their own. */
-const MOST = 8;
+/** Maximum number of classes with a column and a bar. */
+const MAX_CLASSES = 8;
 
-/** Shows some rows of scores; a row that is chosen is looked into. */
+/** Shows some rows of scores. Clicking on an id calls `choose` with the number of its record. */
 export function showTable(table, { scores, facts, chosen, rows, choose }) {
-  const columns = scores.columns.slice(0, MOST);
+  const columns = scores.columns.slice(0, MAX_CLASSES);
   const isClass = facts.task === "classify" && columns.length > 1;
   const names = ["Record", ...(isClass ? ["Class"] : []), ...columns];
   const head = make("tr", "", ...names.map((name, place) => heading(name, place >= names.length - columns.length)));
@@ -81,7 +81,7 @@ function row({ id, scores, number, columns, isClass, isUnit }, { isChosen, choos
 function button(id, number, choose) {
   const made = make("button", "link", id);
   made.type = "button";
-  made.title = "Show where the model looked";
+  made.title = "Show the attributions of this record";
   made.addEventListener("click", () => choose(number));
   return made;
 }
@@ -91,15 +91,15 @@ function score(value, { place, isUnit, isBest }) {
   return make("td", "score", text, ...(isUnit ? [bar(value, place)] : []));
 }
 
-/** A bar of a share of one, in the colour of a class. */
-function bar(share, place) {
-  const fill = make("span", `fill class-${place % MOST}`);
-  fill.style.inlineSize = `${(100 * Math.min(1, Math.max(0, share))).toFixed(1)}%`;
+/** Creates a bar for a fraction from 0 to 1, in the colour of a class. */
+function bar(fraction, place) {
+  const fill = make("span", `fill class-${place % MAX_CLASSES}`);
+  fill.style.inlineSize = `${(100 * Math.min(1, Math.max(0, fraction))).toFixed(1)}%`;
   const made = make("span", "bar", fill);
   made.setAttribute("aria-hidden", "true");
   return made;
 }
 
 function swatch(place) {
-  return make("span", `dot class-${place % MOST}`);
+  return make("span", `dot class-${place % MAX_CLASSES}`);
 }

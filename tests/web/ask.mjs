@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { Bytes, Model } from "../../web/model.js";
 
 /** A source whose `read` returns at most `most` bytes. */
-class Slow extends Bytes {
+class ChunkedBytes extends Bytes {
   constructor(bytes, most) {
     super(bytes);
     this.most = most;
@@ -30,17 +30,17 @@ function spoiled({ path, cut, flips = [] }) {
   return changed.subarray(0, cut ?? changed.length);
 }
 
-const WORK = {
+const HANDLERS = {
   open: ({ path }) => model.open(bytes(path)),
   spoil: (given) => model.open(spoiled(given)),
   predict: ({ path, most = 1 << 20 }) => {
     const [scores, text] = [[], []];
     const rows = (table) => (scores.push(...table.scores), text.push(Buffer.from(table.text)));
-    const summary = model.predict("given", new Slow(bytes(path), most), { rows });
+    const summary = model.predict("given", new ChunkedBytes(bytes(path), most), { rows });
     return { ...summary, scores, text: Buffer.concat(text).toString() };
   },
   look: ({ path, record }) => {
-    const seen = model.look("given", new Slow(bytes(path), 1 << 20), record);
+    const seen = model.look("given", new ChunkedBytes(bytes(path), 1 << 20), record);
     return { ...seen, importances: Array.from(seen.importances) };
   },
   memory: () => model.memory,
@@ -49,7 +49,7 @@ const WORK = {
 /** Returns an answer or an error. After a trap the module is unusable, so a new one is started. */
 async function answer(question) {
   try {
-    return WORK[question.do](question);
+    return HANDLERS[question.do](question);
   } catch (error) {
     const isTrap = error instanceof WebAssembly.RuntimeError;
     if (isTrap) model = await Model.start(module);
