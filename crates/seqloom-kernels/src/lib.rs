@@ -6,8 +6,9 @@
 //! is greater than 1, the kernel uses the current rayon pool. Results are bitwise equal
 //! for any number of threads.
 //!
-//! Public kernels have the attribute `compiled_once`. Without it, every crate that
-//! calls the kernel would compile it again for each instruction set.
+//! Public kernels have the attribute `compiled_once`. Without the attribute
+//! `compiled_once`, every crate that calls the kernel would compile it again for each
+//! instruction set.
 
 #![expect(
     clippy::inline_always,

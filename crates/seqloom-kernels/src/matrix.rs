@@ -62,7 +62,7 @@ fn extent(rows: usize, columns: usize, step: usize) -> usize {
     }
 }
 
-/// A strided matrix that can be written. The memory between its rows may belong to
+/// A strided matrix that can be written. The memory between the rows may belong to
 /// other matrices.
 #[derive(Debug)]
 pub(crate) struct MatrixMut<'a, T> {

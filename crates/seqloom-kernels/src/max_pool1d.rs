@@ -45,8 +45,8 @@ impl Window {
 }
 
 /// Fills the maximum of every window, and its position in the row. If several values
-/// are equal, this is the position of the first one. NaN is treated as the largest
-/// value.
+/// equal the maximum, the position of the first of these values is stored. NaN is
+/// treated as the largest value.
 #[compiled_once]
 pub fn max_pool1d<T: Float>(
     window: &Window,

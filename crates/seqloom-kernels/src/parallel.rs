@@ -12,7 +12,8 @@ pub fn useful_threads(threads: usize, nanoseconds: usize) -> usize {
 }
 
 /// Returns true if the calling thread does all work. The result is always true outside
-/// a rayon pool, because rayon would start its global pool, which is never shut down.
+/// a rayon pool, because rayon would otherwise start its global pool, which is never
+/// shut down.
 pub fn is_single_threaded(threads: usize) -> bool {
     // WebAssembly has one thread, so the compiler can remove the code for several
     // threads.

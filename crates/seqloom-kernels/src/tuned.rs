@@ -3,8 +3,8 @@
 //! The constants were measured on AMD EPYC processors: Zen 3 with AVX2 and Zen 5 with
 //! AVX-512. For another processor family, other cache sizes or changed loops, run `make
 //! bench SUITE=products` and `make bench SUITE=kernels`, each also with `SIMD=avx2`. A
-//! changed constant may change the order in which values are added, and the last bits
-//! of results.
+//! changed constant may change the order in which values are added, and therefore the
+//! last bits of results.
 //!
 //! Names that end with 32 or 16 are for processors with 32 or 16 vector registers.
 
@@ -199,8 +199,8 @@ pub(crate) const CONV_GRAD_OUTPUTS: RangeInclusive<usize> = 3..=48;
 /// The number of convolution windows of a row that are computed at a time: full blocks
 /// for every number of registers.
 pub(crate) const CONV_TILE_WINDOWS: usize = 480;
-/// The number of input values that these convolution windows read. The values fit in an
-/// L1 cache together with the weights.
+/// The number of input values of the convolution windows that are computed at a time.
+/// The values fit in an L1 cache together with the weights.
 pub(crate) const CONV_TILE_INPUTS: usize = 6144;
 /// The number of output blocks per thread of a convolution. With several blocks, all
 /// threads finish at about the same time.

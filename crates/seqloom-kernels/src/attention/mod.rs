@@ -4,8 +4,8 @@
 //! A thread computes a block of queries of one head. The thread processes one block of
 //! keys after the other, so that the scores remain in its cache (Dao and others, 2022).
 //! The forward pass stores the logarithm of the sum of exponentials (`lse`) of each
-//! query, and the backward pass recomputes the weights from it. Masked keys have weight
-//! 0; the output of a query whose keys are all masked is 0.
+//! query, and the backward pass recomputes the weights from `lse`. Masked keys have
+//! weight 0; the output of a query whose keys are all masked is 0.
 
 mod backward;
 mod forward;

@@ -119,7 +119,7 @@ impl<T> Image<'_, T> {
 /// The windows of a run for which a tap is inside the image.
 #[derive(Clone, Copy)]
 pub(super) struct VisibleWindows {
-    /// The number of windows of the run before them, for which the tap is in the
+    /// The number of windows at the start of the run for which the tap is in the
     /// padding.
     pub(super) before: usize,
     pub(super) count: usize,

@@ -5,8 +5,8 @@
 //! packed directly from the image ([`windows`]), a few samples at a time. The input
 //! gradient is added to the image tile by tile ([`input_grad`]). Convolutions whose
 //! outputs are sums of few products are computed without packing ([`direct`]). The
-//! order of sums depends on the shape only, so that results do not depend on the number
-//! of threads.
+//! order in which products are added depends only on the shape, so results do not
+//! depend on the number of threads.
 
 mod direct;
 mod forward;

@@ -39,8 +39,8 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
     }
 }
 
-/// A run of windows to pack. The memory `out` contains a row of `width` values for each
-/// tap.
+/// A run of windows to pack. The output memory contains a row of `width` values for
+/// each tap.
 struct Panel<'a, 'b, T> {
     image: Image<'a, T>,
     first: usize,
@@ -103,8 +103,8 @@ impl<T: Float> Panel<'_, '_, T> {
 }
 
 impl<T: Float> Image<'_, T> {
-    /// Copies the values that a tap reads for a run of windows. The first of these
-    /// values is the first of `values`.
+    /// Copies the values that a tap reads for a run of windows. `values` begins with
+    /// the first value to copy.
     #[inline(always)]
     fn copy(&self, run: WindowRun, visible: VisibleWindows, values: &[T], out: &mut [T]) {
         let (before, out) = out[..run.count].split_at_mut(visible.before);

@@ -14,7 +14,7 @@ pub struct Rotation<'a, T> {
     /// The cosines of the rotation angles: for each row, one for each pair of values of
     /// a head.
     pub cosines: &'a [T],
-    /// The sines of the rotation angles, in the same order.
+    /// The sines of the rotation angles, in the order of the cosines.
     pub sines: &'a [T],
     /// Half of the head size.
     pub half: usize,

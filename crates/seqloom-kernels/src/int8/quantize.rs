@@ -71,8 +71,7 @@ impl Rounding {
         if !scale.is_finite() {
             return Self::zero(f32::NAN);
         }
-        // In this case all values are 0, or so small that the scale has no finite
-        // inverse.
+        // If the scale has no finite inverse, all values are 0 or extremely small.
         if !inverse.is_finite() {
             return Self::zero(0.0);
         }

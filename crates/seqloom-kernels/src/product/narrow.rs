@@ -1,5 +1,5 @@
-//! Products of a small matrix with a large matrix. The comments describe the product
-//! `left @ right.T`, in which both matrices consist of rows.
+//! Products of a small matrix with a large matrix. The comments of this module describe
+//! the product `left @ right.T`, in which both matrices consist of rows.
 //!
 //! Packing the large matrix takes more time than it saves, so the large matrix is read
 //! in place. [`Dots`] is for contiguous rows, and loads several values of a row into a
