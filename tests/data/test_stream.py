@@ -269,11 +269,11 @@ def test_a_label_function_may_return_class_names(files):
     ids=["integers", "booleans", "floats", "names of booleans"],
 )
 def test_numbers_from_a_label_function_may_be_class_names(files, classes, label):
-    def give(record):
+    def label_of(record):
         return label(int(record.id[1:]) % 2 == 1)
 
-    stream = SequenceStream(files, labels=Labels(give, classes=classes))
-    whole = SequenceDataset(files, labels=Labels(give, classes=classes))
+    stream = SequenceStream(files, labels=Labels(label_of, classes=classes))
+    whole = SequenceDataset(files, labels=Labels(label_of, classes=classes))
     assert next(stream.batches(4))["label"].tolist() == [1, 0, 1, 0]
     assert whole.labels[:4].tolist() == [1, 0, 1, 0]
 

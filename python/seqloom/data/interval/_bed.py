@@ -198,8 +198,8 @@ def _names_by_cells(
 def _may_be_peak(row: list[str]) -> bool:
     """Return whether columns 7 to 9 of a row may be the numbers of a narrowPeak file.
 
-    Other files with ten columns are BED12 without the last two columns, or joins of BED6
-    and BED3 by bedtools, which end with an overlap or distance.
+    BED12 without its last two columns also has ten columns. A join of BED6 and BED3 by
+    bedtools has ten columns too; the last column is an overlap or a distance.
     """
     try:
         signal, *_ = (float(cell) for cell in row[len(_BED6) : -1])

@@ -72,7 +72,7 @@ class StreamLabels:
             skip=labels.skips,
         )
 
-    def give(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
+    def join(self, chunks: Iterator[Chunk], report: dict[str, Any]) -> Iterator[Chunk]:
         """Yield chunks with labels; raise for records without a label, or skip them."""
         for chunk in chunks:
             labels, has_label = self._labels_of(chunk.batch)

@@ -278,7 +278,7 @@ class SequenceStream(Resumable):
             chunks = read_ahead(chunks, 1)
         chunks = windows.shuffle(chunks, cursor.position)
         if self._labels is not None:
-            chunks = self._labels.give(chunks, self.report)
+            chunks = self._labels.join(chunks, self.report)
         for chunk in resize_chunks(chunks, repeat(n)):
             yield StreamPiece(snapshot, chunk, cursor.epoch)
 
