@@ -84,12 +84,12 @@ def _position(number: int, epoch: int) -> Position:
 
 
 def positions_in(epoch: int, numbers: Iterable[int]) -> list[Position]:
-    """Return indices as `Position` objects, which carry the epoch."""
+    """Return indices as `Position` objects, which store the epoch."""
     return [Position(number, epoch=epoch) for number in numbers]
 
 
 def epoch_of(indices: Any) -> int | None:
-    """Return the epoch that `Position` objects carry; None for plain integers."""
+    """Return the epoch that `Position` objects store; None for plain integers."""
     # All positions of a batch request have the same epoch.
     if isinstance(indices, Position):
         return indices.epoch

@@ -217,9 +217,9 @@ def get_num_threads(num_threads: int | None = None) -> int:
         num_threads: Number of threads; None selects the default.
 
     Returns:
-        The argument ``num_threads``, if it is given. Otherwise, the number in the first
-        environment variable that is set among SEQLOOM_NUM_THREADS, PST_NUM_THREADS,
-        NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS and SLURM_CPUS_PER_TASK; if none is
+        The argument ``num_threads``, if it is given. Otherwise, the number in the first of
+        these environment variables that is set: SEQLOOM_NUM_THREADS, PST_NUM_THREADS,
+        NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS and SLURM_CPUS_PER_TASK. If none is
         set, the number of cores.
 
     Raises:

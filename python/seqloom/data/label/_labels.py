@@ -270,7 +270,7 @@ class Labels:
 
 
 def check_task(task: str) -> None:
-    """Raise if a value is not a task."""
+    """Raise if a value is not the name of a task."""
     as_choice("task", task, ("auto", *TASKS))
 
 

@@ -62,7 +62,7 @@ class Executor:
 
     def __init__(
         self,
-        make: Callable[[Request], Any],  # a `BatchFunction` may use Rust
+        make: Callable[[Request], Any],
         settings: LoaderSettings,
         *,
         is_stateful: bool = False,  # if True, workers are processes

@@ -53,7 +53,7 @@ class Request:
         return Request, fields
 
     def positions(self) -> Any:
-        """Return indices that carry the epoch; other values are unchanged."""
+        """Return indices that store the epoch; other values are unchanged."""
         is_array = isinstance(self.content, _Array)
         content = self.content.tolist() if is_array else self.content
         if isinstance(content, _SEQUENCE_TYPES):
@@ -80,7 +80,7 @@ class Request:
         return f"records {names}"
 
     def _with_epoch(self, position: Any) -> Any:
-        """Return an index that carries the epoch."""
+        """Return an index that stores the epoch."""
         if type(position) is int or isinstance(position, _Integer):
             return Position(int(position), epoch=self.epoch)
         return position

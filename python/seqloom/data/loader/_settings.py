@@ -156,7 +156,7 @@ class LoaderSettings:
     @property
     def is_packed(self) -> bool:
         """True if the collator chooses the items of each batch."""
-        # A batch_sampler would choose the items.
+        # With a batch_sampler, the collator cannot choose the items.
         is_free = self.batching.batch_sampler is None
         return is_free and callable(getattr(self.collate, "stream", None))
 

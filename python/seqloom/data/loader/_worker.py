@@ -301,7 +301,7 @@ def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> A
 
 
 def send(target: socket.socket, parts: list[Part]) -> None:
-    """Send a message; return when all is sent."""
+    """Send a message; return after the last byte is sent."""
     for part in parts:
         target.sendall(part)
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 class Sampler(ABC):
     """Base class of samplers: an order for each epoch, split among ranks.
 
-    Each pass is one epoch, counted from 0. Indices carry the epoch, so datasets use the
+    Each pass is one epoch, counted from 0. Indices store the epoch, so datasets use the
     augmentation of that epoch in PyTorch loaders too.
 
     Args:
@@ -110,7 +110,7 @@ class Sampler(ABC):
 
 
 def _with_epoch(rows: int | list[int], epoch: int) -> Position | list[Position]:
-    """Return indices that carry the epoch."""
+    """Return indices that store the epoch."""
     if isinstance(rows, int):
         return Position(rows, epoch=epoch)
     return positions_in(epoch, rows)
@@ -119,7 +119,7 @@ def _with_epoch(rows: int | list[int], epoch: int) -> Position | list[Position]:
 class EpochSampler:
     """Samples in the order of ``sl.data.DataLoader``, for ``torch.utils.data.DataLoader``.
 
-    Indices carry the epoch, so the dataset uses the augmentation of that epoch, also in
+    Indices store the epoch, so the dataset uses the augmentation of that epoch, also in
     persistent workers. The batches equal those of ``sl.data.DataLoader`` with the same
     seed. Each pass is one epoch, counted from 0.
 

@@ -1,4 +1,4 @@
-"""Positions of streams, and resuming from saved states."""
+"""`Resumable`, the base class of streams that resume from saved states."""
 
 from __future__ import annotations
 
