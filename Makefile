@@ -102,7 +102,7 @@ lint-rust: $(STAMPS)/base
 	cargo clippy $(CHECKED) --workspace --all-targets --features seqloom-py/stubs,seqloom-c/header --quiet -- -D warnings
 	! cargo tree --workspace --exclude seqloom-py --edges normal --prefix none | grep '^pyo3'
 	cargo run $(CHECKED) --quiet --package seqloom-c --features header --bin header_gen -- .venv/seqloom.h
-	diff .venv/seqloom.h $(HEADER) || { echo 'The header is stale: make stubs'; exit 1; }
+	diff .venv/seqloom.h $(HEADER) || { echo 'The C header is outdated: run make stubs'; exit 1; }
 
 # Reports, for example, functions that Windows or macOS does not have.
 .PHONY: lint-systems
@@ -135,9 +135,9 @@ audit: $(STAMPS)/dev ## Download the RustSec advisories, and check every crate a
 
 lint-stub: $(STAMPS)/dev $(EXTENSION)
 	cargo run $(CHECKED) --quiet --package seqloom-py --features stubs --bin stub_gen -- .venv/_native.pyi
-	diff .venv/_native.pyi $(STUB) || { echo 'The stub is stale: make stubs'; exit 1; }
+	diff .venv/_native.pyi $(STUB) || { echo 'The type stub is outdated: run make stubs'; exit 1; }
 	python tests/write_signatures.py .venv/table.rs
-	diff .venv/table.rs $(SIGNATURES) || { echo 'The table of operations is stale: make stubs'; exit 1; }
+	diff .venv/table.rs $(SIGNATURES) || { echo 'The table of operations is outdated: run make stubs'; exit 1; }
 	python -m mypy.stubtest --mypy-config-file pyproject.toml seqloom._rust._native
 
 .PHONY: docs

@@ -1,7 +1,7 @@
 /** The attributions of a record: residues in the colour of their importance, and an axis of positions. */
 
 import { best } from "./scores.js";
-import { make } from "./tables.js";
+import { createElement } from "./tables.js";
 
 /** Maximum number of residues on the page. */
 const MAX_RESIDUES = 6000;
@@ -13,28 +13,28 @@ const LISTED_POSITIONS = 5;
 let shown = null;
 
 /** Shows the attributions of a record. */
-export function showAttributions(seen, facts) {
-  shown = { seen, facts, width: 0 };
+export function showAttributions(attributions, facts) {
+  shown = { attributions, facts, width: 0 };
   const choice = document.getElementById("look-class");
-  const options = seen.columns.map((column, place) => new Option(`${column} (${format(seen.scores[place])})`, String(place)));
+  const options = attributions.columns.map((column, index) => new Option(`${column} (${format(attributions.scores[index])})`, String(index)));
   choice.replaceChildren(...options);
-  choice.value = String(best(Float32Array.from(seen.scores)));
+  choice.value = String(best(Float32Array.from(attributions.scores)));
   choice.onchange = draw;
   draw();
 }
 
 /** Draws the residues, coloured for the selected class. */
 function draw() {
-  const { seen } = shown;
+  const { attributions } = shown;
   const column = Number(document.getElementById("look-class").value);
-  const importance = (position) => seen.importances[Math.floor(position / seen.step) * seen.columns.length + column];
-  const values = Array.from(seen.letters.slice(0, MAX_RESIDUES), (_, position) => importance(position));
+  const importance = (position) => attributions.importances[Math.floor(position / attributions.step) * attributions.columns.length + column];
+  const values = Array.from(attributions.letters.slice(0, MAX_RESIDUES), (_, position) => importance(position));
   const greatest = Math.max(...values.map(Math.abs), Number.MIN_VALUE);
   const box = document.getElementById("letters");
   shown.width = residuesPerLine(box);
   box.style.setProperty("--per-line", shown.width);
-  box.replaceChildren(...lines(seen.letters, values.map((value) => value / greatest), values));
-  describe(seen, values, column);
+  box.replaceChildren(...lines(attributions.letters, values.map((value) => value / greatest), values));
+  describe(attributions, values, column);
 }
 
 /** Returns the number of residues that fit on a line, as a multiple of ten. */
@@ -46,49 +46,49 @@ function residuesPerLine(box) {
 
 /** Creates the lines of residues, each below its axis. */
 function lines(letters, weights, values) {
-  const made = [];
+  const drawn = [];
   for (let start = 0; start < values.length; start += shown.width) {
     const end = Math.min(start + shown.width, values.length);
-    const places = Array.from({ length: end - start }, (_, place) => start + place);
-    const cells = places.map((place) => letter(letters[place], { place, weight: weights[place], value: values[place] }));
-    made.push(make("div", "line", axis(start, end), ...cells));
+    const positions = Array.from({ length: end - start }, (_, position) => start + position);
+    const cells = positions.map((position) => letter(letters[position], { position, weight: weights[position], value: values[position] }));
+    drawn.push(createElement("div", "line", axis(start, end), ...cells));
   }
-  return made;
+  return drawn;
 }
 
 /** Creates an axis that labels every tenth position. */
 function axis(start, end) {
   const ticks = [];
-  for (let place = start; place < end; place += 10) ticks.push(make("span", "tick", String(place + 1)));
-  const made = make("div", "axis", ...ticks);
-  made.setAttribute("aria-hidden", "true");
-  return made;
+  for (let position = start; position < end; position += 10) ticks.push(createElement("span", "tick", String(position + 1)));
+  const element = createElement("div", "axis", ...ticks);
+  element.setAttribute("aria-hidden", "true");
+  return element;
 }
 
-function letter(text, { place, weight, value }) {
-  const made = make("span", weight < 0 ? "letter against" : "letter for", text);
-  made.style.setProperty("--weight", Math.abs(weight).toFixed(3));
-  made.title = `position ${place + 1}, ${text}: ${format(value)}`;
-  return made;
+function letter(text, { position, weight, value }) {
+  const element = createElement("span", weight < 0 ? "letter against" : "letter for", text);
+  element.style.setProperty("--weight", Math.abs(weight).toFixed(3));
+  element.title = `position ${position + 1}, ${text}: ${format(value)}`;
+  return element;
 }
 
 /** Describes the strongest positions and the colours in words. */
-function describe(seen, values, column) {
-  const { letters, step } = seen;
-  const places = values.map((_, place) => place).filter((place) => place % step === 0);
-  places.sort((one, other) => Math.abs(values[other]) - Math.abs(values[one]));
-  const named = places.slice(0, LISTED_POSITIONS).map((place) => {
-    const until = Math.min(place + step, letters.length);
-    const where = step === 1 ? `${place + 1} ${letters[place]}` : `${place + 1} to ${until}`;
-    return `${where} (${values[place] < 0 ? "" : "+"}${format(values[place])})`;
+function describe(attributions, values, column) {
+  const { letters, step } = attributions;
+  const positions = values.map((_, position) => position).filter((position) => position % step === 0);
+  positions.sort((one, other) => Math.abs(values[other]) - Math.abs(values[one]));
+  const named = positions.slice(0, LISTED_POSITIONS).map((position) => {
+    const until = Math.min(position + step, letters.length);
+    const where = step === 1 ? `${position + 1} ${letters[position]}` : `${position + 1} to ${until}`;
+    return `${where} (${values[position] < 0 ? "" : "+"}${format(values[position])})`;
   });
-  const of = seen.columns[column];
+  const of = attributions.columns[column];
   text("strongest", `Strongest positions for ${of}: ${named.join(", ")}.`);
   text("legend-for", `raises the score of ${of}`);
   text("legend-against", "lowers the score");
   const covered = step === 1 ? "a residue" : `${step} neighbouring residues`;
   const cut = letters.length > MAX_RESIDUES ? ` The page shows the first ${MAX_RESIDUES} residues.` : "";
-  text("look-how", `The decrease of the score if ${covered} ${step === 1 ? "is" : "are"} replaced by ${describeMask(seen.cover)}. The strongest colour is the largest change.${cut}`);
+  text("look-how", `The decrease of the score if ${covered} ${step === 1 ? "is" : "are"} replaced by ${describeMask(attributions.cover)}. The strongest colour is the largest change.${cut}`);
 }
 
 function describeMask(cover) {

@@ -128,10 +128,10 @@ async function explain(record) {
   find("look-status").textContent = "Replacing each residue in turn …";
   find("look-body").hidden = true;
   try {
-    const seen = await compute.explain(state.file, record);
-    find("look-status").textContent = `Record ${seen.id}, ${formatNumber(seen.letters.length)} residues`;
+    const attributions = await compute.explain(state.file, record);
+    find("look-status").textContent = `Record ${attributions.id}, ${formatNumber(attributions.letters.length)} residues`;
     find("look-body").hidden = false;
-    showAttributions(seen, state.facts);
+    showAttributions(attributions, state.facts);
   } catch (error) {
     find("look-status").textContent = "";
     find("look").hidden = true;

@@ -72,7 +72,7 @@ function predict({ file }) {
 
 /** Computes the attributions of a record. */
 function explain({ file, record }) {
-  return { kind: "seen", record, ...model.look(file.name, new FileSource(file), record) };
+  return { kind: "explained", record, ...model.look(file.name, new FileSource(file), record) };
 }
 
 const HANDLERS = { open, predict, explain };
