@@ -22,12 +22,12 @@ static int fail(void) {
     return 2;
 }
 
-int main(int count, char **words) {
+int main(int count, char **arguments) {
     if (count < 3) {
         fprintf(stderr, "usage: score EXPORT FILE...\n");
         return 2;
     }
-    SeqloomModel *model = seqloom_open(words[1], 2);
+    SeqloomModel *model = seqloom_open(arguments[1], 2);
     if (model == NULL) {
         return fail();
     }
@@ -36,7 +36,7 @@ int main(int count, char **words) {
         printf("\t%s", seqloom_column(model, column));
     }
     printf("\n");
-    const char *const *files = (const char *const *)(words + 2);
+    const char *const *files = (const char *const *)(arguments + 2);
     int failed = seqloom_predict(model, files, (size_t)(count - 2), print_row, stdout);
     seqloom_free(model);
     return failed ? fail() : 0;

@@ -23,7 +23,7 @@ import (
 )
 
 // Model is an exported model. Several goroutines may use a model at the same time.
-type Model struct{ held *C.SeqloomModel }
+type Model struct{ handle *C.SeqloomModel }
 
 // Open opens the folder or zip of an exported model.
 func Open(path string, threads int) (*Model, error) {
@@ -32,21 +32,21 @@ func Open(path string, threads int) (*Model, error) {
 	// Error messages are stored per thread, so stay on this thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	held := C.seqloom_open(text, C.size_t(threads))
-	if held == nil {
+	handle := C.seqloom_open(text, C.size_t(threads))
+	if handle == nil {
 		return nil, errors.New(C.GoString(C.seqloom_last_error()))
 	}
-	return &Model{held}, nil
+	return &Model{handle}, nil
 }
 
 // Close frees the model.
-func (model *Model) Close() { C.seqloom_free(model.held) }
+func (model *Model) Close() { C.seqloom_free(model.handle) }
 
 // Columns lists the names of the scores.
 func (model *Model) Columns() []string {
-	names := make([]string, C.seqloom_columns(model.held))
+	names := make([]string, C.seqloom_columns(model.handle))
 	for at := range names {
-		names[at] = C.GoString(C.seqloom_column(model.held, C.size_t(at)))
+		names[at] = C.GoString(C.seqloom_column(model.handle, C.size_t(at)))
 	}
 	return names
 }
@@ -54,25 +54,25 @@ func (model *Model) Columns() []string {
 // Score returns the ids and scores of all records of the files.
 func (model *Model) Score(files []string) ([]string, [][]float32, error) {
 	size := C.size_t(unsafe.Sizeof((*C.char)(nil)))
-	held := C.calloc(C.size_t(len(files)+1), size)
-	defer C.free(held)
-	texts := unsafe.Slice((**C.char)(held), len(files)+1)
+	array := C.calloc(C.size_t(len(files)+1), size)
+	defer C.free(array)
+	paths := unsafe.Slice((**C.char)(array), len(files)+1)
 	for at, file := range files {
-		texts[at] = C.CString(file)
-		defer C.free(unsafe.Pointer(texts[at]))
+		paths[at] = C.CString(file)
+		defer C.free(unsafe.Pointer(paths[at]))
 	}
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	found := C.seqloom_score(model.held, &texts[0], C.size_t(len(files)))
-	if found == nil {
+	table := C.seqloom_score(model.handle, &paths[0], C.size_t(len(files)))
+	if table == nil {
 		return nil, nil, errors.New(C.GoString(C.seqloom_last_error()))
 	}
-	defer C.seqloom_scores_free(found)
-	rows, columns := int(C.seqloom_scores_rows(found)), int(C.seqloom_scores_columns(found))
-	flat := unsafe.Slice((*float32)(C.seqloom_scores_values(found)), rows*columns)
+	defer C.seqloom_scores_free(table)
+	rows, columns := int(C.seqloom_scores_rows(table)), int(C.seqloom_scores_columns(table))
+	flat := unsafe.Slice((*float32)(C.seqloom_scores_values(table)), rows*columns)
 	ids, scores := make([]string, rows), make([][]float32, rows)
 	for row := 0; row < rows; row++ {
-		ids[row] = C.GoString(C.seqloom_scores_id(found, C.size_t(row)))
+		ids[row] = C.GoString(C.seqloom_scores_id(table, C.size_t(row)))
 		scores[row] = append([]float32{}, flat[row*columns:(row+1)*columns]...)
 	}
 	return ids, scores, nil
