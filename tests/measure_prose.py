@@ -82,6 +82,12 @@ _VAGUE = re.compile(
 # Names of tables that several modules define, because one module collects them.
 _TABLES = {"rules", "shapes", "table", "operators", "library", "kinds", "t"}
 _MOST_MEANINGS = 2
+# The class, function or Rust type around a definition.
+_OWNER = re.compile(
+    r"(?:pub(?:\(\w+\))? )?(?:unsafe )?"
+    r"(?:(?:class|def|trait|mod|fn) (\w+)"
+    r"|impl(?:<.*?>)? (?:[\w:]+(?:<.*?>)? for )?&?(?:\w+::)*(\w+))"
+)
 
 
 class Finding(NamedTuple):
@@ -181,10 +187,28 @@ def print_sample(texts: list[Text], *, sentences: int, names: int) -> None:
         for sentence in sentences_of(text)
         if len(sentence.split()) > 3
     ]
-    named = [text.text.replace(" ", "_") for text in texts if text.kind == "name"]
-    lines = [*draw.sample(prose, sentences), *draw.sample(named, names)]
+    named = [text for text in texts if text.kind == "name"]
+    lines = draw.sample(prose, sentences)
+    lines += map(_qualified_name, draw.sample(named, names))
     for number, line in enumerate(lines, 1):
         print(f"{number}. {line}")
+
+
+def _qualified_name(text: Text) -> str:
+    """Return a name with the class, function or module around it, as in `Run.save`."""
+    lines = text.file.read_text("utf-8").split("\n")[: text.line]
+    name, indent = text.text.replace(" ", "_"), _indent_of(lines[-1])
+    for line in reversed(lines):
+        if line.strip() and _indent_of(line) < indent:
+            owner = _OWNER.match(line.strip())
+            if owner is not None:
+                return f"{owner[1] or owner[2]}.{name}"
+            indent = _indent_of(line)
+    return name if name.startswith("test_") else f"{text.file.stem.strip('_')}.{name}"
+
+
+def _indent_of(line: str) -> int:
+    return len(line) - len(line.lstrip())
 
 
 def find(texts: list[Text], paths: list[str], exceptions: list[str]) -> list[Finding]:

@@ -200,7 +200,7 @@ def _rust_code(file: Path, number: int, line: str) -> Iterator[Text]:
     if (trailing := re.search(r"[;,{}] // (.*)", line)) is not None:
         yield Text("comment", file, number, trailing[1])
     name = re.search(r"\b(?:fn|struct|enum|trait|const|static) ([A-Za-z_]\w*)", line)
-    if name is not None and name[1] not in {"fn", "mut"}:
+    if name is not None and name[1] not in {"fn", "mut", "for"}:
         yield Text("name", file, number, _words_of(name[1]))
     for literal in re.findall(r'"((?:[^"\\]|\\.)*)"', line):
         if _is_sentence(literal):
