@@ -52,14 +52,14 @@ typedef struct SeqloomArrays SeqloomArrays;
 typedef struct SeqloomModel SeqloomModel;
 
 /**
- * The ids and scores of all records of some files.
+ * The ids and scores of all records in the scored files.
  */
 typedef struct SeqloomScores SeqloomScores;
 
 /**
- * A callback that is called with `context`, and the id and scores of each record,
- * which are valid until the callback returns. A return value of 0 continues the work;
- * any other number stops the work.
+ * A callback that receives `context`, and the id and scores of one record. The id and
+ * scores are valid until the callback returns. The callback returns 0 to continue with
+ * the next record, or any other number to stop.
  */
 typedef int (*SeqloomRow)(void *context, const char *id, const float *scores, size_t columns);
 
@@ -144,8 +144,8 @@ void seqloom_free(SeqloomModel *model);
 size_t seqloom_columns(const SeqloomModel *model);
 
 /**
- * Returns the name of a column by index, from 0, or null after the last. The string is
- * valid as long as the model and must not be freed.
+ * Returns the name of the column at a zero-based index, or null if the index is too
+ * large. The string is valid until the model is freed, and must not be freed itself.
  *
  * # Safety
  *
@@ -154,13 +154,13 @@ size_t seqloom_columns(const SeqloomModel *model);
 const char *seqloom_column(const SeqloomModel *model, size_t column);
 
 /**
- * Scores every record of files once, and calls `row` for each one, in input order, in
- * the calling thread.
+ * Scores every record of the files once, in input order, and calls `row` for each
+ * record in the calling thread.
  *
  * `files` are FASTA or FASTQ files, plain or compressed; "-" for standard input; or
  * one PLINK .bed. A model of read pairs needs two files for each sample: R1, R2.
- * Returns 0 on success and -1 on failure, or if `row` stopped the work;
- * `seqloom_last_error` returns the reason.
+ * Returns 0 on success, and -1 on failure or if `row` stopped the work;
+ * `seqloom_last_error` then returns the reason.
  *
  * # Safety
  *
@@ -175,7 +175,7 @@ int seqloom_predict(const SeqloomModel *model,
                     void *context);
 
 /**
- * Scores every record of files once, and returns all scores, or null on failure.
+ * Scores every record of the files once, and returns all scores, or null on failure.
  *
  * # Safety
  *
@@ -202,8 +202,8 @@ size_t seqloom_scores_rows(const SeqloomScores *scores);
 size_t seqloom_scores_columns(const SeqloomScores *scores);
 
 /**
- * Returns the id of a record by index, from 0, or null after the last. The string is
- * valid as long as `scores`.
+ * Returns the id of the record at a zero-based index, or null if the index is too
+ * large. The string is valid until `scores` is freed.
  *
  * # Safety
  *
@@ -212,7 +212,7 @@ size_t seqloom_scores_columns(const SeqloomScores *scores);
 const char *seqloom_scores_id(const SeqloomScores *scores, size_t row);
 
 /**
- * Returns all scores, row by row. The array is valid as long as `scores`.
+ * Returns all scores, row by row. The array is valid until `scores` is freed.
  *
  * # Safety
  *
@@ -237,9 +237,9 @@ void seqloom_scores_free(SeqloomScores *scores);
  *
  * # Safety
  *
- * `model` comes from `seqloom_open`. `inputs` points to `count` arrays, each with a
- * zero-terminated name, a shape of `axes` lengths, and the number of elements of this
- * shape. If `model` or `inputs` is null, the call fails.
+ * `model` comes from `seqloom_open`. `inputs` points to `count` arrays. Each array has
+ * a zero-terminated name, `axes` lengths in `shape`, and all elements of this shape in
+ * `data`. If `model` or `inputs` is null, the call fails.
  */
 SeqloomArrays *seqloom_run(const SeqloomModel *model, const SeqloomArray *inputs, size_t count);
 
@@ -253,8 +253,8 @@ SeqloomArrays *seqloom_run(const SeqloomModel *model, const SeqloomArray *inputs
 size_t seqloom_arrays_count(const SeqloomArrays *arrays);
 
 /**
- * Returns an array by index, from 0, or null after the last. The array is valid as
- * long as `arrays`.
+ * Returns the array at a zero-based index, or null if the index is too large. The
+ * array is valid until `arrays` is freed.
  *
  * # Safety
  *

@@ -54,9 +54,9 @@ pub struct SeqloomArrays {
 ///
 /// # Safety
 ///
-/// `model` comes from `seqloom_open`. `inputs` points to `count` arrays, each with a
-/// zero-terminated name, a shape of `axes` lengths, and the number of elements of this
-/// shape. If `model` or `inputs` is null, the call fails.
+/// `model` comes from `seqloom_open`. `inputs` points to `count` arrays. Each array has
+/// a zero-terminated name, `axes` lengths in `shape`, and all elements of this shape in
+/// `data`. If `model` or `inputs` is null, the call fails.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_run(
     model: *const SeqloomModel,
@@ -96,8 +96,8 @@ pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> u
     guard(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
-/// Returns an array by index, from 0, or null after the last. The array is valid as
-/// long as `arrays`.
+/// Returns the array at a zero-based index, or null if the index is too large. The
+/// array is valid until `arrays` is freed.
 ///
 /// # Safety
 ///
@@ -162,7 +162,7 @@ fn view(name: &CString, array: &Array) -> SeqloomArray {
 ///
 /// # Safety
 ///
-/// The shape has `axes` lengths, and the data has the number of elements of this shape.
+/// `shape` points to `axes` lengths, and `data` points to all elements of this shape.
 unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>> {
     // SAFETY: guaranteed by the caller.
     let shape = unsafe { borrow_slice("the shape of an input", array.shape, array.axes) }?;

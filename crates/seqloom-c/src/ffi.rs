@@ -90,7 +90,7 @@ pub(crate) fn null(name: &str) -> Error {
 ///
 /// # Safety
 ///
-/// The pointer is null, or its target is valid as long as the reference.
+/// The pointer is null, or its target outlives the returned reference.
 pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
     // SAFETY: guaranteed by the caller.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
@@ -100,8 +100,7 @@ pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a 
 ///
 /// # Safety
 ///
-/// The pointer is null, or points to `count` elements that are valid as long as the
-/// slice.
+/// The pointer is null, or points to `count` elements that outlive the returned slice.
 pub(crate) unsafe fn borrow_slice<'a, T>(
     name: &str,
     pointer: *const T,
@@ -140,7 +139,7 @@ pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
 }
 
 #[cfg(unix)]
-#[expect(clippy::unnecessary_wraps, reason = "it fails on other systems")]
+#[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
 fn path_of(bytes: &[u8]) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Ok(std::ffi::OsStr::from_bytes(bytes).into())

@@ -62,8 +62,8 @@ pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
     })
 }
 
-/// Returns the name of a column by index, from 0, or null after the last. The string is
-/// valid as long as the model and must not be freed.
+/// Returns the name of the column at a zero-based index, or null if the index is too
+/// large. The string is valid until the model is freed, and must not be freed itself.
 ///
 /// # Safety
 ///

@@ -9,9 +9,9 @@ use seqloom_run::{Error, PredictOptions, Result, Scores};
 use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path, warn};
 use crate::model::SeqloomModel;
 
-/// A callback that is called with `context`, and the id and scores of each record,
-/// which are valid until the callback returns. A return value of 0 continues the work;
-/// any other number stops the work.
+/// A callback that receives `context`, and the id and scores of one record. The id and
+/// scores are valid until the callback returns. The callback returns 0 to continue with
+/// the next record, or any other number to stop.
 pub type SeqloomRow = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -21,20 +21,20 @@ pub type SeqloomRow = Option<
     ) -> c_int,
 >;
 
-/// The ids and scores of all records of some files.
+/// The ids and scores of all records in the scored files.
 pub struct SeqloomScores {
     ids: Vec<CString>,
     values: Vec<f32>,
     columns: usize,
 }
 
-/// Scores every record of files once, and calls `row` for each one, in input order, in
-/// the calling thread.
+/// Scores every record of the files once, in input order, and calls `row` for each
+/// record in the calling thread.
 ///
 /// `files` are FASTA or FASTQ files, plain or compressed; "-" for standard input; or
 /// one PLINK .bed. A model of read pairs needs two files for each sample: R1, R2.
-/// Returns 0 on success and -1 on failure, or if `row` stopped the work;
-/// `seqloom_last_error` returns the reason.
+/// Returns 0 on success, and -1 on failure or if `row` stopped the work;
+/// `seqloom_last_error` then returns the reason.
 ///
 /// # Safety
 ///
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn seqloom_predict(
     })
 }
 
-/// Scores every record of files once, and returns all scores, or null on failure.
+/// Scores every record of the files once, and returns all scores, or null on failure.
 ///
 /// # Safety
 ///
@@ -128,8 +128,8 @@ pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) ->
     guard(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
-/// Returns the id of a record by index, from 0, or null after the last. The string is
-/// valid as long as `scores`.
+/// Returns the id of the record at a zero-based index, or null if the index is too
+/// large. The string is valid until `scores` is freed.
 ///
 /// # Safety
 ///
@@ -146,7 +146,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
     })
 }
 
-/// Returns all scores, row by row. The array is valid as long as `scores`.
+/// Returns all scores, row by row. The array is valid until `scores` is freed.
 ///
 /// # Safety
 ///

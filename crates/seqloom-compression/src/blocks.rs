@@ -95,8 +95,8 @@ impl BgzipText {
         Ok(())
     }
 
-    /// Returns true if the file may be read now: a read that could block is not allowed
-    /// while runs of blocks are pending.
+    /// Returns true if the file may be read now. While runs of blocks are pending, only
+    /// a read that cannot block is allowed.
     fn may_read(&self) -> bool {
         self.input.is_ready() || self.workers.pending() == 0
     }

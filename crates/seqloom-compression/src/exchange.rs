@@ -189,8 +189,8 @@ impl TextExchange {
         self.for_reader.notify_one();
     }
 
-    /// Returns true if no further chunk is waiting, so that the thread should pass its
-    /// text on at once.
+    /// Returns true if no further chunk is waiting. The thread should then pass its
+    /// text to the reader at once.
     pub(super) fn is_starved(&self) -> bool {
         self.lock().packed.is_empty()
     }
@@ -247,8 +247,8 @@ impl HelperThread {
         }
     }
 
-    /// Returns the buffers that the reader shares with the thread. In a forked process,
-    /// which does not have the thread, this is an error.
+    /// Returns the buffers that the reader shares with the thread. Fails in a forked
+    /// process, because the thread exists only in the parent process.
     pub(super) fn exchange(&self) -> io::Result<&TextExchange> {
         if self.0.is_in_this_process() {
             return Ok(self.0.shared());

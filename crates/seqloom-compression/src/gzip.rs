@@ -60,7 +60,7 @@ impl Gzip {
     }
 
     /// Decompresses the input again up to the first wrong bit. All text before that bit
-    /// is returned, for any buffer size with which the file is read.
+    /// is returned, regardless of the buffer size.
     fn recover_text(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
         let (mut right, mut wrong) = (0, packed.len());
         while right + 1 < wrong {

@@ -244,7 +244,7 @@ impl FileStamp {
 }
 
 /// Returns a zeroed buffer. The pages of the buffer take no memory until they are used.
-/// If the buffer cannot be allocated, this is an error.
+/// Returns an error if the buffer cannot be allocated.
 pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
     let mut trial: Vec<u8> = Vec::new();
     trial

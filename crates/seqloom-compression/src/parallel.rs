@@ -1,7 +1,7 @@
 //! Decompresses a gzip file with several threads, and returns the text in order.
 //!
 //! Decompression can start only at certain positions of the file, and needs the text
-//! before them. Positions and text have one of two sources:
+//! before them. The positions and the text before them come from one of two sources:
 //!
 //! ```text
 //! spans         the index file
@@ -51,9 +51,9 @@ trait StartPositions: Send + Sync {
     /// Returns the compressed file.
     fn disk(&self) -> &Disk;
 
-    /// Returns the index of the start position at which a part of the file ends, if
-    /// that part begins at start position `first`. Returns `None` after the last part
-    /// of the file.
+    /// Returns the end of the part of the file that begins at start position `first`.
+    /// The end is the index of another start position. Returns `None` after the last
+    /// part of the file.
     fn end_of(&self, first: usize) -> Option<usize>;
 
     /// Returns the size in bytes of the longest decompressed part of the file.

@@ -5,8 +5,7 @@
 //! stream  stream  ...  zeros    tapes and object stores fill up with zeros
 //! ```
 //!
-//! Invalid bytes after a stream are an error, and so is a file that ends inside a
-//! stream.
+//! Invalid bytes after a stream, or a file that ends inside a stream, cause an error.
 
 use seqloom_core::error::Fault;
 
@@ -19,8 +18,8 @@ pub(super) trait Codec: Send + Sync {
     const NAME: &'static str;
     /// The name of a stream in this format, such as "member" or "frame".
     const PART: &'static str = "stream";
-    /// The number of zeros between two streams must be a multiple of this number. If
-    /// the number is 0, no stream may follow zeros.
+    /// The number of zero bytes between two streams must be a multiple of this number.
+    /// If this number is 0, no stream may follow zero bytes.
     const PADDING: u64 = 0;
 
     /// Returns true if a stream can begin with this byte.
@@ -101,8 +100,8 @@ pub(super) struct Streams<C> {
     stage: StreamStage,
     /// The number of bytes of the compressed file that were used.
     used: u64,
-    /// The offset in the compressed file of the current stream, or of the zeros after a
-    /// stream.
+    /// The offset in the compressed file of the current stream, or of the zero bytes
+    /// after a stream.
     begun: u64,
 }
 
@@ -124,7 +123,7 @@ impl<C: Codec> Streams<C> {
         }
     }
 
-    /// Begins the next stream or a sequence of zeros, depending on the first byte.
+    /// Begins the next stream or a sequence of zero bytes, depending on the first byte.
     fn begin_next(&mut self, first: u8, piece: &TextPiece) -> Result<(), Fault> {
         let is_first = self.used == 0;
         self.begun = self.used;
@@ -139,7 +138,7 @@ impl<C: Codec> Streams<C> {
         Ok(())
     }
 
-    /// Skips zeros in the input and returns their number.
+    /// Skips zero bytes in the input and returns the number of skipped bytes.
     fn skip(&mut self, packed: &[u8]) -> Result<usize, Fault> {
         let Some(zeros) = packed.iter().position(|byte| *byte != 0) else {
             return Ok(packed.len());

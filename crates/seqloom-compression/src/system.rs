@@ -25,7 +25,7 @@ pub(crate) struct Identity {
 
 impl Identity {
     /// Returns the identity of a file, or `None` if the system does not provide it.
-    #[expect(clippy::unnecessary_wraps, reason = "other systems have no identity")]
+    #[expect(clippy::unnecessary_wraps, reason = "None on other systems")]
     pub(crate) fn new(facts: &Metadata) -> Option<Self> {
         Some(Self {
             device: facts.dev(),

@@ -116,8 +116,8 @@ fn compression(file: &[u8]) -> Compression {
         .0
 }
 
-/// Flips each bit of a file in turn. Returns the number of files that are read without
-/// an error but have another text.
+/// Flips each bit of a file in turn. Returns the number of changed files that are read
+/// without an error but with a different text.
 fn count_silent_changes(file: &[u8]) -> usize {
     let changed = |bit: &usize| {
         let mut file = file.to_vec();

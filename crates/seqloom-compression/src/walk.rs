@@ -160,7 +160,7 @@ impl GzipWalk {
                 let (lengths, distances) = self.codes()?;
                 self.symbols(&lengths, &distances, visitor)?;
             }
-            _ => return Err(self.damage("a block of an unknown type")),
+            _ => return Err(self.damage("a block has an unknown type")),
         }
         Ok(!is_last)
     }
@@ -260,7 +260,7 @@ impl GzipWalk {
         let known = self.text() - self.member;
         let start = self.out.len().checked_sub(distance);
         let Some(start) = start.filter(|_| as_u64(distance) <= known) else {
-            return Err(self.damage("a match refers to text before the beginning"));
+            return Err(self.damage("a match refers to text before the beginning of the data"));
         };
         debug_assert!(length <= MAX_MATCH_BYTES);
         let end = self.out.len() + length;
@@ -274,7 +274,7 @@ impl GzipWalk {
 
     fn extended(&mut self, entry: Option<&(u16, u8)>) -> Result<usize, Trouble> {
         let Some((base, extra)) = entry else {
-            return Err(self.damage("an impossible symbol"));
+            return Err(self.damage("an invalid symbol"));
         };
         Ok(usize::from(*base) + self.bits.size(u32::from(*extra))?)
     }

@@ -13,8 +13,8 @@ use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 /// `zstd`.
 const MAX_WINDOW_LOG: u32 = 27;
 
-/// Number of bytes at the start of a frame, after which the decoder reports the number
-/// of bytes that it still needs.
+/// Number of bytes at the start of a frame that the decoder needs before it can report
+/// how many more bytes to read.
 const START_BYTES: usize = 5;
 
 /// A decoder of zstd frames. The frames are decoded block by block, so that all text

@@ -42,7 +42,7 @@ impl KmerWords {
         };
         if is_canonical && !pairs_up {
             return Err(Error::argument(
-                "canonical k-mers need complements: alphabet 'dna' or 'rna'",
+                "canonical k-mers need an alphabet with complements: 'dna' or 'rna'",
             ));
         }
         let digits = digits(letters);

@@ -180,7 +180,7 @@ impl Index {
         Ok(IndexRow::from_bytes(bytes.unwrap_or_default()))
     }
 
-    /// Returns the header of a record, without `>` or `@` and the line end.
+    /// Returns the header of a record, without its `>` or `@` and without the line end.
     pub(super) fn header(
         &self,
         row: &IndexRow,
@@ -366,8 +366,8 @@ fn is_same(batch: &Batch, rows: &[IndexRow]) -> bool {
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }
 
-/// Merges the batches of several threads in the requested order; `order` contains the
-/// position in the result of each record.
+/// Merges the batches of several threads in the requested order; `order` contains each
+/// record's position in the result.
 fn merge(parts: &[Batch], order: &[usize]) -> Batch {
     let positions = parts
         .iter()

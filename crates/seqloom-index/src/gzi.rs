@@ -19,7 +19,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     let size = count.checked_mul(16).and_then(|size| size.checked_add(8));
     if size != Some(as_u64(bytes.len())) {
         return Err(Fault::whole(format!(
-            "should contain {count} entries, which do not fit its {} bytes",
+            "should contain {count} entries, but has a different size: {} bytes",
             bytes.len()
         )));
     }

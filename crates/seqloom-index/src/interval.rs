@@ -23,7 +23,8 @@ struct IntervalPart {
     position: usize,
 }
 
-/// The concatenated residues of intervals, with the position and length of each.
+/// The concatenated residues of intervals, with the position and length of each
+/// interval.
 type IntervalLetters = (Vec<u8>, Vec<(usize, usize)>);
 
 impl Index {
@@ -116,8 +117,8 @@ impl Index {
         })
     }
 
-    /// Checks that the header of a record is at the position in the index, once for
-    /// each record.
+    /// Checks, once for each record, that its header is at the position given in the
+    /// index.
     fn check_header(
         &self,
         number: u64,
@@ -160,7 +161,7 @@ impl Index {
         let first = usize::try_from(width - range.start % width).unwrap_or(usize::MAX);
         let ends = (row.line_bytes - row.line_letters) as usize;
         copy_residues(&text, first, (row.line_letters as usize, ends), letters)
-            .ok_or_else(|| changed("its lines have other lengths"))
+            .ok_or_else(|| changed("its lines have unexpected lengths"))
     }
 }
 

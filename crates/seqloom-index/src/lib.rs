@@ -1,6 +1,6 @@
 //! Random access to the records of a file, with an index.
 //!
-//! An index is created once by scanning the file, and is stored next to it:
+//! An index is created once by scanning the file, and is stored next to the file:
 //!
 //! ```text
 //! row      the position, length, line layout and checksum of a record

@@ -37,7 +37,7 @@ pub struct Index {
     pub(super) caches: Mutex<Vec<Cache>>,
 }
 
-/// The change of a file since its index was created.
+/// How a file has changed since its index was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// The file did not change.
@@ -160,9 +160,9 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Checks that the headers are at the positions of a `.fai`. Only a sample of the
-    /// headers without description is read, because no other record fits between such a
-    /// header and its residues.
+    /// Checks that the headers are at the positions of a `.fai`. Headers with a
+    /// description are all checked, because another record could fit between such a
+    /// header and its residues; of all other headers, a sample is checked.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         /// The number of headers without description that are checked.
         const CHECKED_HEADERS: usize = 1000;

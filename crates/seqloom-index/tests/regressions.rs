@@ -1,5 +1,5 @@
-//! Tests with the inputs in `fuzz/regressions`, because each input once revealed a bug
-//! during fuzzing.
+//! Tests with the inputs in `fuzz/regressions`. Each input once revealed a bug during
+//! fuzzing.
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
 #[path = "../../seqloom-sequences/tests/support/mod.rs"]

@@ -80,8 +80,8 @@ impl Bed {
         &self.path
     }
 
-    /// Returns whether each row is a variant or an individual, from the third byte of
-    /// the file.
+    /// Reads from the third byte of the file whether each row is a variant or an
+    /// individual.
     pub fn major(&self) -> Result<Major> {
         if let Some(major) = self.major.get() {
             return Ok(*major);

@@ -58,7 +58,7 @@ fn array_owned_by<T: Element, O: Send + Sync + 'static>(
     let loan = Bound::new(py, Loan { buffer })?.into_any();
     // SAFETY: `owner` contains `size` initialised elements at `start`, in a heap
     // allocation with a fixed address. These elements are accessed only through the
-    // array, and the array keeps `loan`, which keeps `owner`.
+    // array, and the array keeps `loan` and `owner` alive.
     #[expect(unsafe_code, reason = "an array over memory that Rust owns")]
     let buffer = unsafe {
         let view = ArrayView1::from_shape_ptr(size, start);
@@ -88,7 +88,8 @@ impl PooledBytes {
         let count = self.size / size_of::<T>();
         let start = self.buffer.vector.as_mut_ptr().cast::<T>();
         // SAFETY: the vector has at least `size` initialised bytes and begins at a
-        // cache line. Every bit pattern is a valid `T`, and `self` is borrowed as long.
+        // cache line. Every bit pattern is a valid `T`, and `self` is borrowed while
+        // the slice is in use.
         #[expect(unsafe_code, reason = "the same memory stores numbers of any size")]
         unsafe {
             slice::from_raw_parts_mut(start, count)
@@ -187,8 +188,8 @@ impl<T: Element> SharedArray<T> {
 }
 
 // SAFETY: the pointer is used only to read numbers of a read-only array.
-#[expect(unsafe_code, reason = "only the raw pointer prevents this")]
+#[expect(unsafe_code, reason = "a raw pointer prevents the derived trait")]
 unsafe impl<T: Sync> Send for SharedArray<T> {}
 // SAFETY: the pointer is used only to read numbers of a read-only array.
-#[expect(unsafe_code, reason = "only the raw pointer prevents this")]
+#[expect(unsafe_code, reason = "a raw pointer prevents the derived trait")]
 unsafe impl<T: Sync> Sync for SharedArray<T> {}

@@ -444,7 +444,7 @@ impl WindowScores<'_> {
 
     fn finish(self) -> Result<Summary> {
         if self.summary.records == 0 {
-            return Err(Error::argument("there are no sequences to work on"));
+            return Err(Error::argument("there are no sequences to score"));
         }
         let mut summary = self.summary;
         let ids = self.ids.sentence(self.predictor.noun());

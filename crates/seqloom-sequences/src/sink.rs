@@ -1,4 +1,4 @@
-//! The trait with which a parser passes on its records.
+//! The trait of objects that receive the records of a parser.
 
 /// A position in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

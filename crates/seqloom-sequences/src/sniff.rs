@@ -67,8 +67,8 @@ fn skip_blank(start: &[u8]) -> &[u8] {
     text.trim_ascii_start()
 }
 
-/// Returns a description of text that is neither FASTA nor FASTQ, and the cause of the
-/// error if other functions of seqloom read the file.
+/// Returns a description of text that is neither FASTA nor FASTQ. If other functions of
+/// seqloom read the file, also returns the cause of the error.
 fn describe(start: &[u8]) -> (Option<FaultCause>, String) {
     let text = match (content_of(start), start) {
         (Some(content), _) => {

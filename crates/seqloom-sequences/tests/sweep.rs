@@ -38,8 +38,8 @@ fn flip_each_bit(file: &[u8]) -> impl Iterator<Item = (usize, Vec<u8>)> {
     })
 }
 
-/// Returns the number of characters that differ between two lists of records, whose
-/// lengths are equal.
+/// Returns the number of characters that differ between two lists of records, or `None`
+/// if any lengths differ.
 fn differences(first: &[RecordBytes], second: &[RecordBytes]) -> Option<usize> {
     let count = |first: &[u8], second: &[u8]| {
         let pairs = first.iter().zip(second);

@@ -58,7 +58,8 @@ impl Bindings {
         self.answer_with(facts)
     }
 
-    /// Scores the file of the host; its name is in the input buffer.
+    /// Scores the sequence file that the host reads; the name of this file is in the
+    /// input buffer.
     pub fn predict(&mut self, host: &impl Host) -> bool {
         let name = self.name();
         let summary = self.session().and_then(|it| it.predict(&name, host));

@@ -797,7 +797,8 @@ def adamw(params: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.ty
 
 def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], ids: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` (rows, d) with the sums of the rows of grad (n, d) by ids (n,).
+    Fills each row `r` of `out` (rows, d) with the sum of the rows of grad (n, d) that
+    have the id `r` in ids (n,).
     """
 
 def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -992,8 +993,8 @@ def linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nu
 
 def locate(path: builtins.str | os.PathLike[str] | pathlib.Path, record: builtins.int, position: builtins.int) -> tuple[builtins.int, builtins.int]:
     r"""
-    Returns the line (from 1) and the byte in it (from 0) of a residue, by reading the
-    file again.
+    Finds a residue by reading the file again; returns its line, counted from 1, and its
+    byte offset in the line.
     """
 
 def log_softmax(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1031,9 +1032,9 @@ def mean_scores(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.N
 
 def normalise_rows(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], bias: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], eps: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_mean: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills the normalised rows of x (n, k), their means, and the inverses of their
-    standard deviations (n,). Without a bias, the function computes RMS norm, which does
-    not subtract the mean.
+    Computes the normalised rows of x (n, k), and for each row of x the mean and the
+    inverse of the standard deviation (n,). Without a bias, the function computes RMS
+    norm, which does not subtract the mean.
     """
 
 def normalise_rows_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mean: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], inverse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_bias: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1209,7 +1210,8 @@ def truncated_normal(key0: builtins.int, key1: builtins.int, low: builtins.float
 
 def turn_rows(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64], marked: numpy.typing.NDArray[numpy.uint8], other: typing.Sequence[builtins.int]) -> None:
     r"""
-    Reverse-complements marked rows in place; `other` is the complement of each byte.
+    Reverse-complements marked rows in place; `other` contains the complement of each
+    byte.
     """
 
 def uniform(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -93,7 +93,7 @@ impl Member {
 
 /// Decompresses the rest of a member into `out`, and then the members after it, until
 /// `packed` is used up or `out` is full. Returns the end of the text in `out`, and the
-/// checksums of the members from offset `from`.
+/// checksums of all text from offset `from`.
 pub(super) fn inflate(
     decoder: &mut Decoder,
     packed: &[u8],

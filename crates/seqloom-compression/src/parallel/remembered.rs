@@ -71,8 +71,8 @@ impl StartPositions for RememberedSnapshots {
         let size = usize::try_from(self.text_of(range.start)).unwrap_or(usize::MAX);
         let start = snapshot.history.len();
         part.text = start..start.saturating_add(size);
-        // The decoder of the next snapshot had filled its buffer, so the last bits that
-        // this decoder used may encode text that did not fit.
+        // The next snapshot was taken when the text buffer was full. The last input
+        // bits may therefore encode text that belongs to the next part.
         let slack = if next.is_some() { 0 } else { SPARE_BYTES };
         try_resize(&mut part.out, part.text.end.saturating_add(slack))?;
         part.out[..start].copy_from_slice(&snapshot.history);

@@ -72,7 +72,7 @@ pub fn check_positions(
         last = Some((at, text));
     }
     if last.is_none() && ends.1 > 0 {
-        return Err(Fault::whole("no position in the compressed file is known"));
+        return Err(Fault::whole("the index contains no position in the file"));
     }
     Ok(())
 }

@@ -4,8 +4,8 @@
 //! before it. The decoder has no functions to set the bit and the preceding text (in
 //! zlib, these are `inflatePrime` and `inflateSetDictionary`). Therefore, the decoder
 //! first reads generated blocks that end at the right bit. The first generated block is
-//! a stored block with the text before the position. Empty blocks of 10 bits follow
-//! and, for an odd bit, one block of 35 bits.
+//! a stored block with the text before the position. Empty blocks of 10 bits follow. If
+//! the bit number is odd, one block of 35 bits is added.
 
 use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};

@@ -162,7 +162,7 @@ impl BitReader {
         let at = self.position() / 8;
         Trouble::Damage(Fault::compressed(
             at,
-            format!("the gzip data is damaged near byte {at} of the file: an impossible symbol"),
+            format!("the gzip data is damaged near byte {at} of the file: an invalid symbol"),
         ))
     }
 }

@@ -75,8 +75,8 @@ pub(super) const LOOKUP_BITS: usize = 10;
 
 /// A canonical Huffman code.
 pub(super) struct Code {
-    /// For each value of the next bits, the symbol and the length of its code. The
-    /// length is 0 if the code is longer than these bits.
+    /// The symbol and the length of its code, indexed by the next [`LOOKUP_BITS`] bits
+    /// of the input. The length is 0 if the code is longer.
     pub(super) lookup: [(u16, u8); 1 << LOOKUP_BITS],
     /// The number of codes of each length.
     counts: [u16; MAX_CODE_LENGTH + 1],
@@ -125,8 +125,8 @@ impl Code {
         Some(code)
     }
 
-    /// Writes the symbol of each short code to all table entries that begin with the
-    /// code.
+    /// Writes the symbol of each short code to all table entries whose index begins
+    /// with the code.
     fn fill(&mut self) -> Option<()> {
         let (mut word, mut symbols) = (0_u32, self.symbols.iter());
         for (size, count) in self.counts.iter().enumerate().take(LOOKUP_BITS + 1).skip(1) {
@@ -142,7 +142,7 @@ impl Code {
         Some(())
     }
 
-    /// Finds the symbol whose code is a prefix of the next bits by a linear search.
+    /// Finds, by a linear search, the symbol whose code is a prefix of the next bits.
     pub(super) fn find(&self, next: u64) -> Option<(u16, u8)> {
         let (mut word, mut first, mut before) = (0_u32, 0_u32, 0_u32);
         for (size, count) in self.counts.iter().enumerate().skip(1) {

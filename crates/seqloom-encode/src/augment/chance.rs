@@ -48,7 +48,7 @@ impl Chance {
         u64::from(number) < self.0
     }
 
-    /// Returns the first byte of the largest number below the threshold.
+    /// Returns the highest byte of the largest 32-bit number below the threshold.
     pub(super) fn highest_byte(self) -> Option<u8> {
         let last = self.0.checked_sub(1)?;
         Some(u8::try_from(last >> 24).unwrap_or(u8::MAX))

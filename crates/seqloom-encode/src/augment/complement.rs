@@ -28,7 +28,7 @@ const COMPLEMENTS: [(u8, u8); 18] = [
     (b'.', b'.'),
 ];
 
-const EXPECTED_BASES: &str = "a base or a code of RYSWKMBDHVN, or a gap";
+const EXPECTED_BASES: &str = "a base, an ambiguity code (RYSWKMBDHVN) or a gap";
 
 /// An augmentation that reverse-complements a sequence with a given probability.
 #[derive(Clone, Debug)]

@@ -5,7 +5,7 @@ use seqloom_core::{Error, Key, Result};
 use super::AugmentedRow;
 use super::random::Choices;
 
-/// The window that a crop keeps of a longer sequence.
+/// The window to which a longer sequence is cropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CropMode {
     /// A window at a random position.

@@ -208,8 +208,8 @@ impl Mutate {
     }
 }
 
-/// Returns one random byte for each residue. The caller must return the memory to the
-/// row.
+/// Returns one random byte for each residue. The caller must return the vector to
+/// `row.bytes` for reuse.
 pub(super) fn random_bytes(row: &mut AugmentedRow, key: Key) -> Vec<u8> {
     let mut random = std::mem::take(&mut row.bytes);
     write_bytes(key, row.letters.len(), &mut random);

@@ -6,9 +6,9 @@ use super::mutate::{CandidateQueue, random_bytes};
 use super::random::Candidate;
 use super::{AugmentedRow, Chance, Replacement};
 
-/// The error probability of each quality Q, 10^(-Q / 10), as a threshold of 2^32 (minus
-/// 1 for Q = 0). The thresholds are constants, so that they are the same on every
-/// machine.
+/// The threshold of each quality Q: its error probability 10^(-Q / 10), multiplied by
+/// 2^32 (minus 1 for Q = 0). The thresholds are constants, so that they are the same on
+/// every machine.
 #[rustfmt::skip]
 const ERROR_THRESHOLDS: [u32; 94] = [
     4_294_967_295, 3_411_613_790, 2_709_941_160, 2_152_582_778, 1_709_857_278, 1_358_187_913,

@@ -22,7 +22,7 @@ pub trait RowKernel<T: Send>: Send + Sync {
     }
 }
 
-/// The number of sequences by which data is prefetched ahead.
+/// The distance, in sequences, between the encoded sequence and the prefetched one.
 const PREFETCH_DISTANCE: usize = 4;
 
 /// The lengths of the rows of an array.

@@ -17,8 +17,8 @@ const BLOCK_POSITIONS: usize = 512;
 /// The maximum size in bytes of transposed rows, which must fit in an L2 cache.
 const MAX_TRANSPOSED_BYTES: usize = 1 << 14;
 
-/// The maximum number of bytes per selected column in a row for which rows are
-/// transposed.
+/// Rows are transposed only if they have at most this number of bytes per selected
+/// column.
 const MAX_BYTES_PER_POSITION: usize = 5;
 
 /// The minimum number of rows for which transposing is faster.

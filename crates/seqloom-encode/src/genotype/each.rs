@@ -1,10 +1,10 @@
 //! Decodes packed rows with a separate table for each column. If the columns are
-//! variants, the results are imputed or standardised genotypes.
+//! variants, the tables can impute or standardise genotypes.
 
 use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-/// The number for each of the four codes, as a slice with one number per column.
+/// One slice for each of the four codes, with the number for this code in each column.
 pub type CodeTables<'a, T> = [&'a [T]; 4];
 
 /// A number type with a branch-free selection of one number out of four. Branches would

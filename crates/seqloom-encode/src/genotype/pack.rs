@@ -1,9 +1,9 @@
 //! Encodes numbers as two-bit codes.
 //!
 //! Many numbers are converted to codes together, with comparisons. Then four codes are
-//! combined into a byte. If the numbers of a packed row are contiguous in memory, these
-//! four codes are adjacent. If the four codes are in four rows of the matrix, the bytes
-//! of a tile are transposed when they are written.
+//! combined into a byte. If the numbers of a packed row are contiguous in memory, the
+//! four codes of a byte are adjacent. If the four codes of a byte come from four rows
+//! of the matrix, the bytes of a tile are transposed when they are written.
 
 use std::fmt::Display;
 
@@ -81,7 +81,8 @@ pub fn pack<T: Genotype + Display>(
     if matrix.values.len() != lines * matrix.positions() || out.len() != lines * stride {
         let sizes = (matrix.shape, matrix.values.len(), out.len());
         return Err(Error::argument(format!(
-            "the shape must match the values, and the output {lines} lines of {stride} bytes, got {sizes:?}"
+            "the shape must match the values, and the output must have \
+             {lines} rows of {stride} bytes, got {sizes:?}"
         )));
     }
     let size = (BLOCK_LINES * stride).max(1);

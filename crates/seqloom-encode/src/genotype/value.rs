@@ -1,4 +1,4 @@
-//! The numbers for genotype codes.
+//! The numbers to which genotype codes are decoded.
 
 use super::kernels::{CodeTable, DecodeKernels};
 
@@ -7,11 +7,11 @@ pub trait Genotype: DecodeKernels + Copy + PartialEq + Send + Sync + 'static {
     /// The number for a missing genotype.
     const MISSING: Self;
 
-    /// Returns the number for this number of copies of the counted allele.
+    /// Converts a number of copies of the counted allele to this type.
     fn from_copies(count: u8) -> Self;
 
-    /// Returns the number for each code. If `count_a1` is false, A2 is the counted
-    /// allele.
+    /// Returns the decoded number for each code. If `count_a1` is false, A2 is the
+    /// counted allele.
     fn table(count_a1: bool) -> CodeTable<Self> {
         let [a1, a2] = if count_a1 { [2, 0] } else { [0, 2] };
         [

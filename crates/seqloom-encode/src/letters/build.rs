@@ -81,7 +81,7 @@ fn check_policy(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     let is_default = policy.symbols == Symbols::StripTerminalStop;
     if alphabet.symbols().is_empty() && !is_default {
         return Err(Error::argument(
-            "symbols needs an alphabet with a name; add the symbols to your residues instead",
+            "symbols needs a named alphabet; add the symbols to your residues instead",
         ));
     }
     Ok(())

@@ -9,7 +9,8 @@ use seqloom_macros::vectorized;
 
 /// The index of lower-case characters in the counts.
 const LOWER_KIND: usize = 1;
-/// The index of removed stops in the counts. No character has this kind in the table.
+/// The index of removed stops in the counts. The character table never contains this
+/// kind.
 const STOP_KIND: usize = 4;
 const KIND_COUNT: usize = 7;
 

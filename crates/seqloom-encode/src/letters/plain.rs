@@ -4,7 +4,7 @@
 //! A plain residue is a residue of the alphabet that needs no conversion, except to
 //! upper case.
 
-/// The number of residues in a chunk. A counter of eight bits can count this number.
+/// The number of residues in a chunk. An eight-bit counter can count up to this number.
 pub(crate) const CHUNK_RESIDUES: usize = 64;
 
 /// A chunk of residues that are compared together.

@@ -83,8 +83,8 @@ impl LetterTable {
         self.plain.scan(letters)
     }
 
-    /// Returns the error for the first rejected character in the batch, for any number
-    /// of threads.
+    /// Returns the error for the first rejected character in the batch, regardless of
+    /// the number of threads.
     pub(crate) fn first_rejection(&self, sequences: &Ragged<'_>) -> Error {
         let mut rejections = sequences
             .iter()

@@ -24,7 +24,7 @@ pub(super) struct CheckedScan {
 struct ParsedRecords {
     name: u64,
     length: u64,
-    /// The hash of the id, and the length, of each whole record.
+    /// The id hash and the length of each complete record.
     records: Vec<(u64, u64)>,
 }
 

@@ -102,7 +102,8 @@ struct SegmentReader<'a> {
 }
 
 impl SegmentReader<'_> {
-    /// Scans the records that begin within a range; `None` if no beginning is found.
+    /// Scans the records that begin within a range; returns `None` if no record begins
+    /// there.
     fn read_segment(&self, range: Range<u64>) -> Result<Option<Segment>, Trouble> {
         let Some(begin) = self.first_record(range.start)? else {
             return Ok(None);

@@ -4,7 +4,7 @@ use std::num::IntErrorKind;
 
 use seqloom_core::error::{Fault, Kind};
 
-/// A number, or the fault of the field that was parsed.
+/// The parsed number, or the error in the field.
 pub(super) type FieldResult<T> = Result<T, Fault>;
 
 /// The number of characters of an invalid field that an error message shows.

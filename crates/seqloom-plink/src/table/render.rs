@@ -49,8 +49,8 @@ pub fn render(
     Ok(())
 }
 
-/// Writes one line. Returns the column and the field that parsing would not read back
-/// unchanged.
+/// Writes one line. Returns an error with the column and the field, if parsing would
+/// change the field.
 fn push_line(
     sheet: Sheet,
     columns: &[ColumnValues<'_>; COLUMNS],

@@ -12,7 +12,8 @@ fn main() -> pyo3_stub_gen::Result<()> {
     // Strict type checkers require the type argument of `os.PathLike`.
     let stub = stub.replace("os.PathLike ", "os.PathLike[str] ");
     let stub = stub.replace(": tuple,", ": tuple[typing.Any, ...],");
-    // The argument of `__getitem__` is positional; the generator does not mark it so.
+    // The argument of `__getitem__` is positional-only, but the generator does not mark
+    // it as such.
     let by_name = "__getitem__(self, index: builtins.int)";
     let by_position = "__getitem__(self, index: builtins.int, /)";
     fs::write(path, stub.replace(by_name, by_position))?;

@@ -26,7 +26,7 @@ enum ByWidth {
     Eight(Box<dyn RowKernel<u64>>),
 }
 
-/// An array of unsigned integers, which are the bits of numbers of the same size.
+/// An array of unsigned integers that contain the bits of numbers of the same size.
 #[derive(FromPyObject)]
 pub(crate) enum UintArray<'py> {
     One(PyReadonlyArray1<'py, u8>),
@@ -242,7 +242,7 @@ impl FillCall<'_> {
         let py = out.py();
         let out = out.cast::<PyArray1<T>>().map_err(|_| {
             let found = out.dtype();
-            PyTypeError::new_err(format!("out has another element type: {found}"))
+            PyTypeError::new_err(format!("out has the wrong element type: {found}"))
         })?;
         let mut out = out.try_readwrite()?;
         let numbers = out.as_slice_mut()?;

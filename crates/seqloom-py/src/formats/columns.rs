@@ -24,8 +24,8 @@ pub(crate) fn take_rows<'py>(
     Ok((taken.0.into_pyarray(py), taken.1.into_pyarray(py)))
 }
 
-/// Returns the index of the first row whose two headers are not those of a read pair,
-/// or None.
+/// Returns the index of the first row in which the two headers do not belong to one
+/// read pair, or None.
 #[native]
 pub(crate) fn first_mismatch<'py>(
     py: Python<'py>,

@@ -7,8 +7,8 @@ use seqloom_macros::native;
 
 use crate::pool;
 
-/// Returns the line (from 1) and the byte in it (from 0) of a residue, by reading the
-/// file again.
+/// Finds a residue by reading the file again; returns its line, counted from 1, and its
+/// byte offset in the line.
 #[native]
 pub(crate) fn locate(
     py: Python<'_>,

@@ -40,8 +40,8 @@ type FaultTuple = (
     String,
 );
 
-/// The number of records, the number of skipped errors by kind, and the errors
-/// themselves if they are collected.
+/// The number of records, the number of skipped records by kind of error, and the
+/// errors themselves if they are collected.
 type ReportTuple = (u64, BTreeMap<String, u64>, Vec<FaultTuple>);
 
 /// Reads a FASTA or FASTQ file; format and compression are detected from the content.

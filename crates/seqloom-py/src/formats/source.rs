@@ -10,7 +10,7 @@ use seqloom_core::Error;
 
 use crate::error;
 
-/// The exception of a Python file object, which the call raises again.
+/// An exception that a method of a Python file object raised; the call raises it again.
 #[derive(Clone, Default)]
 pub(crate) struct PythonFailure(Arc<Mutex<Option<PyErr>>>);
 

@@ -125,7 +125,7 @@ fn typed<'a, 'py, T: Element>(
     array: &'a Bound<'py, PyUntypedArray>,
 ) -> PyResult<&'a Bound<'py, PyArrayDyn<T>>> {
     let typed = array.cast::<PyArrayDyn<T>>();
-    typed.map_err(|_| PyTypeError::new_err("arrays with another byte order are not supported"))
+    typed.map_err(|_| PyTypeError::new_err("arrays must have the native byte order"))
 }
 
 fn unsupported_dtype(found: &Bound<'_, numpy::PyArrayDescr>) -> PyErr {

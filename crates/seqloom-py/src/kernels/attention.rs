@@ -255,8 +255,8 @@ fn cost<T: Float>(inputs: &AttentionInputs<'_, T>) -> usize {
     n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
 }
 
-/// Returns the shape of the logarithms, or an error if the bounds do not increase from
-/// 0 to the number of positions.
+/// Returns the shape of the array of logarithms, or an error if the bounds do not
+/// increase from 0 to the number of positions.
 fn sums<'a, T: Float>(
     q: &'a Floats<'_>,
     bounds: Option<&[usize]>,

@@ -8,7 +8,8 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills `out` (rows, d) with the sums of the rows of grad (n, d) by ids (n,).
+/// Fills each row `r` of `out` (rows, d) with the sum of the rows of grad (n, d) that
+/// have the id `r` in ids (n,).
 #[native]
 pub(crate) fn add_rows(
     py: Python<'_>,

@@ -8,9 +8,9 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills the normalised rows of x (n, k), their means, and the inverses of their
-/// standard deviations (n,). Without a bias, the function computes RMS norm, which does
-/// not subtract the mean.
+/// Computes the normalised rows of x (n, k), and for each row of x the mean and the
+/// inverse of the standard deviation (n,). Without a bias, the function computes RMS
+/// norm, which does not subtract the mean.
 #[native]
 pub(crate) fn normalise_rows(
     py: Python<'_>,

@@ -17,8 +17,9 @@ use crate::pool;
 /// Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
 /// w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
 /// `first` (n, w) are the initial states. With `cells` (n, w), the layer is an LSTM,
-/// whose weights have 4 w rows instead of 3 w. The stored values of an LSTM (n, l, 5 w)
-/// end with its cells. Positions that the mask (n, l) hides do not change the state.
+/// whose weights have 4 w rows instead of 3 w. For an LSTM, the stored values (n, l, 5
+/// w) end with the cell states. Positions that the mask (n, l) hides do not change the
+/// state.
 #[native]
 pub(crate) fn recurrent(
     py: Python<'_>,
@@ -59,10 +60,10 @@ pub(crate) fn recurrent(
     })
 }
 
-/// Fills the gradients of `recurrent`: those of the input part of the gates, and of the
-/// recurrent part for a GRU. The function also fills the gradients of the initial
-/// states and cells (n, w). On entry, the arrays of the initial states and cells must
-/// contain the gradients of the final states and cells.
+/// Fills the gradients of the input part of the gates of `recurrent` and, for a GRU, of
+/// the recurrent part. The function also fills the gradients of the initial states and
+/// cells (n, w). On entry, the arrays of the initial states and cells must contain the
+/// gradients of the final states and cells.
 #[native]
 pub(crate) fn recurrent_grad(
     py: Python<'_>,

@@ -44,9 +44,10 @@ type PackedTuple<'py> = (
 /// each waiting window.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
-/// An invalid record. The items are its file, index, id and number of residues;
-/// `"empty"`, `"long"`, `"letter"` (an invalid character) or `"other"`; the number of
-/// tokens; the position, the character and the expected characters.
+/// An invalid record. The items are its file, index, id and number of residues, the
+/// kind of error, the number of tokens, and the position, the character and the
+/// expected characters. The kind of error is `"empty"`, `"long"`, `"letter"` (an
+/// invalid character) or `"other"`.
 type RefusalTuple<'py> = (
     usize,
     u64,
@@ -66,7 +67,7 @@ pub(crate) struct PackedStream {
     failed: Option<PackingFailure>,
 }
 
-/// The choice of the thread that makes batches.
+/// The thread on which batches are made.
 enum StreamMode {
     /// Batches are made on the calling thread.
     Here(Box<BatchStream<Tokeniser>>),

@@ -57,7 +57,8 @@ pub(crate) fn header_ids<'py>(
         .collect()
 }
 
-/// Reverse-complements marked rows in place; `other` is the complement of each byte.
+/// Reverse-complements marked rows in place; `other` contains the complement of each
+/// byte.
 #[native]
 pub(crate) fn turn_rows<'py>(
     py: Python<'py>,

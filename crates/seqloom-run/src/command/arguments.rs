@@ -142,7 +142,7 @@ impl CommandLine {
         }
         match self.wanted {
             CommandKind::Inspect if !self.files.is_empty() => {
-                return Err(Error::argument("inspect reads no files but EXPORT"));
+                return Err(Error::argument("inspect takes only EXPORT, no files"));
             }
             CommandKind::Predict | CommandKind::Bench if self.files.is_empty() => {
                 return Err(Error::argument(

@@ -108,7 +108,7 @@ fn check_out(arguments: &CommandLine) -> Result<()> {
         ));
     }
     if arguments.files.iter().any(|file| is_same(file, &target)) {
-        return bad("is one of the files to read; --out must be another".into());
+        return bad("is one of the files to read; --out must be another file".into());
     }
     if target.is_file() && !arguments.overwrite {
         return bad("already exists; --overwrite replaces it".into());

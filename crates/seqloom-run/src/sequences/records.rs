@@ -60,8 +60,8 @@ impl Records {
         self.count += batch.len();
     }
 
-    /// Adds one record of `others`. The rows of a file that are added in this way must
-    /// be every second record.
+    /// Adds one record of `others`. In each file, every second record must be added in
+    /// this way.
     pub(super) fn push(&mut self, others: &Self, row: usize) {
         let (path, record) = others.locate(row);
         self.begin(path, (record, 2));

@@ -34,7 +34,7 @@ impl Npz {
         let unnamed_file = || {
             let file = target
                 .unnamed_file()
-                .map_err(|error| Error::full(format!("no file for scores and ids: {error}")))?;
+                .map_err(|error| Error::full(format!("no temporary file for scores: {error}")))?;
             Ok(BufWriter::with_capacity(1 << 18, file))
         };
         Ok(Self {

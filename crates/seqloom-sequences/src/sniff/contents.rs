@@ -34,8 +34,8 @@ impl Content {
         }
     }
 
-    /// Returns the cause if the file contains PLINK genotypes, which other functions
-    /// read.
+    /// Returns the cause of the error if the file contains PLINK genotypes, because
+    /// other functions read these files.
     pub(super) fn cause(&self) -> Option<FaultCause> {
         std::ptr::eq(self, &raw const PLINK).then_some(FaultCause::Genotypes)
     }

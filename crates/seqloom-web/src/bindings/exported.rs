@@ -76,7 +76,8 @@ extern "C" fn open() -> u32 {
     BINDINGS.with_borrow_mut(|bindings| bindings.open().into())
 }
 
-/// Scores the file of the host; its name is in the input buffer.
+/// Scores the sequence file that the host reads; the name of this file is in the input
+/// buffer.
 #[unsafe(no_mangle)]
 extern "C" fn predict() -> u32 {
     BINDINGS.with_borrow_mut(|bindings| bindings.predict(&Page).into())

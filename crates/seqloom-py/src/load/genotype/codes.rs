@@ -77,8 +77,8 @@ pub(crate) struct GenotypeLayer {
 
 #[native]
 impl GenotypeLayer {
-    /// Prepares a copy with one row for each individual, of the selected or all
-    /// variants, or one row for each variant.
+    /// Prepares a copy with one row for each individual if `by_sample`, else for each
+    /// variant. If `variants` is None, all variants are copied.
     #[new]
     #[pyo3(signature = (bed, shape, by_sample, variants))]
     fn new(
@@ -181,7 +181,7 @@ impl GenotypeCodes {
             let bed = Bed::open(&path, true)?;
             let layout = bed.layout(shape.0, shape.1)?;
             if layout.major != Major::of(by_sample) {
-                let found = format!("lines have another layout ({})", layout.major);
+                let found = format!("rows have an unexpected layout ({})", layout.major);
                 return Err(bed.fault(Fault::whole(found)));
             }
             Codes::of_file(bed, layout, sums)
