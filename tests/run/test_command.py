@@ -107,7 +107,10 @@ def test_npz_files_of_many_records_are_complete(program, exported, tmp_path):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--out", "a.fa"], "a.fa: is one of the files to read; --out must be another file"),
+        (
+            ["--out", "a.fa"],
+            "a.fa: is one of the files to read; --out must be another file",
+        ),
         (["--out", "old.tsv"], "old.tsv: already exists; --overwrite replaces it"),
         (["--out", "none/b.tsv"], "none/b.tsv: there is no folder none; create it first"),
         (
