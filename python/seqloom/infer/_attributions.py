@@ -71,8 +71,8 @@ class Attributions:
         """Return one number for each residue, above 0 if the residue raises the score.
 
         Returns:
-            For occlusion, these numbers are the weights. For mutations, the number of a
-            residue is minus the mean weight of its substitutions.
+            For occlusion, these numbers are the weights. For mutations, a residue's
+            number is the negative mean weight of its substitutions.
 
         Examples:
             >>> weights = [np.array([[0.0, -1.0, -2.0, -3.0]])]

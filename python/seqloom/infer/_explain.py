@@ -43,14 +43,14 @@ def explain(
 ) -> Attributions:
     """Compute the effect of each residue of sequences on the model's score.
 
-    ``"occlusion"`` (Zeiler and Fergus, 2014) replaces residues by N, or by X in proteins. A
-    weight is the score of the sequence minus its score without the residue: above 0, the
-    residue raises the score.
+    ``"occlusion"`` (Zeiler and Fergus, 2014) replaces residues by N, or by X in
+    proteins. A weight is the score of the sequence minus its score without the residue.
+    Residues with positive weights raise the score.
 
-    ``"mutations"`` replaces each residue by every other one: in silico saturation
+    ``"mutations"`` replaces each residue by every other residue: in silico saturation
     mutagenesis (Alipanahi et al., 2015). A weight is the score of the mutated sequence
-    minus that of the original: above 0, the mutation raises the score. The weight of
-    the original residue is 0.
+    minus that of the original. Mutations with positive weights raise the score. The
+    weight of the original residue is 0.
 
     The score of a class or label is the natural logarithm of its odds, p / (1 - p). For
     a regression, the score is the predicted value in the units of the labels. The
@@ -63,13 +63,13 @@ def explain(
         window: The number of neighbouring residues that occlusion replaces at once (a
             window). Windows do not overlap, and the first window starts at the first
             residue. All residues of a window have the same weight.
-        target: The class or label to explain. None explains the highest-scoring class of
-            each sequence. For other tasks, None requires a model with a single label.
+        target: The class or label to explain; by default the highest-scoring class of
+            each sequence. If a model has several labels, `target` is required.
         reverse_complement: If True, explain the mean of two scores, that of the sequence
             and that of its reverse complement, as in `predict`.
         num_threads: The number of threads; by default the number of available CPU cores.
         progress: A function that is called after some batches with the number of finished
-            residues and of all residues. True shows a progress bar on a terminal.
+            residues and of all residues. If True, show a progress bar on a terminal.
 
     Returns:
         The weights of the residues of each record, in input order.

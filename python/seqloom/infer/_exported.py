@@ -1,4 +1,4 @@
-"""Prediction with an exported model, which Rust code computes without Python."""
+"""Prediction with an exported model; the model is computed by Rust code."""
 
 import os
 from pathlib import Path

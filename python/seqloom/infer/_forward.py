@@ -1,4 +1,4 @@
-"""Calls a network with the arrays of a batch that are parameters of its method.
+"""Calls a network, and selects the arrays of a batch by the names of its parameters.
 
 Each parameter of the network's method receives the array of the same name. If no array has
 the name of the first parameter, the first parameter receives the array ``inputs``.
@@ -62,7 +62,7 @@ class Forward:
     def __call__(
         self, model: Any, batch: Arrays, key: Any = None, *, encoder: Any = None
     ) -> Any:
-        """Call the method with the arrays of a batch whose names are its parameters."""
+        """Call the method with the arrays that have the names of its parameters."""
         tensors = self.tensors(model, batch, encoder)
         return self.call(model, tensors, key)
 
@@ -129,7 +129,7 @@ class Forward:
         return any(it.kind in _VARIADIC for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
-        """Return whether a parameter has an argument; raise if a required one has none."""
+        """Return whether a parameter has an argument; raise if one is required."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:

@@ -117,7 +117,7 @@ class Kind:
         count_inputs: A function that returns how many numbers a record has for each input
             of a network: ``count_inputs(encoder)``. If None, records are sequences.
         list_arrays: A function that lists the learned arrays of an exported encoder:
-            ``list_arrays(encoder, dtype)``. If None while `count_inputs` is set, the
+            ``list_arrays(encoder, dtype)``. If None and `count_inputs` is set, the
             network is exported without an encoder.
 
     Examples:

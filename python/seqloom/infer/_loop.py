@@ -29,9 +29,9 @@ from seqloom.models._examples import count_positions, counts_kmers, noun_of, ret
 from seqloom.nn import Module
 from seqloom.nn._processes import find_batch_processes
 
-# The maximum number of positions in an evaluation batch, limited by memory. The limit
-# is lower for tokens, which become the features of a language model, than for word
-# counts, which are one number each.
+# The maximum number of positions in an evaluation batch, limited by memory. A token
+# becomes many features of a language model, so the limit for tokens is lower than for
+# k-mer counts.
 _MAX_TOKENS = 1 << 14
 _MAX_WORD_COUNTS = 1 << 24
 _MAX_BATCH_RECORDS = 256

@@ -185,8 +185,8 @@ def evaluate(
         r2, pearson, spearman and rmse.
 
     Raises:
-        ArgumentError: An argument has the wrong type, the data is a FASTA file, which has
-            no labels, or the records have no reverse complement.
+        ArgumentError: An argument has the wrong type; the data is a FASTA file and
+            therefore has no labels; or the records have no reverse complement.
         ConfigError: The encoder of the dataset differs from that of the model.
         LabelError: The dataset has no labels, or its task or its classes differ from those
             of the model.

@@ -53,7 +53,7 @@ class ESM2Config(ESM2Fields):
         pad_token: Id of the padding token.
         mask_token: Id of the token that masks a residue.
         eps: Number added to the variance in each layer norm.
-        base: Base of the wavelengths of the rotary position embedding.
+        base: Base of the rotary position embedding.
         token_dropout: If True, mask tokens have a zero embedding, as in the training of
             ESM-2. The embeddings of all other tokens are scaled by the fraction of mask
             tokens.
@@ -87,7 +87,7 @@ class ESM2Config(ESM2Fields):
 
 
 class ESM2(Module):
-    """ESM-2, a protein language model (Lin et al. 2023), with its published numerics.
+    """ESM-2, a protein language model (Lin et al. 2023).
 
     Input sequences are either concatenated without padding, or padded to one length.
     Token ids are those of ``sl.encode.Tokens("esm2")``: ``<cls>``, the residues,
@@ -100,8 +100,8 @@ class ESM2(Module):
         config: Settings of the network.
 
     Attributes:
-        identity: String that `sl.infer.embed` stores in a plan instead of the checksum of
-            the weights; usually empty. With 8-bit weights the string contains the
+        identity: String by which `sl.infer.embed` identifies the network; if empty, the
+            checksum of the weights is used. For 8-bit weights, the string contains the
             checksum of the original weights, because rounded weights may differ between
             processors in the last bits.
 
@@ -195,9 +195,9 @@ class ESM2(Module):
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Write a folder that `load` and Hugging Face transformers can read.
 
-        The files are ``config.json`` and ``model.safetensors`` as of
-        ``EsmForMaskedLM``, or as of ``EsmModel`` if the network has no head that
-        predicts tokens. Each file is written atomically.
+        The files ``config.json`` and ``model.safetensors`` are those of
+        ``EsmForMaskedLM``, or of ``EsmModel`` if the network has no head that predicts
+        tokens. Each file is written atomically.
 
         Args:
             folder: Folder; it is created if it does not exist.

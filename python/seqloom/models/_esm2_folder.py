@@ -126,7 +126,7 @@ def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[
     """Return the arrays by seqloom path; raise if they do not fit the network."""
     parts = dict(network.named(ModuleArray))
     if not arrays.keys() & list_transformers_names("rates"):
-        del parts["rates"]  # rotary rates, which the network computes
+        del parts["rates"]  # the network computes the rotary rates
     names = {path: list_transformers_names(path) for path in parts}
     shapes = {
         name: (part.shape[0] // len(names[path]), *part.shape[1:])

@@ -33,7 +33,7 @@ _PADDED = 2  # number of axes of (n, l)
 
 @dataclass(frozen=True, slots=True)
 class RotaryRates:
-    """Initialiser of the rotation angle per position of each feature pair."""
+    """Initialiser of the angle by which each feature pair rotates per position."""
 
     base: float
 

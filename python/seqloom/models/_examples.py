@@ -170,7 +170,7 @@ def returns_tokens(encoder: Any) -> bool:
 
 
 def counts_kmers(encoder: Any) -> bool:
-    """Return whether an encoder counts k-mers, so positions are lost."""
+    """Return whether an encoder counts k-mers and ignores their positions."""
     return isinstance(encoder, Kmer) and encoder.counts
 
 
@@ -211,9 +211,9 @@ def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict
     return {"inputs": inputs, "channels": channels, "vocabulary": vocabulary}
 
 
-# Smallest length from which sequences of equal length are pooled.
+# Sequences of equal length are pooled if they have at least this length.
 _MIN_POOLED_LENGTH = 16
-# Number of records to inspect, and the fraction of residues in which variants agree.
+# Number of records to inspect, and the smallest fraction of equal residues in variants.
 # The fraction is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
 _MAX_INSPECTED = 256
 _MIN_AGREEMENT = 0.6

@@ -171,9 +171,10 @@ class PackedHuggingFace:
         """Return the weights, and the settings that affect results, as PyTorch tensors.
 
         Returns:
-            The weights by their names in transformers, and as ``settings`` the bytes of
-            the settings that affect results, such as the number of heads.
-            `sl.infer.embed` identifies the network by the hash of these data.
+            A dict of the weights by their names in transformers. The tensor
+            ``settings`` contains, as bytes, the settings that affect results, such as
+            the number of heads. `sl.infer.embed` identifies the network by the hash of
+            this dict.
         """
         import torch
 
@@ -260,7 +261,7 @@ def copy_sharing_weights(model: Any) -> Any:
     """Copy a model in evaluation mode with seqloom's attention, but share its weights."""
     _register_attention()
     tensors = *model.parameters(), *model.buffers()
-    # Tensors in the memo are not copied.
+    # `deepcopy` does not copy the tensors in its memo.
     twin = deepcopy(model, {id(tensor): tensor for tensor in tensors}).eval()
     twin.set_attn_implementation(_ATTENTION_NAME)
     return twin

@@ -37,11 +37,12 @@ class SequenceCNNConfig(Config):
         channels: Number of channels of each position: the encoder's width; for tokens,
             the width of the embedding; for counts, the number of k-mers.
         outputs: Number of outputs for each record: the number of classes or labels.
-        length: Length of all sequences if it is fixed; the head then has weights for each
-            position. None for any length: the head then reads the mean and maximum of
-            each feature.
+        length: Length of all sequences if it is fixed; the head then has weights for
+            each position. If None, sequences may have any length, and the head reads
+            the mean and maximum of each feature.
         widths: Number of features of each convolution.
-        kernel_size: Kernel size, an odd number, for all convolutions or for each.
+        kernel_size: Kernel size, an odd number: one for all convolutions, or one for
+            each.
         pools: Pooling factor after each convolution; 1 for no pooling. Requires
             `length`; default: no pooling.
         dropout: Dropout probability of each feature before the head in training.
@@ -50,10 +51,10 @@ class SequenceCNNConfig(Config):
             (position), such as qualities; or ``"counts"`` (k-mer). The network learns an
             embedding of tokens. Counts have no positions, so each layer reads all counts.
         vocabulary: Number of different tokens.
-        aligned: Number of hidden features of the aligned branch, which has a weight for
-            each residue at each position, and a linear model; 0 for no branch. The
-            branch suits variants of one sequence and requires `length`. With the
-            branch, ``widths`` may be empty.
+        aligned: Number of hidden features of the aligned branch; 0 for no branch. The
+            branch has weights for each residue at each position, and includes a linear
+            model. The aligned branch suits variants of one sequence, requires `length`,
+            and allows empty ``widths``.
 
     Raises:
         ArgumentError: A setting is out of range, or settings are inconsistent.
@@ -302,8 +303,8 @@ class SequenceCNN(Module):
             x: Encoded sequences ``(batch, channel, position)``, zero after their ends;
                 ``(batch, position)`` for tokens and numbers, ``(batch, k-mer)`` for
                 counts.
-            mask: Mask ``(batch, position)``, 1 on the sequence and 0 after its end; all 1
-                by default.
+            mask: Mask ``(batch, position)``, 1 at real positions and 0 at padding; all
+                1 by default.
             key: Random key for dropout; required in training mode.
 
         Returns:

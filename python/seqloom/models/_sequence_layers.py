@@ -83,8 +83,7 @@ class Block(Module):
 # Width of the embedding of residues, which all positions share.
 _RESIDUE_FEATURES = 16
 _DROPOUT = 0.3
-# Factor of the linear weights, because an effect seen in few records must be learned in
-# few steps.
+# Factor of the linear weights: effects in few records must be learned in few steps.
 _LINEAR_SCALE = 3.0
 # Weight of the current batch in the running mean.
 _MOMENTUM = 0.01

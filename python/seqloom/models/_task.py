@@ -64,7 +64,7 @@ class Task(JsonConfig, ABC):
         """Convert outputs to scores, such as probabilities, without rounding."""
 
     def order(self, logits: Outputs) -> Outputs:
-        """Return values in the order of the scores, but without ties from rounding."""
+        """Return values with the order of the scores, without ties from rounding."""
         return self.activate(logits)
 
     @abstractmethod
@@ -125,7 +125,7 @@ class Classify(Task):
         shifted = wide - wide[rows, top, None]
         powers = np.exp(shifted)
         others = powers.sum(axis=1, keepdims=True) - powers
-        # If the likeliest class were in the sum, the difference would lose precision.
+        # The difference is imprecise for the likeliest class, which is handled below.
         others[rows, top] = 1.0
         found = shifted - np.log(others)
         shifted[rows, top] = -np.inf

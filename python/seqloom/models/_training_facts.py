@@ -140,8 +140,8 @@ ENCODER = "encoder.safetensors"
 class LearnedEncoder(Protocol):
     """Encoder that is fitted to a training set, such as `seqloom.data.GenotypeEncoder`."""
 
-    # The settings identify the fitted arrays by a digest, so equal encoders return
-    # equal numbers. Datasets with such an encoder have a method `with_encoder`, which
+    # The settings contain a digest of the fitted arrays, so equal encoders return equal
+    # numbers. Datasets with such an encoder have a method `with_encoder`, which
     # replaces the encoder.
 
     @property

@@ -158,9 +158,9 @@ def attention_varlen(
 
     Sequences are independent: values in one sequence, even NaN, never change the
         outputs or gradients of another sequence. On NumPy, the result for a sequence is
-        bitwise the same as for the sequence alone. On other backends the two results
-        agree within 1e-6 in float32. Half-precision inputs are computed in float32, and
-        the result is rounded.
+        bitwise the same as in a call with only that sequence; on other backends, such
+        results agree within 1e-6 in float32. Half-precision inputs are computed in
+        float32, and the result is rounded.
     Flash attention on a CUDA device also rounds the weights (relative errors of about
     0.005 in float16 and 0.04 in bfloat16).
 
@@ -286,7 +286,7 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
         x: Queries or keys ``(..., l, d)`` with an even width d.
         positions: Position of each of the l rows: ``(l,)``, or an array that broadcasts
             to ``(..., l)``; default: 0 to l - 1.
-        base: Base of the wavelengths of the rotations.
+        base: Base of the powers in the formula of the angle.
 
     Returns:
         A tensor with the shape of `x`.

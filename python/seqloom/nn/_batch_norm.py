@@ -102,8 +102,7 @@ class BatchNorm(Module):
             # In 16 bits, small updates would be lost to rounding.
             self.running_mean = Buffer(shape, Fill(0.0), least_dtype="float32")
             self.running_var = Buffer(shape, Fill(1.0), least_dtype="float32")
-            # Files of other libraries and of earlier seqloom versions lack the number
-            # of batches.
+            # Files of other libraries and of earlier seqloom versions lack this buffer.
             count = Buffer((), Fill(0), dtype="int64", optional=True)
             self.num_batches_tracked = count
         self.eps = eps
@@ -201,7 +200,7 @@ class BatchNorm1d(BatchNorm, init=False):
 
     Training uses the statistics of the batch, without padding, and updates the running
     averages. Evaluation uses the running averages. The running averages are float32
-    even in a model of 16-bit floats.
+    even if the parameters are 16-bit floats.
 
     Args:
         num_features: Number of channels.
@@ -306,7 +305,7 @@ def _restore_shape(out: Tensor, x: Tensor) -> Tensor:
 
 
 def fill_channels(x: Tensor, values: Tensor | None, default: float) -> Tensor:
-    """Return the value of each channel, or the default for all channels."""
+    """Return `values`, or the default for each channel if `values` is None."""
     if values is not None:
         return values
     return Tensor(x.backend.full((x.shape[1],), default, dtype=x.dtype), x.backend)

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MIN_LOG = -100.0
 # Lower limit of p * (1 - p), the divisor of the gradient in PyTorch.
 _MIN_VARIANCE = 1e-12
-_FLOAT16_STEEPNESS = 3e4  # close to the largest number in half precision
+_FLOAT16_STEEPNESS = 3e4  # close to the largest float16 number
 
 
 def binary_cross_entropy_with_logits(
@@ -89,7 +89,7 @@ def binary_cross_entropy(
     """
     require_floats("binary_cross_entropy", x)
     target = to_target(x, target)
-    # Near 0 and 1, the gradients of the logarithms are too large to be useful.
+    # For probabilities near 0 or 1, gradients of the logarithms would be too large.
     near_end = (1.0 - x) * x < _MIN_VARIANCE
     inside = apply("where", near_end, 0.5, x)
     rest = (1.0 - target) * apply("log1p", -inside)
@@ -112,7 +112,7 @@ def _multiply_weights(losses: Tensor, weight: Tensor) -> Tensor:
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
     """Compute the loss for x near 0 or 1, with the gradient ``(x - target) / 1e-12``."""
-    # A parabola provides the gradient; its value is subtracted again.
+    # The parabola contributes only its gradient, because its value is subtracted.
     still = apply("stop_gradient", x)
     value = -(target * _bounded_log(still) + (1.0 - target) * _bounded_log(1.0 - still))
     steepness = _FLOAT16_STEEPNESS if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE
@@ -138,7 +138,7 @@ def sigmoid_focal_loss(
 
     As in ``torchvision.ops.sigmoid_focal_loss``, the loss is the binary cross entropy
     times ``(1 - p) ** gamma``, where p is the predicted probability of the true label.
-    The factor reduces the weight of examples that are already predicted well.
+    The power reduces the weight of examples that are already predicted well.
 
     Args:
         x: Logits, of any shape.

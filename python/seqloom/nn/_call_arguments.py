@@ -1,4 +1,4 @@
-"""Selection of arguments for each layer of a container by the layer's signature."""
+"""Selection of the arguments that a container passes to each of its layers."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Accepted:
         return self.has_var_positional or len(self.positional) > 1
 
 
-# Arguments that are assumed for C functions without a signature.
+# Assumed arguments of C functions without a signature.
 _ONE_ARGUMENT = Accepted(("x",), ("x",), frozenset())
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 

@@ -80,7 +80,7 @@ class Config(JsonConfig, ABC):
         """Write the settings to a file atomically.
 
         Args:
-            file: Path that ends in ``.json`` or ``.toml``, which determines the format.
+            file: Path; its suffix, ``.json`` or ``.toml``, determines the format.
                 TOML has no None: a field is omitted if both its value and its default are
                 None.
 
@@ -104,7 +104,7 @@ class Config(JsonConfig, ABC):
         """Read settings from a file; no code in the file is executed.
 
         Args:
-            file: Path that ends in ``.json`` or ``.toml``, which determines the format.
+            file: Path; its suffix, ``.json`` or ``.toml``, determines the format.
 
         Returns:
             Settings of the class given in the file: this class or a subclass that is
@@ -172,7 +172,7 @@ def _find_suffix(path: Path) -> str:
 
 
 def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
-    """Return settings as a dict without None, which TOML cannot write."""
+    """Return settings as a dict without None, because TOML cannot represent None."""
     table = config.to_dict()
     name = type(config).__name__
     for field in fields(cast("Any", config)):

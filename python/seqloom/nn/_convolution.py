@@ -60,8 +60,8 @@ def conv1d(
         Output ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride other than 1; or a size is not an integer
-            or too small.
+        ArgumentError: `padding` is ``"same"`` but `stride` is not 1; or a size is not
+            an integer or too small.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
@@ -102,8 +102,8 @@ def conv2d(
         Output ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: ``"same"`` with a stride other than 1; or a size is not an integer
-            or too small.
+        ArgumentError: `padding` is ``"same"`` but `stride` is not 1; or a size is not
+            an integer or too small.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 

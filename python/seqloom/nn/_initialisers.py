@@ -1,4 +1,4 @@
-"""Initialisers, which return equal bits on every machine, and dtypes of parameters."""
+"""Initialisers, with the same values on every machine, and dtypes of parameters."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def initialise(
 
 @dataclass(frozen=True, slots=True)
 class Fill:
-    """Initialiser with a constant value, exact in the dtype of the parameter.
+    """Initialiser that sets all elements to the same value.
 
     Attributes:
         value: Value of all elements.
@@ -78,7 +78,7 @@ class FanIn:
     PyTorch initialises linear layers and convolutions with this distribution.
 
     Attributes:
-        fan_in: Number of inputs of each output.
+        fan_in: Number of inputs from which each output is computed.
 
     Examples:
         >>> import seqloom as sl
@@ -90,7 +90,7 @@ class FanIn:
     fan_in: float
 
     def __call__(self, backend: Backend, key: Key, shape: tuple[int, ...]) -> Array:
-        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # for outputs without inputs
+        bound = self.fan_in**-0.5 if self.fan_in else 0.0  # avoids division by 0
         return backend.subtract(
             backend.multiply(backend.uniform(key, shape), 2 * bound), bound
         )
@@ -157,7 +157,7 @@ def is_float(kind: DType) -> bool:
 
 
 def find_moved_dtype(name: str, wanted: str | None, least: str | None) -> str:
-    """Return the dtype of an array after a move to the dtype `wanted`.
+    """Return the dtype that an array has after a conversion to `wanted`.
 
     Integers and booleans keep their dtype. Floats are converted to the dtype `wanted`,
     or to `least` if `least` is wider. Complex arrays are only converted to complex
@@ -179,7 +179,7 @@ def cast_array(backend: Backend, array: Any, name: str) -> Any:
 
 
 def copy_array(backend: Backend, array: Any) -> Any:
-    """Copy an array by an operation, so that a captured step copies the array too."""
+    """Copy an array by an operation, so that a captured step also contains the copy."""
     is_boolean = backend.dtype(array).kind == "b"
     return backend.logical_or(array, array) if is_boolean else backend.multiply(array, 1)
 

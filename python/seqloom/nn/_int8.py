@@ -35,9 +35,9 @@ class Int8Linear(Module):
     The output is ``(x * factor) @ (weight * scale).T + bias``. On a CPU the rows of the
     input are also rounded to 8 bits, with one scale for each row, and products are
     summed as integers. Integer sums are exact, so the result of a row is bitwise the
-    same on every processor and does not depend on other rows. `factor` scales input
-    channels down that are always large; the weights of these channels are scaled up by
-    the inverse (SmoothQuant, Xiao et al. 2023).
+    same on every processor and does not depend on other rows. If an input channel
+    always has large values, `factor` scales the channel down, and its weights are
+    scaled up by the inverse (SmoothQuant, Xiao et al. 2023).
 
     All arrays are buffers, because a layer with 8-bit weights is not trained. Gradients
     of the input are computed as for a layer with float weights.
@@ -83,7 +83,7 @@ class Int8Linear(Module):
         Args:
             layer: Layer that is bound to a backend; it does not change.
             largest: Largest absolute value of each input ``(in,)``, as measured on data;
-                used to balance the inputs. With None, inputs are not balanced.
+                used to balance the inputs. If None, inputs are not balanced.
 
         Returns:
             A layer on the same backend.
@@ -250,6 +250,6 @@ def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[
 
 
 def _replace(module: Module, layers: Mapping[str, Any]) -> None:
-    """Assign each layer to its path in the module."""
+    """Replace the layers at these paths of the module."""
     for path, layer in layers.items():
         replace_layer(module, path, layer)

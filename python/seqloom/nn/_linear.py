@@ -51,7 +51,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 
 
 def _apply_to_one_output(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """Apply a weight without the axis of outputs: a scalar product for each row."""
+    """Apply a weight ``(in,)``: compute one scalar product for each row."""
     if weight.ndim != 1 or (bias is not None and bias.ndim):
         given = "no bias" if bias is None else f"a bias of shape {bias.shape}"
         raise ShapeError(

@@ -239,8 +239,8 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_MASKED = -3.0e4  # exp of this number is 0 in all float types
-# From this number on, three terms of Stirling's series are exact in single precision.
+_MASKED = -3.0e4  # logit of masked positions; its exp is 0 in all float types
+# From 8 on, three terms of Stirling's series are exact in single precision.
 _MIN_STIRLING = 8.0
 
 

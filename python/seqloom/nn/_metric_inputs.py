@@ -11,7 +11,7 @@ from seqloom._arguments import check_rows
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
-_STRING_KINDS = "US"  # kinds of NumPy dtypes
+_STRING_KINDS = "US"  # kinds of NumPy's string dtypes
 _SCORE_AXES = 2  # number of axes of scores with a column for each class
 
 
@@ -88,7 +88,7 @@ def read_values(labels: ArrayLike, predicted: ArrayLike) -> tuple[Floats, Floats
 
 
 def require_no_nan(name: str, values: NDArray[Any]) -> None:
-    """Raise if a value is NaN, which has no rank."""
+    """Raise if a value is NaN, because NaN cannot be ranked."""
     if values.dtype.kind != "f" or not (missing := np.isnan(values)).any():
         return
     first = ", ".join(str(int(axis[0])) for axis in np.nonzero(np.atleast_1d(missing)))
@@ -180,7 +180,7 @@ class RankCurve:
 
     @property
     def precision(self) -> Floats:
-        """Precision: the fraction of correct predictions of the class."""
+        """Precision: the fraction of the predicted records that belong to the class."""
         return self.hits[1:] / (self.hits + self.misses)[1:]
 
     @property
@@ -188,8 +188,7 @@ class RankCurve:
         """Area under the ROC curve; NaN if all records, or no records, are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
-        # Count pairs of records, which is twice the area, because a sum of fractions
-        # might exceed 1.
+        # Count pairs of records as integers, because a sum of fractions might exceed 1.
         pairs = np.diff(self.misses) @ (self.hits[1:] + self.hits[:-1])
         return int(pairs) / (2 * self.positives * self.negatives)
 

@@ -340,7 +340,7 @@ def _r2(labels: Floats, predicted: Floats) -> float:
     unit = _find_scale(labels, predicted)
     labels, predicted = labels / unit, predicted / unit
     centred, errors = _centre(labels), labels - predicted
-    # Use two scales, because a small variance must not become 0 next to a large error.
+    # Scale variance and errors separately, so that a small variance does not become 0.
     small, large = _find_scale(centred), _find_scale(errors)
     ratio = _exact_sum(np.square(errors / large)) / _exact_sum(np.square(centred / small))
     return 1 - ratio * (large / small) * (large / small)
@@ -358,8 +358,7 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
 
 def _is_without_variance(values: Floats) -> bool:
     """Return whether the variance of the values is zero or undefined."""
-    # Compare values, because with a rounded mean the variance of equal values may
-    # exceed 0.
+    # Compare the values, because rounding may give equal values a variance above 0.
     return not len(values) or bool(
         values.min() == values.max() or not np.isfinite(values).all()
     )
@@ -383,7 +382,7 @@ def _centre(values: Floats) -> Floats:
 
 
 def _exact_sum(values: Floats) -> float:
-    """Return the exact sum, rounded once, which does not depend on the order."""
+    """Return the exact sum, rounded once; the order of the values does not matter."""
     return math.fsum(values.tolist())
 
 

@@ -61,7 +61,7 @@ class Module:
     module calls its method ``forward``, unless the subclass defines ``__call__``.
 
     A field that is a `seqloom.tensor.Tensor` is a constant: it is neither trained nor
-    saved, but `to` moves it. Copies of a module, also from `map`, share plain data.
+    saved, but `to` moves it. All copies of a module share its plain data.
     Parameters in any other object, such as a set or an object that is not a module, raise
     an error. To refer to a module that is not a submodule, such as the parent, store a
     ``weakref.ref``. A submodule whose class defines `to_record` or `load_record` saves
@@ -171,7 +171,7 @@ class Module:
         )
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
-        """Return classes, modes and plain fields as a hashable value, and all arrays."""
+        """Return the module's structure as a hashable value, and all its arrays."""
         leaves: list[Leaf] = []
         fields = describe_fields(vars(self), leaves)
         return (type(self), self.training, *fields), leaves
@@ -293,8 +293,8 @@ class Module:
 
         The summary lists output shapes, numbers of parameters and their memory, and the
         multiply-adds of matrix products, convolutions, attention and recurrent layers.
-        The number of flops that PyTorch reports is twice the number of multiply-adds. A
-        method is called on a sample, in evaluation mode; the module does not change.
+        The number of flops that PyTorch reports is twice the number of multiply-adds.
+        Evaluation mode is set during the call; the module does not change.
 
         Args:
             *args: Arguments of the method; NumPy arrays become tensors.

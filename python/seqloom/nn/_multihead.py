@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
-_PACKED, _BATCHED = 2, 3  # number of axes: (total, embed_dim), (n, l, embed_dim)
+_PACKED, _BATCHED = 2, 3  # axes of (total, embed_dim) and (n, l, embed_dim)
 
 
 class MultiHeadAttention(Module):
-    """Multi-head attention (Vaswani et al. 2017), as ``torch.nn.MultiheadAttention``.
+    """Multi-head attention (Vaswani et al. 2017), like ``torch.nn.MultiheadAttention``.
 
     Sequences are batch first, ``(n, l, embed_dim)``. Parameters have the names and shapes
     of PyTorch, so a PyTorch state dict can be loaded. As in PyTorch, masks are true
@@ -132,8 +132,8 @@ class MultiHeadAttention(Module):
             key: Keys ``(n, s, kdim)``; default: `query`, which is self-attention.
             value: Values ``(n, s, vdim)``; default: `key`.
             key_padding_mask: Mask ``(n, s)``, boolean, true where a key is padding.
-            need_weights: If True, return the attention weights. False is faster, because
-                the weights are not stored.
+            need_weights: If True, return the attention weights. If False, attention is
+                faster, because the weights are not stored.
             attn_mask: Mask ``(l, s)``, ``(n * num_heads, l, s)`` or
                 ``(n, num_heads, l, s)``: booleans, true where a query ignores a key, or
                 numbers to add to the scores.
@@ -289,7 +289,7 @@ def join_masks(
     padding: Tensor | ArrayLike | None,
     pairs: Tensor | ArrayLike | None,
 ) -> Tensor | None:
-    """Combine both masks: true where a query attends to a key, or offsets of scores."""
+    """Combine both masks to a boolean mask, or to numbers to add to the scores."""
     # The arguments are PyTorch's masks, which are true where a key is ignored.
     allowed = None if padding is None else _convert_padding(k, padding)
     if pairs is None:

@@ -58,7 +58,7 @@ def require_below(name: str, data: object, count: int) -> None:
 
 
 def replace_negative(data: Tensor, count: int) -> Tensor:
-    """Replace negative indices by `count`; the operation would count from the end."""
+    """Replace negative indices by `count`, so that they are out of range, too."""
     if read_host_array(data) is not None:
         return data
     # For an out-of-range index, the operation raises or returns NaN.
@@ -313,7 +313,7 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
 
 
 def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
-    """Let a function of batches with `rank` axes also accept one record."""
+    """Decorate a function of batches with `rank` axes to also accept one record."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)

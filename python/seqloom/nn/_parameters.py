@@ -231,7 +231,7 @@ class ModuleArray(Leaf):
         if self.array is not None:
             return self.array
         backend = self.bound_backend
-        with _CreationLock.lock:  # checks again: only one thread creates values
+        with _CreationLock.lock:  # another thread may have created the values
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
                 values = initialise(initial, backend, key, shape, self.dtype)

@@ -1,4 +1,4 @@
-"""Parameters that record gradients in a training step, and sums over processes.
+"""Sums over the processes of a step, and lookup of parameters that record gradients.
 
 `seqloom.train.fit` sets the processes during a step. Statistics of the batch, such as those
 of batch norm, are then computed over the whole batch of all processes.

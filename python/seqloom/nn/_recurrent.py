@@ -73,7 +73,7 @@ def gru(
 
 
 class GRU(Recurrent, init=False):
-    """Gated recurrent units (Cho et al. 2014), as ``torch.nn.GRU``.
+    """Gated recurrent units (Cho et al. 2014), like ``torch.nn.GRU``.
 
     Unlike in PyTorch, sequences are batch first by default, ``(n, l, in)``. The
     features are the last axis, but in convolutions the second axis: ``permute_dims(x,
@@ -212,7 +212,7 @@ def lstm(
 
 
 class LSTM(Recurrent, init=False):
-    """Long short-term memory (Hochreiter and Schmidhuber 1997), as ``torch.nn.LSTM``.
+    """Long short-term memory (Hochreiter and Schmidhuber 1997), like ``torch.nn.LSTM``.
 
     Sequences are batch first by default, as in `GRU`.
 

@@ -140,7 +140,7 @@ class Recurrent(Module):
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Run on an input of any axis order, and return the output in the same order."""
-        # Raise if the input width is wrong, or the real positions are defined twice.
+        # Raise if the input width is wrong, or more than one argument marks padding.
         name = type(self).__name__
         ways = [way for way, value in layout.items() if value is not None]
         if len(ways) > 1:

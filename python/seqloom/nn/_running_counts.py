@@ -1,9 +1,9 @@
 """Metrics that accumulate exactly over batches and processes.
 
-Metrics of counts store integers, and metrics of values store all values. Therefore the
-result does not depend on the split of the data into batches, or on the order in which
-processes are merged. A running sum of floats would be rounded differently for each
-split.
+Metrics of counts, such as accuracy, store integers; the other metrics store all values.
+Therefore the result does not depend on the split of the data into batches, or on the
+order in which processes are merged. A running sum of floats would be rounded
+differently for each split.
 """
 
 from __future__ import annotations
@@ -286,8 +286,8 @@ class F1(_ConfusionMetric):
 class Mean(Metric):
     """Accumulating mean, for example of losses; stores an exact sum and a count.
 
-    The sum is an integer multiple of the smallest float. So the result is the mean of all
-    values, rounded once, for any split into batches and any order of merging.
+    The sum is stored as an integer, so the result is the mean of all values, rounded
+    once, for any split into batches and any order of merging.
 
     Examples:
         >>> import seqloom as sl

@@ -34,7 +34,7 @@ class _StoredValuesMetric(Metric):
         self.reset()
 
     def update(self, labels: ArrayLike, scores: ArrayLike) -> None:
-        true, guess = np.array(labels), np.array(scores)  # callers reuse their arrays
+        true, guess = np.array(labels), np.array(scores)  # callers may reuse the arrays
         if not true.ndim or not guess.ndim or len(true) != len(guess):
             raise ShapeError(
                 "labels and scores must have the same length, got shapes "

@@ -317,7 +317,7 @@ def _gather(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
 
 
 def _find_position_backend(x: Tensor) -> Any:
-    """Return the NumPy backend, or the exporting backend if its sizes are symbolic."""
+    """Return the NumPy backend, or the backend of `x` if it keeps symbolic sizes."""
     return x.backend if getattr(x.backend, "keeps_sizes", False) else backend("numpy")
 
 

@@ -90,8 +90,8 @@ class _LoadedArray(NamedTuple):
 # Number of elements that are converted in one call.
 _BLOCK_ELEMENTS = 1 << 18
 
-# Last report of each module. A field of the module would be part of the keys of
-# compiled programs.
+# Last report of each module. Reports are not stored in fields, because all fields are
+# in keys of compiled programs.
 _reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
 
 

@@ -33,7 +33,7 @@ PLAIN_TYPES = frozenset({int, float, str, bool, type(None)})
 
 @runtime_checkable
 class HasParts(Protocol):
-    """Protocol of a module, for files that `Module` imports."""
+    """Protocol of a module, for files that cannot import `Module`."""
 
     def named(self, kind: type[Any] = object) -> Iterator[tuple[str, Any]]:
         """Yield the submodules, parameters and buffers, with their paths."""
@@ -128,7 +128,7 @@ _roles: dict[type, str] = {}
 
 
 def _find_role(kind: type[Any]) -> str:
-    """Return the role of a class, and cache it."""
+    """Return and cache whether a class is a module, an array, a container or plain."""
     role = "module" if hasattr(kind, "named") else "plain"
     bases = {
         ModuleArray: "stored",

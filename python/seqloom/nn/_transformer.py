@@ -158,8 +158,8 @@ class TransformerEncoder(Module):
     """Stack of encoder layers, like ``torch.nn.TransformerEncoder``.
 
     Args:
-        encoder_layer: Layer that is copied `num_layers` times. Unlike in PyTorch, each
-            copy is initialised separately, by its path.
+        encoder_layer: Layer that is copied `num_layers` times. Unlike in PyTorch, the
+            copies have different initial values.
         num_layers: Number of layers.
         norm: Module that is applied to the output of the last layer, such as `LayerNorm`.
 

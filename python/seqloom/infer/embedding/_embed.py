@@ -58,8 +58,9 @@ def embed(
     Sequences are packed end to end, so no time is spent on padding. The records are divided
     into numbered shards. Each shard is a file that is written atomically, next to a
     ``.done`` file with the hash of the shard. Each record is written exactly once, in input
-    order. To continue a job that was killed, repeat the call, which then computes only the
-    missing shards. To divide the work among processes and machines, set `part`.
+    order. To continue a job that was killed, repeat the call; the new call computes
+    only the missing shards. To divide the work among processes and machines, set
+    `part`.
 
     Args:
         model: A `sl.models.ESM2`, a network of the transformers library wrapped by
@@ -87,21 +88,22 @@ def embed(
             are halved.
         max_length: The maximum number of residues of a sequence. A longer sequence is
             divided into windows of this length, and the rows of all windows are joined
-            again. With None, a sequence that does not fit into a batch is an error.
+            again. If None, a sequence that does not fit into a batch raises an error.
         overlap: The number of residues that neighbouring windows share. The row of a shared
             residue is taken from the window in which the residue is farther from the end.
         packing: If True, sequences are packed end to end; if False, sequences are padded.
         shard_size: The number of records in a shard; by default 256 MiB of embeddings, but
             at most 65,536 records.
         format: ``"safetensors"`` or ``"parquet"``.
-        identity: The name of the model and its version in the plan. The plan identifies the
-            model by this name; by default it identifies a module by the hash of its
-            weights. A function is identified by the hash of its code and of the arrays and
-            numbers in its closure. Changes of other objects that the function uses are not
-            detected.
+        identity: The name and version of the model, by which the plan of the job
+            identifies the model. By default, a module is identified by the hash of its
+            weights. A function is identified by the hash of its code and of the arrays
+            and numbers in its closure. Changes of other objects that the function uses
+            are not detected.
         resume: If True, continue a job whose folder already contains some of the shards.
-        cloud_options: Options for the store of a URL, such as ``{"timeout": "10m"}``.
-            Options that are missing here are read from environment variables.
+        cloud_options: Options for the object store of a URL, such as
+            ``{"timeout": "10m"}``. Options that are missing here are read from environment
+            variables.
         num_threads: The number of threads for reading, and for computing on a CPU; by
             default the number of available CPU cores.
         part: The part of the shards that this call computes, as ``"i/n"``: ``"2/8"`` is the

@@ -1,4 +1,4 @@
-"""The output of `embed`, a folder or an object store whose files are written once."""
+"""The output of `embed`: a folder or object store; each file is written once."""
 
 from __future__ import annotations
 

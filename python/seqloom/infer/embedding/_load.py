@@ -306,7 +306,7 @@ def load(
         folder: The folder or URL that `embed` wrote.
         partial: If True, also open the folder of an unfinished job, with the records of its
             finished shards.
-        cloud_options: Options for the store of a URL, as in `embed`.
+        cloud_options: Options for the object store of a URL, as in `embed`.
 
     Returns:
         The embeddings, which can be read by id or by ordinal.

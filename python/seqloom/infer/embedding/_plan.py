@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 PLAN = "plan.json"
 _PLAN_VERSION = 1
-# The maximum size of a shard in bytes and records, without `shard_size`.
+# The maximum size of a shard in bytes and records, if `shard_size` is not set.
 _MAX_SHARD_BYTES = 256 << 20
 _MAX_SHARD_RECORDS = 1 << 16
 # A number of files or records, limited so that the sum of two numbers fits into int64.

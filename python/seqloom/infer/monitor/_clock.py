@@ -41,9 +41,9 @@ class TimeMark:
 class Clock:
     """The seconds that a job spends in each activity.
 
-    The activity ``input`` is waiting for batches, and ``host`` is preparing and pooling on
-    the CPU. The activity ``device`` is running the model, and ``output`` is waiting for the
-    writer.
+    The activities are ``input`` (waiting for batches), ``host`` (preparing and pooling
+    on the CPU), ``device`` (running the model), and ``output`` (waiting for the
+    writer).
     """
 
     def __init__(self) -> None:
@@ -64,7 +64,10 @@ class Clock:
 
     @contextmanager
     def waiting_for_writer(self) -> Generator[None]:
-        """Record waiting for the writer, as device time while the writer itself waits."""
+        """Record the time of a wait for the writer.
+
+        While the writer itself waits for the device, the time counts as device time.
+        """
         begun, waited = time.perf_counter(), self.device_wait
         try:
             yield

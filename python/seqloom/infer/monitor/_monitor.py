@@ -185,9 +185,9 @@ class GPUMonitor:
         """Record the time that a ``with`` block takes.
 
         Args:
-            kind: The activity of the block. ``"input"`` is waiting for batches, ``"host"``
-                is preparing and joining on the CPU, ``"device"`` is running the model, and
-                ``"output"`` is waiting for the writer.
+            kind: The activity of the block: ``"input"`` (waiting for batches),
+                ``"host"`` (preparing and joining on the CPU), ``"device"`` (running the
+                model), or ``"output"`` (waiting for the writer).
 
         Returns:
             A context manager.
@@ -236,8 +236,8 @@ class GPUMonitor:
             number with ``name``, ``samples``, ``utilization``, ``memory`` and ``idle``.
             ``utilization`` and ``memory`` (bytes) are the average, maximum and minimum
             of all samples. ``idle`` is the fraction of samples in which the GPU was
-            idle. ``process_memory`` is the peak bytes of this process and its workers.
-            ``notes`` is a list of messages, such as that no GPU was sampled.
+            idle. ``process_memory`` is the peak memory of this process and its workers
+            in bytes. ``notes`` is a list of messages, such as that no GPU was sampled.
 
         Examples:
             >>> import seqloom as sl
@@ -296,7 +296,7 @@ class Bottleneck:
     """The activity that limits the speed of a loop.
 
     A `Bottleneck` is true in an ``if`` statement if waiting or work on the CPU limits the
-    loop. If its kind is ``"device-bound"`` or ``"idle"``, the bottleneck is false.
+    loop. If its kind is ``"device-bound"`` or ``"idle"``, the object is false.
 
     Attributes:
         kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took

@@ -80,7 +80,7 @@ def relu(call: OnnxCall) -> Tensor:
 
 
 def add(call: OnnxCall) -> RowPositions | Tensor:
-    """Add two operands; a sum of positions and record starts is a lazy value."""
+    """Add two operands; for record starts and positions, return a lazy sum."""
     return _find_row_positions(call) or apply("add", call.operand(0), call.operand(1))
 
 

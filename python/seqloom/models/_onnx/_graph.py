@@ -251,7 +251,7 @@ def _all_nodes(graph: OnnxGraph) -> Iterator[OnnxNode]:
 
 
 def _split_recurrent(graph: OnnxGraph) -> tuple[OnnxGraph, dict[str, str]]:
-    """Split the weights of recurrent nodes; also return original names by new names."""
+    """Split the weights of recurrent nodes; also map new names to original names."""
     constants, origins = {**graph.constants}, dict[str, str]()
     nodes: list[OnnxNode] = []
     for node in graph.nodes:

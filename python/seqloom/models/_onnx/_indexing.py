@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def gather(call: OnnxCall) -> Tensor:
-    """Select elements along one axis, which the axes of the index array replace."""
+    """Select elements along one axis; the axes of the index array replace this axis."""
     places, rank = call.value(1), len(call.shape(0))
     axis = call.axis(call.attribute("axis", 0), rank)
     if isinstance(places, RowPositions) and axis == 0:
@@ -50,7 +50,7 @@ def gather(call: OnnxCall) -> Tensor:
 
 def _take_from_records(rows: Any, places: RowPositions) -> Tensor | None:
     """Select one position of each record from ``(record * position, ...)``."""
-    # Row indices of all records would fix their number, so select within each record.
+    # Select within each record, so that the graph supports any number of records.
     records = places.shape[0]
     length = rows.shape[0] // records
     if rows.shape[0] != records * length or not places.has_stride(length):

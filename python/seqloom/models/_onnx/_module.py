@@ -227,9 +227,9 @@ class OnnxModule(Module):
 
         Args:
             x: Encoded records, padded to one length.
-            mask: Mask ``(record, position)``, true on a record and false after its end.
-                If the name of an input contains "mask", the mask is passed to this
-                input.
+            mask: Mask ``(record, position)``, true at the positions of a record, false
+                at padding. If the name of an input contains "mask", the mask is passed
+                to this input.
 
         Returns:
             A tensor with one row for each record.
