@@ -23,7 +23,8 @@ SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((2_000, 10_000), (10_000, 2_0
 ROUNDS = 5
 NOTES = """
 Each program opens the file, reads its tables and counts, all from the page cache. PLINK
-also writes two text tables, and has no mean and variance; NumPy has no p-values.
+also writes two text tables but computes no mean or variance; the NumPy code computes no
+p-values.
 """
 HEAD = ("statistics of all variants", "seconds", "genotypes/s", "time relative to seqloom")
 

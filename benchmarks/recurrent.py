@@ -17,8 +17,8 @@ THREADS = (1,)  # With more threads, torch waits for the cores that other progra
 ROUNDS = 15
 NOTES = f"""
 A step computes the outputs and the gradients of all parameters, in float32. The batch has
-{BATCH} rows and {LENGTH} positions; {INSIDE} features become {WIDTH} in each of two
-directions.
+{BATCH} rows and {LENGTH} positions; each of two directions maps {INSIDE} features
+to {WIDTH}.
 """
 
 

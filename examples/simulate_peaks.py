@@ -9,8 +9,8 @@ import seqloom as sl
 
 HOME = Path(sl.__file__).parent / "_demo/genome"
 CHROMOSOMES, CHROMOSOME_LENGTH = 4, 24_000
-# In bases: distance between peaks, their width, the largest distance of a motif from
-# the middle of its peak.
+# Distance between peaks, width of a peak, and largest distance of a motif from the
+# middle of its peak, in bases.
 PEAK_SPACING, PEAK_WIDTH, MOTIF_SHIFT = 160, 100, 25
 MOTIF = np.frombuffer(b"TGACTCA", np.uint8)
 # Probability that a base of the motif is replaced by a random base.

@@ -25,7 +25,7 @@ PROTEIN_FAMILIES = {
 
 
 def protein(shares):
-    """Return a protein of 60 to 200 residues with approximately these proportions."""
+    """Return a protein of 60 to 200 residues with approximately these group shares."""
     shares = draw.dirichlet(np.array(shares) * 60)
     kinds = draw.choice(3, draw.integers(60, 201), p=shares)
     return "".join(draw.choice([*RESIDUE_GROUPS[kind]]) for kind in kinds)

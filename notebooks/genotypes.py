@@ -17,7 +17,7 @@ INDIVIDUALS, BLOCKS, BLOCK_SIZE = 1500, 60, 10
 
 
 def block():
-    """Return linked variants: copies of one variant with a fifth of the alleles redrawn."""
+    """Return linked variants: copies of one variant with a fifth of the alleles resampled."""
     frequency = draw.uniform(0.1, 0.5)
     first = draw.random((2, INDIVIDUALS, 1)) < frequency
     new = draw.random((2, INDIVIDUALS, BLOCK_SIZE)) < frequency
@@ -64,8 +64,8 @@ plt.show()
 # %% [markdown]
 # ## Train
 #
-# The dataset joins trait and genotypes by the individual's id. Missing genotypes are replaced by the mean of
-# the training set, which is also used to standardise the variants.
+# The dataset joins trait and genotypes by the individual's id. Missing genotypes are replaced, and
+# variants standardised, with means and variances of the training set.
 
 # %%
 labels = sl.data.Labels("trait.txt", label_column="height")
@@ -89,8 +89,8 @@ plt.show()
 # ## Compare with a linear model
 #
 # Always compare a network on genotypes with a linear model. Ridge regression has one weight for each variant,
-# and a penalty on the size of the weights. The penalty is chosen on the validation set, and the same 300
-# individuals are the test set.
+# and a penalty on the size of the weights. The penalty is chosen on the validation set; the test set is the
+# same as for the network.
 
 
 # %%
@@ -153,8 +153,8 @@ print(f"difference, 95 % interval {low:.3f} to {high:.3f}")
 # %% [markdown]
 # Ridge regression is slightly better: 0.57 against 0.55. The interval of the difference includes 0, so 300
 # individuals do not prove a difference. The simulated trait is a sum of variant effects, as a linear model
-# assumes. A network can be better if variants interact. The penalty is the best of six; the network has its
-# default settings and stopped at its best epoch on the same validation set.
+# assumes. A network can be better if variants interact. The penalty is the best of six values on the
+# validation set. The network has default settings, and its best epoch was chosen on the same set.
 #
 # ## Find the variants that the network uses
 #

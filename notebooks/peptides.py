@@ -131,7 +131,7 @@ axis.set(xlabel="accuracy on the test set", xlim=(0, 1.1))
 plt.show()
 
 # %% [markdown]
-# Expect the accuracy of the split by family for a peptide without relatives in the database. The accuracy of
+# For a peptide without relatives in the database, expect the accuracy of the split by family. The accuracy of
 # the split by peptide also counts relatives of training peptides.
 #
 # ## What has the network learned?
@@ -174,7 +174,7 @@ def correlation(subset):
 
 
 def interval(subset):
-    """Return the 95 % bootstrap interval of the correlation, from 1,000 draws of families."""
+    """Return the 95 % bootstrap interval of the correlation, from 1,000 resamples."""
     family = np.array([row["family"] for row in tested])
     members = [subset[family[subset] == name] for name in np.unique(family[subset])]
     picks = draw.integers(0, len(members), (1000, len(members)))

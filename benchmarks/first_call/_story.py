@@ -42,7 +42,7 @@ def main() -> None:
         ),
     ]
     rounds = ", ".join(f"{rounds} ({side})" for side, rounds in SIDES.items())
-    story = f"Medians of rounds: {rounds}."
+    story = f"Times are medians; rounds: {rounds}."
     text = [
         table(head, rows),
         _growth(),

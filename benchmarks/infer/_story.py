@@ -66,8 +66,9 @@ NOTES = """
 Each library computes the last hidden states of ESM-2 with random weights on one thread.
 The table has median tokens per second of processor time for proteins with the lengths of
 UniProt. The CSV files also have other batch orders and proteins, differences from Hugging
-Face, and `sl.infer.embed`. Hugging Face is EsmModel with SDPA. ONNX Runtime and OpenVINO
-run the exported EsmModel, one protein at a time; ONNX Runtime cannot be limited to AVX2.
+Face, and `sl.infer.embed`. Hugging Face runs EsmModel with SDPA attention.
+ONNX Runtime and OpenVINO run the exported EsmModel, one protein at a time; ONNX Runtime
+cannot be limited to AVX2.
 seqloom packs 4,096 tokens in file order. The floor is the matrix products of the network.
 """
 

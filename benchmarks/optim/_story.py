@@ -10,7 +10,7 @@ LAYERS = {"7.4 M": 6, "50 M": 41}
 ROUNDS, MUON_ROUNDS = 25, 9
 HEAD = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
 NOTES = f"""
-Each time is the shortest eager step of {ROUNDS} (Muon: {MUON_ROUNDS}) with equal
+Each time is the shortest of {ROUNDS} eager steps (Muon: {MUON_ROUNDS}) with equal
 gradients. Torch runs its fused AdamW. The floor of AdamW is its memory traffic, the floor
 of Muon its matrix products in float32. Torch computes Muon in bfloat16.
 """

@@ -108,6 +108,6 @@ def _compare_decisions(close: int, ribosomal: int) -> str:
     """Return a sentence on how many predictions of both commands agree."""
     return (
         f"Both programs find {ribosomal:,} ribosomal pairs. The programs classify {close} "
-        f"pairs differently (only pairs whose logits differ by less than {CLOSE:g}).\n\n"
+        f"pairs differently; only pairs with logits closer than {CLOSE:g} may differ.\n\n"
         f"{machine('ribodetector', 'onnxruntime', 'seqloom')}"
     )

@@ -24,10 +24,10 @@ TOLERANCE = 1e-3
 WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
 SLOPES = (f"slope, last {DECADES} decades", "slope, all")
 NOTES = f"""
-Milliseconds are the shortest of up to seven calls. MB are the peak increase in resident
-memory in the first call; less than 1 counts as 1. Slopes are fitted to the logarithms;
-the pictures show the last {DECADES} decades and the other libraries. All libraries use one
-thread, except in the rows by threads.
+Milliseconds are the shortest of up to seven calls. The MB are the peak increase in
+resident memory during the first call; values below 1 count as 1. Slopes are fitted to the
+logarithms; the pictures show the last {DECADES} decades and the other libraries. All
+libraries use one thread, except in the rows by threads.
 """
 HEAD = (
     "operation by size; largest size",

@@ -16,8 +16,8 @@ ROUNDS = pick(20, 7)
 COUNTS = (1000, 5000)
 NOTES = """
 The network reads a context of 10,000 bases. The network is examples/splice_sites.py;
-torch runs the same layers in inference mode. The floor is the arithmetic of the network
-at the speed of square matrix products in seqloom.
+torch runs the same layers in inference mode. The floor is the time of the network's
+arithmetic at the speed of seqloom's square matrix products.
 """
 HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / torch")
 
