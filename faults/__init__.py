@@ -1,1 +1,1 @@
-"""Make every call that writes or reads files fail: `make faults`."""
+"""Test the library while calls that read or write files fail: `make faults`."""

@@ -1,4 +1,4 @@
-"""Make file calls of the named writers and readers, or of all, fail."""
+"""Make the file calls of writers and readers fail, and report wrong results."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def main() -> None:
     """Print the number of faults and the wrong results of each writer and reader."""
     wanted = _arguments()
     _shim.start_again()
-    # Imported after the restart, in the process in which the library replaces libc
+    # Import these functions after the restart, because the library then replaces libc
     # functions.
     from faults._all import list_calls, try_all
 

@@ -50,7 +50,7 @@ class Result:
 
 
 def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
-    """Return writers and readers by kind of fault; other libraries have only two kinds."""
+    """Return the writers and readers to test, by kind of fault and name."""
     writers = [*file_writers(), *job_writers()]
     listed = {
         "calls": writers,
@@ -67,7 +67,7 @@ def try_all(wanted: Namespace) -> int:
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _choose(kinds, begins)
     begun = time.monotonic()
-    gc.freeze()  # Otherwise, garbage collection in forks would copy memory.
+    gc.freeze()  # Prevents copies of memory by garbage collection in forks.
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)
@@ -98,7 +98,7 @@ def list_calls(wanted: Namespace) -> int:
     before.mkdir(parents=True)
     writer.prepare(before)
     before.rename(place)
-    (home / "now").exists()  # The log of strace is compared from this call.
+    (home / "now").exists()  # The comparison with the strace log starts at this call.
     arm(place, Fault("none", NO_FAULT, WRITING & ~CLOSE), -1, log=log)
     writer.write(place)  # pyright: ignore[reportAttributeAccessIssue]
     disarm()

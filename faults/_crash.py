@@ -1,4 +1,4 @@
-"""Test power cuts: in each possible state of the disk, the old or new data is read."""
+"""Test power cuts: the old or new data must be readable in each possible disk state."""
 
 from __future__ import annotations
 

@@ -30,8 +30,8 @@ class Writer:
     name: str
     prepare: Step  # Creates the initial folder.
     write: Step
-    read: Read  # Returns a JSON value, which differs before and after the write.
-    is_job: bool = False  # If stopped, the next call resumes it.
+    read: Read  # Returns a JSON value that the write changes.
+    is_job: bool = False  # If True, the next call resumes a stopped write.
     broken: Callable[[Path], list[str]] | None = None  # Returns incomplete parts.
     optional: tuple[str, ...] = ()  # Files that a resumed job may leave out.
     step: int = 1  # Try every n-th fault only, for slow writers.
@@ -48,7 +48,7 @@ class Reader:
 
 
 def do_nothing(place: Path) -> None:
-    """Do nothing, so that the folder is empty."""
+    """Do nothing, so that the folder remains empty."""
 
 
 def digest(*paths: Path) -> str:

@@ -2,8 +2,8 @@
 
     python -m fuzz.account target/fuzz/rounds.tsv
 
-Each line of this file contains a target, its seconds, and its number of inputs. The numbers
-of program edges that the inputs reached, and of all edges, follow. The numbers of edges are
+Each line of this file contains a target, its seconds, its number of inputs, the number of
+program edges that the inputs reached, and the number of all edges. The numbers of edges are
 0 if the fuzzer does not count edges.
 """
 

@@ -5,7 +5,7 @@ wrong.
 
     PYTHONPATH=tests python -m fuzz.seeds target/fuzz/corpus/export
 
-The calls, layers and networks are those of the tests of exports, which need PyTorch.
+The calls, layers and networks come from the tests of exports. These tests need PyTorch.
 CONFORMANCE_SAMPLES is the number of samples of each operation and dtype (default 3; 0 for
 all). Afterwards, `fuzz/keep export` removes each graph that reaches no additional code.
 """

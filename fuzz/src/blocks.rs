@@ -25,7 +25,7 @@ const CHECKSUM_FROM_END: usize = 8;
 /// Distance of the length from the end of a block.
 const LENGTH_FROM_END: usize = 4;
 
-/// Bytes of the file, and their text if they are a valid block.
+/// A section of the file, and its text if the section is a valid block.
 #[derive(Clone)]
 struct Part {
     bytes: Vec<u8>,
@@ -86,8 +86,8 @@ pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
     }
 }
 
-/// Checks that the text ends where the first changed block begins, and that this block
-/// is an error.
+/// Checks that the text ends where the first changed block begins, and that reading
+/// this block is an error.
 fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
     let wanted = valid(parts);
     assert!(

@@ -15,7 +15,7 @@ use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
 use zip::{CompressionMethod, ZipWriter};
 
-/// Memory limit of a model in bytes; the limit of the fuzzer is higher.
+/// Memory limit of a model in bytes, below the memory limit of the fuzzer.
 const MODEL_MEMORY_BYTES: usize = 64 << 20;
 /// Maximal number of elements of an input array.
 const MAX_ELEMENTS: usize = 1 << 16;

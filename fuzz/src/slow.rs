@@ -8,7 +8,8 @@ use seqloom_encode::{
 
 /// Maximal number of different k-mers that are counted.
 const MAX_WORDS: u64 = 1 << 12;
-/// Index of the last base; the complement of a base is at the mirrored index.
+/// Index of the last base. The complement of the base with index i has index
+/// `LAST_BASE` - i.
 const LAST_BASE: usize = 3;
 
 /// Settings of k-mers.

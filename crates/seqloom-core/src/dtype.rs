@@ -4,7 +4,7 @@ use std::fmt;
 
 /// The type of an array's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[expect(missing_docs, reason = "the names are NumPy's")]
+#[expect(missing_docs, reason = "the variants are named as in NumPy")]
 pub enum Dtype {
     Bool,
     Uint8,

@@ -51,7 +51,7 @@ pub enum Error {
         /// The position and the problem.
         fault: Box<Fault>,
     },
-    /// Data that are not a record of a file do not fit in memory.
+    /// Data other than a record of a file do not fit in memory.
     #[error("{message}")]
     Full {
         /// A description of the data, and its size in bytes.
@@ -127,12 +127,12 @@ impl Error {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// The file has another format than expected.
+    /// The file does not have the expected format.
     #[default]
     Format,
     /// The compressed data are truncated or corrupt.
     Compression,
-    /// A header is invalid, or text other than a header starts a record.
+    /// A record starts with an invalid header, or with text that is not a header.
     Header,
     /// A byte that is not a residue.
     Letter,
@@ -140,7 +140,7 @@ pub enum Kind {
     Quality,
     /// The numbers of residues and qualities of a record differ.
     Length,
-    /// The `+` line has another name than the header.
+    /// The name in the `+` line differs from the name in the header.
     Names,
     /// The text ends inside a record.
     Cut,
@@ -148,7 +148,7 @@ pub enum Kind {
     Limit,
     /// The file contains a comment line.
     Comment,
-    /// The file has another number of records than expected.
+    /// The file does not have the expected number of records.
     Count,
     /// There is not enough memory for a record.
     Memory,

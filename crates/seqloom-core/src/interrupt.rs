@@ -53,9 +53,9 @@ struct SignalTimer {
 }
 
 impl Stop {
-    /// Returns a token that also checks for signals; use it only on the thread that handles
-    /// signals. In a browser, which has neither signals nor a clock, the token never checks
-    /// for signals.
+    /// Returns a token that also checks for signals; use it only on the thread that
+    /// handles signals. In a browser, the token never checks for signals, because a
+    /// browser has neither signals nor a clock.
     pub fn with_signals() -> Self {
         if cfg!(target_family = "wasm") {
             return Self::default();

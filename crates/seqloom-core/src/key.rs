@@ -23,9 +23,10 @@ impl Key {
 
     /// Fills `out` with random words, in the same order as `threefry_2x32` in JAX.
     ///
-    /// Words `i` and `i + half` are computed from the counter `(i, i + half)`. An odd
-    /// length is rounded up, and the second number of the last counter is then 0.
-    /// Counters have 32 bits, so `out` has at most `u32::MAX` words.
+    /// Words `i` and `i + half` are computed from the counter `(i, i + half)`, where
+    /// `half` is half the length of `out`, rounded up. If the length is odd, the second
+    /// number of the last counter is 0. Counters have 32 bits, so `out` has at most
+    /// `u32::MAX` words.
     pub fn fill(self, out: &mut [u32]) -> Result<()> {
         if u32::try_from(out.len()).is_err() {
             return Err(Error::argument(format!(
@@ -87,7 +88,7 @@ pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
     x
 }
 
-/// The number added after each block of four rounds.
+/// The numbers that are added to the state, one after each block of four rounds.
 const BLOCK_INCREMENTS: [u32; 5] = [1, 2, 3, 4, 5];
 
 #[inline]

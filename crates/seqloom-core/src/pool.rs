@@ -97,8 +97,8 @@ fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildE
 }
 
 /// Calls a function with the map of pools; returns `None` if another thread has locked
-/// the map. In a forked child, the thread that holds the lock may not exist, and would
-/// never release it.
+/// the map. In a forked child, the thread that holds the lock may not exist, so the
+/// lock would never be released.
 fn pools<T>(visit: impl FnOnce(&mut PoolMap) -> T) -> Option<T> {
     POOLS.try_lock().ok().map(|mut pools| visit(&mut pools))
 }

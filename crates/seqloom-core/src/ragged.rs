@@ -14,7 +14,8 @@ pub struct Ragged<'a> {
     picked: Option<&'a [i64]>,
 }
 
-/// The number of sequences by which offsets are prefetched ahead of the residues.
+/// The number of sequences between the one whose offset is prefetched and the one whose
+/// residues are prefetched.
 const OFFSET_DISTANCE: usize = 8;
 
 /// The number of bytes of a cache line.
@@ -82,8 +83,9 @@ impl<'a> Ragged<'a> {
         self.find(index).unwrap_or_default()
     }
 
-    /// Prefetches sequence `index`. Selected sequences are scattered in memory, and waiting for
-    /// each of them would take longer than encoding it.
+    /// Prefetches sequence `index` of a selection. Selected sequences are scattered in
+    /// memory, so without the prefetch, loading a sequence would take longer than
+    /// encoding it.
     #[inline]
     pub fn prefetch(&self, index: usize) {
         let Some(rows) = self.picked else { return };
@@ -131,7 +133,7 @@ impl<'a> Ragged<'a> {
 #[inline]
 fn prefetch<T>(position: &T) {
     #[cfg(target_arch = "x86_64")]
-    #[expect(unsafe_code, reason = "the instruction takes a pointer")]
+    #[expect(unsafe_code, reason = "prefetching takes a raw pointer")]
     // SAFETY: the pointer is derived from a reference, and nothing is read through it.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};

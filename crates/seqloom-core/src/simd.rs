@@ -54,8 +54,8 @@ pub fn name() -> &'static str {
     name_of(*ARCH)
 }
 
-/// Returns the token that allows AVX2, FMA and BMI2; `None` if this processor lacks them or
-/// `SEQLOOM_SIMD` names a narrower instruction set.
+/// Returns the token that allows AVX2, FMA and BMI2; `None` if this processor lacks
+/// these instruction sets or `SEQLOOM_SIMD` names a narrower instruction set.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn avx2() -> Option<pulp::x86::V3> {

@@ -16,9 +16,9 @@ pub trait SharedState: Send + Sync + 'static {
     fn close(&self);
 }
 
-/// The owner's handle of a group of threads, which end when the handle is dropped. A
-/// forked process does not have these threads, so dropping the handle there does
-/// nothing.
+/// The owner's handle of a group of threads. The threads end when the handle is
+/// dropped. A forked process does not have these threads, so dropping the handle there
+/// does nothing.
 #[derive(Debug)]
 pub struct Threads<S: SharedState> {
     shared: Arc<S>,

@@ -6,7 +6,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::threads::{SharedState, Threads};
 
-/// A job, which uses only its own data and a workspace.
+/// A job that uses only its own data and a workspace.
 pub trait Job: Send + 'static {
     /// The workspace: memory that jobs reuse. Each thread and the owner of the threads
     /// have a separate workspace.
@@ -22,11 +22,11 @@ pub trait Job: Send + 'static {
     fn fail(&mut self);
 }
 
-/// The owner's handle of the threads, which end when the handle is dropped.
+/// The owner's handle of the threads. The threads end when the handle is dropped.
 #[derive(Debug)]
 pub struct Workers<J: Job>(Threads<JobQueue<J>>);
 
-/// The jobs, which the threads share with their owner.
+/// The jobs that the threads share with their owner.
 #[derive(Debug)]
 struct JobQueue<J> {
     state: Mutex<QueueState<J>>,
@@ -43,8 +43,8 @@ struct QueueState<J> {
     finished: VecDeque<Option<J>>,
     first: u64,
     closed: bool,
-    /// The numbers of threads and of owners that sleep. Sleeping threads are counted
-    /// because a wake-up is a system call even if no thread sleeps.
+    /// The number of sleeping threads and the number of sleeping owners. These counts
+    /// avoid needless wake-ups: a wake-up is a system call even if no thread sleeps.
     idle_threads: usize,
     idle_owners: usize,
 }

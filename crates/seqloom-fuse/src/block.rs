@@ -1,5 +1,5 @@
-//! A task of a program, which processes a range of blocks, one after the other, in buffers
-//! of its thread. The buffers are called registers.
+//! Tasks that run a program on a range of blocks, one block after the other. Each
+//! thread keeps the values of a block in buffers, which are called registers.
 
 use std::mem;
 use std::ops::Range;
@@ -15,7 +15,7 @@ pub(crate) struct BlockJob<'a, T> {
     pub(crate) program: &'a Program,
     pub(crate) layout: BlockLayout,
     pub(crate) inputs: Vec<BlockInput<'a, T>>,
-    /// The strides of each output, which are used for reductions only.
+    /// The strides of each output; only reductions use them.
     pub(crate) strides: Vec<Strides>,
 }
 
@@ -49,8 +49,8 @@ pub(crate) enum OutputPart<'a, T> {
     Folded(Totals<T>),
 }
 
-/// The alignment in bytes: a cache line, so that no vector crosses the boundary between two
-/// cache lines.
+/// The alignment of registers in bytes: a cache line, so that no vector crosses the
+/// boundary between two cache lines.
 const ALIGNMENT: usize = 64;
 
 impl<T: Number> BlockJob<'_, T> {
@@ -160,9 +160,9 @@ impl<T: Number> BlockJob<'_, T> {
         registers[step.out] = out;
     }
 
-    /// Returns the values of a block from a register or directly from the input. Operations
-    /// with fewer than three arguments ignore the remaining ones, which may refer to any
-    /// register.
+    /// Returns the values of a block from a register or directly from the input. An
+    /// operation with fewer than three arguments ignores the other entries of `args`,
+    /// so they may be any register numbers.
     fn values<'r>(
         &'r self,
         value: usize,
@@ -175,7 +175,8 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    /// Returns true if the step that computed an output has already written it.
+    /// Returns true if the step that computed an output has already stored it in the
+    /// array.
     fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
         steps.any(|step| step.output == Some(number)) && task.pieces[number].typed().is_some()

@@ -53,7 +53,7 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            #[expect(clippy::cast_precision_loss, reason = "exponents are small")]
+            #[expect(clippy::cast_precision_loss, reason = "floats represent exponents exactly")]
             fn mantissa<S: Simd>(x: Self::Vector<S>) -> (Self::Vector<S>, Self::Vector<S>) {
                 let (mut mantissas, mut exponents) = ([x], [x]);
                 let from: &mut [$bits] = bytemuck::cast_slice_mut(&mut mantissas);

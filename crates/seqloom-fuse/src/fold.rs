@@ -77,12 +77,12 @@ impl Fold {
     }
 }
 
-/// The running totals of a task. A few rows are reduced in the float type of the program,
-/// and then their total is added in double precision. Double precision preserves the
-/// accuracy of sums over many rows.
+/// The running totals of a task. A few rows at a time are reduced in the float type of
+/// the program, and their total is then added in double precision. Double precision
+/// preserves the accuracy of sums over many rows.
 pub(crate) struct Totals<T> {
     fold: Fold,
-    /// The index in the output of the first total.
+    /// The output index of the first total.
     from: usize,
     wide: Vec<f64>,
     recent: Vec<T>,
@@ -156,7 +156,7 @@ fn less<T: PartialOrd + Copy>(a: T, b: T) -> T {
     if a < b || is_nan(a) { a } else { b }
 }
 
-#[expect(clippy::eq_op, reason = "only NaN differs from itself")]
+#[expect(clippy::eq_op, reason = "only NaN is not equal to itself")]
 #[inline(always)]
 fn is_nan<T: PartialOrd + Copy>(x: T) -> bool {
     x != x

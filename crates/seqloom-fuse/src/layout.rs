@@ -6,7 +6,7 @@ pub(crate) struct BlockLayout {
     sizes: Vec<usize>,
     /// The number of elements of the shape.
     pub(crate) total: usize,
-    /// The length of a row, which is the last axis.
+    /// The length of a row, that is, of the last axis.
     pub(crate) row: usize,
     /// The largest number of elements of a block.
     pub(crate) block: usize,
@@ -116,7 +116,8 @@ impl BlockLayout {
         }
     }
 
-    /// Returns the number of elements in memory up to the last element of the array.
+    /// Returns the number of elements in memory from the first to the last element of
+    /// the array.
     pub(crate) fn extent(&self, strides: &Strides) -> usize {
         let steps = self.sizes.iter().zip(strides);
         1 + steps

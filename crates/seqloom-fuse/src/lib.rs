@@ -6,12 +6,12 @@
 //! outputs are stored or reduced along some axes (for example summed), block by block.
 //!
 //! The instruction set is chosen at run time. If `threads` is greater than 1, a program
-//! runs in the current rayon pool. Blocks and reductions depend on the shape only, so the
-//! result is bitwise equal for any number of threads.
+//! runs in the current rayon pool. The blocks and the order of reductions depend on the
+//! shape only, so the result is bitwise equal for any number of threads.
 
 #![expect(
     clippy::inline_always,
-    reason = "a function that is not inlined is compiled for the oldest processor"
+    reason = "functions that are not inlined are compiled for the baseline instruction set"
 )]
 
 mod array;

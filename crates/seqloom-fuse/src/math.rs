@@ -63,8 +63,8 @@ pub(crate) fn exp_m1<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     high.if_less(x, exp(x), exp_m1_of_small(near))
 }
 
-/// The limit above which `exp(x) - 1` equals `exp(x)` in floating point; below its
-/// negative, it equals -1.
+/// Above this limit, `exp(x) - 1` equals `exp(x)` in floating point. Below the negated
+/// limit, `exp(x) - 1` equals -1.
 const EXPM1_LIMIT: f64 = 40.0;
 
 #[inline(always)]
@@ -87,7 +87,7 @@ pub(crate) fn tanh<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(zero, value, zero - value)
 }
 
-/// Returns `x / (1 + exp(-x))`, as the kernel of this activation computes it.
+/// Returns the activation silu, `x / (1 + exp(-x))`, computed as in its kernel.
 #[inline(always)]
 pub(crate) fn silu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x / (x.like(T::ONE) + exp(x.like(T::ZERO) - x))

@@ -12,7 +12,7 @@ pub struct Description {
     pub inputs: usize,
     /// The constants.
     pub constants: Vec<f64>,
-    /// The operations, each with the numbers of its arguments.
+    /// The operations, each with the value numbers of its arguments.
     pub steps: Vec<(Op, Vec<usize>)>,
     /// The outputs of the program.
     pub outputs: Vec<ProgramOutput>,
@@ -21,7 +21,7 @@ pub struct Description {
 /// An output of a program, which is stored or reduced.
 #[derive(Clone, Copy, Debug)]
 pub struct ProgramOutput {
-    /// The number of the value that is the output.
+    /// The number of the value to return.
     pub value: usize,
     /// The reduction, if any.
     pub fold: Option<Fold>,
@@ -45,7 +45,8 @@ pub(crate) struct ProgramStep {
     pub(crate) op: Op,
     pub(crate) args: [usize; 3],
     pub(crate) out: usize,
-    /// The stored output that is the only use of this step's result, if there is one.
+    /// The index of a stored output, if the result of this step is used only for that
+    /// output.
     pub(crate) output: Option<usize>,
 }
 
@@ -114,7 +115,7 @@ fn cost(description: &Description) -> usize {
     steps.sum::<usize>() + 20 * (description.inputs + description.outputs.len())
 }
 
-/// Returns the last step that uses each value; outputs are treated as used until the
+/// Returns the index of the last step that uses each value; outputs are used until the
 /// end.
 fn last_uses(description: &Description, fixed: usize) -> Result<Vec<usize>> {
     let count = fixed + description.steps.len();
@@ -144,7 +145,7 @@ fn last_use_of(last: &mut [usize], value: usize, count: usize) -> Result<&mut us
     slot.ok_or_else(|| Error::argument(message))
 }
 
-/// Returns the stored output that is the only use of a value.
+/// Returns the index of a stored output if the value is used only for that output.
 fn sole_output(description: &Description, value: usize) -> Option<usize> {
     let read = description
         .steps

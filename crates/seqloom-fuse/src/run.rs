@@ -31,8 +31,8 @@ pub enum InputData<'a> {
     Numbers(Numbers<'a>),
     /// The input is the same number at all positions.
     Scalar(f64),
-    /// The input is the previous content of the output with this number, which the program
-    /// overwrites; both have the same memory layout.
+    /// The input is the previous content of the output with this index. The input and
+    /// the output have the same memory layout.
     Output(usize),
 }
 

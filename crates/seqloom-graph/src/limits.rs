@@ -1,10 +1,10 @@
 //! Memory limits.
 
-/// The memory that a model may use.
+/// The limit of the memory that a model may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The number of bytes. The limit applies to each file that is read, and to the sum of
-    /// weights, intermediate values and results.
+    /// The limit in bytes. The limit applies to each file that is read, and to the sum
+    /// of weights, intermediate values and results.
     pub memory_bytes: usize,
 }
 

@@ -218,7 +218,7 @@ impl Manifest {
     }
 
     /// Reads a file and checks its hash. Returns `None` if neither the manifest nor the
-    /// source lists it.
+    /// source lists the file.
     pub(crate) fn file(&self, source: &ExportFiles, name: &str) -> Result<Option<Vec<u8>>> {
         let Some(wanted) = self.files.get(name) else {
             if source.has(name) {
@@ -246,8 +246,8 @@ impl Manifest {
     }
 }
 
-/// The largest allowed batch size; the size is limited because small batches are padded to
-/// it.
+/// The largest allowed batch size. There is a limit because small batches are padded to
+/// this size.
 const MAX_BATCH_SIZE: usize = (1 << 16) - 1;
 const MANIFEST_FILE: &str = "export.json";
 const FORMAT: &str = "seqloom-export";

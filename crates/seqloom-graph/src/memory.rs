@@ -5,7 +5,7 @@ use bytemuck::Pod;
 use crate::Dtype;
 use crate::layout::Layout;
 
-/// The result of a computation; the error is a message.
+/// The result of a computation. Errors are messages.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 
 /// A byte buffer that is aligned to a cache line.

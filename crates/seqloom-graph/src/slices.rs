@@ -143,8 +143,8 @@ impl Slices {
     }
 }
 
-/// The maximum size in bytes of the arrays of a slice, which must fit in an L2 cache. In
-/// the fuzzer, the limit is small, so that small arrays are split as well.
+/// The maximum size in bytes of the arrays of a slice, which must fit in an L2 cache.
+/// When fuzzing, the limit is lower, so that small arrays are split as well.
 const SLICE_BYTES: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
 /// The number of records of the plan from which the bytes per record are estimated.
@@ -170,7 +170,7 @@ impl Intermediate {
     }
 }
 
-/// Returns the number of records, or `None` if the inputs differ in it.
+/// Returns the number of records, or `None` if the number differs between inputs.
 fn count_records(inputs: &[Input<'_>]) -> Option<usize> {
     let mut counts = inputs.iter().map(|input| input.shape.first().copied());
     let first = counts.next()??;

@@ -12,7 +12,7 @@ use zip::{CompressionMethod, ZipArchive};
 
 use crate::Limits;
 
-/// The files that an export may contain.
+/// The names of the files that an export may contain.
 pub(crate) const EXPORT_FILES: [&str; 6] = [
     "export.json",
     "graph.json",
@@ -24,7 +24,7 @@ pub(crate) const EXPORT_FILES: [&str; 6] = [
 
 /// The source of the files: a folder or a zip.
 pub(crate) enum ExportFiles {
-    /// A folder of files, and the number of bytes that may be read in addition.
+    /// A folder of files, and the number of bytes that may still be read.
     Folder(PathBuf, Cell<usize>),
     Memory(BTreeMap<String, Vec<u8>>),
 }
@@ -109,8 +109,8 @@ impl ExportFiles {
     }
 }
 
-/// Reads a file, and subtracts its size from `left`, the number of bytes that may be read
-/// in addition.
+/// Reads a file, and subtracts its size from `left`, the number of bytes that may still
+/// be read.
 fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let failed = |error: std::io::Error| Error::io(path, &error);
     let found = std::fs::metadata(path).map_err(failed)?;

@@ -23,7 +23,7 @@ pub(crate) struct Tensor {
 }
 
 impl Tensors {
-    /// Checks the header of the file. The error is a message.
+    /// Checks the header of the file. Errors are returned as messages.
     pub(crate) fn new(data: Vec<u8>) -> Result<Self, String> {
         let read = SafeTensors::deserialize(&data).map_err(|error| error.to_string())?;
         let start = data.as_ptr().addr();

@@ -11,7 +11,7 @@ use crate::{Float, Instances, parallel, softmax};
 pub struct Logits<'a, T> {
     /// The logits `(batch, classes)`.
     pub logits: &'a [T],
-    /// The class of each row. The caller has checked that the classes exist.
+    /// The class of each row; the caller must check that every class exists.
     pub labels: &'a [i64],
     /// The weight of each class, or `None` for equal weights.
     pub weights: Option<&'a [T]>,

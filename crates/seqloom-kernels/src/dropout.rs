@@ -20,8 +20,8 @@ pub struct Dropout<T> {
 
 impl<T: Float> Dropout<T> {
     /// Creates a dropout rule that keeps a position with probability `1 - rate`. The
-    /// same key always keeps the same positions, so the gradient is computed by the
-    /// same function.
+    /// same key always keeps the same positions, so the gradient can be computed by
+    /// applying the rule again.
     pub fn new(key: Key, rate: f64) -> Self {
         Self {
             key,

@@ -27,13 +27,13 @@ pub trait Float:
     const ONE: Self;
     /// Minus infinity.
     const NEG_INF: Self;
-    /// A large number: when it is added to a float, the sum is rounded to an integer,
-    /// which is in the lowest bits.
+    /// A large number. Adding it to a float rounds the float to an integer, and stores
+    /// this integer in the lowest bits of the sum.
     const ROUNDING_OFFSET: Self;
     /// The range of arguments outside which the exponential is 0 or infinite.
     const EXP_RANGE: (Self, Self);
-    /// The natural logarithm of 2 as a sum of two numbers. The first number has few
-    /// bits.
+    /// The natural logarithm of 2 as a sum of two numbers; the first has few
+    /// significant bits.
     const LN_2: (Self, Self);
     /// `1 / n!` for the Taylor series of exp, highest order first, down to the linear
     /// term.
@@ -50,7 +50,7 @@ pub trait Float:
     /// The result of a comparison, lane by lane.
     type Mask<S: Simd>: Copy;
 
-    /// Calls the version of a generic function that is compiled for this float type.
+    /// Calls the instance of a generic function for this float type.
     fn call<I: Instances>(arguments: I::Arguments<'_, Self>) -> I::Output;
 
     /// Converts an `f64`, with rounding.
@@ -116,7 +116,7 @@ pub trait Float:
     /// Returns `value * 2^n`, where `rounded` is `n + ROUNDING_OFFSET` and the product is a
     /// normal float.
     fn scale<S: Simd>(value: Self::Vector<S>, rounded: Self::Vector<S>) -> Self::Vector<S>;
-    /// Calls `work` with scratch memory of this thread, which is not initialised.
+    /// Calls `work` with uninitialised scratch memory of this thread.
     fn with_scratch<R>(length: usize, work: impl FnOnce(&mut [Self]) -> R) -> R;
     /// Returns the probability that a standard normal variable is at most `a`. The
     /// argument `bell` must be `exp(-a^2 / 2)`.

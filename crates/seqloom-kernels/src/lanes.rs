@@ -33,8 +33,8 @@ fn registers<S: Simd, T: Float>(_: S, _: PhantomData<T>) -> Registers {
     }
 }
 
-/// The floats of one vector register, and a proof that the processor has such
-/// registers.
+/// The floats of one vector register, and a token that proves that the processor has
+/// such registers.
 #[must_use]
 #[derive(Clone, Copy)]
 pub struct Lanes<S: Simd, T: Float> {
@@ -53,7 +53,7 @@ impl<S: Simd, T: Float> Lanes<S, T> {
         Self { simd, vector }
     }
 
-    /// Returns lanes with the same value.
+    /// Returns lanes that all contain `value`, in the registers of `simd`.
     #[inline(always)]
     pub fn splat(simd: S, value: T) -> Self {
         Self::new(simd, T::splat(simd, value))

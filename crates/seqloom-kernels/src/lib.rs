@@ -12,7 +12,7 @@
 
 #![expect(
     clippy::inline_always,
-    reason = "a function that is not inlined is compiled for the oldest processor"
+    reason = "functions that are not inlined are compiled for the baseline instruction set"
 )]
 
 pub mod activation;

@@ -31,7 +31,7 @@ pub(crate) fn prefetch<T>(position: *const T) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         // SAFETY: a prefetch returns no data and cannot fail, even at an invalid
         // address.
-        #[expect(unsafe_code, reason = "the instruction takes a pointer")]
+        #[expect(unsafe_code, reason = "prefetching takes a raw pointer")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(position.cast());
         }
@@ -44,7 +44,7 @@ pub(crate) fn prefetch<T>(position: *const T) {
 pub(crate) mod tests {
     use std::cell::Cell;
 
-    /// The kind of processor that tests on this thread pretend to use.
+    /// The kind of processor that kernels assume in tests on this thread.
     #[derive(Clone, Copy, Debug, PartialEq)]
     pub(crate) enum Machine {
         /// The actual processor.

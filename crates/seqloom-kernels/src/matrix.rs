@@ -74,7 +74,7 @@ pub(crate) struct MatrixMut<'a, T> {
 }
 
 // SAFETY: like a mutable slice, the matrix has exclusive access to its values.
-#[expect(unsafe_code, reason = "only the raw pointer prevents this")]
+#[expect(unsafe_code, reason = "the raw pointer prevents an automatic `Send`")]
 unsafe impl<T: Send> Send for MatrixMut<'_, T> {}
 
 impl<'a, T: Float> MatrixMut<'a, T> {
@@ -185,7 +185,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
         assert!(row < self.rows, "invalid row");
         // SAFETY: the matrix has exclusive access to the row, which is inside its
         // memory. The slice borrows the matrix.
-        #[expect(unsafe_code, reason = "other matrices write the gaps of this memory")]
+        #[expect(unsafe_code, reason = "other matrices use the memory between rows")]
         unsafe {
             std::slice::from_raw_parts_mut(self.start.add(row * self.step), self.columns)
         }

@@ -101,8 +101,8 @@ pub fn for_each<T: Send>(pieces: Vec<T>, threads: usize, work: impl Fn(T) + Sync
     }
 }
 
-/// Returns the smallest number of rows of `width` values for which a thread is worth
-/// waking.
+/// Returns the smallest number of rows of `width` values for which waking a thread
+/// saves time.
 pub(crate) fn rows_per_chunk(width: usize) -> usize {
     (CHUNK_VALUES / width.max(1)).max(1)
 }

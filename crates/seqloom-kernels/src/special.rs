@@ -125,7 +125,7 @@ pub(crate) fn normal_f64<S: Simd>(simd: S, x: S::f64s, bell: S::f64s) -> S::f64s
     let (zero, one) = (x.like(0.0), x.like(1.0));
     let square = x * x;
     let lost = x.mul_add(x, zero - square);
-    // An infinite x has no rounding error, but subtracting its square from itself would
+    // If x is infinite, its square has no rounding error, and computing the error would
     // give NaN.
     let bell = zero.if_less(bell, (lost * bell).mul_add(x.like(-0.5), bell), bell);
     let u = one / x.abs().mul_add(x.like(f64::from(TAIL_SLOPE)), one);

@@ -20,13 +20,12 @@ pub(crate) const CACHE_LINE_FLOATS: usize = 16;
 
 // Threads
 
-/// The least work, in nanoseconds of one thread, for which other threads are woken.
+/// The least work, in nanoseconds on one thread, for which other threads are woken.
 /// Waking a thread takes about 20,000 ns.
 pub(crate) const WAKE_NS: usize = 50_000;
 /// The time that an idle thread spins before it sleeps. Python needs up to half a
-/// millisecond between two kernels of a step. If a thread is woken on the processor
-/// core of its caller, the operating system moves the thread to a free core only while
-/// it is awake.
+/// millisecond between two kernels of a step. A thread may wake on the core of its
+/// caller; the operating system moves it to a free core only while it is awake.
 pub(crate) const SPIN_TIME: Duration = Duration::from_millis(1);
 /// The number of values in a chunk of elementwise work. A chunk fills half of an L1
 /// cache.
@@ -57,10 +56,10 @@ pub(crate) const MAX_BLOCK_K: usize = 320;
 /// threads finish at about the same time.
 pub(crate) const PRODUCT_BLOCKS_PER_THREAD: usize = 2;
 /// The number of bytes of an output row that are computed at a time. The packed columns
-/// for this range are kept for all rows, and need a few megabytes.
+/// for this number of bytes are kept for all rows, and need a few megabytes.
 pub(crate) const KEPT_ROW_BYTES: usize = 1 << 13;
-/// The size in bytes of an output column. The packed rows for this column fit in an L2
-/// cache.
+/// The number of bytes of an output column that are computed at a time. The packed rows
+/// for these bytes fit in an L2 cache.
 pub(crate) const BAND_BYTES: usize = 192 * 4;
 /// The least number of right panels that are packed and used together.
 pub(crate) const MIN_GROUP_PANELS: usize = 3;
@@ -116,11 +115,11 @@ pub(crate) const DIRECT_MAX_RIGHT_LINES: usize = 64;
 /// The smallest length of the inner axis for which a tile that is computed transposed
 /// is faster.
 pub(crate) const DIRECT_MIN_TRANSPOSED_K: usize = 192;
-/// A thread's block has a multiple of this number of rows or columns, which is a
-/// multiple of all tile sizes.
+/// The number of rows or columns in a thread's block is a multiple of this number.
+/// Every tile size divides this number.
 pub(crate) const DIRECT_STRIPE_LINES: usize = 48;
-/// The number of packed values in a block of the inner axis, such that they fit in an
-/// L2 cache.
+/// The number of packed values in a block of the inner axis. These values fit in an L2
+/// cache.
 pub(crate) const DIRECT_BLOCK_VALUES: usize = 1 << 17;
 /// The least number of positions in a block of the inner axis.
 pub(crate) const DIRECT_MIN_BLOCK_K: usize = 128;
@@ -132,8 +131,8 @@ pub(crate) const DIRECT_MAX_BLOCK_K: usize = 1024;
 /// The size in bytes of a band of rows that fits in an L2 cache together with panels of
 /// weights.
 pub(crate) const DENSE_BAND_BYTES: usize = 512 << 10;
-/// The number of rows of a band is a multiple of this number, which is a multiple of
-/// the rows of all tiles.
+/// The number of rows of a band is a multiple of this number. The number of rows of
+/// every tile divides this number.
 pub(crate) const DENSE_BAND_STEP: usize = 24;
 /// The largest number of rows of a band. Reading the weights does not become faster
 /// with more rows.
@@ -170,8 +169,8 @@ pub(crate) const RECURRENT_GRAD_MIN_SEQUENCES: usize = 4;
 
 // Convolutions that pack the windows of their input
 
-/// The number of convolution windows that are packed at a time: full panels on all
-/// processors, which fit in an L2 cache.
+/// The number of convolution windows that are packed at a time. They fill whole panels
+/// on all processors, and fit in an L2 cache.
 pub(crate) const CONV_STRIP_WINDOWS: usize = 144;
 /// The number of convolution windows for which the output is computed at a time.
 pub(crate) const CONV_BLOCK_WINDOWS: usize = 480;
@@ -193,11 +192,11 @@ pub(crate) const CONV_MAX_PRODUCTS_2D: usize = 640;
 /// The least number of windows per row for which a convolution reads its input in
 /// place. The outputs of these windows fill a few registers.
 pub(crate) const CONV_MIN_WINDOWS: usize = 16;
-/// The numbers of rows of the weight gradient for which its input is read in place.
-/// Blocks of sums are nearly full, and fit in an L2 cache.
+/// The numbers of rows for which the weight gradient reads its input in place. Blocks
+/// of sums are nearly full, and fit in an L2 cache.
 pub(crate) const CONV_GRAD_OUTPUTS: RangeInclusive<usize> = 3..=48;
-/// The number of convolution windows of a row that are computed at a time: full blocks
-/// for every number of registers.
+/// The number of convolution windows of a row that are computed at a time. They fill
+/// whole blocks for every number of registers.
 pub(crate) const CONV_TILE_WINDOWS: usize = 480;
 /// The number of input values of the convolution windows that are computed at a time.
 /// The values fit in an L1 cache together with the weights.
@@ -220,8 +219,8 @@ pub(crate) const CONV_GRAD_REGISTERS: usize = 2;
 /// The number of values in a tile of the transposed output gradient, which fills half
 /// of an L1 cache.
 pub(crate) const CONV_GRAD_TILE: usize = 4096;
-/// The number of gradient rows that are transposed together: a cache line of
-/// single-precision floats.
+/// The number of gradient rows that are transposed together: the number of
+/// single-precision floats in a cache line.
 pub(crate) const CONV_GRAD_ROWS: usize = 16;
 
 // Depthwise convolutions
@@ -230,5 +229,5 @@ pub(crate) const CONV_GRAD_ROWS: usize = 16;
 /// at a time. Several registers are needed to hide the latency of an instruction.
 pub(crate) const DEPTHWISE_REGISTERS: usize = 8;
 /// The number of filter taps for which the weight gradient of a depthwise convolution
-/// is computed at a time: a row of common filters.
+/// is computed at a time. Common filters have rows of this length.
 pub(crate) const DEPTHWISE_TAPS: usize = 7;

@@ -83,8 +83,8 @@ impl<'a> RaggedView<'a> {
             })
     }
 
-    /// Copies the given rows in the given order, in the threads of the current pool, if
-    /// any.
+    /// Copies the given rows in the given order, on the threads of the current pool if
+    /// there is one.
     pub fn gather(&self, rows: &[i64]) -> Result<RaggedRows> {
         let offsets = self.offsets_of(rows)?;
         let total = offsets.last().copied().unwrap_or_default();
@@ -166,7 +166,7 @@ impl<'a> RaggedView<'a> {
     }
 }
 
-/// Returns the first word of a header, which is the id.
+/// Returns the first word of a header: the id.
 pub use seqloom_sequences::pairs::id as first_word;
 
 #[cfg(test)]

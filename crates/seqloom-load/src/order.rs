@@ -1,9 +1,10 @@
 //! A permutation of `0..n` without a table.
 //!
-//! A Feistel network permutes the numbers below the smallest power of two that is at least
-//! `n`. A result of `n` or more is permuted again until it is below `n` ("cycle walking"),
-//! which gives a permutation of `0..n`. Each element is computed independently, so a loader
-//! can resume at any index without a delay.
+//! A Feistel network permutes the numbers below the smallest power of two that is at
+//! least `n`. A result of `n` or more is permuted again until it is below `n` ("cycle
+//! walking"), which gives a permutation of `0..n`. Each element is computed
+//! independently, so a loader can resume at any index without computing the elements
+//! before.
 
 use seqloom_core::{Error, Key, Result};
 

@@ -13,7 +13,8 @@
 //! prefetch      makes batches in a separate thread
 //! ```
 //!
-//! Two runs with the same records and settings make the same batches in the same order.
+//! Two runs with the same records and settings produce the same batches in the same
+//! order.
 
 mod batch;
 mod cut;

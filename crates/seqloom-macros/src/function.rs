@@ -16,7 +16,7 @@ pub(crate) struct Function {
     pub(crate) body: Tokens,
 }
 
-/// Parses a function. Returns `None` if the tokens are not a function.
+/// Parses a function, or returns `None` if the tokens are not a function.
 pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
     let keyword = tokens.iter().position(|token| is_identifier(token, "fn"))?;
     let mut angles = Angles::default();
@@ -87,7 +87,7 @@ struct Angles {
 }
 
 impl Angles {
-    /// Processes a token. Returns true if no angle bracket is open after it.
+    /// Processes a token, and returns true if no angle bracket is open after the token.
     fn pass(&mut self, token: &TokenTree) -> bool {
         let is = |wanted: char| matches!(token, TokenTree::Punct(mark) if mark.as_char() == wanted);
         self.depth += i32::from(is('<')) - i32::from(is('>') && !self.was_minus);
@@ -96,7 +96,7 @@ impl Angles {
     }
 }
 
-/// Splits at the commas outside angle brackets.
+/// Splits tokens at the commas outside angle brackets.
 fn split(tokens: &[TokenTree]) -> Vec<Tokens> {
     let mut angles = Angles::default();
     let is_comma = |token: &TokenTree| {

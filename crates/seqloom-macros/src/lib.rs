@@ -13,7 +13,8 @@ use proc_macro::{TokenStream, TokenTree};
 ///
 /// A parameter of type `S`, with the generic `S: Simd`, is the instruction set; callers
 /// leave it out. All called functions must be inlined; otherwise they are compiled for
-/// the baseline, without wide vectors. Parameter types must not name lifetimes.
+/// the baseline, without wide vectors. The types of parameters must not contain named
+/// lifetimes.
 #[proc_macro_attribute]
 pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
     vectorized::rewrite(item)
@@ -30,8 +31,9 @@ pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
     once::rewrite(item)
 }
 
-/// Exports a function, a class (`struct`) or its methods (`impl`) to Python, and to the
-/// stub generator if the feature `stubs` is enabled. Arguments are passed to `pyclass`.
+/// Exports a function, a class (`struct`) or its methods (`impl`) to Python. If the
+/// feature `stubs` is enabled, the stub generator receives them too. Arguments are
+/// passed to `pyclass`.
 #[proc_macro_attribute]
 pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let (stub, border) = match kind(&item).as_str() {

@@ -24,7 +24,7 @@ __head fn __name<__generics>(__parameters) -> __output {
     T::call::<Both>((__names))
 }";
 
-/// Expands `compiled_once`. An item that is not a function is an error.
+/// Expands `compiled_once`. Returns a compiler error if the item is not a function.
 pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
     let tokens: Vec<TokenTree> = item.into_iter().collect();
     parse(&tokens).map_or_else(not_a_function, with_instances)

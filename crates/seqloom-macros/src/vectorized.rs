@@ -7,7 +7,8 @@ use crate::function::{
     typed,
 };
 
-/// The generated code: a kernel that stores the arguments, and a call that runs it.
+/// The generated code: a kernel that stores the arguments, and a call that runs the
+/// kernel.
 const TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     struct Arguments<__types>(__types);

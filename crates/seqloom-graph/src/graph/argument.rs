@@ -28,15 +28,15 @@ pub enum Argument {
     Dtype(Dtype),
     /// A slice of an axis: start, stop, step.
     Slice(Box<[Self; 3]>),
-    /// An ellipsis in an index key: all axes that the key does not list.
+    /// An ellipsis in an index key; it stands for all axes that the key does not list.
     Ellipsis,
     /// A new axis of length 1.
     NewAxis,
 }
 
 impl Argument {
-    /// Parses an argument; `find` returns the index of a value from its number in the
-    /// file.
+    /// Parses an argument; `find` converts the number of a value in the file to its
+    /// index.
     pub(super) fn parse(
         json: &Value,
         find: &impl Fn(u64) -> Result<usize, String>,
@@ -95,7 +95,7 @@ impl Argument {
 
 fn unknown_argument(object: &Map<String, Value>) -> String {
     let text = Value::Object(object.clone()).to_string();
-    format!("not an argument in this version of the format: {text}")
+    format!("{text} is not an argument in this version of the format")
 }
 
 fn parse_float(name: &str) -> Option<f64> {

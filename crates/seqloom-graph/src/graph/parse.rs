@@ -12,14 +12,15 @@ use crate::tensors::Tensors;
 use crate::{Dtype, FORMAT_VERSION};
 
 impl Graph {
-    /// Parses a graph and compares it with its weights. The error is a message.
+    /// Parses a graph and compares it with its weights. Errors are returned as
+    /// messages.
     pub(crate) fn parse(text: &[u8], weights: &Tensors) -> Result<Self, String> {
         let json: Value = serde_json::from_slice(text).map_err(|error| error.to_string())?;
         let json = json.as_object().ok_or("expected an object")?;
         let version = json.get("version").unwrap_or(&Value::Null);
         if !(1..=FORMAT_VERSION).contains(&version.as_u64().unwrap_or(0)) {
             return Err(format!(
-                "version: expected 1 to {FORMAT_VERSION}, found {version}; a newer one needs a newer seqloom-run"
+                "version: expected 1 to {FORMAT_VERSION}, found {version}; a newer version needs a newer seqloom-run"
             ));
         }
         let mut reader = GraphReader::default();
@@ -49,7 +50,7 @@ impl Graph {
     }
 }
 
-/// The indices of the values defined so far, by their numbers in the file.
+/// The values defined so far: a map from their number in the file to their index.
 #[derive(Default)]
 struct GraphReader {
     known: HashMap<u64, usize>,
@@ -84,7 +85,7 @@ impl GraphReader {
         })?;
         let shape = json.get("shape").and_then(Value::as_array);
         let dims = shape.and_then(|dims| dims.iter().map(parse_dim).collect::<Option<Vec<Dim>>>());
-        let shape = dims.ok_or("shape: expected a list of numbers from 0 and of names")?;
+        let shape = dims.ok_or("shape: expected a list of names or numbers from 0")?;
         if shape.len() > MAX_RANK {
             return Err(format!(
                 "shape: expected at most {MAX_RANK} axes, found {}",
@@ -219,7 +220,7 @@ fn mark_groups(json: &Map<String, Value>, operations: &mut [Operation]) -> Resul
     };
     let bad = |at: usize| {
         format!(
-            "groups: {at}: expected [first, end) of the {} operations, after the previous group",
+            "groups: {at}: expected a range [first, end) of the {} operations, after the previous range",
             operations.len()
         )
     };

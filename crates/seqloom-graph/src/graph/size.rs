@@ -42,7 +42,7 @@ pub(crate) struct SizeBindings(BTreeMap<String, usize>);
 
 impl SizeBindings {
     /// Sets a named size at its first use, or else checks that the size equals the
-    /// known value. The error is a message.
+    /// known value. Errors are returned as messages.
     pub(crate) fn bind(&mut self, dim: &Dim, found: usize) -> Result<(), String> {
         let expected = match dim {
             Dim::Fixed(size) => *size,

@@ -48,7 +48,7 @@ impl AttentionSizes {
         })
     }
 
-    /// Returns the estimated time of one thread in nanoseconds.
+    /// Returns the estimated time on one thread, in nanoseconds.
     fn cost(&self) -> usize {
         let pairs = self.n.saturating_mul(self.h).saturating_mul(self.queries);
         pairs.saturating_mul(self.keys).saturating_mul(self.d + 16) / 32
@@ -205,7 +205,7 @@ fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
     Ok((shape, [steps[0], steps[1], steps[2]]))
 }
 
-/// Views `(total, h, d)` as `(1, h, total, d)`.
+/// Returns a view of shape `(1, h, total, d)` of an array of shape `(total, h, d)`.
 fn view_by_head(view: &View) -> Outcome<View> {
     if view.rank() != 3 {
         return Err(format!("expected (total, h, d), got {:?}", view.shape()));

@@ -45,7 +45,7 @@ impl<'a> Call<'a> {
         }
     }
 
-    /// Returns true if the graph uses an output of the operation.
+    /// Returns true if the graph uses the output with this index.
     pub(crate) fn is_read(&self, output: usize) -> bool {
         let made = self.operation.outputs.get(output);
         made.is_some_and(|made| self.uses.get(made.value).is_some_and(|&uses| uses > 0))
@@ -240,10 +240,10 @@ pub(crate) fn checked_axis(axis: i64, rank: usize) -> Outcome<usize> {
         axis
     };
     let found = usize::try_from(found).ok().filter(|&axis| axis < rank);
-    found.ok_or_else(|| format!("axis {axis} of an array of {rank} axes"))
+    found.ok_or_else(|| format!("axis {axis} is out of range for an array with {rank} axes"))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "converts to the nearest float")]
+#[expect(clippy::cast_precision_loss, reason = "rounds to the nearest float")]
 pub(crate) fn to_float(number: i64) -> f64 {
     number as f64
 }

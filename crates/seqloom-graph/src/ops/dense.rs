@@ -233,7 +233,7 @@ fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<Vi
         if fits && hidden > 0 {
             return Ok(view);
         }
-        Err(format!("{name}: expected {shape:?}, none of them 0"))
+        Err(format!("{name}: expected shape {shape:?}, sizes above 0"))
     });
     each.collect()
 }

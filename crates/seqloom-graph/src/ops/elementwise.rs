@@ -21,7 +21,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let names = call.operation.signature.arguments;
     let mut inputs = Operands::take(b, call, names)?;
     let name = call.name();
-    // Without an integer function of this name, the result is a float.
+    // If there is no integer function of this name, the result is a float.
     if boolean(name).is_none() && !integers::has(name, inputs.dtype) {
         inputs.dtype = float_type(inputs.dtype);
     }
@@ -216,7 +216,7 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
 }
 
-/// Adds `clip` to the plan, which limits values to a range.
+/// Adds `clip` to the plan: values are limited to a range.
 pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (low, high) = (call.get("min")?, call.get("max")?);
     let (op, names, name): (Op, &[&str], &str) = match (low, high) {

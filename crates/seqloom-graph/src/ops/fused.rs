@@ -33,7 +33,7 @@ pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
     broadcast(views(operands).map(View::shape))
 }
 
-/// Returns the axis order in memory of the NumPy result.
+/// Returns the axis order of the array that NumPy would return.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     let layouts: Vec<Layout> = views(operands)
         .filter_map(|view| view.layout.broadcast_to(shape))
@@ -42,14 +42,14 @@ pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     iteration_order(shape, &strides)
 }
 
-/// Adds one operation; its result has the given dtype and the memory order of the NumPy
-/// result.
+/// Adds one operation. Its result has the given dtype, and the same axis order in
+/// memory as in NumPy.
 pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
     let order = order_of(operands, &shape_of(operands)?);
     fuse_ordered(b, op, operands, dtype, &order)
 }
 
-/// Adds one operation whose result has the given order of axes in memory.
+/// Adds one operation, and stores its result with the given axis order in memory.
 pub(crate) fn fuse_ordered(
     b: &mut Builder,
     op: Op,

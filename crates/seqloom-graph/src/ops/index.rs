@@ -33,7 +33,7 @@ fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     let is_axis = |part: &&Resolved| !matches!(part, NewAxis | Null | Ellipsis);
     let named = key.iter().filter(is_axis).count();
     let rest = rank.checked_sub(named);
-    let rest = rest.ok_or_else(|| format!("key: {named} parts for an array of {rank} axes"))?;
+    let rest = rest.ok_or_else(|| format!("key: {named} parts, but only {rank} axes"))?;
     let mut parts = Vec::with_capacity(rank);
     let mut is_open = true;
     for part in key {
@@ -42,7 +42,7 @@ fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
         } else if std::mem::take(&mut is_open) {
             parts.extend((0..rest).map(|_| Resolved::Slice([None; 3])));
         } else {
-            return Err("key: expected one ellipsis at most".to_owned());
+            return Err("key: expected at most one ellipsis".to_owned());
         }
     }
     if is_open {
@@ -51,8 +51,8 @@ fn expand_key(key: Vec<Resolved>, rank: usize) -> Outcome<Vec<Resolved>> {
     Ok(parts)
 }
 
-/// An index array of a key, and its axis. In a key with arrays, an integer is treated
-/// as an array.
+/// An index array of a key, and the axis that it indexes. If a key contains arrays, its
+/// integers are treated as arrays too.
 struct IndexArray {
     axis: usize,
     view: View,
@@ -99,7 +99,7 @@ fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> O
     let size = x.shape()[axis];
     let step = bounds[2].unwrap_or(1);
     let (first, count) = span(bounds[0], bounds[1], step, size)?;
-    let stride = usize::try_from(step.unsigned_abs()).map_err(|_| "the step is too long")?;
+    let stride = usize::try_from(step.unsigned_abs()).map_err(|_| "the step is too large")?;
     if step > 0 {
         return Ok(x.with_layout(x.layout.part(axis, first, count, stride)));
     }

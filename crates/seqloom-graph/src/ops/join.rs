@@ -312,8 +312,8 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     assemble(b, made, vec![part], Some(ground))
 }
 
-/// The range of an array that remains after negative padding, the padded shape, and the
-/// offset of the range in it.
+/// The range of an array that remains after negative padding, the shape of the result,
+/// and the offset of the range in the result.
 struct Padding {
     inner: Layout,
     shape: Vec<usize>,
@@ -360,7 +360,7 @@ fn remaining_range(size: usize, before: i64, after: i64) -> Outcome<(usize, usiz
     let count = size
         .checked_sub(first)
         .and_then(|left| left.checked_sub(end));
-    Ok((first, count.ok_or("widths: longer than the axis")?))
+    Ok((first, count.ok_or("widths: larger than the axis")?))
 }
 
 fn positive_width(width: i64) -> usize {

@@ -135,8 +135,8 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     )
 }
 
-/// Adds `one_hot` to the plan, which sets 1 at the index of each number along a new last
-/// axis.
+/// Adds `one_hot` to the plan: a new last axis with 1 at the index that each number
+/// gives, and 0 elsewhere.
 fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let classes = call.shape("num_classes")?.first().copied().unwrap_or(0);

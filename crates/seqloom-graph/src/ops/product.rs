@@ -274,12 +274,12 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
     let count = usize::try_from(count)
         .ok()
         .filter(|&count| count <= x && count <= y);
-    let count = count.ok_or("axes: expected no more than the arrays have")?;
+    let count = count.ok_or("axes: expected at most the number of axes of either array")?;
     Ok(((x - count..x).collect(), (0..count).collect()))
 }
 
-/// Reshapes an array to one matrix, whose rows and columns are two groups of axes, with a
-/// leading axis of length 1.
+/// Reshapes an array to shape (1, rows, columns), where rows and columns each combine a
+/// group of axes.
 fn group_axes(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
     let permuted = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();

@@ -13,7 +13,7 @@ use crate::plan::{Builder, View};
 
 /// The numbers of sequences, positions and state elements, and the options of the layer.
 #[derive(Clone, Copy)]
-#[expect(clippy::struct_excessive_bools, reason = "the flags are independent")]
+#[expect(clippy::struct_excessive_bools, reason = "all combinations are valid")]
 pub(super) struct LayerSizes {
     pub(super) batch: usize,
     pub(super) length: usize,
@@ -36,7 +36,7 @@ impl LayerSizes {
         recurrent::stored_parts(self.has_cells)
     }
 
-    /// Returns the estimated time of one thread in nanoseconds.
+    /// Returns the estimated time on one thread, in nanoseconds.
     fn cost(&self) -> usize {
         let numbers = self.batch.saturating_mul(self.length);
         let numbers = numbers.saturating_mul(self.width);
@@ -164,8 +164,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 
 /// The states of a recurrent layer that the graph reads.
 pub(super) enum OutputStates<'a> {
-    /// All states; if there is an array for them, the values that the gradient needs are
-    /// stored as well.
+    /// All states. If there is a second array, it receives the values that the gradient
+    /// needs.
     All(Option<&'a View>),
     /// Only the state at one position of each sequence.
     At(View),

@@ -9,8 +9,8 @@ use crate::plan::{Builder, View};
 /// A scalar function of one or two numbers.
 type FloatFunction = fn(f64, f64) -> f64;
 
-/// Adds the scalar function with this name to the plan; it is computed in double precision
-/// and rounded.
+/// Adds the scalar function with this name to the plan. The result is computed in
+/// double precision and then rounded.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
     let function = find(name).ok_or("not defined for floats")?;
     apply_each(b, function, inputs, inputs.dtype)

@@ -153,7 +153,7 @@ pub(crate) fn unstack(call: &Call<'_>) -> Outcome<Vec<View>> {
         .copied()
         .ok_or("expected an array with axes")?;
     if count > 4096 {
-        return Err(format!("{count} parts are more than an operation returns"));
+        return Err(format!("an operation cannot return {count} parts"));
     }
     Ok((0..count)
         .map(|at| x.with_layout(x.layout.at(axis, at)))

@@ -20,8 +20,8 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     take_positions(b, &x, &indices, axis, true)
 }
 
-/// Adds the embedding to the plan, which selects the row of the weight for each id;
-/// negative ids are not allowed.
+/// Adds the embedding to the plan: the weight row of each id is selected. Negative ids
+/// are not allowed.
 pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (weight, ids) = (call.array("weight")?, call.array("ids")?);
     if weight.rank() == 0 {
@@ -30,7 +30,7 @@ pub(crate) fn embedding(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     take_positions(b, &weight, &ids, 0, false)
 }
 
-/// Selects indices of an axis; if allowed, negative indices count from the end.
+/// Selects indices of an axis; if `from_end`, negative indices count from the end.
 pub(crate) fn take_positions(
     b: &mut Builder,
     x: &View,
@@ -93,7 +93,7 @@ impl Blocks {
             }
         }
         if size == 0 {
-            return Err(format!("index {} of an axis of length 0", places[0]));
+            self.checked_position(places[0])?;
         }
         Ok(())
     }
@@ -112,7 +112,7 @@ pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize
         index
     };
     let found = usize::try_from(found).ok().filter(|&found| found < size);
-    found.ok_or_else(|| format!("index {index} of an axis of length {size}"))
+    found.ok_or_else(|| format!("index {index} is outside an axis of length {size}"))
 }
 
 pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {

@@ -276,7 +276,8 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
     compute(b, "add", &Operands::new(both, dtype))
 }
 
-/// Adds max pooling to the plan, which returns the maximum of each window and its position.
+/// Adds max pooling to the plan. The results are the maximum of each window and its
+/// position.
 pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let x = call.array("x")?;
     let [n, channels, length] = *x.shape() else {

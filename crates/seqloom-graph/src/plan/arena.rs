@@ -41,8 +41,8 @@ fn do_lifetimes_overlap(one: &StorageNeed, other: &StorageNeed) -> bool {
     one.first <= other.last && other.first <= one.last
 }
 
-/// Returns the lowest free offset for `bytes` bytes among occupied ranges, sorted by
-/// their start.
+/// Returns the lowest free offset for `bytes` bytes. The occupied ranges must be sorted
+/// by their start.
 fn first_free<'a>(occupied: impl Iterator<Item = &'a Range<usize>>, bytes: usize) -> Option<usize> {
     let mut start = 0_usize;
     for range in occupied {

@@ -45,7 +45,7 @@ pub(crate) enum Origin {
     Step,
 }
 
-/// A block of memory that stores the elements of one or more arrays.
+/// A block of memory in which one or more arrays are stored.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Storage {
     pub(crate) origin: Origin,
@@ -131,12 +131,12 @@ impl Builder {
         })
     }
 
-    /// Adds an array in C order, which a step will fill.
+    /// Adds an array in C order for the result of a step.
     pub(crate) fn allocate(&mut self, dtype: Dtype, shape: &[usize]) -> Outcome<View> {
         self.add_storage(Origin::Step, dtype, shape)
     }
 
-    /// Adds an array with this order of axes in memory, which a step will fill.
+    /// Adds an array for the result of a step, with the given axis order in memory.
     pub(crate) fn ordered(
         &mut self,
         dtype: Dtype,
@@ -147,9 +147,9 @@ impl Builder {
         Ok(view.with_layout(Layout::ordered(shape, order)))
     }
 
-    /// Returns the bytes of an array, or an error if they exceed the limit. An axis of
-    /// length 0 is counted as length 1, because kernels allocate memory for the other
-    /// axes.
+    /// Returns the size of an array in bytes, or an error if the size exceeds the
+    /// limit. An axis of length 0 is counted as length 1, because kernels allocate
+    /// memory for the other axes.
     pub(crate) fn bytes(&self, dtype: Dtype, shape: &[usize]) -> Outcome<usize> {
         let most = extent(shape).and_then(|count| count.checked_mul(dtype.size()));
         let most = most.filter(|&bytes| bytes <= self.limit);
@@ -180,7 +180,7 @@ impl Builder {
         }
         if self.steps.len() >= MAX_PLAN_STEPS || self.total > MAX_MEMORY_RATIO * self.limit as u128
         {
-            return Err("the graph is too large for the memory that may be used".to_owned());
+            return Err("the graph is too large for the memory limit".to_owned());
         }
         self.steps.push(Step {
             reads,

@@ -1,8 +1,8 @@
 //! Elementwise programs of steps, and the fusion of a group of steps into one program.
 //!
-//! A fused program keeps values in registers that separate programs would write to
-//! memory and read again. A fused program computes the same operations on the same
-//! numbers, so its results are bitwise equal.
+//! Separate programs would write their results to memory and read them again; a fused
+//! program keeps these values in registers. A fused program computes the same
+//! operations on the same numbers, so its results are bitwise equal.
 
 use seqloom_fuse::shape::contiguous_strides;
 use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
@@ -19,7 +19,7 @@ pub(crate) struct Elementwise {
     pub(crate) description: Description,
     /// The axes of the results, slowest in memory first.
     pub(crate) order: Vec<usize>,
-    /// The sizes of these axes of the results.
+    /// The size of each axis in `order`.
     pub(crate) shape: Vec<usize>,
     /// The memory layout of each input along the axes of the results.
     pub(crate) inputs: Vec<Layout>,
@@ -39,7 +39,7 @@ impl Elementwise {
                 #[cfg(feature = "float64")]
                 true => self.run::<f64>(&program, reads, writes, threads),
                 #[cfg(not(feature = "float64"))]
-                true => Err("float64 is not computed by this program".to_owned()),
+                true => Err("this program was built without float64".to_owned()),
             }
         }))
     }

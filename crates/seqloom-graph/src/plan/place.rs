@@ -148,8 +148,9 @@ fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> V
     kept
 }
 
-/// Assigns an offset to each storage that steps fill. If `outputs` is given, memory is
-/// reused after its last reader; otherwise, storages never overlap.
+/// Assigns an offset to each storage that steps fill. If `outputs` is given, the memory
+/// of a storage is reused after the last step that reads it. Otherwise, storages never
+/// overlap.
 fn allocate(
     steps: &[Step],
     storages: &[Storage],
@@ -176,8 +177,8 @@ fn allocate(
     Some((places, size))
 }
 
-/// Returns the first and last step that use each storage of an origin; a last step of
-/// `usize::MAX` means the end of the run.
+/// Returns the first and last step that use each storage with the given origin. A last
+/// step of `usize::MAX` means the end of the run.
 fn lifetimes(
     steps: &[Step],
     storages: &[Storage],

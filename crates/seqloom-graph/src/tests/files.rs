@@ -11,7 +11,7 @@ use zip::{CompressionMethod, ZipWriter};
 use crate::Export;
 use crate::manifest::hash;
 
-/// The files of an export, which a test may change.
+/// The files of an export; a test may change them.
 #[derive(Clone)]
 pub(crate) struct Files {
     pub(crate) manifest: Value,

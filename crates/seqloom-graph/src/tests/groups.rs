@@ -1,5 +1,4 @@
-//! Tests that fused groups of operations give bitwise the same results as separate
-//! operations.
+//! Tests that the results of fused groups and of separate operations are bitwise equal.
 
 use proptest::prelude::*;
 use serde_json::{Value, json};

@@ -1,4 +1,4 @@
-//! Tests with hand-written exports: opened, run and corrupted.
+//! Tests that open, run and corrupt hand-written exports.
 
 mod files;
 mod graphs;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::Files;
 use crate::{BatchLayout, Export, Limits, TaskName};
 
-/// Returns the error message that opening a changed `graph.json` causes.
+/// Changes `graph.json`, and returns the error message from opening the export.
 fn error_after(change: impl FnOnce(&mut Value)) -> String {
     let mut files = Files::doubling_model();
     files.change(change);

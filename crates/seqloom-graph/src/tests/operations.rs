@@ -15,8 +15,9 @@ fn each_operation_of_the_table_is_implemented() {
     }
 }
 
-/// Returns the error of a call in which all arguments are the same array. Few of these
-/// calls succeed, but an operation without an implementation returns a specific message.
+/// Returns the error of a call in which all arguments are the same array. Most of these
+/// calls fail, but only an operation without an implementation fails with a specific
+/// message.
 fn error_of(signature: &Signature, dtype: &str) -> String {
     let shape = json!([2, 2]);
     let mut maker = GraphBuilder::new(std::slice::from_ref(&shape));

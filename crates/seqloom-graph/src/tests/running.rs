@@ -99,7 +99,7 @@ fn negative_indices_count_from_the_end() {
     assert!(
         graph(3)
             .unwrap_err()
-            .contains("operation 1, take (net.py:1): index 3 of an axis")
+            .contains("operation 1, take (net.py:1): index 3 is outside an axis")
     );
 }
 

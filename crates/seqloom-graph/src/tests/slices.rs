@@ -25,8 +25,8 @@ fn operation_json(name: &str, args: &Value, options: &Value, number: u64, shape:
     })
 }
 
-/// Returns a graph with a convolution, a residual, means over positions, and the operations
-/// `last`.
+/// Returns a model with a convolution, a residual, means over positions, and finally
+/// the operation `last`.
 fn files(last: &Value) -> Files {
     let (whole, rows) = (
         json!(["batch", CHANNELS, "length"]),

@@ -22,8 +22,8 @@ pub(super) fn is_supported<T: Float>(head: &Head<'_, T>) -> bool {
     !hides && head.keys.rows * head.keys.columns * head.values.columns > 0
 }
 
-/// Returns the number of queries in a block, a multiple of the group size. Keys and
-/// values are packed again for each block.
+/// Returns the number of queries in a block, a multiple of the group size. The keys and
+/// values are packed again for each block of queries.
 pub(super) fn queries_per_block(pieces: usize, threads: usize) -> usize {
     if parallel::is_single_threaded(threads) || pieces >= 4 * threads {
         1024

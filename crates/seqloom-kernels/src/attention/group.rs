@@ -1,4 +1,5 @@
-//! A group of queries, one per vector lane, which processes one tile of keys at a time.
+//! A group of queries, one per vector lane. The group processes one tile of keys at a
+//! time.
 //!
 //! As in Milakov and Gimelshein (2018), an attention weight is 2 to the power of the
 //! score minus a shift. The shift is set to the highest score only when weights would
@@ -9,7 +10,7 @@ use pulp::Simd;
 use crate::lanes::Lanes;
 use crate::{Float, special};
 
-/// The attention scores of `K` keys, which are converted into weights in place.
+/// The attention scores of `K` keys. They are converted into weights in place.
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
 /// A group of queries, one per lane of `V` vector registers.
@@ -23,8 +24,8 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     totals: [Lanes<S, T>; V],
     /// The negated shift of the scores of each query.
     offsets: [Lanes<S, T>; V],
-    /// The largest allowed score minus the shift; a higher score changes the shift.
-    /// Initially minus infinity.
+    /// The limit of the score minus the shift; a score above this limit raises the
+    /// shift. Initially minus infinity.
     limits: [Lanes<S, T>; V],
 }
 
@@ -117,8 +118,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let before = self.limits[v];
             let step = before.if_less(highest, highest, zero);
             let factor = special::exp2_of_negative(zero - step);
-            // A limit below zero occurs only for the first tile. The sums are still
-            // empty, so their factor is 1.
+            // A limit below zero marks the first tile: its sums are still empty, so
+            // they are not scaled.
             let factor = before.if_less(zero, one, factor);
             self.limits[v] =
                 before.if_less(highest, zero.like(T::from_f64(MAX_WEIGHT_LOG2)), before);
@@ -167,7 +168,7 @@ fn highest<S: Simd, T: Float, const K: usize, const V: usize>(
     highest
 }
 
-/// The base-2 logarithm of the largest allowed weight.
+/// The base-2 logarithm of the largest allowed attention weight.
 const MAX_WEIGHT_LOG2: f64 = 8.0;
 
 #[cfg(test)]

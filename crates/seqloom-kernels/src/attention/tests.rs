@@ -8,7 +8,7 @@ use seqloom_core::key::Key;
 
 const SHAPE: [usize; 4] = [2, 3, 9, 4];
 const KEYS: [usize; 4] = [2, 3, 21, 4];
-/// A number of keys that are split into several blocks.
+/// A shape with more keys than fit in one block.
 const MANY_KEYS: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
 
 fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {

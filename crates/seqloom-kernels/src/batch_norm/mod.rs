@@ -79,8 +79,8 @@ fn moments<T: Float>(
     );
 }
 
-/// Fills `out` with `x * scale + shift`, where each channel has its scale and shift,
-/// and with 0 at masked positions.
+/// Fills `out` with `x * scale + shift`, with one scale and shift per channel, and with
+/// 0 at masked positions.
 #[compiled_once]
 pub fn scale_shift<T: Float>(
     positions: Positions<'_, T>,

@@ -7,7 +7,7 @@ use super::each::{Positions, RowFunction, for_each_register, masked};
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes};
 
-/// A function that returns two values for a position, which are summed over the
+/// A function that computes two values for each position. Each value is summed over the
 /// channel.
 pub(super) trait Term<T: Float>: Copy {
     fn apply<S: Simd>(self, x: Lanes<S, T>, y: Lanes<S, T>) -> [Lanes<S, T>; 2];

@@ -123,7 +123,7 @@ pub(super) struct VisibleWindows {
     /// padding.
     pub(super) before: usize,
     pub(super) count: usize,
-    /// The offset of the first window's value; the values of the next windows follow at
-    /// the stride.
+    /// The offset of the value that the first window reads. The values of adjacent
+    /// windows are one stride apart.
     pub(super) from: usize,
 }

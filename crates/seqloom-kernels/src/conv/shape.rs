@@ -106,8 +106,8 @@ impl Shape {
         }
     }
 
-    /// Returns the number of samples that are processed together, such that they have a
-    /// few hundred windows in total.
+    /// Returns the number of samples that are processed together. In total, they have a
+    /// few hundred windows.
     pub(super) fn samples_per_block(&self) -> usize {
         (tuned::CONV_BLOCK_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
     }

@@ -5,8 +5,8 @@ use crate::Float;
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Returns many combinations of small shapes. Large kernels, which are not packed, are
-/// included, but no filter is larger than the padded input.
+/// Returns many combinations of small shapes. Some shapes have large filters that are
+/// not packed, but no filter is larger than the padded input.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];
@@ -205,7 +205,7 @@ fn shapes_larger_than_a_block_match_the_definition() {
     check_all(&Shape {
         outputs: 49,
         ..long_shape()
-    }); // this shape is computed with packed windows
+    }); // this shape uses packed windows
 }
 
 #[test]
@@ -254,8 +254,8 @@ fn results_do_not_depend_on_the_number_of_threads() {
     }
 }
 
-/// Compares results for several numbers of threads. With up to 48 channels, windows are
-/// not packed and each sample is split.
+/// Compares results for several numbers of threads. With up to 48 channels, convolution
+/// windows are not packed, and each sample is split among the threads.
 fn compare_threads(shape: &Shape) {
     let case = Case::<f32>::new(shape);
     let grads = [1, 2, 4].map(|threads| {

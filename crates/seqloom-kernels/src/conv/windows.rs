@@ -39,7 +39,7 @@ impl<T: Float> Lines<T> for ByWindow<'_, T> {
     }
 }
 
-/// A run of windows to pack. The output memory contains a row of `width` values for
+/// A run of windows to pack, and the output memory with a row of `width` values for
 /// each tap.
 struct Panel<'a, 'b, T> {
     image: Image<'a, T>,
@@ -79,9 +79,9 @@ impl<T: Float> Panel<'_, '_, T> {
         }
     }
 
-    /// Packs one tap in all channels for a run of windows. In each channel, the same
-    /// windows overlap the padding. `rows` is the offset of the first row, and the
-    /// distance between rows.
+    /// Packs one tap in all channels for a run of windows. The windows that overlap the
+    /// padding are the same in each channel. `rows` contains the offset of the first
+    /// row and the distance between rows.
     #[inline(always)]
     fn pack_step<const WIDTH: usize>(&mut self, run: WindowRun, tap: Tap, rows: (usize, usize)) {
         let (first, steps) = rows;

@@ -57,8 +57,8 @@ impl Frame {
     /// value per window.
     pub(super) fn with_scratch<T: Float>(&self, work: impl FnOnce(&mut [T], &mut [T])) {
         let lanes = Registers::for_type::<T>().lanes;
-        // The last register of windows may extend beyond the last window, and so beyond
-        // the frame.
+        // The last register may extend beyond the last window and therefore beyond the
+        // frame.
         let frame = (self.out[0] + self.span(0)) * self.stride() + lanes;
         let windows = self.length().next_multiple_of(lanes);
         T::with_scratch(frame + windows, |scratch| {

@@ -3,8 +3,8 @@
 //! Each input row is quantized when it is read: `x * factors = scale * (q - zero)`,
 //! where q is 0 to 255 ([`quantize`]). Products of q and the weights are summed
 //! exactly, as integers, and each sum is converted to a float once ([`epilogue`]).
-//! Therefore an output row is bitwise equal on every machine, except after gelu. The
-//! output of a row does not depend on other rows or on the number of threads.
+//! Therefore an output row without gelu is bitwise equal on every machine. The output
+//! of a row does not depend on other rows or on the number of threads.
 //!
 //! Weights are packed in panels of output columns ([`pack`]). The input is read in
 //! tiles of rows. The sums for a tile and a panel remain in registers until all
@@ -44,7 +44,7 @@ pub struct Int8Layer<'a> {
 /// The largest number of inputs for which the integer sums fit in 32 bits.
 pub const MAX_INPUTS: usize = 1 << 16;
 
-/// Calls `work` with 32-bit scratch memory of this thread, which is not initialised.
+/// Calls `work` with uninitialised scratch memory of this thread, as 32-bit words.
 fn with_words<R>(length: usize, work: impl FnOnce(&mut [u32]) -> R) -> R {
     thread_local! {
         static SCRATCH: ScratchBuffers<u32> = const { ScratchBuffers::new() };

@@ -15,8 +15,8 @@ pub(super) struct QuantizedRow {
     pub(super) zero: i32,
 }
 
-/// Quantizes rows, and writes the results as the words of a tile. Words after the end
-/// of a row keep their old values, because they are multiplied by weights of 0.
+/// Quantizes rows, and writes the results as the words of a tile. The words after the
+/// end of a row are not cleared, because their weights are 0.
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,
@@ -44,7 +44,7 @@ pub(super) fn quantize<S: Simd>(
     }
 }
 
-/// The parameters with which the values of a row are rounded.
+/// The parameters for rounding the values of a row.
 struct Rounding {
     row: QuantizedRow,
     /// The factor by which the values are multiplied.
@@ -58,7 +58,7 @@ struct Rounding {
 const INTEGER_OFFSET: f32 = 12_582_912.0;
 
 /// The number of quantization steps between the smallest and the largest value of a
-/// row. The number is one below 255, because zero and the largest value may both be
+/// row. The number is 254 and not 255, because zero and the largest value may both be
 /// rounded up.
 const QUANTIZATION_STEPS: f32 = 254.0;
 
@@ -83,7 +83,8 @@ impl Rounding {
         Self { row, inverse, zero }
     }
 
-    /// Returns the parameters of a row of zeros, whose sums are multiplied by `scale`.
+    /// Returns the parameters of a row of zeros. The sums of this row are multiplied by
+    /// `scale`.
     #[inline(always)]
     fn zero(scale: f32) -> Self {
         let row = QuantizedRow { scale, zero: 0 };
@@ -94,7 +95,7 @@ impl Rounding {
         }
     }
 
-    /// Returns the lowest eight bits of a float, which are the quantized value q.
+    /// Returns the quantized value q: the lowest eight bits of the rounded float.
     #[inline(always)]
     fn byte(&self, x: f32, factor: f32) -> u8 {
         let [byte, ..] = (x * factor * self.inverse + self.zero)
@@ -126,8 +127,8 @@ impl Rounding {
 /// larger than infinity.
 #[inline(always)]
 fn range(x: &[f32], factors: &[f32]) -> (f32, f32) {
-    // The floats are compared as integers: the order is the same, but NaN is ordered
-    // too.
+    // The floats are compared as integers: this gives the same order, and also orders
+    // NaN.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let (mut low, mut high) = (0, 0);
     for (x, factor) in x.iter().zip(factors) {

@@ -35,20 +35,22 @@ macro_rules! tile {
             rows: $rows,
             columns: size_of::<$vector>() / 2,
             group: $group,
-            // SAFETY: `supported_tiles` returns this kernel only if the processor has
-            // the instructions.
-            #[expect(unsafe_code, reason = "the processor was checked")]
+            // SAFETY: `supported_tiles` returns this kernel only if the processor
+            // supports its instructions.
+            #[expect(unsafe_code, reason = "the processor supports this kernel")]
             sum: |rows, columns, sums| unsafe { $sum(rows, columns, sums) },
         };
 
         #[target_feature(enable = $features)]
         fn $sum(rows: &[u32], columns: &[u32], sums: &mut [i32]) {
             const REGISTER_WORDS: usize = size_of::<$vector>() / size_of::<u32>();
-            // SAFETY: the array is as long as a register, which needs no alignment.
-            #[expect(unsafe_code, reason = "registers are read through pointers")]
+            // SAFETY: the array is as long as a register, and unaligned loads are
+            // allowed.
+            #[expect(unsafe_code, reason = "vector loads take a raw pointer")]
             let load = |words: &[u32; REGISTER_WORDS]| unsafe { $load(words.as_ptr().cast()) };
-            // SAFETY: the array is as long as a register, which needs no alignment.
-            #[expect(unsafe_code, reason = "registers are written through pointers")]
+            // SAFETY: the array is as long as a register, and unaligned stores are
+            // allowed.
+            #[expect(unsafe_code, reason = "vector stores take a raw pointer")]
             let store = |sums: &mut [i32; REGISTER_WORDS], total: $vector| unsafe {
                 $store(sums.as_mut_ptr().cast(), total);
             };

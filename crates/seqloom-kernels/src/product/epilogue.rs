@@ -37,8 +37,8 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Returns the epilogue for the columns from `start`. The bias is added to the
-    /// first sums only; later sums are added to the output.
+    /// Returns the epilogue for the columns from `start`. Only the first sums of an
+    /// output value include the bias; later sums are added to the output.
     pub(super) fn part(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,
@@ -47,7 +47,7 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Applies the epilogue to an output for which there are no products to sum.
+    /// Applies the epilogue to an output without products, as if all sums were 0.
     pub(super) fn fill(self, out: &mut MatrixMut<'_, T>) {
         for row in 0..out.rows_count() {
             let row = out.row(row);

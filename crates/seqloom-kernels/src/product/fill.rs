@@ -39,8 +39,7 @@ pub fn products<T: Float>(
     });
 }
 
-/// Multiplies one pair of matrices, which can be stored in any way that implements
-/// [`Lines`].
+/// Multiplies one pair of matrices of any types that implement [`Lines`].
 pub(crate) fn fill<T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -128,8 +127,7 @@ struct KBlock<'a, A, B, T> {
     band: usize,
     /// The number of right columns that are packed together.
     group: usize,
-    /// True if several bands of rows use the same packed columns, which are therefore
-    /// kept.
+    /// True if the packed columns are kept, because several bands of rows use them.
     keeps: bool,
 }
 

@@ -25,7 +25,7 @@ pub(crate) trait TileSink<T: Float> {
     #[inline(always)]
     fn prepare(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
-    /// Processes the sums of a tile, which are in registers.
+    /// Processes the sums of a tile while they are in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         position: (usize, usize),
@@ -35,7 +35,7 @@ pub(crate) trait TileSink<T: Float> {
 
 /// A receiver of tiles that are stored in memory.
 pub(crate) trait TileReader<T> {
-    /// Processes the sums of a tile, which are in memory.
+    /// Processes a tile that is stored in memory.
     fn read(&mut self, tile: Tile<'_, T>);
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Tiles<'a, T, F> {
     pub(crate) k: usize,
     /// The left panels, which all have the same number of rows.
     pub(crate) left: &'a [T],
-    /// The right panels. The last panel may have fewer columns.
+    /// The right panels; the last one may have fewer columns.
     pub(crate) right: &'a [T],
     /// The receiver of the tiles.
     pub(crate) take: F,
@@ -186,8 +186,8 @@ fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
     sums
 }
 
-/// Adds the products of `R` values and `V` registers to the sums. Wide panels are read
-/// from the L2 cache, so their values are prefetched a few iterations ahead.
+/// Adds the products of `R` values and `V` registers to the sums. Wide panels are in
+/// the L2 cache, so their values are prefetched a few iterations ahead.
 #[inline(always)]
 pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,

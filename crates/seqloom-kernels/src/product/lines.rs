@@ -13,11 +13,11 @@ pub(crate) trait Lines<T>: Sync {
 
     /// Packs `out.len() / k.len()` rows (or columns) from `first`, for a range of the
     /// inner axis. Values with the same position on the inner axis are adjacent in
-    /// `out`. Rows after the last one are filled with zeros.
+    /// `out`. Rows beyond the end of the matrix are filled with zeros.
     fn pack(&self, first: usize, k: Range<usize>, out: &mut [T]);
 
-    /// Packs rows (or columns) into panels of `width`. The last panel is narrower if
-    /// `out` ends earlier.
+    /// Packs rows (or columns) into panels of `width`. If `out` has no space for a full
+    /// last panel, the last panel is narrower.
     fn pack_panels(&self, first: usize, k: Range<usize>, width: usize, out: &mut [T]) {
         let panels = out.chunks_mut((width * k.len()).max(1));
         for (number, panel) in panels.enumerate() {

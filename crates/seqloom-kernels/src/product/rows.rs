@@ -37,8 +37,8 @@ impl<T: Float> TileSink<T> for OutputRows<'_, T> {
         {
             return self.epilogue.store_tile((row, column), sums, &mut self.out);
         }
-        // The tile is copied before it is indexed. If a variable indexed the tile
-        // itself, the compiler would store every tile in memory instead of registers.
+        // The tile is copied before it is indexed. If the tile itself were indexed by a
+        // variable, the compiler would store every tile in memory instead of registers.
         let sums = *sums;
         for (row, sums) in (row..self.out.rows_count()).zip(&sums) {
             self.epilogue.store_lanes(column, sums, self.out.row(row));

@@ -2,8 +2,8 @@
 
 use crate::Float;
 
-/// Transposes `count` rows, whose starts in `lines` are `step` elements apart. Each row
-/// of `out` has `width` elements, and contains one column of the input.
+/// Transposes `count` rows that start `step` elements apart in `values`. Each row of
+/// `out` has `width` elements, and contains one column of the input.
 pub(crate) fn transpose<T: Float>(
     values: &[T],
     step: usize,
@@ -12,10 +12,10 @@ pub(crate) fn transpose<T: Float>(
     out: &mut [T],
 ) {
     let k = out.len() / width.max(1);
-    assert!(count <= width, "there are more rows than the panel has");
+    assert!(count <= width, "the panel is too narrow for all rows");
     assert!(
         count == 0 || k == 0 || values.len() >= (count - 1) * step + k,
-        "the input is shorter than its rows"
+        "the input ends before its last row"
     );
     let done = wide::transpose(values, step, count, width, out);
     for line in done..count {
@@ -54,7 +54,7 @@ mod wide {
         for (number, out) in out.chunks_mut(tuned::TRANSPOSE_BLOCK * width).enumerate() {
             let values = &values[(number * tuned::TRANSPOSE_BLOCK).min(values.len())..];
             // SAFETY: the processor has these instructions, as checked above.
-            #[expect(unsafe_code, reason = "not every processor has these instructions")]
+            #[expect(unsafe_code, reason = "only some processors support it")]
             unsafe {
                 if size_of::<T>() == size_of::<f32>() {
                     let (values, out) =

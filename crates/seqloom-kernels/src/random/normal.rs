@@ -14,8 +14,8 @@ use crate::{Float, Instances, parallel, tuned};
 /// The limits of a truncated normal distribution.
 #[derive(Clone, Copy, Debug)]
 pub struct Truncation<T> {
-    /// The values of the error function at both limits. Uniform numbers are sampled
-    /// between these values.
+    /// The values of the error function at both limits. The uniform numbers are sampled
+    /// between these two values.
     pub range: [T; 2],
     /// The smallest and the largest output value.
     pub limits: [T; 2],
@@ -107,7 +107,7 @@ fn ln_1_minus(x: f32) -> f32 {
     let (ratio, half) = (rest / (2.0 + rest), 0.5 * rest * rest);
     let square = ratio * ratio;
     let to_normal = ratio * (half + square * polynomial(&LN_1_MINUS_TERMS, square));
-    #[expect(clippy::cast_precision_loss, reason = "a power of two is small")]
+    #[expect(clippy::cast_precision_loss, reason = "a float is exact here")]
     let power = power as f32;
     let [high, low] = [f32::LN_2.0, f32::LN_2.1].map(|part| power * part);
     let found = high + (rest - (half - (to_normal + (low + lost))));

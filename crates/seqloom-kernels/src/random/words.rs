@@ -1,5 +1,5 @@
-//! Random 32-bit words by position. The counter from which a word is computed is its
-//! position in the array.
+//! Random 32-bit words. A word is computed from a counter: the position of the word in
+//! the array.
 
 use seqloom_core::key::Key;
 

@@ -30,8 +30,8 @@ pub(super) struct CellStepBack<'a, T> {
     /// The gradient of the state. The step replaces it by the gradient of the previous
     /// state, without the part that passes through the weights.
     pub(super) by_state: &'a mut [T],
-    /// The gradient of the cell, which the step replaces by the gradient of the
-    /// previous cell. Empty for a GRU.
+    /// The gradient of the cell. The step replaces it by the gradient of the previous
+    /// cell. Empty for a GRU.
     pub(super) by_cell: &'a mut [T],
     /// The gradient of the input part of the gates.
     pub(super) by_inputs: &'a mut [T],
@@ -164,7 +164,7 @@ impl Cell for Lstm {
     }
 }
 
-/// Splits a state into ranges as long as a register. The last range may be shorter.
+/// Splits a state into ranges of one register each. The last range may be shorter.
 #[inline(always)]
 fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>> {
     let lanes = Lanes::<S, T>::COUNT;
@@ -173,7 +173,7 @@ fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>>
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// A range of the state, with which the same range of each gate can be loaded. The
+/// A range of the elements of the state; it also selects the elements of each gate. The
 /// range is a struct with methods, because closures are not always inlined.
 struct StateRange {
     width: usize,

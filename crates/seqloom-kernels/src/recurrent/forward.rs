@@ -164,7 +164,7 @@ struct ForwardRun<'a, T> {
     rows: &'a [usize],
     /// The number of steps of each sequence.
     steps: Vec<usize>,
-    /// The memory for every state if `is_all`, else for the last state of each
+    /// If `is_all`, the memory for all states, else for the last state of each
     /// sequence.
     states: &'a mut [T],
     kept: Option<&'a mut [T]>,
@@ -273,8 +273,8 @@ struct RecurrentStep<'a, 'b, T> {
     cell: &'a mut [T],
     input_gates: &'a [T],
     state_gates: &'a [T],
-    /// Memory for the values of the backward pass, which are discarded if the caller
-    /// does not request them.
+    /// Scratch memory for the values of the backward pass, used if the caller does not
+    /// request these values.
     discarded: &'a mut [T],
 }
 

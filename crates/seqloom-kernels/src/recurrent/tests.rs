@@ -56,7 +56,8 @@ fn layer<'a, C: Cell>(
     }
 }
 
-/// Returns identity weights, with which the inputs equal the input part of the gates.
+/// Returns the identity as input weights, so that the input part of the gates equals
+/// the inputs.
 fn identity(columns: usize) -> Vec<f64> {
     let mut weight = vec![0.0; columns * columns];
     let diagonal = weight.iter_mut().step_by(columns + 1);
@@ -167,7 +168,7 @@ fn a_masked_position_keeps_the_state() {
     assert_eq!(&states[..width], last);
 }
 
-/// Returns the states at some positions, first selected from all states, then computed
+/// Returns the states at some positions twice: selected from all states, and computed
 /// without the other states.
 fn states_two_ways<C: Cell>(cell: C, reverse: bool, positions: &[usize]) -> [Vec<f64>; 2] {
     let [batch, length, width] = SIZES;

@@ -123,7 +123,8 @@ fn decode<'a, T: Genotype>(
     }
 }
 
-/// Decodes consecutive genotypes after the first `skipped` genotypes of a byte.
+/// Decodes consecutive genotypes; the first `skipped` genotypes of the first byte are
+/// ignored.
 fn decode_range<T: Genotype>(
     (codes, skipped): (&[u8], usize),
     table: &CodeTable<T>,

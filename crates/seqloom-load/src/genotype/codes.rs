@@ -11,7 +11,8 @@ use seqloom_plink::{Bed, BedLayout};
 use super::shares::{self, Bytes};
 use super::sink::checksum;
 
-/// Number of rows that are read together and decoded in one pass over the tables.
+/// Number of rows that are read together and decoded in one pass over the lookup
+/// tables.
 const READ_LINES: usize = 8;
 
 /// Maximum number of rows, and of bytes, that are counted together.
@@ -177,8 +178,8 @@ impl Codes {
                 }
             }
         }
-        // A cached copy has checksums. Without checksums, check that the file has not
-        // changed while it was read.
+        // A cached copy has checksums. Other files have no checksums, so check that the
+        // file did not change while it was read.
         match &self.storage {
             LineStorage::File(bed, None) => bed.unchanged(),
             _ => Ok(()),

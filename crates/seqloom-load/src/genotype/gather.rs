@@ -36,8 +36,8 @@ impl LinePositions {
         Self::Kept(kept, ranks)
     }
 
-    /// Selects positions. Their codes are copied together only if the positions ascend and
-    /// are close to each other.
+    /// Selects positions. If the positions ascend and are close to each other, their
+    /// codes are copied together, otherwise one by one.
     pub(super) fn by_fastest_method(positions: &[usize]) -> Self {
         match KeptPositions::new(positions) {
             (kept, None) if kept.is_fast() => Self::Kept(kept, None),

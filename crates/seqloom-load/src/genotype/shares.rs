@@ -1,4 +1,5 @@
-//! Splits work between the threads of a pool. The first error ends all work.
+//! Splits work between the threads of a pool. After the first error, no thread starts
+//! new work.
 
 use std::path::Path;
 use std::sync::LazyLock;

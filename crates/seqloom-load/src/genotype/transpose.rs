@@ -1,10 +1,11 @@
 //! Transposes a `.bed` in bounded memory: from one row per variant to one row per
 //! individual, or back.
 //!
-//! The matrix is split into tiles. The bytes of a tile are read from every row, transposed
-//! in memory, and written to the rows of the result. A tile has at least 16,384 rows, so
-//! that each write has 4 KiB. A tile has the maximum number of columns that fits in memory;
-//! short rows are read whole. Every byte is read once and written once, for any file size.
+//! The matrix is split into tiles. The bytes of a tile are read from every row,
+//! transposed in memory, and written to the rows of the result. A tile has at least
+//! 16,384 rows, so that each write has 4 KiB. A tile has as many columns as fit in
+//! memory, so short rows are read whole. Every byte is read once and written once, for
+//! any file size.
 
 use std::ops::Range;
 

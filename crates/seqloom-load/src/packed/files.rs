@@ -22,7 +22,7 @@ const READ_RESIDUES: usize = 1 << 19;
 pub struct SequenceFile {
     /// The path from the caller.
     pub path: PathBuf,
-    /// The index, with which the reader can begin at any record.
+    /// The index; the reader uses it to begin at any record.
     pub index: Option<Arc<Index>>,
 }
 
@@ -157,5 +157,5 @@ fn fetch(index: &Index, record: u64, stop: u64) -> Result<Batch> {
 }
 
 fn too_few_records(path: &Path) -> Error {
-    Error::format(path, Fault::whole("fewer records than its index has"))
+    Error::format(path, Fault::whole("has fewer records than its index"))
 }

@@ -95,8 +95,8 @@ impl<T: Tokenise> BatchQueue<T> {
         let mut state = self.lock();
         loop {
             if let Some(result) = state.ready.pop_front() {
-                // Wake the thread only when the queue is half empty: a wake-up costs
-                // more than making a batch.
+                // Wake the thread only when the queue is half empty, because a wake-up
+                // takes longer than making a batch.
                 if state.ready.len() <= self.max_batches / 2 {
                     self.changed.notify_all();
                 }
