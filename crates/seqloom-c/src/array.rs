@@ -64,11 +64,11 @@ pub unsafe extern "C" fn seqloom_run(
     count: usize,
 ) -> *mut SeqloomArrays {
     guard(ptr::null_mut(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let given = unsafe { borrow_slice("inputs", inputs, count) }?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let names = given
             .iter()
             .map(|it| unsafe { path("the name of an input", it.name) });
@@ -78,7 +78,7 @@ pub unsafe extern "C" fn seqloom_run(
             .map(|it| it.to_string_lossy().into_owned())
             .collect();
         let pairs = names.iter().zip(given);
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let inputs = pairs.map(|(name, it)| unsafe { input(name, it) });
         let arrays = model.predictor.run(&inputs.collect::<Result<Vec<_>>>()?)?;
         Ok(into_pointer(SeqloomArrays::new(arrays)))
@@ -92,7 +92,7 @@ pub unsafe extern "C" fn seqloom_run(
 /// `arrays` is null, or comes from `seqloom_run` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> usize {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     guard(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
@@ -108,7 +108,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
     index: usize,
 ) -> *const SeqloomArray {
     guard(ptr::null(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let view = unsafe { borrow("arrays", arrays) }?.views.get(index);
         Ok(view.map_or(ptr::null(), ptr::from_ref))
     })
@@ -121,7 +121,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
 /// `arrays` is null, or comes from `seqloom_run` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_free(arrays: *mut SeqloomArrays) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe { free(arrays) }
 }
 
@@ -164,13 +164,13 @@ fn view(name: &CString, array: &Array) -> SeqloomArray {
 ///
 /// `shape` points to `axes` lengths, and `data` points to all elements of this shape.
 unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     let shape = unsafe { borrow_slice("the shape of an input", array.shape, array.axes) }?;
     let size = shape
         .iter()
         .try_fold(1_usize, |all, it| all.checked_mul(*it));
     let size = size.ok_or_else(|| Error::argument(format!("{name}: the shape is too large")))?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     let data = unsafe { data(name, array, size) }?;
     Ok(Input { name, shape, data })
 }
@@ -180,7 +180,7 @@ unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>>
 /// The array has `size` elements.
 unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numbers<'a>> {
     let from = array.data;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe {
         Ok(match array.dtype {
             SEQLOOM_BOOL => Numbers::Bool(booleans(name, borrow_slice(name, from.cast(), size)?)?),

@@ -92,7 +92,7 @@ pub(crate) fn null(name: &str) -> Error {
 ///
 /// The pointer is null, or its target outlives the returned reference.
 pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
 }
 
@@ -133,7 +133,7 @@ pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
     if text.is_null() {
         return Err(null(name));
     }
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     let text = unsafe { CStr::from_ptr(text) };
     path_of(text.to_bytes())
 }
@@ -165,7 +165,7 @@ pub(crate) fn into_pointer<T>(value: T) -> *mut T {
 /// The pointer comes from [`into_pointer`], and was not freed.
 pub(crate) unsafe fn free<T>(pointer: *mut T) {
     if !ptr::eq(pointer, ptr::null()) {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let value = unsafe { Box::from_raw(pointer) };
         // A panic here must not replace the last error.
         let _ = catch_unwind(AssertUnwindSafe(|| drop(value)));

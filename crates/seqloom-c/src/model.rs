@@ -24,7 +24,7 @@ pub struct SeqloomModel {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *mut SeqloomModel {
     guard(ptr::null_mut(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let path = unsafe { self::path("path", path) }?;
         let predictor = Predictor::open(&path, threads.max(1))?;
         let columns = predictor.manifest().task.columns.iter();
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *m
 /// `model` is null, or comes from `seqloom_open` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe { free(model) }
 }
 
@@ -56,7 +56,7 @@ pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
     guard(0, || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         Ok(model.columns.len())
     })
@@ -74,7 +74,7 @@ pub unsafe extern "C" fn seqloom_column(
     column: usize,
 ) -> *const c_char {
     guard(ptr::null(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         let name = model.columns.get(column);
         Ok(name.map_or(ptr::null(), |name| name.as_ptr()))

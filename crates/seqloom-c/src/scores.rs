@@ -51,14 +51,14 @@ pub unsafe extern "C" fn seqloom_predict(
 ) -> c_int {
     guard(-1, || {
         let row = row.ok_or_else(|| Error::argument("row is null"))?;
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
         let options = PredictOptions::default();
         warn(&[]);
         let summary = model.predictor.predict(&files, &options, |_, scores| {
             for (id, values) in scores.rows() {
                 let id = name(id);
-                // SAFETY: guaranteed by the caller.
+                // SAFETY: the caller guarantees valid pointers.
                 let answer = unsafe { row(context, id.as_ptr(), values.as_ptr(), values.len()) };
                 if answer != 0 {
                     return Err(Error::argument(format!(
@@ -85,7 +85,7 @@ pub unsafe extern "C" fn seqloom_score(
     count: usize,
 ) -> *mut SeqloomScores {
     guard(ptr::null_mut(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
         let mut all = SeqloomScores {
             ids: Vec::new(),
@@ -113,7 +113,7 @@ pub unsafe extern "C" fn seqloom_score(
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> usize {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     guard(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
 }
 
@@ -124,7 +124,7 @@ pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> us
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) -> usize {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     guard(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
     row: usize,
 ) -> *const c_char {
     guard(ptr::null(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         let id = unsafe { borrow("scores", scores) }?.ids.get(row);
         Ok(id.map_or(ptr::null(), |id| id.as_ptr()))
     })
@@ -154,7 +154,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> *const f32 {
     guard(ptr::null(), || {
-        // SAFETY: guaranteed by the caller.
+        // SAFETY: the caller guarantees valid pointers.
         Ok(unsafe { borrow("scores", scores) }?.values.as_ptr())
     })
 }
@@ -166,7 +166,7 @@ pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> 
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     unsafe { free(scores) }
 }
 
@@ -176,9 +176,9 @@ pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
 ///
 /// The pointer is null, or points to `count` C strings.
 unsafe fn paths(files: *const *const c_char, count: usize) -> Result<Vec<PathBuf>> {
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     let files = unsafe { borrow_slice("files", files, count) }?;
-    // SAFETY: guaranteed by the caller.
+    // SAFETY: the caller guarantees valid pointers.
     let each = files.iter().map(|file| unsafe { path("a file", *file) });
     each.collect()
 }

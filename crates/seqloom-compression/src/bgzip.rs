@@ -56,8 +56,8 @@ impl BlockDecoder {
             Ok(progress) if progress.done && progress.consumed == block.len() => {
                 return Ok(progress.output.len());
             }
-            Ok(progress) if progress.full => "it has more than 64 KiB of text".into(),
-            Ok(_) => "its size does not match its header".into(),
+            Ok(progress) if progress.full => "the block has more than 64 KiB of text".into(),
+            Ok(_) => "the size in the header is wrong".into(),
             Err(error) => error.to_string(),
         };
         self.0.reset();

@@ -33,7 +33,7 @@ pub(super) struct Chunk {
     pub(super) size: usize,
     /// True if this is the last chunk of the file.
     pub(super) is_last: bool,
-    /// The error with which reading the file ended.
+    /// The error that ended the reading of the file.
     pub(super) failure: Option<io::Error>,
 }
 

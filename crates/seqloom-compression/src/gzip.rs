@@ -77,7 +77,7 @@ impl Gzip {
             .run(&packed[..right], piece)
             .map_or(0, |step| step.used);
         let why = matches!(error, Error::ChecksumMismatch)
-            .then(|| "its checksum or its length does not match".into());
+            .then(|| "the checksum or length of the text is wrong".into());
         let why = StreamErrorKind::Damaged(why);
         StreamError { used, why }
     }

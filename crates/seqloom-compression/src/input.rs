@@ -43,7 +43,7 @@ enum InputSource {
     Stream(Box<dyn Read + Send + Sync>),
 }
 
-/// The size and modification time of a file, with which changes are detected.
+/// The size and modification time of a file, which reveal changes of the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct FileStamp {
     size: u64,

@@ -85,8 +85,8 @@ fn create_at(path: PathBuf, is_private: bool) -> io::Result<Option<PartFile>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => return Ok(None),
         created => created?,
     };
-    // If the file system has no locks, other writers cannot lock the file either, so
-    // they do not remove it.
+    // If the file system does not support locks, no other writer can lock or remove the
+    // file.
     let _ = file.lock();
     // Another writer may have removed the file before it was locked.
     Ok(is_at(&path, &file).then_some(PartFile { file, path }))

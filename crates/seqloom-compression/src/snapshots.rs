@@ -18,9 +18,9 @@ use crate::walk::WINDOW_BYTES;
 use seqloom_core::number::as_u64;
 
 /// Minimal size of a compressed file for which several threads are faster than one. On
-/// two busy cores (AMD EPYC, Zen 3), threads and their buffers cost 1 to 6 ms. FASTQ
-/// files became faster from 1.5 MB on. Protein files, which are the slowest to
-/// decompress, became slower at 4.0 MB and faster at 8.1 MB.
+/// two busy cores (AMD EPYC, Zen 3), threads and their buffers cost 1 to 6 ms. With
+/// threads, FASTQ files of 1.5 MB or more were read faster. Protein files, the slowest
+/// to decompress, were read more slowly at 4.0 MB and faster at 8.1 MB.
 pub const MIN_PARALLEL_FILE_BYTES: u64 = if cfg!(fuzzing) { 1 } else { 8 << 20 };
 /// Initial distance between snapshots in bytes of text. The distance doubles whenever a
 /// file has too many snapshots.

@@ -91,7 +91,7 @@ impl GzipWalk {
         let size = self.bits.number(32)?;
         let wanted = u64::from(self.sum.clone().finalize());
         if sum != wanted || size != (self.text() - self.member) & 0xFFFF_FFFF {
-            return Err(self.damage("its checksum or length does not match"));
+            return Err(self.damage("the checksum or length of the text is wrong"));
         }
         Ok(true)
     }
@@ -117,7 +117,7 @@ impl GzipWalk {
         }
         let flags = self.header_byte()?;
         if flags & RESERVED_FLAGS != 0 {
-            return Err(self.damage("its header has reserved flags"));
+            return Err(self.damage("the gzip header has reserved flags"));
         }
         (0..6).try_for_each(|_| self.header_byte().map(drop))?;
         self.fields(flags)?;
@@ -136,7 +136,7 @@ impl GzipWalk {
         }
         let wanted = u64::from(self.sum.clone().finalize()) & 0xFFFF;
         if flags & 2 != 0 && self.bits.number(16)? != wanted {
-            return Err(self.damage("the checksum of its header does not match"));
+            return Err(self.damage("the checksum of the gzip header is wrong"));
         }
         Ok(())
     }

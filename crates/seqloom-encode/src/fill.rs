@@ -35,7 +35,7 @@ pub(crate) fn fill_rows<T: Send>(
     rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
     let numbers = out.len();
-    // Outside a pool, rayon would build its global pool.
+    // Without a pool, a parallel iterator would create rayon's global pool.
     let serial = size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let block_rows = if serial { sequences.len() } else { BLOCK_ROWS };
     let fill_block = |block| kernel.fill_block(letters, block);

@@ -81,7 +81,7 @@ fn parse_row(number: u64, line: &[u8]) -> Result<FaiRow, Fault> {
         .is_some_and(|end| end <= 2);
     let has_lines = length == 0 || (line_letters > 0 && line_bytes > line_letters);
     if row.name.is_empty() || !ends || !has_lines || row.extent().is_none() {
-        return Err(fault(number, "its numbers are inconsistent"));
+        return Err(fault(number, "the numbers of the record are inconsistent"));
     }
     Ok(row)
 }
@@ -162,7 +162,7 @@ pub(crate) fn to_rows(rows: &[FaiRow], text: u64) -> Result<Vec<(IndexRow, u64)>
                 begin,
                 size: next - begin,
                 length: row.length,
-                header: header.map_err(|_| fault(line, "its header is longer than 4 GiB"))?,
+                header: header.map_err(|_| fault(line, "the header is longer than 4 GiB"))?,
                 line_letters: if is_wide { 0 } else { line_letters },
                 line_bytes: if is_wide { 0 } else { line_bytes },
                 sum: low(name),

@@ -154,7 +154,7 @@ impl Index {
             return Ok(());
         };
         let positions = row.offset(range.start).zip(row.offset(last));
-        let (start, end) = positions.ok_or_else(|| changed("a line has no end"))?;
+        let (start, end) = positions.ok_or_else(|| changed("a line of residues has no end"))?;
         let mut text = Vec::new();
         self.text.read(start..end + 1, &mut text, &mut cache.text)?;
         let width = u64::from(row.line_letters);

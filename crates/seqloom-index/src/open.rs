@@ -259,7 +259,7 @@ impl Index {
         self.side.head.source.content
     }
 
-    /// Returns the bytes of the index, if they are in memory.
+    /// Returns the bytes of the index, if the index is in memory.
     pub fn bytes(&self) -> Option<&[u8]> {
         match &self.side.image {
             IndexBytes::Memory(bytes) => Some(bytes),

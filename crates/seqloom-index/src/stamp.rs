@@ -1,10 +1,9 @@
 //! Detects whether a file has changed since it was indexed.
 //!
 //! An index contains a hash for each 256 KiB of the file. If size and modification time
-//! are the same, four of these chunks are compared. If the modification time differs,
-//! all chunks are compared, which takes as long as reading the file. If a change does
-//! not affect the size, the time and these four chunks, it is detected later by the
-//! checksum of a record.
+//! are unchanged, only four chunks are compared. If the modification time differs, all
+//! chunks are compared, which takes as long as reading the file. A change outside the
+//! compared chunks is detected later by the checksum of a record.
 
 use std::cell::RefCell;
 use std::io;

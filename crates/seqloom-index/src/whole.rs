@@ -20,8 +20,8 @@ use self::gzip_index::open_index;
 /// Opens a file to read it from the beginning.
 ///
 /// A large gzip file is decompressed by all threads if its index is next to it or this
-/// process has already read the whole file. Otherwise the gzip file is decompressed by
-/// one thread.
+/// process has already read the whole file. In all other cases, one thread decompresses
+/// the gzip file.
 pub fn open_reader(path: &Path, options: &ReaderOptions) -> Result<Reader> {
     match in_parallel(path, &options.unpacking()) {
         Some(text) => Reader::of_text(path, (Compression::Gzip, text), options),

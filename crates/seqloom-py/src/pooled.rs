@@ -67,8 +67,8 @@ fn array_owned_by<T: Element, O: Send + Sync + 'static>(
     Ok(buffer)
 }
 
-/// The bytes of a cache line. Vector instructions and PyTorch are faster with arrays
-/// that begin at a cache line.
+/// The size of a cache line in bytes. Vector instructions and PyTorch are faster with
+/// arrays that begin at a cache line.
 #[derive(Clone, Copy)]
 #[repr(align(64))]
 struct CacheLine(#[expect(dead_code, reason = "read as numbers")] [u8; CACHE_LINE]);
@@ -155,7 +155,7 @@ impl Ring {
     }
 }
 
-/// An array that threads read without the GIL; this object keeps it alive.
+/// An array that threads read without the GIL; this object keeps the array alive.
 pub(crate) struct SharedArray<T> {
     _array: Py<PyArray1<T>>,
     start: *const T,

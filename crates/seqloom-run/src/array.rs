@@ -80,7 +80,7 @@ pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> R
     Ok(())
 }
 
-/// Returns the product of sizes, or an error if it is too large for memory.
+/// Returns the product of sizes, or an error if the product is too large for memory.
 pub(crate) fn product(sizes: &[usize]) -> Result<usize> {
     let product = sizes
         .iter()

@@ -30,7 +30,7 @@ enum RecordLayout {
     ChannelsLast(usize),
     /// One number per residue or k-mer.
     Flat,
-    /// Counts of k-mers, whose number does not depend on the number of residues.
+    /// Counts of k-mers; every record has the same number of counts.
     Counts,
 }
 
@@ -86,7 +86,7 @@ impl Encoder {
         most
     }
 
-    /// Returns the shape of a batch whose records have this number of positions.
+    /// Returns the shape of a batch of records with the given number of positions.
     pub fn shape(&self, records: usize, positions: usize) -> Vec<usize> {
         match self.layout {
             RecordLayout::ChannelsFirst(width) => vec![records, width, positions],

@@ -18,8 +18,8 @@ pub(crate) struct FeedBatch {
     pub(crate) real: usize,
     /// The input arrays for the graph.
     pub(crate) arrays: Vec<InputArray>,
-    /// True if no record is padded. The input `mask` is then omitted, and a separate
-    /// graph for such batches is run.
+    /// True if no record is padded. For a batch without padding, the input `mask` is
+    /// omitted and a separate graph is run.
     pub(crate) is_full: bool,
     /// The offset of the tokens of each record in a packed batch.
     pub(crate) segments: Vec<i64>,

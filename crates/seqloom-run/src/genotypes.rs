@@ -48,7 +48,7 @@ struct SampleWindow {
     start: usize,
 }
 
-/// A table that decodes each genotype code to its number.
+/// A decoding table that leaves each genotype code unchanged.
 const IDENTITY_CODES: [i8; 4] = [0, 1, 2, 3];
 
 impl GenotypeFeed {

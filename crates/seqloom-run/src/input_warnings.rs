@@ -10,7 +10,7 @@ use seqloom_graph::Training;
 use crate::column::ByteRows;
 use crate::text::{quote, thousands};
 
-/// Counts with which the records are compared to the training records of the model.
+/// Counts for comparing the records with the training records of the model.
 #[derive(Debug)]
 pub(crate) struct InputWarnings {
     training: Training,

@@ -60,7 +60,7 @@ fn scale(row: &mut [f32], task: &Task) {
     }
 }
 
-/// The array length from which NumPy computes a sum as eight partial sums.
+/// The minimum array length for which NumPy computes a sum as eight partial sums.
 const PAIRWISE_LANES: usize = 8;
 /// The array length above which NumPy splits a sum into two halves.
 const PAIRWISE_BLOCK: usize = 128;

@@ -109,7 +109,7 @@ const STDOUT_PATH: &str = "-";
 const WRITE_BUFFER_BYTES: usize = 1 << 18;
 
 impl<'a> ScoreWriter<'a> {
-    /// Creates a writer to a stream, which writes scores as soon as they are computed.
+    /// Creates a writer that writes scores to a stream as soon as they are computed.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! A source of text to which text can be returned, so that it is read again.
+//! A source of text. Text that was read can be pushed back and read again.
 
 use std::collections::TryReserveError;
 

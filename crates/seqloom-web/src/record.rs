@@ -35,7 +35,7 @@ pub(crate) fn find(
         before = behind;
     }
     Err(Error::argument(format!(
-        "{name} has no record {number}, it has {before}"
+        "{name} has no record {number}; number of records: {before}"
     )))
 }
 
@@ -69,6 +69,9 @@ mod tests {
     #[test]
     fn a_number_after_the_last_record_is_an_error() {
         let error = find("x.fa", Cursor::new(">a\nAC\n"), 1).unwrap_err();
-        assert_eq!(error.to_string(), "x.fa has no record 1, it has 1");
+        assert_eq!(
+            error.to_string(),
+            "x.fa has no record 1; number of records: 1"
+        );
     }
 }

@@ -390,8 +390,8 @@ class IndexProgress:
 @typing.final
 class Letters:
     r"""
-    A table that defines for each of the 256 bytes whether it is a residue, an ambiguity
-    code or invalid.
+    A table that classifies each of the 256 bytes as a residue, an ambiguity code or
+    invalid.
     """
     @property
     def members(self) -> builtins.str:

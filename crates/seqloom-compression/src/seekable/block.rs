@@ -39,7 +39,7 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
         disk.read(at + size - as_u64(TRAILER_BYTES), &mut tail)?;
         let length = u32_at(&tail, 4);
         if length as usize > MAX_BLOCK_BYTES || text > MAX_TEXT_BYTES {
-            return Err(corrupt(at, "its text is longer than the limit for a block"));
+            return Err(corrupt(at, "the block has more than 64 KiB of text"));
         }
         blocks.push(BgzipBlock {
             at,
@@ -81,7 +81,7 @@ fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     let size = size.ok_or_else(|| corrupt(at, "no bgzip block begins there"))?;
     match size {
         size if size > rest => Err(truncated()),
-        size if size < as_u64(12 + extra + TRAILER_BYTES) => Err(corrupt(at, "it is too small")),
+        size if size < as_u64(12 + extra + TRAILER_BYTES) => Err(corrupt(at, "block too small")),
         size => Ok(size),
     }
 }
@@ -93,7 +93,7 @@ fn check_empty(disk: &Disk, block: Range<u64>) -> Result<(), Trouble> {
     packed_bytes(disk, block.clone(), &mut packed)?;
     match BlockDecoder::new().decode(&packed, &mut [0]) {
         Ok(0) => Ok(()),
-        _ => Err(corrupt(block.start, "its size does not match its header")),
+        _ => Err(corrupt(block.start, "the size in the header is wrong")),
     }
 }
 
@@ -110,13 +110,10 @@ pub(super) fn unpack(
     let end = blocks.get(number + 1).map_or(disk.size(), |next| next.at);
     packed_bytes(disk, block.at..end, packed)?;
     if packed.len() < TRAILER_BYTES || u32_at(packed, packed.len() - TRAILER_BYTES) != block.sum {
-        return Err(changed("there is another block at that offset"));
+        return Err(changed("a different block is at that offset"));
     }
     if size > MAX_BLOCK_BYTES {
-        return Err(corrupt(
-            block.at,
-            "its text is longer than the limit for a block",
-        ));
+        return Err(corrupt(block.at, "the block has more than 64 KiB of text"));
     }
     let mut text = vec![0; size];
     // A decoder needs much memory, so each thread creates only one.
@@ -134,7 +131,7 @@ pub(super) fn unpack(
     });
     match outcome {
         Ok((true, count)) if count == size => Ok(text),
-        Ok(_) => Err(corrupt(block.at, "its size does not match its header")),
+        Ok(_) => Err(corrupt(block.at, "the size in the header is wrong")),
         Err(error) => Err(corrupt(block.at, &error.to_string())),
     }
 }

@@ -47,7 +47,7 @@ pub const MAX_TEXT_BYTES: u64 = 1 << 62;
 const MAX_DEFLATE_RATIO: usize = 1032;
 
 /// Returns an error if `packed` compressed bytes cannot contain a text of this size.
-/// The caller can then allocate memory for the text safely.
+/// This check limits the memory that a caller allocates for the text.
 pub(crate) fn check_size(text: usize, packed: &[u8]) -> Result<(), Trouble> {
     if text <= packed.len().saturating_mul(MAX_DEFLATE_RATIO) {
         return Ok(());

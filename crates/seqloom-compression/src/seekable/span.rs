@@ -241,5 +241,5 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
 }
 
 pub(crate) fn differs(_: Error) -> Trouble {
-    changed("the data after a position is not deflate data")
+    changed("the data at an index position is not deflate data")
 }

@@ -66,8 +66,8 @@ impl BitReader {
         Ok(())
     }
 
-    /// Returns the next bits as a number whose lowest bit is the first one. At most 48
-    /// bits can be requested.
+    /// Returns the next bits as a number; the first bit becomes the lowest bit. At most
+    /// 48 bits can be requested.
     pub(super) fn number(&mut self, bits: u32) -> Result<u64, Trouble> {
         if self.count < bits {
             self.refill()?;

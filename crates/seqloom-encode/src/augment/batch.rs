@@ -113,7 +113,7 @@ impl Augmentation {
     ) -> Result<()> {
         out.clear();
         let count = sequences.letters.len();
-        // Outside a pool, rayon would build its global pool.
+        // Without a pool, a parallel iterator would create rayon's global pool.
         if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
             return self.apply_to_range(sequences, (0, count), out);
         }

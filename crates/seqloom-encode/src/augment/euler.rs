@@ -5,7 +5,7 @@
 //! Altschul and Erickson (Molecular Biology and Evolution 2:526, 1985). The edges that
 //! the tour uses last at each vertex form a tree towards the final vertex, and all
 //! other edges may have any order. The tree is sampled by loop-erased random walks
-//! (Wilson 1996), as in uShuffle (Jiang and others, 2008). Every sequence with these
+//! (Wilson 1996), as in uShuffle (Jiang and others, 2008). Every sequence with the same
 //! k-mer counts is equally likely. The first and last `k - 1` residues do not change.
 
 use std::collections::HashMap;

@@ -47,7 +47,7 @@ fn second_word(index: u64) -> u32 {
 /// words.
 type CounterWords = [[u32; GROUP_BLOCKS]; 2];
 
-/// Returns the random words for these counters.
+/// Returns the random words for the given counters.
 #[vectorized]
 fn random_words(key: Key, counts: CounterWords) -> CounterWords {
     inlined_words(key, counts)
@@ -103,8 +103,8 @@ fn fill_bytes(key: Key, out: &mut [u8]) {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Candidate {
     pub(super) position: usize,
-    /// The random byte of the residue. [`add_details`] replaces it by the 32-bit number
-    /// that is compared with the threshold.
+    /// The random byte of the residue. [`add_details`] replaces this byte by the 32-bit
+    /// number that is compared with the threshold.
     pub(super) number: u32,
     /// The random word that selects the new residue, which [`add_details`] computes.
     pub(super) choice: u32,

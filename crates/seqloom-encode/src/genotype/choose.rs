@@ -77,8 +77,8 @@ impl ChosenPositions {
         self.decode_with(square::transpose_square, lines, table, (rows, transposed));
     }
 
-    /// Decodes the selected columns. `transpose_square` is the function that transposes
-    /// a square.
+    /// Decodes the selected columns. `transpose_square` is a function that transposes
+    /// 16 by 16 bytes.
     #[inline(always)]
     fn decode_with<T: Genotype>(
         &self,

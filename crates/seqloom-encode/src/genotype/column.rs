@@ -35,8 +35,8 @@ pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     transpose_with(transpose_square, lines, (stride, first), out);
 }
 
-/// Transposes the bytes of the rows. `transpose_square` is the function that transposes
-/// a square.
+/// Transposes the bytes of the rows. `transpose_square` is a function that transposes
+/// 16 by 16 bytes.
 #[inline(always)]
 fn transpose_with(
     transpose_square: impl Fn(Square) -> Square,

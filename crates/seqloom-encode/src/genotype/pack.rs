@@ -96,7 +96,7 @@ pub fn pack<T: Genotype + Display>(
         };
         (!pack_block(work)).then_some(first)
     };
-    // Outside a pool, rayon would build its global pool.
+    // Without a pool, a parallel iterator would create rayon's global pool.
     let serial =
         size_of_val(matrix.values) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let wrong = if serial {

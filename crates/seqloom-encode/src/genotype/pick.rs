@@ -27,7 +27,7 @@ const MIN_STEP_POSITIONS: usize = 6;
 pub struct KeptPositions {
     steps: Vec<ByteStep>,
     /// For every eight output bytes, the index after the last step that contributes to
-    /// these bytes.
+    /// the bytes.
     ends: Vec<usize>,
     count: usize,
 }
@@ -166,7 +166,7 @@ fn extract(word: u64, mut mask: u64) -> u64 {
     found
 }
 
-/// Does the same as [`extract`] with one instruction.
+/// Does the same as [`extract`] with one PEXT instruction.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
@@ -177,9 +177,9 @@ fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     }
 }
 
-/// True if the instruction is faster than the loop. On AMD processors before Zen 3, the
-/// instruction is implemented in slow microcode. The instruction and the loop are timed
-/// once, which takes microseconds.
+/// True if the PEXT instruction is faster than the loop. On AMD processors before Zen
+/// 3, PEXT is implemented in slow microcode. PEXT and the loop are timed once, which
+/// takes microseconds.
 #[cfg(target_arch = "x86_64")]
 static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {
@@ -191,7 +191,7 @@ static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     })
 });
 
-/// Returns true if the processor has the instruction and it is faster than the loop.
+/// Returns true if the processor has PEXT, and PEXT is faster than the loop.
 fn is_pext_fast() -> bool {
     #[cfg(target_arch = "x86_64")]
     return seqloom_core::simd::avx2().is_some() && *IS_PEXT_FAST;

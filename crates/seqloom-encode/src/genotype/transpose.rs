@@ -3,7 +3,7 @@
 //! A tile of 256 rows and 256 columns fits in an L1 cache and is written as whole cache
 //! lines. Inside a tile, squares of 32 rows and 32 columns are transposed in registers.
 //! A row of a square is a 64-bit word. In five steps, pairs of rows exchange halves,
-//! quarters, and so on down to single codes. After these steps, word `p` contains
+//! quarters, and so on down to single codes. After the five steps, word `p` contains
 //! column `p` of all 32 rows. Eight squares are transposed together, as vectors.
 
 use rayon::prelude::*;
@@ -60,7 +60,7 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         });
     };
     let band_bytes = BAND_POSITIONS * width;
-    // Outside a pool, rayon would build its global pool.
+    // Without a pool, a parallel iterator would create rayon's global pool.
     if rayon::current_thread_index().is_none() {
         to.chunks_mut(band_bytes).enumerate().for_each(band);
     } else {

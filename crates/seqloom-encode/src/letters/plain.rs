@@ -1,5 +1,5 @@
-//! Plain residues as ranges of bytes, which vector instructions compare with a
-//! sequence.
+//! Plain residues as ranges of bytes, for comparison with a sequence by vector
+//! instructions.
 //!
 //! A plain residue is a residue of the alphabet that needs no conversion, except to
 //! upper case.

@@ -54,7 +54,7 @@ struct GzipScan<'a, T> {
     checked_scan: CheckedScan,
     rows: &'a mut T,
     building: &'a Building,
-    /// The minimum number of bytes of text in a span, which ends where decompression
+    /// The minimum number of bytes of text in a span. A span ends where decompression
     /// can start.
     span: u64,
     /// The number of bytes of text that were scanned.

@@ -2,8 +2,8 @@
 //!
 //! Each segment begins at the first position that looks like the beginning of a record.
 //! In FASTQ, a line of qualities may look like the beginning of a record. A segment
-//! begins correctly if the previous segment ends exactly where it begins. Otherwise one
-//! thread scans the rest of the text again.
+//! begins correctly if the previous segment ends at exactly the same position. If a
+//! segment does not begin correctly, one thread scans the rest of the text again.
 
 use std::ops::Range;
 

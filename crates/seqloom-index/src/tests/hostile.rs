@@ -16,7 +16,7 @@ use crate::write::{FileSummary, IndexWriter};
 
 const FASTA_TEXT: &[u8] = b">a\nACGT\n>b\nAC\n";
 
-/// Returns an index of a file with these rows and this length of text.
+/// Returns an index of a file with the given rows and text length.
 fn index(file: &Path, rows: &[IndexRow], text: u64, container: Container) -> Vec<u8> {
     let disk = Disk::open(file).unwrap();
     let chunks = chunks(&disk, &Building::default()).unwrap();

@@ -10,8 +10,8 @@ use seqloom_macros::native;
 
 use crate::{error, pool};
 
-/// A table that defines for each of the 256 bytes whether it is a residue, an ambiguity
-/// code or invalid.
+/// A table that classifies each of the 256 bytes as a residue, an ambiguity code or
+/// invalid.
 #[native(frozen)]
 pub(crate) struct Letters {
     pub(super) inner: encode::LetterTable,

@@ -56,9 +56,9 @@ pub(crate) struct SequenceReader {
 
 #[native]
 impl SequenceReader {
-    /// Opens `path`, or reads `file`, a binary file object; error messages call it
-    /// `path`. With `start`, reads a gzip file from that record, with the index file
-    /// next to it.
+    /// Opens `path`, or reads the binary file object `file`; error messages name `path`
+    /// in both cases. With `start`, reads a gzip file from that record, with the index
+    /// file next to it.
     #[new]
     #[pyo3(signature = (path, file=None, *, format=None, quality="phred33", on_error="raise",
         comments="error", whitespace="error", ids="error", max_record=None, expect=None, require_eof=true,

@@ -99,7 +99,7 @@ impl<'py> ReadArray<'py> {
 impl<'py> WrittenArray<'py> {
     pub(super) fn new(array: &Bound<'py, PyUntypedArray>) -> PyResult<Self> {
         if !array.is_c_contiguous() {
-            return Err(PyValueError::new_err("an output is not C-contiguous"));
+            return Err(PyValueError::new_err("outputs must be C-contiguous"));
         }
         Ok(Self(readwrite(array)?))
     }

@@ -247,8 +247,8 @@ fn number_bits(number: &Number, dtype: Dtype) -> Option<u64> {
     }
 }
 
-/// Returns an integer from a JSON number. A number such as 3.0 is accepted if it is
-/// small enough to be exact.
+/// Returns an integer from a JSON number. A number such as 3.0 is accepted up to
+/// [`MAX_EXACT_INTEGER`].
 #[expect(clippy::cast_possible_truncation, reason = "the number is an integer")]
 fn integer_value(number: &Number) -> Option<i64> {
     let is_whole = |float: &f64| float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER;

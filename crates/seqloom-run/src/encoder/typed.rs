@@ -74,7 +74,8 @@ pub(crate) struct OutputLayout<'a> {
 }
 
 impl OutputLayout<'_> {
-    /// Encodes sequences with a kernel whose output is the bits of the array's numbers.
+    /// Encodes sequences with a kernel that writes the bit patterns of the array's
+    /// numbers.
     fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,
         kernel: (&LetterTable, &dyn RowKernel<T>),

@@ -25,7 +25,7 @@ impl GenotypeEncoder {
             return Ok(None);
         }
         Err(Error::argument(
-            "the model reads genotypes, which this program does not: use the command seqloom-run",
+            "the model reads genotypes, but this program cannot: use the command seqloom-run",
         ))
     }
 }

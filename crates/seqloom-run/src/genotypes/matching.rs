@@ -122,8 +122,8 @@ fn shares_one_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
     shared.len() == 1 && here.iter().chain(&wanted).any(is_missing)
 }
 
-/// Returns the index of the only variant in the file that has the alleles of the model,
-/// or one of them and a missing allele.
+/// Returns the index of the only variant in the file that matches the alleles of the
+/// model; one of its alleles may be missing.
 fn choose(
     (id, alleles): (&str, [&str; 2]),
     found: &Variants,

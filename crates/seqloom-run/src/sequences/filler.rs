@@ -226,8 +226,8 @@ impl FilledBatch<'_> {
         Ok(())
     }
 
-    /// Returns the number of elements of an array, or an error if they exceed the
-    /// memory limit.
+    /// Returns the number of elements of an array, or an error if the array would
+    /// exceed the memory limit.
     fn require_memory(&self, array: &InputArray) -> Result<usize> {
         let (size, dtype) = (product(&array.shape)?, array.values.data().dtype());
         let limit = self.filler.limits.memory_bytes;

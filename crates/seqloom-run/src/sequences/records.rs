@@ -19,12 +19,12 @@ pub(crate) struct Records {
     count: usize,
 }
 
-/// A sequence of rows that come from one file.
+/// Consecutive rows that come from one file.
 #[derive(Debug)]
 struct FileStart {
     row: usize,
     path: PathBuf,
-    /// The index in the file of the record in the first of these rows.
+    /// The index in the file of the record in the first row.
     record: u64,
     /// The distance between the records of adjacent rows in the file: 2 if mates
     /// alternate, otherwise 1.

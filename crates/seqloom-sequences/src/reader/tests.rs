@@ -160,7 +160,10 @@ fn fasta_with_two_faults(size: usize) -> Vec<u8> {
 #[test]
 fn a_wrong_checksum_after_a_fault_is_found_within_64_mib() {
     let near = message(&fasta_with_two_faults(60 << 20));
-    assert!(near.contains("its checksum or its length"), "{near}");
+    assert!(
+        near.contains("the checksum or length of the text"),
+        "{near}"
+    );
     let far = message(&fasta_with_two_faults(66 << 20));
     assert!(far.contains("blank"), "{far}");
 }

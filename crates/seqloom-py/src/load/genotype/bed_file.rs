@@ -145,8 +145,8 @@ pub(super) fn warn(py: Python<'_>, bed: &Bed) -> PyResult<()> {
     Ok(())
 }
 
-/// Returns the number of threads: 1 for small results, for which waking threads takes
-/// longer than it saves.
+/// Returns the number of threads: 1 for small results, because waking other threads
+/// takes longer than the work.
 fn threads_for(threads: usize, bytes: usize) -> usize {
     if bytes < PARALLEL_BYTES { 1 } else { threads }
 }

@@ -283,8 +283,8 @@ impl GenotypeCodes {
     }
 }
 
-/// Returns the number of threads: 1 for small results, for which waking threads takes
-/// longer than it saves.
+/// Returns the number of threads: 1 for small results, because waking other threads
+/// takes longer than the work.
 fn threads_for(threads: usize, numbers: usize) -> usize {
     if numbers < PARALLEL_SIZE { 1 } else { threads }
 }
