@@ -77,7 +77,7 @@ def test_missing_variants_are_reported(call, run, tmp_path):
     other = write_other(tmp_path, np.arange(990))
     said = call("predict", run, other, "--out", tmp_path / "s.tsv")
     assert said.code == 2
-    assert "10 of them are not in it (991, 992, 993, ...)" in said.err
+    assert "10 of them are missing (991, 992, 993, ...)" in said.err
 
 
 def test_evaluate_on_genotypes_agrees_with_python(call, run):

@@ -569,7 +569,7 @@ def test_a_missing_data_frame_column_is_an_error_that_lists_the_columns(fasta):
 def test_an_empty_label_column_is_named_in_the_error(labelled):
     text = "id\tlabel\na\t\nb\t\nc\t\nd\t\n"
     with pytest.raises(
-        LabelError, match="no sequence has a label, 'label' is always empty"
+        LabelError, match="no sequence has a label: column 'label' is empty"
     ):
         labelled(text, task="multilabel")
 

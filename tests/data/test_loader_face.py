@@ -204,7 +204,7 @@ def test_a_loader_warns_if_an_iterable_exceeds_its_len():
     loader = DataLoader(WrongLength(4), batch_size=2)
     assert len(loader) == 2
     with pytest.warns(
-        UserWarning, match="by the len of WrongLength .* 2 batches, but it yields more"
+        UserWarning, match="the len of WrongLength .* 2 batches, but there are more"
     ):
         assert sum(1 for _ in loader) == 5
     honest = DataLoader(WrongLength(10), batch_size=2)

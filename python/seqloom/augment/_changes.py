@@ -133,12 +133,12 @@ class ReverseComplement(Augmentation):
 
     Args:
         p: The probability that a sequence is reverse-complemented.
-        alphabet: ``"dna"``, or ``"rna"``, where A pairs with U. ``"iupac"`` has the same
+        alphabet: ``"dna"`` or ``"rna"``; in RNA, A pairs with U. ``"iupac"`` has the same
             effect as ``"dna"``.
 
     Raises:
-        ArgumentError: ``p`` is not from 0 to 1, or the alphabet is not a nucleic acid.
-        AlphabetError: A sequence has a character without a complement, such as a protein.
+        ArgumentError: ``p`` is not from 0 to 1, or the alphabet is neither DNA nor RNA.
+        AlphabetError: A sequence, such as a protein, has a character without a complement.
 
     Examples:
         >>> from seqloom import Key
@@ -164,8 +164,8 @@ class ShuffleKmers(Augmentation):
     ``k=1`` shuffles residues. ``k=2`` preserves the counts of dinucleotides, and the first
     and the last residue; all such sequences are equally likely (Altschul and Erickson
     1985). A larger ``k`` preserves the counts of k-mers, and the first and the last ``k -
-    1`` residues. Each residue keeps its quality. A residue in upper case differs from the
-    same residue in lower case.
+    1`` residues. Each residue keeps its quality. Upper-case and lower-case residues are
+    counted as different residues.
 
     Args:
         k: The length of the k-mers whose counts are preserved.

@@ -32,10 +32,10 @@ def guess_alphabet(
     ids: IdRule = "error",
     symbols: str = "strip_terminal_stop",
 ) -> str:
-    """Return whether sequences are DNA, RNA or protein, from all of their residues.
+    """Guess from all residues whether sequences are DNA, RNA or protein.
 
-    Sequences are nucleotides if nearly all residues are A, C, G, T, U or N. Nucleotide
-    sequences with other characters are errors, and so is a mixture of T and U.
+    Sequences are nucleotides if nearly all residues are A, C, G, T, U or N. Other
+    characters in nucleotide sequences raise an error, and so does a mixture of T and U.
 
     Args:
         paths: A file, a pattern, several files or patterns, or sequences in memory, as for
@@ -114,7 +114,7 @@ def _name_remedy(found: FoundAlphabet) -> str:
     if strange <= {"T", "U"}:
         return ', or rna_as_dna=True of OneHot("dna") (--rna-as-dna) reads U as T'
     if strange <= LETTERS["protein"].difference("UO*"):
-        return ', or, if it has proteins, pass OneHot("protein") (--alphabet protein)'
+        return ', or, if the file has proteins, pass OneHot("protein") (--alphabet protein)'
     return ""
 
 

@@ -1,4 +1,4 @@
-"""Make batches and items, in Python or in Rust threads without the interpreter."""
+"""Make batches and items, in Python or in Rust threads that run without the GIL."""
 
 from __future__ import annotations
 
@@ -257,7 +257,7 @@ def supports_native_batches(encoder: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The length of the sequences in a batch."""
+    """The padded length of the sequences in a batch."""
 
     length: int | None = None  # None for the length of the longest sequence.
     multiple: int = 1  # The number of positions is a multiple of this.
@@ -276,9 +276,9 @@ class NativeBatchMaker:
     extents: Extents  # Number of encoded positions of each record.
     # A function from (indices, rows) to the other columns of a batch, in new memory.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds the file position.
+    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds an error position.
     shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
-    selected: Rows | None = None  # Source row of each index; None for the same row.
+    selected: Rows | None = None  # Source row of each index; None if equal.
     is_store_kept: bool = True  # If True, ids may be decoded later from the store.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
@@ -334,7 +334,7 @@ class NativeBatchMaker:
 
 @dataclass(slots=True)
 class _Plan:
-    """The records of a batch to make, and its size in positions and bytes."""
+    """The records of a batch, and the size of the batch in positions and bytes."""
 
     positions: Rows
     rows: Rows

@@ -104,7 +104,7 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # __init__ sets the value of the source
+    supports_threads = True  # __init__ copies the value of the source
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows
@@ -182,7 +182,7 @@ class CachedSource(Source):
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int
     ) -> Iterator[bytes]:
-        """Yield the bytes of the source's content, for a hash."""
+        """Yield the content of the source as bytes, for a hash."""
         return self._source.content(
             self._rows[rows], labels, encoder=encoder, jitter=jitter
         )

@@ -31,8 +31,8 @@ _ENTRY_FILE = "facts.json"
 _CHECKSUM_BYTES = 1 << 24
 # File modes: only the owner may read genotypes and unpublished sequences.
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
-# Name prefixes of unfinished and deleted entries, which the owner of the lock may
-# remove.
+# Name prefixes of unfinished and deleted entries; the owner of the lock may remove
+# these entries.
 _UNFINISHED, _DELETED = ".part-", ".gone-"
 
 
@@ -160,7 +160,7 @@ def _map_file(path: Path, about: dict[str, Any]) -> NDArray[Any] | None:
 
 
 def _checksum(path: Path) -> int:
-    """Return the CRC-32 of a file, which also checks that it can be read."""
+    """Return the CRC-32 of a file; raise if the file cannot be read."""
     crc = 0
     with path.open("rb") as file:
         while block := file.read(_CHECKSUM_BYTES):
@@ -255,8 +255,8 @@ def _size(entry: Path) -> int:
 @contextmanager
 def _lock(path: Path) -> Generator[None]:
     """Lock a file; the system releases the lock when the process ends."""
-    # In a shared folder, another user may have created a link with the name of the
-    # lock.
+    # Do not follow links, because in a shared folder another user may have created a
+    # link with the name of the lock.
     handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
     try:
         lock(handle)

@@ -1,4 +1,4 @@
-"""`Dataset`, the rows of a source, which are encoded when a batch is requested."""
+"""`Dataset`: rows of a source, encoded when a batch is requested."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _REPLACEABLE = {"augment", "encoder", "seed", "jitter", "rows", "source"}
 
 @final
 class Dataset:
-    """Records that are selected by index, with their labels.
+    """Records with labels, selected by index.
 
     ``SequenceDataset``, ``IntervalDataset``, ``GenotypeDataset`` and
     ``EmbeddingDataset`` return whole datasets. A slice, ``Subset`` and ``split`` return
@@ -101,7 +101,7 @@ class Dataset:
 
     @property
     def names(self) -> list[str] | None:
-        """Further names of the records, such as BED's fourth column; None without names."""
+        """Additional names of the records, such as BED column 4; None without names."""
         names = self.source.names
         return None if names is None else [names[row] for row in self.rows.tolist()]
 
@@ -166,7 +166,7 @@ class Dataset:
         return self.items_at(positions(indices, len(self)), epoch_of(indices))
 
     def __add__(self, other: Any) -> Dataset:
-        """Join two subsets of the same dataset: the left one first."""
+        """Concatenate two subsets of the same dataset."""
         # Different datasets may number their classes differently.
         if not isinstance(other, Dataset) or other.whole is not self.whole:
             name = other.title if isinstance(other, Dataset) else type(other).__name__
@@ -225,7 +225,7 @@ class Dataset:
         count = len(attributes.get("rows", self.rows))
         if attributes.keys() - _REPLACEABLE or count != len(self):
             raise ArgumentError(
-                "replace takes augment=, encoder= and seed=, and select(...) chooses "
+                "replace accepts augment=, encoder= and seed=; select(...) chooses "
                 f"records; got {', '.join(attributes)}"
             )
         if self._whole is not None:
@@ -248,11 +248,10 @@ class Dataset:
         """Return a column with one value per record, such as the groups of a split.
 
         Args:
-            name: A column: ``"file"`` of sequences from files; ``"chrom"``,
-                ``"start"``, ``"stop"``, ``"strand"`` and others of intervals; ``"fid"``
-                (the family) or ``"label"`` of samples; ``"chromosome"`` of variants.
-                ``"sequence"`` returns the sequences in capitals, so that equal
-                sequences form one group.
+            name: A column: ``"file"`` for sequences from files; ``"chrom"``, ``"start"``,
+                ``"stop"``, ``"strand"`` and others for intervals; ``"fid"`` (the family) or
+                ``"label"`` for samples; ``"chromosome"`` for variants. ``"sequence"``
+                returns the sequences in capitals, so that equal sequences form one group.
 
         Returns:
             One value for each record.
@@ -350,7 +349,7 @@ class Dataset:
         source = self.source.fitted(encoder)
         if source is self.source:
             raise ArgumentError(
-                "with_encoder needs a GenotypeDataset or a subset, got a subset of a "
+                "with_encoder needs a GenotypeDataset or a subset of it, got a "
                 f"{self.source.title}"
             )
         return self.replace(source=source, encoder=encoder)
@@ -402,7 +401,7 @@ class Dataset:
         return self._maker().native(**shape)
 
     def _maker(self) -> BatchMaker:
-        """Return a maker of batches with the current encoder, augmentation and seed."""
+        """Return a `BatchMaker` with the current encoder, augmentation and seed."""
         rows, jitter = None if self._has_all_rows else self.rows, self.jitter
         return BatchMaker(
             self.source, rows, self.encoder, self.augment, self.seed, self.labels, jitter

@@ -97,11 +97,11 @@ def EmbeddingDataset(
     Args:
         embeddings: A folder opened by `seqloom.infer.load`, or a dict from id to embedding.
         labels: Tables, a data frame, a dict from id to label, or a list in the order of the
-            records. A ``Labels`` object also has options for reading the labels. None means
-            that there are no labels.
+            records. A ``Labels`` object also has options for reading the labels. Without
+            labels, pass None.
         layer: The index of the network layer; None selects the last layer in the folder.
-        **old: Deprecated: single options of ``Labels``; write
-            ``labels=Labels(source, task=..., classes=...)``.
+        **old: Deprecated: options of ``Labels`` as keywords; write ``labels=Labels(source,
+            task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -224,7 +224,7 @@ def rows_of(embeddings: Any) -> EmbeddedRows:
     path = str(cast("Any", folder)) if is_path else "folder"
     raise ArgumentError(
         "embeddings must be an opened folder, or a dict from id to row, got "
-        f"{quote(folder)}; sl.infer.load({path!r}) opens one"
+        f"{quote(folder)}; sl.infer.load({path!r}) opens a folder"
     )
 
 
@@ -237,7 +237,7 @@ def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
             'record: embed the files again with pool="mean" (--pool mean)'
         )
     if not len(rows.ordinals):
-        raise ArgumentError("there are no embeddings")
+        raise ArgumentError("embeddings must contain at least one embedding, got none")
     layer = int(getattr(rows, "layers", (-1,))[-1]) if layer is None else layer
     shape = rows.get(int(rows.ordinals[0]), layer=layer).shape
     if len(shape) != 1:

@@ -34,12 +34,12 @@ Letters = tuple[Ragged, Ragged | None]  # (sequences, qualities); no qualities f
 class Encoder(Protocol):
     """Converts sequences to a single array, in which shorter sequences are padded.
 
-    A custom encoder must have the methods of this protocol. The following methods are
-    optional. The method ``refuses`` finds invalid characters before encoding. An encoder
-    with ``batch(out=, num_threads=)``, ``shape(n, places)`` and ``dtype`` can write into
-    reused memory. Define ``places(lengths)`` if the number of positions differs from the
-    number of residues, and ``pad_value`` if padding is not 0. The encoders of `sl.encode`
-    have all optional methods.
+    A custom encoder must have the methods of this protocol. The optional method ``refuses``
+    finds invalid characters before encoding. An encoder with ``batch(out=, num_threads=)``,
+    ``shape(n, places)`` and ``dtype`` can write into reused memory. Also define
+    ``places(lengths)`` if the number of positions differs from the number of residues, and
+    ``pad_value`` if padding is not 0. The encoders of `sl.encode` have all optional
+    methods.
 
     Examples:
         >>> from seqloom.encode import OneHot
@@ -104,7 +104,7 @@ def check_augment(augment: Any, encoder: Any) -> Any:
         )
     if augment is not None and not _takes_letters_and_key(augment):
         raise ArgumentError(
-            f"augment is called with residues and a key, unlike {augment!r}: "
+            f"augment must accept residues and a key, but {augment!r} does not: "
             "write it as lambda sequence, key: ..."
         )
     if getattr(encoder, "alphabet", None) == "protein":
@@ -149,7 +149,7 @@ def _takes_letters_and_key(augment: Any) -> bool:
     return False
 
 
-# A `Ring` is pickled as an empty one, because Hugging Face datasets pickle this module
+# Pickling a `Ring` omits its memory, because Hugging Face datasets pickle this module
 # when they hash functions.
 copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 

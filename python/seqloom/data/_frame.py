@@ -45,7 +45,7 @@ class Frame:
         return cls(what, [str(name) for name in names], table, features)
 
     def column(self, name: str) -> list[Any]:
-        """Return the values of a column; the names for a Hugging Face `ClassLabel`."""
+        """Return the values of a column; class names for a Hugging Face `ClassLabel`."""
         if self.names.count(name) > 1:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
         # Data frames may have numbers as column names.
@@ -128,7 +128,7 @@ def has_index(table: Any) -> bool:
 
 
 def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
-    """Return values of a dict or indexed series in dataset order; None for others."""
+    """Return a dict or an indexed series in dataset order; None for other types."""
     is_dict = isinstance(values, Mapping)
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(

@@ -67,7 +67,7 @@ class SourceOptions(TextOptions):
 
     @property
     def leaves_out(self) -> bool:
-        """True if the options change records, so that the index of a file does not fit."""
+        """True if the options change records, so that a file index does not apply."""
         is_changed = bool(self.of_files.keys() & {"comments", "whitespace", "ids"})
         return is_changed or self.id_from_header is not None
 

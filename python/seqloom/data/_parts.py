@@ -123,7 +123,7 @@ def split(
             a dict or pandas series by id. The name of a column, such as ``"file"`` or the
             ``"chrom"`` of intervals, is accepted too. With ``"sequence"``, equal sequences
             form a group. All records of a group are in the same subset, so subset sizes
-            only approximate the fractions. A record without a group is an error.
+            only approximate the fractions. A record without a group raises an error.
         seed: Seed of the random split.
 
     Returns:
@@ -310,7 +310,7 @@ def group_numbers(
 def assign_groups(
     groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
 ) -> NDArray[np.int64]:
-    """Assign whole groups, the largest first, to the subset that needs them most."""
+    """Assign whole groups, the largest first, where they reduce the error most."""
     counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (groups, classes), 1)
     if len(counts) < len(shares):

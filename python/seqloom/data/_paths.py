@@ -31,7 +31,7 @@ def expand(
     is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
     several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
     if not several:
-        raise ArgumentError("no file was given")
+        raise ArgumentError("no file was given, expected at least one")
     return tuple(name for path in several for name in _matches(path))
 
 
@@ -89,7 +89,8 @@ def file_digest(path: str) -> str:
 
 def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
     """Open the index of a file; build it if it is missing."""
-    # An existing index is opened without the lock, which a suspended process may hold.
+    # An existing index is opened without the lock, because a suspended process may hold
+    # the lock.
     if (index := open_existing_index(path, num_threads)) is not None:
         return index
     with _locked(path):

@@ -177,7 +177,7 @@ class Epoch:
         return epoch + self._made - 1
 
     def independent_counter(self) -> Epoch:
-        """Return an independent counter of epochs with the same shared epoch."""
+        """Return a counter that shares the epoch, but counts passes independently."""
         return Epoch(self._shared)
 
     def __getstate__(self) -> dict[str, Any]:

@@ -79,13 +79,13 @@ def SequenceDataset(
         augment: Changes residues before they are encoded, for example
             ``sl.augment.ReverseComplement``; the changes depend on seed, epoch and ordinal.
         labels: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or a
-            dict from id to label. A function from a ``SequenceRecord`` to its label and a
-            pandas series indexed by id are accepted too. An array, a list or a series with
-            the default index must contain the labels in record order. With ``"file"``, each
-            file is a class with the file's name without suffixes; a dict from file to label
-            sets other class names. None reads the label column of a table of sequences, if
-            it exists; False reads no labels. A ``Labels`` object also has options for
-            reading the labels.
+            dict from id to label. A pandas series indexed by id, and a function that
+            returns the label of a ``SequenceRecord``, are accepted too. An array, a list or
+            a series with the default index must contain the labels in record order. With
+            ``"file"``, each file is a class, named like the file without suffixes; a dict
+            from file to label sets other class names. With None, the label column of a
+            table of sequences is read, if it exists; with False, no labels are read. A
+            ``Labels`` object also has options for reading the labels.
         max_length: The maximum sequence length; a longer sequence raises an error.
         seed: Seed of the augmentation.
         id_column: The column of ids in tables. If a table lacks this column, its records
@@ -103,9 +103,9 @@ def SequenceDataset(
             the group named ``id``, or else the first group, or else the whole match.
             For example, ``r"\\|(.+?)\\|"`` finds the accession in the UniProt header
             ``sp|P12345|NAME``. With None, the id is the header up to the first blank.
-        in_memory: If True, all records are kept in memory. None keeps all records in memory
-            if ids, residues and qualities together need less than 1 GiB.
-        **old: Deprecated: single options of ``Labels``; write ``labels=Labels(source,
+        in_memory: If True, all records are kept in memory. With None, records are kept in
+            memory if ids, residues and qualities together need less than 1 GiB.
+        **old: Deprecated: options of ``Labels`` as keywords; write ``labels=Labels(source,
             task=..., classes=...)``.
 
     Returns:

@@ -34,7 +34,7 @@ class FetchOptions:
     """Options for reading the records of one batch."""
 
     encoder: Any = None
-    epoch: int | None = None  # Determines the jitter; None for no jitter.
+    epoch: int | None = None  # Epoch of the jitter; None for no jitter.
     length: int | None = None  # Positions of the batch; None for the longest record.
     multiple: int = 1  # The number of positions is a multiple of this.
     out: NDArray[Any] | None = None  # Array to write the inputs into.
@@ -131,7 +131,7 @@ class Source(ABC):
 
     @property
     def names(self) -> list[str] | None:
-        """Further names of the rows, such as BED's fourth column."""
+        """Additional names of the rows, such as column 4 of a BED file."""
         return None
 
     @property
@@ -164,7 +164,7 @@ class Source(ABC):
 
     @abstractmethod
     def fetch(self, rows: Rows, options: FetchOptions) -> Fetched | dict[str, Any]:
-        """Read rows: return sequences, or a dict of columns that begins with ``inputs``."""
+        """Read rows; return sequences, or a dict with ``inputs`` as its first column."""
 
     def content(
         self, rows: Rows, labels: LabelColumn, *, encoder: Any, jitter: int

@@ -252,7 +252,7 @@ class SequenceEncoder(JsonConfig):
         Args:
             sequences: The sequences.
             length: The number of positions; shorter sequences are padded with
-                ``pad_value``. None requires equal lengths.
+                ``pad_value``. With None, all lengths must be equal.
             out: The array or PyTorch tensor to write into; None allocates an array.
             num_threads: The number of threads; None chooses a number that suits the number
                 of residues; 0 uses all cores.

@@ -34,7 +34,7 @@ class OneHot(SequenceEncoder):
     """Encodes sequences as one-hot arrays, with channels in the order of the alphabet.
 
     The argument ``unknown`` determines how ambiguity codes such as N are encoded. Any other
-    character outside the alphabet is an error.
+    character outside the alphabet raises an error.
 
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
@@ -47,7 +47,7 @@ class OneHot(SequenceEncoder):
             that the code represents. ``"error"`` raises for ambiguity codes.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as zeros;
             ``"keep"``, in separate channels. ``"error"`` raises for lower case.
-        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.
         rare: The encoding of U and O in proteins: ``"zeros"``; ``"unknown"``, like X;
             ``"replace"``, like C and K; ``"keep"``, in two additional channels. ``"error"``
             raises for U and O.

@@ -61,7 +61,7 @@ class Tokens(TokenEncoder):
             contain a code become ``<unk>``. ``"mask"`` uses ``<mask>``; ``"error"`` raises.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``<mask>``. ``"keep"`` and ``"error"`` raise for lower case.
-        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.
         symbols: The encoding of ``*``, ``-`` and ``.``: ``"zeros"``, as ``<mask>``;
             ``"keep"``, as the token of the symbol or ``<unk>``. ``"error"`` raises for all
             symbols. ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and

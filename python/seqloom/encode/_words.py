@@ -42,7 +42,7 @@ class Integer(TokenEncoder):
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises for lower
             case.
-        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.
         rare: The encoding of U and O in proteins: ``"zeros"`` or ``"unknown"``, as
             ``mask_value``; ``"replace"``, like C and K; ``"keep"``, as two additional
             numbers. ``"error"`` raises for U and O.
@@ -138,7 +138,7 @@ class Kmer(TokenEncoder):
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises for lower
             case.
-        rna_as_dna: If True, U is read as T in DNA; otherwise U is an error.
+        rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.
         rare: The treatment of U and O in proteins. ``"zeros"`` and ``"unknown"`` mask the
             k-mer; ``"replace"`` reads U and O as C and K; ``"keep"`` adds both to the
             alphabet. ``"error"`` raises for U and O.
@@ -182,7 +182,7 @@ class Kmer(TokenEncoder):
         fits = self.dtype != "uint8" if self.counts else self.dtype in whole
         if not fits:
             what = "counts" if self.counts else "tokens"
-            raise ArgumentError(f"dtype={self.dtype!r} is not possible for {what}")
+            raise ArgumentError(f"dtype={self.dtype!r} is not supported for {what}")
         as_integer("k", self.k, least=1)
         as_integer("stride", self.stride, least=1)
         if not self.counts:

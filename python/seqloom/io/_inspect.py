@@ -55,7 +55,7 @@ def inspect(
             ``"solexa"``. The returned summary lists the encodings that fit the file.
         comments: ``"skip"`` skips FASTA lines that begin with ``;`` or ``#``.
         whitespace: ``"strip"`` removes white space within FASTA sequences.
-        ids: ``"number"`` uses the record's number as a missing id.
+        ids: ``"number"`` replaces a missing id by the record's number.
 
     Returns:
         Format, compression, records, lengths, residues, alphabet, GC, duplicate ids,
@@ -132,7 +132,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
 
 @contextmanager
 def _suggest_readers() -> Generator[None]:
-    """Add to the message of an error the function that reads genotypes or intervals."""
+    """Append the function that reads genotypes or intervals to an error message."""
     try:
         yield
     except FormatError as error:

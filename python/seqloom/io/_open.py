@@ -293,8 +293,8 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
     """Open a FASTA or FASTQ file, plain or compressed.
 
     Format and compression (gzip, bgzip, bzip2, xz, zstd) are detected from the content, not
-    from the name. An invalid record is an error with file, record, line and byte; no record
-    is skipped unless ``on_error`` allows it.
+    from the name. An invalid record raises an error that states file, record, line and
+    byte; no record is skipped unless ``on_error`` allows it.
 
     Args:
         path: The path of the file, ``"-"`` for standard input, or a binary file object,
@@ -302,23 +302,23 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
             contains first and second reads in the same order.
         format: The required format, ``"fasta"`` or ``"fastq"``; None accepts both formats.
         quality: The quality encoding of FASTQ: ``"phred33"``, ``"phred64"`` or
-            ``"solexa"``. A quality character outside this encoding is an error; `inspect`
-            reports the encodings that fit a file.
+            ``"solexa"``. A quality character outside this encoding raises an error;
+            `inspect` reports the encodings that fit a file.
         on_error: ``"raise"`` raises an error for an invalid record. ``"skip"`` skips
             invalid records and counts them in ``reader.report``. ``"collect"`` does the
-            same and also stores their errors in the report. Corrupt compressed data is
-            always an error.
+            same and also stores their errors in the report. Corrupt compressed data always
+            raises an error.
         comments: ``"error"`` or ``"skip"`` for FASTA lines that begin with ``;`` or ``#``
             before a header.
         whitespace: ``"error"`` or ``"strip"`` for white space within FASTA sequences.
         ids: ``"error"`` for a header without an id, or ``"number"`` to use the index of the
             record in the file, from 0.
         interleaved: True if first and second reads alternate in the file.
-        expect: Expected number of records (or pairs). A different number is an error; this
-            detects a file that was truncated between two records.
+        expect: Expected number of records (or pairs). A different number raises an error;
+            the check detects a file that was truncated between two records.
         max_record: Maximum number of residues in a sequence; None means 64 Mi for FASTQ and
             no limit for FASTA.
-        require_eof: If True, a bgzip file without its end-of-file block is an error.
+        require_eof: If True, a bgzip file without its end-of-file block raises an error.
         num_threads: Number of decompression threads; None or 0 uses all cores.
 
     Returns:

@@ -131,7 +131,7 @@ class PositionBin:
 def bin_positions(
     profile: _native.SequenceProfile, longest: int, *, encoding: str
 ) -> tuple[PositionBin, ...]:
-    """Convert the counts by position, which Rust code returns, to bins."""
+    """Convert the counts at each position to bins."""
     letters, width = profile.letters.astype(np.int64), profile.width
     qualities = profile.qualities.astype(np.int64)
     zero = ZERO_CHARACTERS[encoding]

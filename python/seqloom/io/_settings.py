@@ -149,7 +149,7 @@ _REMEDIES = {
 
 
 def add_remedy(error: FormatError) -> None:
-    """Add to the message of an error the option that avoids it, at most once."""
+    """Append the option that avoids an error to its message, at most once."""
     text = str(error)
     remedy = _REMEDIES.get(error.cause or "", "")
     if remedy not in text:

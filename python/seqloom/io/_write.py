@@ -116,7 +116,7 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
     """Write sequence records to a file; a failure leaves no partial file.
 
     `open_sequences` reads the same records, headers and qualities from the file, byte for
-    byte. A record that `open_sequences` would reject is an error.
+    byte. A record that `open_sequences` would reject raises an error.
 
     Args:
         path: The path of the file; ``"-"`` is standard output. A pair of paths writes first
@@ -127,9 +127,9 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         format: ``"fasta"`` or ``"fastq"``; None uses the file name (``.fa``, ``.fas``,
             ``.fasta``, ``.fna``, ``.faa``, ``.ffn``, ``.fq``, ``.fastq``). FASTA omits the
             qualities.
-        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``. None uses the file name: ``.gz``
-            is gzip, ``.bgz`` is bgzip, and other names mean no compression. Names that end
-            in ``.bz2``, ``.xz`` or ``.zst`` are errors.
+        compression: ``"none"``, ``"gzip"`` or ``"bgzip"``. With None, the file name
+            decides: ``.gz`` is gzip, ``.bgz`` is bgzip, and other names mean no
+            compression. Names that end in ``.bz2``, ``.xz`` or ``.zst`` raise an error.
         line_width: Number of residues on each line of FASTA; None writes each sequence on
             one line.
         level: Compression level, from 0 (none) to 9 (smallest file).

@@ -45,7 +45,7 @@ def test_a_file_with_equal_variants_matches_despite_duplicate_ids():
 
 
 def test_missing_variants_are_counted_and_named_in_the_error():
-    with pytest.raises(FormatError, match=r"the 3 variants .* 2 of them .* \(x, z\)"):
+    with pytest.raises(FormatError, match=r"3 variants, .* 2 of them .* \(x, z\)"):
         match(WANTED, variants(("y", "C", "T")), name="x.bed")
 
 

@@ -289,7 +289,7 @@ def _threads():
         ({"max_length": 9, "max_tokens": 10}, "9 residues are 11 tokens, more than"),
         ({"empty": "skip"}, "empty"),
         ({"comments": "keep"}, "comments"),
-        ({"records": (3, 2)}, "the last of records"),
+        ({"records": (3, 2)}, "the stop of records"),
         ({"records": 3}, "records must be a pair"),
         ({"tokens": "esm2"}, "tokens must be"),
         ({"tokens": Tokens("dna", k=3), "max_length": 9}, "one token per residue"),

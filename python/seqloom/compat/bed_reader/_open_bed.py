@@ -50,7 +50,7 @@ class open_bed(io.open_bed):
         bim_filepath: Old name of ``bim_location``.
 
     Raises:
-        ArgumentError: A location is passed by its old and by its current argument name.
+        ArgumentError: A location is passed twice: by its old and by its current name.
 
     Examples:
         >>> to_bed("small.bed", [[1, 0], [2, -127]])

@@ -244,7 +244,7 @@ class PadCollator:
         return self.axis % (inputs.ndim - 1) + 1
 
     def _fill(self, rows: Any, extent: dict[str, Any], encoder: Any) -> None:
-        """Move the padding of a batch to the chosen end, and set its value."""
+        """Move the padding of a batch to the chosen end, and set the padding value."""
         is_padding, value = extent["mask"] == 0, self._value(encoder, rows)
         if not is_padding.any():
             return
@@ -262,7 +262,7 @@ class PadCollator:
 
 
 def _name_extent(key: str, extent: dict[str, Any], known: dict[str, Any]) -> dict[str, Any]:
-    """Return lengths and mask of another key; empty if equal to those of the first."""
+    """Return lengths and mask of another key; empty if equal to those of ``inputs``."""
     if not known:
         return extent
     same = np.array_equal(extent["mask"], known["mask"])

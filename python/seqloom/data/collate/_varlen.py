@@ -160,7 +160,7 @@ class VarlenCollator:
         yield from self._tokenise_block(waiting, number)
 
     def _tokenise_block(self, items: list[dict[str, Any]], first: int) -> Iterator[Any]:
-        """Return items with their tokens, with numbers that start at ``first``."""
+        """Number items from ``first``, and return each with its tokens."""
         rows = self._tokens_of(items)
         self._check_each(items, rows)
         return enumerate(zip(items, rows, strict=True), first)
@@ -245,7 +245,7 @@ def _name(item: dict[str, Any]) -> str:
 
 
 def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
-    """Add the record of the invalid character to an error."""
+    """Add the record with the invalid character to an error."""
     if error.record is None:
         return error
     return error.with_message(

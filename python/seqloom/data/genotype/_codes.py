@@ -52,11 +52,10 @@ _CODES_PER_BYTE = 4
 class CodeStore:
     """Reads rows of two-bit codes by index; a row is a sample or a variant."""
 
-    # Codes that fit into the memory limit are kept in memory. Larger codes are read
-    # from the .bed if its order (samples or variants) is the requested one. Any other
-    # .bed is transposed once into the cache. An unpickled object reopens the
-    # .bed, and raises
-    # if its content has changed.
+    # Codes that fit into the memory limit are kept in memory. Codes that exceed the
+    # limit are read from the .bed if it has the requested order (samples or variants).
+    # Any other .bed is transposed once into the cache. An unpickled object reopens the
+    # .bed, and raises if its content has changed.
 
     def __init__(
         self,
@@ -148,11 +147,12 @@ class CodeStore:
         return codes
 
     def _check_content(self) -> dict[str, int]:
-        """Raise if the content of the file differs from that in the pickling process."""
+        """Raise if the content of the file has changed since this object was pickled."""
         path, expected, self._content = self._files.bed, self._content, None
         stamp = stamp_of(path)
         if expected not in {None, self.content}:
-            raise FormatError(f"{path}: has changed since it was opened", path=path)
+            message = f"{path}: has changed since it was opened; create the dataset again"
+            raise FormatError(message, path=path)
         return stamp
 
     def _run_with_progress(
@@ -247,7 +247,7 @@ def stamp_of(path: str) -> dict[str, int]:
 def check_stamp(path: str, stamp: dict[str, int]) -> None:
     """Raise if a file was modified after its size and times were read."""
     if stamp_of(path) != stamp:
-        raise FormatError(f"{path}: changed while it was being read", path=path)
+        raise FormatError(f"{path}: changed while it was read; read it again", path=path)
 
 
 def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:

@@ -92,11 +92,11 @@ def GenotypeDataset(
         labels: Tables with a row for each sample. The header has FID and IID or only IID;
             without a header, rows are ``FID IID value`` as in PLINK. A data frame has the
             same columns, or the IIDs as index. A dict from IID to value and numbers in the
-            order of the .fam are accepted too. None reads the sixth column of the .fam,
-            unless all its values are equal; False reads no labels. A ``Labels`` object also
-            has options for reading the labels.
-        covariates: Covariates as numbers, from the same sources as ``labels``. Columns that
-            a fitted encoder does not use are ignored and counted in
+            order of the .fam are accepted too. With None, the sixth column of the .fam is
+            read, unless all its values are equal; with False, no labels are read. A
+            ``Labels`` object also has options for reading the labels.
+        covariates: Covariates as numbers; the types of ``labels`` are accepted. Columns
+            that a fitted encoder does not use are ignored and counted in
             ``report["unused_covariates"]``.
         by: The items of the dataset: ``"sample"`` or ``"variant"``.
         variants: The variants to read: ids, indices, a boolean mask or a slice; None reads
@@ -122,8 +122,8 @@ def GenotypeDataset(
         progress: A function that is called with two numbers: finished bytes and total
             bytes.
         skip_format_check: If True, the padding bits of the .bed are not checked.
-        **old: Deprecated: ``phenotype=``, which is now ``labels=``, and single options of
-            ``Labels``; write ``labels=Labels(source, task=..., classes=...)``.
+        **old: Deprecated: ``phenotype=``, which is now ``labels=``, and options of
+            ``Labels`` as keywords; write ``labels=Labels(source, task=..., classes=...)``.
 
     Returns:
         The dataset.

@@ -173,7 +173,7 @@ class GenotypeSource(Source):
             )
         rows = np.arange(self.size) if rows is None else rows
         if not rows.size:
-            raise ArgumentError("there are no samples to compute statistics from")
+            raise ArgumentError("statistics need at least one sample, got none")
         total = rows.size if self._by_sample else len(self._people)
         mean, scale, is_constant = mean_and_scale(
             self._codes.count(rows), total, encoder.standardize, count_a1=encoder.count_A1

@@ -87,7 +87,7 @@ def _replace_codes(
     is_guessed = labels.source is None and labels.coding == "auto"
     if is_guessed and (count := sum(map(_ZERO_CODE.has, cells))):
         warn_user(
-            f"{what}: {count:,} samples have 0 and the others 1, which is read as control "
+            f"{what}: 0 ({count:,} samples) and 1 (all others) are read as control "
             "and case, but PLINK reads 0 as missing and 1 as control; confirm with "
             'Labels(..., coding="01") (--coding 01), or read as PLINK does with '
             'Labels(..., coding="12") (--coding 12)',
@@ -320,7 +320,7 @@ def _number(cell: str) -> float:
 
 
 def _check_joined(people: People, joined: PersonValues) -> None:
-    """Raise for duplicate column names, and if no row is of an individual."""
+    """Raise for duplicate column names, or if no row belongs to an individual."""
     if double := [name for name in joined.names if joined.names.count(name) > 1]:
         raise LabelError(
             f"{joined.what}: {len(double)} columns are named {double[0]!r}; a covariate is "
@@ -329,7 +329,7 @@ def _check_joined(people: People, joined: PersonValues) -> None:
     if len(people) and not joined.cells:
         shown = ", ".join(joined.unmatched[:_MAX_EXAMPLES]) or "nothing"
         raise LabelError(
-            f"{joined.what}: no row is of an individual of {people.path}; it has {shown}, "
+            f"{joined.what}: no row is of an individual of {people.path}; found {shown}, "
             f"expected {', '.join(people.names[:_MAX_EXAMPLES])}"
         )
 

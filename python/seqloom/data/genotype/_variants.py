@@ -139,7 +139,7 @@ def _check_positions(wanted: NDArray[Any], count: int) -> NDArray[np.int64]:
     except OutOfRangeError:
         shown = "a mask" if wanted.dtype == np.bool_ else "indices"
         raise OutOfRangeError(
-            f"variants has {shown} beyond the {count:,} variants of the .bim"
+            f"variants: {shown} out of range for the {count:,} variants of the .bim"
         ) from None
 
 
@@ -153,8 +153,8 @@ def _find_names(ids: NDArray[Any], names: list[str]) -> NDArray[np.int64]:
             first_bad: list[int] = np.flatnonzero(is_bad)[:_MAX_SHOWN_NAMES].tolist()
             bad = [names[at] for at in first_bad]
             raise ArgumentError(
-                f"variants=: {int(is_bad.sum()):,} of {len(names):,} names: each of "
-                f"{', '.join(map(repr, bad))} {problem}"
+                f"variants: each of {', '.join(map(repr, bad))} {problem} "
+                f"({int(is_bad.sum()):,} of {len(names):,} names)"
             )
     return order[first]
 
@@ -223,8 +223,8 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
     missing = [name for name in wanted.ids.tolist() if not candidates[name]]
     if missing:
         raise FormatError(
-            f"{name}: expected the {len(wanted):,} variants that the model reads, "
-            f"{len(missing):,} of them are not in it ({list_some(missing)}); "
+            f"{name}: the model reads {len(wanted):,} variants, but "
+            f"{len(missing):,} of them are missing ({list_some(missing)}); "
             "variants are matched by their ids in the .bim",
             path=name,
         )

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Rows = tuple[dict[str, list[str]], list[int]]
     from collections.abc import Iterable
 
-_SIZE_COLUMNS = ("length", "width")  # of MACS and featureCounts, of GRanges
+_SIZE_COLUMNS = ("length", "width")  # MACS and featureCounts; GRanges
 _SAF_COLUMNS = ["geneid", "chr", "start", "end", "strand"]
 _ONE_BASED_CHROMS = {"seqname", "seqnames"}  # column names of GTF and GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
@@ -226,8 +226,8 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
         of the intervals prove that positions count from 1.
 
     Raises:
-        FormatError: The column names are those of GTF or GRanges, but no column has the
-            sizes.
+        FormatError: The column names are those of GTF or GRanges, but no column contains
+            the sizes of the intervals.
     """
     names = [name.strip().lstrip("#").lower() for name in columns]
     is_homer = names[0].split(" ")[0] == "peakid"
@@ -259,7 +259,7 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
 def _sizes_equal(
     columns: Columns, starts: list[int], stops: list[int], *, end: int
 ) -> bool:
-    """Return whether a column of sizes is ``stop - start + end`` in every row."""
+    """Return whether a column of sizes equals ``stop - start + end`` in every row."""
     expected = [stop - start + end for start, stop in zip(starts, stops, strict=False)]
     sizes = [
         cells for name, cells in columns.items() if name.strip().lower() in _SIZE_COLUMNS

@@ -73,8 +73,8 @@ def IntervalDataset(
     Positions are zero-based and half-open, as in BED. An item is a dict with ``id``
     (``"chr1:100-200(+)"``), ``inputs`` or ``sequence``, ``file``, ``ordinal``, ``chrom``,
     ``start``, ``stop``, ``strand`` and, with labels, ``label``. Jitter changes ``start``
-    and ``stop``, but not ``id``. The ordinal is the index of the interval in the input,
-    which includes dropped intervals.
+    and ``stop``, but not ``id``. The ordinal is the index of the interval in the input;
+    dropped intervals are counted too.
 
     Args:
         genome: A FASTA or FASTQ file: plain, bgzip or gzip.
@@ -84,11 +84,12 @@ def IntervalDataset(
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
         width: The length of all sequences, which are centred at the summit (narrowPeak) or
-            the middle of the interval. None reads the intervals unchanged.
+            the middle of the interval. With None, intervals keep their lengths.
         strand: If True, intervals on the minus strand are reverse-complemented.
         alphabet: The alphabet of the genome: ``"dna"``, ``"rna"`` (A and U are complements)
-            or ``"protein"`` (no minus strand). None uses the alphabet of the encoder.
-            Without an encoder DNA is assumed, and a U on the minus strand raises.
+            or ``"protein"`` (no minus strand). By default, the alphabet of the encoder is
+            used; without an encoder, DNA is assumed and a U on the minus strand raises an
+            error.
         jitter: The maximum random shift of an interval to either side, in bases; the shift
             depends on seed, epoch and ordinal. The sequence is read from the genome at the
             shifted position.
@@ -101,8 +102,8 @@ def IntervalDataset(
             intervals a class; a dict from file to label sets other names. A ``Labels``
             object also has options for reading the labels.
         seed: Seed of the random shifts and of the augmentation.
-        **old: Deprecated: single options of ``Labels``; write
-            ``labels=Labels(source, task=..., classes=...)``.
+        **old: Deprecated: options of ``Labels`` as keywords; write ``labels=Labels(source,
+            task=..., classes=...)``.
 
     Returns:
         The dataset.
@@ -235,7 +236,7 @@ def check_label_options(labels: Labels) -> None:
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
-    """Return the labels of the intervals at the rows ``kept``."""
+    """Return the labels of the kept intervals."""
     source, unmatched = _source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
@@ -243,7 +244,7 @@ def label_intervals(
         remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip records'
         if len(unlabelled) == len(ids):
             remedy = (
-                "; the index has no interval: for labels in the order of the intervals "
+                "; no index value is the id of an interval: for labels in interval order "
                 "pass labels.to_numpy()"
                 if source.is_of_index
                 else ""
@@ -340,7 +341,7 @@ def _are_in_record_order(labels: Any, intervals: Intervals) -> bool:
 
 
 def _in_order(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> LabelSource:
-    """Number the labels, which are in the order of the intervals."""
+    """Convert labels in the order of the intervals to numbers."""
     if len(labels) != len(intervals):
         raise ArgumentError(
             f"labels must be one for each of {len(intervals):,} intervals, "
@@ -352,7 +353,7 @@ def _in_order(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
 
 
 def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
-    """Return the intervals' ids or original positions, as in the labels."""
+    """Return the names that the labels use: interval ids or original positions."""
     # All intervals use the same kind of name: after resizing, the id of one interval
     # may equal the original position of another.
     labelled = {*source.cells, *source.missing}

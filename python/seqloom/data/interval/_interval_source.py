@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # of BED and MACS, of HOMER, of SAF
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # BED and MACS; HOMER; SAF
 _NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.
@@ -76,7 +76,7 @@ class IntervalSource(Source):
 
     @property
     def names(self) -> list[str] | None:
-        """The name of each interval, such as BED's fourth column; None without names."""
+        """The name of each interval, such as column 4 of a BED file; None without names."""
         columns = {it.strip("# ").lower(): it for it in self.intervals.columns}
         column = next((columns[it] for it in _NAME_COLUMNS if it in columns), None)
         if column is None:

@@ -122,7 +122,7 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
         )
     sizes = {len(column) for column in columns.values()}
     if len(sizes) > 1:
-        raise FormatError(f"{what}: the columns have {min(sizes)} to {max(sizes)} rows")
+        raise FormatError(f"{what}: columns must have equal lengths, got {sorted(sizes)}")
     columns = to_zero_based(what, columns, found)
     found["summit"] = _find(what, columns, "summit")
     none = [-1] * sizes.pop()
@@ -211,7 +211,7 @@ def _text(name: Any) -> str:
 
 
 def _is_missing(cell: Any) -> bool:
-    """Return whether a cell is missing: None, NaN, empty or a point."""
+    """Return whether a cell is missing: None, NaN, empty or "."."""
     return is_nothing(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
 
 

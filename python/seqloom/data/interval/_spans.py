@@ -55,7 +55,7 @@ def spans_of(intervals: Intervals, genome: Genome, width: int | None) -> Spans:
     if len(numbers) < len(genome.names):
         counts = Counter(genome.names)
         for row, name in enumerate(intervals.chroms):
-            if counts[name] > 1:  # the interval could be of each of them
+            if counts[name] > 1:  # ambiguous name
                 raise intervals.fault(row, f"{counts[name]} sequences are named {name!r}")
     chroms = np.array([numbers.get(name, -1) for name in intervals.chroms], np.int64)
     if (chroms < 0).any():
@@ -90,7 +90,7 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
 
 
 def _check_summits(intervals: Intervals) -> None:
-    """Raise if a summit is outside its interval, as chromosome positions would be."""
+    """Raise if a summit is outside its interval, such as a chromosome position."""
     outside = intervals.summits > intervals.stops - intervals.starts
     if outside.any():
         row = int(outside.argmax())

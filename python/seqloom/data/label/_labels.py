@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Cells = tuple[str, ...]
 # Separators of the labels in one cell of a table.
 BETWEEN_NAMES = re.compile(r"[,;|]")
-# Missing values: those of pandas, common lower-case spellings, and a point.
+# Missing values: those of pandas, common lower-case spellings, and ".".
 MISSING = (
     *("", ".", "NA", "na", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-nan"),
     *("NaT", "NULL", "null", "None"),
@@ -92,7 +92,7 @@ def cells_of(values: list[Any]) -> list[Cells]:
 
 
 def as_cells(value: Any) -> Cells:
-    """Return the numbers of one label as strings, or its names joined by semicolons."""
+    """Return one label as strings: its numbers, or its names joined by semicolons."""
     if isinstance(value, (str, bytes)) or not isinstance(value, Iterable):
         return (as_cell(value),)
     row: Any = value  # pyright: ignore[reportUnknownVariableType]
@@ -147,9 +147,9 @@ class Labels:
     Args:
         source: Tables (TSV, CSV, white space; plain or gzip; Parquet), a data frame, or a
             dict from id to label. An array or a list in record order and a function of the
-            record are accepted too. With ``"file"``, each file is a class. None reads the
-            label column of the dataset, if it exists. Each dataset documents further
-            sources.
+            record are accepted too. With ``"file"``, each file is a class. By default, the
+            label column of the dataset is read, if it exists. Each dataset documents
+            further sources.
         id_column: The column of ids in tables, by default ``id``; for samples of a .bed,
             FID and IID, or IID alone.
         label_column: The column of labels in tables, files or intervals, by default
@@ -166,8 +166,8 @@ class Labels:
         coding: The codes of control and case in a phenotype: ``"01"``, ``"12"``, or
             ``"auto"``, which decides by the values. Only ``GenotypeDataset`` has this
             option.
-        missing: The strings that mark a missing label, instead of the defaults: NA, NaN, a
-            point and similar, and -9 for samples of a .bed. A string that is listed in
+        missing: The strings that mark a missing label, instead of the defaults: NA, NaN,
+            ``"."`` and similar, and -9 for samples of a .bed. A string that is listed in
             ``classes`` is never a missing label.
         unlabelled: ``"error"`` raises for a record without a label; ``"skip"`` skips such
             records and counts them.

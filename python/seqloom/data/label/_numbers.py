@@ -54,7 +54,7 @@ def number_labels(
     classes: Iterable[str] | None,
     joined: LabelColumn | None = None,
 ) -> LabelColumn:
-    """Return the labels of some ids as numbers, added to ``joined`` if it is given."""
+    """Return the labels of some ids as numbers, in a copy of ``joined`` if given."""
     class_tuple = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=class_tuple is not None)
@@ -215,7 +215,7 @@ def _check_rounding(
         column = wrong[0]
         raise LabelError(
             f"{source.what}: the labels {source.names[column]!r} differ by at most "
-            f"{spread[column]:.3g}, float32 rounds them by up to {rounding[column]:.3g}; "
+            f"{spread[column]:.3g}, but float32 rounds them by {rounding[column]:.3g}; "
             f"subtract a number near {exact[:, column].mean():.9g} from each label"
         )
 
@@ -241,7 +241,7 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
     order = classes or (found_names if one_column else source.names)
     if not order:
         raise LabelError(
-            f"{source.what}: no sequence has a label, {source.names[0]!r} is always empty"
+            f"{source.what}: no sequence has a label: column {source.names[0]!r} is empty"
         )
     if not one_column and set(order) != set(source.names):
         raise LabelError(
@@ -362,6 +362,6 @@ def _check_class_names(source: LabelSource, holders: dict[str, str], n: int) -> 
         if (first := seen.setdefault(float(cell), cell)) != cell:
             raise LabelError(
                 f"{source.locate(name)}: labels {first!r} and {cell!r} are the "
-                "same number, but two classes: write it in one way, or pass "
+                "same number, but two classes: write it in only one way, or pass "
                 'Labels(..., task="classify") (--task classify)'
             )

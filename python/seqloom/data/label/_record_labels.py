@@ -262,7 +262,7 @@ def _label_ids_note(source: LabelSource) -> str:
 
 
 def _part_note(source: LabelSource, ids: list[str]) -> str:
-    """Return a hint on the part of a record's id that is the id of a label."""
+    """Return a hint if the id of a label is only a part of the id of a record."""
     parts = ids[0].split("|")
     at = next((at for at, part in enumerate(parts) if at and part in source.cells), None)
     if at is None:
@@ -311,7 +311,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
 
     Args:
         labels: A `Labels`, paths of tables, a data frame, a dict from id to label, or a
-            list in the order of the records. None and False mean that there are no labels.
+            list in the order of the records. With None or False, there are no labels.
         ids: The id of each record.
         noun: The plural name of the records, for messages.
 

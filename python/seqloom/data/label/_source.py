@@ -273,7 +273,7 @@ def dict_source(labels: Mapping[Any, Any], columns: Cells) -> LabelSource:
 
 
 def value_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
-    """Return the names of a label's values: of columns, or numbered for lists."""
+    """Return names for the values of a label: column names, or numbers for a list."""
     widths = {len(row) for row in rows} or {len(columns)}
     if len(widths) > 1:
         raise LabelError(

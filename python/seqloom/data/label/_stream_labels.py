@@ -98,7 +98,7 @@ class StreamLabels:
                 rows[row] = self.rows.get(names[row].strip(), -1)
             return self.values[rows[rows >= 0]], rows >= 0
         results = [self.function(record) for record in batch]
-        # None, NaN and the missing strings are no labels.
+        # Treat None, NaN and the missing strings as missing labels.
         marks = [isinstance(value, str) and value in self.missing for value in results]
         is_missing = [is_nothing(value) for value in results]
         has_label = ~(np.array(marks, np.bool_) | np.array(is_missing, np.bool_))

@@ -78,7 +78,7 @@ def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
 def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
     names = header_of(path, file, wanted)
     file.seek(0)
-    # Two columns with the same name are an error only if that name is requested.
+    # Two columns with the same name raise an error only if that name is requested.
     unique = [name for name in names if name and names.count(name) == 1] or [names[0]]
     table = _parse(path, file, (unique[0], *unique[1:]))
     columns = dict(zip(unique[1:], zip(*table.rows, strict=True), strict=False))

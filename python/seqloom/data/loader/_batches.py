@@ -1,7 +1,7 @@
 """Iterate over the batches of an epoch, for each type of dataset and collator.
 
-Batches of a map-style dataset and of a `SequenceStream` are requests to an executor. This
-process reads the stream, so workers need no copy of it. Custom iterables and packing
+Batches of a map-style dataset and of a `SequenceStream` are requested from an executor.
+This process reads the stream, so workers need no copy of it. Custom iterables and packing
 collators make batches in sequence, so a resumed epoch repeats the earlier batches.
 """
 
@@ -43,7 +43,7 @@ _END_OF_BATCHES: Any = object()  # marks the end of an iterator
 class BatchSource:
     """The batches of a loader."""
 
-    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # Batches from a position on.
+    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # From a position on.
     count: Callable[[EpochOrder], int]  # Number of batches of an epoch.
     identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with saved states.
     executor: Executor | None = None  # Stopped by `DataLoader.close`.

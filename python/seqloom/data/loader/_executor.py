@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     Answers = Generator[tuple[Request, Any]]
     Finish = Callable[[], Any]  # waits for a batch and returns it
 
-# Part of the key of the random numbers of custom code; a change would change them.
+# Part of the random key for custom code; a new value changes its random numbers.
 _KEY_DOMAIN = "a user's code"
 _END_OF_TASKS: Any = object()  # marks the end of an iterator
 

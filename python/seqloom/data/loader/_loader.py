@@ -87,8 +87,8 @@ class DataLoader(Generic[T]):
         persistent_workers: If True, worker processes keep running for the next epoch.
         seed: Seed of the random order, and of the global generators for custom code.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the arrays' memory.
-        rank: The rank of this process in distributed training. None reads the rank from
-            ``torch.distributed``, unless you pass a custom sampler, which must split the
+        rank: The rank of this process in distributed training. By default, the rank is read
+            from ``torch.distributed``, except with a custom sampler, which must split the
             items itself.
         world_size: The number of processes that split an epoch.
         even_ranks: The treatment of items that cannot be divided evenly among the ranks.
@@ -254,8 +254,8 @@ class DataLoader(Generic[T]):
                     progress.is_ended = request.is_last
                 if self._length is not None and number == self._length:
                     warn_user(
-                        f"by the len of {type(self.dataset).__name__} an epoch has "
-                        f"{self._length:,} batches, but it yields more: correct its "
+                        f"the len of {type(self.dataset).__name__} predicts epochs of "
+                        f"{self._length:,} batches, but there are more: correct its "
                         "__len__; if each of several workers has a copy of the dataset, "
                         "each copy must yield different items",
                         UserWarning,

@@ -253,7 +253,7 @@ class OrderView:
 
 
 class EpochIterator(Iterator[Any]):
-    """One pass over a loader, which continues after the exception of a batch."""
+    """One pass over a loader; an exception of one batch does not end the pass."""
 
     def __init__(self, batches: Generator[Any], count: Callable[[], int]) -> None:
         self._batches = batches

@@ -35,7 +35,7 @@ class RawPart:
     file: int
     stamp: tuple[int, int]  # Size and modification time of the file.
     start: int = 0
-    stop: int | None = None  # None reads the whole file.
+    stop: int | None = None  # None for the whole file.
     is_long: bool = False  # If True, one process reads the range in steps.
 
     def __str__(self) -> str:

@@ -206,7 +206,7 @@ class _ImportHook(MetaPathFinder):
 class Failure:
     """A pickled exception for another process."""
 
-    kinds: tuple[bytes, ...]  # Pickled: its class and base classes.
+    kinds: tuple[bytes, ...]  # The exception class and its base classes, pickled.
     error: bytes | None  # The pickled exception, if possible.
     message: str
     trace: str

@@ -63,8 +63,9 @@ class PackedStream:
         max_tokens: The maximum number of tokens in a batch.
         window: The minimum number of waiting records, or windows of records, from which a
             batch is chosen. A larger window fills batches better but needs more memory.
-        max_length: The maximum length of a window; longer records are split. None does not
-            split records, and raises for a record with more than ``max_tokens`` tokens.
+        max_length: The maximum length of a window; longer records are split. With None,
+            records are not split, and a record with more than ``max_tokens`` tokens raises
+            an error.
         overlap: The number of residues that neighbouring windows share. When window results
             are merged, each residue is taken from the window in which the residue is
             farther from an end.
@@ -138,7 +139,7 @@ class PackedStream:
 
     @property
     def content(self) -> str | None:
-        """A hash (xxh3) of all ids and sequences; None before the end."""
+        """A hash (xxh3) of all ids and sequences; None until the last record is read."""
         content = self._progress.content
         return None if content is None else hex_of(content)
 
@@ -330,8 +331,8 @@ def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
         raise ArgumentError(
             f"records must be a pair (first, stop) of record numbers; got {records!r}"
         ) from None
-    first = check_integer("the first of records", first)
-    return first, check_integer("the last of records", stop, least=first)
+    first = check_integer("the start of records", first)
+    return first, check_integer("the stop of records", stop, least=first)
 
 
 def raise_refusal(

@@ -172,7 +172,7 @@ class FileRange:
         return self._fetch(first) if reader is None else self._unpack(reader, first)
 
     def _reader(self, first: int) -> SequenceReader | None:
-        """Return a reader from a record of a gzip file on; None for other files."""
+        """Return a reader that starts at a record of a gzip file; None for other files."""
         if self.index.compression != "gzip":
             return None
         settings = ReadSettings(**self.options, start=first)
@@ -188,7 +188,7 @@ class FileRange:
             while first < stop:
                 batch = reader.read_batch(min(stop - first, _READ_RECORDS), _READ_RESIDUES)
                 if batch is None:
-                    raise FormatError(f"{reader.path}: fewer records than its index has")
+                    raise FormatError(f"{reader.path}: has fewer records than its index")
                 yield batch, np.arange(first, first + len(batch))
                 first += len(batch)
 

@@ -70,8 +70,8 @@ class SequenceStream(Resumable):
             and counts them in ``report``; ``"collect"`` also stores the errors in
             ``report``.
         num_threads: The number of threads that read and encode.
-        **old: Deprecated: single options of ``Labels``; write
-            ``labels=Labels(source, task=..., classes=...)``.
+        **old: Deprecated: options of ``Labels`` as keywords; write ``labels=Labels(source,
+            task=..., classes=...)``.
 
     Raises:
         FileError: A file cannot be read.

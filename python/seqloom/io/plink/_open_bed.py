@@ -164,11 +164,12 @@ class open_bed(BedProperties):
         """Read genotypes of selected individuals and variants.
 
         Args:
-            index: The individuals and variants to read. None selects all; a tuple contains
-                an index of individuals and an index of variants; any other value is an
-                index of variants. An index is None, an integer, a slice, a list or array of
-                integers (negative ones count from the end), or a boolean mask. The result
-                has a value for each pair of a selected individual and a selected variant.
+            index: The individuals and variants to read. With None, all are read; a tuple
+                contains an index of individuals and an index of variants; any other value
+                is an index of variants. An index is None, an integer, a slice, a list or
+                array of integers (negative ones count from the end), or a boolean mask. The
+                result has a value for each pair of a selected individual and a selected
+                variant.
             dtype: ``"int8"`` (missing is -127), ``"float32"`` or ``"float64"`` (missing is
                 NaN).
             order: Memory order of the result: ``"F"`` (Fortran: the individuals of a
@@ -236,7 +237,7 @@ class open_bed(BedProperties):
 
         Raises:
             MissingExtraError: scipy is not installed.
-            ArgumentError: The format, the dtype or the batch size is unknown.
+            ArgumentError: The format or dtype is unknown, or the batch size is below 1.
             OutOfRangeError: An index is out of range.
             FormatError: The file is not a .bed, or does not match its tables.
             FileError: The file cannot be read, or has changed since it was opened.
