@@ -24,11 +24,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import seqloom as sl
-from conformance.operations import TABLE
-from export.test_layers import TABLES, Each
-from export.test_operations import NAMES, list_calls
-from exported_networks import OF_ANY_LENGTH, OF_SOME_LENGTHS, Recurrent, Tokens, ready
-from native_calls import B, make_graph
+from conformance.operations import OPERATION_TABLE
+from export.test_layers import LAYERS_WITH_OTHER_INPUTS, Each
+from export.test_operations import TESTED_OPERATIONS, list_calls
+from exported_networks import (
+    NETWORKS_OF_ANY_LENGTH,
+    NETWORKS_OF_SOME_LENGTHS,
+    Recurrent,
+    Tokens,
+    ready,
+)
+from native_calls import NUMPY, make_graph
 from seqloom.tensor import apply
 
 if TYPE_CHECKING:
@@ -134,8 +140,8 @@ def _write(folder: Path, graph: Graph) -> None:
 
 def _operations() -> Iterator[Graph]:
     """Yield graphs of one operation, for the samples of PyTorch."""
-    for name in NAMES:
-        for dtype in TABLE[name].dtypes:
+    for name in TESTED_OPERATIONS:
+        for dtype in OPERATION_TABLE[name].dtypes:
             for call in list_calls(name, dtype):
                 yield make_graph(name, *call)[0]
 
@@ -143,15 +149,15 @@ def _operations() -> Iterator[Graph]:
 def _calls() -> Iterator[Graph]:
     """Yield graphs of `EXTRA_CALLS`, and of functions of one or two arrays of each type."""
     for name, args, options in EXTRA_CALLS:
-        made = getattr(B, name)(*args, **options)
+        made = getattr(NUMPY, name)(*args, **options)
         yield make_graph(name, args, options, made if isinstance(made, tuple) else [made])[
             0
         ]
-    for name, dtype, count in product(NAMES, TYPES, (1, 2)):
+    for name, dtype, count in product(TESTED_OPERATIONS, TYPES, (1, 2)):
         args = (WHOLE.astype(dtype),) * count
         made = None
         with suppress(Exception):  # most functions need other arguments
-            made = getattr(B, name)(*args)
+            made = getattr(NUMPY, name)(*args)
         if made is not None and made.dtype.name in TYPES:
             yield make_graph(name, args, {}, [made])[0]
 
@@ -176,7 +182,7 @@ def _list_positions(value: Any) -> Iterator[tuple[Any, Any]]:
 
 def _layers() -> Iterator[Graph]:
     """Yield graphs of one layer, for inputs of any length and of a fixed length."""
-    for free, fixed, layers in TABLES.values():
+    for free, fixed, layers in LAYERS_WITH_OTHER_INPUTS.values():
         for make in layers.values():
             yield from _exported(ready(Each([make()])), inputs=fixed)
             # Some layers cannot be exported alone for any length, because they treat
@@ -217,7 +223,7 @@ class Last(Recurrent):
 
 def _networks() -> Iterator[Graph]:
     """Yield the graphs of networks over DNA, over tokens, and over packed tokens."""
-    for make in chain(OF_ANY_LENGTH.values(), OF_SOME_LENGTHS.values()):
+    for make in chain(NETWORKS_OF_ANY_LENGTH.values(), NETWORKS_OF_SOME_LENGTHS.values()):
         yield from _exported(ready(make()), encoder=sl.encode.OneHot("dna"))
     yield from _exported(ready(Last()), encoder=sl.encode.OneHot("dna"))
     for number in range(len(EXPRESSIONS)):

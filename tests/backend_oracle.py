@@ -17,8 +17,8 @@ from strict_example import strict_backend
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator
 
-NAMES = ["strict", "numpy", "torch", "jax"]
-DTYPES = ["float32", "float64"]
+BACKEND_NAMES = ["strict", "numpy", "torch", "jax"]
+FLOAT_DTYPES = ["float32", "float64"]
 
 
 def found(name: str) -> Any:
@@ -127,5 +127,5 @@ def pulled(
     return call
 
 
-everywhere = pytest.mark.parametrize("name", NAMES)
-in_both = pytest.mark.parametrize("dtype", DTYPES)
+everywhere = pytest.mark.parametrize("name", BACKEND_NAMES)
+in_both = pytest.mark.parametrize("dtype", FLOAT_DTYPES)

@@ -12,20 +12,20 @@ from pathlib import Path
 from typing import Any, Self
 
 # Starts a program with the given file descriptors as 3 and 4.
-MOVE = """
+RENAME_SCRIPT = """
 import fcntl, os, sys
 one, other = (fcntl.fcntl(int(it), fcntl.F_DUPFD, 100) for it in sys.argv[1:3])
 os.dup2(one, 3), os.dup2(other, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
 # Timeout of a protocol call; pages of this project take seconds.
-SECONDS = 120
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+TIMEOUT_SECONDS = 120
+BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find() -> str | None:
     """Return the browser of this machine."""
-    return next((path for name in NAMES if (path := shutil.which(name))), None)
+    return next((path for name in BROWSER_NAMES if (path := shutil.which(name))), None)
 
 
 class Page:
@@ -81,7 +81,7 @@ class Page:
             "--disable-dev-shm-usage",
         ]
         command = [str(find()), *options, *quiet, f"--user-data-dir={self.folder}"]
-        moved = [sys.executable, "-c", MOVE, str(theirs), str(other), *command]
+        moved = [sys.executable, "-c", RENAME_SCRIPT, str(theirs), str(other), *command]
         null = subprocess.DEVNULL
         self.process = subprocess.Popen(
             moved, pass_fds=(theirs, other), stdout=null, stderr=null
@@ -97,7 +97,7 @@ class Page:
         if self.session:
             message["sessionId"] = self.session
         os.write(self.writer, json.dumps(message).encode() + b"\0")
-        until = time.monotonic() + SECONDS
+        until = time.monotonic() + TIMEOUT_SECONDS
         while (answer := self._next(method, until)).get("id") != self.number:
             self._note(answer)
         if "error" in answer:
@@ -111,7 +111,7 @@ class Page:
             if not select.select([self.reader], [], [], left)[0]:
                 raise TimeoutError(
                     f"{method}: Chromium (process {self.process.pid}) has not answered for "
-                    f"{SECONDS} seconds; {self.messages}"
+                    f"{TIMEOUT_SECONDS} seconds; {self.messages}"
                 )
             piece = os.read(self.reader, 1 << 20)
             if not piece:

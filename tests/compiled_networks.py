@@ -73,7 +73,7 @@ def _encoder():
     )
 
 
-MODELS = {"MLP": _mlp, "CNN": _cnn, "encoder": _encoder}
+NETWORK_FUNCTIONS = {"MLP": _mlp, "CNN": _cnn, "encoder": _encoder}
 
 
 def batch_of(name, backend, seed=0):
@@ -92,7 +92,7 @@ def batch_of(name, backend, seed=0):
 
 def model_of(name, backend) -> tuple[Any, sl.optim.AdamW]:
     """Return the network and an optimiser, with fixed random weights."""
-    return MODELS[name]().bind(backend, sl.Key(0)), sl.optim.AdamW()
+    return NETWORK_FUNCTIONS[name]().bind(backend, sl.Key(0)), sl.optim.AdamW()
 
 
 def step(model, optimizer, lr, batch, key):

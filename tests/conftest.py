@@ -14,8 +14,8 @@ from hypothesis import settings
 
 import seqloom as sl
 
-DEMO = Path(sl.__file__).parent / "_demo"
-ENCODER = sl.encode.OneHot("dna")
+DEMO_FILES = Path(sl.__file__).parent / "_demo"
+DNA_ENCODER = sl.encode.OneHot("dna")
 
 # No test fails only because a machine is slow.
 settings.register_profile("seqloom", deadline=None)
@@ -30,8 +30,8 @@ settings.load_profile("seqloom")
 # too. If the command line names a case, these rules do not apply. The numbers are odd,
 # because an even stride would skip one of two dtypes in each test.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 7
-OF_BACKENDS = re.compile("tests/(conformance|promises|tensor)/")
-TORCH_COMPILES = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
+BACKEND_TEST_PATHS = re.compile("tests/(conformance|promises|tensor)/")
+TORCH_COMPILE_TESTS = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
 
 # A shell starts background processes and their children without Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
@@ -56,10 +56,10 @@ def pytest_collection_modifyitems(config, items):
         stride = sample.args[0] if sample else 1
         key = test, item in on_jax
         if item in on_jax:
-            is_other = test in tests_of_others and not OF_BACKENDS.search(test)
+            is_other = test in tests_of_others and not BACKEND_TEST_PATHS.search(test)
             is_left = is_other or counts[key] % max(stride, JAX_STRIDE) > 0
         else:
-            is_slow = not sample and TORCH_COMPILES.match(item.callspec.id)
+            is_slow = not sample and TORCH_COMPILE_TESTS.match(item.callspec.id)
             is_left = is_slow or counts[key] % stride > 0
         if is_left:
             item.add_marker(pytest.mark.soak)
@@ -92,9 +92,9 @@ def toy(tmp_path) -> Callable[..., sl.data.Dataset]:
         (tmp_path / f"{name}.fa").write_text(
             "".join(f">{key}\n{text}\n" for key, text in records.items())
         )
-        every: dict[str, Any] = {"encoder": ENCODER, **options}
+        every: dict[str, Any] = {"encoder": DNA_ENCODER, **options}
         if labels is not None:
-            source = {key: _LABELS[labels](it) for key, it in records.items()}
+            source = {key: _LABEL_FUNCTIONS[labels](it) for key, it in records.items()}
             every = _with_labels(source, every)
         return sl.data.SequenceDataset(tmp_path / f"{name}.fa", **every)
 
@@ -131,7 +131,7 @@ def cohort(tmp_path) -> Callable[..., sl.data.Dataset]:
 def splice() -> sl.data.Dataset:
     """The training windows of the demo."""
     return sl.data.SequenceDataset(
-        DEMO / "train.fa.gz", labels=DEMO / "train.tsv", encoder=ENCODER
+        DEMO_FILES / "train.fa.gz", labels=DEMO_FILES / "train.tsv", encoder=DNA_ENCODER
     )
 
 
@@ -141,7 +141,7 @@ def small() -> sl.models.SequenceCNNConfig:
     return sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(8,), kernel_size=5)
 
 
-_LABELS = {
+_LABEL_FUNCTIONS = {
     "classes": lambda text: "yes" if "TATA" in text else "no",
     "gc": lambda text: (text.count("G") + text.count("C")) / max(len(text), 1),
     "motifs": lambda text: ",".join(motif for motif in ("TATA", "GG") if motif in text),

@@ -15,14 +15,14 @@ import pytest
 
 import seqloom as sl
 
-DEVICE = os.environ.get("SEQLOOM_TEST_DEVICE", "cuda")
-if DEVICE not in {"cuda", "cpu"}:
-    raise ValueError(f"SEQLOOM_TEST_DEVICE must be cuda or cpu, got {DEVICE!r}")
+DEVICE_NAME = os.environ.get("SEQLOOM_TEST_DEVICE", "cuda")
+if DEVICE_NAME not in {"cuda", "cpu"}:
+    raise ValueError(f"SEQLOOM_TEST_DEVICE must be cuda or cpu, got {DEVICE_NAME!r}")
 
-TORCH, JAX = f"torch:{DEVICE}", f"jax:{DEVICE}"
-NAMES = (TORCH, JAX)
-NO_DEVICE = "needs a CUDA device, and this machine has none"
-CUDA_ONLY = "needs a CUDA device, and SEQLOOM_TEST_DEVICE is cpu"
+TORCH, JAX = f"torch:{DEVICE_NAME}", f"jax:{DEVICE_NAME}"
+BACKEND_NAMES = (TORCH, JAX)
+NO_DEVICE_REASON = "needs a CUDA device, and this machine has none"
+CUDA_ONLY_REASON = "needs a CUDA device, and SEQLOOM_TEST_DEVICE is cpu"
 
 
 @cache
@@ -34,7 +34,11 @@ def find_reason(name: str) -> str:
     try:
         sl.tensor.backend(name)
     except sl.errors.BackendError:
-        return NO_DEVICE if library == "torch" else f"{NO_DEVICE} that jax can use"
+        return (
+            NO_DEVICE_REASON
+            if library == "torch"
+            else f"{NO_DEVICE_REASON} that jax can use"
+        )
     return ""
 
 
@@ -60,9 +64,10 @@ def whole_float32(name: str) -> Generator[None]:
 
 
 _reason = find_reason(TORCH)
-on_device = pytest.mark.skipif(bool(_reason), reason=_reason or NO_DEVICE)
+on_device = pytest.mark.skipif(bool(_reason), reason=_reason or NO_DEVICE_REASON)
 on_cuda = pytest.mark.skipif(
-    DEVICE == "cpu" or bool(_reason), reason=CUDA_ONLY if DEVICE == "cpu" else NO_DEVICE
+    DEVICE_NAME == "cpu" or bool(_reason),
+    reason=CUDA_ONLY_REASON if DEVICE_NAME == "cpu" else NO_DEVICE_REASON,
 )
 # For tests of both libraries; `backend` imports jax only when such a test runs.
-in_both_libraries = pytest.mark.parametrize("name", NAMES)
+in_both_libraries = pytest.mark.parametrize("name", BACKEND_NAMES)

@@ -12,19 +12,21 @@ import numpy as np
 
 import seqloom as sl
 
-WIDTH = 8
-TABLE = np.random.default_rng(7).normal(size=(33, WIDTH)).astype(np.float32)
+EMBEDDING_WIDTH = 8
+EMBEDDING_TABLE = (
+    np.random.default_rng(7).normal(size=(33, EMBEDDING_WIDTH)).astype(np.float32)
+)
 
 
 def embed_tokens(batch):
     """Embed tokens, as a model would: return the table row of each token."""
-    return TABLE[batch["input_ids"]]
+    return EMBEDDING_TABLE[batch["input_ids"]]
 
 
 def expected_mean(letters):
     """Compute the mean embedding of a sequence directly, in float64."""
     tokens = sl.encode.Tokens("esm2")(letters)[1:-1]
-    return TABLE[tokens].astype(np.float64).mean(axis=0)
+    return EMBEDDING_TABLE[tokens].astype(np.float64).mean(axis=0)
 
 
 def resident(pid):

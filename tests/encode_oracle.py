@@ -1,18 +1,24 @@
 """Slow reference encoders in plain Python."""
 
 TWO_BASE_CODES = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
-IUPAC = TWO_BASE_CODES | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
+BASES_OF_IUPAC_CODE = TWO_BASE_CODES | {
+    "B": "CGT",
+    "D": "AGT",
+    "H": "ACT",
+    "V": "ACG",
+    "N": "ACGT",
+}
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-PROTEIN = {"B": "DN", "Z": "EQ", "J": "IL", "X": AMINO_ACIDS}
+AMINO_ACIDS_OF_CODE = {"B": "DN", "Z": "EQ", "J": "IL", "X": AMINO_ACIDS}
 
 # The vocabulary of ESM-2: fair-esm 2.0, Alphabet.from_architecture("ESM-1b").
-ESM2 = [
+ESM2_VOCABULARY = [
     *["<cls>", "<pad>", "<eos>", "<unk>"],
     *["L", "A", "G", "V", "S", "E", "R", "T", "I", "D", "P", "K", "Q", "N"],
     *["F", "Y", "M", "H", "W", "C", "X", "B", "U", "Z", "O", ".", "-"],
     *["<null_1>", "<mask>"],
 ]
-COMPLEMENT = str.maketrans("ACGT", "TGCA")
+COMPLEMENT_TABLE = str.maketrans("ACGT", "TGCA")
 
 
 def words(text, k, stride=1):
@@ -30,7 +36,7 @@ def number(word, letters="ACGT"):
 
 
 def canonical(word):
-    return min(word, word.translate(COMPLEMENT)[::-1])
+    return min(word, word.translate(COMPLEMENT_TABLE)[::-1])
 
 
 def padded(rows, length, value):

@@ -8,15 +8,15 @@ import torch
 import transformers
 
 PAD, MASK = 1, 32
-_FACTORS = {"embeddings": 5, "contact_head": 50}  # scale of weights, otherwise 2
-SHAPES = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
+_WEIGHT_SCALES = {"embeddings": 5, "contact_head": 50}  # scale of weights, otherwise 2
+SIZES_OF_NETWORK = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 
 
 def make_huggingface(
     size="8M", *, layers=None, kind="EsmForMaskedLM", seed=0, **settings
 ) -> Any:
     """Create a network with nonzero biases, scales other than 1, and large weights."""
-    every, width, heads = SHAPES[size]
+    every, width, heads = SIZES_OF_NETWORK[size]
     config = transformers.EsmConfig(
         vocab_size=33,
         mask_token_id=MASK,
@@ -39,7 +39,7 @@ def make_huggingface(
             if values.ndim == 1:
                 values.add_(0.1 * torch.randn_like(values))
             else:
-                values.mul_(_FACTORS.get(name.split(".")[-3], 2))
+                values.mul_(_WEIGHT_SCALES.get(name.split(".")[-3], 2))
     return model
 
 

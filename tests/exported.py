@@ -11,7 +11,7 @@ from safetensors.numpy import load_file
 import seqloom as sl
 from seqloom.export._content import seal
 
-B = sl.tensor.backend("numpy")
+NUMPY = sl.tensor.backend("numpy")
 
 
 def manifest(folder):
@@ -77,7 +77,7 @@ class Run:
         options = {name: self.argument(it) for name, it in operation["options"].items()}
         listed = {name: tuple(it) for name, it in options.items() if isinstance(it, list)}
         options |= listed
-        return getattr(B, operation["name"])(*args, **options)
+        return getattr(NUMPY, operation["name"])(*args, **options)
 
     def keep(self, declared, array):
         """Compare an array with its declaration, and record named sizes."""

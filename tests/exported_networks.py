@@ -147,7 +147,7 @@ class Centre(nn.Module):
 
 
 # Networks for records of any length, and for lengths that can be halved or cropped.
-OF_ANY_LENGTH: dict[str, Any] = {
+NETWORKS_OF_ANY_LENGTH: dict[str, Any] = {
     "lstm": lambda: Recurrent(nn.LSTM),
     "gru": lambda: Recurrent(nn.GRU),
     "two layers": lambda: Recurrent(nn.LSTM, 2),
@@ -156,7 +156,7 @@ OF_ANY_LENGTH: dict[str, Any] = {
     "attention": Attention,
     "rotary": lambda: Attention(rotary=10_000.0),
 }
-OF_SOME_LENGTHS: dict[str, Any] = {"pyramid": Pyramid, "centre": Centre}
+NETWORKS_OF_SOME_LENGTHS: dict[str, Any] = {"pyramid": Pyramid, "centre": Centre}
 
 
 def draw_records(lengths, seed=0):

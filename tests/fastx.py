@@ -11,14 +11,14 @@ import pytest
 
 from seqloom.io import open_sequences
 
-QUALITY = Path(__file__).parent / "data" / "quality"
-BGZIP_END = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
+FASTQ_SPECIMENS = Path(__file__).parent / "data" / "quality"
+BGZIP_END_BLOCK = bytes.fromhex("1f8b08040000000000ff0600424302001b0003000000000000000000")
 
 
 def bgzip(text, size=65280):
     """Compress text like bgzip (SAM specification, section 4.1), with the end block."""
     blocks = [bgzip_block(text[at : at + size]) for at in range(0, len(text), size)]
-    return b"".join(blocks) + BGZIP_END
+    return b"".join(blocks) + BGZIP_END_BLOCK
 
 
 def bgzip_block(text):
@@ -31,7 +31,7 @@ def bgzip_block(text):
     return head + body + struct.pack("<II", zlib.crc32(text), len(text))
 
 
-PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip}
+COMPRESSORS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip}
 
 
 class Trickle(RawIOBase):

@@ -4,7 +4,7 @@ from dataclasses import fields
 
 import seqloom as sl
 
-VALUES = {
+SETTINGS_CLASSES = {
     "objective": sl.train.Objective,
     "epochs": sl.train.Epochs,
     "batch_size": sl.train.Batches,
@@ -16,7 +16,7 @@ VALUES = {
 
 def as_arguments(**options):
     """Replace fields of option classes by objects of these classes."""
-    for argument, value in VALUES.items():
+    for argument, value in SETTINGS_CLASSES.items():
         names = {field.name for field in fields(value)} & options.keys()
         if names - {argument}:
             options[argument] = value(**{name: options.pop(name) for name in names})

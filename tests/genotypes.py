@@ -12,11 +12,11 @@ from hypothesis.extra import numpy as hnp
 from plink_reference import encode
 from seqloom.io import open_bed
 
-WHEEL = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
-HOME = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
-KINDS = ("int8", "float32", "float64")
+BED_READER_SETS = Path(*find_spec("bed_reader").submodule_search_locations) / "tests/data"
+PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
+GENOTYPE_DTYPES = ("int8", "float32", "float64")
 # Invalid files, and a file whose tables have another name.
-_WRONG = {
+_INVALID_SETS = {
     "badfile",
     "empty",
     "small_no_bim",
@@ -70,8 +70,8 @@ def _masks(count):
 
 def plink_sets():
     """Return every valid set in bed_reader's wheel and in the folder of real files."""
-    beds = [*WHEEL.glob("*.bed"), *HOME.glob("*.bed")]
-    return sorted(bed for bed in beds if bed.stem not in _WRONG)
+    beds = [*BED_READER_SETS.glob("*.bed"), *PLINK_DATA_FOLDER.glob("*.bed")]
+    return sorted(bed for bed in beds if bed.stem not in _INVALID_SETS)
 
 
 def name_of(bed: Path) -> str:

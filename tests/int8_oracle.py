@@ -2,7 +2,7 @@
 
 import numpy as np
 
-LEVELS = np.float32(254)
+INT8_LEVELS = np.float32(254)
 
 
 def draw_layer(rng, outputs, inputs):
@@ -17,7 +17,7 @@ def quantize(x):
     """Quantise rows to integers (rows, in), and return the scale (rows, 1) of each row."""
     low = np.minimum(x.min(axis=1, keepdims=True, initial=0), 0)
     high = np.maximum(x.max(axis=1, keepdims=True, initial=0), 0)
-    scale = high / LEVELS - low / LEVELS
+    scale = high / INT8_LEVELS - low / INT8_LEVELS
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         inverse = np.float32(1) / scale
         zero = np.rint(-low * inverse).astype(np.float64)

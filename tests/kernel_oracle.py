@@ -13,10 +13,10 @@ if TYPE_CHECKING:
 
 Array = NDArray[Any]
 
-DTYPES = [np.float32, np.float64]
-TOLERANCE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-13}
+FLOAT_DTYPES = [np.float32, np.float64]
+TOLERANCE_OF_DTYPE = {np.dtype(np.float32): 1e-5, np.dtype(np.float64): 1e-13}
 
-both_dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "float64"])
+both_dtypes = pytest.mark.parametrize("dtype", FLOAT_DTYPES, ids=["float32", "float64"])
 both_threads = pytest.mark.parametrize("threads", [1, 2])
 
 
@@ -38,4 +38,4 @@ def assert_close(found: Array, expected: torch.Tensor | None) -> None:
         return
     scale = max(1.0, float(np.abs(expected_array).max()))
     error = float(np.abs(found - expected_array).max())
-    assert error <= TOLERANCE[found.dtype] * scale
+    assert error <= TOLERANCE_OF_DTYPE[found.dtype] * scale

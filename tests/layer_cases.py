@@ -14,7 +14,7 @@ def conv(rank, *, transposed=False, **options):
     return name, {**sizes, **options}, LINE if rank == 1 else PLANE
 
 
-_CONVOLUTIONS: Cases = {
+_CONVOLUTION_CASES: Cases = {
     "conv1d": conv(1),
     "conv2d": conv(2),
     "conv1d of one record": (*conv(1)[:2], LINE[1:]),
@@ -50,7 +50,7 @@ def norm(name, shape, *sizes, **options):
     return name, {**dict(zip(names, sizes or (4,), strict=False)), **options}, shape
 
 
-_NORMS: Cases = {
+_NORM_CASES: Cases = {
     "batch norm of rows": norm("BatchNorm1d", (7, 4)),
     "batch norm 1d": norm("BatchNorm1d", LINE, eps=1e-3, momentum=0.3),
     "batch norm 2d": norm("BatchNorm2d", PLANE),
@@ -74,14 +74,14 @@ POOL_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "AdaptiveAvgPool": [{"output_size": n} for n in (1, 5, 9)],
     "AdaptiveMaxPool": [{"output_size": n} for n in (1, 5, 9)],
 }
-_POOLS: Cases = {
+_POOL_CASES: Cases = {
     f"{name} {rank}d {number}": (f"{name}{rank}d", options, shape)
     for name, several in POOL_OPTIONS.items()
     for number, options in enumerate(several)
     for rank, shape in ((1, LINE), (2, PLANE))
     if rank == 1 or "Adaptive" not in name
 }
-_OTHER_LAYERS: Cases = {
+_OTHER_LAYER_CASES: Cases = {
     "adaptive of one record": ("AdaptiveMaxPool1d", {"output_size": 4}, LINE[1:]),
     "means by a divisor": (
         "AvgPool2d",
@@ -110,10 +110,16 @@ ACTIVATION_OPTIONS: dict[str, list[dict[str, Any]]] = {
     "Softplus": [{}, {"beta": 2.0, "threshold": 3.0}],
     "Tanh": [{}],
 }
-_ACTIVATIONS: Cases = {
+_ACTIVATION_CASES: Cases = {
     f"{name} {number}": (name, options, LINE)
     for name, several in ACTIVATION_OPTIONS.items()
     for number, options in enumerate(several)
 }
 
-CASES: Cases = {**_CONVOLUTIONS, **_NORMS, **_POOLS, **_OTHER_LAYERS, **_ACTIVATIONS}
+LAYER_CASES: Cases = {
+    **_CONVOLUTION_CASES,
+    **_NORM_CASES,
+    **_POOL_CASES,
+    **_OTHER_LAYER_CASES,
+    **_ACTIVATION_CASES,
+}

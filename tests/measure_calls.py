@@ -20,7 +20,7 @@ import numpy as np
 import seqloom as sl
 from seqloom.cli import main as seqloom_command
 
-PACKAGE = Path(sl.__file__).parent
+PACKAGE_FOLDER = Path(sl.__file__).parent
 
 
 class Recorder:
@@ -34,9 +34,9 @@ class Recorder:
     def __call__(self, frame: FrameType, event: str, _: Any) -> None:
         """Record the file of a call; `stop` is `file.py:function`."""
         path = Path(frame.f_code.co_filename)
-        if not self._is_on or event != "call" or PACKAGE not in path.parents:
+        if not self._is_on or event != "call" or PACKAGE_FOLDER not in path.parents:
             return
-        name = str(path.relative_to(PACKAGE))
+        name = str(path.relative_to(PACKAGE_FOLDER))
         self.files[name] = None
         if self._stop == f"{name}:{frame.f_code.co_name}":
             self._is_on = False

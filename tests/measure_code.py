@@ -28,13 +28,13 @@ _IGNORED_TOKENS = {
     tokenize.NL,
 }
 # The four kinds of data, and the classes that depend on a kind.
-_KINDS = {"sequences", "intervals", "genotypes", "embeddings"}
-_KIND_CLASSES = {
+_DATA_KINDS = {"sequences", "intervals", "genotypes", "embeddings"}
+_CLASSES_OF_KINDS = {
     f"{kind}{part}"
     for kind in ("Sequence", "Interval", "Genotype", "Embedding")
     for part in ("Dataset", "Encoder", "Source", "Stream")
 }
-_ANNOTATIONS = ("annotation", "returns")
+_ANNOTATION_FIELDS = ("annotation", "returns")
 Function: TypeAlias = ast.FunctionDef | ast.AsyncFunctionDef
 
 
@@ -78,7 +78,9 @@ def _docstring_lines(tree: ast.Module) -> set[int]:
 
 def _count_nodes(tree: ast.Module) -> Counter[str]:
     nodes = list(ast.walk(tree))
-    annotations = [getattr(node, field, None) for node in nodes for field in _ANNOTATIONS]
+    annotations = [
+        getattr(node, field, None) for node in nodes for field in _ANNOTATION_FIELDS
+    ]
     typed = [part for tree in annotations if tree is not None for part in ast.walk(tree)]
     counts = Counter(_class_of(node) for node in nodes)
     counts["object in annotations"] = sum(
@@ -112,9 +114,9 @@ def _class_of(node: ast.AST) -> str:
 def _tests_kind(node: ast.AST) -> bool:
     match node:
         case ast.Call(func=ast.Name(id="isinstance"), args=[_, classes]):
-            return bool(_names(classes) & _KIND_CLASSES)
+            return bool(_names(classes) & _CLASSES_OF_KINDS)
         case ast.Compare(ops=[ast.Eq() | ast.NotEq() | ast.In()], comparators=[right]):
-            return bool(_strings(right) & _KINDS)
+            return bool(_strings(right) & _DATA_KINDS)
         case _:
             return False
 

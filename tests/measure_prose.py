@@ -22,13 +22,13 @@ from prose_of_files import ROOT, Text, plain_sentences_of, sentences_of, texts_o
 if TYPE_CHECKING:
     from pathlib import Path
 
-GLOSSARY = ROOT / "docs/concepts/glossary.md"
-MOST_WORDS = 25
-MOST_GLOSSARY_ENTRIES = 60
-MOST_EXCEPTIONS = 30
+GLOSSARY_PAGE = ROOT / "docs/concepts/glossary.md"
+MAX_SENTENCE_WORDS = 25
+MAX_GLOSSARY_ENTRIES = 60
+MAX_EXCEPTIONS = 30
 
 # Regular expressions of words to avoid, ignoring case, with advice for each.
-AVOID = {
+ADVICE_FOR_WORD = {
     r"anew": "again",
     r"at hand": "available",
     r"behind": "after, later; 'below' in a picture",
@@ -63,25 +63,27 @@ AVOID = {
     r"of course|simply|obviously|just|merely": "delete it",
 }
 _AVOID = re.compile(
-    r"(?<![\w-])(?:" + "|".join(f"({pattern})" for pattern in AVOID) + r")(?![\w-])",
+    r"(?<![\w-])(?:"
+    + "|".join(f"({pattern})" for pattern in ADVICE_FOR_WORD)
+    + r")(?![\w-])",
     re.IGNORECASE,
 )
 # Sentences that begin like this have a clause as their subject, or no subject.
-_NO_SUBJECT = re.compile(
+_SUBJECTLESS_START = re.compile(
     r"What\b(?!.*\?$)|(?:That|Whether(?! to)|How|Where|When|Who|Which)\b(?!.*[,?])"
     r"|(?:So|As) (?:that|a|an|the|long|many|much|few)\b(?!.*,)|Of (?!course)"
 )
-_LETTERS = re.compile(r"(?<![\w-])letters?(?![\w-])", re.IGNORECASE)
+_WORD_LETTERS = re.compile(r"(?<![\w-])letters?(?![\w-])", re.IGNORECASE)
 # Names that could refer to anything.
-_VAGUE = re.compile(
+_VAGUE_NAME = re.compile(
     r"each case|found|made|given|kept|told|got|things?|most|few|many|plain|near|far|large"
     r"|small|wide|narrow|known|none|nothing|others|shown|longest|least|lowest|fewest|enough"
     r"|one|two|four|at once|looked at|alike|besides|usual|half|needed|whole|ours|pieces?"
     r"|some|any|several|apart|here|late|helped|drawn|mark"
 )
 # Names of tables that several modules define, because one module collects them.
-_TABLES = {"rules", "shapes", "table", "operators", "library", "kinds", "t"}
-_MOST_MEANINGS = 2
+_ALLOWED_REPEATED_NAMES = {"rules", "shapes", "table", "operators", "library", "kinds", "t"}
+_MAX_FILES_OF_A_NAME = 2
 # The class, function or Rust type around a definition.
 _OWNER = re.compile(
     r"(?:pub(?:\(\w+\))? )?(?:unsafe )?"
@@ -102,12 +104,12 @@ def findings_in_prose(text: Text, synonyms: dict[str, str]) -> Iterator[Finding]
     """Yield the findings in a paragraph, comment or message."""
     for sentence in plain_sentences_of(text):
         yield from _avoided(text, sentence)
-        for match in _LETTERS.finditer(sentence):
+        for match in _WORD_LETTERS.finditer(sentence):
             yield Finding(text, match[0], "residues or bases; 'characters' for text")
-        if _NO_SUBJECT.match(sentence) and len(sentence.split()) > 2:
+        if _SUBJECTLESS_START.match(sentence) and len(sentence.split()) > 2:
             yield Finding(text, sentence, "begin with a noun or a verb")
-        if len(re.findall(r"[\w'-]*[A-Za-z][\w'-]*", sentence)) > MOST_WORDS:
-            yield Finding(text, sentence, f"at most {MOST_WORDS} words")
+        if len(re.findall(r"[\w'-]*[A-Za-z][\w'-]*", sentence)) > MAX_SENTENCE_WORDS:
+            yield Finding(text, sentence, f"at most {MAX_SENTENCE_WORDS} words")
         for word, right in synonyms.items():
             if re.search(rf"(?<![\w-]){re.escape(word)}(?![\w-])", sentence.lower()):
                 yield Finding(text, word, f"the glossary calls it {right}")
@@ -116,13 +118,15 @@ def findings_in_prose(text: Text, synonyms: dict[str, str]) -> Iterator[Finding]
 def findings_in_name(text: Text) -> Iterator[Finding]:
     """Yield the findings in a name."""
     yield from _avoided(text, text.text)
-    if _VAGUE.fullmatch(text.text):
+    if _VAGUE_NAME.fullmatch(text.text):
         yield Finding(text, text.text, "name what it holds or does")
 
 
 def _avoided(text: Text, sentence: str) -> Iterator[Finding]:
     for match in _AVOID.finditer(sentence):
-        yield Finding(text, match[0], list(AVOID.values())[int(match.lastindex or 1) - 1])
+        yield Finding(
+            text, match[0], list(ADVICE_FOR_WORD.values())[int(match.lastindex or 1) - 1]
+        )
 
 
 def repeated_names(texts: list[Text]) -> Iterator[Finding]:
@@ -133,7 +137,7 @@ def repeated_names(texts: list[Text]) -> Iterator[Finding]:
         if folder in {"python", "crates"} and _is_constant_or_class(text):
             places.setdefault((text.file.suffix, text.text), {})[text.file] = text
     for (_, name), definitions in places.items():
-        if len(definitions) > _MOST_MEANINGS and name not in _TABLES:
+        if len(definitions) > _MAX_FILES_OF_A_NAME and name not in _ALLOWED_REPEATED_NAMES:
             for text in definitions.values():
                 yield Finding(text, name, f"{len(definitions)} files define this name")
 
@@ -147,7 +151,7 @@ def _is_constant_or_class(text: Text) -> bool:
 
 def glossary_rows() -> list[list[str]]:
     """Return the entries of the glossary: word, definition, words that it replaces."""
-    lines = GLOSSARY.read_text("utf-8").split("\n")
+    lines = GLOSSARY_PAGE.read_text("utf-8").split("\n")
     rows = [[cell.strip() for cell in line.strip("| ").split("|")] for line in lines]
     return [row for row in rows if len(row) > 1 and row[0] != "word" and "--" not in row[0]]
 
@@ -238,9 +242,9 @@ def check(findings: list[Finding], limit: int, exceptions: list[str]) -> None:
     """Exit with an error if there are too many findings, exceptions or glossary entries."""
     if len(findings) > limit:
         sys.exit(f"{len(findings)} findings, at most {limit}: name a file to see its own")
-    if len(exceptions) > MOST_EXCEPTIONS:
-        sys.exit(f"{len(exceptions)} exceptions, at most {MOST_EXCEPTIONS}")
-    if len(glossary_rows()) > MOST_GLOSSARY_ENTRIES:
+    if len(exceptions) > MAX_EXCEPTIONS:
+        sys.exit(f"{len(exceptions)} exceptions, at most {MAX_EXCEPTIONS}")
+    if len(glossary_rows()) > MAX_GLOSSARY_ENTRIES:
         sys.exit(f"the glossary has {len(glossary_rows())} entries")
 
 

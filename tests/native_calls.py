@@ -13,8 +13,8 @@ from seqloom.export._content import seal
 from seqloom.export._write import _pack
 from seqloom.infer._exported import MANIFEST
 
-B: Any = sl.tensor.backend("numpy", num_threads=1)
-FACTS = {
+NUMPY: Any = sl.tensor.backend("numpy", num_threads=1)
+TASK_DESCRIPTION = {
     "task": {"name": "custom", "columns": []},
     "batch_size": 1,
     "layout": "padded",
@@ -36,7 +36,7 @@ def run_native(
     """Return the result of the Rust code if the NumPy backend returns supported arrays."""
     graph, arrays = make_graph(name, args, options, made)
     files = {"graph.json": json.dumps(graph).encode(), "model.safetensors": save({})}
-    zipped = _pack({MANIFEST: seal(dict(FACTS), files), **files})
+    zipped = _pack({MANIFEST: seal(dict(TASK_DESCRIPTION), files), **files})
     given = {f"in{n}": np.ascontiguousarray(it) for n, it in enumerate(arrays)}
     shaped = {key: it.reshape(arrays[int(key[2:])].shape) for key, it in given.items()}
     return _native.ExportedModel(zipped, memory_limit).run(shaped, threads)

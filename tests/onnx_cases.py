@@ -22,10 +22,10 @@ class Case:
     outputs: tuple[str, ...] = ("y",)
 
 
-X = floats(2, 3, 10)
-IMAGE = floats(2, 3, 6, 7)
-INTEGERS = np.array([[3, -7, 5], [0, 2, -4]])
-TRUTHS = INTEGERS > 0
+ROWS = floats(2, 3, 10)
+INPUT_IMAGES = floats(2, 3, 6, 7)
+INTEGER_ARRAY = np.array([[3, -7, 5], [0, 2, -4]])
+BOOLEAN_ARRAY = INTEGER_ARRAY > 0
 
 
 def one(operator, inputs="x", *, given=None, weights=None, opset=21, name="", **attributes):
@@ -33,7 +33,7 @@ def one(operator, inputs="x", *, given=None, weights=None, opset=21, name="", **
     settings = [f"{key}={value}" for key, value in attributes.items()]
     label = " ".join([operator, *([name] if name else []), *settings, f"opset={opset}"])
     nodes = [node(operator, inputs, **attributes)]
-    return Case(label, nodes, given or {"x": X}, weights or {}, opset)
+    return Case(label, nodes, given or {"x": ROWS}, weights or {}, opset)
 
 
 def integers(*values):
@@ -41,54 +41,73 @@ def integers(*values):
     return np.array(values, np.int64)
 
 
-UNARY = [
+UNARY_OPERATORS = [
     *("Abs", "Atan", "Ceil", "Cos", "Elu", "Erf", "Exp", "Floor", "HardSigmoid"),
     *("HardSwish", "Identity", "LeakyRelu", "LogSoftmax", "Mish", "Neg", "Reciprocal"),
     *("Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softmax"),
     *("Softplus", "Softsign", "Tanh", "ThresholdedRelu", "Celu", "Gelu", "IsNaN"),
     *("Asinh", "Cosh", "Tan", "IsInf", "Dropout"),
 ]
-BOUNDED = {
-    "Acos": X / 10,
-    "Acosh": 1 + X**2,
-    "Asin": X / 10,
-    "Atanh": X / 10,
-    "Log": 1 + X**2,
-    "Sqrt": X**2,
+INPUTS_OF_BOUNDED_OPERATORS = {
+    "Acos": ROWS / 10,
+    "Acosh": 1 + ROWS**2,
+    "Asin": ROWS / 10,
+    "Atanh": ROWS / 10,
+    "Log": 1 + ROWS**2,
+    "Sqrt": ROWS**2,
 }
-PAIR = {"x": X, "z": floats(3, 1, seed=1)}
-INTS = {"x": INTEGERS, "z": integers(2, -3, 4)}
+TWO_FLOAT_INPUTS = {"x": ROWS, "z": floats(3, 1, seed=1)}
+TWO_INTEGER_INPUTS = {"x": INTEGER_ARRAY, "z": integers(2, -3, 4)}
 
-ELEMENTWISE = [
-    *(one(operator) for operator in UNARY),
-    *(one(operator, given={"x": values}) for operator, values in BOUNDED.items()),
-    *(one(operator, "x z", given=PAIR) for operator in ("Add", "Sub", "Mul", "Div", "Max")),
-    *(one(operator, "x z", given=PAIR) for operator in ("Min", "Mean", "Sum", "Equal")),
-    *(one(operator, "x z", given=PAIR) for operator in ("Less", "LessOrEqual", "Greater")),
-    one("GreaterOrEqual", "x z", given=PAIR),
-    *(one(it, "x z", given=INTS, name="integers") for it in ("Add", "Sub", "Mul", "Div")),
-    one("Mod", "x z", given=INTS, name="integers"),
-    one("Mod", "x z", given=INTS, fmod=1),
-    one(
-        "Mod", "x z", given={"x": X, "z": np.array([0.7], "float32")}, fmod=1, name="floats"
+ELEMENTWISE_CASES = [
+    *(one(operator) for operator in UNARY_OPERATORS),
+    *(
+        one(operator, given={"x": values})
+        for operator, values in INPUTS_OF_BOUNDED_OPERATORS.items()
     ),
     *(
-        one(it, "x z", given={"x": TRUTHS, "z": TRUTHS[::-1].copy()})
+        one(operator, "x z", given=TWO_FLOAT_INPUTS)
+        for operator in ("Add", "Sub", "Mul", "Div", "Max")
+    ),
+    *(
+        one(operator, "x z", given=TWO_FLOAT_INPUTS)
+        for operator in ("Min", "Mean", "Sum", "Equal")
+    ),
+    *(
+        one(operator, "x z", given=TWO_FLOAT_INPUTS)
+        for operator in ("Less", "LessOrEqual", "Greater")
+    ),
+    one("GreaterOrEqual", "x z", given=TWO_FLOAT_INPUTS),
+    *(
+        one(it, "x z", given=TWO_INTEGER_INPUTS, name="integers")
+        for it in ("Add", "Sub", "Mul", "Div")
+    ),
+    one("Mod", "x z", given=TWO_INTEGER_INPUTS, name="integers"),
+    one("Mod", "x z", given=TWO_INTEGER_INPUTS, fmod=1),
+    one(
+        "Mod",
+        "x z",
+        given={"x": ROWS, "z": np.array([0.7], "float32")},
+        fmod=1,
+        name="floats",
+    ),
+    *(
+        one(it, "x z", given={"x": BOOLEAN_ARRAY, "z": BOOLEAN_ARRAY[::-1].copy()})
         for it in ("And", "Or")
     ),
-    one("Xor", "x z", given={"x": TRUTHS, "z": TRUTHS[::-1].copy()}),
-    one("Not", given={"x": TRUTHS}),
+    one("Xor", "x z", given={"x": BOOLEAN_ARRAY, "z": BOOLEAN_ARRAY[::-1].copy()}),
+    one("Not", given={"x": BOOLEAN_ARRAY}),
     *(
         one(
             "Pow",
             "x z",
-            given={"x": np.abs(X)},
+            given={"x": np.abs(ROWS)},
             weights={"z": np.float32(exponent)},
             name=str(exponent),
         )
         for exponent in (2, 0.5, 1.7, -1)
     ),
-    one("Pow", "x z", given={"x": X}, weights={"z": np.int64(3)}, name="by an integer"),
+    one("Pow", "x z", given={"x": ROWS}, weights={"z": np.int64(3)}, name="by an integer"),
     one("Gelu", approximate="tanh"),
     one("Elu", alpha=0.3),
     one("LeakyRelu", alpha=0.2),
@@ -100,25 +119,25 @@ ELEMENTWISE = [
     one("Clip", "x - b", weights={"b": np.float32(0.4)}, name="above"),
     one("Clip", opset=7, min=-0.3, max=0.2),
     one("IsInf", given={"x": np.array([np.inf, 1, -np.inf], "float32")}, detect_negative=0),
-    one("Where", "c x z", given={"c": X[:, :1] > 0, **PAIR}),
+    one("Where", "c x z", given={"c": ROWS[:, :1] > 0, **TWO_FLOAT_INPUTS}),
     one(
         "Where",
         "c a b",
-        given={"c": X > 0},
+        given={"c": ROWS > 0},
         weights={"a": np.float32(1), "b": np.float32(2)},
         name="of numbers",
     ),
     *(one("Cast", to=kind) for kind in (7, 9, 11, 6)),
-    one("Cast", given={"x": INTEGERS}, to=FLOAT, name="of integers"),
-    one("CastLike", "x z", given={"x": X, "z": INTEGERS}),
+    one("Cast", given={"x": INTEGER_ARRAY}, to=FLOAT, name="of integers"),
+    one("CastLike", "x z", given={"x": ROWS, "z": INTEGER_ARRAY}),
     one("Softmax", axis=1),
     one("Softmax", opset=11, axis=1),
     one("LogSoftmax", opset=9),
 ]
 
-REDUCTIONS = [
+REDUCTION_CASES = [
     *(
-        one(f"Reduce{kind}", opset=11, axes=[1], keepdims=0, given={"x": np.abs(X) + 1})
+        one(f"Reduce{kind}", opset=11, axes=[1], keepdims=0, given={"x": np.abs(ROWS) + 1})
         for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod")
     ),
     one("ReduceSumSquare", opset=11, axes=[-1]),
@@ -127,10 +146,10 @@ REDUCTIONS = [
     one("ReduceMean", "x a", weights={"a": integers(-1, 1)}),
     one("ReduceMean", name="over all"),
     one("ReduceSum", noop_with_empty_axes=1),
-    one("ReduceSum", given={"x": INTEGERS.astype(np.int32)}, name="of int32"),
+    one("ReduceSum", given={"x": INTEGER_ARRAY.astype(np.int32)}, name="of int32"),
     *(one("ArgMax", axis=axis, keepdims=keep) for axis in (0, -1) for keep in (0, 1)),
     one("ArgMin", axis=1),
-    one("ArgMax", given={"x": np.round(X)}, axis=2, select_last_index=1),
+    one("ArgMax", given={"x": np.round(ROWS)}, axis=2, select_last_index=1),
     *(
         one("CumSum", "x a", weights={"a": np.int64(2)}, exclusive=alone, reverse=turned)
         for alone in (0, 1)
@@ -139,7 +158,7 @@ REDUCTIONS = [
     Case(
         "TopK",
         [node("TopK", "x k", ("y", "i"))],
-        {"x": X},
+        {"x": ROWS},
         {"k": integers(3)},
         21,
         ("y", "i"),
@@ -147,34 +166,39 @@ REDUCTIONS = [
     Case(
         "TopK smallest",
         [node("TopK", "x k", ("y", "i"), axis=1, largest=0)],
-        {"x": X},
+        {"x": ROWS},
         {"k": integers(2)},
         21,
         ("y", "i"),
     ),
 ]
 
-SHAPES = [
+SHAPE_CASES = [
     one("Reshape", "x s", weights={"s": integers(0, -1, 5)}),
     one("Flatten", axis=2),
     one("Flatten", axis=-1),
     one("Flatten", axis=0),
     one("Transpose"),
     one("Transpose", perm=[2, 0, 1]),
-    one("Squeeze", opset=11, given={"x": X[:, :1]}, axes=[1]),
-    one("Squeeze", "x a", given={"x": X[:, :1]}, weights={"a": integers(-2)}),
+    one("Squeeze", opset=11, given={"x": ROWS[:, :1]}, axes=[1]),
+    one("Squeeze", "x a", given={"x": ROWS[:, :1]}, weights={"a": integers(-2)}),
     one("Unsqueeze", opset=11, axes=[0, 2]),
     one("Unsqueeze", "x a", weights={"a": integers(-1, 1)}),
-    one("Expand", "x s", given={"x": X[:, :1]}, weights={"s": integers(2, 3, 1)}),
+    one("Expand", "x s", given={"x": ROWS[:, :1]}, weights={"s": integers(2, 3, 1)}),
     one("Tile", "x s", weights={"s": integers(2, 1, 3)}),
     one("Concat", "x x x", axis=-1),
     Case(
-        "Split even", [node("Split", "x", ("a", "b"), axis=2)], {"x": X}, {}, 11, ("a", "b")
+        "Split even",
+        [node("Split", "x", ("a", "b"), axis=2)],
+        {"x": ROWS},
+        {},
+        11,
+        ("a", "b"),
     ),
     Case(
         "Split by an input",
         [node("Split", "x s", ("a", "b"), axis=2)],
-        {"x": X},
+        {"x": ROWS},
         {"s": integers(3, 7)},
         21,
         ("a", "b"),
@@ -182,7 +206,7 @@ SHAPES = [
     Case(
         "Split into uneven parts",
         [node("Split", "x", ("a", "b", "c"), axis=2, num_outputs=3)],
-        {"x": X},
+        {"x": ROWS},
         {},
         21,
         ("a", "b", "c"),
@@ -200,8 +224,8 @@ SHAPES = [
         weights={"p": integers(1, 2), "a": integers(-1)},
         name="of one axis",
     ),
-    Case("Shape of a part", [node("Shape", "x", start=1, end=-1)], {"x": X}),
-    Case("Size", [node("Size", "x")], {"x": X}),
+    Case("Shape of a part", [node("Shape", "x", start=1, end=-1)], {"x": ROWS}),
+    Case("Size", [node("Size", "x")], {"x": ROWS}),
     Case(
         "positions from 0 on",
         [
@@ -211,7 +235,7 @@ SHAPES = [
             node("Cast", "r", ("f",), to=FLOAT),
             node("Add", "x f"),
         ],
-        {"x": X},
+        {"x": ROWS},
         {"i": np.int64(2), "zero": np.int64(0), "one": np.int64(1)},
     ),
     Case(
@@ -221,7 +245,7 @@ SHAPES = [
             node("ConstantOfShape", "s", ("c",)),
             node("Add", "x c"),
         ],
-        {"x": X},
+        {"x": ROWS},
     ),
     Case(
         "NonZero of known numbers",
@@ -235,7 +259,7 @@ SHAPES = [
             ),
             node("NonZero", "c"),
         ],
-        {"x": X},
+        {"x": ROWS},
     ),
     Case(
         "a shape that is computed from sizes",
@@ -246,7 +270,7 @@ SHAPES = [
             node("Concat", "u rest", ("t",), axis=0),
             node("Reshape", "x t"),
         ],
-        {"x": X},
+        {"x": ROWS},
         {"first": np.int64(0), "zero": integers(0), "rest": integers(-1, 3)},
     ),
     Case(
@@ -260,7 +284,7 @@ SHAPES = [
             node("Where", "z one e", ("w",)),
             node("Slice", "x zeros w"),
         ],
-        {"x": X},
+        {"x": ROWS},
         {
             "two": integers(2),
             "one": integers(1),
@@ -270,7 +294,7 @@ SHAPES = [
     ),
 ]
 
-KEY_OPERATIONS = [
+INDEXING_CASES = [
     one("Gather", "x i", weights={"i": integers(2, 0, -1)}, axis=2),
     one("Gather", "x i", weights={"i": np.int64(1)}, axis=1),
     one(
@@ -286,13 +310,13 @@ KEY_OPERATIONS = [
     one(
         "Gather",
         "x i",
-        given={"x": X, "i": integers([1, 0], [2, -1])},
+        given={"x": ROWS, "i": integers([1, 0], [2, -1])},
         axis=1,
         name="by an input",
     ),
-    one("GatherElements", "x i", given={"x": X, "i": integers([[1, 0, -1]])}, axis=2),
-    one("GatherND", "x i", given={"x": X, "i": integers([0, 2], [1, -1])}),
-    one("GatherND", "x i", given={"x": X, "i": integers([0], [2])}, batch_dims=1),
+    one("GatherElements", "x i", given={"x": ROWS, "i": integers([[1, 0, -1]])}, axis=2),
+    one("GatherND", "x i", given={"x": ROWS, "i": integers([0, 2], [1, -1])}),
+    one("GatherND", "x i", given={"x": ROWS, "i": integers([0], [2])}, batch_dims=1),
     one("Slice", opset=9, starts=[1, 2], ends=[3, 100], axes=[1, 2]),
     one("Slice", "x s e", weights={"s": integers(0, 1, -5), "e": integers(2, 3, -1)}),
     one(
@@ -332,37 +356,39 @@ KEY_OPERATIONS = [
         weights={"d": integers(4), "v": integers(0, 1)},
         axis=0,
     ),
-    one("Trilu", "x k", given={"x": IMAGE}, weights={"k": np.int64(1)}),
-    one("Trilu", given={"x": IMAGE}, upper=0),
+    one("Trilu", "x k", given={"x": INPUT_IMAGES}, weights={"k": np.int64(1)}),
+    one("Trilu", given={"x": INPUT_IMAGES}, upper=0),
 ]
 
-PRODUCTS = [
+PRODUCT_CASES = [
     one("MatMul", "x w", weights={"w": floats(10, 4)}),
     one("MatMul", "x w", weights={"w": floats(10)}, name="by a vector"),
-    one("MatMul", "x z", given={"x": X, "z": floats(2, 10, 4)}, name="of batches"),
-    one("Gemm", "x w b", given={"x": X[0]}, weights={"w": floats(10, 4), "b": floats(4)}),
+    one("MatMul", "x z", given={"x": ROWS, "z": floats(2, 10, 4)}, name="of batches"),
+    one(
+        "Gemm", "x w b", given={"x": ROWS[0]}, weights={"w": floats(10, 4), "b": floats(4)}
+    ),
     one(
         "Gemm",
         "x w b",
-        given={"x": X[0]},
+        given={"x": ROWS[0]},
         weights={"w": floats(4, 10), "b": floats(4)},
         transB=1,
     ),
     one(
         "Gemm",
         "x w b",
-        given={"x": X[0].T.copy()},
+        given={"x": ROWS[0].T.copy()},
         weights={"w": floats(4, 10), "b": floats(3, 1)},
         transA=1,
         transB=1,
         alpha=0.5,
         beta=2.0,
     ),
-    one("Gemm", "x w", given={"x": X[0]}, weights={"w": floats(10, 4)}, name="alone"),
+    one("Gemm", "x w", given={"x": ROWS[0]}, weights={"w": floats(10, 4)}, name="alone"),
     one("Einsum", "x w", weights={"w": floats(3, 10)}, equation="bij,ij->bi"),
 ]
 
-NORMS = [
+NORM_CASES = [
     *(
         one(
             "BatchNormalization",
@@ -378,7 +404,7 @@ NORMS = [
             epsilon=1e-3,
             name=f"{x.ndim} axes",
         )
-        for x, opset in ((X, 7), (IMAGE, 15), (X[:, :, 0].copy(), 15))
+        for x, opset in ((ROWS, 7), (INPUT_IMAGES, 15), (ROWS[:, :, 0].copy(), 15))
     ),
     one("InstanceNormalization", "x s b", weights={"s": floats(3), "b": floats(3, seed=1)}),
     one(
@@ -399,13 +425,18 @@ NORMS = [
     ),
 ]
 
-CONV = {"w": floats(4, 3, 5, seed=1), "b": floats(4, seed=2)}
-WINDOWS = [
-    one("Conv", "x w b", weights=CONV),
-    *(one("Conv", "x w b", weights=CONV, pads=pads) for pads in ([2, 2], [1, 3])),
-    one("Conv", "x w", weights=CONV, strides=[2], dilations=[2], pads=[4, 4]),
+CONVOLUTION_WEIGHTS = {"w": floats(4, 3, 5, seed=1), "b": floats(4, seed=2)}
+WINDOW_CASES = [
+    one("Conv", "x w b", weights=CONVOLUTION_WEIGHTS),
     *(
-        one("Conv", "x w b", weights=CONV, auto_pad=kind, strides=[step])
+        one("Conv", "x w b", weights=CONVOLUTION_WEIGHTS, pads=pads)
+        for pads in ([2, 2], [1, 3])
+    ),
+    one(
+        "Conv", "x w", weights=CONVOLUTION_WEIGHTS, strides=[2], dilations=[2], pads=[4, 4]
+    ),
+    *(
+        one("Conv", "x w b", weights=CONVOLUTION_WEIGHTS, auto_pad=kind, strides=[step])
         for kind in ("SAME_UPPER", "SAME_LOWER", "VALID")
         for step in (1, 2, 3)
     ),
@@ -413,7 +444,7 @@ WINDOWS = [
     one(
         "Conv",
         "x w",
-        given={"x": IMAGE},
+        given={"x": INPUT_IMAGES},
         weights={"w": floats(4, 3, 3, 2)},
         pads=[1, 0, 1, 1],
     ),
@@ -453,7 +484,7 @@ WINDOWS = [
     one(
         "ConvTranspose",
         "x w",
-        given={"x": IMAGE},
+        given={"x": INPUT_IMAGES},
         weights={"w": floats(3, 2, 3, 2)},
         name="of images",
     ),
@@ -465,60 +496,70 @@ WINDOWS = [
     ),
     one("MaxPool", kernel_shape=[3], dilations=[2]),
     one("MaxPool", kernel_shape=[2], auto_pad="SAME_UPPER", strides=[3]),
-    one("MaxPool", given={"x": IMAGE}, kernel_shape=[2, 3], strides=[2, 1]),
+    one("MaxPool", given={"x": INPUT_IMAGES}, kernel_shape=[2, 3], strides=[2, 1]),
     one("AveragePool", kernel_shape=[3], pads=[1, 1], count_include_pad=1),
     one("AveragePool", kernel_shape=[3], pads=[0, 2], count_include_pad=1),
-    one("AveragePool", given={"x": IMAGE}, kernel_shape=[2, 2], pads=[0, 0, 1, 1]),
+    one("AveragePool", given={"x": INPUT_IMAGES}, kernel_shape=[2, 2], pads=[0, 0, 1, 1]),
     one("GlobalAveragePool"),
-    one("GlobalMaxPool", given={"x": IMAGE}),
+    one("GlobalMaxPool", given={"x": INPUT_IMAGES}),
 ]
 
-PLACES = {"x": X, "p": integers(2, 1)}
-SIZES = [node("Shape", "x", ("s",)), node("Gather", "s zero", ("n",))]
-COUNT = node("Range", "zero n one", ("r",))
-LIMITS = {"zero": np.int64(0), "one": np.int64(1), "three": np.int64(3)}
-RECORDS = [
+INPUT_AND_POSITIONS = {"x": ROWS, "p": integers(2, 1)}
+BATCH_SIZE_NODES = [node("Shape", "x", ("s",)), node("Gather", "s zero", ("n",))]
+RANGE_NODE = node("Range", "zero n one", ("r",))
+RANGE_LIMITS = {"zero": np.int64(0), "one": np.int64(1), "three": np.int64(3)}
+RECORD_SELECTION_CASES = [
     Case(
         "a position of each record among all rows",
         [
-            *(*SIZES, COUNT, node("Mul", "r three", ("b",)), node("Add", "p b", ("i",))),
+            *(
+                *BATCH_SIZE_NODES,
+                RANGE_NODE,
+                node("Mul", "r three", ("b",)),
+                node("Add", "p b", ("i",)),
+            ),
             *(node("Flatten", "x", ("f",), axis=2), node("Gather", "f i")),
         ],
-        PLACES,
-        LIMITS,
+        INPUT_AND_POSITIONS,
+        RANGE_LIMITS,
     ),
     Case(
         "a position of each record beside its number",
         [
-            *(*SIZES, COUNT, node("Unsqueeze", "r last", ("a",))),
+            *(*BATCH_SIZE_NODES, RANGE_NODE, node("Unsqueeze", "r last", ("a",))),
             *(node("Unsqueeze", "p last", ("b",)), node("Concat", "a b", ("i",), axis=-1)),
             node("GatherND", "x i"),
         ],
-        PLACES,
-        {**LIMITS, "last": integers(-1)},
+        INPUT_AND_POSITIONS,
+        {**RANGE_LIMITS, "last": integers(-1)},
     ),
     Case(
         "positions of other rows than those of each record",
         [
-            *(*SIZES, COUNT, node("Mul", "r three", ("b",)), node("Add", "p b", ("i",))),
+            *(
+                *BATCH_SIZE_NODES,
+                RANGE_NODE,
+                node("Mul", "r three", ("b",)),
+                node("Add", "p b", ("i",)),
+            ),
             *(node("Reshape", "x t", ("f",)), node("Gather", "f i")),
         ],
-        PLACES,
-        {**LIMITS, "t": integers(-1, 5)},
+        INPUT_AND_POSITIONS,
+        {**RANGE_LIMITS, "t": integers(-1, 5)},
     ),
     Case(
         "positions and beginnings that are added alone",
-        [*SIZES, COUNT, node("Mul", "r three", ("b",)), node("Add", "b p")],
-        PLACES,
-        LIMITS,
+        [*BATCH_SIZE_NODES, RANGE_NODE, node("Mul", "r three", ("b",)), node("Add", "b p")],
+        INPUT_AND_POSITIONS,
+        RANGE_LIMITS,
     ),
 ]
 NO_AXES = np.zeros(0, np.int64)
 LIMITS_OF_INT8 = np.array([-7, 7, -7, 7, -128, -128, 127], np.int8)
 DIVISORS = np.array([2, -2, -2, 2, 127, 2, -128], np.int8)
-ENDLESS = np.array([1, np.inf, 2], np.float32)
+NUMBERS_WITH_INFINITY = np.array([1, np.inf, 2], np.float32)
 ZERO_ROW = np.array([[0, 0], [-2, 3]], np.float32)
-TIES = np.array([1, 2, 2, 1, 2, 1, 0, 0], np.float32)
+NUMBERS_WITH_TIES = np.array([1, 2, 2, 1, 2, 1, 0, 0], np.float32)
 
 
 def top(name, x, count, **attributes):
@@ -532,13 +573,13 @@ INTEGER_PADDINGS: list[dict[str, Any]] = [
     {"pads": [0, 2]},
     {"auto_pad": "SAME_UPPER", "strides": [2]},
 ]
-EDGES = [
+EDGE_CASES = [
     *(one("LpNormalization", given={"x": ZERO_ROW}, p=p, name="zeros") for p in (1, 2)),
     *(
         one(
             "CumSum",
             "x a",
-            given={"x": ENDLESS},
+            given={"x": NUMBERS_WITH_INFINITY},
             weights={"a": np.int64(-1)},
             exclusive=1,
             reverse=turned,
@@ -550,7 +591,7 @@ EDGES = [
         one(
             f"Reduce{kind}",
             "x a",
-            given={"x": np.abs(X) + 1},
+            given={"x": np.abs(ROWS) + 1},
             weights={"a": NO_AXES},
             noop_with_empty_axes=1,
             name="without axes",
@@ -560,7 +601,7 @@ EDGES = [
             "SumSquare",
         )
     ),
-    one("ReduceL1", given={"x": X}, noop_with_empty_axes=1, name="of negative numbers"),
+    one("ReduceL1", given={"x": ROWS}, noop_with_empty_axes=1, name="of negative numbers"),
     one("ReduceSumSquare", "x a", weights={"a": NO_AXES}, name="over all axes"),
     *(
         one(
@@ -573,8 +614,11 @@ EDGES = [
         for kind in ("Max", "Min", "Sum", "Prod")
         for dtype in ("float32", "int32")
     ),
-    *(top(f"ties, largest={largest}", TIES, 6, largest=largest) for largest in (0, 1)),
-    top("a half", np.repeat(TIES, 40).reshape(4, 80), 30),
+    *(
+        top(f"ties, largest={largest}", NUMBERS_WITH_TIES, 6, largest=largest)
+        for largest in (0, 1)
+    ),
+    top("a half", np.repeat(NUMBERS_WITH_TIES, 40).reshape(4, 80), 30),
     *(
         top(f"the limits of {dtype}", values, 5, largest=0)
         for dtype in ("uint8", "int8", "int32", "int64")
@@ -612,14 +656,16 @@ EDGES = [
     one(
         "Gemm",
         "x w b",
-        given={"x": X[0]},
-        weights={"w": X[0].T.copy(), "b": np.float32(np.nan)},
+        given={"x": ROWS[0]},
+        weights={"w": ROWS[0].T.copy(), "b": np.float32(np.nan)},
         beta=0.0,
     ),
 ]
-BEYOND = np.array([0, np.nan, np.inf, -np.inf, 1e6, -1e6, 448, 470, 60000], np.float32)
+NUMBERS_BEYOND_FLOAT8 = np.array(
+    [0, np.nan, np.inf, -np.inf, 1e6, -1e6, 448, 470, 60000], np.float32
+)
 # Operators unknown to ONNX Runtime; the reference implementation of ONNX computes them.
-DEFINED = [
+FUNCTION_OPERATOR_CASES = [
     one(
         "GroupNormalization",
         "x s b",
@@ -632,14 +678,35 @@ DEFINED = [
     one("Swish", opset=24, alpha=1.5),
     one("Swish", opset=24),
     *(
-        one("Cast", given={"x": BEYOND}, to=kind, saturate=limited, name="beyond")
+        one(
+            "Cast",
+            given={"x": NUMBERS_BEYOND_FLOAT8},
+            to=kind,
+            saturate=limited,
+            name="beyond",
+        )
         for kind, limited in ((17, 0), (17, 1), (19, 0), (19, 1))
     ),
-    *(one("Cast", given={"x": BEYOND}, to=kind, saturate=0) for kind in (18, 20)),
-    one("CastLike", "x z", given={"x": BEYOND, "z": np.zeros(1, ml_dtypes.float8_e4m3fn)}),
+    *(
+        one("Cast", given={"x": NUMBERS_BEYOND_FLOAT8}, to=kind, saturate=0)
+        for kind in (18, 20)
+    ),
+    one(
+        "CastLike",
+        "x z",
+        given={"x": NUMBERS_BEYOND_FLOAT8, "z": np.zeros(1, ml_dtypes.float8_e4m3fn)},
+    ),
 ]
 
-SINGLE = [
-    *(*ELEMENTWISE, *REDUCTIONS, *SHAPES, *KEY_OPERATIONS, *PRODUCTS, *NORMS, *WINDOWS),
-    *RECORDS,
+SINGLE_OPERATOR_CASES = [
+    *(
+        *ELEMENTWISE_CASES,
+        *REDUCTION_CASES,
+        *SHAPE_CASES,
+        *INDEXING_CASES,
+        *PRODUCT_CASES,
+        *NORM_CASES,
+        *WINDOW_CASES,
+    ),
+    *RECORD_SELECTION_CASES,
 ]

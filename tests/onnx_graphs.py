@@ -7,10 +7,10 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 # Inputs and outputs have unknown shapes in the file.
-NEWEST = 21
+NEWEST_OPSET = 21
 
 
-def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST):
+def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST_OPSET):
     """Write a file; `inputs` are arrays by name, `weights` its initialisers."""
     dtype = helper.np_dtype_to_tensor_dtype
     given = [

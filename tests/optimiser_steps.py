@@ -6,9 +6,9 @@ import numpy as np
 
 import seqloom as sl
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 # Every optimiser, with settings that use all of its states.
-OPTIMISERS = {
+OPTIMISER_FUNCTIONS = {
     "adam": lambda: sl.optim.Adam(weight_decay=0.1),
     "adamw": sl.optim.AdamW,
     "one scale": lambda: sl.optim.AdamW(one_scale=True),
@@ -25,7 +25,7 @@ OPTIMISERS = {
     "muon": sl.optim.Muon,
     "schedule-free": sl.optim.ScheduleFreeAdamW,
 }
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
 
 
 def plain_step(model, optimizer, x, lr=0.05):
@@ -41,7 +41,7 @@ def new_model(backend="numpy", seed=0, dtype="float32"):
 
 def run(step, model, optimizer, steps=3, rates=None):
     """Return the model after several steps, each with its learning rate."""
-    x = model.backend.tensor(X).astype(model.parameters()[0][1].dtype)
+    x = model.backend.tensor(INPUT_ARRAY).astype(model.parameters()[0][1].dtype)
     for rate, _ in zip(
         repeat(0.05) if rates is None else rates, range(steps), strict=False
     ):

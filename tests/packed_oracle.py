@@ -8,7 +8,7 @@ from collections import Counter
 from Bio import SeqIO
 
 # The published vocabulary of ESM-2.
-VOCABULARY = dict(
+ESM2_VOCABULARY = dict(
     zip(
         ["<cls>", "<pad>", "<eos>", "<unk>", *"LAGVSERTIDPKQNFYMHWCXBUZO.-"],
         range(31),
@@ -26,7 +26,7 @@ def read(path):
 
 def tokens_of(letters):
     """Return the tokens of one sequence."""
-    return [0, *(VOCABULARY[letter] for letter in letters), 2]
+    return [0, *(ESM2_VOCABULARY[letter] for letter in letters), 2]
 
 
 def windows_of(letters, most, overlap):

@@ -7,13 +7,36 @@ from scipy import special
 
 from seqloom.tensor._compile import Graph, Operation, Value
 
-# fmt: off
-UNARY = ["negative", "abs", "square", "exp", "expm1", "tanh", "sigmoid", "relu", "gelu",
-         "erf", "sin", "cos", "softplus", "silu", "floor", "ceil", "sign"]
-BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "relu_grad", "gelu_grad",
-          "sigmoid_grad"]
-# fmt: on
-FUNCTIONS = {
+UNARY_OPERATIONS = [
+    "negative",
+    "abs",
+    "square",
+    "exp",
+    "expm1",
+    "tanh",
+    "sigmoid",
+    "relu",
+    "gelu",
+    "erf",
+    "sin",
+    "cos",
+    "softplus",
+    "silu",
+    "floor",
+    "ceil",
+    "sign",
+]
+BINARY_OPERATIONS = [
+    "add",
+    "subtract",
+    "multiply",
+    "maximum",
+    "minimum",
+    "relu_grad",
+    "gelu_grad",
+    "sigmoid_grad",
+]
+FUNCTION_OF_OPERATION = {
     "sigmoid": special.expit,
     "erf": special.erf,
     "relu": lambda x: np.where(x > 0, x, 0),
@@ -34,7 +57,7 @@ FUNCTIONS = {
 
 
 def function(name):
-    return FUNCTIONS.get(name) or getattr(np, name)
+    return FUNCTION_OF_OPERATION.get(name) or getattr(np, name)
 
 
 class Building:
@@ -102,12 +125,12 @@ def random_group(seed, dtype):
     values = [build.given(*each) for each in shapes]
     arrays = [np.asarray(rng.normal(size=each), dtype) for each in shapes]
     for _ in range(rng.integers(2, 21)):
-        name = str(rng.choice(UNARY + 3 * BINARY + 4 * ["where"]))
+        name = str(rng.choice(UNARY_OPERATIONS + 3 * BINARY_OPERATIONS + 4 * ["where"]))
         picked = [values[int(rng.integers(len(values)))] for _ in range(2)]
         if name == "where":
             made = build("where", build("less", values[0], 0.25), *picked)
         else:
-            made = build(name, *picked[: 1 if name in UNARY else 2])
+            made = build(name, *picked[: 1 if name in UNARY_OPERATIONS else 2])
         # Values stay bounded, so that errors do not grow from step to step.
         values.append(build("tanh", made) if name not in {"tanh", "sigmoid"} else made)
     full = build("add", values[-1], values[0])

@@ -8,15 +8,15 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-PROGRAM = shutil.which("plink1.9")
-needs_plink = pytest.mark.skipif(PROGRAM is None, reason="plink1.9 is not installed")
+PLINK_PROGRAM = shutil.which("plink1.9")
+needs_plink = pytest.mark.skipif(PLINK_PROGRAM is None, reason="plink1.9 is not installed")
 
 
 def run(bed, out, *words):
     """Run PLINK on a file set and parse its output with `table`."""
     stem, order = str(bed).removesuffix(".bed"), ("--keep-allele-order", "--allow-no-sex")
     names = ("--bed", bed, "--bim", f"{stem}.bim", "--fam", f"{stem}.fam")
-    command = [PROGRAM, *names, *order, "--allow-extra-chr", *words, "--out", out]
+    command = [PLINK_PROGRAM, *names, *order, "--allow-extra-chr", *words, "--out", out]
     done = subprocess.run(
         [str(word) for word in command], capture_output=True, text=True, check=False
     )

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_SHIFTS = np.array([0, 2, 4, 6], np.uint8)
+_BIT_SHIFTS = np.array([0, 2, 4, 6], np.uint8)
 
 
 def read_reference(
@@ -16,7 +16,7 @@ def read_reference(
     content = np.frombuffer(path.read_bytes(), np.uint8)
     width, lines = shape if content[2] else shape[::-1]
     packed = content[3:].reshape(lines, -(-width // 4))
-    codes = ((packed[:, :, None] >> _SHIFTS) & 3).reshape(lines, 4 * packed.shape[1])
+    codes = ((packed[:, :, None] >> _BIT_SHIFTS) & 3).reshape(lines, 4 * packed.shape[1])
     missing = -127 if kind == "int8" else np.nan
     values = np.array([2, missing, 1, 0], kind)[codes[:, :width]]
     whole = values.T if content[2] else values
@@ -38,4 +38,4 @@ def encode(values: NDArray[np.int8]) -> NDArray[np.uint8]:
     for code, value in ((0, 2), (2, 1), (3, 0)):
         codes[:, : values.shape[1]][values == value] = code
     fours = codes.reshape(len(values), codes.shape[1] // 4, 4)
-    return (fours << _SHIFTS).sum(2, dtype=np.uint8)
+    return (fours << _BIT_SHIFTS).sum(2, dtype=np.uint8)

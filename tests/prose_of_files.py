@@ -9,13 +9,15 @@ from pathlib import Path
 from typing import NamedTuple
 
 ROOT = Path(__file__).parents[1]
-_DIRECTIVE = re.compile(r"#\s*(?:noqa|type:|pyright:|ruff:|fmt:|pragma|%%|!|-\*-)")
+_DIRECTIVE_COMMENT = re.compile(r"#\s*(?:noqa|type:|pyright:|ruff:|fmt:|pragma|%%|!|-\*-)")
 _SENTENCE_END = re.compile(
     r"(?<=[.!?])(?<! al\.)[\"')\]]*\s+(?=[\"'(\[`]*[A-Z0-9`]|seqloom)"
 )
-_SECTION = re.compile(r"(?:Args|Returns|Raises|Yields|Example|Examples|Attributes|Note):")
-_BULLET = re.compile(r"^(?:[-*+]|\d+\.) ")
-_ARGUMENT = re.compile(r"^\s+(\*{0,2}\w+(?: \([^)]*\))?): (?=\S)")
+_SECTION_HEADING = re.compile(
+    r"(?:Args|Returns|Raises|Yields|Example|Examples|Attributes|Note):"
+)
+_LIST_ITEM = re.compile(r"^(?:[-*+]|\d+\.) ")
+_ARGUMENT_LINE = re.compile(r"^\s+(\*{0,2}\w+(?: \([^)]*\))?): (?=\S)")
 
 
 class Text(NamedTuple):
@@ -65,7 +67,7 @@ def _paragraphs(lines: list[str], *, start: int) -> Iterator[tuple[int, str]]:
     first = start
     for number, line in enumerate([*_without_code(lines), ""], start):
         alone = line.startswith(("#", "|")) or not line
-        if block and (alone or _BULLET.match(line)):
+        if block and (alone or _LIST_ITEM.match(line)):
             yield first, " ".join(block)
             block = []
         if alone:
@@ -77,7 +79,7 @@ def _paragraphs(lines: list[str], *, start: int) -> Iterator[tuple[int, str]]:
             )
         else:
             first = first if block else number
-            block.append(_BULLET.sub("", line) if not block else line)
+            block.append(_LIST_ITEM.sub("", line) if not block else line)
 
 
 def _without_code(lines: list[str]) -> Iterator[str]:
@@ -127,15 +129,15 @@ def _docstring_parts(text: str, line: int) -> Iterator[tuple[int, str]]:
     for raw in text.split("\n"):
         stripped = raw.strip()
         example = stripped.startswith(">>>") or (example and bool(stripped))
-        is_prose = not example and not _SECTION.fullmatch(stripped)
-        prose.append(_ARGUMENT.sub("- ", raw).strip() if is_prose else "")
+        is_prose = not example and not _SECTION_HEADING.fullmatch(stripped)
+        prose.append(_ARGUMENT_LINE.sub("- ", raw).strip() if is_prose else "")
     yield from _paragraphs(prose, start=line)
 
 
 def _python_comments(file: Path, source: str) -> Iterator[Text]:
     blocks: list[tuple[int, list[str]]] = []
     for token in tokenize.generate_tokens(io.StringIO(source).readline):
-        if token.type == tokenize.COMMENT and not _DIRECTIVE.match(token.string):
+        if token.type == tokenize.COMMENT and not _DIRECTIVE_COMMENT.match(token.string):
             line, column = token.start
             is_trailing = bool(token.line[:column].strip())
             if is_trailing or not blocks or line != blocks[-1][0] + len(blocks[-1][1]):

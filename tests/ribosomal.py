@@ -11,12 +11,12 @@ import pytest
 import seqloom as sl
 from fastx import real
 
-LENGTH = 100
+READ_LENGTH = 100
 # Residues in FASTQ as the tool reads them.
-ENCODER = sl.encode.OneHot(
+READ_ENCODER = sl.encode.OneHot(
     "dna", channels="last", unknown="zeros", case="mask", rna_as_dna=True, symbols="zeros"
 )
-COMMAND = "from ribodetector.detect_cpu import main; main()"
+RIBODETECTOR_COMMAND = "from ribodetector.detect_cpu import main; main()"
 
 
 def published():
@@ -34,7 +34,17 @@ def decide(folder, pair, *, more=()):
         name: [folder / f"{name}{mate}.fq" for mate in (1, 2)] for name in ("o", "r")
     }
     files = [*("-i", *pair), *("-o", *outputs["o"]), *("-r", *outputs["r"])]
-    command = [sys.executable, "-c", COMMAND, "-t", "1", "-l", str(LENGTH), *files, *more]
+    command = [
+        sys.executable,
+        "-c",
+        RIBODETECTOR_COMMAND,
+        "-t",
+        "1",
+        "-l",
+        str(READ_LENGTH),
+        *files,
+        *more,
+    ]
     subprocess.run(
         [*map(str, command), "--log", str(folder / "log")], check=True, capture_output=True
     )
@@ -68,7 +78,9 @@ def _letters(name):
 def _draw(rng, source):
     """Generate one read: most have the network's input length, some end in N."""
     sequence = source[rng.integers(len(source))]
-    length = min(len(sequence), LENGTH if rng.random() < 0.5 else rng.integers(30, 160))
+    length = min(
+        len(sequence), READ_LENGTH if rng.random() < 0.5 else rng.integers(30, 160)
+    )
     start = rng.integers(len(sequence) - length + 1)
     read = bytearray(sequence[start : start + length])
     if rng.random() < 0.2:

@@ -13,9 +13,9 @@ from seqloom.tensor import Autodiff, Tensor, apply
 
 torch = pytest.importorskip("torch")
 
-B = sl.tensor.backend("numpy", num_threads=1)
-FIRST = Autodiff(B)
-SECOND = Autodiff(FIRST)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+FIRST_LEVEL = Autodiff(NUMPY)
+SECOND_LEVEL = Autodiff(FIRST_LEVEL)
 
 
 @dataclass
@@ -55,7 +55,7 @@ def loss(case, level, args):
     out = _call(case, level, args)
     if case.output is not None:
         out = out[case.output]
-    weights = Tensor(_weights(out.shape), B)
+    weights = Tensor(_weights(out.shape), NUMPY)
     return (out * out * weights + out * weights * 0.5).sum()
 
 
@@ -84,8 +84,10 @@ def _with(case, found):
 
 
 def our_gradients(case):
-    leaves = [FIRST.tensor(case.args[place], requires_grad=True) for place in case.places]
-    grads = loss(case, FIRST, _with(case, leaves)).backward()
+    leaves = [
+        FIRST_LEVEL.tensor(case.args[place], requires_grad=True) for place in case.places
+    ]
+    grads = loss(case, FIRST_LEVEL, _with(case, leaves)).backward()
     return [_found(grads, leaf) for leaf in leaves]
 
 
@@ -114,11 +116,13 @@ def their_gradients(case, *, double=None):
 
 
 def our_second(case, double):
-    outer = [FIRST.tensor(case.args[place], requires_grad=True) for place in case.places]
-    leaves = [Tensor(SECOND.leaf(each.raw), SECOND) for each in outer]
-    grads = loss(case, SECOND, _with(case, leaves)).backward()
+    outer = [
+        FIRST_LEVEL.tensor(case.args[place], requires_grad=True) for place in case.places
+    ]
+    leaves = [Tensor(SECOND_LEVEL.leaf(each.raw), SECOND_LEVEL) for each in outer]
+    grads = loss(case, SECOND_LEVEL, _with(case, leaves)).backward()
     pairs = zip(leaves, double, strict=True)
-    parts = [(grads.wrt(leaf) * Tensor(each, B)).sum() for leaf, each in pairs]
+    parts = [(grads.wrt(leaf) * Tensor(each, NUMPY)).sum() for leaf, each in pairs]
     total = reduce(add, parts)
     found = total.backward()
     return [_found(found, leaf) for leaf in outer]
@@ -141,7 +145,7 @@ def check_central_differences(case, step=1e-6):
     found = [case.args[place] for place in case.places]
     ways = [values(*each.shape, seed=9) for each in found]
     ends = [
-        loss(case, B, _with(case, _moved(found, ways, sign * step))).item()
+        loss(case, NUMPY, _with(case, _moved(found, ways, sign * step))).item()
         for sign in (1, -1)
     ]
     slope = (ends[0] - ends[1]) / (2 * step)
@@ -150,4 +154,4 @@ def check_central_differences(case, step=1e-6):
 
 
 def _moved(found, ways, step):
-    return [Tensor(x + step * way, B) for x, way in zip(found, ways, strict=True)]
+    return [Tensor(x + step * way, NUMPY) for x, way in zip(found, ways, strict=True)]

@@ -10,15 +10,15 @@ import pytest
 import seqloom as sl
 from fastx import real
 
-PATH = Path(__file__).parents[1] / "examples" / "splice_sites.py"
+EXAMPLE_PATH = Path(__file__).parents[1] / "examples" / "splice_sites.py"
 # Position in the E. coli genome where network 1 predicts a splice site.
-SITE = 293_948
+SPLICE_SITE_POSITION = 293_948
 
 
 @cache
 def example():
     """Load the example by path: its folder contains names of test modules."""
-    spec = spec_from_file_location(PATH.stem, PATH)
+    spec = spec_from_file_location(EXAMPLE_PATH.stem, EXAMPLE_PATH)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)
@@ -53,6 +53,6 @@ def letters(count):
     path = real("genomes", "GCF_000005845.2_ASM584v2_genomic.fna.gz")
     with sl.io.open_sequences(path) as reader:
         genome = np.frombuffer(bytes(next(iter(reader)).sequence), "u1")
-    start = SITE - count // 2
+    start = SPLICE_SITE_POSITION - count // 2
     chosen = genome[start : start + count]
     return np.stack([[chosen == ord(letter) for letter in "ACGT"]]).astype("float32")

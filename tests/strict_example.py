@@ -5,12 +5,12 @@ from pathlib import Path
 
 import seqloom as sl
 
-PATH = Path(__file__).parents[1] / "examples" / "strict_backend.py"
+EXAMPLE_PATH = Path(__file__).parents[1] / "examples" / "strict_backend.py"
 
 
 def strict_backend() -> sl.tensor.Backend:
     """Return a new backend over array_api_strict."""
-    spec = spec_from_file_location(PATH.stem, PATH)
+    spec = spec_from_file_location(EXAMPLE_PATH.stem, EXAMPLE_PATH)
     assert spec is not None
     assert spec.loader is not None
     module = module_from_spec(spec)

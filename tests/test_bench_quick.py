@@ -6,13 +6,13 @@ import pytest
 from benchmarks import _against, _page
 from benchmarks._measure import QUICK, pick
 
-EMPTY_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
+EMPTY_BENCHMARK_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
 
 
 @pytest.fixture
 def page(tmp_path, monkeypatch):
     path = tmp_path / "benchmarks.md"
-    path.write_text(EMPTY_TABLE)
+    path.write_text(EMPTY_BENCHMARK_TABLE)
     monkeypatch.setattr(_page, "PAGE", path)
     monkeypatch.delenv(QUICK, raising=False)
     return path
@@ -22,7 +22,7 @@ def test_a_quick_benchmark_prints_its_table_and_writes_no_page(page, monkeypatch
     monkeypatch.setenv(QUICK, "1")
     _page.publish("demo", "the table")
     assert "the table" in capsys.readouterr().out
-    assert page.read_text() == EMPTY_TABLE
+    assert page.read_text() == EMPTY_BENCHMARK_TABLE
 
 
 def test_a_full_benchmark_writes_the_page(page):

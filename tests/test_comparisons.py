@@ -9,7 +9,7 @@ import pytest
 from benchmarks.comparisons import _story
 from benchmarks.comparisons._pages import Page, read_pages
 
-PAGE = """---
+COMPARISON_PAGE = """---
 tool: NumPy
 packages: numpy
 lacks: all but reading
@@ -48,7 +48,7 @@ assert theirs == ours
 @pytest.fixture
 def page(tmp_path: Path) -> Page:
     path = tmp_path / "numpy.md"
-    path.write_text(PAGE)
+    path.write_text(COMPARISON_PAGE)
     return Page(path)
 
 
@@ -77,11 +77,11 @@ def test_a_result_is_written_to_the_section_of_its_task(page: Page, monkeypatch)
     _story.measure_page(page)
     (pair,) = page.pairs()
     assert all(pair.seconds)
-    assert page.text.replace(pair.result, "") == PAGE
+    assert page.text.replace(pair.result, "") == COMPARISON_PAGE
 
 
 def test_code_with_different_results_is_not_measured(page: Page, monkeypatch):
-    page.path.write_text(PAGE.replace("ours = int(", "ours = 1 + int("))
+    page.path.write_text(COMPARISON_PAGE.replace("ours = int(", "ours = 1 + int("))
     with pytest.raises(CalledProcessError):
         _story.measure_page(page)
     assert page.pairs()[0].seconds == ("", "", "")

@@ -95,7 +95,7 @@ def write_statistics(path):
     sl.io.genotype_stats(path.with_name("b.bed")).to_tsv(path)
 
 
-WRITERS = {
+WRITER_OF_FILE = {
     "x.bed": write_bed,
     "y.bed": write_lines,
     "x.fa.gz": lambda path: sl.io.write_sequences(path, [("r", b"ACGT")]),
@@ -106,7 +106,7 @@ WRITERS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*the index was rebuilt")
-@pytest.mark.parametrize(("name", "write"), WRITERS.items(), ids=WRITERS)
+@pytest.mark.parametrize(("name", "write"), WRITER_OF_FILE.items(), ids=WRITER_OF_FILE)
 def test_every_writer_keeps_the_permissions_of_a_replaced_file(tmp_path, name, write):
     made = []
     for _ in range(2):
@@ -209,7 +209,7 @@ def test_a_missing_file_has_no_fingerprint(tmp_path):
         fingerprint(tmp_path / "a")
 
 
-WRITE_AND_DIE = """
+KILLED_WRITER_SCRIPT = """
 import time
 from seqloom._files import atomic_path
 with atomic_path("a") as part:
@@ -222,7 +222,7 @@ with atomic_path("a") as part:
 @pytest.fixture
 def writer(tmp_path):
     """A running process that has started to write the file `a`."""
-    command = [sys.executable, "-c", WRITE_AND_DIE]
+    command = [sys.executable, "-c", KILLED_WRITER_SCRIPT]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
         assert process.stdout.readline() == b"begun\n"
         yield process

@@ -26,15 +26,22 @@ def test_the_dilated_network_has_the_losses_of_its_pytorch_version():
     assert ours == pytest.approx(theirs, rel=1e-5)
 
 
-SIDE = {"samples_per_second": 2000.0, "spread": 0.03, "peak_bytes": 5 * 2**20}
-COMPARED = {
+LIBRARY_MEASUREMENT = {
+    "samples_per_second": 2000.0,
+    "spread": 0.03,
+    "peak_bytes": 5 * 2**20,
+}
+COMPARISON_RESULT = {
     "what": "training step",
     "network": "encoder",
     "dtype": "bfloat16",
     "mode": "eager",
     "rows": 64,
     "length": 256,
-    "sides": {"ours on torch": SIDE, "torch eager": SIDE | {"samples_per_second": 1500.0}},
+    "sides": {
+        "ours on torch": LIBRARY_MEASUREMENT,
+        "torch eager": LIBRARY_MEASUREMENT | {"samples_per_second": 1500.0},
+    },
     "ratio": 0.75,
     "difference": 1e-3,
     "tolerance": 2e-2,
@@ -42,7 +49,7 @@ COMPARED = {
 
 
 def test_a_comparison_has_one_row_for_each_library():
-    steps, _ = make_tables([COMPARED])
+    steps, _ = make_tables([COMPARISON_RESULT])
     ours, theirs = steps.splitlines()[2:]
     first = "encoder, 64 x 256 | bfloat16, eager"
     assert ours.startswith(f"| {first} | ours on torch | 2,000 | 3 % | 5 MiB |")
@@ -50,7 +57,7 @@ def test_a_comparison_has_one_row_for_each_library():
     assert "**1.33**" in theirs  # 2,000 / 1,500 samples a second
 
 
-MACHINE = {
+MACHINE_RESULT = {
     "what": "machine",
     "device": "some GPU",
     "processor": "some CPU",
@@ -60,8 +67,8 @@ MACHINE = {
 
 
 def test_losses_that_differ_are_reported_as_a_failure():
-    result = COMPARED | {"part": "training", "failed": "the losses differ"}
-    steps, _, rest, _ = make_page([result], MACHINE)
+    result = COMPARISON_RESULT | {"part": "training", "failed": "the losses differ"}
+    steps, _, rest, _ = make_page([result], MACHINE_RESULT)
     assert "1.0e-03, too large (2e-02)" in steps
     name = "training, training step, encoder, bfloat16, eager"
     assert f"- {name}: **failed**: the losses differ" in rest
@@ -69,7 +76,7 @@ def test_losses_that_differ_are_reported_as_a_failure():
 
 def test_a_skipped_benchmark_is_listed_with_its_reason():
     item = {"part": "training", "what": "one item", "skipped": "3 s are left"}
-    *_, rest, machine = make_page([item], MACHINE)
+    *_, rest, machine = make_page([item], MACHINE_RESULT)
     assert rest.endswith("- training, one item: skipped: 3 s are left")
     assert machine == "Measured on some GPU, some CPU, CPython 3.12, torch 2.11."
 
@@ -80,7 +87,7 @@ def is_running(pid):
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-HANGS = """
+HANGING_SCRIPT = """
 import subprocess, sys, time
 
 def run(results):
@@ -101,7 +108,7 @@ def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkey
         wait_until(lambda: '"child"' in results.read_text())
         return wait(process, 0.1)
 
-    (tmp_path / "part_that_hangs.py").write_text(HANGS)
+    (tmp_path / "part_that_hangs.py").write_text(HANGING_SCRIPT)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[1]}")
     monkeypatch.setitem(_run.PARTS, "check", ("part_that_hangs", 12))
     monkeypatch.setattr(subprocess.Popen, "wait", wait_for_results)
@@ -130,7 +137,7 @@ def test_a_folder_with_results_is_not_overwritten(tmp_path):
     assert (tmp_path / RESULTS).read_text() == "an earlier run"
 
 
-SUMMARY = {
+TEST_SUMMARY = {
     "part": "tests",
     "what": "summary",
     "passed": 1,
@@ -142,12 +149,12 @@ SUMMARY = {
 
 
 def test_a_summary_without_failed_tests_is_not_a_failure():
-    assert not has_failed(SUMMARY)
+    assert not has_failed(TEST_SUMMARY)
 
 
 def test_tests_that_did_not_run_are_counted():
     test = {"part": "tests", "what": "test_a.py::test_b", "outcome": "passed"}
-    counts, _ = make_page([test, SUMMARY], MACHINE)
+    counts, _ = make_page([test, TEST_SUMMARY], MACHINE_RESULT)
     assert counts == (
         "Tests on the device: 1 passed, 0 skipped, 0 failed, 0 unfinished, 7 not run."
     )
@@ -183,7 +190,7 @@ def test_inference_names_the_library_that_differs_from_seqloom():
             ("Hugging Face", {"cosine": 0.5, "ok": False}),
         )
     )
-    sides, _, rest, _ = make_page([ours, theirs], MACHINE)
+    sides, _, rest, _ = make_page([ours, theirs], MACHINE_RESULT)
     row = "| 8M, float16 | Hugging Face | 100 | 100.0% | **1.00** |  | 1.000 |  |"
     assert f"{row} 0.5000 (too low) |" in sides
     assert "- inference, inference, 8M, float16, Hugging Face: **failed**" in rest

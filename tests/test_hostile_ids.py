@@ -8,28 +8,28 @@ import seqloom as sl
 from seqloom.errors import FormatError
 
 LONG, RED, TURNED = "x" * 300, "\x1b[31mred", "\u202eab"
-PATHS = "../../up /absolute a/b .. . ~root C:\\x a\\..\\b a:b CON NUL.txt file:///x"
-WORDS = "$HOME `id` $(id) |cat ;rm * ? [a-z] %s%n {0} 'q' \" -rf --out ä"
-NAMES = [*PATHS.split(), *WORDS.split(), LONG, RED, TURNED]
-ONE_HOT = sl.encode.OneHot("protein")
+HOSTILE_PATHS = "../../up /absolute a/b .. . ~root C:\\x a\\..\\b a:b CON NUL.txt file:///x"
+HOSTILE_WORDS = "$HOME `id` $(id) |cat ;rm * ? [a-z] %s%n {0} 'q' \" -rf --out ä"
+HOSTILE_IDS = [*HOSTILE_PATHS.split(), *HOSTILE_WORDS.split(), LONG, RED, TURNED]
+PROTEIN_ENCODER = sl.encode.OneHot("protein")
 
 
 @pytest.fixture
 def folder(tmp_path):
     """A folder that no output may leave, and a file of such ids."""
     (tmp_path / "in").mkdir()
-    sl.io.write_sequences(tmp_path / "in/a.fa", [(name, "MKVL") for name in NAMES])
+    sl.io.write_sequences(tmp_path / "in/a.fa", [(name, "MKVL") for name in HOSTILE_IDS])
     return tmp_path / "in"
 
 
 def index(folder):
     made = sl.io.SequenceIndex(folder / "a.fa")
     made.write_fai()
-    return [made[name].id for name in NAMES]
+    return [made[name].id for name in HOSTILE_IDS]
 
 
 def cache(folder):
-    data = sl.data.SequenceDataset(folder / "a.fa", encoder=ONE_HOT)
+    data = sl.data.SequenceDataset(folder / "a.fa", encoder=PROTEIN_ENCODER)
     cached = sl.data.cached(data, folder / "cache")
     return [item["id"] for item in cached]
 
@@ -40,8 +40,8 @@ def embed(folder):
 
 
 def scores(folder):
-    values = np.full((len(NAMES), 2), 0.5)
-    sl.infer.Scores(NAMES, ("no", "yes"), values).to_tsv(folder / "scores.tsv")
+    values = np.full((len(HOSTILE_IDS), 2), 0.5)
+    sl.infer.Scores(HOSTILE_IDS, ("no", "yes"), values).to_tsv(folder / "scores.tsv")
     return sl.infer.Scores.read_tsv(folder / "scores.tsv").ids
 
 
@@ -55,7 +55,7 @@ def sequences(folder):
 @pytest.mark.parametrize("write", [index, cache, embed, scores, sequences])
 def test_an_id_is_never_part_of_a_path(folder, write):
     before = set(folder.parent.iterdir())
-    assert list(write(folder)) == NAMES
+    assert list(write(folder)) == HOSTILE_IDS
     assert set(folder.parent.iterdir()) == before
     top = {path.name for path in folder.iterdir()}
     assert top <= {
@@ -67,16 +67,16 @@ def test_an_id_is_never_part_of_a_path(folder, write):
         "embeddings",
         "scores.tsv",
     }
-    assert not {path.stem for path in folder.rglob("*")} & set(NAMES)
+    assert not {path.stem for path in folder.rglob("*")} & set(HOSTILE_IDS)
 
 
 def encode_all(path):
     """Read and encode a file."""
-    return list(sl.data.SequenceDataset(path, encoder=ONE_HOT))
+    return list(sl.data.SequenceDataset(path, encoder=PROTEIN_ENCODER))
 
 
 @pytest.mark.parametrize("letters", ["MK VL", "MK1VL"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", HOSTILE_IDS)
 def test_an_error_escapes_control_characters_of_an_id(tmp_path, name, letters):
     (tmp_path / "a.fa").write_text(f">{name}\n{letters}\n", encoding="utf-8")
     with pytest.raises(FormatError) as caught:

@@ -14,10 +14,10 @@ import torch
 
 h5py = pytest.importorskip("h5py")
 
-ROOT = Path(__file__).parents[1]
+REPOSITORY = Path(__file__).parents[1]
 # A script that calls all load functions of the fault tests twice; the file "now" marks
 # the second time.
-LOADS = """
+LOADING_SCRIPT = """
 import os, sys, tempfile
 from pathlib import Path
 import numpy as np, seqloom
@@ -71,8 +71,8 @@ def traced(tmp_path_factory):
     calls = "trace=%network,%process,stat,newfstatat"
     trace = ["strace", "-f", "-o", home / "log", "-e", calls]
     done = subprocess.run(
-        [*trace, sys.executable, "-c", LOADS, home],
-        check=False, capture_output=True, text=True, cwd=ROOT,
+        [*trace, sys.executable, "-c", LOADING_SCRIPT, home],
+        check=False, capture_output=True, text=True, cwd=REPOSITORY,
     )  # fmt: skip
     if "Operation not permitted" in done.stderr:
         pytest.skip("this machine does not let processes be traced")

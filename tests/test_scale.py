@@ -6,8 +6,8 @@ import pytest
 from benchmarks.scale._growth import slope
 from benchmarks.scale._sweeps import SIDES, SWEEPS, Sweep
 
-OPERATIONS = ["parse", "encode", "load", "train step", ".bed read", "predict"]
-AXES = {"records", "length", "variants", "parameters", "threads"}
+MEASURED_OPERATIONS = ["parse", "encode", "load", "train step", ".bed read", "predict"]
+GROWING_PARAMETERS = {"records", "length", "variants", "parameters", "threads"}
 
 
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
@@ -31,11 +31,11 @@ def test_one_point_has_no_slope():
 
 
 def test_every_operation_has_a_growing_parameter():
-    assert {sweep.operation for sweep in SWEEPS} == set(OPERATIONS)
+    assert {sweep.operation for sweep in SWEEPS} == set(MEASURED_OPERATIONS)
 
 
 def test_every_axis_has_a_growing_parameter():
-    assert {sweep.axis for sweep in SWEEPS} == AXES
+    assert {sweep.axis for sweep in SWEEPS} == GROWING_PARAMETERS
 
 
 @pytest.mark.parametrize("sweep", SWEEPS, ids=lambda sweep: sweep.name)
@@ -44,6 +44,6 @@ def test_sizes_span_a_factor_of_1000_or_the_number_of_cores(sweep: Sweep):
     assert sweep.axis == "threads" or sweep.values[-1] == 1000 * sweep.values[0]
 
 
-@pytest.mark.parametrize("operation", OPERATIONS)
+@pytest.mark.parametrize("operation", MEASURED_OPERATIONS)
 def test_every_operation_has_a_competitor_and_a_lower_bound(operation: str):
     assert len(SIDES[operation]) >= 3

@@ -11,13 +11,13 @@ import pytest
 from seqloom._rust import _native
 
 # From widest to narrowest; a processor also supports all narrower sets.
-WIDTHS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]}
-AVAILABLE = _native.simd()  # instruction set, limited by SEQLOOM_SIMD
-CAPS = WIDTHS.get(AVAILABLE, [AVAILABLE, "portable"])
+SUPPORTED_SETS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]}
+AVAILABLE_SET = _native.simd()  # instruction set, limited by SEQLOOM_SIMD
+TESTED_SETS = SUPPORTED_SETS.get(AVAILABLE_SET, [AVAILABLE_SET, "portable"])
 
 # A script that prints hashes of exact results: sequences, genotypes, random numbers,
 # parsing.
-DIGESTS = """
+DIGEST_SCRIPT = """
 import hashlib
 import numpy as np
 import seqloom as sl
@@ -61,7 +61,7 @@ def run(code, cap, folder):
     )
 
 
-@pytest.mark.parametrize("cap", CAPS)
+@pytest.mark.parametrize("cap", TESTED_SETS)
 def test_kernels_use_the_requested_instruction_set(cap, tmp_path):
     code = "from seqloom._rust import _native; print(_native.simd())"
     assert run(code, cap, tmp_path).stdout.strip() == cap
@@ -72,16 +72,18 @@ def test_an_unavailable_instruction_set_is_an_error_that_lists_the_available_one
 ):
     errors = run("import seqloom", "sse", tmp_path).stderr
     assert 'SEQLOOM_SIMD is "sse"' in errors
-    assert f"this processor offers {', '.join(CAPS)}" in errors
+    assert f"this processor offers {', '.join(TESTED_SETS)}" in errors
 
 
-COMMANDS = {
+COMMANDS_OF_EACH_KIND = {
     "script": [str(Path(sysconfig.get_path("scripts")) / "seqloom")],
     "module": [sys.executable, "-m", "seqloom"],
 }
 
 
-@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize(
+    "command", COMMANDS_OF_EACH_KIND.values(), ids=COMMANDS_OF_EACH_KIND
+)
 def test_an_unknown_instruction_set_ends_the_command_with_one_line(command):
     environment = {**os.environ, "SEQLOOM_SIMD": "wrong"}
     ended = subprocess.run(
@@ -95,6 +97,6 @@ def test_an_unknown_instruction_set_ends_the_command_with_one_line(command):
 
 
 def test_every_instruction_set_gives_the_same_bits(tmp_path):
-    found = {cap: run(DIGESTS, cap, tmp_path) for cap in CAPS}
-    assert found[AVAILABLE].stdout.count("\n") == 8, found[AVAILABLE].stderr
-    assert {each.stdout for each in found.values()} == {found[AVAILABLE].stdout}
+    found = {cap: run(DIGEST_SCRIPT, cap, tmp_path) for cap in TESTED_SETS}
+    assert found[AVAILABLE_SET].stdout.count("\n") == 8, found[AVAILABLE_SET].stderr
+    assert {each.stdout for each in found.values()} == {found[AVAILABLE_SET].stdout}

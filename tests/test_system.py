@@ -12,15 +12,15 @@ import pytest
 import seqloom
 from seqloom._system import lock, rename_exchange, rename_new
 
-PACKAGE = Path(seqloom.__file__).parent
+PACKAGE_FOLDER = Path(seqloom.__file__).parent
 # Modules that Windows lacks, and functions with other behaviour on Windows.
-PLATFORM_SPECIFIC = re.compile(
+PLATFORM_SPECIFIC_CODE = re.compile(
     r"\bimport (?:fcntl|resource|termios|pwd|grp)\b|ctypes\.CDLL|select\.poll\b"
     r"|\bos\.(?:O_NOFOLLOW|chown|fdatasync|fork|getloadavg|geteuid|getuid|kill|pread|pwrite"
     r"|register_at_fork|sched_getaffinity|sysconf|uname)\b"
     r"|signal\.(?:SIGHUP|SIGKILL|SIGUSR|SIGXCPU|alarm|pthread_|setitimer)"
 )
-SCRIPT = """
+WINDOWS_SCRIPT = """
 import sys
 import as_windows
 
@@ -58,13 +58,15 @@ if __name__ == "__main__":
 
 
 def test_only_seqloom_system_uses_platform_specific_functions():
-    files = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "_system"]
-    uses = {path.name: PLATFORM_SPECIFIC.findall(path.read_text("utf-8")) for path in files}
+    files = [path for path in PACKAGE_FOLDER.rglob("*.py") if path.parent.name != "_system"]
+    uses = {
+        path.name: PLATFORM_SPECIFIC_CODE.findall(path.read_text("utf-8")) for path in files
+    }
     assert {name: found for name, found in uses.items() if found} == {}
 
 
 def test_without_linux_functions_a_model_is_trained_applied_and_exported(tmp_path):
-    (tmp_path / "script.py").write_text(SCRIPT)
+    (tmp_path / "script.py").write_text(WINDOWS_SCRIPT)
     paths = os.pathsep.join([str(Path(__file__).parent), *sys.path])
     done = subprocess.run(
         [sys.executable, "script.py"],

@@ -7,7 +7,7 @@ from seqloom._system._machine import _cpu_limit
 from seqloom._threads import count_threads, run_interruptible
 from seqloom.errors import ArgumentError
 
-VARIABLES = (
+THREAD_VARIABLES = (
     "SEQLOOM_NUM_THREADS",
     "PST_NUM_THREADS",
     "NUM_THREADS",
@@ -19,7 +19,7 @@ VARIABLES = (
 
 @pytest.fixture(autouse=True)
 def _no_variables(monkeypatch):
-    for name in VARIABLES:
+    for name in THREAD_VARIABLES:
         monkeypatch.delenv(name, raising=False)
 
 
@@ -29,7 +29,7 @@ def test_the_argument_sets_the_number_of_threads(monkeypatch):
 
 
 def test_the_first_variable_that_is_set_takes_precedence(monkeypatch):
-    for count, name in enumerate(reversed(VARIABLES), 11):
+    for count, name in enumerate(reversed(THREAD_VARIABLES), 11):
         monkeypatch.setenv(name, str(count))
         assert count_threads() == count
 

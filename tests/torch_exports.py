@@ -62,7 +62,7 @@ class Attention(torch.nn.Module):
 
 ONE_HOT_INPUT = np.eye(4, dtype="float32")[np.random.default_rng(3).integers(0, 4, (3, 12))]
 ONE_HOT_INPUT[0, 9:] = ONE_HOT_INPUT[2, 4:] = 0
-NETWORKS = {
+NETWORKS_AND_INPUTS = {
     "convolutions": (Convolutions, ONE_HOT_INPUT.transpose(0, 2, 1).copy()),
     "LSTM": (lambda: States(torch.nn.LSTM), ONE_HOT_INPUT),
     "GRU": (lambda: States(torch.nn.GRU), ONE_HOT_INPUT),
@@ -73,7 +73,7 @@ NETWORKS = {
 
 def export_by_tracing(name, folder):
     """Return a network, and its file from the exporter of PyTorch 2.5 and later."""
-    make, x = NETWORKS[name]
+    make, x = NETWORKS_AND_INPUTS[name]
     torch.manual_seed(0)
     net, path = make().eval(), folder / "net.onnx"
     records = torch.export.Dim("records", min=2, max=64)
@@ -91,7 +91,7 @@ def export_by_tracing(name, folder):
 
 def export(name, folder):
     """Return a network, its exported file, and an input."""
-    make, x = NETWORKS[name]
+    make, x = NETWORKS_AND_INPUTS[name]
     torch.manual_seed(0)
     net = make().eval()
     sizes = {0: "records", 1: "length"} if x.ndim == 2 else {0: "records", 1: "a", 2: "b"}

@@ -12,22 +12,22 @@ import pytest
 
 import chromium
 
-HOME = Path(__file__).parent.parent
-DIST = HOME / "web/dist"
-MODULE = DIST / "seqloom_web.wasm"
-DEMO = HOME / "python/seqloom/_demo/test.fa.gz"
+REPOSITORY = Path(__file__).parent.parent
+DIST_FOLDER = REPOSITORY / "web/dist"
+WASM_MODULE = DIST_FOLDER / "seqloom_web.wasm"
+DEMO_FASTA = REPOSITORY / "python/seqloom/_demo/test.fa.gz"
 
-needs_module = pytest.mark.skipif(not MODULE.exists(), reason="no web/dist: make web")
+needs_module = pytest.mark.skipif(not WASM_MODULE.exists(), reason="no web/dist: make web")
 needs_node = pytest.mark.skipif(not shutil.which("node"), reason="no Node.js")
 needs_page = pytest.mark.skipif(
-    not (DIST / "splice.seqloom.zip").exists(), reason="no web/dist: make web"
+    not (DIST_FOLDER / "splice.seqloom.zip").exists(), reason="no web/dist: make web"
 )
 needs_browser = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 
 
 def ask(*questions: dict[str, Any]) -> list[Any]:
     """Send requests to the module in Node, one after the other."""
-    command = ["node", str(HOME / "tests/web/ask.mjs"), str(MODULE)]
+    command = ["node", str(REPOSITORY / "tests/web/ask.mjs"), str(WASM_MODULE)]
     text = json.dumps(questions)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return json.loads(done.stdout)
@@ -43,7 +43,7 @@ def packed(folder: Path, out: Path) -> str:
 
 def records(count: int) -> list[tuple[str, str]]:
     """Return the first records of the demo: ids and sequences."""
-    parts = gzip.decompress(DEMO.read_bytes()).decode().split(">")[1 : count + 1]
+    parts = gzip.decompress(DEMO_FASTA.read_bytes()).decode().split(">")[1 : count + 1]
     lines = [part.split("\n", 1) for part in parts]
     return [(head.split()[0], rest.replace("\n", "")) for head, rest in lines]
 

@@ -9,9 +9,9 @@ from seqloom.tensor import Backend
 from seqloom.tensor._families._windows import Windows
 from seqloom.tensor._operations import OPERATIONS
 
-STANDARD = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()
+ARRAY_NAMESPACE = sl.tensor.backend("numpy").tensor([0.0]).__array_namespace__()
 # Argument names in the Array API standard, and their names in graphs.
-NAMES = {
+ARGUMENT_NAMES = {
     "x1": "x",
     "x2": "y",
     "obj": "x",
@@ -19,8 +19,8 @@ NAMES = {
     "n_rows": "rows",
     "n_cols": "columns",
 }
-LEFT_OUT = {"b", "self", "device"}  # arguments that graphs do not have
-HEAD = """\
+EXCLUDED_ARGUMENTS = {"b", "self", "device"}  # arguments that graphs do not have
+FILE_HEADER = """\
 //! The operations of exported graphs.
 //!
 //! Written by `tests/write_signatures.py` from `seqloom/tensor/_operations.py` and the
@@ -35,7 +35,9 @@ pub(crate) const TABLE: &[Signature] = &[
 
 def write_table() -> str:
     """Return the table, with a line for each operation of exported graphs."""
-    return HEAD + "".join(map(_write_line, filter(_is_exported, OPERATIONS))) + "];\n"
+    return (
+        FILE_HEADER + "".join(map(_write_line, filter(_is_exported, OPERATIONS))) + "];\n"
+    )
 
 
 def _is_exported(name: str) -> bool:
@@ -56,16 +58,16 @@ def _write_line(name: str) -> str:
 
 def list_arguments(name: str) -> tuple[list[str], int]:
     """Return the arguments of an operation; the first ones have no default."""
-    function = getattr(Backend, name, None) or getattr(STANDARD, name)
+    function = getattr(Backend, name, None) or getattr(ARRAY_NAMESPACE, name)
     signature = inspect.signature(function).parameters
-    parameters = [signature[it] for it in signature if it not in LEFT_OUT]
+    parameters = [signature[it] for it in signature if it not in EXCLUDED_ARGUMENTS]
     # The options of windows are those of `Windows.of`.
     if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
         known = {it.name for it in parameters[:-1]} | {"kernel"}
         windows = inspect.signature(Windows.of).parameters.values()
         parameters[-1:] = [it for it in windows if it.name not in known]
     has_default = [it.default is not it.empty for it in parameters]
-    names = [NAMES.get(it.name, it.name) for it in parameters]
+    names = [ARGUMENT_NAMES.get(it.name, it.name) for it in parameters]
     return names, [*has_default, True].index(True)
 
 

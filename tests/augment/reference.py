@@ -6,27 +6,29 @@ code with the package.
 
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
-MAX_WORD = 0xFFFFFFFF
+MAX_32_BIT_WORD = 0xFFFFFFFF
 LETTERS, DETAILS, CHOICES = range(3)
-ALPHABETS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
+RESIDUES_OF_ALPHABET = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
 def threefry(key, count):
     """Return Threefry random numbers (Salmon et al., 2011, section 4.2)."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
-    x, y = ((c + k) & MAX_WORD for c, k in zip(count, keys, strict=False))
+    x, y = ((c + k) & MAX_32_BIT_WORD for c, k in zip(count, keys, strict=False))
     for block in range(5):
         for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
-            x = (x + y) & MAX_WORD
-            y = (((y << turn) | (y >> (32 - turn))) & MAX_WORD) ^ x
-        x = (x + keys[(block + 1) % 3]) & MAX_WORD
-        y = (y + keys[(block + 2) % 3] + block + 1) & MAX_WORD
+            x = (x + y) & MAX_32_BIT_WORD
+            y = (((y << turn) | (y >> (32 - turn))) & MAX_32_BIT_WORD) ^ x
+        x = (x + keys[(block + 1) % 3]) & MAX_32_BIT_WORD
+        y = (y + keys[(block + 2) % 3] + block + 1) & MAX_32_BIT_WORD
     return x, y
 
 
 def block(key, purpose, index):
     """Return the two random 32-bit numbers of a counter value."""
-    return threefry(key, (0xC0000000 | purpose << 24 | index >> 32, index & MAX_WORD))
+    return threefry(
+        key, (0xC0000000 | purpose << 24 | index >> 32, index & MAX_32_BIT_WORD)
+    )
 
 
 def threshold(probability):
@@ -93,7 +95,7 @@ def reverse_complement(pairs, key, *, p=0.5, alphabet="dna"):
 
 
 def mutate(pairs, key, *, rate=0.0, insertions=0.0, deletions=0.0, alphabet="dna"):
-    members = ALPHABETS.get(alphabet, alphabet)
+    members = RESIDUES_OF_ALPHABET.get(alphabet, alphabet)
     lost = threshold(rate) + threshold(deletions)
     out = []
     for place, (letter, quality) in enumerate(pairs):
@@ -115,7 +117,7 @@ def mask(pairs, key, *, rate=0.15, letter="N"):
 
 
 def quality_noise(pairs, key, *, offset=33, alphabet="dna"):
-    members = ALPHABETS.get(alphabet, alphabet)
+    members = RESIDUES_OF_ALPHABET.get(alphabet, alphabet)
     out = []
     for place, (letter, quality) in enumerate(pairs):
         number, choice = residue_bits(key, place)
@@ -129,7 +131,7 @@ def wrong_threshold(quality):
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(2) ** 32 * Decimal(10) ** (-Decimal(quality) / 10)
-        return min(int(exact.quantize(Decimal(1), ROUND_HALF_EVEN)), MAX_WORD)
+        return min(int(exact.quantize(Decimal(1), ROUND_HALF_EVEN)), MAX_32_BIT_WORD)
 
 
 def crop(pairs, key, *, length, mode="random"):

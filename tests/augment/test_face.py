@@ -52,7 +52,7 @@ def test_a_rate_outside_0_to_1_is_named_in_the_error():
         Mutate(insertions=1.5)
 
 
-ALL_IN_ORDER = Compose(
+ALL_AUGMENTATIONS = Compose(
     [
         ReverseComplement(),
         Compose([Mutate(0.1, insertions=0.1), Mask(0.1)]),
@@ -65,8 +65,8 @@ ALL_IN_ORDER = Compose(
 
 
 def test_json_and_pickle_restore_an_augmentation():
-    assert JsonConfig.from_json(ALL_IN_ORDER.to_json()) == ALL_IN_ORDER
-    assert pickle.loads(pickle.dumps(ALL_IN_ORDER)) == ALL_IN_ORDER  # noqa: S301 - ours
+    assert JsonConfig.from_json(ALL_AUGMENTATIONS.to_json()) == ALL_AUGMENTATIONS
+    assert pickle.loads(pickle.dumps(ALL_AUGMENTATIONS)) == ALL_AUGMENTATIONS  # noqa: S301 - ours
 
 
 def test_a_character_without_a_complement_is_an_error_that_names_the_record():
@@ -117,5 +117,7 @@ def test_stored_results_never_share_memory():
 
 def test_augmenting_no_sequences_returns_no_sequences():
     empty = Ragged.from_list([])
-    assert ALL_IN_ORDER.batch(empty, Key(0).each([]), qualities=empty)[0].to_list() == []
+    assert (
+        ALL_AUGMENTATIONS.batch(empty, Key(0).each([]), qualities=empty)[0].to_list() == []
+    )
     assert Compose([])(b"ACGT", Key(0)) == b"ACGT"

@@ -14,8 +14,8 @@ from seqloom.augment import (
     ShuffleKmers,
 )
 
-LETTERS = b"ACGTTGCAAGCTTCGANNACGTacgtGATTACA"
-GOLDEN = {
+EXAMPLE_SEQUENCE = b"ACGTTGCAAGCTTCGANNACGTacgtGATTACA"
+EXPECTED_SEQUENCES = {
     ReverseComplement(): b"TGTAATCacgtACGTNNTCGAAGCTTGCAACGT",
     Mutate(rate=0.2): b"TCGTTTCGAGCCGCGANNACGGtcttGATTAGA",
     Mutate(rate=0.1, insertions=0.1, deletions=0.1): b"CGTTCGAGCGCGANNCACGtcttGATTAGA",
@@ -30,14 +30,14 @@ GOLDEN = {
 }
 
 
-@pytest.mark.parametrize(("change", "expected"), GOLDEN.items(), ids=str)
+@pytest.mark.parametrize(("change", "expected"), EXPECTED_SEQUENCES.items(), ids=str)
 def test_augmented_sequences_equal_those_of_the_first_release(change, expected):
-    assert change(LETTERS, Key(7, 1, 2)) == expected
+    assert change(EXAMPLE_SEQUENCE, Key(7, 1, 2)) == expected
 
 
 def test_quality_noise_equals_that_of_the_first_release():
-    quality = bytes(33 + i % 8 for i in range(len(LETTERS)))
+    quality = bytes(33 + i % 8 for i in range(len(EXAMPLE_SEQUENCE)))
     assert (
-        QualityNoise()(LETTERS, Key(7, 1, 2), quality=quality)[0]
+        QualityNoise()(EXAMPLE_SEQUENCE, Key(7, 1, 2), quality=quality)[0]
         == b"TAATCTCGCCCCGCGANNACGGtcttGATAAGT"
     )

@@ -21,8 +21,8 @@ from seqloom.augment import (
 )
 
 COUNT, LENGTH = 2000, 100
-KEYS = Key(11, 3).each(range(COUNT))
-ALL_A = Ragged(
+KEY_OF_EACH_SEQUENCE = Key(11, 3).each(range(COUNT))
+SEQUENCES_OF_A = Ragged(
     np.full(COUNT * LENGTH, ord("A"), np.uint8), offsets_of(np.full(COUNT, LENGTH))
 )
 
@@ -34,12 +34,12 @@ def within_five_sigma(hits, trials, rate):
 
 @pytest.mark.parametrize("rate", [0.0001, 2**-8, 0.01, 0.15, 0.5, 0.999])
 def test_residues_are_masked_at_the_given_rate(rate):
-    hidden = (Mask(rate).batch(ALL_A, KEYS).data == ord("N")).sum()
-    assert within_five_sigma(hidden, ALL_A.data.size, rate)
+    hidden = (Mask(rate).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data == ord("N")).sum()
+    assert within_five_sigma(hidden, SEQUENCES_OF_A.data.size, rate)
 
 
 def test_substitutions_occur_at_the_given_rate_and_uniformly():
-    changed = Mutate(0.1).batch(ALL_A, KEYS).data
+    changed = Mutate(0.1).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data
     counts = Counter(changed.tobytes().decode())
     new = [counts[letter] for letter in "CGT"]
     assert within_five_sigma(sum(new), changed.size, 0.1)
@@ -47,32 +47,44 @@ def test_substitutions_occur_at_the_given_rate_and_uniformly():
 
 
 def test_insertions_and_deletions_occur_at_the_given_rates():
-    added = Mutate(insertions=0.03).batch(ALL_A, KEYS).data.size - ALL_A.data.size
-    lost = ALL_A.data.size - Mutate(deletions=0.02).batch(ALL_A, KEYS).data.size
-    assert within_five_sigma(added, ALL_A.data.size, 0.03)
-    assert within_five_sigma(lost, ALL_A.data.size, 0.02)
+    added = (
+        Mutate(insertions=0.03).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data.size
+        - SEQUENCES_OF_A.data.size
+    )
+    lost = (
+        SEQUENCES_OF_A.data.size
+        - Mutate(deletions=0.02).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data.size
+    )
+    assert within_five_sigma(added, SEQUENCES_OF_A.data.size, 0.03)
+    assert within_five_sigma(lost, SEQUENCES_OF_A.data.size, 0.02)
 
 
 @pytest.mark.parametrize("quality", [0, 2, 10, 20, 30])
 def test_quality_noise_occurs_at_the_error_probability(quality):
-    qualities = Ragged(np.full(ALL_A.data.size, 33 + quality, np.uint8), ALL_A.offsets)
-    changed, same = QualityNoise().batch(ALL_A, KEYS, qualities=qualities)
+    qualities = Ragged(
+        np.full(SEQUENCES_OF_A.data.size, 33 + quality, np.uint8), SEQUENCES_OF_A.offsets
+    )
+    changed, same = QualityNoise().batch(
+        SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE, qualities=qualities
+    )
     assert same.data.tobytes() == qualities.data.tobytes()
     assert within_five_sigma(
         (changed.data != ord("A")).sum(),
-        ALL_A.data.size,
+        SEQUENCES_OF_A.data.size,
         min(10 ** (-quality / 10), 1 - 1e-9),
     )
 
 
 def test_sequences_are_reverse_complemented_with_probability_p():
     rows = Ragged.from_list([b"AC"] * COUNT)
-    turned = ReverseComplement(p=0.3).batch(rows, KEYS).to_list().count(b"GT")
+    turned = (
+        ReverseComplement(p=0.3).batch(rows, KEY_OF_EACH_SEQUENCE).to_list().count(b"GT")
+    )
     assert within_five_sigma(turned, COUNT, 0.3)
 
 
 def test_neighbouring_residues_are_changed_independently():
-    hidden = Mask(0.5).batch(ALL_A, KEYS).data == ord("N")
+    hidden = Mask(0.5).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data == ord("N")
     for distance in (1, 7, 8, 63, 64):
         agree = (hidden[distance:] == hidden[:-distance]).sum()
         assert within_five_sigma(agree, hidden.size - distance, 0.5)
@@ -80,14 +92,14 @@ def test_neighbouring_residues_are_changed_independently():
 
 def test_crop_positions_are_uniformly_distributed():
     rows = Ragged.from_list([bytes(range(65, 85))] * COUNT)
-    starts = Crop(11).batch(rows, KEYS).data[::11]
+    starts = Crop(11).batch(rows, KEY_OF_EACH_SEQUENCE).data[::11]
     assert sorted(set(starts.tolist())) == list(range(65, 75))
     assert chisquare(np.bincount(starts)[65:]).pvalue > 1e-6
 
 
 def test_shifts_are_uniformly_distributed():
     rows = Ragged.from_list([b"ACGTACGA"] * COUNT)
-    rolled = Counter(Shift(3, mode="roll").batch(rows, KEYS).to_list())
+    rolled = Counter(Shift(3, mode="roll").batch(rows, KEY_OF_EACH_SEQUENCE).to_list())
     assert len(rolled) == 7
     assert chisquare(list(rolled.values())).pvalue > 1e-6
 

@@ -29,7 +29,7 @@ from seqloom.augment import (
     ShuffleKmers,
 )
 
-CASES: list[tuple[Any, Any, dict[str, Any]]] = [
+AUGMENTATION_CASES: list[tuple[Any, Any, dict[str, Any]]] = [
     (ReverseComplement, reverse_complement, {}),
     (ReverseComplement, reverse_complement, {"p": 1, "alphabet": "rna"}),
     (Mutate, mutate, {"rate": 0.01}),
@@ -53,8 +53,10 @@ CASES: list[tuple[Any, Any, dict[str, Any]]] = [
     (ShuffleKmers, shuffle_kmers, {"k": 3}),
     (ShuffleKmers, shuffle_kmers, {"k": 5}),
 ]
-FOR_EACH_CASE = pytest.mark.parametrize(
-    ("ours", "slow", "options"), CASES, ids=[f"{p[0].__name__}{p[2]}" for p in CASES]
+FOR_EACH_AUGMENTATION = pytest.mark.parametrize(
+    ("ours", "slow", "options"),
+    AUGMENTATION_CASES,
+    ids=[f"{p[0].__name__}{p[2]}" for p in AUGMENTATION_CASES],
 )
 keys = st.builds(Key, st.integers(0, 2**64 - 1))
 
@@ -76,7 +78,7 @@ def changed(slow, sequence, key):
     return "".join(a for a, _ in pairs).encode(), bytes(q for _, q in pairs)
 
 
-@FOR_EACH_CASE
+@FOR_EACH_AUGMENTATION
 @settings(max_examples=12, deadline=None)
 @given(sequence=sequences(), key=keys)
 def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, key):
@@ -88,7 +90,9 @@ def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, k
 @given(sequence=sequences(), key=keys)
 def test_compose_derives_a_key_from_the_index_of_each_member(sequence, key):
     members = [
-        (ours, slow, options) for ours, slow, options in CASES if "alphabet" not in options
+        (ours, slow, options)
+        for ours, slow, options in AUGMENTATION_CASES
+        if "alphabet" not in options
     ]
     ours = Compose([make(**options) for make, _, options in members])
     expected = changed(
@@ -99,7 +103,7 @@ def test_compose_derives_a_key_from_the_index_of_each_member(sequence, key):
     assert ours(sequence[0], key, quality=sequence[1]) == expected
 
 
-@FOR_EACH_CASE
+@FOR_EACH_AUGMENTATION
 @settings(max_examples=5, deadline=None)
 @given(
     rows=st.lists(sequences(), max_size=9),
@@ -120,7 +124,7 @@ def test_an_augmented_batch_equals_its_sequences_one_by_one(
     assert list(zip(*(part.to_list() for part in got), strict=True)) == alone
 
 
-@FOR_EACH_CASE
+@FOR_EACH_AUGMENTATION
 def test_qualities_do_not_affect_the_residues(ours, slow, options):
     if ours is not QualityNoise:
         change, letters = ours(**options), b"ACGTTGCAACGTNNAC" * 5

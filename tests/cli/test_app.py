@@ -8,8 +8,8 @@ import pytest
 
 from seqloom.cli._console import version
 
-COMMANDS = ["demo", "inspect", "train", "predict", "evaluate", "explain", "compare"]
-SLOW_IMPORTS = {"torch", "jax", "matplotlib", "scipy", "seqloom.data", "seqloom.train"}
+COMMAND_NAMES = ["demo", "inspect", "train", "predict", "evaluate", "explain", "compare"]
+SLOW_MODULES = {"torch", "jax", "matplotlib", "scipy", "seqloom.data", "seqloom.train"}
 
 
 def run(*words):
@@ -20,10 +20,10 @@ def run(*words):
 def test_help_lists_every_command(call):
     said = call()
     assert said.code == 0
-    assert all(f"│ {name} " in said.out for name in COMMANDS)
+    assert all(f"│ {name} " in said.out for name in COMMAND_NAMES)
 
 
-@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("command", COMMAND_NAMES)
 def test_each_command_help_has_an_example(call, command):
     said = call(command, "--help")
     assert said.code == 0
@@ -91,4 +91,4 @@ def test_traceback_option_prints_a_traceback(call):
 def test_starting_the_command_imports_no_heavy_packages():
     code = "import sys, json, seqloom.cli; print(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    assert not SLOW_IMPORTS & set(json.loads(done.stdout))
+    assert not SLOW_MODULES & set(json.loads(done.stdout))

@@ -11,17 +11,17 @@ from shutil import copytree
 import pytest
 
 TWO_RECORDS = ">a\nACGT\n>b\nGGCC\n"
-LABELS = "id\tlabel\na\tyes\nb\tno\n"
-DNA = "--labels two.tsv --alphabet dna --valid-share 0"
-NEW = f"{DNA} --out new"
-TABLE = "train two.fa --alphabet dna --out new --labels"
+LABEL_TABLE = "id\tlabel\na\tyes\nb\tno\n"
+DNA_OPTIONS = "--labels two.tsv --alphabet dna --valid-share 0"
+OPTIONS_WITH_OUT = f"{DNA_OPTIONS} --out new"
+TRAIN_WITHOUT_TABLE = "train two.fa --alphabet dna --out new --labels"
 # A gzip member as bgzip writes it, without the empty end-of-file member.
-BGZF = bytes.fromhex(
+BGZF_BLOCK = bytes.fromhex(
     "1f8b08040000000000ff0600424302002b00b34be47274760fe1b24be272777776e602001a2c2f6110000000"
 )
-FILES = {
+INPUT_FILES = {
     "two.fa": TWO_RECORDS,
-    "two.tsv": LABELS,
+    "two.tsv": LABEL_TABLE,
     "longer.fa": ">a\nACGTA\n>b\nGGCC\n",
     "unknown.fa": ">x\nACGT\n",
     "other.fa": ">a\nACGT\n>b\nGGCA\n",
@@ -36,9 +36,9 @@ FILES = {
     "xz.fa": lzma.compress(TWO_RECORDS.encode())[:-9],
     "png.fa": b"\x89PNG\r\n\x1a\n" + bytes(40),
     "cut.fa.gz": gzip.compress(TWO_RECORDS.encode() * 99)[:-9],
-    "endless.fa.gz": BGZF,
+    "endless.fa.gz": BGZF_BLOCK,
     "less.tsv": "id\tlabel\na\tyes\n",
-    "values.tsv": LABELS + "a\tno\n",
+    "values.tsv": LABEL_TABLE + "a\tno\n",
     "same.tsv": "id\tlabel\na\tyes\nb\tyes\n",
     "fractions.tsv": "id\tlabel\na\t0.5\nb\t0.7\n",
     "names.tsv": "name\tlabel\na\tyes\n",
@@ -50,7 +50,7 @@ FILES = {
     "theirs/train.tsv": "theirs",
 }
 # For each problem: a command line, and a pattern that the error message must match.
-CASES = {
+BAD_COMMANDS = {
     "a missing file": ("inspect none.fa", "none.fa: no such file"),
     "a folder": ("inspect mine", "mine: is a folder"),
     "an empty file": ("inspect empty.fa", "empty.fa: the file is empty"),
@@ -94,16 +94,28 @@ CASES = {
         r"the gzip data is truncated: .* byte \d+, .*; fetch or copy it again",
     ),
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*truncated.*marks the end"),
-    "a missing training file": (f"train none.fa {NEW}", "none.fa: no such file"),
-    "a missing test file": (f"train two.fa {NEW} --test none.fa", "none.fa: no"),
-    "an empty sequence": (f"train blank.fa {NEW}", r"record 1 \(b\): .*no residues"),
-    "an id twice": (f"train twice.fa {NEW}", "'a' occurs twice: record 0 .*2 of"),
+    "a missing training file": (
+        f"train none.fa {OPTIONS_WITH_OUT}",
+        "none.fa: no such file",
+    ),
+    "a missing test file": (
+        f"train two.fa {OPTIONS_WITH_OUT} --test none.fa",
+        "none.fa: no",
+    ),
+    "an empty sequence": (
+        f"train blank.fa {OPTIONS_WITH_OUT}",
+        r"record 1 \(b\): .*no residues",
+    ),
+    "an id twice": (
+        f"train twice.fa {OPTIONS_WITH_OUT}",
+        "'a' occurs twice: record 0 .*2 of",
+    ),
     "a letter": (
-        f"train letter.fa {NEW}",
+        f"train letter.fa {OPTIONS_WITH_OUT}",
         "letter.fa: .*1 .*line 4, byte 13 of the text: .*ACGT",
     ),
     "the letter itself": (
-        f"train letter.fa {NEW}",
+        f"train letter.fa {OPTIONS_WITH_OUT}",
         "text: found 'E', expected .*looks like protein, but 'dna' is read",
     ),
     "a letter to predict": (
@@ -123,17 +135,26 @@ CASES = {
         "train two.fa --out new --labels",
         "train needs a value after --labels",
     ),
-    "valid without a file": (f"train two.fa {NEW} --valid", "a value after --valid"),
-    "no label": (f"{TABLE} less.tsv", "1 of 2 .*less.tsv: b"),
-    "two values": (f"{TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
-    "one class": (f"{TABLE} same.tsv", "'yes'; .*two classes"),
-    "fractions": (f"{TABLE} fractions.tsv", "--task regress"),
-    "no id column": (f"{TABLE} names.tsv", "no column 'id'.* are 'name', 'label'"),
-    "a short line": (f"{TABLE} short.tsv", "line 2: expected 2"),
-    "a table that is none": (f"{TABLE} xz.fa", "expected a table"),
-    "no folder to make": (f"train two.fa {DNA} --out file/new", "file/new: cannot create"),
+    "valid without a file": (
+        f"train two.fa {OPTIONS_WITH_OUT} --valid",
+        "a value after --valid",
+    ),
+    "no label": (f"{TRAIN_WITHOUT_TABLE} less.tsv", "1 of 2 .*less.tsv: b"),
+    "two values": (f"{TRAIN_WITHOUT_TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
+    "one class": (f"{TRAIN_WITHOUT_TABLE} same.tsv", "'yes'; .*two classes"),
+    "fractions": (f"{TRAIN_WITHOUT_TABLE} fractions.tsv", "--task regress"),
+    "no id column": (
+        f"{TRAIN_WITHOUT_TABLE} names.tsv",
+        "no column 'id'.* are 'name', 'label'",
+    ),
+    "a short line": (f"{TRAIN_WITHOUT_TABLE} short.tsv", "line 2: expected 2"),
+    "a table that is none": (f"{TRAIN_WITHOUT_TABLE} xz.fa", "expected a table"),
+    "no folder to make": (
+        f"train two.fa {DNA_OPTIONS} --out file/new",
+        "file/new: cannot create",
+    ),
     "a test file without labels": (
-        f"{TABLE} two.tsv --test unknown.fa",
+        f"{TRAIN_WITHOUT_TABLE} two.tsv --test unknown.fa",
         r": x; .*\n--test files need labels, .*\(--labels two.tsv MORE.tsv\)",
     ),
     "a validation file without labels": (
@@ -142,43 +163,73 @@ CASES = {
     ),
     "files of a demo over a file": ("demo --files file", "file: is a file; --files needs"),
     "a file for a folder": (
-        f"train two.fa {DNA} --out file",
+        f"train two.fa {DNA_OPTIONS} --out file",
         "file is a file; out .--out. needs",
     ),
-    "other files": (f"train two.fa {DNA} --out mine", "mine: .*choose an empty folder"),
-    "others replaced": (f"train two.fa {DNA} --out mine --overwrite", "choose an empty"),
+    "other files": (
+        f"train two.fa {DNA_OPTIONS} --out mine",
+        "mine: .*choose an empty folder",
+    ),
+    "others replaced": (
+        f"train two.fa {DNA_OPTIONS} --out mine --overwrite",
+        "choose an empty",
+    ),
     "an existing run": (
-        f"train two.fa {DNA} --out run",
+        f"train two.fa {DNA_OPTIONS} --out run",
         "run: already contains a run.*--overwrite",
     ),
     "other data": (
-        f"train other.fa {DNA} --epochs 1 --out run --resume",
+        f"train other.fa {DNA_OPTIONS} --epochs 1 --out run --resume",
         "other training data",
     ),
     "fewer epochs": (
-        f"train two.fa {DNA} --epochs 1 --out longer --resume",
+        f"train two.fa {DNA_OPTIONS} --epochs 1 --out longer --resume",
         "epochs 2, not 1",
     ),
-    "both": (f"train two.fa {DNA} --out run --resume --overwrite", "exclude each other"),
-    "no epochs": (f"train two.fa {NEW} --epochs 0", "--epochs.*>= 1"),
-    "no rate": (f"train two.fa {NEW} --lr nan", "--lr.* must be a number above 0"),
-    "no batch": (f"train two.fa {NEW} --batch-size 0", "--batch-size.*>= 1"),
-    "half an epoch": (f"train two.fa {NEW} --epochs 1.5", "--epochs.*integer.*1.5"),
-    "half a seed": (f"train two.fa {NEW} --seed 1.7", "--seed.*integer"),
-    "half a fold": (f"train two.fa {NEW} --folds 2.5", "--folds.*integer"),
-    "half a record": (f"train two.fa {NEW} --batch-size 63.5", "--batch-size.*integer"),
-    "a negative seed": (f"train two.fa {NEW} --seed -1", "--seed.*>= 0"),
-    "a negative thread": (f"train two.fa {NEW} --threads -1", "--threads.*>= 1"),
-    "many threads": (f"train two.fa {NEW} --threads 257", "--threads.*<= 256"),
-    "no backend": (f"train two.fa {NEW} --backend abacus", "called 'abacus'; .*numpy"),
-    "no option": (f"train two.fa {NEW} --epohcs 2", "--epohcs.*--epochs"),
+    "both": (
+        f"train two.fa {DNA_OPTIONS} --out run --resume --overwrite",
+        "exclude each other",
+    ),
+    "no epochs": (f"train two.fa {OPTIONS_WITH_OUT} --epochs 0", "--epochs.*>= 1"),
+    "no rate": (
+        f"train two.fa {OPTIONS_WITH_OUT} --lr nan",
+        "--lr.* must be a number above 0",
+    ),
+    "no batch": (f"train two.fa {OPTIONS_WITH_OUT} --batch-size 0", "--batch-size.*>= 1"),
+    "half an epoch": (
+        f"train two.fa {OPTIONS_WITH_OUT} --epochs 1.5",
+        "--epochs.*integer.*1.5",
+    ),
+    "half a seed": (f"train two.fa {OPTIONS_WITH_OUT} --seed 1.7", "--seed.*integer"),
+    "half a fold": (f"train two.fa {OPTIONS_WITH_OUT} --folds 2.5", "--folds.*integer"),
+    "half a record": (
+        f"train two.fa {OPTIONS_WITH_OUT} --batch-size 63.5",
+        "--batch-size.*integer",
+    ),
+    "a negative seed": (f"train two.fa {OPTIONS_WITH_OUT} --seed -1", "--seed.*>= 0"),
+    "a negative thread": (
+        f"train two.fa {OPTIONS_WITH_OUT} --threads -1",
+        "--threads.*>= 1",
+    ),
+    "many threads": (f"train two.fa {OPTIONS_WITH_OUT} --threads 257", "--threads.*<= 256"),
+    "no backend": (
+        f"train two.fa {OPTIONS_WITH_OUT} --backend abacus",
+        "called 'abacus'; .*numpy",
+    ),
+    "no option": (f"train two.fa {OPTIONS_WITH_OUT} --epohcs 2", "--epohcs.*--epochs"),
     "no files": ("train --labels two.tsv two.fa --out new", "Give files first"),
-    "a stop by nothing": (f"train two.fa {NEW} --early-stop 2", "--early-stop.*--valid"),
+    "a stop by nothing": (
+        f"train two.fa {OPTIONS_WITH_OUT} --early-stop 2",
+        "--early-stop.*--valid",
+    ),
     "no share": (
         "train two.fa --labels two.tsv --out new --valid-share 1",
         "--valid-share must be",
     ),
-    "two parts": (f"train two.fa {NEW} --valid two.fa", "--valid and --valid-share"),
+    "two parts": (
+        f"train two.fa {OPTIONS_WITH_OUT} --valid two.fa",
+        "--valid and --valid-share",
+    ),
     "folds to judge": (
         "train two.fa --labels two.tsv --out new --folds 2 --test two.fa",
         "without --folds",
@@ -195,11 +246,11 @@ CASES = {
     "standard output": ("predict run two.fa --out /dev/stdout", "--out needs a file name"),
     "a demo over others": ("demo --out mine", "mine: .*give --out another folder"),
     "settings of others": (
-        f"train two.fa {DNA} --out foreign --overwrite",
+        f"train two.fa {DNA_OPTIONS} --out foreign --overwrite",
         "contains other files",
     ),
     "a checkpoint of others": (
-        f"train two.fa {DNA} --out theirs --overwrite",
+        f"train two.fa {DNA_OPTIONS} --out theirs --overwrite",
         "other files",
     ),
     "files over others": ("demo --files theirs", "train.tsv: already exists"),
@@ -209,7 +260,7 @@ CASES = {
 
 def write(home):
     """Write all files into a folder."""
-    for name, content in FILES.items():
+    for name, content in INPUT_FILES.items():
         (home / name).parent.mkdir(parents=True, exist_ok=True)
         (home / name).write_bytes(
             content if isinstance(content, bytes) else content.encode()
@@ -238,7 +289,7 @@ def contents(home):
     return {path: path.is_file() and path.read_bytes() for path in home.rglob("*")}
 
 
-@pytest.mark.parametrize(("words", "essential"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(("words", "essential"), BAD_COMMANDS.values(), ids=BAD_COMMANDS)
 def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
     here, call, words, essential
 ):
@@ -253,7 +304,9 @@ def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
 
 @pytest.mark.sample(7)
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize("words", [words for words, _ in CASES.values()], ids=CASES)
+@pytest.mark.parametrize(
+    "words", [words for words, _ in BAD_COMMANDS.values()], ids=BAD_COMMANDS
+)
 def test_traceback_option_prints_the_traceback_of_bad_input(call, words):
     plain = call(*words.split()).err
     said = call(*words.split(), "--traceback")
@@ -264,7 +317,7 @@ def test_traceback_option_prints_the_traceback_of_bad_input(call, words):
 
 @pytest.mark.usefixtures("here")
 def test_a_process_exits_with_code_2_and_prints_its_error_last():
-    words = CASES["a letter"][0].split()
+    words = BAD_COMMANDS["a letter"][0].split()
     command = [sys.executable, "-m", "seqloom", *words]
     done = subprocess.run(
         command, stdout=-1, stderr=subprocess.STDOUT, check=False, text=True
@@ -285,7 +338,7 @@ def test_an_unknown_option_prints_two_lines():
 @pytest.mark.usefixtures("here")
 def test_an_unwritable_folder_is_an_error(call, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", refuse)  # root can write everywhere
-    said = call(*f"train two.fa {NEW}".split())
+    said = call(*f"train two.fa {OPTIONS_WITH_OUT}".split())
     assert (said.code, said.err) == (
         2,
         "error: new: cannot create the run folder: Permission denied\n",

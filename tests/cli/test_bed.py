@@ -12,7 +12,7 @@ from plink19 import needs_plink, run, table
 from seqloom.errors import FormatError
 from seqloom.io import genotype_stats, inspect, open_bed
 
-COUNTS = (41, 240)
+EXPECTED_COUNTS = (41, 240)
 
 
 def seqloom(*words):
@@ -25,17 +25,19 @@ def seqloom(*words):
 def bed(tmp_path_factory):
     """A random set of both sexes and all types of chromosomes."""
     rng, path = np.random.default_rng(11), tmp_path_factory.mktemp("bed") / "x.bed"
-    values = rng.binomial(2, rng.uniform(0, 0.6, COUNTS[1]), COUNTS).astype("int8")
-    values[rng.random(COUNTS) < rng.uniform(0, 0.2, COUNTS[1])] = -127
+    values = rng.binomial(
+        2, rng.uniform(0, 0.6, EXPECTED_COUNTS[1]), EXPECTED_COUNTS
+    ).astype("int8")
+    values[rng.random(EXPECTED_COUNTS) < rng.uniform(0, 0.2, EXPECTED_COUNTS[1])] = -127
     properties: dict[str, Any] = {
-        "fid": [f"f{number // 2}" for number in range(COUNTS[0])],
-        "iid": [f"i{number}" for number in range(COUNTS[0])],
-        "sex": rng.choice([0, 1, 2], COUNTS[0]),
-        "pheno": rng.choice(["1.5", "-9"], COUNTS[0]),
-        "chromosome": np.repeat(["1", "2", "X", "Y"], COUNTS[1] // 4),
-        "bp_position": np.arange(COUNTS[1]),
-        "allele_1": ["A"] * COUNTS[1],
-        "allele_2": ["C"] * COUNTS[1],
+        "fid": [f"f{number // 2}" for number in range(EXPECTED_COUNTS[0])],
+        "iid": [f"i{number}" for number in range(EXPECTED_COUNTS[0])],
+        "sex": rng.choice([0, 1, 2], EXPECTED_COUNTS[0]),
+        "pheno": rng.choice(["1.5", "-9"], EXPECTED_COUNTS[0]),
+        "chromosome": np.repeat(["1", "2", "X", "Y"], EXPECTED_COUNTS[1] // 4),
+        "bp_position": np.arange(EXPECTED_COUNTS[1]),
+        "allele_1": ["A"] * EXPECTED_COUNTS[1],
+        "allele_2": ["C"] * EXPECTED_COUNTS[1],
     }
     bed_reader.to_bed(path, values, properties=properties)
     return path
@@ -221,7 +223,7 @@ def test_a_raw_file_equals_that_of_plink(bed, tmp_path, call):
         assert list(ours[name]) == list(theirs[name])
 
 
-PHENOTYPES = {
+PHENOTYPE_COLUMNS = {
     "states": ["0", "-9", "1", "2", "NA", "x"],
     "values": ["0", "-9", "1.5", "2", "NA", "."],
     "one state": ["0", "0", "1", "1", "0", "-9"],
@@ -231,7 +233,7 @@ PHENOTYPES = {
 
 
 @needs_plink
-@pytest.mark.parametrize("phenotypes", PHENOTYPES.values(), ids=PHENOTYPES)
+@pytest.mark.parametrize("phenotypes", PHENOTYPE_COLUMNS.values(), ids=PHENOTYPE_COLUMNS)
 def test_missing_phenotypes_and_sexes_are_written_like_plink(tmp_path, phenotypes, call):
     path = tmp_path / "x.bed"
     properties = {"pheno": phenotypes, "sex": [0, 1, 2, 3, -9, 1]}

@@ -6,7 +6,7 @@ from functools import cache
 
 import pytest
 
-COMPLETE = """
+BASH_COMPLETION_SCRIPT = """
 source ./script
 COMP_WORDS=(seqloom "$@"); COMP_CWORD=$#; COMPREPLY=()
 _seqloom
@@ -51,7 +51,10 @@ def run(folder, *command):
     ids=" ".join,
 )
 def test_bash_completes_commands_options_and_choices(script, words, expected):
-    assert run(script("bash"), "bash", "-c", COMPLETE, "bash", *words) == expected
+    assert (
+        run(script("bash"), "bash", "-c", BASH_COMPLETION_SCRIPT, "bash", *words)
+        == expected
+    )
 
 
 def test_bash_completes_file_names(script):

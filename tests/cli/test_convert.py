@@ -10,13 +10,13 @@ from seqloom.cli._convert import open_with_bar
 from seqloom.errors import FileError
 from seqloom.io import inspect, open_sequences
 
-READS = "".join(f"@r{n} x\n{'A' * n}\n+\n{chr(33 + n) * n}\n" for n in range(1, 41))
+FASTQ_TEXT = "".join(f"@r{n} x\n{'A' * n}\n+\n{chr(33 + n) * n}\n" for n in range(1, 41))
 
 
 @pytest.fixture
 def reads(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "reads.fq").write_text(READS)
+    (tmp_path / "reads.fq").write_text(FASTQ_TEXT)
     return tmp_path
 
 
@@ -25,7 +25,7 @@ def test_converting_the_compression_keeps_the_text(reads, call, name):
     said = call("convert", "reads.fq", name)
     content = (reads / name).read_bytes()
     text = content if name == "b.fq" else gzip.decompress(content)
-    assert (said.code, text.decode()) == (0, READS)
+    assert (said.code, text.decode()) == (0, FASTQ_TEXT)
     assert said.out == "read      40\nwritten   40\n"
 
 
@@ -57,7 +57,9 @@ def test_the_quality_encoding_determines_the_mean_quality(reads, call):
 
 def test_standard_output_contains_only_records(reads):
     command = [sys.executable, "-m", "seqloom", "convert", "-", "-", "--min-length", "40"]
-    done = subprocess.run(command, input=READS.encode(), capture_output=True, check=True)
+    done = subprocess.run(
+        command, input=FASTQ_TEXT.encode(), capture_output=True, check=True
+    )
     assert done.stdout.decode() == f"@r40 x\n{'A' * 40}\n+\n{'I' * 40}\n"
     assert done.stderr.decode().startswith("read      40\nwritten   1\n")
 
@@ -111,7 +113,7 @@ def test_an_existing_output_is_replaced_only_with_overwrite(reads, call):
 
 
 def test_an_existing_fastq_output_suggests_the_options_for_pairs(reads, call):
-    (reads / "mates.fq").write_text(READS)
+    (reads / "mates.fq").write_text(FASTQ_TEXT)
     said = call("convert", "reads.fq", "mates.fq")
     assert (said.code, len(said.err.splitlines())) == (2, 1)
     assert "for a read pair: seqloom convert R1 R2 --out OUT1 OUT2" in said.err
@@ -132,7 +134,7 @@ def test_a_file_is_never_converted_onto_itself(reads, call, kind):
     target = "./reads.fq" if kind == "path" else "b.fq"
     said = call("convert", "reads.fq", target, "--overwrite", "--min-length", 9)
     assert (said.code, "is both read and written" in said.err) == (2, True)
-    assert (reads / "reads.fq").read_text() == READS
+    assert (reads / "reads.fq").read_text() == FASTQ_TEXT
 
 
 def test_an_empty_result_prints_a_warning_last(reads, call):
@@ -158,4 +160,4 @@ def test_a_terminal_shows_a_progress_bar():
 
 def test_a_file_that_changes_during_conversion_is_an_error(reads):
     with pytest.raises(FileError, match=r"reads\.fq: changed while"):
-        watched(lambda: (reads / "reads.fq").write_text(READS * 2))
+        watched(lambda: (reads / "reads.fq").write_text(FASTQ_TEXT * 2))

@@ -35,14 +35,14 @@ def ids(first, *more, **options):
         return [(one.id, other.id) for one, other in reader]
 
 
-ALL_PAIRS = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
-CONVERT_PAIR = ("convert", "1.fq", "2.fq", "--out")
+IDS_OF_ALL_PAIRS = [(f"r{row}/1", f"r{row}/2") for row in range(4)]
+CONVERT_ARGUMENTS = ("convert", "1.fq", "2.fq", "--out")
 
 
 def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
-    said = call(*CONVERT_PAIR, "o1.fq.gz", "o2.fa")
+    said = call(*CONVERT_ARGUMENTS, "o1.fq.gz", "o2.fa")
     assert (said.code, said.out) == (0, "read      4 pairs\nwritten   4 pairs\n")
-    assert ids("o1.fq.gz", "o2.fa") == ALL_PAIRS
+    assert ids("o1.fq.gz", "o2.fa") == IDS_OF_ALL_PAIRS
 
 
 @pytest.mark.parametrize(
@@ -56,24 +56,24 @@ def test_a_pair_of_files_converts_to_a_pair_of_files(pairs, call):
 )
 @pytest.mark.usefixtures("pairs")
 def test_a_pair_is_kept_only_if_both_reads_pass(call, options, kept, dropped):
-    said = call(*CONVERT_PAIR, "o1.fq", "o2.fq", *options)
+    said = call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", *options)
     assert f"written   1 pairs\ndropped   {dropped}\n" in said.out
-    assert ids("o1.fq", "o2.fq") == [ALL_PAIRS[row] for row in kept]
+    assert ids("o1.fq", "o2.fq") == [IDS_OF_ALL_PAIRS[row] for row in kept]
 
 
 @pytest.mark.usefixtures("pairs")
 def test_pairs_are_interleaved_and_separated(call):
-    assert call(*CONVERT_PAIR, "both.fq", "--interleaved").code == 0
-    assert ids("both.fq", interleaved=True) == ALL_PAIRS
+    assert call(*CONVERT_ARGUMENTS, "both.fq", "--interleaved").code == 0
+    assert ids("both.fq", interleaved=True) == IDS_OF_ALL_PAIRS
     assert call("convert", "both.fq", "--out", "o1.fq", "o2.fq", "--interleaved").code == 0
-    assert ids("o1.fq", "o2.fq") == ALL_PAIRS
+    assert ids("o1.fq", "o2.fq") == IDS_OF_ALL_PAIRS
 
 
 @pytest.mark.usefixtures("pairs")
 def test_an_interleaved_file_keeps_whole_pairs(call):
-    call(*CONVERT_PAIR, "both.fq", "--interleaved")
+    call(*CONVERT_ARGUMENTS, "both.fq", "--interleaved")
     call("convert", "both.fq", "o.fq", "--interleaved", "--min-length", 20)
-    assert ids("o.fq", interleaved=True) == ALL_PAIRS[2:3]
+    assert ids("o.fq", interleaved=True) == IDS_OF_ALL_PAIRS[2:3]
 
 
 @pytest.mark.usefixtures("pairs")
@@ -81,19 +81,19 @@ def test_standard_input_can_be_one_file_of_a_pair(call, monkeypatch):
     text = io.TextIOWrapper(io.BytesIO(reads(1, [10, 30, 30, 10]).encode()))
     monkeypatch.setattr("sys.stdin", text)
     assert call("convert", "-", "2.fq", "--out", "o1.fq", "o2.fq").code == 0
-    assert ids("o1.fq", "o2.fq") == ALL_PAIRS
+    assert ids("o1.fq", "o2.fq") == IDS_OF_ALL_PAIRS
 
 
 @pytest.mark.usefixtures("pairs")
 def test_standard_output_receives_interleaved_pairs(capfdbinary):
     with pytest.raises(SystemExit):
-        main([*CONVERT_PAIR[:-1], "--out=-", "--interleaved", "--min-length", "20"])
+        main([*CONVERT_ARGUMENTS[:-1], "--out=-", "--interleaved", "--min-length", "20"])
     said = capfdbinary.readouterr()
     assert said.out.decode().startswith(f"@r2/1\n{'A' * 30}\n+\n{'?' * 30}\n@r2/2\n")
     assert said.err.decode().startswith("read      4 pairs\n")
 
 
-BAD = {
+INVALID_PAIRS = {
     "another order": (["1.fq", "odd.fq"], ["o1.fq", "o2.fq"], "pair 0: .*'r0/1' .*'x/2'"),
     "fewer mates": (["1.fq", "few.fq"], ["o1.fq", "o2.fq"], "few.fq: ends after 1 records"),
     "a cut file": (["1.fq", "cut.fq"], ["o1.fq", "o2.fq"], "cut.fq: record 0"),
@@ -113,7 +113,9 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("files", "out", "words"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(
+    ("files", "out", "words"), INVALID_PAIRS.values(), ids=INVALID_PAIRS
+)
 def test_invalid_pairs_print_one_line_and_write_no_file(pairs, call, files, out, words):
     (pairs / "odd.fq").write_text(reads(2, [10] * 4).replace("r0", "x"))
     (pairs / "few.fq").write_text(reads(2, [10]))
@@ -136,22 +138,22 @@ def test_invalid_pairs_print_one_line_and_write_no_file(pairs, call, files, out,
 )
 @pytest.mark.usefixtures("pairs")
 def test_options_for_single_files_are_rejected_for_pairs(call, options, words):
-    said = call(*CONVERT_PAIR, "o1.fq", "o2.fq", *options)
+    said = call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", *options)
     assert (said.code, words in said.err) == (2, True)
 
 
 @pytest.mark.usefixtures("pairs")
 def test_existing_outputs_of_a_pair_are_replaced_only_with_overwrite(call):
-    call(*CONVERT_PAIR, "o1.fq", "o2.fq", "--min-length", 20)
-    assert call(*CONVERT_PAIR, "o1.fq", "o2.fq", "--overwrite").code == 0
-    assert ids("o1.fq", "o2.fq") == ALL_PAIRS
+    call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", "--min-length", 20)
+    assert call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", "--overwrite").code == 0
+    assert ids("o1.fq", "o2.fq") == IDS_OF_ALL_PAIRS
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        (*CONVERT_PAIR, "o1.fq", "1.fq"),
-        (*CONVERT_PAIR, "2.fq", "--interleaved"),
+        (*CONVERT_ARGUMENTS, "o1.fq", "1.fq"),
+        (*CONVERT_ARGUMENTS, "2.fq", "--interleaved"),
         ("convert", "1.fq", "1.fq", "--interleaved"),
         ("convert", "1.fq", "--out", "o1.fq", "1.fq", "--interleaved"),
     ],
@@ -166,7 +168,7 @@ def test_a_file_of_a_pair_is_never_its_own_output(pairs, call, words):
 
 @pytest.mark.usefixtures("pairs")
 def test_a_filter_that_keeps_no_pair_prints_a_warning_last(call):
-    said = call(*CONVERT_PAIR, "o1.fq", "o2.fq", "--min-length", 99)
+    said = call(*CONVERT_ARGUMENTS, "o1.fq", "o2.fq", "--min-length", 99)
     assert said.code == 0
     assert said.out.splitlines()[-1].startswith("warning: no record was kept")
 

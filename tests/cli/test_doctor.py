@@ -9,7 +9,7 @@ from importlib import metadata
 
 import pytest
 
-ADVICE = {
+SLOW_VARIABLES = {
     "SEQLOOM_SIMD": "portable",
     "OPENBLAS_CORETYPE": "Haswell",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -18,7 +18,9 @@ ADVICE = {
 
 
 def ask(*words, **variables):
-    environment = {key: value for key, value in os.environ.items() if key not in ADVICE}
+    environment = {
+        key: value for key, value in os.environ.items() if key not in SLOW_VARIABLES
+    }
     command = [sys.executable, "-m", "seqloom", "doctor", *words]
     done = subprocess.run(
         command,
@@ -49,7 +51,7 @@ def test_doctor_counts_the_files_of_the_cache(tmp_path):
     assert said["facts"]["cache"] == f"{tmp_path}, 1 files, 1.5 MB"
 
 
-@pytest.mark.parametrize(("variable", "value"), ADVICE.items())
+@pytest.mark.parametrize(("variable", "value"), SLOW_VARIABLES.items())
 def test_doctor_names_a_variable_that_slows_seqloom_down(variable, value):
     advice = json.loads(ask("--json", **{variable: value}))["advice"]
     (found,) = [one for one in advice if variable in one["what"]]

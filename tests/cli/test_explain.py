@@ -11,13 +11,13 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-TEST = _demo.path("test.fa.gz")
+TEST_FASTA = _demo.path("test.fa.gz")
 
 
 @pytest.fixture
 def few(tmp_path):
     """A file with five windows of the demo."""
-    with sl.io.open_sequences(TEST) as records:
+    with sl.io.open_sequences(TEST_FASTA) as records:
         rows = [(record.id, record.sequence.decode()) for record in records][:5]
     (tmp_path / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
     return tmp_path / "few.fa"
@@ -78,7 +78,7 @@ def test_explain_accepts_genome_intervals(call, trained, tmp_path):
     assert (said.err, "explained 1 sequence:" in said.out) == ("", True)
 
 
-REFUSED = {
+INVALID_ARGUMENTS = {
     "ending": (["--out", "letters.txt"], "--out must end in .html (a page) or in .tsv"),
     "target": (["--out", "t.tsv", "--target", "XX"], "must be one of EI, IE, N, got 'XX'"),
     "both": (
@@ -88,7 +88,9 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("words", "expected"), REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize(
+    ("words", "expected"), INVALID_ARGUMENTS.values(), ids=INVALID_ARGUMENTS.keys()
+)
 def test_invalid_arguments_of_explain_write_no_file(
     call, trained, few, monkeypatch, words, expected
 ):

@@ -11,8 +11,10 @@ import pytest
 from seqloom.cli._app import COMMANDS
 from seqloom.train import Epochs, RunFolder
 
-TRAIN = "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --out run"
-MAX_SHOWN = 30
+TRAIN_COMMAND = (
+    "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --out run"
+)
+MAX_SHOWN_OPTIONS = 30
 
 
 @pytest.fixture
@@ -39,7 +41,7 @@ def kept():
 def test_help_lists_at_most_30_options(call, command):
     found = shown(call(command, "--help").out)
     assert "--backend" in found
-    assert len(found) <= MAX_SHOWN
+    assert len(found) <= MAX_SHOWN_OPTIONS
 
 
 @pytest.mark.usefixtures("here")
@@ -68,7 +70,7 @@ def test_help_ends_with_the_command_for_more_options(call, command):
 )
 def test_every_way_to_set_an_option_has_the_same_effect(call, words):
     Path("more.toml").write_text("clip_norm = 2.5\nwidth = [4, 8]\ndrop_last = true\n")
-    said = call(*TRAIN.split(), "--batch-size", "4", *words)
+    said = call(*TRAIN_COMMAND.split(), "--batch-size", "4", *words)
     assert said.code == 0, said.err
     options = kept()
     assert options["clip_norm"] == ["2.5"]
@@ -81,14 +83,14 @@ def test_every_way_to_set_an_option_has_the_same_effect(call, words):
 @pytest.mark.usefixtures("here")
 def test_the_command_line_takes_precedence_over_the_config_file(call):
     Path("more.toml").write_text("epochs = 7\naccumulate = 2\n")
-    assert call(*TRAIN.split(), "--config", "more.toml").code == 0
+    assert call(*TRAIN_COMMAND.split(), "--config", "more.toml").code == 0
     assert kept()["epochs"] == ["1"]
     said = call("train", "--out", "run", "--resume", "--epochs", "2")
     assert said.code == 0, said.err
     assert kept()["accumulate"] == ["2"]
 
 
-ERRORS = {
+INVALID_OPTIONS = {
     "an unknown name": (
         ["--set", "acumulate=2"],
         ["'acumulate'", "mean accumulate", "--set help"],
@@ -114,13 +116,13 @@ ERRORS = {
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(("words", "parts"), ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize(("words", "parts"), INVALID_OPTIONS.values(), ids=INVALID_OPTIONS)
 def test_an_invalid_set_option_names_option_value_and_expected_form(call, words, parts):
     Path("x.toml").write_text("kep = 2\n")
     Path("y.toml").write_text("keep = 0\n")
     Path("table.toml").write_text("[keep]\n")
     Path("bad.toml").write_text("keep 2\n")
-    said = call(*TRAIN.split(), *words)
+    said = call(*TRAIN_COMMAND.split(), *words)
     assert said.code == 2
     assert 1 <= len(said.err.splitlines()) <= 2
     assert [part for part in parts if part not in said.err] == []

@@ -9,12 +9,12 @@ import pytest
 import seqloom.cli
 from seqloom.io import to_bed
 
-ID = "i\x1b]0;title\x07\x9b31m\u202e[red]"
-FASTA = f">{ID}\n{'ACGT' * 9}\n" * 2
-CLASSES = [f"class{n}{ID}" for n in range(2)]
+HOSTILE_ID = "i\x1b]0;title\x07\x9b31m\u202e[red]"
+HOSTILE_FASTA = f">{HOSTILE_ID}\n{'ACGT' * 9}\n" * 2
+HOSTILE_CLASSES = [f"class{n}{HOSTILE_ID}" for n in range(2)]
 CONTROL_CHARACTERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 # A word that begins with @ is a file in the hostile folder.
-COMMANDS = {
+COMMAND_LINES = {
     "inspect": "inspect @two.fa",
     "index": "index @two.fa",
     "convert": "convert @two.fa @[red].fa",
@@ -34,29 +34,31 @@ COMMANDS = {
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """A folder with a hostile name and hostile files."""
-    folder = tmp_path / f"{ID}\nerror: forged"
+    folder = tmp_path / f"{HOSTILE_ID}\nerror: forged"
     folder.mkdir()
     monkeypatch.chdir(folder)
     many = [f"m{n}" for n in range(20)]
     texts = {
-        "two.fa": FASTA,
-        "two.tsv": f"id\tlabel\n{ID}\t{ID}\n",
-        "one.tsv": f"id\tlabel\n{ID}\tyes\nj\tno\n",
-        "letters.fa": f">{ID}\nACGTJ\n>j\nACGT\n",
-        "cut.fq": f"@{ID}\nACGT\n+\nII",
+        "two.fa": HOSTILE_FASTA,
+        "two.tsv": f"id\tlabel\n{HOSTILE_ID}\t{HOSTILE_ID}\n",
+        "one.tsv": f"id\tlabel\n{HOSTILE_ID}\tyes\nj\tno\n",
+        "letters.fa": f">{HOSTILE_ID}\nACGTJ\n>j\nACGT\n",
+        "cut.fq": f"@{HOSTILE_ID}\nACGT\n+\nII",
         "many.fa": "".join(f">{name}\n{'ACGT' * 9}\n" for name in many),
         "many.tsv": "id\tlabel\n"
-        + "".join(f"{name}\t{CLASSES[n % 2]}\n" for n, name in enumerate(many)),
+        + "".join(f"{name}\t{HOSTILE_CLASSES[n % 2]}\n" for n, name in enumerate(many)),
     }
     for name, text in texts.items():
         Path(name).write_text(text, encoding="utf-8")
     to_bed("x.bed", np.zeros((2, 2), "int8"))
-    Path("x.fam").write_text(f"f {ID} 0 0 1 {ID}\nf b 0 0 2 1\n")
-    Path("x.bim").write_text("".join(f"{ID} {ID} 0 {n} A C\n" for n in range(2)))
+    Path("x.fam").write_text(f"f {HOSTILE_ID} 0 0 1 {HOSTILE_ID}\nf b 0 0 2 1\n")
+    Path("x.bim").write_text(
+        "".join(f"{HOSTILE_ID} {HOSTILE_ID} 0 {n} A C\n" for n in range(2))
+    )
     return folder
 
 
-@pytest.mark.parametrize("words", COMMANDS.values(), ids=COMMANDS)
+@pytest.mark.parametrize("words", COMMAND_LINES.values(), ids=COMMAND_LINES)
 def test_no_command_prints_terminal_control_characters(folder, call, words):
     named = [folder / word[1:] if word[0] == "@" else word for word in words.split()]
     said = call(*named)

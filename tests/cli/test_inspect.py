@@ -12,19 +12,19 @@ from pyarrow import parquet
 from seqloom import _demo
 from seqloom.io import inspect, open_sequences
 
-TRAIN = _demo.path("train.fa.gz")
+TRAINING_FASTA = _demo.path("train.fa.gz")
 
 
 def test_inspect_prints_a_table_of_facts(call):
-    said = call("inspect", TRAIN)
+    said = call("inspect", TRAINING_FASTA)
     assert (said.code, said.err) == (0, "")
     for words in ("gzip", "2,000", "120,000", "all 60", "dna", "52.7 %", "C 26.5 %"):
         assert words in said.out
 
 
 def test_inspect_json_prints_only_the_summary(call):
-    said = call("inspect", TRAIN, "--json")
-    assert json.loads(said.out) == json.loads(json.dumps(inspect(TRAIN).to_dict()))
+    said = call("inspect", TRAINING_FASTA, "--json")
+    assert json.loads(said.out) == json.loads(json.dumps(inspect(TRAINING_FASTA).to_dict()))
 
 
 @pytest.mark.parametrize(("encoding", "block"), [("utf-8", "█"), ("ascii", "#")])
@@ -52,10 +52,15 @@ def stdin(monkeypatch):
 
 
 def test_inspect_reads_standard_input(call, stdin):
-    stdin(TRAIN.read_bytes())
+    stdin(TRAINING_FASTA.read_bytes())
     said = call("inspect", "-")
     assert (said.code, said.err) == (0, "")
-    for words in (f"- ({TRAIN.stat().st_size:,} bytes)", "gzip", "2,000", "52.7 %"):
+    for words in (
+        f"- ({TRAINING_FASTA.stat().st_size:,} bytes)",
+        "gzip",
+        "2,000",
+        "52.7 %",
+    ):
         assert words in said.out
 
 
@@ -89,7 +94,7 @@ def test_an_empty_standard_input_is_an_error(call, stdin):
 
 
 def test_the_summary_is_printed_even_if_the_plot_cannot_be_written(call, tmp_path):
-    said = call("inspect", TRAIN, "--plot", tmp_path / "none" / "a.svg")
+    said = call("inspect", TRAINING_FASTA, "--plot", tmp_path / "none" / "a.svg")
     assert (said.code, "2,000" in said.out) == (2, True)
     assert said.err.endswith("a.svg: cannot be written: No such file or directory\n")
 
@@ -103,7 +108,7 @@ def test_an_unknown_plot_format_is_an_error_before_reading(call):
 
 
 def test_inspect_rejects_a_second_file(call):
-    said = call("inspect", TRAIN, "b.fa")
+    said = call("inspect", TRAINING_FASTA, "b.fa")
     assert (said.code, "Unexpected file or word: b.fa." in said.err) == (
         2,
         True,
@@ -125,7 +130,7 @@ def test_the_option_ids_numbers_headers_without_ids_in_standard_input(
     assert [record.id for record in open_sequences(out)] == ["a", "1"]
 
 
-TABLE = "id,sequence,label\na,ACGT,x\nb,GGNN,y\na,aT,x\n"
+SEQUENCE_TABLE = "id,sequence,label\na,ACGT,x\nb,GGNN,y\na,aT,x\n"
 
 
 @pytest.mark.parametrize("kind", ["csv", "gzip", "parquet", "no suffix"])
@@ -135,11 +140,11 @@ def test_a_table_of_sequences_has_the_summary_of_the_same_fasta(call, tmp_path, 
         / {"csv": "t.csv", "gzip": "t.tsv.gz", "parquet": "t", "no suffix": "t"}[kind]
     )
     if kind == "parquet":
-        rows = [row.split(",") for row in TABLE.split()[1:]]
+        rows = [row.split(",") for row in SEQUENCE_TABLE.split()[1:]]
         columns = zip(["id", "sequence", "label"], zip(*rows, strict=True), strict=True)
         parquet.write_table(pa.table({name: list(cells) for name, cells in columns}), path)
     else:
-        text = TABLE.replace(",", "\t") if kind == "gzip" else TABLE
+        text = SEQUENCE_TABLE.replace(",", "\t") if kind == "gzip" else SEQUENCE_TABLE
         path.write_bytes(gzip.compress(text.encode()) if kind == "gzip" else text.encode())
     fasta = tmp_path / "t.fa"
     fasta.write_text(">a\nACGT\n>b\nGGNN\n>a\naT\n")
@@ -158,7 +163,7 @@ def test_a_table_of_sequences_has_the_summary_of_the_same_fasta(call, tmp_path, 
 
 def test_inspect_accepts_other_column_names(call, tmp_path):
     path = tmp_path / "t.csv"
-    path.write_text(TABLE.replace("id,sequence", "name,dna"))
+    path.write_text(SEQUENCE_TABLE.replace("id,sequence", "name,dna"))
     said = call("inspect", path, "--sequence-column", "dna", "--id-column", "name")
     assert (said.code, "1 (a)" in said.out) == (0, True), said.err
     said = call("inspect", path)

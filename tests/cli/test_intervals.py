@@ -14,7 +14,7 @@ from seqloom.data import IntervalDataset
 Seq = pytest.importorskip("Bio.Seq").Seq
 
 RNG = random.Random(1)  # noqa: S311 - a test
-CHROMS = {f"chr{i}": "".join(RNG.choices("ACGTacgt", k=900)) for i in range(1, 5)}
+CHROMOSOMES = {f"chr{i}": "".join(RNG.choices("ACGTacgt", k=900)) for i in range(1, 5)}
 # Chromosome, start, stop, name, score, strand.
 PEAKS = [
     (
@@ -25,11 +25,11 @@ PEAKS = [
         start % 11 / 2,
         "+-."[start % 3],
     )
-    for chrom in CHROMS
+    for chrom in CHROMOSOMES
     for start in range(0, 850, 35)
 ]
-WORDS = "train genome.fa --intervals peaks.bed --epochs 1 --out run"
-TRAIN = f"{WORDS} --label-column name"
+TRAIN_WITHOUT_LABELS = "train genome.fa --intervals peaks.bed --epochs 1 --out run"
+TRAIN_COMMAND = f"{TRAIN_WITHOUT_LABELS} --label-column name"
 
 
 def bed(rows):
@@ -44,7 +44,7 @@ def write_slices(rows, path="slices.fa", length=None, strands="-"):
         first, width = start, stop - start
         if length is not None:
             first, width = (start + stop) // 2 - length // 2, length
-        letters = CHROMS[chrom]
+        letters = CHROMOSOMES[chrom]
         part = "".join(
             letters[i] if 0 <= i < len(letters) else "N"
             for i in range(first, first + width)
@@ -63,7 +63,7 @@ def column(path, number):
 @pytest.fixture(scope="module")
 def template(tmp_path_factory):
     home = tmp_path_factory.mktemp("intervals")
-    genome = "".join(f">{name} x\n{text}\n" for name, text in CHROMS.items())
+    genome = "".join(f">{name} x\n{text}\n" for name, text in CHROMOSOMES.items())
     (home / "genome.fa").write_text(genome)
     (home / "peaks.bed").write_text(bed(PEAKS))
     return home
@@ -91,7 +91,7 @@ def shell(call):
 @pytest.fixture
 def run(here, shell):
     """A run on these intervals."""
-    return shell(TRAIN)
+    return shell(TRAIN_COMMAND)
 
 
 def test_training_on_intervals_equals_training_on_slices_by_biopython(run, shell):
@@ -134,7 +134,7 @@ def test_scores_of_unnamed_intervals_have_no_name_column(run, shell, tail):
 @pytest.mark.usefixtures("here")
 def test_chromosomes_can_be_held_out(shell):
     words = "--valid-chromosomes chr3 --test-chromosomes chr4 chr1 --jitter 3 --edge pad"
-    said = shell(f"{TRAIN} {words} --reverse-complement")
+    said = shell(f"{TRAIN_COMMAND} {words} --reverse-complement")
     ids = [f"{c}:{a}-{b}({s})" for c, a, b, _, _, s in PEAKS]
     assert column("run/scores-valid.tsv", 0) == [it for it in ids if it[:4] == "chr3"]
     tested = [it for it in ids if it[:4] in {"chr1", "chr4"}]
@@ -147,7 +147,7 @@ def test_separate_interval_files_can_be_validation_and_test_sets(shell):
     Path("valid.bed").write_text(bed(PEAKS[:9]))
     Path("test.bed").write_text(bed(PEAKS[9:20]))
     words = "--valid valid.bed --test test.bed --jitter 3 --edge pad"
-    said = shell(f"{TRAIN} {words}")
+    said = shell(f"{TRAIN_COMMAND} {words}")
     assert column("run/scores-test.tsv", 0)[0] == "chr1:315-365(+)"
     assert "warning: 9 of 9 validation intervals overlap training intervals" in said.out
     assert "11 of 11 test intervals" in said.out
@@ -193,7 +193,7 @@ def test_interval_labels_are_joined_by_name_or_coordinates(shell):
     labels |= {"chr1:0-50(+)": "b", "q": "a"}
     lines = "".join(f"{name}\t{label}\n" for name, label in labels.items())
     Path("t.tsv").write_text("id\tkind\n" + lines)
-    said = shell(f"{WORDS} --labels t.tsv --label-column kind")
+    said = shell(f"{TRAIN_WITHOUT_LABELS} --labels t.tsv --label-column kind")
     assert "100 sequences of 50; a 49, b 51" in said.out
     assert "labels without a sequence in these files: 1 (q)" in said.out
 
@@ -210,7 +210,9 @@ def test_each_interval_file_can_be_a_class(shell):
 
 @pytest.mark.usefixtures("here")
 def test_regression_on_a_column_of_the_intervals(shell):
-    said = shell(f"{WORDS} --label-column score --task regress --quiet --json")
+    said = shell(
+        f"{TRAIN_WITHOUT_LABELS} --label-column score --task regress --quiet --json"
+    )
     assert json.loads(said.out)["classes"] == ["score"]
     said = shell("evaluate run genome.fa --intervals peaks.bed --json")
     assert json.loads(said.out)["metrics"]["n"] == len(PEAKS)
@@ -220,10 +222,12 @@ def test_regression_on_a_column_of_the_intervals(shell):
 
 def test_a_run_resumes_only_with_the_same_intervals(run, shell):
     before = Path("run/model.safetensors").read_bytes()
-    shell(f"{TRAIN} --resume")
+    shell(f"{TRAIN_COMMAND} --resume")
     assert Path("run/model.safetensors").read_bytes() == before
     Path("peaks.bed").write_text(bed([*PEAKS[1:], PEAKS[0]]))
-    assert "started with other training data" in shell(f"{TRAIN} --resume", code=2).err
+    assert (
+        "started with other training data" in shell(f"{TRAIN_COMMAND} --resume", code=2).err
+    )
 
 
 def test_dropped_intervals_are_counted_and_not_scored(run, shell):
@@ -237,9 +241,11 @@ def test_dropped_intervals_are_counted_and_not_scored(run, shell):
     assert "of 5,000 residues: soft-masked" in said.out
 
 
-LONE = "train genome.fa --intervals"
-BY_NAME = "--label-column name --out new"
-FILES = {
+TRAIN_PREFIX = "train genome.fa --intervals"
+CHROMOSOME_IN_TWO_SETS = "--valid-chromosomes chr1 --test-chromosomes chr1"
+TRAIN_ON_PEAKS = f"{TRAIN_PREFIX} peaks.bed"
+LABEL_OPTIONS = "--label-column name --out new"
+BED_FILES = {
     "own.bed": "chrom\tstart\tend\tfile\nchr1\t0\t50\tx\n",
     "three.bed": "chr1\t0\t50\n",
     "past.bed": bed([*PEAKS, ("chr2", 890, 940, "open", 0, "+")]),
@@ -249,82 +255,115 @@ FILES = {
     "gaps.bed": bed([*PEAKS, ("chr2", 0, 50, ".", 0, "+")]),
     "blank.fa": ">chr1\n" + "ACGT " * 20 + "ACGT\n",
 }
-CASES = {
+INVALID_COMMANDS = {
     "no labels": (
-        f"{LONE} peaks.bed --out new",
+        f"{TRAIN_PREFIX} peaks.bed --out new",
         "it has 'name', 'score': give .*--label-col",
     ),
     "no column": (
-        f"{LONE} three.bed --out new",
+        f"{TRAIN_PREFIX} three.bed --out new",
         "'label' for the labels: give --labels TABLE",
     ),
-    "another column": (f"{LONE} peaks.bed --label-column x --out new", "no column 'x'"),
-    "no intervals": (f"{LONE} --label-column name --out new", "a value after --intervals"),
-    "a missing file": (f"{LONE} none.bed {BY_NAME}", "none.bed: no such file"),
-    "no genome": (f"train none.fa --intervals peaks.bed {BY_NAME}", "none.fa: no such"),
-    "beyond the end": (f"{LONE} past.bed {BY_NAME}", "line 101: .*--edge pad.*--edge drop"),
-    "no chromosome": (f"{LONE} foreign.bed {BY_NAME}", "line 101: genome.fa has no .*'8'"),
+    "another column": (
+        f"{TRAIN_PREFIX} peaks.bed --label-column x --out new",
+        "no column 'x'",
+    ),
+    "no intervals": (
+        f"{TRAIN_PREFIX} --label-column name --out new",
+        "a value after --intervals",
+    ),
+    "a missing file": (
+        f"{TRAIN_PREFIX} none.bed {LABEL_OPTIONS}",
+        "none.bed: no such file",
+    ),
+    "no genome": (
+        f"train none.fa --intervals peaks.bed {LABEL_OPTIONS}",
+        "none.fa: no such",
+    ),
+    "beyond the end": (
+        f"{TRAIN_PREFIX} past.bed {LABEL_OPTIONS}",
+        "line 101: .*--edge pad.*--edge drop",
+    ),
+    "no chromosome": (
+        f"{TRAIN_PREFIX} foreign.bed {LABEL_OPTIONS}",
+        "line 101: genome.fa has no .*'8'",
+    ),
     "two classes": (
-        f"{LONE} twice.bed {BY_NAME}",
+        f"{TRAIN_PREFIX} twice.bed {LABEL_OPTIONS}",
         "with two different classes: 1, such as chr1:35-85.* as '.* and as '",
     ),
     "genotypes": (
-        f"{LONE} genotypes.bed {BY_NAME}",
+        f"{TRAIN_PREFIX} genotypes.bed {LABEL_OPTIONS}",
         "expected intervals as text .BED., found PLINK .bed genotypes",
     ),
-    "a column of files": (f"{LONE} own.bed --label-from-file --out new", "column 'file'"),
-    "a gap": (f"{LONE} gaps.bed {BY_NAME}", "line 101: 1 of 101 .*--unlabelled skip"),
-    "intervals as files": (f"train genome.fa peaks.bed {BY_NAME}", "--intervals peaks.bed"),
+    "a column of files": (
+        f"{TRAIN_PREFIX} own.bed --label-from-file --out new",
+        "column 'file'",
+    ),
+    "a gap": (
+        f"{TRAIN_PREFIX} gaps.bed {LABEL_OPTIONS}",
+        "line 101: 1 of 101 .*--unlabelled skip",
+    ),
+    "intervals as files": (
+        f"train genome.fa peaks.bed {LABEL_OPTIONS}",
+        "--intervals peaks.bed",
+    ),
     "intervals alone": ("predict run peaks.bed --out s.tsv", "--intervals peaks.bed"),
     "intervals to inspect": ("inspect peaks.bed", "found BED intervals"),
     "the wrong way round": (
-        f"train peaks.bed --intervals genome.fa {BY_NAME}",
+        f"train peaks.bed --intervals genome.fa {LABEL_OPTIONS}",
         "GENOME.fa --intervals peaks.bed",
     ),
     "two genomes": (
-        f"train genome.fa genome.fa --intervals peaks.bed {BY_NAME}",
+        f"train genome.fa genome.fa --intervals peaks.bed {LABEL_OPTIONS}",
         "join them",
     ),
     "blanks": (
-        f"train blank.fa --intervals peaks.bed --alphabet dna {BY_NAME}",
+        f"train blank.fa --intervals peaks.bed --alphabet dna {LABEL_OPTIONS}",
         "convert --wh",
     ),
     "blanks left out": (
-        f"{LONE} peaks.bed {BY_NAME} --whitespace strip",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --whitespace strip",
         "seqloom convert",
     ),
-    "headers": (f"{LONE} peaks.bed --label-from-header x --out new", "--label-column"),
-    "ids of nothing": (f"{LONE} peaks.bed {BY_NAME} --id-column x", "of --labels TABLE"),
+    "headers": (
+        f"{TRAIN_PREFIX} peaks.bed --label-from-header x --out new",
+        "--label-column",
+    ),
+    "ids of nothing": (
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --id-column x",
+        "of --labels TABLE",
+    ),
     "a length of nothing": (
-        f"train genome.fa --length 9 {BY_NAME}",
+        f"train genome.fa --length 9 {LABEL_OPTIONS}",
         "only with --intervals",
     ),
     "chromosomes of nothing": (
-        f"train genome.fa --labels t.tsv {BY_NAME} --valid-chromosomes chr1",
+        f"train genome.fa --labels t.tsv {LABEL_OPTIONS} --valid-chromosomes chr1",
         "only with --intervals",
     ),
     "no such chromosome": (
-        f"{LONE} peaks.bed {BY_NAME} --valid-chromosomes chr9",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --valid-chromosomes chr9",
         "chr9: no interval has this chromosome; chromosomes: chr1, chr2, chr3, ...",
     ),
     "all chromosomes": (
-        f"{LONE} peaks.bed {BY_NAME} --test-chromosomes chr1 chr2 chr3 chr4",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --test-chromosomes chr1 chr2 chr3 chr4",
         "none are left for training",
     ),
     "one for two": (
-        f"{LONE} peaks.bed {BY_NAME} --valid-chromosomes chr1 --test-chromosomes chr1",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} {CHROMOSOME_IN_TWO_SETS}",
         "both contain chr1",
     ),
     "two ways": (
-        f"{LONE} peaks.bed {BY_NAME} --valid-share 0 --valid-chromosomes chr1",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --valid-share 0 --valid-chromosomes chr1",
         "excl",
     ),
     "two tests": (
-        f"{LONE} peaks.bed {BY_NAME} --test peaks.bed --test-chromosomes chr1",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --test peaks.bed --test-chromosomes chr1",
         "exclude each other",
     ),
     "folds to judge": (
-        f"{LONE} peaks.bed {BY_NAME} --folds 2 --test-chromosomes chr1",
+        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --folds 2 --test-chromosomes chr1",
         "without --folds",
     ),
     "a table over intervals": (
@@ -335,9 +374,11 @@ CASES = {
 
 
 @pytest.mark.usefixtures("here")
-@pytest.mark.parametrize(("words", "essential"), CASES.values(), ids=CASES)
+@pytest.mark.parametrize(
+    ("words", "essential"), INVALID_COMMANDS.values(), ids=INVALID_COMMANDS
+)
 def test_invalid_interval_options_print_one_line(shell, words, essential):
-    for name, text in FILES.items():
+    for name, text in BED_FILES.items():
         Path(name).write_text(text)
     said = shell(words, code=2)
     assert re.search(essential, said.err.splitlines()[0]), said.err

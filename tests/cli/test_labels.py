@@ -6,15 +6,17 @@ from pathlib import Path
 
 import pytest
 
-FASTA = "".join(f">s{i}\n{'ACGT'[i % 4] * 6}\n" for i in range(12))
-TRAIN = "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --out run"
+FASTA_TEXT = "".join(f">s{i}\n{'ACGT'[i % 4] * 6}\n" for i in range(12))
+TRAIN_COMMAND = (
+    "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --out run"
+)
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
     """Write twelve labelled sequences into the working directory."""
     monkeypatch.chdir(tmp_path)
-    Path("a.fa").write_text(FASTA)
+    Path("a.fa").write_text(FASTA_TEXT)
 
     def write(labels):
         rows = "".join(f"s{i}\t{label}\n" for i, label in enumerate(labels))
@@ -26,10 +28,10 @@ def here(tmp_path, monkeypatch):
 @pytest.mark.parametrize("mark", ["nan", "NA", ".", ""])
 def test_a_missing_label_is_an_error_or_is_skipped(call, here, mark):
     here([mark, *["neg", "pos"] * 5, "neg"])
-    said = call(*TRAIN.split())
+    said = call(*TRAIN_COMMAND.split())
     assert said.code == 2
     assert "1 of 12 sequences have no label in a.tsv: s0" in said.err
-    said = call(*TRAIN.split(), "--unlabelled", "skip")
+    said = call(*TRAIN_COMMAND.split(), "--unlabelled", "skip")
     assert said.code == 0
     assert "neg 6, pos 5" in said.out
     assert "sequences skipped because they have no label: 1 (s0)" in said.out
@@ -38,12 +40,12 @@ def test_a_missing_label_is_an_error_or_is_skipped(call, here, mark):
 def test_the_option_missing_sets_the_marks_of_missing_labels(call, here):
     here(["-9", *["NA", "EU"] * 5, "NA"])
     words = ["--unlabelled", "skip", "--missing", "-9"]
-    assert "EU 5, NA 6" in call(*TRAIN.split(), *words).out
+    assert "EU 5, NA 6" in call(*TRAIN_COMMAND.split(), *words).out
 
 
 def test_numbers_with_a_decimal_comma_are_not_classes(call, here):
     here([f"1,{i}5" for i in range(12)])
-    said = call(*TRAIN.split())
+    said = call(*TRAIN_COMMAND.split())
     assert said.code == 2
     assert "write a point: 1.05, and pass" in said.err
     assert not Path("run/model.safetensors").exists()
@@ -51,16 +53,16 @@ def test_numbers_with_a_decimal_comma_are_not_classes(call, here):
 
 def test_a_distinct_class_for_each_record_is_an_error(call, here):
     here(range(12))
-    said = call(*TRAIN.split())
+    said = call(*TRAIN_COMMAND.split())
     assert said.code == 2
     assert "12 different labels for 12 records" in said.err
-    assert call(*TRAIN.split(), "--task", "regress").code == 0
+    assert call(*TRAIN_COMMAND.split(), "--task", "regress").code == 0
 
 
 def test_an_inferred_task_is_printed(call, here):
     here(["x", "y"] * 6)
-    assert "task classify, inferred from the labels" in call(*TRAIN.split()).out
-    said = call(*TRAIN.split(), "--overwrite", "--task", "classify")
+    assert "task classify, inferred from the labels" in call(*TRAIN_COMMAND.split()).out
+    said = call(*TRAIN_COMMAND.split(), "--overwrite", "--task", "classify")
     assert "guessed" not in said.out
 
 
@@ -80,12 +82,12 @@ def test_each_file_can_be_a_class(call, here, tmp_path):
 
 def test_two_sources_of_labels_are_an_error(call, here):
     here(["x", "y"] * 6)
-    said = call(*TRAIN.split(), "--label-from-file")
+    said = call(*TRAIN_COMMAND.split(), "--label-from-file")
     assert said.code == 2
     assert "--labels and --label-from-file exclude each other" in said.err
 
 
-SCAN = "mutant,mutated_sequence,score\n" + "".join(
+MUTATION_SCAN_TABLE = "mutant,mutated_sequence,score\n" + "".join(
     f"m{i},{'ACGT'[i % 4] * 6},{i % 4}.5\n" for i in range(12)
 )
 
@@ -106,7 +108,7 @@ def test_a_table_can_contain_sequences_and_labels(call, here):
 
 
 def test_columns_of_a_sequence_table_can_be_chosen(call, here):
-    Path("t.csv").write_text(SCAN)
+    Path("t.csv").write_text(MUTATION_SCAN_TABLE)
     columns = ["--sequence-column", "mutated_sequence", "--id-column", "mutant"]
     words = ["--alphabet", "dna", "--epochs", "1", "--task", "regress", "--out", "run"]
     said = call("train", "t.csv", *columns, "--label-column", "score", *words)
@@ -121,9 +123,9 @@ def test_columns_of_a_sequence_table_can_be_chosen(call, here):
 
 def test_options_for_reading_apply_to_train_and_predict(call, here):
     here(["x", "y"] * 6)
-    Path("a.fa").write_text(FASTA.replace("AAAAAA", "aaa AAA"))
-    assert "whitespace" in call(*TRAIN.split()).err
-    said = call(*TRAIN.split(), "--whitespace", "strip", "--case", "mask")
+    Path("a.fa").write_text(FASTA_TEXT.replace("AAAAAA", "aaa AAA"))
+    assert "whitespace" in call(*TRAIN_COMMAND.split()).err
+    said = call(*TRAIN_COMMAND.split(), "--whitespace", "strip", "--case", "mask")
     assert said.code == 0, said.err
     assert '"mask"' in Path("run/config.json").read_text()
     assert call("predict", "run", "a.fa", "--out", "s.tsv").code != 0
@@ -133,11 +135,11 @@ def test_options_for_reading_apply_to_train_and_predict(call, here):
 
 def test_ambiguous_and_soft_masked_residues_are_reported(call, here):
     here(["x", "y"] * 6)
-    Path("a.fa").write_text(FASTA.replace("AAAAAA", "aaNNRA"))
+    Path("a.fa").write_text(FASTA_TEXT.replace("AAAAAA", "aaNNRA"))
     told = (
         "of 72 residues: N 6 (8.33 %), other ambiguous 3 (4.17 %), soft-masked 6 (8.33 %)"
     )
-    assert told in call(*TRAIN.split()).out
+    assert told in call(*TRAIN_COMMAND.split()).out
     assert told in Path("run/report.html").read_text()
     assert told in call("predict", "run", "a.fa", "--out", "s.tsv").out
     assert told in call("evaluate", "run", "a.fa", "--labels", "a.tsv").out
@@ -186,7 +188,7 @@ def headers(tmp_path):
     return tmp_path / "h.fa"
 
 
-PATTERNS = {
+INVALID_PATTERNS = {
     "|pos": "searched for '|pos': .* header 's0 cls|neg' is '': write \\| for",
     "zzz": "header 's0 cls|neg' is nothing: write \\| for a bar",
     "s1.*": "3 of 4 .* header 's0 cls|neg' is nothing: .*; pass Labels",
@@ -196,12 +198,12 @@ PATTERNS = {
 }
 
 
-@pytest.mark.parametrize("pattern", PATTERNS)
+@pytest.mark.parametrize("pattern", INVALID_PATTERNS)
 def test_a_header_pattern_without_matches_shows_an_example(call, headers, pattern):
     words = ["--alphabet", "dna", "--label-from-header", pattern, "--epochs", 1]
     said = call("train", headers, *words, "--out", headers.parent / "run")
     assert said.code == 2
-    pieces = map(re.escape, PATTERNS[pattern].split(".*"))
+    pieces = map(re.escape, INVALID_PATTERNS[pattern].split(".*"))
     assert re.search(".*".join(pieces), said.err), said.err
 
 
@@ -220,11 +222,13 @@ def test_a_truncated_gzip_table_is_an_error(call, table, tmp_path):
     assert "fetch or copy it again" in said.err
 
 
-FAMILIES = {f"s{i}": f"f{i // 3}" for i in range(12)}
-GROUPED = "train a.fa --labels a.tsv --alphabet dna --epochs 1 --folds 2 --out run"
+FAMILY_OF_ID = {f"s{i}": f"f{i // 3}" for i in range(12)}
+TRAIN_FOLDS_COMMAND = (
+    "train a.fa --labels a.tsv --alphabet dna --epochs 1 --folds 2 --out run"
+)
 
 
-def _table_of_families(name, columns, rows=FAMILIES):
+def _table_of_families(name, columns, rows=FAMILY_OF_ID):
     lines = (
         f"{key}\t{'xy'[i % 2]}\t{value}" for i, (key, value) in enumerate(rows.items())
     )
@@ -238,26 +242,29 @@ def _families_of_folds():
         [row.split("\t")[0] for row in table.read_text().splitlines()[1:]]
         for table in tables
     ]
-    return [{FAMILIES[name] for name in names} for names in ids]
+    return [{FAMILY_OF_ID[name] for name in names} for names in ids]
 
 
-GROUPS = {
+GROUP_OPTIONS = {
     "labels": ("--labels", "t.tsv", "--group-column", "family"),
     "table": ("--labels", "t.tsv", "--groups", "t.tsv", "--group-column", "family"),
     "usual column": ("--labels", "t.tsv", "--groups", "g.tsv"),
 }
 
 
-@pytest.mark.parametrize("how", GROUPS)
+@pytest.mark.parametrize("how", GROUP_OPTIONS)
 def test_folds_keep_groups_together(call, here, how):
     here("xy" * 6)
     _table_of_families("t.tsv", ["id", "label", "family"])
     _table_of_families("g.tsv", ["id", "other", "group"])
-    words = [*GROUPED.replace("--labels a.tsv ", "").split(), *GROUPS[how]]
+    words = [
+        *TRAIN_FOLDS_COMMAND.replace("--labels a.tsv ", "").split(),
+        *GROUP_OPTIONS[how],
+    ]
     said = call(*words)
     assert said.code == 0, said.err
     first, second = _families_of_folds()
-    assert first | second == set(FAMILIES.values())
+    assert first | second == set(FAMILY_OF_ID.values())
     assert not first & second
 
 
@@ -265,10 +272,10 @@ def test_a_column_of_the_sequence_table_can_be_the_group(call, here):
     here("xy" * 6)
     rows = {
         f"s{i}": f"{'ACGT'[i % 4] * 6}\t{family}"
-        for i, family in enumerate(FAMILIES.values())
+        for i, family in enumerate(FAMILY_OF_ID.values())
     }
     _table_of_families("t.tsv", ["id", "label", "sequence", "family"], rows)
-    words = GROUPED.replace("a.fa --labels a.tsv", "t.tsv").split()
+    words = TRAIN_FOLDS_COMMAND.replace("a.fa --labels a.tsv", "t.tsv").split()
     said = call(*words, "--group-column", "family")
     assert said.code == 0, said.err
     first, second = _families_of_folds()
@@ -286,23 +293,23 @@ def test_a_column_of_the_sequence_table_can_be_the_group(call, here):
 def test_records_without_a_group_are_an_error(call, here, words, message):
     here("xy" * 6)
     _table_of_families("short.tsv", ["id", "x", "group"], {"s0": "f0"})
-    _table_of_families("gap.tsv", ["id", "x", "group"], {**FAMILIES, "s0": "NA"})
-    said = call(*GROUPED.split(), *words.split())
+    _table_of_families("gap.tsv", ["id", "x", "group"], {**FAMILY_OF_ID, "s0": "NA"})
+    said = call(*TRAIN_FOLDS_COMMAND.split(), *words.split())
     assert (said.code, message in said.err) == (2, True), said.err
 
 
 def test_groups_without_a_split_are_an_error(call, here):
     here("xy" * 6)
-    said = call(*TRAIN.split(), "--group-column", "file")
+    said = call(*TRAIN_COMMAND.split(), "--group-column", "file")
     assert said.code == 2
     assert "need a split of FILES, by --valid-share or --folds" in said.err
 
 
 def test_a_header_pattern_extracts_uniprot_accessions(call, here):
     here("xy" * 6)
-    text = re.sub(r">(s\d+)", r">sp|\1|NAME Protein", FASTA)
+    text = re.sub(r">(s\d+)", r">sp|\1|NAME Protein", FASTA_TEXT)
     Path("u.fa").write_text(text)
-    words = TRAIN.replace("a.fa", "u.fa").split()
+    words = TRAIN_COMMAND.replace("a.fa", "u.fa").split()
     said = call(*words)
     assert said.code == 2
     remedy = re.search(r"\(--id-from-header '(.+?)'\)", said.err)
@@ -318,7 +325,7 @@ def test_a_header_pattern_extracts_uniprot_accessions(call, here):
     assert ids == [f"s{i}" for i in range(12)]
 
 
-SEVERAL_LABELS = "id\tp\tq\tr\n" + "".join(
+MULTILABEL_TABLE = "id\tp\tq\tr\n" + "".join(
     f"s{i}\t{i % 2}\t{i % 3 % 2}\t{i // 6}\n" for i in range(12)
 )
 
@@ -326,9 +333,9 @@ SEVERAL_LABELS = "id\tp\tq\tr\n" + "".join(
 @pytest.mark.parametrize("command", ["train", "evaluate"])
 def test_several_columns_after_one_option_suggest_repeating_it(call, here, command):
     here("xy" * 6)
-    Path("w.tsv").write_text(SEVERAL_LABELS)
+    Path("w.tsv").write_text(MULTILABEL_TABLE)
     words = (
-        TRAIN.replace("a.tsv", "w.tsv")
+        TRAIN_COMMAND.replace("a.tsv", "w.tsv")
         if command == "train"
         else ("evaluate run a.fa --labels w.tsv")
     )
@@ -340,8 +347,8 @@ def test_several_columns_after_one_option_suggest_repeating_it(call, here, comma
 
 def test_columns_of_zeros_and_ones_are_a_multilabel_task(call, here):
     here("xy" * 6)
-    Path("w.tsv").write_text(SEVERAL_LABELS)
+    Path("w.tsv").write_text(MULTILABEL_TABLE)
     columns = [word for name in "pqr" for word in ("--label-column", name)]
-    said = call(*TRAIN.replace("a.tsv", "w.tsv").split(), *columns)
+    said = call(*TRAIN_COMMAND.replace("a.tsv", "w.tsv").split(), *columns)
     assert said.code == 0, said.err
     assert "task multilabel, inferred from the labels" in said.out

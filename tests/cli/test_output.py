@@ -147,7 +147,7 @@ def make_set(name):
     sl.io.to_bed(name, np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2]], np.int8))
 
 
-REPLACING = {
+REPLACING_COMMANDS = {
     "convert": ("convert few.fa there.fa", "there.fa"),
     "predict": ("predict run few.fa --out there.tsv", "there.tsv"),
     "inspect": ("inspect few.fa --plot there.svg", "there.svg"),
@@ -159,7 +159,9 @@ REPLACING = {
 }
 
 
-@pytest.mark.parametrize(("words", "name"), REPLACING.values(), ids=REPLACING)
+@pytest.mark.parametrize(
+    ("words", "name"), REPLACING_COMMANDS.values(), ids=REPLACING_COMMANDS
+)
 def test_existing_files_are_replaced_only_with_overwrite(call, few, words, name):
     if words.startswith("predict"):
         call(*few)

@@ -12,8 +12,8 @@ import seqloom as sl
 from seqloom import _demo
 from seqloom.infer import _kinds
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
-RECORDS = 300
+EXAMPLES_FOLDER = Path(__file__).parents[2] / "examples"
+RECORD_COUNT = 300
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def home(tmp_path_factory):
     folder = tmp_path_factory.mktemp("beads")
     whole = sl.data.SequenceDataset(_demo.path("train.fa.gz"))
     lines, fasta = ["beads 1"], []
-    for item in whole[:RECORDS]:
+    for item in whole[:RECORD_COUNT]:
         letters = item["sequence"].decode()
         groups = "-".join(letters[at : at + 4] for at in range(0, len(letters), 4))
         lines.append(f"{item['id']} {groups}")
@@ -43,7 +43,7 @@ def installed(tmp_path):
     (facts / "entry_points.txt").write_text(
         "[seqloom.kinds]\nbeads = custom_format:BEADS\n"
     )
-    paths = [str(tmp_path), str(EXAMPLES), os.environ.get("PYTHONPATH", "")]
+    paths = [str(tmp_path), str(EXAMPLES_FOLDER), os.environ.get("PYTHONPATH", "")]
     return {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
 
 
@@ -51,7 +51,7 @@ def installed(tmp_path):
 def registered(monkeypatch):
     """The module of the example; its registered formats are removed after the test."""
     monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [])
-    monkeypatch.syspath_prepend(EXAMPLES)
+    monkeypatch.syspath_prepend(EXAMPLES_FOLDER)
     monkeypatch.delitem(sys.modules, "custom_format", raising=False)
     return __import__("custom_format")
 
@@ -69,7 +69,7 @@ def test_a_custom_format_gives_the_same_bits_as_fasta(call, home):
         assert call(*words_of(home / file, run)).code == 0
         assert call("predict", run, home / file, "--out", scores).code == 0
     assert (home / "a.beads.tsv").read_bytes() == (home / "a.fa.tsv").read_bytes()
-    assert len((home / "a.beads.tsv").read_text().splitlines()) == RECORDS + 1
+    assert len((home / "a.beads.tsv").read_text().splitlines()) == RECORD_COUNT + 1
 
 
 @pytest.mark.usefixtures("registered")
@@ -112,7 +112,7 @@ def test_an_installed_package_adds_a_format(home, installed):
     options: Any = {"env": installed, "capture_output": True, "text": True}
     done = subprocess.run(command, check=False, **options)
     assert (done.returncode, done.stderr) == (0, "")
-    assert sl.models.load(home / "other").trained_on.records == RECORDS
+    assert sl.models.load(home / "other").trained_on.records == RECORD_COUNT
 
 
 def test_a_file_of_an_uninstalled_format_is_an_error(call, home):

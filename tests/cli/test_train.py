@@ -13,7 +13,7 @@ from seqloom import _demo
 
 TRAIN, LABELS = _demo.path("train.fa.gz"), _demo.path("train.tsv")
 TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
-PARTS = ["--labels", LABELS, TEST_LABELS, "--test", TEST, "--seed", 3]
+DATA_OPTIONS = ["--labels", LABELS, TEST_LABELS, "--test", TEST, "--seed", 3]
 
 
 def metric(text, name):
@@ -139,7 +139,7 @@ def test_the_first_line_shows_backend_device_and_threads(call, trained, tmp_path
 
 def test_an_existing_run_is_not_replaced(call, trained):
     before = (trained / "model.safetensors").read_bytes()
-    said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 2)
+    said = call("train", TRAIN, *DATA_OPTIONS, "--out", trained, "--epochs", 2)
     assert said.code == 2
     assert "--resume" in said.err
     assert (trained / "model.safetensors").read_bytes() == before
@@ -147,14 +147,14 @@ def test_an_existing_run_is_not_replaced(call, trained):
 
 def test_resuming_a_finished_run_gives_the_same_bits(call, trained):
     before = (trained / "model.safetensors").read_bytes()
-    said = call("train", TRAIN, *PARTS, "--out", trained, "--epochs", 2, "--resume")
+    said = call("train", TRAIN, *DATA_OPTIONS, "--out", trained, "--epochs", 2, "--resume")
     assert said.code == 0
     assert (trained / "model.safetensors").read_bytes() == before
 
 
 def test_a_run_does_not_resume_with_other_settings(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
-    said = call("train", TRAIN, *PARTS, *words)
+    said = call("train", TRAIN, *DATA_OPTIONS, *words)
     assert said.code == 2
     assert "started with lr 0.001, not 1.0 (lr=, --lr): resume it with" in said.err
 
@@ -233,7 +233,7 @@ def test_resume_in_another_folder_needs_the_files(call, few, begun):
 
 
 def test_resume_names_the_option_of_another_augmentation(call, trained):
-    words = ["train", TRAIN, *PARTS, "--epochs", 2, "--out", trained, "--resume"]
+    words = ["train", TRAIN, *DATA_OPTIONS, "--epochs", 2, "--out", trained, "--resume"]
     said = call(*words, "--reverse-complement")
     assert said.code == 2
     assert "augmentation None, not ReverseComplement(p=0.5" in said.err
@@ -436,7 +436,9 @@ def test_the_option_keep_sets_the_number_of_checkpoints(call, tmp_path):
 
 def test_train_accepts_optimizer_schedule_and_compile(call, tmp_path):
     options = ["--optimizer", "lion", "--schedule", "plateau", "--lr", 1e-4, "--no-compile"]
-    said = call("train", TRAIN, *PARTS, "--out", tmp_path / "run", "--epochs", 1, *options)
+    said = call(
+        "train", TRAIN, *DATA_OPTIONS, "--out", tmp_path / "run", "--epochs", 1, *options
+    )
     assert said.code == 0
     report = (tmp_path / "run/report.html").read_text()
     assert "Lion(betas=[0.9, 0.99]" in report

@@ -10,20 +10,27 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
+DEMO_GENOTYPES = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 BED, TRAIT, COVARIATES = (
-    HOME / name for name in ("example.bed", "phenotype.txt", "covariates.txt")
+    DEMO_GENOTYPES / name for name in ("example.bed", "phenotype.txt", "covariates.txt")
 )
 FASTA, TABLE = _demo.path("train.fa.gz"), _demo.path("train.tsv")
-Y1 = ["--labels", TRAIT, "--id-column", "IID", "--label-column", "Y1"]
-SHORT_TRAINING = ["--epochs", 2, "--threads", 1]
+LABEL_OPTIONS = ["--labels", TRAIT, "--id-column", "IID", "--label-column", "Y1"]
+SHORT_TRAINING_OPTIONS = ["--epochs", 2, "--threads", 1]
 
 
 @pytest.fixture
 def run(call, tmp_path):
     """A run folder written by `seqloom train`."""
     said = call(
-        "train", BED, *Y1, *SHORT_TRAINING, "--test", BED, "--out", tmp_path / "run"
+        "train",
+        BED,
+        *LABEL_OPTIONS,
+        *SHORT_TRAINING_OPTIONS,
+        "--test",
+        BED,
+        "--out",
+        tmp_path / "run",
     )
     assert said.code == 0, said.err
     return tmp_path / "run"
@@ -48,7 +55,9 @@ def test_predict_on_genotypes_equals_the_scores_of_training(call, run, tmp_path)
 
 
 def test_training_on_genotypes_prints_backend_device_and_threads(call, tmp_path):
-    said = call("train", BED, *Y1, *SHORT_TRAINING, "--out", tmp_path / "run")
+    said = call(
+        "train", BED, *LABEL_OPTIONS, *SHORT_TRAINING_OPTIONS, "--out", tmp_path / "run"
+    )
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
     assert "450 samples" in said.out
     assert "sequences" not in said.out
@@ -81,20 +90,29 @@ def test_missing_variants_are_reported(call, run, tmp_path):
 
 
 def test_evaluate_on_genotypes_agrees_with_python(call, run):
-    said = call("evaluate", run, BED, *Y1, "--threads", 1)
+    said = call("evaluate", run, BED, *LABEL_OPTIONS, "--threads", 1)
     data = sl.data.GenotypeDataset(BED, sl.data.Labels(TRAIT, label_column="Y1"))
     expected = sl.infer.evaluate(run, data, num_threads=1)["r2"]
     assert f"{expected:.4f}" in said.out
 
 
 def test_labels_default_to_the_phenotype_of_the_fam(call, tmp_path):
-    said = call("train", BED, *SHORT_TRAINING, "--out", tmp_path / "run")
+    said = call("train", BED, *SHORT_TRAINING_OPTIONS, "--out", tmp_path / "run")
     assert said.code == 0
     assert sl.models.load(tmp_path / "run").classes == ("phenotype",)
 
 
 def test_each_fold_of_genotypes_is_a_run(call, tmp_path):
-    said = call("train", BED, *Y1, *SHORT_TRAINING, "--folds", 2, "--out", tmp_path / "run")
+    said = call(
+        "train",
+        BED,
+        *LABEL_OPTIONS,
+        *SHORT_TRAINING_OPTIONS,
+        "--folds",
+        2,
+        "--out",
+        tmp_path / "run",
+    )
     assert said.code == 0
     digests = [sl.models.load(tmp_path / f"run/fold-{i}").encoder.digest for i in (1, 2)]
     assert digests[0] != digests[1]
@@ -102,10 +120,10 @@ def test_each_fold_of_genotypes_is_a_run(call, tmp_path):
 
 def test_covariates_apply_to_train_predict_and_evaluate(call, tmp_path):
     also = ["--covariates", COVARIATES, "--threads", 1]
-    train = ["train", BED, *Y1, *also, "--covariate-column", "V2", "--epochs", 2]
+    train = ["train", BED, *LABEL_OPTIONS, *also, "--covariate-column", "V2", "--epochs", 2]
     assert call(*train, "--out", tmp_path / "run").code == 0
     assert sl.models.load(tmp_path / "run").encoder.covariate_names == ("V2",)
-    assert call("evaluate", tmp_path / "run", BED, *Y1, *also).code == 0
+    assert call("evaluate", tmp_path / "run", BED, *LABEL_OPTIONS, *also).code == 0
     words = ["predict", tmp_path / "run", BED, "--out", tmp_path / "s.tsv"]
     assert call(*words, *also).code == 0
     said = call(*words, "--overwrite")
@@ -117,7 +135,16 @@ def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
     lines = COVARIATES.read_text().splitlines()
     more = [f"{line} {'site' if not n else 'Oslo'}" for n, line in enumerate(lines)]
     (tmp_path / "more.txt").write_text("\n".join(more))
-    train = ["train", BED, *Y1, "--covariates", COVARIATES, *SHORT_TRAINING, "--test", BED]
+    train = [
+        "train",
+        BED,
+        *LABEL_OPTIONS,
+        "--covariates",
+        COVARIATES,
+        *SHORT_TRAINING_OPTIONS,
+        "--test",
+        BED,
+    ]
     assert call(*train, "--out", tmp_path / "with").code == 0
     also = ["--covariates", tmp_path / "more.txt", "--threads", 1]
     said = call("predict", tmp_path / "with", BED, *also, "--out", tmp_path / "s.tsv")
@@ -125,7 +152,7 @@ def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
     scores = (tmp_path / "s.tsv").read_text()
     assert scores == (tmp_path / "with/scores-test.tsv").read_text()
     assert "covariates ignored because the model does not use them: 1 (site)" in said.out
-    assert call("evaluate", tmp_path / "with", BED, *Y1, *also).code == 0
+    assert call("evaluate", tmp_path / "with", BED, *LABEL_OPTIONS, *also).code == 0
     said = call("predict", run, BED, *also, "--out", tmp_path / "t.tsv")
     assert (said.code, "warning: the model reads no covariates" in said.err) == (0, True)
 
@@ -164,7 +191,16 @@ def test_a_variant_with_a_missing_allele_gets_the_same_score(
 
 def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
     before = (run / "model.safetensors").read_bytes()
-    words = [BED, *Y1, *SHORT_TRAINING, "--test", BED, "--out", run, "--resume"]
+    words = [
+        BED,
+        *LABEL_OPTIONS,
+        *SHORT_TRAINING_OPTIONS,
+        "--test",
+        BED,
+        "--out",
+        run,
+        "--resume",
+    ]
     assert call("train", *words).code == 0
     assert (run / "model.safetensors").read_bytes() == before
 
@@ -175,7 +211,7 @@ def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
         ([BED, "--alphabet", "dna"], "--alphabet: only for sequences"),
         ([BED, "--label-from-header", "x"], "--label-from-header: only for sequences"),
         ([BED, BED], "must be a single .bed"),
-        ([BED, *Y1[:4]], "choose with label_column of Labels (--label-column)"),
+        ([BED, *LABEL_OPTIONS[:4]], "choose with label_column of Labels (--label-column)"),
         ([BED, "--covariate-column", "V1"], "--covariate-column needs --covariates"),
         ([BED, "--covariates", "none.txt"], "none.txt: no such file"),
         (
@@ -185,7 +221,7 @@ def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
     ],
 )
 def test_options_for_sequences_are_rejected_for_genotypes(call, tmp_path, words, said):
-    found = call("train", *words, *SHORT_TRAINING, "--out", tmp_path / "run")
+    found = call("train", *words, *SHORT_TRAINING_OPTIONS, "--out", tmp_path / "run")
     assert found.code == 2
     assert said in found.err
     assert not (tmp_path / "run").exists()
@@ -240,8 +276,8 @@ def write_filled_up(folder):
 def test_the_check_of_bed_padding_can_be_skipped(call, tmp_path):
     bed, folder = write_filled_up(tmp_path), tmp_path / "run"
     commands = (
-        ["train", bed, *Y1, *SHORT_TRAINING, "--out", folder],
-        ["evaluate", folder, bed, *Y1],
+        ["train", bed, *LABEL_OPTIONS, *SHORT_TRAINING_OPTIONS, "--out", folder],
+        ["evaluate", folder, bed, *LABEL_OPTIONS],
         ["predict", folder, bed, "--out", tmp_path / "s.tsv"],
     )
     for words in commands:
@@ -271,7 +307,9 @@ def test_the_validation_split_of_samples_keeps_groups_together(
     family = dict(zip(bed.iid.tolist(), families.tolist(), strict=True))
     rows = "".join(f"{name}\t{group}\n" for name, group in family.items())
     Path("g.tsv").write_text(f"IID\tgroup\n{rows}")
-    said = call("train", "a.bed", *Y1, *SHORT_TRAINING, *words, "--out", "run")
+    said = call(
+        "train", "a.bed", *LABEL_OPTIONS, *SHORT_TRAINING_OPTIONS, *words, "--out", "run"
+    )
     assert said.code == 0, said.err
     lines = Path("run/scores-valid.tsv").read_text().splitlines()[1:]
     held = {family[line.split("\t")[0]] for line in lines}

@@ -10,26 +10,28 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(*find_spec("bed_reader").submodule_search_locations) / "tests"
+BED_READER_TESTS = Path(*find_spec("bed_reader").submodule_search_locations) / "tests"
 TEST_FOLDER = Path(__file__).parent
 
 # Tests of bed_reader that are not run, with the reason.
-_INTERNET = "reads from the internet"
-_AMAZON = "reads from Amazon with the user's own credentials; without them it tests nothing"
-LEFT_OUT = {
-    "test_open_bed_cloud.py::test_aws_cloud_urls_rst_1": _AMAZON,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_1": _INTERNET,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_2": _INTERNET,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_3": _INTERNET,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_4": _INTERNET,
-    "test_open_bed_cloud.py::test_http_one": _INTERNET,
-    "test_open_bed_cloud.py::test_http_two": _INTERNET,
-    "test_open_bed_cloud.py::test_readme_example": _INTERNET,
-    "test_open_bed_cloud.py::test_s3_article": _AMAZON,
-    "test_open_bed_cloud.py::test_s3_example": _AMAZON,
+_NEEDS_INTERNET = "reads from the internet"
+_NEEDS_AMAZON = (
+    "reads from Amazon with the user's own credentials; without them it tests nothing"
+)
+EXCLUDED_TESTS = {
+    "test_open_bed_cloud.py::test_aws_cloud_urls_rst_1": _NEEDS_AMAZON,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_1": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_2": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_3": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_4": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_http_one": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_http_two": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_readme_example": _NEEDS_INTERNET,
+    "test_open_bed_cloud.py::test_s3_article": _NEEDS_AMAZON,
+    "test_open_bed_cloud.py::test_s3_example": _NEEDS_AMAZON,
 }
 # Test files of bed_reader that are not run, with the reason.
-FILES_LEFT_OUT = {
+EXCLUDED_FILES = {
     "test_file_dot.py": "products of matrices of float64 in mapped files, no genotypes: "
     "the docstring of seqloom.compat.bed_reader lists these functions",
 }
@@ -37,13 +39,15 @@ FILES_LEFT_OUT = {
 
 def names_in(file: str) -> list[str]:
     """Return the names of the tests in a test file of bed_reader."""
-    body = ast.parse((TESTS / file).read_text()).body
+    body = ast.parse((BED_READER_TESTS / file).read_text()).body
     names = [each.name for each in body if isinstance(each, ast.FunctionDef)]
     return [f"{file}::{name}" for name in names if name.startswith("test_")]
 
 
-FILES = sorted({file.name for file in TESTS.glob("test_*.py")} - set(FILES_LEFT_OUT))
-ALL_TESTS = [test for file in FILES for test in names_in(file)]
+TEST_FILES = sorted(
+    {file.name for file in BED_READER_TESTS.glob("test_*.py")} - set(EXCLUDED_FILES)
+)
+ALL_TESTS = [test for file in TEST_FILES for test in names_in(file)]
 
 
 @pytest.fixture(scope="module")
@@ -52,13 +56,23 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("bed_reader")
     (folder / "pytest.ini").touch()
     command = [sys.executable, "-m", "pytest", "-q", "-p", "alias_bed_reader"]
-    command += ["-p", "no:cacheprovider", "-c", folder / "pytest.ini", "--rootdir", TESTS]
-    command += [f"--deselect={test}" for test in LEFT_OUT]
+    command += [
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        folder / "pytest.ini",
+        "--rootdir",
+        BED_READER_TESTS,
+    ]
+    command += [f"--deselect={test}" for test in EXCLUDED_TESTS]
     said = subprocess.run(
-        [*command, *(TESTS / file for file in FILES)],
+        [*command, *(BED_READER_TESTS / file for file in TEST_FILES)],
         cwd=folder,
         env=os.environ
-        | {"PYTHONPATH": str(TEST_FOLDER), "BED_READER_DATA_DIR": str(TESTS / "data")}
+        | {
+            "PYTHONPATH": str(TEST_FOLDER),
+            "BED_READER_DATA_DIR": str(BED_READER_TESTS / "data"),
+        }
         | {"HOME": str(folder)},  # no credentials of the user
         capture_output=True,
         text=True,
@@ -70,11 +84,11 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
 
 @pytest.mark.parametrize("test", ALL_TESTS)
 def test_the_tests_of_bed_reader_pass(test: str, outcomes: dict[str, str]):
-    if test in LEFT_OUT:
-        pytest.skip(LEFT_OUT[test])
+    if test in EXCLUDED_TESTS:
+        pytest.skip(EXCLUDED_TESTS[test])
     assert outcomes[test] == ""
 
 
 def test_excluded_tests_of_bed_reader_exist():
-    assert set(LEFT_OUT) <= set(ALL_TESTS)
-    assert set(FILES_LEFT_OUT) <= {file.name for file in TESTS.glob("test_*.py")}
+    assert set(EXCLUDED_TESTS) <= set(ALL_TESTS)
+    assert set(EXCLUDED_FILES) <= {file.name for file in BED_READER_TESTS.glob("test_*.py")}

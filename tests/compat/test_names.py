@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from genotypes import WHEEL
+from genotypes import BED_READER_SETS
 from seqloom.compat import bed_reader as ours
 from seqloom.compat.bed_reader import _open_bed
 from seqloom.errors import ArgumentError, MissingExtraError, OutOfRangeError, ShapeError
@@ -104,10 +104,10 @@ def test_the_argument_or_an_environment_variable_sets_the_threads(monkeypatch):
 
 
 def test_sample_files_come_from_the_folder_in_the_environment(monkeypatch):
-    monkeypatch.setenv("BED_READER_DATA_DIR", str(WHEEL))
+    monkeypatch.setenv("BED_READER_DATA_DIR", str(BED_READER_SETS))
     monkeypatch.setitem(sys.modules, "pooch", None)
-    assert ours.sample_file("small.bed") == str(WHEEL / "small.bed")
-    assert ours.sample_url("small.bed") == (WHEEL / "small.bed").as_uri()
+    assert ours.sample_file("small.bed") == str(BED_READER_SETS / "small.bed")
+    assert ours.sample_url("small.bed") == (BED_READER_SETS / "small.bed").as_uri()
 
 
 def test_without_pooch_the_error_explains_how_to_get_sample_files(monkeypatch, tmp_path):
@@ -118,7 +118,7 @@ def test_without_pooch_the_error_explains_how_to_get_sample_files(monkeypatch, t
 
 
 def test_the_list_of_hashes_equals_that_of_bed_reader():
-    theirs = (WHEEL.parent / "registry.txt").read_text().splitlines()
+    theirs = (BED_READER_SETS.parent / "registry.txt").read_text().splitlines()
     listed = (Path(ours.__file__).parent / "samples.txt").read_text().splitlines()
     assert listed == [line for line in theirs if "memmap" not in line]
 

@@ -10,14 +10,14 @@ import cuda_device
 import seqloom as sl
 from strict_example import strict_backend
 
-NAMES = ("numpy", "torch", "jax", "strict", *cuda_device.NAMES)
+BACKEND_NAMES = ("numpy", "torch", "jax", "strict", *cuda_device.BACKEND_NAMES)
 
 
 def backend(name: str) -> sl.tensor.Backend:
     """Return a backend by name; "strict" is an example backend over array_api_strict."""
     if name == "strict":
         return _strict()
-    if name in cuda_device.NAMES:
+    if name in cuda_device.BACKEND_NAMES:
         return cuda_device.backend(name)
     if name != "numpy":
         pytest.importorskip(name)
@@ -33,7 +33,7 @@ def _strict() -> sl.tensor.Backend:
 def wide(name: str) -> Generator[None]:
     """Enable 64-bit types in JAX, and disable TF32 on a CUDA device, within the block."""
     with ExitStack() as stack:
-        if name in cuda_device.NAMES:
+        if name in cuda_device.BACKEND_NAMES:
             stack.enter_context(cuda_device.whole_float32(name))
         if name.startswith("jax"):
             jax: Any = pytest.importorskip("jax")

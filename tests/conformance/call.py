@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-FLOATS = ("float32", "float64")
+FLOAT_DTYPES = ("float32", "float64")
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Operation:
 
     theirs: str
     adapt: Callable[..., Call | Late | Skip]
-    dtypes: tuple[str, ...] = FLOATS
+    dtypes: tuple[str, ...] = FLOAT_DTYPES
     close: float = 1.0
 
 

@@ -7,17 +7,23 @@ import numpy as np
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
-REAL = ("float32", "float64")
-COMPLEX = ("complex64", "complex128")
-FLOATING = REAL + COMPLEX
-SIGNED = ("int8", "int16", "int32", "int64")
-UNSIGNED = ("uint8", "uint16", "uint32", "uint64")
-INTEGERS = SIGNED + UNSIGNED
-BOOL = ("bool",)
-NUMERIC = INTEGERS + FLOATING
-ALL = BOOL + NUMERIC
+REAL_DTYPES = ("float32", "float64")
+COMPLEX_DTYPES = ("complex64", "complex128")
+FLOATING_DTYPES = REAL_DTYPES + COMPLEX_DTYPES
+SIGNED_DTYPES = ("int8", "int16", "int32", "int64")
+UNSIGNED_DTYPES = ("uint8", "uint16", "uint32", "uint64")
+INTEGER_DTYPES = SIGNED_DTYPES + UNSIGNED_DTYPES
+BOOL_DTYPES = ("bool",)
+NUMERIC_DTYPES = INTEGER_DTYPES + FLOATING_DTYPES
+ALL_DTYPES = BOOL_DTYPES + NUMERIC_DTYPES
 # Tuples of data types; each type promotes to the later types in its tuple.
-CHAINS = (SIGNED, UNSIGNED, REAL, COMPLEX, BOOL)
+PROMOTION_CHAINS = (
+    SIGNED_DTYPES,
+    UNSIGNED_DTYPES,
+    REAL_DTYPES,
+    COMPLEX_DTYPES,
+    BOOL_DTYPES,
+)
 
 Call = tuple[tuple[Any, ...], dict[str, Any]]
 Draw = Any
@@ -27,11 +33,11 @@ def array(draw: Draw, dtype: str, shape: Any, low: int = -36) -> Any:
     """Draw an array of multiples of 0.25, or of integers for an integer type."""
     if dtype == "bool":
         return draw(nps.arrays(np.bool_, shape))
-    if dtype in COMPLEX:
+    if dtype in COMPLEX_DTYPES:
         parts = [array(draw, "float64", shape, low) for _ in "ri"]
         return np.asarray(parts[0] + 1j * parts[1], dtype)
-    scale = 4 if dtype in REAL else 1
-    low = max(low, 0) if dtype in UNSIGNED else low
+    scale = 4 if dtype in REAL_DTYPES else 1
+    low = max(low, 0) if dtype in UNSIGNED_DTYPES else low
     integers = draw(nps.arrays(np.int64, shape, elements=st.integers(low, 36)))
     return np.asarray(integers / scale if scale > 1 else integers, dtype)
 
@@ -63,7 +69,9 @@ def two(*dtypes: str, low: int = -36, lowest: int | None = None) -> Callable[...
     """
 
     def call(draw: Draw, types: set[str]) -> Call:
-        chain = draw(st.sampled_from([c for c in CHAINS if set(c) & set(dtypes) & types]))
+        chain = draw(
+            st.sampled_from([c for c in PROMOTION_CHAINS if set(c) & set(dtypes) & types])
+        )
         dtypes_of_chain = st.sampled_from([each for each in chain if each in types])
         both = nps.mutually_broadcastable_shapes(num_shapes=2, max_dims=3, max_side=3)
         left, right = draw(both).input_shapes
@@ -110,7 +118,7 @@ def shaped(
     """Return a function that draws an array; `rearrange` draws the other arguments."""
 
     def call(draw: Draw, types: set[str]) -> Call:
-        dtype = draw(st.sampled_from([each for each in ALL if each in types]))
+        dtype = draw(st.sampled_from([each for each in ALL_DTYPES if each in types]))
         shape = draw(nonempty_shapes(min_dims))
         args, options = rearrange(draw, shape)
         return (array(draw, dtype, shape), *args), options
@@ -123,7 +131,7 @@ def several(min_arrays: int = 1, *, equal: bool = True) -> Callable[..., Call]:
 
     def call(draw: Draw, types: set[str]) -> Call:
         count = draw(st.integers(min_arrays, 3))
-        chain = draw(st.sampled_from(CHAINS))
+        chain = draw(st.sampled_from(PROMOTION_CHAINS))
         dtypes_of_chain = st.sampled_from([each for each in chain if each in types])
         if not equal:
             both = nps.mutually_broadcastable_shapes(num_shapes=count, max_dims=3)
@@ -140,7 +148,9 @@ def creation(args: Callable[[Draw], tuple[Any, ...]]) -> Callable[..., Call]:
     """Return a function that draws calls without arrays, with or without a data type."""
 
     def call(draw: Draw, types: set[str]) -> Call:
-        dtype = draw(st.none() | st.sampled_from([each for each in REAL if each in types]))
+        dtype = draw(
+            st.none() | st.sampled_from([each for each in REAL_DTYPES if each in types])
+        )
         return args(draw), {} if dtype is None else {"dtype": dtype}
 
     return call

@@ -8,15 +8,15 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as nps
 
 from conformance.namespace_calls import (
-    ALL,
-    BOOL,
-    COMPLEX,
-    FLOATING,
-    INTEGERS,
-    NUMERIC,
-    REAL,
-    SIGNED,
-    UNSIGNED,
+    ALL_DTYPES,
+    BOOL_DTYPES,
+    COMPLEX_DTYPES,
+    FLOATING_DTYPES,
+    INTEGER_DTYPES,
+    NUMERIC_DTYPES,
+    REAL_DTYPES,
+    SIGNED_DTYPES,
+    UNSIGNED_DTYPES,
     Call,
     along,
     array,
@@ -30,7 +30,7 @@ from conformance.namespace_calls import (
     two,
 )
 
-REAL_NUMBERS = INTEGERS + REAL
+REAL_NUMBER_DTYPES = INTEGER_DTYPES + REAL_DTYPES
 
 
 def _each(names: str, call: Any) -> dict[str, Any]:
@@ -75,13 +75,13 @@ def _squeezable(draw: Any, types: Any) -> Call:
 
 
 def _matrices(draw: Any, types: set[str]) -> Call:
-    (x, y), _ = two(*NUMERIC)(draw, types)
+    (x, y), _ = two(*NUMERIC_DTYPES)(draw, types)
     n, k, m = (draw(st.integers(1, 3)) for _ in range(3))
     return (array(draw, x.dtype.name, (n, k)), array(draw, y.dtype.name, (k, m))), {}
 
 
 def _vectors(draw: Any, types: set[str]) -> Call:
-    (x, y), _ = two(*NUMERIC)(draw, types)
+    (x, y), _ = two(*NUMERIC_DTYPES)(draw, types)
     shape = draw(nonempty_shapes())
     return tuple(array(draw, each.dtype.name, shape) for each in (x, y)), {}
 
@@ -112,12 +112,12 @@ def _searched(draw: Any, types: set[str]) -> Call:
 
 
 def _chosen(draw: Any, types: set[str]) -> Call:
-    (x, y), _ = two(*ALL)(draw, types)
+    (x, y), _ = two(*ALL_DTYPES)(draw, types)
     return (array(draw, "bool", np.broadcast_shapes(x.shape, y.shape)), x, y), {}
 
 
 def _clipped(draw: Any, types: set[str]) -> Call:
-    (x,), _ = one(*REAL_NUMBERS)(draw, types)
+    (x,), _ = one(*REAL_NUMBER_DTYPES)(draw, types)
     return (x, draw(st.none() | st.integers(0, 3)), draw(st.none() | st.integers(4, 9))), {}
 
 
@@ -128,48 +128,55 @@ def _grid(draw: Any, types: set[str]) -> Call:
 
 
 def _difference(draw: Any, types: set[str]) -> Call:
-    (x,), options = along(*REAL_NUMBERS)(draw, types)
+    (x,), options = along(*REAL_NUMBER_DTYPES)(draw, types)
     return (x,), {"axis": options["axis"], "n": draw(st.integers(0, 2))}
 
 
-_DESCENDING = {"descending": st.booleans()}
-_INCLUDE_INITIAL = {"include_initial": st.booleans()}
+_DESCENDING_OPTION = {"descending": st.booleans()}
+_INCLUDE_INITIAL_OPTION = {"include_initial": st.booleans()}
 
-CALLS: dict[str, Callable[..., Call]] = {
-    **_each("acos asin atanh cos cosh exp expm1 sin sinh tan tanh", one(*FLOATING, low=-8)),
-    **_each("acosh asinh atan log log10 log1p log2 sqrt", one(*FLOATING)),
-    **_each("abs isfinite isinf isnan negative positive sign square", one(*NUMERIC)),
-    **_each("ceil floor trunc", one(*REAL_NUMBERS)),
-    **_each("round conj", one(*NUMERIC)),
-    "reciprocal": one(*FLOATING, low=1),
-    "real": one(*NUMERIC),
-    "imag": one(*COMPLEX),
-    "signbit": one(*REAL),
-    "bitwise_invert": one(*BOOL, *INTEGERS),
-    "logical_not": one(*BOOL),
-    **_each("add subtract multiply", two(*NUMERIC)),
-    "divide": two(*FLOATING, lowest=1),
-    "pow": two(*REAL, low=1),
-    **_each("atan2 copysign hypot logaddexp nextafter", two(*REAL)),
-    **_each("floor_divide remainder", two(*REAL_NUMBERS, lowest=1)),
-    **_each("maximum minimum", two(*REAL_NUMBERS)),
-    **_each("equal not_equal", two(*ALL)),
-    **_each("less less_equal greater greater_equal", two(*REAL_NUMBERS)),
-    **_each("logical_and logical_or logical_xor", two(*BOOL)),
-    **_each("bitwise_and bitwise_or bitwise_xor", two(*BOOL, *INTEGERS)),
-    **_each("bitwise_left_shift bitwise_right_shift", two(*INTEGERS, low=0, lowest=0)),
-    "isin": two(*INTEGERS),
+NAMESPACE_CALLS: dict[str, Callable[..., Call]] = {
+    **_each(
+        "acos asin atanh cos cosh exp expm1 sin sinh tan tanh",
+        one(*FLOATING_DTYPES, low=-8),
+    ),
+    **_each("acosh asinh atan log log10 log1p log2 sqrt", one(*FLOATING_DTYPES)),
+    **_each("abs isfinite isinf isnan negative positive sign square", one(*NUMERIC_DTYPES)),
+    **_each("ceil floor trunc", one(*REAL_NUMBER_DTYPES)),
+    **_each("round conj", one(*NUMERIC_DTYPES)),
+    "reciprocal": one(*FLOATING_DTYPES, low=1),
+    "real": one(*NUMERIC_DTYPES),
+    "imag": one(*COMPLEX_DTYPES),
+    "signbit": one(*REAL_DTYPES),
+    "bitwise_invert": one(*BOOL_DTYPES, *INTEGER_DTYPES),
+    "logical_not": one(*BOOL_DTYPES),
+    **_each("add subtract multiply", two(*NUMERIC_DTYPES)),
+    "divide": two(*FLOATING_DTYPES, lowest=1),
+    "pow": two(*REAL_DTYPES, low=1),
+    **_each("atan2 copysign hypot logaddexp nextafter", two(*REAL_DTYPES)),
+    **_each("floor_divide remainder", two(*REAL_NUMBER_DTYPES, lowest=1)),
+    **_each("maximum minimum", two(*REAL_NUMBER_DTYPES)),
+    **_each("equal not_equal", two(*ALL_DTYPES)),
+    **_each("less less_equal greater greater_equal", two(*REAL_NUMBER_DTYPES)),
+    **_each("logical_and logical_or logical_xor", two(*BOOL_DTYPES)),
+    **_each("bitwise_and bitwise_or bitwise_xor", two(*BOOL_DTYPES, *INTEGER_DTYPES)),
+    **_each(
+        "bitwise_left_shift bitwise_right_shift", two(*INTEGER_DTYPES, low=0, lowest=0)
+    ),
+    "isin": two(*INTEGER_DTYPES),
     "where": _chosen,
     "clip": _clipped,
-    **_each("all any count_nonzero", over(*ALL)),
-    **_each("max min", over(*REAL_NUMBERS)),
-    **_each("sum prod", over(*NUMERIC)),
-    "mean": over(*FLOATING),
-    **_each("std var", over(*REAL, correction=st.sampled_from([0.0, 0.5]))),
-    **_each("argmax argmin", over(*REAL_NUMBERS, one_axis=True)),
-    **_each("cumulative_sum cumulative_prod", along(*NUMERIC, **_INCLUDE_INITIAL)),
+    **_each("all any count_nonzero", over(*ALL_DTYPES)),
+    **_each("max min", over(*REAL_NUMBER_DTYPES)),
+    **_each("sum prod", over(*NUMERIC_DTYPES)),
+    "mean": over(*FLOATING_DTYPES),
+    **_each("std var", over(*REAL_DTYPES, correction=st.sampled_from([0.0, 0.5]))),
+    **_each("argmax argmin", over(*REAL_NUMBER_DTYPES, one_axis=True)),
+    **_each(
+        "cumulative_sum cumulative_prod", along(*NUMERIC_DTYPES, **_INCLUDE_INITIAL_OPTION)
+    ),
     "diff": _difference,
-    **_each("sort argsort", along(*REAL_NUMBERS, **_DESCENDING)),
+    **_each("sort argsort", along(*REAL_NUMBER_DTYPES, **_DESCENDING_OPTION)),
     "matmul": _matrices,
     "vecdot": _vectors,
     "tensordot": _contracted,
@@ -202,7 +209,8 @@ CALLS: dict[str, Callable[..., Call]] = {
     "take": shaped(_taken),
     "take_along_axis": shaped(_taken_along),
     **_each(
-        "unique_all unique_counts unique_inverse unique_values", one(*BOOL, *REAL_NUMBERS)
+        "unique_all unique_counts unique_inverse unique_values",
+        one(*BOOL_DTYPES, *REAL_NUMBER_DTYPES),
     ),
     "arange": creation(
         lambda draw: (
@@ -222,20 +230,23 @@ CALLS: dict[str, Callable[..., Call]] = {
         (draw(st.integers(-5, 5)), draw(st.integers(-5, 5)), draw(st.integers(0, 6))),
         {"endpoint": draw(st.booleans())},
     ),
-    **_each("zeros_like ones_like", one(*ALL)),
+    **_each("zeros_like ones_like", one(*ALL_DTYPES)),
     "empty_like": lambda _draw, _types: ((np.zeros((0, 3), "int16"),), {}),
     "full_like": shaped(lambda _draw, _shape: ((1,), {})),
-    "asarray": one(*ALL),
+    "asarray": one(*ALL_DTYPES),
     "astype": lambda draw, types: (
-        *((one(*SIGNED)(draw, types)[0][0], draw(st.sampled_from(REAL))),),
+        *((one(*SIGNED_DTYPES)(draw, types)[0][0], draw(st.sampled_from(REAL_DTYPES))),),
         {},
     ),
 }
-CALLS["result_type"] = CALLS["can_cast"] = two(*NUMERIC)
-CALLS["isdtype"] = lambda draw, _: (
-    (draw(st.sampled_from(ALL)), draw(st.sampled_from(["bool", "integral", "numeric"]))),
+NAMESPACE_CALLS["result_type"] = NAMESPACE_CALLS["can_cast"] = two(*NUMERIC_DTYPES)
+NAMESPACE_CALLS["isdtype"] = lambda draw, _: (
+    (
+        draw(st.sampled_from(ALL_DTYPES)),
+        draw(st.sampled_from(["bool", "integral", "numeric"])),
+    ),
     {},
 )
-CALLS["finfo"] = one(*REAL)
-CALLS["iinfo"] = one(*SIGNED, *UNSIGNED)
-CALLS["from_dlpack"] = one("float32")
+NAMESPACE_CALLS["finfo"] = one(*REAL_DTYPES)
+NAMESPACE_CALLS["iinfo"] = one(*SIGNED_DTYPES, *UNSIGNED_DTYPES)
+NAMESPACE_CALLS["from_dlpack"] = one("float32")

@@ -7,33 +7,35 @@ from typing import Any
 
 import seqloom as sl
 from conformance.call import Operation
-from conformance.table.elementwise import ELEMENTWISE
-from conformance.table.layers import LAYERS
-from conformance.table.places import PLACES
-from conformance.table.products import PRODUCTS
-from conformance.table.reductions import REDUCTIONS
-from conformance.table.shapes import SHAPES
-from conformance.table.windows import WINDOWS
+from conformance.table.elementwise import ELEMENTWISE_OPERATIONS
+from conformance.table.layers import LAYER_OPERATIONS
+from conformance.table.places import INDEX_OPERATIONS
+from conformance.table.products import PRODUCT_OPERATIONS
+from conformance.table.reductions import REDUCTION_OPERATIONS
+from conformance.table.shapes import SHAPE_OPERATIONS
+from conformance.table.windows import WINDOW_OPERATIONS
 from seqloom.tensor._operations import OPERATIONS
 
-TABLE: dict[str, Operation] = {
-    **ELEMENTWISE,
-    **REDUCTIONS,
-    **SHAPES,
-    **PRODUCTS,
-    **PLACES,
-    **WINDOWS,
-    **LAYERS,
+OPERATION_TABLE: dict[str, Operation] = {
+    **ELEMENTWISE_OPERATIONS,
+    **REDUCTION_OPERATIONS,
+    **SHAPE_OPERATIONS,
+    **PRODUCT_OPERATIONS,
+    **INDEX_OPERATIONS,
+    **WINDOW_OPERATIONS,
+    **LAYER_OPERATIONS,
 }
 
-_SKIPS = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
-FACTS: dict[str, str] = _SKIPS["facts"]  # functions without computed arrays
-WITHOUT_SAMPLES: dict[str, str] = _SKIPS["operations"]
+_SKIP_TABLES = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
+UNCOMPUTED_FUNCTIONS: dict[str, str] = _SKIP_TABLES[
+    "facts"
+]  # functions without computed arrays
+SKIPPED_OPERATIONS: dict[str, str] = _SKIP_TABLES["operations"]
 # Library -> skipped function, data type or "function-dtype" -> reason.
-NAMESPACE: dict[str, dict[str, str]] = _SKIPS["namespace"]
+SKIPPED_NAMESPACE_CALLS: dict[str, dict[str, str]] = _SKIP_TABLES["namespace"]
 # Library -> skipped function or row of special_values.py -> reason.
-SPECIAL: dict[str, dict[str, str]] = _SKIPS["special"]
-REASONS: dict[str, str] = _SKIPS["samples"]
+SKIPPED_SPECIAL_VALUES: dict[str, dict[str, str]] = _SKIP_TABLES["special"]
+SKIPPED_SAMPLES: dict[str, str] = _SKIP_TABLES["samples"]
 
 
 @cache
@@ -42,4 +44,4 @@ def functions() -> list[str]:
     backend: Any = sl.tensor.Backend
     bodies = {name for name in dir(backend) if callable(getattr(backend, name, None))}
     names = {name for name in {*OPERATIONS, *bodies} if not name.startswith("_")}
-    return sorted(names - set(FACTS))
+    return sorted(names - set(UNCOMPUTED_FUNCTIONS))

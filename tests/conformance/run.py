@@ -10,7 +10,7 @@ from conformance.call import Call
 from seqloom.tensor import Tensor, apply
 
 # Relative and absolute tolerance for each data type of the result.
-CLOSE = {"float32": (1e-4, 2e-5), "float64": (1e-7, 1e-9)}
+TOLERANCES = {"float32": (1e-4, 2e-5), "float64": (1e-7, 1e-9)}
 
 
 def values_of(name: str, call: Call, backend: Any) -> list[Tensor]:
@@ -75,7 +75,7 @@ def assert_close(ours: Any, theirs: Any, dtype: str, *, wider: float = 1.0) -> N
     if ours.dtype.kind != "f":
         np.testing.assert_array_equal(ours, theirs)
         return
-    relative, absolute = CLOSE.get(dtype, CLOSE["float64"])
+    relative, absolute = TOLERANCES.get(dtype, TOLERANCES["float64"])
     np.testing.assert_allclose(ours, theirs, relative * wider, absolute * wider)
 
 

@@ -7,7 +7,7 @@ sign that differs from C (tanh of +inf). ``0`` and ``inf`` without a sign mean b
 
 import math
 
-ROWS: dict[str, str] = {
+RULES_OF_FUNCTION: dict[str, str] = {
     "abs": """
         inf any: +inf | any inf: +inf | nan finite: nan | finite nan: nan | nan nan: nan""",
     "acos": """
@@ -63,14 +63,14 @@ ROWS: dict[str, str] = {
         +inf positive: 1 ±0 | +inf +inf: 1 ±0 | +inf nan: 1 ±0 | nan +0: nan +0 |
         nan nonzero: nan nan | nan nan: nan nan""",
 }
-_NONZERO = [1.0, -1.0, 2.5, -2.5]
-_VALUES_OF: dict[str, list[float]] = {
+_NONZERO_NUMBERS = [1.0, -1.0, 2.5, -2.5]
+_VALUES_OF_WORD: dict[str, list[float]] = {
     "0": [0.0, -0.0],
     "inf": [math.inf, -math.inf],
-    "nonzero": _NONZERO,
+    "nonzero": _NONZERO_NUMBERS,
     "positive": [1.0, 2.5],
-    "finite": [0.0, -0.0, *_NONZERO],
-    "any": [0.0, -0.0, *_NONZERO, math.inf, -math.inf, math.nan],
+    "finite": [0.0, -0.0, *_NONZERO_NUMBERS],
+    "any": [0.0, -0.0, *_NONZERO_NUMBERS, math.inf, -math.inf, math.nan],
     "π": [math.pi],
     "π/2": [math.pi / 2],
     "π/4": [math.pi / 4],
@@ -81,9 +81,9 @@ _VALUES_OF: dict[str, list[float]] = {
 def cases(name: str) -> list[tuple[str, complex, list[str]]]:
     """Return (row label, argument, parts of the expected result) for each argument."""
     rows: list[tuple[str, complex, list[str]]] = []
-    for row in ROWS[name].split("|"):
+    for row in RULES_OF_FUNCTION[name].split("|"):
         label, _, result = row.strip().partition(": ")
-        one, other = (_VALUES_OF.get(part) or [float(part)] for part in label.split())
+        one, other = (_VALUES_OF_WORD.get(part) or [float(part)] for part in label.split())
         rows += [(label, complex(a, b), result.split()) for a in one for b in other]
     return rows
 
@@ -91,7 +91,7 @@ def cases(name: str) -> list[tuple[str, complex, list[str]]]:
 def is_expected(value: float, part: str) -> bool:
     """Return whether a real or imaginary part equals the part that a row expects."""
     either = part.startswith("±")
-    expected = (_VALUES_OF.get(part.strip("±")) or [float(part.strip("±"))])[0]
+    expected = (_VALUES_OF_WORD.get(part.strip("±")) or [float(part.strip("±"))])[0]
     if math.isnan(expected):
         return math.isnan(value)
     close = value == expected or math.isclose(abs(value), abs(expected), rel_tol=1e-6)

@@ -13,18 +13,18 @@ from hypothesis.extra.array_api import make_strategies_namespace
 
 import seqloom as sl
 from conformance.backends import backend, wide
-from conformance.namespace_calls import ALL
-from conformance.namespace_table import CALLS
-from conformance.operations import NAMESPACE
+from conformance.namespace_calls import ALL_DTYPES
+from conformance.namespace_table import NAMESPACE_CALLS
+from conformance.operations import SKIPPED_NAMESPACE_CALLS
 
 strict = pytest.importorskip("array_api_strict")
 
-LIBRARIES = ("numpy", "torch", "jax")
+LIBRARY_NAMES = ("numpy", "torch", "jax")
 # Number of calls per function; low for JAX, which compiles for every new shape.
-ALL_CALLS = os.environ.get("CONFORMANCE_SAMPLES") == "0"
-COUNTS = {"numpy": 6, "torch": 6, "jax": 2}
+IS_FULL_RUN = os.environ.get("CONFORMANCE_SAMPLES") == "0"
+CALLS_PER_FUNCTION = {"numpy": 6, "torch": 6, "jax": 2}
 DTYPE_QUERIES = {"result_type", "can_cast", "isdtype", "finfo", "iinfo"}
-TYPED = {"astype", "isdtype"}
+FUNCTIONS_OF_DTYPES = {"astype", "isdtype"}
 
 
 @cache
@@ -46,9 +46,9 @@ def names():
 
 def test_every_name_of_the_standard_exists_and_is_tested():
     xp = namespace("numpy")
-    constants = {"e", "inf", "nan", "pi", "newaxis", *ALL}
+    constants = {"e", "inf", "nan", "pi", "newaxis", *ALL_DTYPES}
     assert [name for name in {*names(), *constants} if not hasattr(xp, name)] == []
-    assert sorted(set(names()) ^ set(CALLS)) == []
+    assert sorted(set(names()) ^ set(NAMESPACE_CALLS)) == []
     assert xp.__array_api_version__ == "2025.12"
 
 
@@ -62,16 +62,16 @@ def test_a_function_has_the_signature_of_the_standard(name):
 
 
 @pytest.mark.parametrize("name", names())
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
 def test_a_function_returns_the_result_of_array_api_strict(library, name):
-    left_out = NAMESPACE.get(library, {})
+    left_out = SKIPPED_NAMESPACE_CALLS.get(library, {})
     if name in left_out:
         pytest.skip(left_out[name])
-    types = {dtype for dtype in ALL if f"{name}-{dtype}" not in left_out}
-    types -= {dtype for dtype in ALL if dtype in left_out}
+    types = {dtype for dtype in ALL_DTYPES if f"{name}-{dtype}" not in left_out}
+    types -= {dtype for dtype in ALL_DTYPES if dtype in left_out}
 
     @settings(
-        max_examples=100 if ALL_CALLS else COUNTS[library],
+        max_examples=100 if IS_FULL_RUN else CALLS_PER_FUNCTION[library],
         deadline=None,
         derandomize=True,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
@@ -80,7 +80,7 @@ def test_a_function_returns_the_result_of_array_api_strict(library, name):
     )
     @given(st.data())
     def check(data):
-        args, options = CALLS[name](data.draw, types)
+        args, options = NAMESPACE_CALLS[name](data.draw, types)
         _compare(library, name, args, options)
 
     with wide(library), warnings.catch_warnings():
@@ -105,10 +105,10 @@ def _compare(library, name, args, options):
 
 def _convert(name, args, xp):
     """Return the arguments with arrays and data types of the namespace `xp`."""
-    if name in TYPED:
+    if name in FUNCTIONS_OF_DTYPES:
         x = args[0] if isinstance(args[0], str) else xp.asarray(args[0])
         first = getattr(xp, x) if isinstance(x, str) else x
-        is_type = isinstance(args[1], str) and args[1] in ALL and name == "astype"
+        is_type = isinstance(args[1], str) and args[1] in ALL_DTYPES and name == "astype"
         return first, getattr(xp, args[1]) if is_type else args[1]
     if name == "can_cast":
         return tuple(getattr(xp, each.dtype.name) for each in args)
@@ -143,7 +143,7 @@ def _same(ours, theirs):
     np.testing.assert_allclose(ours, theirs, rtol=close, atol=close)
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
 def test_hypothesis_can_draw_tensors_from_the_namespace(library):
     xps = make_strategies_namespace(namespace(library))
 
@@ -156,7 +156,7 @@ def test_hypothesis_can_draw_tensors_from_the_namespace(library):
     check()
 
 
-@pytest.mark.parametrize("library", LIBRARIES)
+@pytest.mark.parametrize("library", LIBRARY_NAMES)
 def test_namespace_functions_of_an_autodiff_tensor_are_differentiable(library):
     level = sl.tensor.Autodiff(backend(library))
     x = level.tensor([2.0, 4.0], requires_grad=True)

@@ -5,42 +5,49 @@ from collections import Counter
 import pytest
 from benchmarks.gpu._tests import OTHERS, SMOOTH
 
-from conformance.call import FLOATS, Skip
-from conformance.operations import REASONS, TABLE, WITHOUT_SAMPLES, functions
+from conformance.call import FLOAT_DTYPES, Skip
+from conformance.operations import (
+    OPERATION_TABLE,
+    SKIPPED_OPERATIONS,
+    SKIPPED_SAMPLES,
+    functions,
+)
 from conformance.samples import convert_sample, samples
 
 pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-MIN_SHARE = 0.9
+MIN_TESTED_FRACTION = 0.9
 
 
 def test_every_function_is_tested_or_has_a_reason_not_to_be():
-    listed = {*TABLE, *WITHOUT_SAMPLES}
+    listed = {*OPERATION_TABLE, *SKIPPED_OPERATIONS}
     assert sorted(set(functions()) - listed) == []
     assert sorted(listed - set(functions())) == []
 
 
 def test_operations_of_the_gpu_tests_are_also_conformance_tests():
-    assert {*SMOOTH, *OTHERS} - set(TABLE) == set()
-    assert {name for name in SMOOTH if "float64" not in TABLE[name].dtypes} == set()
+    assert {*SMOOTH, *OTHERS} - set(OPERATION_TABLE) == set()
+    assert {
+        name for name in SMOOTH if "float64" not in OPERATION_TABLE[name].dtypes
+    } == set()
 
 
 def test_nine_of_ten_operations_are_compared_with_torch(capsys):
     names = functions()
-    compared = [name for name in names if name in TABLE]
+    compared = [name for name in names if name in OPERATION_TABLE]
     with capsys.disabled():
         print(f"\noperations: {len(compared)} of {len(names)} are compared with torch")
-        for name, reason in WITHOUT_SAMPLES.items():
+        for name, reason in SKIPPED_OPERATIONS.items():
             print(f"  {name}: {reason}")
-    assert len(compared) >= MIN_SHARE * len(names)
+    assert len(compared) >= MIN_TESTED_FRACTION * len(names)
 
 
 def test_nine_of_ten_float_samples_are_run(capsys):
     counts = {
         name: _count_samples(name)
-        for name in TABLE
-        if set(FLOATS) <= set(TABLE[name].dtypes)
+        for name in OPERATION_TABLE
+        if set(FLOAT_DTYPES) <= set(OPERATION_TABLE[name].dtypes)
     }
     total = Counter[str]()
     for each in counts.values():
@@ -50,16 +57,16 @@ def test_nine_of_ten_float_samples_are_run(capsys):
         print(f"\nsamples of float32 and float64: {run} of {every} are run")
         for reason, count in total.most_common():
             if reason != "run":
-                print(f"  {count} x {reason}: {REASONS[reason]}")
-    assert run >= MIN_SHARE * every
+                print(f"  {count} x {reason}: {SKIPPED_SAMPLES[reason]}")
+    assert run >= MIN_TESTED_FRACTION * every
     assert [name for name, each in counts.items() if not each["run"]] == []
 
 
 def _count_samples(name):
     """Count the samples of an operation that are run, and the skipped samples by reason."""
     counts = Counter[str]()
-    for dtype in FLOATS:
-        for info, sample in samples(TABLE[name], dtype):
-            call, _ = convert_sample(TABLE[name], info, sample)
+    for dtype in FLOAT_DTYPES:
+        for info, sample in samples(OPERATION_TABLE[name], dtype):
+            call, _ = convert_sample(OPERATION_TABLE[name], info, sample)
             counts[call.reason if isinstance(call, Skip) else "run"] += 1
     return counts

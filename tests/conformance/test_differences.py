@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from conformance.backends import NAMES, backend, wide
+from conformance.backends import BACKEND_NAMES, backend, wide
 from conformance.call import Skip
-from conformance.operations import TABLE
+from conformance.operations import OPERATION_TABLE
 from conformance.run import (
     cotangents_of,
     followed,
@@ -24,18 +24,18 @@ from conformance.samples import SAMPLE_COUNT, convert_sample, select_samples
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-STEP = 1e-6
+DIFFERENCE_STEP = 1e-6
 # Operations whose derivative is 0 in PyTorch, or whose values jump near a sample.
-NOT_DIFFERENTIABLE = {"floor_divide", "stop_gradient", "remainder"}
-DIFFERENTIABLE = [
+NOT_DIFFERENTIABLE_NAMES = {"floor_divide", "stop_gradient", "remainder"}
+DIFFERENTIABLE_NAMES = [
     n
-    for n, each in TABLE.items()
-    if "float64" in each.dtypes and n not in NOT_DIFFERENTIABLE
+    for n, each in OPERATION_TABLE.items()
+    if "float64" in each.dtypes and n not in NOT_DIFFERENTIABLE_NAMES
 ]
 
 
-@pytest.mark.parametrize("operation", DIFFERENTIABLE)
-@pytest.mark.parametrize("library", NAMES)
+@pytest.mark.parametrize("operation", DIFFERENTIABLE_NAMES)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 def test_gradients_equal_central_differences(library, operation):
     plain = backend(library)
     with wide(library), warnings.catch_warnings():
@@ -49,21 +49,27 @@ def test_gradients_equal_central_differences(library, operation):
         ours = sum((g * d).sum() for g, d in zip(grads, directions.values(), strict=True))
         slope = [
             _weighted_sum(
-                operation, _move_arguments(call, directions, sign * STEP), plain, cotangents
+                operation,
+                _move_arguments(call, directions, sign * DIFFERENCE_STEP),
+                plain,
+                cotangents,
             )
             for sign in (1, -1)
         ]
-    assert ours == pytest.approx((slope[0] - slope[1]) / (2 * STEP), rel=2e-5, abs=2e-6)
+    assert ours == pytest.approx(
+        (slope[0] - slope[1]) / (2 * DIFFERENCE_STEP), rel=2e-5, abs=2e-6
+    )
 
 
 @cache
 def _find_differentiable_call(operation):
     """Return a sample that has a gradient, and random weights of its results."""
     selections = (
-        select_samples(TABLE[operation], "float64", count) for count in (SAMPLE_COUNT, 12)
+        select_samples(OPERATION_TABLE[operation], "float64", count)
+        for count in (SAMPLE_COUNT, 12)
     )
     for info, sample in chain.from_iterable(selections):
-        call, theirs = convert_sample(TABLE[operation], info, sample)
+        call, theirs = convert_sample(OPERATION_TABLE[operation], info, sample)
         if isinstance(call, Skip):
             continue
         call = call() if callable(call) else call

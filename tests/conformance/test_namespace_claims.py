@@ -13,12 +13,12 @@ from conformance.backends import backend, wide
 
 strict = pytest.importorskip("array_api_strict")
 
-LIBRARIES = ("numpy", "torch", "jax")
+LIBRARY_NAMES = ("numpy", "torch", "jax")
 DTYPES = ("int8", "int16", "int32", "int64", "uint8", "float32", "float64", "complex64")
 DTYPES_OF_LIBRARY = {
     "jax": ("int8", "int64", "float32", "complex64")
 }  # JAX compiles for each data type
-libraries = pytest.mark.parametrize("library", LIBRARIES)
+libraries = pytest.mark.parametrize("library", LIBRARY_NAMES)
 Claim = Callable[[Any, str], Any]
 
 
@@ -30,7 +30,7 @@ def matrix(xp, dtype):
     return xp.asarray([[1, 2], [3, 4]], dtype=getattr(xp, dtype))
 
 
-OF_EVERY_TYPE: dict[str, Claim] = {
+CALLS_FOR_EVERY_DTYPE: dict[str, Claim] = {
     "sum in a type": lambda xp, t: xp.sum(row(xp, "int8"), dtype=getattr(xp, t)),
     "prod in a type": lambda xp, t: xp.prod(row(xp, "int8"), dtype=getattr(xp, t)),
     "cumulative_sum in a type": lambda xp, t: xp.cumulative_sum(
@@ -62,7 +62,7 @@ OF_EVERY_TYPE: dict[str, Claim] = {
     ),
     "a number over them": lambda xp, t: 7 + row(xp, t),
 }
-OF_REAL_TYPES: dict[str, Claim] = {
+CALLS_FOR_REAL_DTYPES: dict[str, Claim] = {
     "searchsorted": lambda xp, t: xp.searchsorted(row(xp, t), row(xp, t, [2, 9, 0])),
     "searchsorted by a sorter": lambda xp, t: xp.searchsorted(
         row(xp, t, [3, 1, 2]), row(xp, t), sorter=row(xp, "int64", [1, 2, 0])
@@ -71,7 +71,7 @@ OF_REAL_TYPES: dict[str, Claim] = {
     "clip by arrays": lambda xp, t: xp.clip(row(xp, t), row(xp, t, [2] * 3), max=2),
     "sort down": lambda xp, t: xp.sort(matrix(xp, t), axis=0, descending=True),
 }
-UNTYPED_CALLS: dict[str, Claim] = {
+CALLS_WITHOUT_DTYPE: dict[str, Claim] = {
     "linspace in integers": lambda xp, _: xp.linspace(-10, 20, 5, dtype=xp.int32),
     "linspace of complex numbers": lambda xp, _: xp.linspace(1j, 2, 3),
     "round of complex numbers": lambda xp, _: xp.round(xp.asarray([1.5 - 2.5j])),
@@ -108,23 +108,23 @@ def check(claim, library, dtype=""):
 
 
 @libraries
-@pytest.mark.parametrize("name", OF_EVERY_TYPE)
+@pytest.mark.parametrize("name", CALLS_FOR_EVERY_DTYPE)
 def test_every_data_type_gives_the_result_of_array_api_strict(library, name):
     for dtype in DTYPES_OF_LIBRARY.get(library, DTYPES):
-        check(OF_EVERY_TYPE[name], library, dtype)
+        check(CALLS_FOR_EVERY_DTYPE[name], library, dtype)
 
 
 @libraries
-@pytest.mark.parametrize("name", OF_REAL_TYPES)
+@pytest.mark.parametrize("name", CALLS_FOR_REAL_DTYPES)
 def test_every_real_data_type_gives_the_result_of_array_api_strict(library, name):
     for dtype in DTYPES_OF_LIBRARY.get(library, DTYPES)[:-1]:
-        check(OF_REAL_TYPES[name], library, dtype)
+        check(CALLS_FOR_REAL_DTYPES[name], library, dtype)
 
 
 @libraries
-@pytest.mark.parametrize("name", UNTYPED_CALLS)
+@pytest.mark.parametrize("name", CALLS_WITHOUT_DTYPE)
 def test_a_rare_call_gives_the_result_of_array_api_strict(library, name):
-    check(UNTYPED_CALLS[name], library)
+    check(CALLS_WITHOUT_DTYPE[name], library)
 
 
 INVALID_CALLS: dict[str, tuple[Claim, type[Exception]]] = {
@@ -155,7 +155,7 @@ def methods():
     own = vars(type(strict.ones(1)))
     left_out = {"__init__", "__new__", "__array__", "__buffer__", "__hash__", "__repr__"}
     provided_by_python = {
-        name for name in own if name[:3] == "__i" and name[3:] in REFLECTED
+        name for name in own if name[:3] == "__i" and name[3:] in OPERATOR_METHODS
     }
     return sorted(
         name
@@ -165,7 +165,7 @@ def methods():
 
 
 # fmt: off
-REFLECTED = {f"{each}__" for each in (
+OPERATOR_METHODS = {f"{each}__" for each in (
     "add", "and", "floordiv", "lshift", "matmul", "mod", "mul", "or", "pow", "rshift",
     "sub", "truediv", "xor",
 )}

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from conformance.backends import NAMES, backend, wide
+from conformance.backends import BACKEND_NAMES, backend, wide
 from seqloom.tensor import apply, grad, hvp
 
 torch = pytest.importorskip("torch")
 F, T = sl.nn.functional, torch.nn.functional
-LABELS = np.array([0, 2, 1, 2])
+CLASS_LABELS = np.array([0, 2, 1, 2])
 
 
 def values(*shape, seed=0):
@@ -54,8 +54,8 @@ NETWORKS = {
         [values(2, 2, 4, 3), values(2, 2, 4, 3, seed=1), values(2, 2, 4, 3, seed=2)],
     ),
     "cross_entropy": (
-        lambda x: F.cross_entropy(x**3, LABELS),
-        lambda x: T.cross_entropy(x**3, torch.tensor(LABELS)),
+        lambda x: F.cross_entropy(x**3, CLASS_LABELS),
+        lambda x: T.cross_entropy(x**3, torch.tensor(CLASS_LABELS)),
         [values(4, 3)],
     ),
 }
@@ -66,7 +66,7 @@ def _batch_norm(x, w, b):
 
 
 @pytest.mark.parametrize("network", NETWORKS)
-@pytest.mark.parametrize("library", NAMES)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 def test_hessian_vector_products_agree_with_torch(library, network):
     ours, theirs, arrays = NETWORKS[network]
     directions = [values(*each.shape, seed=9) for each in arrays]
@@ -91,7 +91,7 @@ def _torch_hvp(function, arrays, directions):
         )
 
 
-@pytest.mark.parametrize("library", NAMES)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 def test_a_nested_derivative_treats_outer_variables_as_constants(library):
     plain = backend(library)
     inner = grad(lambda y, x: x + y)
@@ -99,7 +99,7 @@ def test_a_nested_derivative_treats_outer_variables_as_constants(library):
     assert outer(plain.tensor(2.0)).item() == 1.0
 
 
-@pytest.mark.parametrize("library", NAMES)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 def test_nested_autodiff_backends_give_second_derivatives(library):
     first = sl.tensor.Autodiff(backend(library))
     second = sl.tensor.Autodiff(first)

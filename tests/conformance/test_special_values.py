@@ -9,16 +9,16 @@ import numpy as np
 import pytest
 
 from conformance.backends import backend, wide
-from conformance.operations import SPECIAL
-from conformance.special_values import ROWS, cases, is_expected
+from conformance.operations import SKIPPED_SPECIAL_VALUES
+from conformance.special_values import RULES_OF_FUNCTION, cases, is_expected
 
 strict = pytest.importorskip("array_api_strict")
 
-LIBRARIES = ("numpy", "torch", "jax")
+LIBRARY_NAMES = ("numpy", "torch", "jax")
 _POSITIVE_VALUES = [np.nan, np.inf, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
-VALUES = [*_POSITIVE_VALUES, *(-value for value in _POSITIVE_VALUES)]
+SPECIAL_VALUES = [*_POSITIVE_VALUES, *(-value for value in _POSITIVE_VALUES)]
 # fmt: off
-UNARY = [
+UNARY_FUNCTIONS = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh",
     "exp", "expm1", "floor", "isfinite", "isinf", "isnan", "log", "log10", "log1p", "log2",
     "negative", "positive", "real", "reciprocal", "round", "sign", "signbit", "sin", "sinh",
@@ -26,13 +26,13 @@ UNARY = [
 ]
 # fmt: on
 # fmt: off
-BINARY = [
+BINARY_FUNCTIONS = [
     "add", "atan2", "copysign", "divide", "equal", "floor_divide", "greater",
     "greater_equal", "hypot", "less", "less_equal", "logaddexp", "maximum", "minimum",
     "multiply", "nextafter", "not_equal", "pow", "remainder", "subtract",
 ]
 # fmt: on
-OPERATORS = {
+OPERATOR_OF_FUNCTION = {
     "add": "add",
     "eq": "equal",
     "floordiv": "floor_divide",
@@ -50,7 +50,7 @@ OPERATORS = {
     "sub": "subtract",
     "truediv": "divide",
 }
-libraries = pytest.mark.parametrize("library", LIBRARIES)
+libraries = pytest.mark.parametrize("library", LIBRARY_NAMES)
 
 
 @pytest.fixture(autouse=True)
@@ -86,10 +86,10 @@ def assert_same(found, wanted, name):
 
 
 @libraries
-@pytest.mark.parametrize("name", UNARY)
+@pytest.mark.parametrize("name", UNARY_FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_unary_function_of_special_values_follows_the_standard(library, name, dtype):
-    x = np.array(VALUES, dtype)
+    x = np.array(SPECIAL_VALUES, dtype)
     with wide(library):
         xp = namespace(library)
         found = getattr(xp, name)(xp.asarray(x)).numpy()
@@ -97,10 +97,10 @@ def test_a_unary_function_of_special_values_follows_the_standard(library, name, 
 
 
 @libraries
-@pytest.mark.parametrize("name", BINARY)
+@pytest.mark.parametrize("name", BINARY_FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_a_binary_function_of_special_values_follows_the_standard(library, name, dtype):
-    x, y = pairs(np.array(VALUES, dtype))
+    x, y = pairs(np.array(SPECIAL_VALUES, dtype))
     with wide(library):
         xp = namespace(library)
         found = getattr(xp, name)(xp.asarray(x), xp.asarray(y)).numpy()
@@ -108,21 +108,23 @@ def test_a_binary_function_of_special_values_follows_the_standard(library, name,
 
 
 @libraries
-@pytest.mark.parametrize("symbol", OPERATORS)
+@pytest.mark.parametrize("symbol", OPERATOR_OF_FUNCTION)
 def test_an_operator_treats_special_values_like_its_function(library, symbol):
-    name, operate = OPERATORS[symbol], getattr(operator, symbol)
-    x, y = pairs(np.array(VALUES, "float32"))
+    name, operate = OPERATOR_OF_FUNCTION[symbol], getattr(operator, symbol)
+    x, y = pairs(np.array(SPECIAL_VALUES, "float32"))
     xp = namespace(library)
     found = operate(xp.asarray(x), xp.asarray(y)).numpy()
     assert_same(found, expected(name, x, y), name)
 
 
 @libraries
-@pytest.mark.parametrize("symbol", [each for each in OPERATORS if each[0] != "i"])
+@pytest.mark.parametrize(
+    "symbol", [each for each in OPERATOR_OF_FUNCTION if each[0] != "i"]
+)
 def test_an_operator_accepts_a_special_value_as_python_number(library, symbol):
-    name, operate = OPERATORS[symbol], getattr(operator, symbol)
+    name, operate = OPERATOR_OF_FUNCTION[symbol], getattr(operator, symbol)
     xp = namespace(library)
-    row = np.array(VALUES, "float32")
+    row = np.array(SPECIAL_VALUES, "float32")
     # Exponents 0.5 and -0.5 are omitted: square roots differ from powers at -inf and
     # -0.
     numbers = [0.0, -0.0, 2.0, -3.0, np.inf, -np.inf, np.nan]
@@ -145,9 +147,9 @@ def test_signbit_and_copysign_keep_the_sign_of_nan(library):
 
 
 @libraries
-@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("name", RULES_OF_FUNCTION)
 def test_a_function_of_special_complex_values_follows_the_standard(library, name):
-    left_out = SPECIAL.get(library, {})
+    left_out = SKIPPED_SPECIAL_VALUES.get(library, {})
     rows = [row for row in cases(name) if f"{name} {row[0]}" not in left_out]
     if name in left_out:
         pytest.skip(left_out[name])

@@ -9,14 +9,14 @@ from hypothesis import HealthCheck, assume, given, settings, strategies as st
 from hypothesis.extra import numpy as nps
 from hypothesis.extra.array_api import make_strategies_namespace
 
-from conformance.backends import NAMES, backend, wide
+from conformance.backends import BACKEND_NAMES, backend, wide
 from seqloom.errors import SeqloomError
 from seqloom.tensor import apply
 
 strict = pytest.importorskip("array_api_strict")
 xps = make_strategies_namespace(strict)
 
-libraries = pytest.mark.parametrize("library", NAMES)
+libraries = pytest.mark.parametrize("library", BACKEND_NAMES)
 quick = settings(
     max_examples=20,
     deadline=None,
@@ -24,12 +24,19 @@ quick = settings(
     derandomize=True,
 )
 
-FLOATS = ("float32", "float64")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8")
-ARITHMETIC = ("add", "subtract", "multiply", "maximum", "minimum")
-COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
-SHAPES = xps.mutually_broadcastable_shapes(2, max_dims=4, max_side=4)
-kinds = st.sampled_from([FLOATS, INTEGERS])
+FLOAT_DTYPES = ("float32", "float64")
+INTEGER_DTYPES = ("int8", "int16", "int32", "int64", "uint8")
+ARITHMETIC_FUNCTIONS = ("add", "subtract", "multiply", "maximum", "minimum")
+COMPARISON_FUNCTIONS = (
+    "equal",
+    "not_equal",
+    "less",
+    "less_equal",
+    "greater",
+    "greater_equal",
+)
+BROADCASTABLE_SHAPES = xps.mutually_broadcastable_shapes(2, max_dims=4, max_side=4)
+kinds = st.sampled_from([FLOAT_DTYPES, INTEGER_DTYPES])
 
 
 @cache
@@ -58,9 +65,9 @@ def _strict_result(name, *args, **options):
 @quick
 @given(data=st.data())
 def test_binary_functions_broadcast_and_promote(library, data):
-    one, other = data.draw(SHAPES).input_shapes
+    one, other = data.draw(BROADCASTABLE_SHAPES).input_shapes
     types = data.draw(kinds)
-    name = data.draw(st.sampled_from(ARITHMETIC + COMPARISONS))
+    name = data.draw(st.sampled_from(ARITHMETIC_FUNCTIONS + COMPARISON_FUNCTIONS))
     x = _array(data.draw, data.draw(st.sampled_from(types)), one)
     y = _array(data.draw, data.draw(st.sampled_from(types)), other)
     with wide(library), warnings.catch_warnings():
@@ -73,7 +80,7 @@ def test_binary_functions_broadcast_and_promote(library, data):
 @quick
 @given(data=st.data())
 def test_a_python_number_gets_the_data_type_of_the_array(library, data):
-    dtype = data.draw(st.sampled_from(FLOATS + INTEGERS))
+    dtype = data.draw(st.sampled_from(FLOAT_DTYPES + INTEGER_DTYPES))
     x = _array(data.draw, dtype, data.draw(xps.array_shapes(max_dims=3, max_side=3)))
     number = data.draw(st.integers(1, 3))
     with wide(library):
@@ -106,7 +113,9 @@ def _broadcasts(one, other):
 def test_reductions_have_the_shape_and_data_type_of_the_standard(library, data):
     shape = data.draw(xps.array_shapes(max_dims=4, max_side=4))
     name = data.draw(st.sampled_from(("sum", "prod", "max", "min")))
-    x = _array(data.draw, data.draw(st.sampled_from((*FLOATS, "int32", "int64"))), shape)
+    x = _array(
+        data.draw, data.draw(st.sampled_from((*FLOAT_DTYPES, "int32", "int64"))), shape
+    )
     x = np.sign(x) if name == "prod" else x
     axes = data.draw(st.none() | nps.valid_tuple_axes(len(shape), min_size=1))
     options = {"axis": axes, "keepdims": data.draw(st.booleans())}
@@ -172,9 +181,12 @@ def test_permute_dims_agrees_with_numpy(library, data):
 
 @libraries
 @quick
-@given(one=st.sampled_from(FLOATS + INTEGERS), other=st.sampled_from(FLOATS + INTEGERS))
+@given(
+    one=st.sampled_from(FLOAT_DTYPES + INTEGER_DTYPES),
+    other=st.sampled_from(FLOAT_DTYPES + INTEGER_DTYPES),
+)
 def test_two_data_types_promote_as_in_the_standard(library, one, other):
-    assume((one in FLOATS) == (other in FLOATS))
+    assume((one in FLOAT_DTYPES) == (other in FLOAT_DTYPES))
     with wide(library):
         b = _backend(library)
         x, y = (b.tensor(np.ones(2, each)) for each in (one, other))

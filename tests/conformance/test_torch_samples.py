@@ -5,9 +5,9 @@ import warnings
 import pytest
 
 import seqloom as sl
-from conformance.backends import NAMES, backend, wide
+from conformance.backends import BACKEND_NAMES, backend, wide
 from conformance.call import Skip
-from conformance.operations import TABLE
+from conformance.operations import OPERATION_TABLE
 from conformance.run import (
     assert_close,
     cotangents_of,
@@ -23,15 +23,15 @@ pytest.importorskip("torch")
 pytest.importorskip("expecttest")  # required by PyTorch's samples
 
 
-@pytest.mark.parametrize("operation", TABLE)
-@pytest.mark.parametrize("library", NAMES)
+@pytest.mark.parametrize("operation", OPERATION_TABLE)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 def test_values_and_gradients_agree_with_torch(library, operation):
     plain = backend(library)
     level = sl.tensor.Autodiff(plain)
     with wide(library), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # some samples divide by zero
-        for dtype, count in _sample_counts(library, TABLE[operation].dtypes):
-            for info, sample in select_samples(TABLE[operation], dtype, count):
+        for dtype, count in _sample_counts(library, OPERATION_TABLE[operation].dtypes):
+            for info, sample in select_samples(OPERATION_TABLE[operation], dtype, count):
                 _compare(operation, info, sample, dtype, plain, level)
 
 
@@ -43,11 +43,11 @@ def _sample_counts(library, dtypes):
 
 
 def _compare(operation, info, sample, dtype, plain, level):
-    call, theirs = convert_sample(TABLE[operation], info, sample)
+    call, theirs = convert_sample(OPERATION_TABLE[operation], info, sample)
     if isinstance(call, Skip):
         return
     call = call() if callable(call) else call
-    wider = TABLE[operation].close
+    wider = OPERATION_TABLE[operation].close
     expected = torch_values_of(call, theirs)
     for out, other in zip(values_of(operation, call, plain), expected, strict=False):
         assert_close(out.numpy(), other.detach().numpy(), dtype, wider=wider)

@@ -44,13 +44,13 @@ def path(tmp_path):
 
 
 # 40 records of 60 bases, which is enough to exclude proteins.
-BASES = "ACGTTGCAAC" * 6
-RECORDS = 40
+DNA_SEQUENCE = "ACGTTGCAAC" * 6
+RECORD_COUNT = 40
 
 
 def write_with(path, letter, *, base="T", at=(27, 33)):
     """Write sequences with one invalid character; return the character's line and byte."""
-    rows = [BASES.replace("T", base)] * RECORDS
+    rows = [DNA_SEQUENCE.replace("T", base)] * RECORD_COUNT
     record, position = at
     rows[record] = f"{rows[record][:position]}{letter}{rows[record][position + 1 :]}"
     text = "".join(f">r{i} of many\n{row}\n" for i, row in enumerate(rows))

@@ -15,15 +15,15 @@ from seqloom.data import Labels, SequenceDataset
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, SeqloomError
 
-FASTA = "".join(f">s{i}\nACGTACGT\n" for i in range(12))
-FASTQ = "".join(f"@s{i}\nACGT\n+\nIIII\n" for i in range(12))
-LABELS = {f"s{i}": "xy"[i % 2] for i in range(12)}
-SPANS = {"chrom": ["s0", "s1"], "start": [1, 2], "stop": [5, 6]}
+FASTA_TEXT = "".join(f">s{i}\nACGTACGT\n" for i in range(12))
+FASTQ_TEXT = "".join(f"@s{i}\nACGT\n+\nIIII\n" for i in range(12))
+LABEL_OF_ID = {f"s{i}": "xy"[i % 2] for i in range(12)}
+INTERVAL_COLUMNS = {"chrom": ["s0", "s1"], "start": [1, 2], "stop": [5, 6]}
 
 
 def dataset(**options):
     """Twelve short sequences of two classes."""
-    return SequenceDataset("a.fa", encoder=OneHot("dna"), labels=LABELS, **options)
+    return SequenceDataset("a.fa", encoder=OneHot("dna"), labels=LABEL_OF_ID, **options)
 
 
 def items():
@@ -37,12 +37,12 @@ def first(batches):
 
 
 # (function, required arguments, function that uses the result)
-CALLS: dict[str, tuple[Any, Any, Any]] = {
+CONSTRUCTOR_CALLS: dict[str, tuple[Any, Any, Any]] = {
     "SequenceDataset": (SequenceDataset, lambda: {"paths": "a.fa"}, lambda it: it[0]),
     "SequenceStream": (d.SequenceStream, lambda: {"paths": "a.fa"}, first),
     "IntervalDataset": (
         d.IntervalDataset,
-        lambda: {"genome": "a.fa", "intervals": SPANS},
+        lambda: {"genome": "a.fa", "intervals": INTERVAL_COLUMNS},
         lambda it: it[0],
     ),
     "windows": (d.windows, lambda: {"path": "a.fa", "width": 4}, lambda it: it[0]),
@@ -97,8 +97,8 @@ WRONG_VALUES = (None, "4", 1.5, -1, [], {}, lambda *_: None, object(), float("na
 @pytest.fixture(autouse=True)
 def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("a.fa").write_text(FASTA)
-    Path("a.fq").write_text(FASTQ)
+    Path("a.fa").write_text(FASTA_TEXT)
+    Path("a.fq").write_text(FASTQ_TEXT)
     io.to_bed("g.bed", [[0, 1], [1, 2], [2, 0], [0, 2]])
 
 
@@ -110,9 +110,9 @@ def names_of(call, needed):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", CONSTRUCTOR_CALLS)
 def test_wrong_arguments_raise_errors_of_seqloom_only(name):
-    call, needed, use = CALLS[name]
+    call, needed, use = CONSTRUCTOR_CALLS[name]
     use = use or (lambda made: made)
     arguments = sorted(names_of(call, needed()) - {"memory", "properties"})
     raw = []
@@ -129,7 +129,7 @@ def test_wrong_arguments_raise_errors_of_seqloom_only(name):
 SEED_CALLS = {
     "SequenceDataset": lambda seed: dataset(seed=seed),
     "SequenceStream": lambda seed: d.SequenceStream("a.fa", seed=seed),
-    "IntervalDataset": lambda seed: d.IntervalDataset("a.fa", SPANS, seed=seed),
+    "IntervalDataset": lambda seed: d.IntervalDataset("a.fa", INTERVAL_COLUMNS, seed=seed),
     "windows": lambda seed: d.windows("a.fa", 4, seed=seed),
     "split": lambda seed: d.split(dataset(), (0.5, 0.5), seed=seed),
     "folds": lambda seed: d.folds(dataset(), 3, seed=seed),
@@ -156,13 +156,13 @@ def test_a_seed_may_be_a_numpy_integer(name):
     assert type(SEED_CALLS[name](np.int64(3))) is type(SEED_CALLS[name](3))
 
 
-SILENT = {
+AMBIGUOUS_CALLS = {
     "shuffle": lambda: d.DataLoader(dataset(), shuffle="no"),  # pyright: ignore[reportArgumentType]
     "drop_last": lambda: d.DataLoader(dataset(), drop_last="no"),  # pyright: ignore[reportArgumentType]
     "dataset": lambda: d.DataLoader("a.fa"),
     "sampler": lambda: d.DataLoader(dataset(), sampler="012"),
     "stratify": lambda: d.split(dataset(), (0.5, 0.5), stratify="no"),  # pyright: ignore[reportArgumentType]
-    "strand": lambda: d.IntervalDataset("a.fa", SPANS, strand="+"),  # pyright: ignore[reportArgumentType]
+    "strand": lambda: d.IntervalDataset("a.fa", INTERVAL_COLUMNS, strand="+"),  # pyright: ignore[reportArgumentType]
     "in_memory": lambda: dataset(in_memory="no"),
     "weights": lambda: d.WeightedSampler(range(2), ["1", "2"]),
     "count_A1": lambda: d.GenotypeEncoder(count_A1="no"),  # pyright: ignore[reportArgumentType]
@@ -174,10 +174,10 @@ SILENT = {
 }
 
 
-@pytest.mark.parametrize("name", SILENT)
+@pytest.mark.parametrize("name", AMBIGUOUS_CALLS)
 def test_ambiguous_argument_types_are_rejected(name):
     with pytest.raises(ArgumentError, match=re.escape(name)):
-        SILENT[name]()
+        AMBIGUOUS_CALLS[name]()
 
 
 @pytest.mark.parametrize("weights", [[1, float("nan")], [1, -1], [1, float("inf")], [0, 0]])

@@ -163,7 +163,7 @@ def _bytes_read(pid):
     return int(Path(f"/proc/{pid}/io").read_text().split()[1])
 
 
-COLLATE = VarlenCollator(tokens=Tokens("esm2"), max_tokens=2000, window=40)
+PACKING_COLLATOR = VarlenCollator(tokens=Tokens("esm2"), max_tokens=2000, window=40)
 
 
 @pytest.fixture(scope="module")
@@ -177,12 +177,12 @@ def collated(files):
     """Return the batches that the collator makes of all records in order."""
     loader = create_async_dataloader(files, list, 0, batch_size=1)
     items = (item for batch in loader for item in batch)
-    return list(COLLATE.stream(items))
+    return list(PACKING_COLLATOR.stream(items))
 
 
 @pytest.mark.parametrize("workers", [0, 1, 4])
 def test_native_packed_batches_equal_those_of_the_collator(proteins, workers):
-    loader = create_async_dataloader(proteins, COLLATE, workers, output="numpy")
+    loader = create_async_dataloader(proteins, PACKING_COLLATOR, workers, output="numpy")
     wanted = collated(proteins)
     assert same_batches(list(loader), wanted)
     assert same_batches(list(loader), wanted)
@@ -191,7 +191,7 @@ def test_native_packed_batches_equal_those_of_the_collator(proteins, workers):
 def test_packed_batches_of_worker_processes_are_equal(proteins, tmp_path):
     init = user.Marks(tmp_path)
     loader = create_async_dataloader(
-        proteins, COLLATE, 2, output="numpy", worker_init_fn=init
+        proteins, PACKING_COLLATOR, 2, output="numpy", worker_init_fn=init
     )
     assert same_batches(list(loader), collated(proteins))
     loader.close()
@@ -200,9 +200,9 @@ def test_packed_batches_of_worker_processes_are_equal(proteins, tmp_path):
 @pytest.mark.parametrize("workers", [0, 1, 3])
 def test_packed_batches_resume_with_any_number_of_workers(proteins, workers):
     wanted = collated(proteins)
-    first = create_async_dataloader(proteins, COLLATE, 2, output="numpy")
+    first = create_async_dataloader(proteins, PACKING_COLLATOR, 2, output="numpy")
     before = [*islice(first, 7)]
-    second = create_async_dataloader(proteins, COLLATE, workers, output="numpy")
+    second = create_async_dataloader(proteins, PACKING_COLLATOR, workers, output="numpy")
     second.load_state_dict(json.loads(json.dumps(first.state_dict())))
     assert second.state_dict() == first.state_dict()
     assert same_batches([*before, *second], wanted)
@@ -210,7 +210,9 @@ def test_packed_batches_resume_with_any_number_of_workers(proteins, workers):
 
 def test_packed_batches_are_tensors_on_request(proteins):
     torch = pytest.importorskip("torch")
-    batch = next(iter(create_async_dataloader(proteins, COLLATE, 0, output="torch")))
+    batch = next(
+        iter(create_async_dataloader(proteins, PACKING_COLLATOR, 0, output="torch"))
+    )
     assert batch["input_ids"].dtype == torch.int64
     assert isinstance(batch["sequence_ids"], list)
 
@@ -218,6 +220,6 @@ def test_packed_batches_are_tensors_on_request(proteins):
 def test_an_invalid_character_in_packed_batches_is_an_error_with_file_and_line(tmp_path):
     path = tmp_path / "a.fa"
     path.write_text(">a\nMK\n>b\nM!\n")
-    loader = create_async_dataloader(path, COLLATE, 2)
+    loader = create_async_dataloader(path, PACKING_COLLATOR, 2)
     with pytest.raises(AlphabetError, match=r"a\.fa: record 1 \(b\), line 4, byte 10"):
         list(loader)

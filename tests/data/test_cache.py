@@ -13,7 +13,7 @@ import seqloom as sl
 from seqloom.data._cache_folder import CacheFolder
 from seqloom.errors import ArgumentError, FileError
 
-ONEHOT = sl.encode.OneHot("dna")
+DNA_ENCODER = sl.encode.OneHot("dna")
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def plain(value):
     "encoder",
     [
         None,
-        ONEHOT,
+        DNA_ENCODER,
         sl.encode.OneHot("dna", channels="last", dtype="float16"),
         sl.encode.Tokens("dna", k=3),
         sl.encode.Kmer(2, counts=True),
@@ -65,7 +65,7 @@ def test_a_cached_dataset_equals_its_source(files, tmp_path, encoder):
 
 def test_with_augmentation_sequences_are_cached_and_epochs_differ(files, tmp_path):
     augment = sl.augment.Mutate(0.3)
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT, augment=augment)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER, augment=augment)
     kept = sl.data.cached(data, tmp_path / "cache")
     for epoch in (0, 1):
         assert_equal(
@@ -78,8 +78,8 @@ def test_with_augmentation_sequences_are_cached_and_epochs_differ(files, tmp_pat
 
 
 def test_an_existing_cache_entry_is_not_computed_again(files, tmp_path, monkeypatch):
-    sl.data.cached(sl.data.SequenceDataset(files, encoder=ONEHOT), tmp_path / "cache")
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    sl.data.cached(sl.data.SequenceDataset(files, encoder=DNA_ENCODER), tmp_path / "cache")
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     monkeypatch.setattr(type(data), "items_at", lambda *_: pytest.fail("made again"))
     assert sl.data.cached(data, tmp_path / "cache").batch([0, 1])["ordinal"].tolist() == [
         0,
@@ -95,13 +95,13 @@ def test_different_content_or_settings_have_separate_entries(files, tmp_path):
         encoder = sl.encode.OneHot(alphabet)
         sl.data.cached(sl.data.SequenceDataset(files, encoder=encoder), cache)
     files.write_text(files.read_text() + ">more\nACGT\n")
-    sl.data.cached(sl.data.SequenceDataset(files, encoder=ONEHOT), cache)
+    sl.data.cached(sl.data.SequenceDataset(files, encoder=DNA_ENCODER), cache)
     assert len(entries(cache)) == 3
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "facts", "missing"])
 def test_a_damaged_cache_entry_is_computed_again(files, tmp_path, damage):
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     sl.data.cached(data, tmp_path / "cache")
     entry = tmp_path / "cache" / entries(tmp_path / "cache")[0]
     path = entry / ("facts.json" if damage == "facts" else "inputs")
@@ -118,7 +118,7 @@ def test_a_damaged_cache_entry_is_computed_again(files, tmp_path, damage):
 
 @pytest.mark.parametrize("step", [7, pytest.param(1, marks=pytest.mark.soak)])
 def test_a_flipped_bit_in_the_description_of_an_entry_is_detected(files, tmp_path, step):
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     sl.data.cached(data, tmp_path / "cache")
     facts = tmp_path / "cache" / entries(tmp_path / "cache")[0] / "facts.json"
     whole, wanted = facts.read_bytes(), data.to_numpy()
@@ -156,21 +156,21 @@ def test_mapped_arrays_stay_valid_after_their_files_are_removed(tmp_path):
 
 
 def test_a_dataset_above_the_size_limit_is_an_error_and_leaves_no_files(files, tmp_path):
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     with pytest.raises(ArgumentError, match=r"size_limit must be .* got 100"):
         sl.data.cached(data, tmp_path / "cache", size_limit=100)
     assert entries(tmp_path / "cache") == []
 
 
 def test_a_pickled_cached_dataset_maps_its_files_itself(files, tmp_path):
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     kept = sl.data.cached(data, tmp_path / "cache")
     text = pickle.dumps(kept)
     assert_equal(pickle.loads(text).to_numpy(), data.to_numpy())  # noqa: S301 - ours
 
 
 def test_subsets_and_loaders_work_with_a_cached_dataset(files, tmp_path):
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     kept = sl.data.cached(data, tmp_path / "cache")
     part = sl.data.cached(sl.data.Subset(data, [4, 2]), tmp_path / "cache")
     assert_equal(part.batch([0, 1]), data.batch([4, 2]))
@@ -212,7 +212,9 @@ def test_concurrent_processes_write_a_cache_entry_once(files, tmp_path):
     notes = tmp_path / "notes"
     children = [start_script(files, tmp_path / "cache", notes) for _ in range(4)]
     sums = [child.communicate(timeout=60)[0] for child in children]
-    expected = sl.data.SequenceDataset(files, encoder=ONEHOT).to_numpy()["inputs"].sum()
+    expected = (
+        sl.data.SequenceDataset(files, encoder=DNA_ENCODER).to_numpy()["inputs"].sum()
+    )
     assert [float(text) for text in sums] == [float(expected)] * 4
     assert notes.read_text() == "made\n"
 
@@ -244,7 +246,7 @@ def permissions(folder):
 
 
 def test_only_the_owner_can_read_cached_sequences(files, tmp_path):
-    data = sl.data.SequenceDataset(files, encoder=ONEHOT)
+    data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER)
     sl.data.cached(data, tmp_path / "new" / "cache", size_limit=1 << 20).to_numpy()
     assert permissions(tmp_path / "new") == ({0o700}, {0o600})
 

@@ -38,7 +38,7 @@ class Pair(NamedTuple):
     second: float
 
 
-ITEMS = {
+ITEMS_OF_EACH_TYPE = {
     "integers": [1, 2, 3],
     "numbers": [0.5, 1.5],
     "truths": [True, False],
@@ -81,7 +81,9 @@ def plain(batch):
     return batch
 
 
-@pytest.mark.parametrize("items", ITEMS.values(), ids=ITEMS.keys())
+@pytest.mark.parametrize(
+    "items", ITEMS_OF_EACH_TYPE.values(), ids=ITEMS_OF_EACH_TYPE.keys()
+)
 def test_default_collate_agrees_with_pytorch(items):
     assert plain(default_collate(items)) == plain(torch_collate(items))
 

@@ -10,8 +10,8 @@ import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, ShapeError
 
-ROWS = {f"p{i}": np.arange(3, dtype="float16") + i for i in range(6)}
-LABELS = {f"p{i}": ["no", "yes"][i % 2] for i in range(6)}
+EMBEDDING_OF_ID = {f"p{i}": np.arange(3, dtype="float16") + i for i in range(6)}
+LABEL_OF_ID = {f"p{i}": ["no", "yes"][i % 2] for i in range(6)}
 
 
 class Folder:
@@ -30,18 +30,24 @@ class Folder:
 
 
 def test_labels_of_embeddings_are_joined_by_id_in_any_order():
-    data = sl.data.EmbeddingDataset(ROWS, labels=dict(reversed(LABELS.items())))
+    data = sl.data.EmbeddingDataset(
+        EMBEDDING_OF_ID, labels=dict(reversed(LABEL_OF_ID.items()))
+    )
     assert data.labels is not None
-    assert [data.classes[label] for label in data.labels] == [*LABELS.values()]
+    assert [data.classes[label] for label in data.labels] == [*LABEL_OF_ID.values()]
     batch = data.batch([5, 0])
-    np.testing.assert_array_equal(batch["inputs"], [ROWS["p5"], ROWS["p0"]])
+    np.testing.assert_array_equal(
+        batch["inputs"], [EMBEDDING_OF_ID["p5"], EMBEDDING_OF_ID["p0"]]
+    )
     assert list(batch["id"]) == ["p5", "p0"]
 
 
 def test_a_table_of_numbers_gives_regression_labels(tmp_path):
     table = tmp_path / "t.tsv"
     table.write_text("id\tlabel\n" + "".join(f"p{i}\t{i}.5\n" for i in range(6)))
-    data = sl.data.EmbeddingDataset(ROWS, labels=sl.data.Labels(table, task="regress"))
+    data = sl.data.EmbeddingDataset(
+        EMBEDDING_OF_ID, labels=sl.data.Labels(table, task="regress")
+    )
     assert data.labels is not None
     assert data.labels.reshape(-1).tolist() == [i + 0.5 for i in range(6)]
 
@@ -51,10 +57,12 @@ def test_records_without_a_label_are_an_error_or_skipped():
     with pytest.raises(
         sl.errors.LabelError, match=r"4 of 6 embeddings.*p0, p2, p3, \.\.\."
     ):
-        sl.data.EmbeddingDataset(ROWS, labels=some)
-    data = sl.data.EmbeddingDataset(ROWS, labels=sl.data.Labels(some, unlabelled="skip"))
+        sl.data.EmbeddingDataset(EMBEDDING_OF_ID, labels=some)
+    data = sl.data.EmbeddingDataset(
+        EMBEDDING_OF_ID, labels=sl.data.Labels(some, unlabelled="skip")
+    )
     assert (data.ids, data.unmatched) == (["p1", "p4"], ("other",))
-    np.testing.assert_array_equal(data[1]["inputs"], ROWS["p4"])
+    np.testing.assert_array_equal(data[1]["inputs"], EMBEDDING_OF_ID["p4"])
 
 
 def test_duplicate_ids_need_labels_in_record_order():
@@ -72,19 +80,21 @@ def test_embeddings_are_read_by_layer_and_ordinal():
 
 
 def test_subsets_of_embeddings_share_the_classes():
-    data = sl.data.EmbeddingDataset(ROWS, labels=LABELS)
+    data = sl.data.EmbeddingDataset(EMBEDDING_OF_ID, labels=LABEL_OF_ID)
     train, valid = sl.data.split(data, (2 / 3, 1 / 3))
-    assert sorted(train.ids + valid.ids) == sorted(ROWS)
+    assert sorted(train.ids + valid.ids) == sorted(EMBEDDING_OF_ID)
     assert train.classes == valid.classes == ("no", "yes")
 
 
 def test_a_fingerprint_changes_with_embeddings_and_labels():
-    whole = sl.data.EmbeddingDataset(ROWS, labels=LABELS).fingerprint()
-    assert sl.data.EmbeddingDataset(ROWS, labels=LABELS).fingerprint() == whole
-    rows = {**ROWS, "p3": ROWS["p3"] + 1}
-    assert sl.data.EmbeddingDataset(rows, labels=LABELS).fingerprint() != whole
-    labels = {**LABELS, "p3": "no"}
-    assert sl.data.EmbeddingDataset(ROWS, labels=labels).fingerprint() != whole
+    whole = sl.data.EmbeddingDataset(EMBEDDING_OF_ID, labels=LABEL_OF_ID).fingerprint()
+    assert (
+        sl.data.EmbeddingDataset(EMBEDDING_OF_ID, labels=LABEL_OF_ID).fingerprint() == whole
+    )
+    rows = {**EMBEDDING_OF_ID, "p3": EMBEDDING_OF_ID["p3"] + 1}
+    assert sl.data.EmbeddingDataset(rows, labels=LABEL_OF_ID).fingerprint() != whole
+    labels = {**LABEL_OF_ID, "p3": "no"}
+    assert sl.data.EmbeddingDataset(EMBEDDING_OF_ID, labels=labels).fingerprint() != whole
 
 
 @pytest.mark.parametrize(

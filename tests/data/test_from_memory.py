@@ -33,48 +33,54 @@ from seqloom.errors import (
     MissingFileError,
 )
 
-IDS = ["a", "b", "c", "d"]
-LETTERS = ["ACGT", "ggccN", "TT", "CATT"]
-LABELS = ["neg", "pos", "neg", "pos"]
-COLUMNS = {"id": IDS, "sequence": LETTERS, "label": LABELS}
-ROWS = [
-    dict(zip(COLUMNS, row, strict=True)) for row in zip(IDS, LETTERS, LABELS, strict=True)
+RECORD_IDS = ["a", "b", "c", "d"]
+SEQUENCES = ["ACGT", "ggccN", "TT", "CATT"]
+CLASS_LABELS = ["neg", "pos", "neg", "pos"]
+TABLE_COLUMNS = {"id": RECORD_IDS, "sequence": SEQUENCES, "label": CLASS_LABELS}
+TABLE_ROWS = [
+    dict(zip(TABLE_COLUMNS, row, strict=True))
+    for row in zip(RECORD_IDS, SEQUENCES, CLASS_LABELS, strict=True)
 ]
-CSV = "id,sequence,label\n" + "".join(",".join(row.values()) + "\n" for row in ROWS)
+CSV_TEXT = "id,sequence,label\n" + "".join(
+    ",".join(row.values()) + "\n" for row in TABLE_ROWS
+)
 
-WITH_LABELS = {
-    "dict of columns": lambda: COLUMNS,
-    "list of dicts": lambda: ROWS,
-    "pandas": lambda: pd.DataFrame(COLUMNS),
-    "index": lambda: pd.DataFrame(COLUMNS).set_index("id"),
-    "polars": lambda: pl.DataFrame(COLUMNS),
-    "arrow": lambda: pa.table(COLUMNS),
-    "hugging face": lambda: datasets.Dataset.from_dict(COLUMNS),
-    "classes": lambda: datasets.Dataset.from_dict(COLUMNS).class_encode_column("label"),
-    "stream": lambda: datasets.Dataset.from_dict(COLUMNS).to_iterable_dataset(),
+SOURCES_WITH_LABELS = {
+    "dict of columns": lambda: TABLE_COLUMNS,
+    "list of dicts": lambda: TABLE_ROWS,
+    "pandas": lambda: pd.DataFrame(TABLE_COLUMNS),
+    "index": lambda: pd.DataFrame(TABLE_COLUMNS).set_index("id"),
+    "polars": lambda: pl.DataFrame(TABLE_COLUMNS),
+    "arrow": lambda: pa.table(TABLE_COLUMNS),
+    "hugging face": lambda: datasets.Dataset.from_dict(TABLE_COLUMNS),
+    "classes": lambda: datasets.Dataset.from_dict(TABLE_COLUMNS).class_encode_column(
+        "label"
+    ),
+    "stream": lambda: datasets.Dataset.from_dict(TABLE_COLUMNS).to_iterable_dataset(),
 }
-NO_LABELS = {
-    "dict": lambda: dict(zip(IDS, LETTERS, strict=True)),
-    "pairs": lambda: list(zip(IDS, LETTERS, strict=True)),
+SOURCES_WITHOUT_LABELS = {
+    "dict": lambda: dict(zip(RECORD_IDS, SEQUENCES, strict=True)),
+    "pairs": lambda: list(zip(RECORD_IDS, SEQUENCES, strict=True)),
     "biopython": lambda: [
-        SeqRecord(Seq(row), id=name) for name, row in zip(IDS, LETTERS, strict=True)
+        SeqRecord(Seq(row), id=name)
+        for name, row in zip(RECORD_IDS, SEQUENCES, strict=True)
     ],
     "records": lambda: [
         sl.io.SequenceRecord(name, "", row.encode())
-        for name, row in zip(IDS, LETTERS, strict=True)
+        for name, row in zip(RECORD_IDS, SEQUENCES, strict=True)
     ],
-    "series": lambda: pd.Series(LETTERS, index=IDS),
+    "series": lambda: pd.Series(SEQUENCES, index=RECORD_IDS),
 }
-UNNAMED = {
-    "texts": lambda: LETTERS,
-    "bytes": lambda: [row.encode() for row in LETTERS],
-    "array": lambda: np.array(LETTERS),
-    "objects": lambda: np.array(LETTERS, object),
-    "byte array": lambda: np.array(LETTERS, "S"),
-    "polars": lambda: pl.Series(LETTERS),
-    "generator": lambda: (row for row in LETTERS),
-    "tuple": lambda: tuple(LETTERS),
-    "arrays": lambda: [np.frombuffer(row.encode(), np.uint8) for row in LETTERS],
+SOURCES_WITHOUT_NAMES = {
+    "texts": lambda: SEQUENCES,
+    "bytes": lambda: [row.encode() for row in SEQUENCES],
+    "array": lambda: np.array(SEQUENCES),
+    "objects": lambda: np.array(SEQUENCES, object),
+    "byte array": lambda: np.array(SEQUENCES, "S"),
+    "polars": lambda: pl.Series(SEQUENCES),
+    "generator": lambda: (row for row in SEQUENCES),
+    "tuple": lambda: tuple(SEQUENCES),
+    "arrays": lambda: [np.frombuffer(row.encode(), np.uint8) for row in SEQUENCES],
 }
 
 
@@ -83,7 +89,7 @@ def from_file(fasta):
     """A dataset of the same records from a FASTA file."""
 
     def make(ids, **options):
-        path = fasta(dict(zip(ids, LETTERS, strict=True)))
+        path = fasta(dict(zip(ids, SEQUENCES, strict=True)))
         return SequenceDataset(path, encoder=OneHot("dna"), **options)
 
     return make
@@ -103,20 +109,27 @@ def assert_same(data, expected):
     assert data.fingerprint() == expected.fingerprint()
 
 
-@pytest.mark.parametrize("kind", WITH_LABELS)
+@pytest.mark.parametrize("kind", SOURCES_WITH_LABELS)
 def test_a_table_in_memory_returns_the_same_batches_as_a_file(from_file, kind):
-    data = SequenceDataset(WITH_LABELS[kind](), encoder=OneHot("dna"))
-    assert_same(data, from_file(IDS, labels=dict(zip(IDS, LABELS, strict=True))))
+    data = SequenceDataset(SOURCES_WITH_LABELS[kind](), encoder=OneHot("dna"))
+    assert_same(
+        data, from_file(RECORD_IDS, labels=dict(zip(RECORD_IDS, CLASS_LABELS, strict=True)))
+    )
 
 
-@pytest.mark.parametrize("kind", NO_LABELS)
+@pytest.mark.parametrize("kind", SOURCES_WITHOUT_LABELS)
 def test_sequences_with_ids_return_the_same_batches_as_a_file(from_file, kind):
-    assert_same(SequenceDataset(NO_LABELS[kind](), encoder=OneHot("dna")), from_file(IDS))
+    assert_same(
+        SequenceDataset(SOURCES_WITHOUT_LABELS[kind](), encoder=OneHot("dna")),
+        from_file(RECORD_IDS),
+    )
 
 
-@pytest.mark.parametrize("kind", UNNAMED)
+@pytest.mark.parametrize("kind", SOURCES_WITHOUT_NAMES)
 def test_sequences_without_ids_are_numbered(from_file, kind):
-    data = SequenceDataset(UNNAMED[kind](), encoder=OneHot("dna"), labels=[0, 1, 0, 1])
+    data = SequenceDataset(
+        SOURCES_WITHOUT_NAMES[kind](), encoder=OneHot("dna"), labels=[0, 1, 0, 1]
+    )
     assert_same(data, from_file(list("0123"), labels=[0, 1, 0, 1]))
 
 
@@ -134,27 +147,29 @@ def test_records_in_memory_keep_their_qualities():
         SequenceDataset(short)
 
 
-FILES = {
-    "a.csv": CSV.encode(),
-    "a.tsv": CSV.replace(",", "\t").encode(),
-    "a.txt": CSV.encode(),
-    "a.csv.gz": gzip.compress(CSV.encode()),
+TABLE_FILES = {
+    "a.csv": CSV_TEXT.encode(),
+    "a.tsv": CSV_TEXT.replace(",", "\t").encode(),
+    "a.txt": CSV_TEXT.encode(),
+    "a.csv.gz": gzip.compress(CSV_TEXT.encode()),
     "quoted.csv": b"\xef\xbb\xbf"
-    + CSV.replace("ACGT", '"ACGT"').replace("\n", "\r\n").encode(),
+    + CSV_TEXT.replace("ACGT", '"ACGT"').replace("\n", "\r\n").encode(),
 }
 
 
-@pytest.mark.parametrize("name", [*FILES, "a.parquet"])
+@pytest.mark.parametrize("name", [*TABLE_FILES, "a.parquet"])
 def test_a_table_of_sequences_returns_the_same_batches_as_a_fasta_file(
     from_file, tmp_path, name
 ):
     path = tmp_path / name
-    if name in FILES:
-        path.write_bytes(FILES[name])
+    if name in TABLE_FILES:
+        path.write_bytes(TABLE_FILES[name])
     else:
-        parquet.write_table(pa.table(COLUMNS), path)
+        parquet.write_table(pa.table(TABLE_COLUMNS), path)
     data = SequenceDataset(path, encoder=OneHot("dna"))
-    assert_same(data, from_file(IDS, labels=dict(zip(IDS, LABELS, strict=True))))
+    assert_same(
+        data, from_file(RECORD_IDS, labels=dict(zip(RECORD_IDS, CLASS_LABELS, strict=True)))
+    )
     assert data[0]["file"] == str(path)
 
 
@@ -181,22 +196,22 @@ def test_the_columns_of_a_sequence_table_can_be_chosen(tmp_path):
 
 
 def test_several_label_columns_of_a_table_are_several_labels():
-    table = {"sequence": LETTERS, "p": list("1010"), "q": list("0110")}
+    table = {"sequence": SEQUENCES, "p": list("1010"), "q": list("0110")}
     data = SequenceDataset(table, labels=Labels(label_column=("p", "q")))
     assert data.task == "multilabel"
     assert np.asarray(data.labels).tolist() == [[1, 0], [0, 1], [1, 1], [0, 0]]
 
 
 def test_labels_of_a_table_can_be_ignored_or_replaced():
-    assert SequenceDataset(COLUMNS, labels=False).labels is None
-    by_id = dict(zip(IDS, "yxxy", strict=True))
-    assert SequenceDataset(COLUMNS, labels=by_id).classes == ("x", "y")
-    other = COLUMNS | {"kind": list("uvuv")}
+    assert SequenceDataset(TABLE_COLUMNS, labels=False).labels is None
+    by_id = dict(zip(RECORD_IDS, "yxxy", strict=True))
+    assert SequenceDataset(TABLE_COLUMNS, labels=by_id).classes == ("x", "y")
+    other = TABLE_COLUMNS | {"kind": list("uvuv")}
     assert SequenceDataset(other, labels="kind").classes == ("u", "v")
 
 
 def test_a_missing_label_in_a_table_is_an_error_or_skipped():
-    table = {"sequence": LETTERS, "label": ["neg", float("nan"), "pos", None]}
+    table = {"sequence": SEQUENCES, "label": ["neg", float("nan"), "pos", None]}
     with pytest.raises(
         LabelError, match="2 of 4 sequences have no label in the dict: 1, 3"
     ):
@@ -219,7 +234,7 @@ def test_a_cell_may_exceed_the_default_limit_of_the_csv_module(tmp_path):
 
 
 def test_worker_processes_receive_sequences_from_memory():
-    data = SequenceDataset(COLUMNS, encoder=OneHot("dna"))
+    data = SequenceDataset(TABLE_COLUMNS, encoder=OneHot("dna"))
     here = DataLoader(data, 2, collate_fn=PadCollator())
     items = cast("torch.utils.data.Dataset[Any]", data)
     there = torch.utils.data.DataLoader(items, 2, num_workers=1, collate_fn=PadCollator())
@@ -228,9 +243,9 @@ def test_worker_processes_receive_sequences_from_memory():
 
 
 def test_a_pickle_contains_sequences_from_memory():
-    data = SequenceDataset(COLUMNS, encoder=OneHot("dna"))
+    data = SequenceDataset(TABLE_COLUMNS, encoder=OneHot("dna"))
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
-    assert again.ids == IDS
+    assert again.ids == RECORD_IDS
     assert again.fingerprint() == data.fingerprint()
 
 
@@ -277,7 +292,7 @@ def test_a_list_of_paths_is_read_as_files(fasta, tmp_path, monkeypatch):
         SequenceDataset(["reads"])
 
 
-@pytest.mark.parametrize("data", [7, None, [("x", "AC", 1)], {"train": COLUMNS}])
+@pytest.mark.parametrize("data", [7, None, [("x", "AC", 1)], {"train": TABLE_COLUMNS}])
 def test_arguments_that_are_neither_files_nor_sequences_are_named(data):
     with pytest.raises((ArgumentError, FormatError), match=r"sequence"):
         SequenceDataset(data)
@@ -289,23 +304,23 @@ def test_the_alphabet_of_sequences_in_memory_can_be_guessed():
 
 
 def test_a_stream_refers_to_sequence_dataset_for_tables_and_memory(tmp_path):
-    (tmp_path / "a.csv").write_text(CSV)
-    for data in (tmp_path / "a.csv", COLUMNS, LETTERS):
+    (tmp_path / "a.csv").write_text(CSV_TEXT)
+    for data in (tmp_path / "a.csv", TABLE_COLUMNS, SEQUENCES):
         with pytest.raises(ArgumentError, match="SequenceDataset"):
             SequenceStream(data)
 
 
-WITH_BLANKS = {
+SOURCES_WITH_BLANKS_IN_IDS = {
     "dict": lambda: {"sample 1": "ACGT", "sample 2": "GG"},
     "frame": lambda: pd.DataFrame({"id": ["sample 1", "sample 2"], "sequence": ["A", "G"]}),
     "index": lambda: pd.Series(["ACGT", "GG"], index=["sample 1", "sample 2"]),
 }
 
 
-@pytest.mark.parametrize("name", WITH_BLANKS)
+@pytest.mark.parametrize("name", SOURCES_WITH_BLANKS_IN_IDS)
 def test_ids_that_differ_only_after_a_blank_are_rejected(name):
     with pytest.raises(FormatError, match="'sample 1' and 'sample 2' have the same first"):
-        SequenceDataset(WITH_BLANKS[name]())
+        SequenceDataset(SOURCES_WITH_BLANKS_IN_IDS[name]())
 
 
 def test_table_ids_that_differ_only_after_a_blank_are_rejected(tmp_path):
@@ -314,7 +329,7 @@ def test_table_ids_that_differ_only_after_a_blank_are_rejected(tmp_path):
         SequenceDataset(tmp_path / "a.csv")
 
 
-LETTERS_OF_ROWS = {
+CHARACTER_ARRAYS = {
     "U1": np.array([["A", "C"], ["G", "T"]]),
     "S1": np.array([[b"A", b"C"], [b"G", b"T"]]),
     "object": np.array([["A", "C"], ["G", "T"]], object),
@@ -322,9 +337,9 @@ LETTERS_OF_ROWS = {
 }
 
 
-@pytest.mark.parametrize("kind", LETTERS_OF_ROWS)
+@pytest.mark.parametrize("kind", CHARACTER_ARRAYS)
 def test_each_row_of_a_character_array_is_a_sequence(kind):
-    data = SequenceDataset(LETTERS_OF_ROWS[kind])
+    data = SequenceDataset(CHARACTER_ARRAYS[kind])
     assert [item["sequence"] for item in data] == [b"AC", b"GT"]
     assert data.ids == ["0", "1"]
 
@@ -334,7 +349,7 @@ def test_an_array_of_strings_may_contain_pairs_of_id_and_sequence():
     assert (data.ids, data[1]["sequence"]) == (["x", "y"], b"GT")
 
 
-FIRST_WORDS = {
+SOURCES_WITH_LONG_HEADERS = {
     "pairs": [("x first", "AC"), (b"y second", "GT")],
     "dict": {"x first": "AC", "y second": "GT"},
     "frame": pd.DataFrame({"id": ["x first", "y second"], "sequence": ["AC", "GT"]}),
@@ -342,13 +357,16 @@ FIRST_WORDS = {
 }
 
 
-@pytest.mark.parametrize("kind", FIRST_WORDS)
+@pytest.mark.parametrize("kind", SOURCES_WITH_LONG_HEADERS)
 def test_an_id_in_memory_ends_at_the_first_blank_as_in_a_file(tmp_path, kind):
     (tmp_path / "a.fa").write_text(">x first\nAC\n>y second\nGT\n")
-    assert SequenceDataset(FIRST_WORDS[kind]).ids == SequenceDataset(tmp_path / "a.fa").ids
+    assert (
+        SequenceDataset(SOURCES_WITH_LONG_HEADERS[kind]).ids
+        == SequenceDataset(tmp_path / "a.fa").ids
+    )
 
 
-WITHOUT_IDS = {
+SOURCES_WITH_MISSING_IDS = {
     "none": [("x", "AC"), (None, "GT")],
     "empty": {"x": "AC", "": "GT"},
     "blank": [("x", "AC"), (" \t", "GT")],
@@ -358,11 +376,11 @@ WITHOUT_IDS = {
 }
 
 
-@pytest.mark.parametrize("kind", WITHOUT_IDS)
+@pytest.mark.parametrize("kind", SOURCES_WITH_MISSING_IDS)
 def test_a_record_without_an_id_is_an_error_or_is_numbered(kind):
     with pytest.raises(FormatError, match=r'record 1: expected an id, .* ids="number"'):
-        SequenceDataset(WITHOUT_IDS[kind])
-    assert SequenceDataset(WITHOUT_IDS[kind], ids="number").ids == ["x", "1"]
+        SequenceDataset(SOURCES_WITH_MISSING_IDS[kind])
+    assert SequenceDataset(SOURCES_WITH_MISSING_IDS[kind], ids="number").ids == ["x", "1"]
 
 
 def test_a_table_row_without_an_id_is_an_error_or_is_numbered(tmp_path):
@@ -457,28 +475,31 @@ def test_ids_in_a_float_column_with_gaps_are_integers():
     assert SequenceDataset(frame).ids == ["7", "8"]
 
 
-CLASS_LABEL = datasets.Features(
+CLASS_LABEL_FEATURES = datasets.Features(
     {
         "id": datasets.Value("string"),
         "sequence": datasets.Value("string"),
         "label": datasets.ClassLabel(names=["neg", "pos"]),
     }
 )
-NUMBERED_CLASSES = datasets.Dataset.from_dict(
-    {**COLUMNS, "label": [0, 1, -1, 1]}, features=CLASS_LABEL
+CLASS_LABEL_DATASET = datasets.Dataset.from_dict(
+    {**TABLE_COLUMNS, "label": [0, 1, -1, 1]}, features=CLASS_LABEL_FEATURES
 )
-WITH_CLASS_LABEL = {
-    "whole": lambda: (NUMBERED_CLASSES, None),
-    "streamed": lambda: (NUMBERED_CLASSES.to_iterable_dataset(), None),
-    "torch": lambda: (NUMBERED_CLASSES.with_format("torch"), None),
-    "column": lambda: (dict(zip(IDS, LETTERS, strict=True)), NUMBERED_CLASSES["label"]),
-    "columns": lambda: (NUMBERED_CLASSES["sequence"], NUMBERED_CLASSES["label"]),
+CLASS_LABEL_SOURCES = {
+    "whole": lambda: (CLASS_LABEL_DATASET, None),
+    "streamed": lambda: (CLASS_LABEL_DATASET.to_iterable_dataset(), None),
+    "torch": lambda: (CLASS_LABEL_DATASET.with_format("torch"), None),
+    "column": lambda: (
+        dict(zip(RECORD_IDS, SEQUENCES, strict=True)),
+        CLASS_LABEL_DATASET["label"],
+    ),
+    "columns": lambda: (CLASS_LABEL_DATASET["sequence"], CLASS_LABEL_DATASET["label"]),
 }
 
 
-@pytest.mark.parametrize("how", WITH_CLASS_LABEL)
+@pytest.mark.parametrize("how", CLASS_LABEL_SOURCES)
 def test_a_hugging_face_class_label_returns_names_and_minus_one_is_missing(how):
-    data, labels = WITH_CLASS_LABEL[how]()
+    data, labels = CLASS_LABEL_SOURCES[how]()
     found = SequenceDataset(data, labels=Labels(labels, unlabelled="skip"))
     assert found.classes == ("neg", "pos")
     assert found.labels.tolist() == [0, 1, 1]

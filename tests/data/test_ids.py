@@ -91,7 +91,7 @@ def test_a_copy_of_ids_is_a_list(ids, again):
 
 
 # Arguments for each method of a list.
-CALLS: dict[str, tuple[Any, ...]] = {
+LIST_METHOD_CALLS: dict[str, tuple[Any, ...]] = {
     "__add__": (["w"],),
     "__contains__": ("y",),
     "__delitem__": (0,),
@@ -127,18 +127,18 @@ CALLS: dict[str, tuple[Any, ...]] = {
 
 def outcome(thing, name):
     """Return the result of a list method, as a list if it is an iterator, and the list."""
-    answer = getattr(thing, name)(*CALLS[name])
+    answer = getattr(thing, name)(*LIST_METHOD_CALLS[name])
     return (list(answer) if hasattr(answer, "__next__") else answer), list(thing)
 
 
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", LIST_METHOD_CALLS)
 def test_every_list_method_of_ids_agrees_with_list(ids, name):
     assert outcome(ids, name) == outcome(["x", "y", "z"], name)
 
 
 def test_the_tests_cover_every_list_method():
     apart = {"__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__"}
-    assert CALLS.keys() == vars(list).keys() - apart - {"__doc__", "__sizeof__"}
+    assert LIST_METHOD_CALLS.keys() == vars(list).keys() - apart - {"__doc__", "__sizeof__"}
 
 
 @pytest.mark.parametrize("name", ["__add__", "__eq__", "__lt__", "__iadd__", "extend"])
@@ -215,10 +215,10 @@ def test_ids_that_are_not_utf8_are_escaped_with_backslashes(tmp_path):
     assert batch["id"] == ["\\xff", "é"]
 
 
-UNIPROT = (
+UNIPROT_FASTA = (
     ">sp|P00001|CYC_A Cytochrome OS=A\nMK\n>tr|Q00002|B_B X\nMW\n>sp|P00003|C_C Y\nMA\n"
 )
-ACCESSIONS = ["P00001", "Q00002", "P00003"]
+UNIPROT_ACCESSIONS = ["P00001", "Q00002", "P00003"]
 ID_SOURCES = {
     "first group": r"\|(.+?)\|",
     "named group": r"(sp|tr)\|(?P<id>.+?)\|",
@@ -229,7 +229,7 @@ ID_SOURCES = {
 
 @pytest.fixture
 def uniprot(tmp_path):
-    (tmp_path / "u.fa").write_text(UNIPROT)
+    (tmp_path / "u.fa").write_text(UNIPROT_FASTA)
     (tmp_path / "t.tsv").write_text("id\tlabel\nP00001\tx\nP00003\tx\nQ00002\ty\n")
     return tmp_path / "u.fa", tmp_path / "t.tsv"
 
@@ -238,12 +238,12 @@ def uniprot(tmp_path):
 def test_a_pattern_finds_the_id_in_the_header(uniprot, how):
     path, labels = uniprot
     data = SequenceDataset(path, labels=labels, id_from_header=ID_SOURCES[how])
-    assert (data.ids, np.asarray(data.labels).tolist()) == (ACCESSIONS, [0, 1, 0])
+    assert (data.ids, np.asarray(data.labels).tolist()) == (UNIPROT_ACCESSIONS, [0, 1, 0])
     again = pickle.loads(pickle.dumps(data))  # noqa: S301 - our own
-    assert again.batch([2, 0])["id"] == [ACCESSIONS[2], ACCESSIONS[0]]
+    assert again.batch([2, 0])["id"] == [UNIPROT_ACCESSIONS[2], UNIPROT_ACCESSIONS[0]]
     stream = SequenceStream(path, labels=labels, id_from_header=ID_SOURCES[how])
     items = list(stream)
-    assert [item["id"] for item in items] == ACCESSIONS
+    assert [item["id"] for item in items] == UNIPROT_ACCESSIONS
     assert [item["label"] for item in items] == [0, 1, 0]
 
 
@@ -260,7 +260,10 @@ def test_labels_by_accession_are_an_error_that_suggests_a_pattern(uniprot):
         SequenceDataset(path, labels=labels)
     found = re.search(r"id_from_header=r'(.+?)' \(--id-from-header", str(error.value))
     assert found is not None
-    assert SequenceDataset(path, labels=labels, id_from_header=found[1]).ids == ACCESSIONS
+    assert (
+        SequenceDataset(path, labels=labels, id_from_header=found[1]).ids
+        == UNIPROT_ACCESSIONS
+    )
     names = {"CYC_A": "x", "B_B": "y", "C_C": "x"}
     with pytest.raises(LabelError) as error:
         SequenceDataset(path, labels=names)

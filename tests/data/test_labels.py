@@ -187,7 +187,9 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
         "polars": lambda: pl.DataFrame(
             {
                 "id": list(rows),
-                "label": [None if type(v) in UNTYPED else v for v in rows.values()],
+                "label": [
+                    None if type(v) in TYPES_OF_MISSING_VALUES else v for v in rows.values()
+                ],
             },
             strict=False,
         ),
@@ -200,7 +202,7 @@ def test_missing_values_are_not_labels_in_any_source(fasta, nothing, source):
 
 
 # Types of values that polars does not support.
-UNTYPED = {type(pd.NA), type(pd.NaT), np.float32, float}
+TYPES_OF_MISSING_VALUES = {type(pd.NA), type(pd.NaT), np.float32, float}
 
 
 def test_nan_in_a_vector_is_not_a_label(fasta):
@@ -722,10 +724,10 @@ def test_a_number_outside_the_classes_is_an_error(fasta):
 
 
 # Python's float() accepts these strings; PLINK and NumPy's text reader do not.
-NOT_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
+MALFORMED_NUMBERS = ["1_000", "\u0661", "\uff11", "1_0.5"]
 
 
-@pytest.mark.parametrize("cell", NOT_NUMBERS)
+@pytest.mark.parametrize("cell", MALFORMED_NUMBERS)
 def test_digits_of_other_scripts_or_with_underscores_are_not_numbers(labelled, cell):
     text = f"id\tlabel\na\t1.5\nb\t{cell}\nc\t2.5\nd\t3.5\n"
     with pytest.raises(LabelError, match=f"label '{cell}' is not a finite number"):
@@ -745,13 +747,13 @@ def test_integer_classes_of_any_length_are_sorted_by_value(labelled):
     assert data.classes == ("9", "10", long)
 
 
-LISTS = [["coding", "human"], ["coding"], [], ["mouse"]]
-ZEROS_AND_ONES = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
+LISTS_OF_NAMES = [["coding", "human"], ["coding"], [], ["mouse"]]
+MULTILABEL_ROWS = [[1, 1, 0], [1, 0, 0], [0, 0, 0], [0, 0, 1]]
 
 
 def a_parquet_file(tmp_path):
     """Write ids and lists of names to a Parquet file."""
-    table = pa.table({"id": list("abcd"), "label": LISTS})
+    table = pa.table({"id": list("abcd"), "label": LISTS_OF_NAMES})
     parquet.write_table(table, tmp_path / "a.parquet")
     return tmp_path / "a.parquet"
 
@@ -760,12 +762,12 @@ def a_parquet_file(tmp_path):
 @pytest.mark.parametrize(
     "labels",
     [
-        lambda _: LISTS,
-        lambda _: dict(zip("abcd", map(set, LISTS), strict=True)),
-        lambda _: pd.Series(LISTS, index=list("abcd")),
-        lambda _: pd.DataFrame({"id": list("abcd"), "label": LISTS}),
-        lambda _: pl.DataFrame({"id": list("abcd"), "label": LISTS}),
-        lambda _: lambda record: LISTS["abcd".index(record.id)],
+        lambda _: LISTS_OF_NAMES,
+        lambda _: dict(zip("abcd", map(set, LISTS_OF_NAMES), strict=True)),
+        lambda _: pd.Series(LISTS_OF_NAMES, index=list("abcd")),
+        lambda _: pd.DataFrame({"id": list("abcd"), "label": LISTS_OF_NAMES}),
+        lambda _: pl.DataFrame({"id": list("abcd"), "label": LISTS_OF_NAMES}),
+        lambda _: lambda record: LISTS_OF_NAMES["abcd".index(record.id)],
         a_parquet_file,
     ],
     ids=["list", "dict", "series", "pandas", "polars", "function", "parquet"],
@@ -775,16 +777,18 @@ def test_lists_of_names_are_several_labels(fasta, tmp_path, labels, task):
         fasta(FOUR_SEQUENCES), labels=Labels(labels(tmp_path), task=task)
     )
     assert (data.task, data.classes) == ("multilabel", ("coding", "human", "mouse"))
-    assert values(data) == ZEROS_AND_ONES
+    assert values(data) == MULTILABEL_ROWS
 
 
 def test_sequence_tables_and_streams_accept_lists_of_names(fasta):
-    frame = pd.DataFrame({"sequence": list(FOUR_SEQUENCES.values()), "label": LISTS})
-    assert values(SequenceDataset(frame)) == ZEROS_AND_ONES
-    stream = SequenceStream(
-        fasta(FOUR_SEQUENCES), labels=dict(zip("abcd", LISTS, strict=True))
+    frame = pd.DataFrame(
+        {"sequence": list(FOUR_SEQUENCES.values()), "label": LISTS_OF_NAMES}
     )
-    assert [item["label"].tolist() for item in stream] == ZEROS_AND_ONES
+    assert values(SequenceDataset(frame)) == MULTILABEL_ROWS
+    stream = SequenceStream(
+        fasta(FOUR_SEQUENCES), labels=dict(zip("abcd", LISTS_OF_NAMES, strict=True))
+    )
+    assert [item["label"].tolist() for item in stream] == MULTILABEL_ROWS
 
 
 def test_none_among_lists_of_names_is_not_a_label(fasta):
@@ -839,7 +843,7 @@ def test_a_line_of_only_separators_is_skipped(labelled):
     assert values(data) == [0, 1, 0, 1]
 
 
-ENCODINGS = {
+TEXT_ENCODERS = {
     "mark of UTF-8": lambda text: "\ufeff" + text,
     "Windows": lambda text: text.replace("\n", "\r\n"),
     "old Mac": lambda text: text.replace("\n", "\r"),
@@ -851,9 +855,9 @@ ENCODINGS = {
 }
 
 
-@pytest.mark.parametrize("how", ENCODINGS)
+@pytest.mark.parametrize("how", TEXT_ENCODERS)
 def test_a_label_table_reads_the_same_in_every_encoding_and_line_ending(labelled, how):
-    data = labelled(ENCODINGS[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
+    data = labelled(TEXT_ENCODERS[how]("id,label\na,x\nb,y\nc,x\nd,y\n"))
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     assert data.report["labels_without_sequence"] == 0
 
@@ -909,7 +913,7 @@ def test_a_table_with_one_column_is_an_error(labelled):
 
 
 FASTA_OF_NUMBERS = ">1\nACGT\n>2\nGGCA\n>3\nTTTT\n"
-INDEXES = {
+ID_INDEXES = {
     "integers": pd.Index([3, 1, 2]),
     "floats": pd.Index([3.0, 1.0, 2.0]),
     "texts": pd.Index(["3", "1", "2"]),
@@ -925,7 +929,7 @@ def numbers(tmp_path):
     return str(path)
 
 
-@pytest.mark.parametrize("index", INDEXES.values(), ids=INDEXES)
+@pytest.mark.parametrize("index", ID_INDEXES.values(), ids=ID_INDEXES)
 @pytest.mark.parametrize("is_frame", [False, True])
 def test_an_indexed_series_of_labels_is_joined_by_id(numbers, index, is_frame):
     names = {3: "three", 1: "one", 2: "two"}
@@ -1019,12 +1023,12 @@ def test_an_array_of_labels_for_a_stream_is_an_error(fasta):
         SequenceStream(fasta(FOUR_SEQUENCES), labels=np.array(["a", "b", "a", "b"]))
 
 
-BOOLS = [True, False, False, True]
-BOOLEANS = {
-    "frame": lambda _: pd.DataFrame({"id": list("abcd"), "label": BOOLS}),
-    "series": lambda _: pd.Series(BOOLS, index=list("abcd")),
-    "list": lambda _: BOOLS,
-    "parquet": lambda path: _parquet_of(path, pa.array(BOOLS)),
+BOOLEAN_LABELS = [True, False, False, True]
+BOOLEAN_SOURCES = {
+    "frame": lambda _: pd.DataFrame({"id": list("abcd"), "label": BOOLEAN_LABELS}),
+    "series": lambda _: pd.Series(BOOLEAN_LABELS, index=list("abcd")),
+    "list": lambda _: BOOLEAN_LABELS,
+    "parquet": lambda path: _parquet_of(path, pa.array(BOOLEAN_LABELS)),
     "pandas": lambda path: _csv_of(path, ["True", "False", "False", "True"]),
     "polars": lambda path: _csv_of(path, ["true", "false", "false", "true"]),
     "R": lambda path: _csv_of(path, ["TRUE", "FALSE", "FALSE", "TRUE"]),
@@ -1044,12 +1048,12 @@ def _parquet_of(path, cells):
     return path / "t.parquet"
 
 
-@pytest.mark.parametrize("how", BOOLEANS)
+@pytest.mark.parametrize("how", BOOLEAN_SOURCES)
 @pytest.mark.parametrize(
     "classes", [None, ("False", "True"), ("0", "1"), ("true", "false")]
 )
 def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, classes):
-    labels = BOOLEANS[how](tmp_path)
+    labels = BOOLEAN_SOURCES[how](tmp_path)
     data = SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(labels, classes=classes))
     expected = ("0", "1") if classes is None else classes
     first = [1, 0, 0, 1] if expected[0].casefold() != "true" else [0, 1, 1, 0]
@@ -1058,7 +1062,9 @@ def test_booleans_are_the_same_classes_from_every_source(fasta, tmp_path, how, c
 
 @pytest.mark.parametrize("task", ["multilabel", "regress"])
 def test_columns_of_booleans_are_zeros_and_ones(fasta, task):
-    frame = pd.DataFrame({"id": list("abcd"), "p": BOOLS, "q": ["TRUE", "FALSE"] * 2})
+    frame = pd.DataFrame(
+        {"id": list("abcd"), "p": BOOLEAN_LABELS, "q": ["TRUE", "FALSE"] * 2}
+    )
     data = SequenceDataset(
         fasta(FOUR_SEQUENCES), labels=Labels(frame, label_column=["p", "q"], task=task)
     )

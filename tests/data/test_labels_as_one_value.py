@@ -9,8 +9,8 @@ import pytest
 import seqloom as sl
 from seqloom.data import Labels
 
-TABLE = "name\tkind\tage\nx\tno\t1.5\ny\tyes\t2.5\nz\t?\t3.5\n"
-OPTIONS: dict[str, Any] = {
+LABEL_TABLE = "name\tkind\tage\nx\tno\t1.5\ny\tyes\t2.5\nz\t?\t3.5\n"
+LABEL_OPTIONS: dict[str, Any] = {
     "id_column": "name",
     "label_column": "kind",
     "classes": ["yes", "no"],
@@ -22,7 +22,7 @@ OPTIONS: dict[str, Any] = {
 @pytest.fixture
 def table(tmp_path, monkeypatch) -> str:
     monkeypatch.chdir(tmp_path)
-    Path("labels.tsv").write_text(TABLE)
+    Path("labels.tsv").write_text(LABEL_TABLE)
     Path("a.fa").write_text(">x\nACGT\n>y\nGGCC\n>z\nTTTT\n")
     Path("a.bed").write_text("x 0 4 x\ny 0 4 y\nz 0 4 z\n")
     return "labels.tsv"
@@ -33,24 +33,24 @@ def _summary(data):
 
 
 def test_a_sequence_dataset_reads_labels_like_single_options(table):
-    alone = sl.data.SequenceDataset("a.fa", labels=table, **OPTIONS)
+    alone = sl.data.SequenceDataset("a.fa", labels=table, **LABEL_OPTIONS)
     assert _summary(
-        sl.data.SequenceDataset("a.fa", labels=Labels(table, **OPTIONS))
+        sl.data.SequenceDataset("a.fa", labels=Labels(table, **LABEL_OPTIONS))
     ) == _summary(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
 def test_an_interval_dataset_reads_labels_like_single_options(table):
-    alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **OPTIONS)
-    found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **OPTIONS))
+    alone = sl.data.IntervalDataset("a.fa", "a.bed", labels=table, **LABEL_OPTIONS)
+    found = sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(table, **LABEL_OPTIONS))
     assert _summary(found) == _summary(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
 def test_a_stream_reads_labels_like_single_options(table):
     streams = [
-        sl.data.SequenceStream("a.fa", labels=Labels(table, **OPTIONS)),
-        sl.data.SequenceStream("a.fa", labels=table, **OPTIONS),
+        sl.data.SequenceStream("a.fa", labels=Labels(table, **LABEL_OPTIONS)),
+        sl.data.SequenceStream("a.fa", labels=table, **LABEL_OPTIONS),
     ]
     one, other = ([(it["id"], int(it["label"])) for it in stream] for stream in streams)
     assert one == other == [("x", 1), ("y", 0)]
@@ -59,10 +59,10 @@ def test_a_stream_reads_labels_like_single_options(table):
 def test_a_genotype_dataset_reads_labels_like_single_options(table):
     names = {"iid": ["x", "y", "z"]}
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties=names)
-    alone = sl.data.GenotypeDataset("g.bed", table, **OPTIONS)
-    assert _summary(sl.data.GenotypeDataset("g.bed", Labels(table, **OPTIONS))) == _summary(
-        alone
-    )
+    alone = sl.data.GenotypeDataset("g.bed", table, **LABEL_OPTIONS)
+    assert _summary(
+        sl.data.GenotypeDataset("g.bed", Labels(table, **LABEL_OPTIONS))
+    ) == _summary(alone)
     assert alone.labels.tolist() == [1, 0]
 
 
@@ -87,7 +87,9 @@ def test_label_from_header_of_labels_searches_the_headers(table):
 def test_an_option_given_twice_is_rejected(table):
     message = r"pass task as an option of Labels\(...\), not to the dataset"
     with pytest.raises(sl.errors.ArgumentError, match=message):
-        sl.data.SequenceDataset("a.fa", labels=Labels(table, **OPTIONS), task="classify")
+        sl.data.SequenceDataset(
+            "a.fa", labels=Labels(table, **LABEL_OPTIONS), task="classify"
+        )
 
 
 @pytest.mark.parametrize(
@@ -133,12 +135,12 @@ def test_deprecated_label_options_give_the_same_dataset_and_a_warning(tmp_path):
 
 def test_the_old_keyword_phenotype_warns_and_gives_the_same_labels(table):
     sl.io.to_bed("g.bed", np.zeros((3, 2), np.int8), properties={"iid": ["x", "y", "z"]})
-    phenotype: dict[str, Any] = {"phenotype": Labels(table, **OPTIONS)}
+    phenotype: dict[str, Any] = {"phenotype": Labels(table, **LABEL_OPTIONS)}
     with pytest.warns(DeprecationWarning, match="phenotype= is now labels=") as caught:
         old = sl.data.GenotypeDataset("g.bed", **phenotype)
     assert [warning.filename for warning in caught] == [__file__]
     assert _summary(old) == _summary(
-        sl.data.GenotypeDataset("g.bed", labels=Labels(table, **OPTIONS))
+        sl.data.GenotypeDataset("g.bed", labels=Labels(table, **LABEL_OPTIONS))
     )
     with pytest.raises(TypeError, match="has no argument phenotype="):
         sl.data.GenotypeDataset("g.bed", table, **phenotype)

@@ -13,7 +13,7 @@ from seqloom.data.loader._makers import MapBatchMaker
 from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError, ShapeError
 
-PAD = PadCollator()
+PAD_COLLATOR = PadCollator()
 sizes = st.integers(1, 30)
 
 
@@ -26,7 +26,7 @@ def loader(hundred):
     """Return a function that creates loaders of the hundred sequences."""
 
     def make(batch_size=7, *, shuffle=True, **options):
-        return DataLoader(hundred, batch_size, shuffle, collate_fn=PAD, **options)
+        return DataLoader(hundred, batch_size, shuffle, collate_fn=PAD_COLLATOR, **options)
 
     return make
 
@@ -196,7 +196,9 @@ def test_native_batches_equal_collated_items(hundred):
 
 def test_padded_batches_equal_collated_items(loader, hundred):
     for fast, slow in zip(
-        loader(shuffle=False), DataLoader(list(hundred), 7, collate_fn=PAD), strict=True
+        loader(shuffle=False),
+        DataLoader(list(hundred), 7, collate_fn=PAD_COLLATOR),
+        strict=True,
     ):
         np.testing.assert_equal(fast, slow)
 

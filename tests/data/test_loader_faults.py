@@ -16,7 +16,7 @@ from seqloom.errors import WorkerError
 from waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-LIMIT_S = 60  # in seconds; tests take about one second
+TIMEOUT_SECONDS = 60  # in seconds; tests take about one second
 
 
 @pytest.fixture(autouse=True)
@@ -24,10 +24,10 @@ def _limit():
     """Fail a test that hangs."""
 
     def fail(*_):
-        pytest.fail(f"the loader hangs: it has not ended after {LIMIT_S} seconds")
+        pytest.fail(f"the loader hangs: it has not ended after {TIMEOUT_SECONDS} seconds")
 
     before = signal.signal(signal.SIGALRM, fail)
-    signal.alarm(LIMIT_S)
+    signal.alarm(TIMEOUT_SECONDS)
     yield
     signal.alarm(0)
     signal.signal(signal.SIGALRM, before)
@@ -42,7 +42,7 @@ def loader(dataset: Any = range(20), **options):
     return DataLoader(dataset, 2, **chosen | options)
 
 
-BATCHES = [[i, i + 1] for i in range(0, 20, 2)]
+INDEX_BATCHES = [[i, i + 1] for i in range(0, 20, 2)]
 
 
 @pytest.mark.parametrize("persistent", [False, True])
@@ -50,11 +50,11 @@ def test_concurrent_passes_do_not_end_each_other(persistent):
     batches = loader(persistent_workers=persistent)
     outer = iter(batches)
     found = [next(outer)]
-    assert list(batches) == BATCHES
+    assert list(batches) == INDEX_BATCHES
     left = iter(batches)
     next(left)
     left.close()
-    assert [*found, *outer] == BATCHES
+    assert [*found, *outer] == INDEX_BATCHES
     batches.close()
 
 
@@ -65,7 +65,7 @@ def test_closing_a_loader_fails_pending_batches_of_persistent_workers():
     batches.close()
     with pytest.raises(WorkerError, match="closed before this batch was made"):
         list(running)
-    assert list(batches) == BATCHES
+    assert list(batches) == INDEX_BATCHES
     batches.close()
 
 
@@ -129,11 +129,13 @@ def test_a_packing_collator_needs_no_batch_size(fasta, workers):
     options: dict[str, Any] = {"batch_size": None, "num_workers": workers}
     if workers:
         options["multiprocessing_context"] = "fork"
-    assert [*DataLoader(range(5), collate_fn=user.Pairs(), **options)] == PAIRS
-    assert [*DataLoader([*range(5)], collate_fn=user.Pairs(), **options)] == PAIRS
+    assert [*DataLoader(range(5), collate_fn=user.Pairs(), **options)] == EXPECTED_BATCHES
+    assert [
+        *DataLoader([*range(5)], collate_fn=user.Pairs(), **options)
+    ] == EXPECTED_BATCHES
     data = sl.data.SequenceDataset(fasta({"a": "ACGT", "b": "AC", "c": "T"}), encoder=None)
     found = [*DataLoader(data, collate_fn=user.Ids(), **options)]
     assert found == [["a", "b", "c"]]
 
 
-PAIRS = [[0, 1], [2, 3], [4]]
+EXPECTED_BATCHES = [[0, 1], [2, 3], [4]]

@@ -23,16 +23,16 @@ class Numbers(IterableDataset[int]):
         return iter(range(7))
 
 
-ROWS = SequentialSampler(range(6))
+SIX_INDICES = SequentialSampler(range(6))
 
 
 @pytest.mark.parametrize(
     "options",
     [
-        {"sampler": ROWS, "shuffle": True},
+        {"sampler": SIX_INDICES, "shuffle": True},
         {"batch_sampler": [[0]], "batch_size": 2},
         {"batch_sampler": [[0]], "shuffle": True},
-        {"batch_sampler": [[0]], "sampler": ROWS},
+        {"batch_sampler": [[0]], "sampler": SIX_INDICES},
         {"batch_sampler": [[0]], "drop_last": True},
         {"batch_size": None, "drop_last": True},
         {"prefetch_factor": 2},
@@ -41,7 +41,7 @@ ROWS = SequentialSampler(range(6))
         {"num_workers": -1},
         {"multiprocessing_context": "spawn"},
         {"dataset": Numbers(), "shuffle": True},
-        {"dataset": Numbers(), "sampler": ROWS},
+        {"dataset": Numbers(), "sampler": SIX_INDICES},
         {"dataset": Numbers(), "batch_sampler": [[0]]},
     ],
 )
@@ -383,7 +383,7 @@ def test_a_batch_sampler_may_reuse_its_list(fasta, kind, workers):
     assert np.array_equal(found, data.to_numpy()["inputs"])
 
 
-POSITIONS = [
+INVALID_INDICES = [
     np.array([0, -1]),
     np.array([3, 1], np.int32),
     np.array([3, 1], np.uint8),
@@ -394,7 +394,7 @@ POSITIONS = [
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("part", [False, True])
-@pytest.mark.parametrize("rows", POSITIONS, ids=repr)
+@pytest.mark.parametrize("rows", INVALID_INDICES, ids=repr)
 def test_a_batch_sampler_may_yield_any_integer_type(fasta, rows, part, workers):
     data = SequenceDataset(
         fasta([(f"r{i}", "ACG") for i in range(8)]), encoder=OneHot("dna")

@@ -21,7 +21,7 @@ from seqloom.data import DataLoader, PadCollator, SequenceDataset, SequenceStrea
 from seqloom.encode import OneHot
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-MAX_ITEMS = 60
+MAX_DATASET_SIZE = 60
 
 
 class Plain:
@@ -45,7 +45,9 @@ class Sequences:
 
     def __init__(self, folder):
         path = folder / "a.fa"
-        path.write_text("".join(f">{i}\n{'ACGT'[: 1 + i % 4]}\n" for i in range(MAX_ITEMS)))
+        path.write_text(
+            "".join(f">{i}\n{'ACGT'[: 1 + i % 4]}\n" for i in range(MAX_DATASET_SIZE))
+        )
         self.data = SequenceDataset(path, encoder=OneHot("dna"))
 
     def loader(self, size, *args, **options):
@@ -101,7 +103,7 @@ class LoaderProgram(RuleBasedStateMachine):
         self.source: Any = source
         self.batches: list[Any] = []
 
-    @initialize(target=kept, size=st.integers(1, MAX_ITEMS), seed=st.integers(0, 5))
+    @initialize(target=kept, size=st.integers(1, MAX_DATASET_SIZE), seed=st.integers(0, 5))
     def begin(self, size, seed):
         self.size, self.options = size, {"shuffle": True, "seed": seed}
         self.unstopped = self.source.loader(size, 7, **self.options)

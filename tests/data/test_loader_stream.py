@@ -13,7 +13,7 @@ from seqloom.encode import OneHot
 from seqloom.errors import AlphabetError, FormatError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-PAD = PadCollator()
+PAD_COLLATOR = PadCollator()
 
 
 @pytest.fixture
@@ -33,8 +33,8 @@ def stream(fasta):
 def test_stream_batches_equal_dataset_batches(stream):
     data = SequenceDataset(stream().paths, encoder=OneHot("dna"), augment=Mutate(rate=0.2))
     pairs = zip(
-        DataLoader(stream(), 32, collate_fn=PAD),
-        DataLoader(data, 32, collate_fn=PAD),
+        DataLoader(stream(), 32, collate_fn=PAD_COLLATOR),
+        DataLoader(data, 32, collate_fn=PAD_COLLATOR),
         strict=True,
     )
     for one, other in pairs:
@@ -45,9 +45,9 @@ def test_stream_batches_equal_dataset_batches(stream):
 
 @pytest.mark.parametrize("workers", [1, 2, 4])
 def test_stream_batches_do_not_depend_on_the_number_of_workers(stream, workers):
-    alone = DataLoader(stream(shuffle_window=50), 32, collate_fn=PAD)
+    alone = DataLoader(stream(shuffle_window=50), 32, collate_fn=PAD_COLLATOR)
     together = DataLoader(
-        stream(shuffle_window=50), 32, collate_fn=PAD, num_workers=workers
+        stream(shuffle_window=50), 32, collate_fn=PAD_COLLATOR, num_workers=workers
     )
     for _ in range(2):
         for one, other in zip(alone, together, strict=True):
@@ -67,7 +67,7 @@ def test_a_custom_collator_receives_the_items_of_a_stream(stream, workers):
 def test_a_stream_resumes_after_any_batch(stream, workers):
     def loader(num_workers):
         return DataLoader(
-            stream(shuffle_window=64), 32, collate_fn=PAD, num_workers=num_workers
+            stream(shuffle_window=64), 32, collate_fn=PAD_COLLATOR, num_workers=num_workers
         )
 
     whole = [batch["id"] for batch in loader(0)]
@@ -85,14 +85,16 @@ def test_ranks_split_a_stream(stream):
     found = [
         name
         for rank in range(3)
-        for batch in DataLoader(stream(), 32, collate_fn=PAD, rank=rank, world_size=3)
+        for batch in DataLoader(
+            stream(), 32, collate_fn=PAD_COLLATOR, rank=rank, world_size=3
+        )
         for name in batch["id"]
     ]
     assert sorted(found) == sorted(f"s{i}" for i in range(300))
 
 
 def test_drop_last_drops_a_partial_batch(stream):
-    batches = list(DataLoader(stream(), 32, collate_fn=PAD, drop_last=True))
+    batches = list(DataLoader(stream(), 32, collate_fn=PAD_COLLATOR, drop_last=True))
     assert [len(batch["id"]) for batch in batches] == [32] * 9
 
 
@@ -105,7 +107,7 @@ def test_stopping_a_stream_early_ends_its_thread(stream):
     import threading
 
     before = threading.active_count()
-    batches = iter(DataLoader(stream(), 4, collate_fn=PAD, num_workers=2))
+    batches = iter(DataLoader(stream(), 4, collate_fn=PAD_COLLATOR, num_workers=2))
     next(batches)
     batches.close()
     assert threading.active_count() == before

@@ -22,34 +22,40 @@ from seqloom.encode import OneHot, Tokens
 from seqloom.errors import AlphabetError, ArgumentError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-SIZE = 150
-DNA = OneHot("dna")
-PACK = VarlenCollator(tokens=Tokens("dna"), max_tokens=200)
+RECORD_COUNT = 150
+DNA_ENCODER = OneHot("dna")
+PACKING_COLLATOR = VarlenCollator(tokens=Tokens("dna"), max_tokens=200)
 # For each kind of custom code: the class of the stream, its options, and the collator.
-KINDS: dict[str, Any] = {
+USER_STREAMS: dict[str, Any] = {
     "augmentation": (SequenceStream, {"augment": user.Backwards()}, PadCollator()),
     "draws": (SequenceStream, {"augment": user.Redrawn()}, PadCollator()),
     "encoder": (SequenceStream, {"encoder": user.Codes()}, PadCollator()),
     "collator": (SequenceStream, {}, user.plain),
-    "packed": (SequenceStream, {"encoder": None, "augment": user.Backwards()}, PACK),
+    "packed": (
+        SequenceStream,
+        {"encoder": None, "augment": user.Backwards()},
+        PACKING_COLLATOR,
+    ),
     "subclass": (user.UnchangedStream, {}, PadCollator()),
 }
 
 
 @pytest.fixture
 def path(fasta):
-    return fasta([(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(SIZE)])
+    return fasta([(f"s{i}", ("ACGT" * 5)[i % 4 : 8 + i % 9]) for i in range(RECORD_COUNT)])
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture(params=USER_STREAMS)
 def load(request, path):
     """Return a function that creates a loader with the custom code of a case."""
-    make_stream, changes, collate = KINDS[request.param]
+    make_stream, changes, collate = USER_STREAMS[request.param]
 
     def make(workers=0, *, context="fork", window=50, **options):
         if workers:
             options |= {"num_workers": workers, "multiprocessing_context": context}
-        stream = make_stream(path, **({"encoder": DNA} | changes), shuffle_window=window)
+        stream = make_stream(
+            path, **({"encoder": DNA_ENCODER} | changes), shuffle_window=window
+        )
         return DataLoader(stream, 32, collate_fn=collate, **options)
 
     return make
@@ -105,14 +111,14 @@ def test_an_epoch_resumes_with_another_number_of_workers(load, before, after):
 def test_ranks_split_an_epoch(load, workers):
     parts = [ids(load(workers, rank=rank, world_size=3)) for rank in range(3)]
     assert all(parts)
-    assert sorted(chain(*parts)) == sorted(f"s{i}" for i in range(SIZE))
+    assert sorted(chain(*parts)) == sorted(f"s{i}" for i in range(RECORD_COUNT))
 
 
 @pytest.mark.parametrize("workers", [0, 2])
 def test_records_before_an_error_are_returned_first(tmp_path, workers):
     path = tmp_path / "a.fa"
     path.write_text("".join(f">r{i}\nACGT\n" for i in range(40)) + ">bad\nACJT\n")
-    stream = SequenceStream(path, encoder=DNA, augment=user.Backwards())
+    stream = SequenceStream(path, encoder=DNA_ENCODER, augment=user.Backwards())
     loader = DataLoader(stream, 4)
     if workers:
         loader.num_workers, loader.multiprocessing_context = workers, "fork"
@@ -132,9 +138,9 @@ def test_a_stream_counts_skipped_records_when_workers_encode(tmp_path):
 
 
 def test_a_stream_with_custom_iteration_yields_its_items(path):
-    stream = user.MarkedStream(path, encoder=DNA, augment=user.Backwards())
+    stream = user.MarkedStream(path, encoder=DNA_ENCODER, augment=user.Backwards())
     batches = list(DataLoader(stream, 32, collate_fn=PadCollator()))
-    assert ids(batches) == [f"s{i}" for i in range(SIZE)]
+    assert ids(batches) == [f"s{i}" for i in range(RECORD_COUNT)]
     assert batches[0]["mark"] == ["seen"] * 32
 
 
@@ -146,7 +152,7 @@ def test_a_packed_stream_is_read_once_for_any_number_of_workers(path, workers):
 
 def test_a_packing_loader_rejects_the_state_of_another_file(path, fasta):
     one, other = (
-        DataLoader(SequenceStream(name), collate_fn=PACK)
+        DataLoader(SequenceStream(name), collate_fn=PACKING_COLLATOR)
         for name in (path, fasta([("a", "ACGT")], "b.fa"))
     )
     with pytest.raises(ArgumentError, match="the state is of a loader with stream"):

@@ -16,7 +16,7 @@ from seqloom.encode import OneHot
 from seqloom.errors import ArgumentError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-CHANGES = Compose([ReverseComplement(p=0.5), Mutate(rate=0.2)])
+RANDOM_AUGMENTATION = Compose([ReverseComplement(p=0.5), Mutate(rate=0.2)])
 
 
 @pytest.fixture
@@ -25,7 +25,7 @@ def mutated(fasta):
     rng = np.random.default_rng(0)
     rows = ["".join(rng.choice([*"ACGT"], 40)) for _ in range(30)]
     path = fasta({f"s{i}": row for i, row in enumerate(rows)})
-    return SequenceDataset(path, encoder=OneHot("dna"), augment=CHANGES, seed=5)
+    return SequenceDataset(path, encoder=OneHot("dna"), augment=RANDOM_AUGMENTATION, seed=5)
 
 
 def test_a_position_carries_its_epoch_through_a_pickle():

@@ -22,8 +22,8 @@ from seqloom.data import DataLoader, PadCollator
 from seqloom.errors import ArgumentError, WorkerError
 from waiting import wait_until
 
-SHARED = Path("/dev/shm")  # noqa: S108 - what is left there is the question
-METHODS = ["fork", "forkserver", "spawn"]
+SHARED_MEMORY_FOLDER = Path("/dev/shm")  # noqa: S108 - what is left there is the question
+START_METHODS = ["fork", "forkserver", "spawn"]
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 
 
@@ -34,7 +34,7 @@ def loader(collate=user.plain, size=40, batch_size=4, **options):
     return DataLoader(range(size), batch_size, collate_fn=collate, **chosen)
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", START_METHODS)
 def test_batches_are_the_same_for_every_start_method(method):
     batches = list(loader(shuffle=True, multiprocessing_context=method))
     assert batches == list(loader(shuffle=True, num_workers=0))
@@ -218,10 +218,14 @@ def _is_running(pid):
 
 def shared_memory_files():
     """Return the files in shared memory, except those that `make faults` creates."""
-    return {it for it in SHARED.iterdir() if not it.name.startswith("seqloom-faults-")}
+    return {
+        it
+        for it in SHARED_MEMORY_FOLDER.iterdir()
+        if not it.name.startswith("seqloom-faults-")
+    }
 
 
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("method", START_METHODS)
 def test_a_killed_parent_leaves_no_processes_and_no_shared_memory(tmp_path, method):
     before = shared_memory_files()
     process = _run(tmp_path, _LONG_SCRIPT, method)

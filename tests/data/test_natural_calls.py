@@ -33,17 +33,20 @@ class Backwards(Augmentation):
 
 # The tests pass values of wrong types on purpose.
 UNTYPED_NONE: Any = None
-TEXT: Any = "3"
+UNTYPED_STRING: Any = "3"
 UNTYPED_FLOAT: Any = 2.5
-LIST: Any = []
-TEXTS: Any = ["ACGT"]
-AUGMENTATION: Any = ReverseComplement()
-WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
+UNTYPED_LIST: Any = []
+LIST_OF_SEQUENCES: Any = ["ACGT"]
+UNTYPED_AUGMENTATION: Any = ReverseComplement()
+WRONG_CALLS: dict[str, tuple[Callable[[Any], Any], str]] = {
     "one share": (lambda data: split(data, UNTYPED_FLOAT), "a number for each subset"),
     "no shares": (lambda data: split(data, UNTYPED_NONE), "a number for each subset"),
-    "named shares": (lambda data: split(data, TEXTS), "a number for each subset"),
+    "named shares": (
+        lambda data: split(data, LIST_OF_SEQUENCES),
+        "a number for each subset",
+    ),
     "a list to split": (
-        lambda _: split(TEXTS, (0.5, 0.5)),
+        lambda _: split(LIST_OF_SEQUENCES, (0.5, 0.5)),
         "dataset must be a dataset of sl.data",
     ),
     "half a fold": (
@@ -59,40 +62,55 @@ WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
         "ASCII text or bytes",
     ),
     "no ASCII": (lambda _: ReverseComplement()("é", Key(0)), "ASCII text or bytes"),
-    "a text as share": (lambda _: ReverseComplement(p=TEXT), "p must be a number"),
+    "a text as share": (
+        lambda _: ReverseComplement(p=UNTYPED_STRING),
+        "p must be a number",
+    ),
     "no rate": (lambda _: Mutate(rate=UNTYPED_NONE), "rate must be a number"),
     "no letter": (
         lambda _: Mask(letter=UNTYPED_NONE),
         "letter must be one ASCII character",
     ),
-    "a text as length": (lambda _: Crop(TEXT), "length must be an integer"),
+    "a text as length": (lambda _: Crop(UNTYPED_STRING), "length must be an integer"),
     "half a length": (lambda _: Crop(UNTYPED_FLOAT), "length must be an integer"),
-    "a text as k": (lambda _: ShuffleKmers(TEXT), "k must be an integer"),
-    "one member": (lambda _: Compose(AUGMENTATION), "takes a list of"),
+    "a text as k": (lambda _: ShuffleKmers(UNTYPED_STRING), "k must be an integer"),
+    "one member": (lambda _: Compose(UNTYPED_AUGMENTATION), "takes a list of"),
     "a user's member": (lambda _: Compose([Backwards()]), "augmentations of sl.augment"),
-    "a list as one": (lambda _: OneHot("dna")(TEXTS), "encodes one, encoder.batch"),
+    "a list as one": (
+        lambda _: OneHot("dna")(LIST_OF_SEQUENCES),
+        "encodes one, encoder.batch",
+    ),
     "nothing as one": (lambda _: OneHot("dna")(UNTYPED_NONE), "must be a string or bytes"),
     "one as several": (lambda _: OneHot("dna").batch("ACGT"), "several sequences"),
     "a name as tokens": (lambda _: VarlenCollator(tokens="esm2"), "a function of one"),
-    "a text as offset": (lambda _: QualityNoise(offset=TEXT), "offset must be 33 or 64"),
+    "a text as offset": (
+        lambda _: QualityNoise(offset=UNTYPED_STRING),
+        "offset must be 33 or 64",
+    ),
     "no alphabet": (lambda _: OneHot(UNTYPED_NONE), "alphabet must be a name"),
     "no new letters": (lambda _: Mutate(alphabet=UNTYPED_NONE), "alphabet must be a name"),
     "no pairs": (
         lambda _: ReverseComplement(alphabet=UNTYPED_NONE),
         'alphabet must be "dna"',
     ),
-    "shares as rate": (lambda _: Mutate(rate=LIST), "rate must be a number"),
-    "a list as mode": (lambda _: Crop(4, mode=LIST), "mode must be"),
+    "shares as rate": (lambda _: Mutate(rate=UNTYPED_LIST), "rate must be a number"),
+    "a list as mode": (lambda _: Crop(4, mode=UNTYPED_LIST), "mode must be"),
     "half a word": (lambda _: Kmer(UNTYPED_FLOAT), "k must be an integer"),
     "half a stride": (lambda _: Kmer(3, stride=UNTYPED_FLOAT), "stride must be an integer"),
-    "a text as k of tokens": (lambda _: Tokens("dna", k=TEXT), "k must be an integer"),
+    "a text as k of tokens": (
+        lambda _: Tokens("dna", k=UNTYPED_STRING),
+        "k must be an integer",
+    ),
     "half a padding": (
         lambda _: Integer("dna", padding=UNTYPED_FLOAT),
         "padding must be an integer",
     ),
-    "a text as flag": (lambda _: OneHot("dna", rna_as_dna=TEXT), "must be True or False"),
+    "a text as flag": (
+        lambda _: OneHot("dna", rna_as_dna=UNTYPED_STRING),
+        "must be True or False",
+    ),
     "a text as places": (
-        lambda _: OneHot("dna").batch(["A"], length=TEXT),
+        lambda _: OneHot("dna").batch(["A"], length=UNTYPED_STRING),
         "length must be an integer",
     ),
     "no quality": (
@@ -108,9 +126,9 @@ def data(fasta):
     return SequenceDataset(fasta({f"s{i}": "AACG" for i in range(10)}))
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", WRONG_CALLS)
 def test_a_common_mistake_is_an_error_with_a_clear_message(data, name):
-    call, message = WRONG[name]
+    call, message = WRONG_CALLS[name]
     with pytest.raises(ArgumentError, match=message):
         call(data)
 

@@ -21,19 +21,23 @@ def workbook():
     return packed.getvalue()
 
 
-VCF = (
+VCF_BYTES = (
     b"##fileformat=VCFv4.2\n#CHROM\tPOS\tID\tREF\tALT\tQUAL\tFILTER\tINFO\n"
     b"chr1\t5\t9\tA\tG\t50\tPASS\t.\n"
 )
-GTF = b'#!genome-build x\nchr1\tr\tgene\t5\t9\t.\t+\t.\tgene_id "g";\n'
-XLS = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60)
-UNIPROT = b"ID   CYC_HUMAN     Reviewed;     12 AA.\nAC   P99999;\n"
+GTF_BYTES = b'#!genome-build x\nchr1\tr\tgene\t5\t9\t.\t+\t.\tgene_id "g";\n'
+XLS_BYTES = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1" + bytes(60)
+UNIPROT_BYTES = b"ID   CYC_HUMAN     Reviewed;     12 AA.\nAC   P99999;\n"
 # (content, name of the file type, remedies for sequences, intervals and tables)
-KINDS = {
-    "vcf": (VCF, "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
-    "vcf.gz": (bgzip(VCF), "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
-    "no header": (VCF.splitlines(keepends=True)[-1], "VCF", ("plink2", "%POS0", "plink2")),
-    "gtf": (GTF, "GFF or GTF", ("BED", "$4 - 1", "")),
+OTHER_FILES = {
+    "vcf": (VCF_BYTES, "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
+    "vcf.gz": (bgzip(VCF_BYTES), "VCF", ("plink2 --vcf", "%POS0", "plink2 --vcf")),
+    "no header": (
+        VCF_BYTES.splitlines(keepends=True)[-1],
+        "VCF",
+        ("plink2", "%POS0", "plink2"),
+    ),
+    "gtf": (GTF_BYTES, "GFF or GTF", ("BED", "$4 - 1", "")),
     "bam": (bgzip(b"BAM\1" + bytes(60)), "BAM", ("samtools fastq", "bamtobed", "")),
     "sam": (b"@SQ\tSN:chr1\tLN:9\n", "SAM", ("samtools fastq", "bamtobed", "")),
     "cram": (b"CRAM\3\0" + bytes(60), "CRAM", ("samtools fastq", "bamtobed", "")),
@@ -43,7 +47,7 @@ KINDS = {
         "Excel",
         ("FASTA", "CSV", "CSV"),
     ),
-    "uniprot": (UNIPROT, "UniProt", ("'swiss'", "", "")),
+    "uniprot": (UNIPROT_BYTES, "UniProt", ("'swiss'", "", "")),
     "bigwig": (b"\x26\xfc\x8f\x88" + bytes(60), "bigWig", ("", "bigWigToBedGraph", "")),
     "bigbed": (b"\xeb\xf2\x89\x87" + bytes(60), "bigBed", ("BED", "bigBedToBed", "")),
     "bgen": (b"\x14\0\0\0" * 4 + b"bgen", "BGEN", ("plink2 --bgen", "BED", "")),
@@ -71,9 +75,9 @@ def error_message(what):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OTHER_FILES)
 def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
-    content, name, (way, _, _) = KINDS[kind]
+    content, name, (way, _, _) = OTHER_FILES[kind]
     (tmp_path / "a").write_bytes(content)
     for read in (sio.inspect, SequenceDataset, lambda path: list(SequenceStream(path))):
         message = error_message(lambda read=read: read(tmp_path / "a"))
@@ -82,18 +86,18 @@ def test_functions_that_read_sequences_name_the_file_type(tmp_path, kind):
         assert "--comments skip" not in message
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OTHER_FILES)
 def test_functions_that_read_intervals_name_the_file_type(tmp_path, genome, kind):
-    content, name, (_, way, _) = KINDS[kind]
+    content, name, (_, way, _) = OTHER_FILES[kind]
     (tmp_path / "a").write_bytes(content)
     message = error_message(lambda: IntervalDataset(genome, tmp_path / "a"))
     assert name in message
     assert way in message
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", OTHER_FILES)
 def test_functions_that_read_tables_name_the_file_type(tmp_path, genome, bed, kind):
-    content, name, (_, _, way) = KINDS[kind]
+    content, name, (_, _, way) = OTHER_FILES[kind]
     path = tmp_path / "a"
     path.write_bytes(content)
     for read in (

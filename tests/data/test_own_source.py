@@ -58,13 +58,13 @@ class Declared(sl.encode.OneHot):
         return super().__call__(sequence, out=out)
 
 
-RECORDS = {"x": "ACGT", "y": "GG", "z": "TTT"}
+SEQUENCE_OF_ID = {"x": "ACGT", "y": "GG", "z": "TTT"}
 
 
 @pytest.mark.parametrize(("kind", "value"), [(Doubled, 2), (Tripled, 3), (Inherited, 2)])
 @pytest.mark.parametrize("workers", [0, 2])
 def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
-    data = sl.data.SequenceDataset(RECORDS, encoder=kind("dna"))
+    data = sl.data.SequenceDataset(SEQUENCE_OF_ID, encoder=kind("dna"))
     plain = data.replace(encoder=sl.encode.OneHot("dna"))
     assert plain.supports_native_batches
     assert not data.supports_native_batches
@@ -77,7 +77,7 @@ def test_an_encoder_that_overrides_a_method_is_called(kind, value, workers):
 
 
 def test_a_subclass_may_declare_native_batches():
-    data = sl.data.SequenceDataset(RECORDS, encoder=Declared("dna"))
+    data = sl.data.SequenceDataset(SEQUENCE_OF_ID, encoder=Declared("dna"))
     assert data.supports_native_batches
 
 
@@ -174,7 +174,7 @@ def test_threads_share_a_source_only_if_its_class_declares_supports_threads(tmp_
     for source, expected in ((FromFile(), False), (Shared(), True)):
         kept = sl.data.cached(sl.data.Dataset(source, encoder=encoder), tmp_path)
         assert kept.supports_threads is expected
-    assert sl.data.SequenceDataset(RECORDS).supports_threads
+    assert sl.data.SequenceDataset(SEQUENCE_OF_ID).supports_threads
 
 
 def test_the_error_for_an_invalid_character_names_record_and_file():

@@ -40,7 +40,7 @@ def test_an_invalid_character_in_a_pipe_is_reported_without_rereading(tmp_path, 
     thread.join()
 
 
-READ_TWICE = """
+READ_TWICE_SCRIPT = """
 from seqloom.data import SequenceStream
 stream = SequenceStream("-")
 print([item["id"] for item in stream])
@@ -49,7 +49,7 @@ list(stream)
 
 
 def test_standard_input_is_read_once():
-    command = [sys.executable, "-c", READ_TWICE]
+    command = [sys.executable, "-c", READ_TWICE_SCRIPT]
     done = subprocess.run(
         command, check=False, input=">x\nACGT\n", capture_output=True, text=True
     )
@@ -57,7 +57,7 @@ def test_standard_input_is_read_once():
     assert "standard input can be read once only" in done.stderr
 
 
-SLOW_READER = """
+SLOW_READER_SCRIPT = """
 import sys
 from seqloom.data import DataLoader, SequenceStream
 from seqloom.encode import OneHot
@@ -68,7 +68,7 @@ for batch in DataLoader(SequenceStream("-", encoder=OneHot("dna")), 4, num_worke
 
 def test_an_interrupt_ends_a_stream_that_waits_for_a_pipe():
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen([sys.executable, "-c", SLOW_READER], **pipes) as process:
+    with subprocess.Popen([sys.executable, "-c", SLOW_READER_SCRIPT], **pipes) as process:
         process.stdin.write(b">x\nACGT\n" * 20_000)
         process.stdin.flush()
         assert process.stdout.readline() == b"4\n"

@@ -21,7 +21,7 @@ from seqloom.errors import SeqloomError
 
 PLAIN_FASTA = ">a\nACGTACGT\n>b\nGGCCGGCC\n>c\nTTTTACGT\n"
 BLANK, COMMENT = PLAIN_FASTA.replace("GTAC", "GT AC"), PLAIN_FASTA.replace(">b", ";x\n>b")
-TWO_LABELS = {"a": "x", "b": "y"}
+LABEL_OF_ID = {"a": "x", "b": "y"}
 
 
 def dataset(text=PLAIN_FASTA, *, labels=None, **options):
@@ -77,10 +77,10 @@ def samples(labels, **options):
     return GenotypeDataset("x.bed", **with_labels(labels, options))
 
 
-IIDS = ["iid1", "iid2", "iid3"]
-GAPS = {"iid1": 1.5, "iid2": 2.5}
+INDIVIDUAL_IDS = ["iid1", "iid2", "iid3"]
+LABELS_WITH_GAPS = {"iid1": 1.5, "iid2": 2.5}
 # (function, arguments that raise, remedy in the message)
-REMEDIES = [
+FAILING_CALLS_WITH_REMEDIES = [
     (dataset, {"text": BLANK}, {"whitespace": "strip"}),
     (stream, {"text": BLANK}, {"whitespace": "strip"}),
     (guess, {"text": BLANK}, {"whitespace": "strip"}),
@@ -94,9 +94,9 @@ REMEDIES = [
     (packed, {"text": COMMENT}, {"comments": "skip"}),
     (packed, {"text": ">a\n>b\nACGT\n"}, {"empty": "keep"}),
     (packed, {"text": PLAIN_FASTA, "max_tokens": 9}, {"max_tokens": 10}),
-    (dataset, {"labels": TWO_LABELS}, {"unlabelled": "skip"}),
-    (stream, {"labels": TWO_LABELS}, {"unlabelled": "skip"}),
-    (dataset, {"labels": TWO_LABELS | {"c": "?", "a": 1, "b": 2}}, {"task": "classify"}),
+    (dataset, {"labels": LABEL_OF_ID}, {"unlabelled": "skip"}),
+    (stream, {"labels": LABEL_OF_ID}, {"unlabelled": "skip"}),
+    (dataset, {"labels": LABEL_OF_ID | {"c": "?", "a": 1, "b": 2}}, {"task": "classify"}),
     (dataset, {"labels": [1, 2.5, 3]}, {"task": "regress"}),
     (dataset, {"labels": ("1,2", "3,4", "1,4")}, None),
     (protein, {"letters": "MUK"}, {"rare": "replace"}),
@@ -104,11 +104,11 @@ REMEDIES = [
     (dna, {"letters": "AC-T"}, {"symbols": "zeros"}),
     (dna, {"letters": "ACUT"}, {"rna_as_dna": True}),
     (dna, {"letters": "acgt", "case": "error"}, {"case": "fold"}),
-    (samples, {"labels": GAPS}, {"unlabelled": "skip"}),
+    (samples, {"labels": LABELS_WITH_GAPS}, {"unlabelled": "skip"}),
     (samples, {"labels": ["0", "1", "2"]}, {"coding": "12"}),
     (
         samples,
-        {"labels": False, "covariates": GAPS},
+        {"labels": False, "covariates": LABELS_WITH_GAPS},
         {"missing_covariates": "mean"},
     ),
 ]
@@ -117,7 +117,7 @@ REMEDIES = [
 def test_a_failed_stream_causes_no_later_warnings():
     # pytest reports exceptions of finalisers as errors.
     with pytest.raises(SeqloomError) as caught:
-        stream(labels=TWO_LABELS)
+        stream(labels=LABEL_OF_ID)
     caught.value.args += (caught,)  # a cycle, which only the garbage collector frees
     del caught
     gc.collect()
@@ -128,10 +128,14 @@ def _in_tmp_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
 
-@pytest.mark.parametrize(("door", "given", "remedy"), REMEDIES, ids=range(len(REMEDIES)))
+@pytest.mark.parametrize(
+    ("door", "given", "remedy"),
+    FAILING_CALLS_WITH_REMEDIES,
+    ids=range(len(FAILING_CALLS_WITH_REMEDIES)),
+)
 def test_a_remedy_in_a_message_works(door, given, remedy):
     if door is samples and isinstance(given["labels"], list):
-        given = {"labels": dict(zip(IIDS, given["labels"], strict=True))}
+        given = {"labels": dict(zip(INDIVIDUAL_IDS, given["labels"], strict=True))}
     if remedy is None:
         given = {"labels": dict(zip("abc", given["labels"], strict=True))}
         remedy = {"task": "multilabel"}
@@ -151,11 +155,11 @@ def test_records_with_empty_headers_are_numbered_on_request(door):
     assert dataset(text, ids="number").ids == ["a", "1", "c"]
 
 
-SPANS = {"chrom": ["a"], "start": [1], "stop": [7]}
-INDEXES = {
+INTERVAL_COLUMNS = {"chrom": ["a"], "start": [1], "stop": [7]}
+INDEX_FUNCTIONS = {
     "SequenceIndex": sl.io.SequenceIndex,
     "build_index": sl.io.build_index,
-    "IntervalDataset": lambda path: sl.data.IntervalDataset(path, SPANS),
+    "IntervalDataset": lambda path: sl.data.IntervalDataset(path, INTERVAL_COLUMNS),
     "windows": lambda path: sl.data.windows(path, 4),
     "seqloom index": lambda path: shell("index", path),
 }
@@ -168,7 +172,7 @@ def shell(*words):
     make_app(words)(list(words))
 
 
-@pytest.mark.parametrize("door", INDEXES)
+@pytest.mark.parametrize("door", INDEX_FUNCTIONS)
 @pytest.mark.parametrize(
     ("text", "remedy"),
     [
@@ -180,13 +184,13 @@ def shell(*words):
 def test_convert_applies_options_that_an_index_does_not_support(door, text, remedy):
     Path("a.fa").write_text(text)
     with pytest.raises(SeqloomError, match=f"seqloom convert {remedy}"):
-        INDEXES[door]("a.fa")
+        INDEX_FUNCTIONS[door]("a.fa")
     shell("convert", "a.fa", "clean.fa", *remedy.split())
-    INDEXES[door]("clean.fa")
+    INDEX_FUNCTIONS[door]("clean.fa")
 
 
 def test_a_dataset_accepts_options_that_predict_lacks():
-    data = dataset(labels=TWO_LABELS | {"c": "y"}, encoder=OneHot("dna"))
+    data = dataset(labels=LABEL_OF_ID | {"c": "y"}, encoder=OneHot("dna"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     model = sl.train.fit(config, data, epochs=1).trained
     Path("b.fa").write_text(BLANK)
@@ -197,7 +201,7 @@ def test_a_dataset_accepts_options_that_predict_lacks():
     assert sl.infer.predict(model, cleaned).ids == ["a", "b", "c"]
 
 
-OPTIONS = {
+COMMANDS_OF_OPTION = {
     "whitespace": ("inspect", "convert", "train", "evaluate", "predict"),
     "comments": ("inspect", "convert", "train", "evaluate", "predict"),
     "ids": ("inspect", "convert", "train", "evaluate", "predict"),
@@ -219,12 +223,12 @@ OPTIONS = {
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", COMMANDS_OF_OPTION)
 def test_the_command_line_offers_the_same_remedy(name, capsys):
     from seqloom.cli import main
 
     # Options that --help does not list are passed with --set.
-    for command in OPTIONS[name]:
+    for command in COMMANDS_OF_OPTION[name]:
         texts: list[str] = []
         for words in (["--help"], ["--set", "help"]):
             with pytest.raises(SystemExit):

@@ -6,26 +6,28 @@ import seqloom as sl
 from seqloom.data._parts import hash_letters
 from seqloom.errors import ArgumentError
 
-READS = {"x": "ACGT", "y": "GGTT", "z": "CC"}
+SEQUENCE_OF_ID = {"x": "ACGT", "y": "GGTT", "z": "CC"}
 
 
 def test_sequence_hashes_are_in_the_order_of_the_rows():
-    data = sl.data.SequenceDataset(READS)
+    data = sl.data.SequenceDataset(SEQUENCE_OF_ID)
     assert [*hash_letters(data.select([2, 1, 0]))] == [*hash_letters(data)][::-1]
 
 
 def test_a_dataset_reads_its_rows_in_the_given_order():
-    source = sl.data.SequenceDataset(READS).source
-    turned = sl.data.Dataset(source, rows=sl.data.SequenceDataset(READS).rows[::-1])
+    source = sl.data.SequenceDataset(SEQUENCE_OF_ID).source
+    turned = sl.data.Dataset(
+        source, rows=sl.data.SequenceDataset(SEQUENCE_OF_ID).rows[::-1]
+    )
     assert turned.ids == ["z", "y", "x"]
     assert turned.batch([0])["sequence"] == [b"CC"]
-    assert turned.fingerprint() != sl.data.SequenceDataset(READS).fingerprint()
+    assert turned.fingerprint() != sl.data.SequenceDataset(SEQUENCE_OF_ID).fingerprint()
 
 
 def test_an_augmentation_added_later_follows_the_epoch():
     augment = sl.augment.ReverseComplement(p=0.5)
-    first = sl.data.SequenceDataset(READS, augment=augment)
-    later = sl.data.SequenceDataset(READS).replace(augment=augment)
+    first = sl.data.SequenceDataset(SEQUENCE_OF_ID, augment=augment)
+    later = sl.data.SequenceDataset(SEQUENCE_OF_ID).replace(augment=augment)
     for epoch in range(8):
         first.set_epoch(epoch)
         later.set_epoch(epoch)
@@ -35,7 +37,7 @@ def test_an_augmentation_added_later_follows_the_epoch():
 
 def test_replacing_an_unknown_attribute_is_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="got augmnet"):
-        sl.data.SequenceDataset(READS).replace(augmnet=None)
+        sl.data.SequenceDataset(SEQUENCE_OF_ID).replace(augmnet=None)
 
 
 def test_a_copy_with_another_encoder_has_its_residue_counts():
@@ -47,14 +49,14 @@ def test_a_copy_with_another_encoder_has_its_residue_counts():
 
 
 def test_a_subset_of_a_copy_has_the_report_of_the_copy():
-    part = sl.data.SequenceDataset(READS)[:2]
+    part = sl.data.SequenceDataset(SEQUENCE_OF_ID)[:2]
     copy = part.replace(encoder=sl.encode.OneHot("dna"))
     assert copy.report is copy.whole.report
     assert copy.report is not part.report
 
 
 def test_subsets_with_and_without_augmentation_share_one_report():
-    data = sl.data.SequenceDataset(READS, augment=sl.augment.ReverseComplement())
+    data = sl.data.SequenceDataset(SEQUENCE_OF_ID, augment=sl.augment.ReverseComplement())
     assert data.plain().report is data.report
 
 
@@ -70,7 +72,7 @@ def test_removing_jitter_gives_the_fingerprint_without_jitter(tmp_path):
 
 
 def test_a_copy_of_a_subset_keeps_the_settings_of_the_subset():
-    part = sl.data.SequenceDataset(READS)[1:]
+    part = sl.data.SequenceDataset(SEQUENCE_OF_ID)[1:]
     part.encoder = sl.encode.OneHot("dna")
     copy = part.replace(seed=3)
     assert (copy.encoder, copy.seed, copy.ids) == (part.encoder, 3, ["y", "z"])
@@ -94,6 +96,6 @@ def test_an_augmentation_set_later_differs_between_epochs():
 
 @pytest.mark.parametrize("wrong", [{"rows": [0]}, {"_whole": None}, {"color": 1}])
 def test_replace_rejects_attributes_that_define_the_dataset(wrong):
-    data = sl.data.SequenceDataset(READS)
+    data = sl.data.SequenceDataset(SEQUENCE_OF_ID)
     with pytest.raises(ArgumentError, match=f"select.*got {next(iter(wrong))}"):
         data.replace(**wrong)

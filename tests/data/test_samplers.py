@@ -20,25 +20,29 @@ from seqloom.data import (
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 
-LENGTHS = np.random.default_rng(0).integers(1, 200, 1000)
+SEQUENCE_LENGTHS = np.random.default_rng(0).integers(1, 200, 1000)
 lengths = st.lists(st.integers(0, 40), max_size=80)
 
 
 def samplers(**options: Any):
     """One sampler of each class, for a thousand sequences."""
     return [
-        LengthBucketSampler(LENGTHS, 16, **options),
-        TokenBudgetSampler(LENGTHS, 800, **options),
+        LengthBucketSampler(SEQUENCE_LENGTHS, 16, **options),
+        TokenBudgetSampler(SEQUENCE_LENGTHS, 800, **options),
         WeightedSampler(
-            range(1000), LENGTHS, **{k: v for k, v in options.items() if k != "shuffle"}
+            range(1000),
+            SEQUENCE_LENGTHS,
+            **{k: v for k, v in options.items() if k != "shuffle"},
         ),
     ]
 
 
-KINDS = pytest.mark.parametrize("kind", range(3), ids=["bucket", "budget", "weighted"])
+FOR_EACH_SAMPLER = pytest.mark.parametrize(
+    "kind", range(3), ids=["bucket", "budget", "weighted"]
+)
 
 
-@KINDS
+@FOR_EACH_SAMPLER
 def test_the_order_depends_only_on_seed_and_epoch(kind):
     first, again, other = (samplers(seed=seed)[kind] for seed in (1, 1, 2))
     epochs = [list(first) for _ in range(3)]
@@ -47,7 +51,7 @@ def test_the_order_depends_only_on_seed_and_epoch(kind):
     assert epochs[0] != epochs[1] != list(other)
 
 
-@KINDS
+@FOR_EACH_SAMPLER
 def test_samplers_do_not_change_the_global_random_state(kind):
     np.random.seed(0)  # noqa: NPY002, TID251 - the claim
     torch.manual_seed(0)
@@ -58,7 +62,7 @@ def test_samplers_do_not_change_the_global_random_state(kind):
     assert (np.random.random(), torch.rand(()).item()) == expected  # noqa: NPY002 - the claim
 
 
-@KINDS
+@FOR_EACH_SAMPLER
 def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
     sampler = samplers()[kind]
     for epoch in range(2):
@@ -68,7 +72,7 @@ def test_sampled_indices_carry_the_epoch_and_len_is_known(kind):
         assert (len(given_out), {row.epoch for row in rows}) == (length, {epoch})
 
 
-@KINDS
+@FOR_EACH_SAMPLER
 @pytest.mark.parametrize("even_ranks", ["pad", "drop"])
 def test_ranks_split_an_epoch_evenly(kind, even_ranks):
     whole = list(samplers(seed=3)[kind])
@@ -94,16 +98,16 @@ def test_length_buckets_contain_each_sequence_once(lengths, batch_size, window):
 
 def test_length_buckets_reduce_padding():
     def padding(batches):
-        padded = sum(len(batch) * LENGTHS[batch].max() for batch in batches)
-        return padded / LENGTHS.sum() - 1
+        padded = sum(len(batch) * SEQUENCE_LENGTHS[batch].max() for batch in batches)
+        return padded / SEQUENCE_LENGTHS.sum() - 1
 
     in_order = [list(range(start, min(start + 16, 1000))) for start in range(0, 1000, 16)]
     assert padding(in_order) > 0.5
-    assert padding(list(LengthBucketSampler(LENGTHS, 16))) < 0.05
+    assert padding(list(LengthBucketSampler(SEQUENCE_LENGTHS, 16))) < 0.05
 
 
 def test_drop_last_drops_batches_that_are_not_full():
-    sampler = LengthBucketSampler(LENGTHS, 16, drop_last=True)
+    sampler = LengthBucketSampler(SEQUENCE_LENGTHS, 16, drop_last=True)
     assert {len(batch) for batch in sampler} == {16}
 
 
@@ -148,14 +152,14 @@ def test_balanced_weights_sample_all_classes_equally(fasta):
     assert abs(rare - 1000) < 5 * 500**0.5
 
 
-INVALID = [
-    lambda: LengthBucketSampler(LENGTHS, 0),
+INVALID_CALLS = [
+    lambda: LengthBucketSampler(SEQUENCE_LENGTHS, 0),
     lambda: LengthBucketSampler(["a"], 1),
-    lambda: LengthBucketSampler(LENGTHS, 1, window=0),
-    lambda: LengthBucketSampler(LENGTHS, 1, seed=-1),
-    lambda: LengthBucketSampler(LENGTHS, 1, rank=2, world_size=2),
-    lambda: TokenBudgetSampler(LENGTHS, 0),
-    lambda: TokenBudgetSampler(LENGTHS, 800, batch_size=0),
+    lambda: LengthBucketSampler(SEQUENCE_LENGTHS, 1, window=0),
+    lambda: LengthBucketSampler(SEQUENCE_LENGTHS, 1, seed=-1),
+    lambda: LengthBucketSampler(SEQUENCE_LENGTHS, 1, rank=2, world_size=2),
+    lambda: TokenBudgetSampler(SEQUENCE_LENGTHS, 0),
+    lambda: TokenBudgetSampler(SEQUENCE_LENGTHS, 800, batch_size=0),
     lambda: WeightedSampler(range(2), [1]),
     lambda: WeightedSampler(range(2), [1, -1]),
     lambda: WeightedSampler(range(2), [0, 0]),
@@ -165,7 +169,7 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize("make", INVALID, ids=map(str, range(len(INVALID))))
+@pytest.mark.parametrize("make", INVALID_CALLS, ids=map(str, range(len(INVALID_CALLS))))
 def test_invalid_arguments_are_an_error(make):
     with pytest.raises(ArgumentError):
         make()

@@ -4,8 +4,8 @@ import pytest
 
 import seqloom as sl
 
-PROTEINS = {"a": "MKV*", "b": "MKL*", "c": "MEV*", "d": "MEL*"}
-LABELS = {"a": "x", "b": "y", "c": "x", "d": "y"}
+PROTEINS_WITH_STOPS = {"a": "MKV*", "b": "MKL*", "c": "MEV*", "d": "MEL*"}
+LABEL_OF_ID = {"a": "x", "b": "y", "c": "x", "d": "y"}
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
@@ -19,16 +19,16 @@ def test_lengths_exclude_a_dropped_stop(fasta, in_memory):
 
 def test_an_encoded_stop_counts_as_a_position(fasta):
     encoder = sl.encode.Integer("protein", symbols="keep")
-    data = sl.data.SequenceDataset(fasta(PROTEINS), encoder=encoder)
+    data = sl.data.SequenceDataset(fasta(PROTEINS_WITH_STOPS), encoder=encoder)
     assert data.lengths.tolist() == [len(item["inputs"]) for item in data] == [4] * 4
 
 
 @pytest.mark.parametrize("in_memory", [True, False])
 def test_a_model_trains_on_proteins_of_equal_length_with_stops(fasta, in_memory):
     data = sl.data.SequenceDataset(
-        fasta(PROTEINS),
+        fasta(PROTEINS_WITH_STOPS),
         encoder=sl.encode.OneHot("protein"),
-        labels=LABELS,
+        labels=LABEL_OF_ID,
         in_memory=in_memory,
     )
     config = sl.models.SequenceCNNConfig.for_data(data)
@@ -42,7 +42,7 @@ def test_a_model_trains_on_proteins_of_equal_length_with_stops(fasta, in_memory)
 def test_an_interval_of_a_protein_has_the_length_of_its_item(fasta):
     parts = {"chrom": ["a", "a", "b"], "start": [0, 1, 0], "stop": [4, 3, 4]}
     data = sl.data.IntervalDataset(
-        fasta(PROTEINS), parts, encoder=sl.encode.OneHot("protein"), strand=False
+        fasta(PROTEINS_WITH_STOPS), parts, encoder=sl.encode.OneHot("protein"), strand=False
     )
     assert data.lengths.tolist() == [item["inputs"].shape[1] for item in data] == [3, 2, 3]
 

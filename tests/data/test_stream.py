@@ -18,7 +18,7 @@ from seqloom.data import Labels, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 from seqloom.errors import AlphabetError, ArgumentError, FileError, FormatError, LabelError
 
-SIZE = 300
+RECORD_COUNT = 300
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +43,7 @@ def ordinals(stream):
 
 
 def test_stream_items_equal_dataset_items(files):
-    labels = {f"s{i}": i % 3 for i in range(SIZE)}
+    labels = {f"s{i}": i % 3 for i in range(RECORD_COUNT)}
     options: dict[str, Any] = {"encoder": OneHot("dna"), "labels": labels}
     stream, data = SequenceStream(files, **options), SequenceDataset(files, **options)
     assert stream.classes == data.classes
@@ -54,9 +54,9 @@ def test_stream_items_equal_dataset_items(files):
 def test_stream_batches_equal_batches_of_the_dataset(files):
     options: dict[str, Any] = {"encoder": OneHot("dna")}
     stream, data = SequenceStream(files, **options), SequenceDataset(files, **options)
-    starts = range(0, SIZE, 64)
+    starts = range(0, RECORD_COUNT, 64)
     for batch, start in zip(stream.batches(64, multiple=4), starts, strict=True):
-        rows = np.arange(start, min(start + 64, SIZE))
+        rows = np.arange(start, min(start + 64, RECORD_COUNT))
         np.testing.assert_equal(batch, data.batch(rows, multiple=4))
 
 
@@ -67,13 +67,13 @@ def test_any_number_of_shards_contains_each_record_once(files, count, window, ep
     parts = [stream.shard(i, count) for i in range(count)]
     stream.set_epoch(epoch)
     found = [ordinals(part) for part in parts]
-    assert sorted(chain(*found)) == list(range(SIZE))
+    assert sorted(chain(*found)) == list(range(RECORD_COUNT))
 
 
 def test_shards_of_shards_contain_each_record_once(files):
     stream = SequenceStream(files)
     found = [ordinals(stream.shard(i, 3).shard(j, 2)) for i in range(3) for j in range(2)]
-    assert sorted(chain(*found)) == list(range(SIZE))
+    assert sorted(chain(*found)) == list(range(RECORD_COUNT))
 
 
 def test_an_ordinal_names_the_same_record_in_every_shard(files):
@@ -85,7 +85,7 @@ def test_epochs_have_different_orders_of_the_same_records(files):
     stream = SequenceStream(files, shuffle_window=100, seed=1)
     first, second = ordinals(stream), ordinals(stream)
     assert first != second
-    assert sorted(first) == sorted(second) == list(range(SIZE))
+    assert sorted(first) == sorted(second) == list(range(RECORD_COUNT))
 
 
 def test_setting_an_epoch_again_repeats_its_order(files):
@@ -99,8 +99,8 @@ def test_setting_an_epoch_again_repeats_its_order(files):
 
 def test_a_window_moves_records_no_further_than_its_size(files):
     found = np.array(ordinals(SequenceStream(files, shuffle_window=50, seed=3)))
-    assert np.abs(found - np.arange(SIZE)).max() < 50
-    assert (found != np.arange(SIZE)).mean() > 0.9
+    assert np.abs(found - np.arange(RECORD_COUNT)).max() < 50
+    assert (found != np.arange(RECORD_COUNT)).mean() > 0.9
 
 
 def test_the_order_does_not_depend_on_the_batch_size(files):
@@ -177,7 +177,7 @@ def test_a_gzip_file_is_split_into_shards(folder, files):
     path.write_bytes(gzip.compress(b"".join(file.read_bytes() for file in files)))
     parts = [ordinals(SequenceStream(path).shard(i, 4)) for i in range(4)]
     assert all(parts)
-    assert sorted(chain(*parts)) == list(range(SIZE))
+    assert sorted(chain(*parts)) == list(range(RECORD_COUNT))
 
 
 def bgzip(text):
@@ -194,21 +194,21 @@ def bgzip(text):
     return b"".join(blocks) + bytes.fromhex(end)
 
 
-PACKERS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.compress}
+COMPRESSORS = {"plain": bytes, "gzip": gzip.compress, "bgzip": bgzip, "bzip2": bz2.compress}
 
 
 def pack(folder, packer, name):
     """Write 300 records with a compression, unless the file exists; return the path."""
-    text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(SIZE))
+    text = "".join(f">s{i} x\n{'ACGTACGTA'[: 1 + i % 9]}\n" for i in range(RECORD_COUNT))
     path = folder / f"{packer}.{name}"
     if not path.exists():
-        path.write_bytes(PACKERS[packer](text.encode()))
+        path.write_bytes(COMPRESSORS[packer](text.encode()))
     return path
 
 
 @settings(max_examples=20, deadline=None)
 @given(
-    packer=st.sampled_from(sorted(PACKERS)),
+    packer=st.sampled_from(sorted(COMPRESSORS)),
     count=st.integers(1, 12),
     window=st.sampled_from([0, 25]),
 )
@@ -220,10 +220,12 @@ def test_every_compression_is_split_into_shards_without_loss(folder, packer, cou
         for i in range(count)
         for item in stream.shard(i, count)
     ]
-    assert sorted(found) == [(i, f"s{i}", b"ACGTACGTA"[: 1 + i % 9]) for i in range(SIZE)]
+    assert sorted(found) == [
+        (i, f"s{i}", b"ACGTACGTA"[: 1 + i % 9]) for i in range(RECORD_COUNT)
+    ]
 
 
-@pytest.mark.parametrize("packer", sorted(PACKERS))
+@pytest.mark.parametrize("packer", sorted(COMPRESSORS))
 @pytest.mark.parametrize("shard", [(0, 1), (2, 3)])
 def test_a_stream_of_any_compression_resumes(folder, packer, shard):
     stream = SequenceStream(pack(folder, packer, "fa"), shuffle_window=10).shard(*shard)
@@ -291,17 +293,17 @@ def test_a_name_outside_the_classes_from_a_function_is_an_error(files):
 
 
 def test_a_record_without_a_label_is_named_in_the_error(files):
-    labels = {f"s{i}": i % 2 for i in range(SIZE) if i != 155}
+    labels = {f"s{i}": i % 2 for i in range(RECORD_COUNT) if i != 155}
     with pytest.raises(LabelError, match=r"1\.fa: record 5 \(s155\) has no label"):
         list(SequenceStream(files, labels=labels))
 
 
 def test_records_without_a_label_are_skipped_and_counted(files):
-    labels = {f"s{i}": i % 2 for i in range(0, SIZE, 3)}
+    labels = {f"s{i}": i % 2 for i in range(0, RECORD_COUNT, 3)}
     stream = SequenceStream(
         files, labels=Labels(labels, unlabelled="skip"), shuffle_window=32
     )
-    assert sorted(ordinals(stream)) == list(range(0, SIZE, 3))
+    assert sorted(ordinals(stream)) == list(range(0, RECORD_COUNT, 3))
     assert stream.report["unlabelled"] == 200
 
 
@@ -349,14 +351,14 @@ def fastq(count, seed):
 @given(
     count=st.integers(1, 7),
     size=st.integers(1, 400),
-    packer=st.sampled_from(sorted(PACKERS)),
+    packer=st.sampled_from(sorted(COMPRESSORS)),
 )
 def test_reads_with_at_signs_as_qualities_are_delivered_once(
     tmp_path_factory, count, size, packer
 ):
     path = tmp_path_factory.mktemp("q") / "a.fq"
     text = fastq(size, seed=size).encode()
-    path.write_bytes(PACKERS[packer](text))
+    path.write_bytes(COMPRESSORS[packer](text))
     rows = [
         (int(item["ordinal"]), item["id"], item["sequence"], item["quality"])
         for i in range(count)
@@ -376,7 +378,7 @@ def test_a_pytorch_loader_delivers_each_record_once(files, workers):
     stream = SequenceStream(files, shuffle_window=50).to_torch()
     loader = data.DataLoader(stream, batch_size=16, num_workers=workers)
     found = [int(i) for batch in loader for i in batch["ordinal"]]
-    assert sorted(found) == list(range(SIZE))
+    assert sorted(found) == list(range(RECORD_COUNT))
 
 
 def test_ranks_and_workers_split_a_stream_without_loss(files):
@@ -386,7 +388,7 @@ def test_ranks_and_workers_split_a_stream_without_loss(files):
         stream = SequenceStream(files).to_torch(rank=rank, world_size=2)
         loader = data.DataLoader(stream, batch_size=None, num_workers=2)
         found += [int(item["ordinal"]) for item in loader]
-    assert sorted(found) == list(range(SIZE))
+    assert sorted(found) == list(range(RECORD_COUNT))
 
 
 def test_set_epoch_reaches_persistent_workers(files):

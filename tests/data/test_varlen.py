@@ -8,7 +8,7 @@ from seqloom.data import DataLoader, SequenceDataset, VarlenCollator
 from seqloom.encode import Tokens
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
-ESM2 = Tokens("esm2")
+ESM2_TOKENS = Tokens("esm2")
 
 
 def items_of(sizes):
@@ -74,10 +74,10 @@ def test_a_packed_batch_has_consistent_offsets_and_lengths(sizes):
 def test_packed_sequences_are_tokenised():
     records = {"a": b"MKTV", "b": b"M", "c": b"MKX"}
     items = [{"id": name, "sequence": letters} for name, letters in records.items()]
-    batch = VarlenCollator(tokens=ESM2)(items)
+    batch = VarlenCollator(tokens=ESM2_TOKENS)(items)
     bounds = itertools.pairwise(batch["cu_seqlens"].tolist())
     rows = [batch["input_ids"][a:b].tolist() for a, b in bounds]
-    assert rows == [ESM2(letters).tolist() for letters in records.values()]
+    assert rows == [ESM2_TOKENS(letters).tolist() for letters in records.values()]
 
 
 def test_labels_are_collated():
@@ -102,7 +102,7 @@ def test_an_item_over_the_budget_is_an_error_that_names_the_record():
 def test_an_invalid_character_is_an_error_that_names_the_record():
     items = [{"id": "good", "sequence": b"MK"}, {"id": "bad", "sequence": b"M!"}]
     with pytest.raises(AlphabetError, match="'bad', position 1"):
-        VarlenCollator(tokens=ESM2)(items)
+        VarlenCollator(tokens=ESM2_TOKENS)(items)
 
 
 def test_sequences_without_tokens_are_an_error_with_a_remedy():
@@ -146,7 +146,7 @@ def test_no_items_remain_between_two_streams():
 def test_the_loader_packs_each_record_of_a_dataset_once(fasta, num_workers):
     records = {f"p{i}": "MKTVLAG"[: 1 + i % 7] for i in range(200)}
     data = SequenceDataset(fasta(records))
-    collate = VarlenCollator(tokens=ESM2, max_tokens=64, window=16)
+    collate = VarlenCollator(tokens=ESM2_TOKENS, max_tokens=64, window=16)
     loader = DataLoader(data, collate_fn=collate, shuffle=True, num_workers=num_workers)
     batches = list(loader)
     assert sorted(n for b in batches for n in b["ordinals"].tolist()) == list(range(200))

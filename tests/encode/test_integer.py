@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from encode_oracle import AMINO_ACIDS, IUPAC, padded
+from encode_oracle import AMINO_ACIDS, BASES_OF_IUPAC_CODE, padded
 from seqloom._config import JsonConfig
 from seqloom.encode import Integer
 from seqloom.errors import AlphabetError, ArgumentError
@@ -46,7 +46,7 @@ def test_a_final_stop_is_dropped_in_flat_and_padding_in_a_batch():
 
 
 def test_an_ambiguity_code_is_the_mask_or_an_error():
-    assert Integer("dna")("".join(IUPAC)).tolist() == [4] * 11
+    assert Integer("dna")("".join(BASES_OF_IUPAC_CODE)).tolist() == [4] * 11
     with pytest.raises(AlphabetError, match="rejects RYSWKMBDHVN"):
         Integer("dna", unknown="error")("ACN")
 

@@ -10,7 +10,13 @@ from seqloom.encode import OneHot
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 TWO_BASE_CODES = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
-IUPAC = TWO_BASE_CODES | {"B": "CGT", "D": "AGT", "H": "ACT", "V": "ACG", "N": "ACGT"}
+BASES_OF_IUPAC_CODE = TWO_BASE_CODES | {
+    "B": "CGT",
+    "D": "AGT",
+    "H": "ACT",
+    "V": "ACG",
+    "N": "ACGT",
+}
 dna = st.text("ACGT", max_size=40)
 
 
@@ -18,7 +24,7 @@ def reference(text, unknown):
     """Return a one-hot encoding (channels A, C, G, T) from a dictionary."""
     columns = []
     for letter in text.upper():
-        members = letter if letter in "ACGT" else IUPAC[letter]
+        members = letter if letter in "ACGT" else BASES_OF_IUPAC_CODE[letter]
         share = {"zeros": 0, "uniform": 1 / 4, "fractional": 1 / len(members)}[unknown]
         on = "ACGT" if unknown == "uniform" and letter not in "ACGT" else members
         value = 1 if letter in "ACGT" else share

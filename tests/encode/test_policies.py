@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
-from encode_oracle import AMINO_ACIDS, PROTEIN
+from encode_oracle import AMINO_ACIDS, AMINO_ACIDS_OF_CODE
 from seqloom._ragged import Ragged
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
-ENCODERS = [
+ENCODERS_OF_EACH_POLICY = [
     OneHot("dna"),
     OneHot("dna", channels="last", unknown="fractional"),
     OneHot("protein", dtype="float16"),
@@ -40,11 +40,13 @@ def test_rna_as_dna_reads_u_as_t_and_counts_u(text):
     assert unusual(encode, text)["rna"] == 1
 
 
-@pytest.mark.parametrize("code", PROTEIN)
+@pytest.mark.parametrize("code", AMINO_ACIDS_OF_CODE)
 def test_a_protein_ambiguity_code_is_divided_among_its_residues(code):
     row = OneHot("protein", unknown="fractional", dtype="float64")(code).ravel()
-    share = 1 / len(PROTEIN[code])
-    assert row.tolist() == [share if it in PROTEIN[code] else 0 for it in AMINO_ACIDS]
+    share = 1 / len(AMINO_ACIDS_OF_CODE[code])
+    assert row.tolist() == [
+        share if it in AMINO_ACIDS_OF_CODE[code] else 0 for it in AMINO_ACIDS
+    ]
 
 
 @pytest.mark.parametrize(
@@ -106,7 +108,7 @@ def test_gaps_of_aligned_dna_can_be_zeros_or_channels():
     assert OneHot("dna", symbols="keep").letters == "ACGT-."
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_the_result_does_not_depend_on_the_number_of_threads(encode, data):
@@ -117,7 +119,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads(encode, data):
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 def test_a_large_batch_is_the_same_on_two_threads(encode):
     letters = b"ACGTA" if not isinstance(encode, Quality) else b"!+5I?"
     rows = Ragged.from_list([letters * 40] * 700)
@@ -125,7 +127,7 @@ def test_a_large_batch_is_the_same_on_two_threads(encode):
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 def test_out_is_filled_for_a_batch_and_for_one_sequence(encode):
     expected = encode.batch(["ACGTA", "ACA"], length=70)
     out = np.full(expected.shape, 7, expected.dtype)
@@ -136,7 +138,7 @@ def test_out_is_filled_for_a_batch_and_for_one_sequence(encode):
     np.testing.assert_array_equal(single, encode("ACGTA"))
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(encode):
     right = encode.batch(["ACGTA"])
     locked = right.copy()
@@ -147,19 +149,19 @@ def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(encode):
             encode.batch(["ACGTA"], out=out)
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 def test_encoding_no_sequences_returns_an_empty_batch(encode):
     places = 0 if not encode.places(0) else int(encode.places(0))
     assert encode.batch([], length=places).shape == encode.shape(0, places)
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 def test_shape_and_places_predict_the_shape_of_a_batch(encode):
     places = int(encode.places(9))
     assert encode.batch(["ACGTACGTA"] * 2).shape == encode.shape(2, places)
 
 
-@pytest.mark.parametrize("encode", ENCODERS, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
 def test_the_method_refuses_lists_the_characters_that_raise(encode):
     refused = encode.refuses(bytes(range(1, 127)))
     for letter in range(1, 127):

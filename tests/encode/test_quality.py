@@ -7,13 +7,13 @@ from seqloom._config import JsonConfig
 from seqloom.encode import Quality
 from seqloom.errors import AlphabetError, ArgumentError
 
-LOWEST_BYTE = {"phred33": 33, "phred64": 64, "solexa": 59}
-ZERO_BYTE = {"phred33": 33, "phred64": 64, "solexa": 64}
-scales = st.sampled_from(sorted(LOWEST_BYTE))
+LOWEST_BYTE_OF_ENCODING = {"phred33": 33, "phred64": 64, "solexa": 59}
+BYTE_OF_SCORE_ZERO = {"phred33": 33, "phred64": 64, "solexa": 64}
+scales = st.sampled_from(sorted(LOWEST_BYTE_OF_ENCODING))
 
 
 def random_qualities(data, scale):
-    letters = st.integers(LOWEST_BYTE[scale], 126).map(chr)
+    letters = st.integers(LOWEST_BYTE_OF_ENCODING[scale], 126).map(chr)
     return data.draw(st.text(letters, max_size=100))
 
 
@@ -21,7 +21,7 @@ def random_qualities(data, scale):
 @given(st.data(), scales)
 def test_a_score_is_the_byte_minus_the_offset_of_the_encoding(data, scale):
     text = random_qualities(data, scale)
-    slow = [ord(letter) - ZERO_BYTE[scale] for letter in text]
+    slow = [ord(letter) - BYTE_OF_SCORE_ZERO[scale] for letter in text]
     assert Quality(scale, dtype="int32")(text).tolist() == slow
     assert Quality(scale)(text).tolist() == slow
 
@@ -32,7 +32,7 @@ def test_error_probabilities_follow_the_formula(data, scale):
     text = random_qualities(data, scale)
     slow = []
     for letter in text:
-        score = ord(letter) - ZERO_BYTE[scale]
+        score = ord(letter) - BYTE_OF_SCORE_ZERO[scale]
         phred = QualityIO.phred_quality_from_solexa(score) if scale == "solexa" else score
         slow.append(10 ** (-phred / 10))
     fast = Quality(scale, "error_probability", dtype="float64")(text)
@@ -48,15 +48,15 @@ def test_decode_is_the_inverse_of_encode(data, scale, values):
     assert encode.decode(array, lengths=[len(text)]) == [text.encode()]
 
 
-@pytest.mark.parametrize("scale", LOWEST_BYTE)
+@pytest.mark.parametrize("scale", LOWEST_BYTE_OF_ENCODING)
 def test_a_byte_below_the_encoding_is_an_error_with_its_position(scale):
-    low = chr(LOWEST_BYTE[scale] - 1)
+    low = chr(LOWEST_BYTE_OF_ENCODING[scale] - 1)
     with pytest.raises(AlphabetError, match=f"a quality of {scale}") as caught:
         Quality(scale).batch(["hh", f"h{low}"])
     assert (caught.value.record, caught.value.position) == (1, 1)
-    assert Quality(scale).refuses(bytes([LOWEST_BYTE[scale] - 1, 100, 127])) == bytes(
-        [LOWEST_BYTE[scale] - 1, 127]
-    )
+    assert Quality(scale).refuses(
+        bytes([LOWEST_BYTE_OF_ENCODING[scale] - 1, 100, 127])
+    ) == bytes([LOWEST_BYTE_OF_ENCODING[scale] - 1, 127])
 
 
 @pytest.mark.parametrize(

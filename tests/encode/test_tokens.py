@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, strategies as st
 
-from encode_oracle import ESM2, number, padded, words
+from encode_oracle import ESM2_VOCABULARY, number, padded, words
 from seqloom._config import JsonConfig
 from seqloom.encode import Tokens
 from seqloom.errors import AlphabetError, ArgumentError
@@ -14,14 +14,14 @@ residues = st.text("LAGVSERTIDPKQNFYMHWCXBUZO", max_size=60)
 
 def test_the_vocabulary_of_esm2_is_the_published_list():
     encode = Tokens("esm2")
-    assert list(encode.vocabulary) == ESM2
+    assert list(encode.vocabulary) == ESM2_VOCABULARY
     assert list(encode.vocabulary.values()) == list(range(33))
     assert (encode.vocabulary_size, encode.pad_value, encode.mask_value) == (33, 1, 32)
 
 
 @given(st.lists(residues, min_size=1, max_size=5))
 def test_a_protein_is_encoded_between_cls_and_eos(texts):
-    slow = [[0, *[ESM2.index(letter) for letter in text], 2] for text in texts]
+    slow = [[0, *[ESM2_VOCABULARY.index(letter) for letter in text], 2] for text in texts]
     assert Tokens("esm2").batch(texts, length=62).tolist() == padded(slow, 62, 1)
 
 

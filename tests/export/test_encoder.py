@@ -12,12 +12,12 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.export._content import describe
 
-RESIDUES = {
+RESIDUES_OF_ALPHABET = {
     "dna": "ACGTNRYacgtn",
     "rna": "ACGUNacgu",
     "protein": "ACDEFGHIKLMNPQRSTVWYXBZ",
 }
-ENCODERS = [
+EXPORTED_ENCODERS = [
     sl.encode.OneHot("dna"),
     sl.encode.OneHot("dna", channels="last", unknown="uniform"),
     sl.encode.OneHot("dna", unknown="fractional", dtype="float16"),
@@ -69,11 +69,11 @@ def records(encoder):
     if isinstance(encoder, sl.encode.Quality):
         letters = "".join(map(chr, range(64, 105)))
     else:
-        letters = RESIDUES[encoder.alphabet]
+        letters = RESIDUES_OF_ALPHABET[encoder.alphabet]
     return st.lists(st.text(letters, min_size=1, max_size=12), min_size=1, max_size=5)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda it: it.to_json())
+@pytest.mark.parametrize("encoder", EXPORTED_ENCODERS, ids=lambda it: it.to_json())
 @settings(max_examples=25)
 @given(data=st.data())
 def test_the_exported_kernel_equals_the_encoder(encoder, data):
@@ -93,7 +93,7 @@ def counts(encoder):
     return isinstance(encoder, sl.encode.Kmer) and encoder.counts
 
 
-@pytest.mark.parametrize("encoder", ENCODERS, ids=lambda it: it.to_json())
+@pytest.mark.parametrize("encoder", EXPORTED_ENCODERS, ids=lambda it: it.to_json())
 def test_exported_settings_recreate_the_encoder(encoder):
     table = json.loads(json.dumps(describe(encoder, "float32")))
     assert sl.encode.OneHot.__base__.from_dict(table["settings"]) == encoder

@@ -15,7 +15,7 @@ from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
 THIS_FILE = Path(__file__)
-SHAPE = ("batch", 4, "length")
+INPUT_SHAPE = ("batch", 4, "length")
 
 
 class Head(sl.nn.Module):
@@ -98,10 +98,10 @@ class SquaresLength(Head):
 
 class ReadsOthers(Head):
     def __call__(self, x):
-        return self.finish(x) + OTHER_LAYER.weight.value.sum()  # here
+        return self.finish(x) + LAYER_OF_OTHER_NETWORK.weight.value.sum()  # here
 
 
-OTHER_LAYER = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
+LAYER_OF_OTHER_NETWORK = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
 
 
 class Calls(Head):
@@ -144,7 +144,7 @@ def find_line(kind):
 )
 def test_an_export_error_names_the_line_and_the_remedy(tmp_path, kind, words):
     with pytest.raises(ExportError) as caught:
-        sl.export.save(made(kind), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(kind), tmp_path / "model", inputs=INPUT_SHAPE)
     assert f"{THIS_FILE}:{find_line(kind)}" in str(caught.value)
     assert words in str(caught.value)
     assert "compiled" not in str(caught.value)
@@ -152,13 +152,13 @@ def test_an_export_error_names_the_line_and_the_remedy(tmp_path, kind, words):
 
 def test_a_failed_export_writes_nothing(tmp_path):
     with pytest.raises(ExportError):
-        sl.export.save(made(Branches), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(Branches), tmp_path / "model", inputs=INPUT_SHAPE)
     assert not list(tmp_path.iterdir())
 
 
 def test_a_loop_over_positions_cannot_be_exported_for_any_length(tmp_path):
     with pytest.raises(ExportError, match="at another size"):
-        sl.export.save(made(Loops), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(Loops), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
 def test_a_loop_over_positions_can_be_exported_for_one_length(tmp_path):
@@ -180,7 +180,7 @@ class Remembers(Head):
 
 def test_a_buffer_that_changes_during_the_call_is_an_error(tmp_path):
     with pytest.raises(ExportError, match="changes seen in"):
-        sl.export.save(made(Remembers), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(Remembers), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
 class GivesTwo(Head):
@@ -190,7 +190,7 @@ class GivesTwo(Head):
 
 def test_a_network_with_several_outputs_is_an_error(tmp_path):
     with pytest.raises(ExportError, match="returns a tuple"):
-        sl.export.save(made(GivesTwo), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(GivesTwo), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
 def test_an_unsupported_dtype_is_an_error(tmp_path):
@@ -199,7 +199,7 @@ def test_an_unsupported_dtype_is_an_error(tmp_path):
             return self.finish(x.astype("float16").astype("float32"))
 
     with pytest.raises(ExportError, match="dtype float16"):
-        sl.export.save(made(Narrow), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(Narrow), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
 def test_a_pytorch_network_is_an_error(tmp_path):
@@ -226,7 +226,7 @@ def test_an_int8_layer_is_an_error(tmp_path):
     network = sl.nn.quantize_int8(made(Head))
     for export, path in ((sl.export.save, "model"), (sl.export.onnx, "model.onnx")):
         with pytest.raises(ExportError, match=r"layer is an Int8Linear.*quantize_int8"):
-            export(network, tmp_path / path, inputs=SHAPE)
+            export(network, tmp_path / path, inputs=INPUT_SHAPE)
 
 
 class Divides(Head):
@@ -243,7 +243,7 @@ class Divides(Head):
 def test_a_layer_whose_windows_depend_on_the_length_is_an_error(tmp_path):
     line = f"{THIS_FILE}:{find_line(Divides)}"
     with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
-        sl.export.save(made(Divides), tmp_path / "model", inputs=SHAPE)
+        sl.export.save(made(Divides), tmp_path / "model", inputs=INPUT_SHAPE)
     assert line in str(caught.value)
     sl.export.save(made(Divides), tmp_path / "model", inputs=("batch", 4, 24))
 
@@ -273,7 +273,7 @@ def test_an_encoder_that_is_not_fitted_is_an_error(tmp_path):
     ids=str,
 )
 def test_invalid_arguments_are_errors(tmp_path, options):
-    given: Any = {"inputs": SHAPE, **options}
+    given: Any = {"inputs": INPUT_SHAPE, **options}
     with pytest.raises(ArgumentError):
         sl.export.save(made(Branches), tmp_path / "model", **given)
 
@@ -294,7 +294,7 @@ class Pools(Head):
 
 
 def test_a_mean_over_all_positions_can_be_exported(tmp_path):
-    sl.export.save(made(Pools), tmp_path / "model", inputs=SHAPE)
+    sl.export.save(made(Pools), tmp_path / "model", inputs=INPUT_SHAPE)
     assert (tmp_path / "model/graph.json").exists()
 
 
@@ -302,5 +302,5 @@ def test_a_network_of_one_length_suggests_the_option_length(tmp_path):
     flat = sl.nn.Sequential(sl.nn.Flatten(), sl.nn.Linear(80, 2)).bind("numpy", sl.Key(0))
     flat(flat.backend.tensor(np.zeros((1, 4, 20), np.float32)))
     with pytest.raises(ShapeError, match=r"several lengths; .* length=N"):
-        sl.export.save(flat, tmp_path / "any", inputs=SHAPE)
+        sl.export.save(flat, tmp_path / "any", inputs=INPUT_SHAPE)
     sl.export.save(flat, tmp_path / "one", inputs=("batch", 4, 20))

@@ -13,9 +13,24 @@ from seqloom.errors import FileError
 from seqloom.export import _write
 
 # Audit events of Python that change files; `ctypes` is used to exchange two folders.
-CALLS = {"os.mkdir", "os.rename", "os.remove", "os.rmdir", "open", "ctypes.dlopen"}
-OLD = {"export.json": b"", "graph.json": b"old", "model.safetensors": b"old weights"}
-NEW = {"export.json": b"", "graph.json": b"new", "encoder.json": b"new encoder"}
+FILE_SYSTEM_CALLS = {
+    "os.mkdir",
+    "os.rename",
+    "os.remove",
+    "os.rmdir",
+    "open",
+    "ctypes.dlopen",
+}
+OLD_EXPORT_FILES = {
+    "export.json": b"",
+    "graph.json": b"old",
+    "model.safetensors": b"old weights",
+}
+NEW_EXPORT_FILES = {
+    "export.json": b"",
+    "graph.json": b"new",
+    "encoder.json": b"new encoder",
+}
 
 
 def sealed(files):
@@ -36,7 +51,7 @@ def kill_at(number, change):
     calls = iter(range(number))
 
     def watch(event, _):
-        if event in CALLS and next(calls, None) is None:
+        if event in FILE_SYSTEM_CALLS and next(calls, None) is None:
             os.kill(os.getpid(), signal.SIGKILL)
 
     sys.addaudithook(watch)
@@ -54,10 +69,12 @@ def read(place):
 
 def test_a_killed_writer_leaves_a_complete_folder_or_none(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
-    while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=False)):
+    while kill_at(
+        number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=False)
+    ):
         seen.add(place.exists())
         if place.exists():
-            assert read(place) == sealed(NEW)
+            assert read(place) == sealed(NEW_EXPORT_FILES)
             for file in place.iterdir():
                 file.unlink()
             place.rmdir()
@@ -68,23 +85,27 @@ def test_a_killed_writer_leaves_a_complete_folder_or_none(tmp_path):
 
 def test_a_killed_writer_leaves_the_old_or_the_new_export(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
-    _write.write(place, sealed(OLD), overwrite=False)
-    while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=True)):
+    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
+    while kill_at(
+        number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
+    ):
         found = read(place)
-        assert found in (sealed(OLD), sealed(NEW))
+        assert found in (sealed(OLD_EXPORT_FILES), sealed(NEW_EXPORT_FILES))
         seen.add(found["graph.json"])
-        _write.write(place, sealed(OLD), overwrite=True)
+        _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=True)
         number += 1
     assert number > 5
     assert seen == {b"old", b"new"}
-    assert read(place) == sealed(NEW)
+    assert read(place) == sealed(NEW_EXPORT_FILES)
 
 
 def test_the_next_writer_removes_temporary_folders_of_killed_writers(tmp_path):
     place, number = tmp_path / "model", 0
-    while kill_at(number, lambda: _write.write(place, sealed(NEW), overwrite=True)):
+    while kill_at(
+        number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
+    ):
         number += 1
-    _write.write(place, sealed(OLD), overwrite=True)
+    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=True)
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
@@ -92,25 +113,25 @@ def test_the_folder_of_a_running_writer_is_not_removed(tmp_path):
     place = tmp_path / "model"
     with _write.create_temporary_folder(place) as part:
         (part / "graph.json").write_bytes(b"half")
-        _write.write(place, sealed(NEW), overwrite=False)
+        _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=False)
         assert (part / "graph.json").read_bytes() == b"half"
-    assert read(place) == sealed(NEW)
+    assert read(place) == sealed(NEW_EXPORT_FILES)
 
 
 def test_without_atomic_exchange_the_old_export_is_moved_first(tmp_path, monkeypatch):
     monkeypatch.setattr(_write, "rename_exchange", lambda *_: False)
     place = tmp_path / "model"
-    _write.write(place, sealed(OLD), overwrite=False)
-    _write.write(place, sealed(NEW), overwrite=True)
-    assert read(place) == sealed(NEW)
+    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
+    _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
+    assert read(place) == sealed(NEW_EXPORT_FILES)
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
 def test_an_error_during_writing_leaves_the_old_export(tmp_path):
     place = tmp_path / "model"
-    _write.write(place, sealed(OLD), overwrite=False)
+    _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
     name = "x" * 300  # longer than any file name
     with pytest.raises(FileError, match="cannot be written: File name too long"):
-        _write.write(place, {**sealed(NEW), name: b""}, overwrite=True)
-    assert read(place) == sealed(OLD)
+        _write.write(place, {**sealed(NEW_EXPORT_FILES), name: b""}, overwrite=True)
+    assert read(place) == sealed(OLD_EXPORT_FILES)
     assert [it.name for it in tmp_path.iterdir()] == ["model"]

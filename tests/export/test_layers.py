@@ -12,7 +12,7 @@ from seqloom import nn
 from seqloom._rust._native import ExportedModel
 from seqloom.tensor import apply
 
-ROWS: dict[str, Callable[[], Any]] = {
+LAYERS_OF_ROWS: dict[str, Callable[[], Any]] = {
     "AdaptiveAvgPool1d": lambda: nn.AdaptiveAvgPool1d(1),
     "AdaptiveMaxPool1d": lambda: nn.AdaptiveMaxPool1d(1),
     "AvgPool1d": lambda: nn.AvgPool1d(3, 2, 1),
@@ -62,7 +62,7 @@ ROWS: dict[str, Callable[[], Any]] = {
         scale_factor=2, mode="linear", align_corners=True
     ),
 }
-IMAGES: dict[str, Callable[[], Any]] = {
+LAYERS_OF_IMAGES: dict[str, Callable[[], Any]] = {
     "AvgPool2d": lambda: nn.AvgPool2d(3, 2, 1),
     "AvgPool2d without zeros": lambda: nn.AvgPool2d(3, 2, 1, count_include_pad=False),
     "BatchNorm2d": lambda: nn.BatchNorm2d(4),
@@ -74,7 +74,7 @@ IMAGES: dict[str, Callable[[], Any]] = {
     "Upsample": lambda: nn.Upsample(scale_factor=2),
     "Upsample by lines": lambda: nn.Upsample(scale_factor=2, mode="bilinear"),
 }
-FEATURES: dict[str, Callable[[], Any]] = {
+LAYERS_OF_FEATURES: dict[str, Callable[[], Any]] = {
     "GRU": lambda: nn.GRU(4, 3),
     "LSTM": lambda: nn.LSTM(4, 3),
     "LayerNorm": lambda: nn.LayerNorm(4),
@@ -88,13 +88,15 @@ FEATURES: dict[str, Callable[[], Any]] = {
     ),
     "TransformerEncoderLayer": lambda: nn.TransformerEncoderLayer(4, 2, 8, rotary=100.0),
 }
-TABLES: dict[str, tuple[tuple[int | str, ...], tuple[int | str, ...], Any]] = {
-    "rows": (("batch", 4, "length"), ("batch", 4, 24), ROWS),
-    "images": (("batch", 4, "length", 6), ("batch", 4, 12, 6), IMAGES),
-    "features": (("batch", "length", 4), ("batch", 24, 4), FEATURES),
+LAYERS_WITH_OTHER_INPUTS: dict[
+    str, tuple[tuple[int | str, ...], tuple[int | str, ...], Any]
+] = {
+    "rows": (("batch", 4, "length"), ("batch", 4, 24), LAYERS_OF_ROWS),
+    "images": (("batch", 4, "length", 6), ("batch", 4, 12, 6), LAYERS_OF_IMAGES),
+    "features": (("batch", "length", 4), ("batch", 24, 4), LAYERS_OF_FEATURES),
 }
 # Classes that are not layers, and integer layers (see test_networks and test_errors).
-LEFT_OUT = {"Buffer", "Embedding", "Int8Linear", "Module", "Param"}
+EXCLUDED_LAYERS = {"Buffer", "Embedding", "Int8Linear", "Module", "Param"}
 
 
 class Each(nn.Module):
@@ -125,7 +127,7 @@ def _call(layer, inputs):
 def compare(network, names, run, shape, tolerance):
     """Compare the outputs of export and network, layer by layer."""
     rng = np.random.default_rng(0)
-    for batch, length in ((2, 24), (1, 24)) if "length" not in shape else SIZES:
+    for batch, length in ((2, 24), (1, 24)) if "length" not in shape else BATCH_AND_LENGTH:
         sizes = tuple({"batch": batch, "length": length}.get(it, it) for it in shape)
         x = rng.normal(size=cast("Any", sizes)).astype("f4")
         parts = [it.numpy() for it in network.list_parts(network.backend.tensor(x))]
@@ -136,7 +138,7 @@ def compare(network, names, run, shape, tolerance):
             )
 
 
-SIZES = (2, 24), (3, 11), (1, 30)
+BATCH_AND_LENGTH = (2, 24), (3, 11), (1, 30)
 
 
 def draw(table):
@@ -145,9 +147,9 @@ def draw(table):
 
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
-@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("kind", LAYERS_WITH_OTHER_INPUTS)
 def test_the_reference_reader_computes_every_layer(tmp_path, kind, is_open):
-    free, fixed, table = TABLES[kind]
+    free, fixed, table = LAYERS_WITH_OTHER_INPUTS[kind]
     shape, network = free if is_open else fixed, draw(table)
     sl.export.save(network, tmp_path / "model", inputs=shape)
     model = ExportedModel(str(tmp_path / "model"))
@@ -155,10 +157,10 @@ def test_the_reference_reader_computes_every_layer(tmp_path, kind, is_open):
 
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
-@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("kind", LAYERS_WITH_OTHER_INPUTS)
 def test_onnx_runtime_computes_every_layer(tmp_path, kind, is_open):
     runtime: Any = pytest.importorskip("onnxruntime")
-    free, fixed, table = TABLES[kind]
+    free, fixed, table = LAYERS_WITH_OTHER_INPUTS[kind]
     shape, network, path = free if is_open else fixed, draw(table), tmp_path / "net.onnx"
     sl.export.onnx(network, path, inputs=shape)
     session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
@@ -168,5 +170,9 @@ def test_onnx_runtime_computes_every_layer(tmp_path, kind, is_open):
 def test_every_layer_of_sl_nn_is_tested():
     layers = [it for it in nn.__all__ if isinstance(getattr(nn, it), type)]
     layers = {it for it in layers if issubclass(getattr(nn, it), nn.Module)}
-    tested = {name.split()[0] for _, _, table in TABLES.values() for name in table}
-    assert layers - LEFT_OUT == tested
+    tested = {
+        name.split()[0]
+        for _, _, table in LAYERS_WITH_OTHER_INPUTS.values()
+        for name in table
+    }
+    assert layers - EXCLUDED_LAYERS == tested

@@ -14,8 +14,8 @@ import pytest
 import seqloom as sl
 from exported import batch_of
 from exported_networks import (
-    OF_ANY_LENGTH,
-    OF_SOME_LENGTHS,
+    NETWORKS_OF_ANY_LENGTH,
+    NETWORKS_OF_SOME_LENGTHS,
     draw_records,
     ready,
 )
@@ -23,11 +23,11 @@ from native_calls import run_native
 from seqloom._rust import _native
 from seqloom.infer._forward import Forward
 
-DNA = sl.encode.OneHot("dna")
-CNN = Path(__file__).parent / "data" / "version_1_cnn"
-NETWORKS = {
-    **OF_ANY_LENGTH,
-    **OF_SOME_LENGTHS,
+DNA_ENCODER = sl.encode.OneHot("dna")
+STORED_CNN = Path(__file__).parent / "data" / "version_1_cnn"
+EXPORTED_NETWORKS = {
+    **NETWORKS_OF_ANY_LENGTH,
+    **NETWORKS_OF_SOME_LENGTHS,
     "cnn": lambda: sl.models.SequenceCNNConfig(channels=4, outputs=3).build(),
 }
 
@@ -51,17 +51,17 @@ def given(batch, names):
 
 @pytest.mark.sample(7)
 @pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 72)])
 def test_rust_scores_equal_those_of_predict_bit_by_bit(tmp_path, name, lengths, threads):
-    network = ready(NETWORKS[name]())
-    sl.export.save(network, tmp_path / "model", encoder=DNA)
+    network = ready(EXPORTED_NETWORKS[name]())
+    sl.export.save(network, tmp_path / "model", encoder=DNA_ENCODER)
     model, names = open_model(tmp_path / "model")
-    batch = batch_of(DNA, draw_records(lengths), "float32")
+    batch = batch_of(DNA_ENCODER, draw_records(lengths), "float32")
     (found,) = model.run(given(batch, names), threads)
     if batch["mask"].all():
         del batch["mask"]
-    wanted: Any = Forward.of(network)(network, batch, encoder=DNA).numpy()
+    wanted: Any = Forward.of(network)(network, batch, encoder=DNA_ENCODER).numpy()
     if name in INEXACT_NETWORKS:
         np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-6)
     else:
@@ -82,7 +82,7 @@ def test_rust_runs_packed_esm2(tmp_path, lengths):
 
 @pytest.mark.parametrize("name", ["cnn", "lstm"])
 def test_rust_computes_the_scores_of_a_stored_export(name):
-    place = CNN.with_name(f"version_1_{name}")
+    place = STORED_CNN.with_name(f"version_1_{name}")
     model, names = open_model(place)
     lengths = (30, 24, 30, 17, 9)
     with sl.io.open_sequences(Path(sl.__file__).parent / "_demo/test.fa.gz") as reader:
@@ -90,21 +90,21 @@ def test_rust_computes_the_scores_of_a_stored_export(name):
     cut = [it[:length].decode() for it, length in zip(found, lengths, strict=True)]
     wanted = json.loads(place.with_suffix(".json").read_text())
     task = sl.models.Classify(("EI", "IE", "N"))
-    scores = task.activate(model.run(given(batch_of(DNA, cut), names), 1)[0])
+    scores = task.activate(model.run(given(batch_of(DNA_ENCODER, cut), names), 1)[0])
     np.testing.assert_allclose(scores, np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
 def test_a_model_above_the_memory_limit_is_an_error():
     with pytest.raises(sl.errors.MemoryLimitError, match="larger limit"):
-        open_model(CNN, memory_limit=1000)
-    model, names = open_model(CNN, memory_limit=200_000)
+        open_model(STORED_CNN, memory_limit=1000)
+    model, names = open_model(STORED_CNN, memory_limit=200_000)
     with pytest.raises(sl.errors.SeqloomError, match="larger limit"):
         model.run({"inputs": np.zeros((4000, 4, 30), np.float32)}, 1)
     assert "inputs" in names
 
 
 def test_an_input_of_another_dtype_is_an_error():
-    model, _ = open_model(CNN)
+    model, _ = open_model(STORED_CNN)
     with pytest.raises(sl.errors.ArgumentError, match="inputs: expected float32"):
         model.run({"inputs": np.zeros((1, 4, 30))}, 1)
     with pytest.raises(sl.errors.ArgumentError, match="is no input"):
@@ -166,7 +166,7 @@ def test_large_integers_in_a_graph_are_exact(name, args, options, wanted):
 
 def test_the_memory_limit_applies_to_all_files_together(tmp_path):
     folder = tmp_path / "model"
-    sl.export.save(ready(NETWORKS["cnn"]()), folder, encoder=DNA)
+    sl.export.save(ready(EXPORTED_NETWORKS["cnn"]()), folder, encoder=DNA_ENCODER)
     sizes = [it.stat().st_size for it in folder.iterdir()]
     with pytest.raises(MemoryError, match=r"more than the .* that may be used for it"):
         _native.ExportedModel(str(folder), sum(sizes) - 1)
@@ -174,7 +174,7 @@ def test_the_memory_limit_applies_to_all_files_together(tmp_path):
 
 def test_overlapping_files_in_a_zip_are_an_error(tmp_path):
     place = tmp_path / "model.zip"
-    sl.export.save(ready(NETWORKS["cnn"]()), place, encoder=DNA)
+    sl.export.save(ready(EXPORTED_NETWORKS["cnn"]()), place, encoder=DNA_ENCODER)
     with ZipFile(place, "a") as archive:
         entry = copy(archive.getinfo("model.safetensors"))
         entry.filename = "encoder.safetensors"

@@ -6,8 +6,8 @@ import pytest
 import seqloom as sl
 from exported import Run, batch_of, graph, manifest, operations
 from exported_networks import (
-    OF_ANY_LENGTH,
-    OF_SOME_LENGTHS,
+    NETWORKS_OF_ANY_LENGTH,
+    NETWORKS_OF_SOME_LENGTHS,
     Recurrent,
     Short,
     Tokens,
@@ -18,8 +18,8 @@ from onnx_graphs import floats, node, save
 from seqloom import nn
 from seqloom.infer._forward import Forward
 
-DNA = sl.encode.OneHot("dna")
-NETWORKS = {**OF_ANY_LENGTH, **OF_SOME_LENGTHS}
+DNA_ENCODER = sl.encode.OneHot("dna")
+EXPORTED_NETWORKS = {**NETWORKS_OF_ANY_LENGTH, **NETWORKS_OF_SOME_LENGTHS}
 
 
 def check(model, place, encoder, lengths, dtype="float32"):
@@ -36,12 +36,12 @@ def check(model, place, encoder, lengths, dtype="float32"):
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 8 * 9)])
 def test_the_reference_reader_equals_predict_bit_by_bit(tmp_path, name, lengths):
-    model, place = ready(NETWORKS[name]()), tmp_path / "model"
-    sl.export.save(model, place, encoder=DNA)
-    check(model, place, DNA, lengths)
+    model, place = ready(EXPORTED_NETWORKS[name]()), tmp_path / "model"
+    sl.export.save(model, place, encoder=DNA_ENCODER)
+    check(model, place, DNA_ENCODER, lengths)
 
 
 @pytest.mark.parametrize("kind", [Tokens, Short])
@@ -54,7 +54,7 @@ def test_exported_tokens_are_integers(tmp_path, kind, lengths):
 
 
 def test_a_network_with_a_mask_has_two_graphs(tmp_path):
-    sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA)
+    sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA_ENCODER)
     names = [it["name"] for it in graph(tmp_path / "model")["inputs"]]
     plain = graph(tmp_path / "model", "graph-unpadded.json")["inputs"]
     plain = [it["name"] for it in plain]
@@ -62,7 +62,7 @@ def test_a_network_with_a_mask_has_two_graphs(tmp_path):
 
 
 def test_each_direction_of_a_recurrent_layer_is_one_operation(tmp_path):
-    sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA)
+    sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA_ENCODER)
     assert operations(tmp_path / "model").count("lstm") == 2
 
 
@@ -102,24 +102,24 @@ def test_a_network_from_onnx_keeps_encoder_length_and_pair(tmp_path):
     nodes = [node("Flatten", "x", ("a",)), node("MatMul", "a weight")]
     path, x = tmp_path / "net.onnx", {"x": np.zeros((1, 4, 6), np.float32)}
     save(path, nodes, x, weights={"weight": floats(24, 2)})
-    net = sl.models.from_onnx(path, encoder=DNA, length=6, pair="sum").eval()
+    net = sl.models.from_onnx(path, encoder=DNA_ENCODER, length=6, pair="sum").eval()
     sl.export.save(net, tmp_path / "model")
     facts = manifest(tmp_path / "model")
     kept = {name: facts[name] for name in ("length", "crop", "pair")}
     assert kept == {"length": 6, "crop": "pad", "pair": "sum"}
-    batch = DNA.batch(draw_records((6, 6, 6)))
+    batch = DNA_ENCODER.batch(draw_records((6, 6, 6)))
     found = Run(tmp_path / "model")({"inputs": batch})
     assert found.tobytes() == net.logits(batch).numpy().tobytes()
 
 
 def test_records_padded_to_one_length_have_a_mask(tmp_path):
     model, place = ready(Recurrent()), tmp_path / "model"
-    sl.export.save(model, place, encoder=DNA, length=12, crop="pad")
+    sl.export.save(model, place, encoder=DNA_ENCODER, length=12, crop="pad")
     shapes = {it["name"]: it["shape"] for it in graph(place)["inputs"]}
     assert shapes == {"inputs": ["batch", 4, 12], "mask": ["batch", 12]}
-    batch = batch_of(DNA, draw_records((12, 5, 7)))
+    batch = batch_of(DNA_ENCODER, draw_records((12, 5, 7)))
     found = Run(place)(batch)
-    wanted = Forward.of(model)(model, batch, encoder=DNA).numpy()
+    wanted = Forward.of(model)(model, batch, encoder=DNA_ENCODER).numpy()
     assert found.tobytes() == wanted.tobytes()
 
 
@@ -138,8 +138,8 @@ class Shares(nn.Module):
 @pytest.mark.parametrize("lengths", [(7, 7), (12,)])
 def test_a_sum_can_be_divided_by_the_length(tmp_path, lengths):
     model, place = ready(Shares()), tmp_path / "model"
-    sl.export.save(model, place, encoder=DNA)
-    check(model, place, DNA, lengths)
+    sl.export.save(model, place, encoder=DNA_ENCODER)
+    check(model, place, DNA_ENCODER, lengths)
 
 
 def test_a_protein_language_model_with_a_head_is_exported_for_padded_tokens(tmp_path):

@@ -9,8 +9,8 @@ import pytest
 import seqloom as sl
 from exported import batch_of
 from exported_networks import (
-    OF_ANY_LENGTH,
-    OF_SOME_LENGTHS,
+    NETWORKS_OF_ANY_LENGTH,
+    NETWORKS_OF_SOME_LENGTHS,
     Dilated,
     Tokens,
     draw_records,
@@ -26,19 +26,19 @@ from write_signatures import list_arguments
 onnx = pytest.importorskip("onnx")
 runtime: Any = pytest.importorskip("onnxruntime")
 
-DNA = sl.encode.OneHot("dna")
-TASK = sl.models.Classify(("no", "yes"))
+DNA_ENCODER = sl.encode.OneHot("dna")
+TWO_CLASSES = sl.models.Classify(("no", "yes"))
 
 
 def cnn(**options: Any):
     return sl.models.SequenceCNNConfig(channels=4, outputs=2, **options).build()
 
 
-NETWORKS = {"cnn": cnn, **OF_ANY_LENGTH}
-OF_ONE_LENGTH: dict[str, Any] = {
+EXPORTED_NETWORKS = {"cnn": cnn, **NETWORKS_OF_ANY_LENGTH}
+NETWORKS_OF_ONE_LENGTH: dict[str, Any] = {
     "cnn of one length": lambda: cnn(length=24, pools=(1, 2, 2)),
     "aligned": lambda: cnn(length=24, aligned=4),
-    **OF_SOME_LENGTHS,
+    **NETWORKS_OF_SOME_LENGTHS,
 }
 
 
@@ -58,27 +58,29 @@ def wanted(model, batch, encoder):
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("lengths", [(24, 24), (9,), (24, 13, 30, 7)])
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 def test_onnx_runtime_gives_the_scores_of_predict(tmp_path, name, lengths):
-    model, path = ready(NETWORKS[name]()), tmp_path / "model.onnx"
-    sl.export.onnx(model, path, encoder=DNA, task=TASK)
-    batch = batch_of(DNA, draw_records(lengths))
-    found, outputs = run(path, batch), wanted(model, batch, DNA)
+    model, path = ready(EXPORTED_NETWORKS[name]()), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, encoder=DNA_ENCODER, task=TWO_CLASSES)
+    batch = batch_of(DNA_ENCODER, draw_records(lengths))
+    found, outputs = run(path, batch), wanted(model, batch, DNA_ENCODER)
     np.testing.assert_allclose(found["outputs"], outputs, rtol=1e-5, atol=1e-5)
-    np.testing.assert_allclose(found["scores"], TASK.activate(outputs), atol=1e-5)
+    np.testing.assert_allclose(found["scores"], TWO_CLASSES.activate(outputs), atol=1e-5)
 
 
 @pytest.mark.parametrize("count", [1, 5])
-@pytest.mark.parametrize("name", OF_ONE_LENGTH)
+@pytest.mark.parametrize("name", NETWORKS_OF_ONE_LENGTH)
 def test_networks_without_a_mask_give_the_same_scores_in_onnx_runtime(
     tmp_path, name, count
 ):
-    model, path = ready(OF_ONE_LENGTH[name]()), tmp_path / "model.onnx"
-    sl.export.onnx(model, path, encoder=DNA, task=TASK)
-    batch = batch_of(DNA, draw_records([24] * count))
+    model, path = ready(NETWORKS_OF_ONE_LENGTH[name]()), tmp_path / "model.onnx"
+    sl.export.onnx(model, path, encoder=DNA_ENCODER, task=TWO_CLASSES)
+    batch = batch_of(DNA_ENCODER, draw_records([24] * count))
     del batch["mask"]
     found = run(path, batch)["outputs"]
-    np.testing.assert_allclose(found, wanted(model, batch, DNA), rtol=1e-5, atol=1e-5)
+    np.testing.assert_allclose(
+        found, wanted(model, batch, DNA_ENCODER), rtol=1e-5, atol=1e-5
+    )
 
 
 @pytest.mark.parametrize("name", [it for it, line in OPERATIONS.items() if line.onnx])
@@ -130,7 +132,7 @@ def test_onnx_esm2_reads_padded_tokens(tmp_path, lengths):
 
 def test_onnx_metadata_describe_encoder_and_task(tmp_path):
     path = tmp_path / "model.onnx"
-    sl.export.onnx(ready(cnn(length=24)), path, encoder=DNA, task=TASK)
+    sl.export.onnx(ready(cnn(length=24)), path, encoder=DNA_ENCODER, task=TWO_CLASSES)
     model: Any = onnx.load(path)
     found = {it.key: json.loads(it.value) for it in model.metadata_props}
     assert found["classes"] == ["no", "yes"]
@@ -142,7 +144,7 @@ def test_onnx_metadata_describe_encoder_and_task(tmp_path):
 def test_onnx_weights_keep_the_names_of_the_model_record(tmp_path):
     path = tmp_path / "model.onnx"
     model = ready(Dilated())
-    sl.export.onnx(model, path, encoder=DNA)
+    sl.export.onnx(model, path, encoder=DNA_ENCODER)
     loaded: Any = onnx.load(path)
     names = {it.name for it in loaded.graph.initializer}
     assert {it for it, _ in model.parameters()} <= names
@@ -191,7 +193,7 @@ def test_a_recurrent_layer_with_gaps_in_the_mask_gives_the_same_states(tmp_path,
     inputs = {"x": ("batch", 4, "length"), "mask": ("batch", "length")}
     model, path = ready(Masked(kind)), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=inputs)
-    batch = batch_of(DNA, draw_records((9, 2, 1, 14)))
+    batch = batch_of(DNA_ENCODER, draw_records((9, 2, 1, 14)))
     arrays = {"x": batch["inputs"], "mask": batch["mask"]}
     expected = model(
         model.backend.tensor(arrays["x"]), model.backend.tensor(arrays["mask"])
@@ -247,10 +249,10 @@ class Gapped(nn.Module):
 
 def test_an_onnx_file_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "model.onnx"
-    sl.export.onnx(ready(Dilated()), path, encoder=DNA)
+    sl.export.onnx(ready(Dilated()), path, encoder=DNA_ENCODER)
     with pytest.raises(RunFolderError, match="overwrite"):
-        sl.export.onnx(ready(Dilated()), path, encoder=DNA)
-    sl.export.onnx(ready(Dilated()), path, encoder=DNA, overwrite=True)
+        sl.export.onnx(ready(Dilated()), path, encoder=DNA_ENCODER)
+    sl.export.onnx(ready(Dilated()), path, encoder=DNA_ENCODER, overwrite=True)
 
 
 class Many(nn.Module):

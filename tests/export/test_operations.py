@@ -8,10 +8,10 @@ import pytest
 
 from conformance.backends import backend
 from conformance.call import Skip
-from conformance.operations import TABLE
+from conformance.operations import OPERATION_TABLE
 from conformance.run import _tensors
 from conformance.samples import SAMPLE_COUNT, convert_sample, select_samples
-from native_calls import B, run_native
+from native_calls import NUMPY, run_native
 from seqloom.errors import SeqloomError
 from seqloom.tensor import Tensor
 from seqloom.tensor._operations import OPERATIONS
@@ -24,9 +24,9 @@ INEXACT_FUNCTIONS = """
     acos acosh asin asinh atan atan2 atanh cos cosh erf erfc exp expm1 hypot log log10 log1p
     log2 logaddexp pow remainder sin sinh softplus tan tanh logsumexp floor_divide var std
 """
-EXPORTED = {name for name, line in OPERATIONS.items() if line.results}
+EXPORTED_OPERATIONS = {name for name, line in OPERATIONS.items() if line.results}
 # The values of `empty` are arbitrary.
-NAMES = sorted((EXPORTED & TABLE.keys()) - {"empty"})
+TESTED_OPERATIONS = sorted((EXPORTED_OPERATIONS & OPERATION_TABLE.keys()) - {"empty"})
 
 
 def _raw(value: Any) -> Any:
@@ -39,16 +39,18 @@ def _raw(value: Any) -> Any:
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", TESTED_OPERATIONS)
 def test_an_exported_operation_equals_that_of_the_numpy_backend(name):
-    calls = [call for dtype in TABLE[name].dtypes for call in list_calls(name, dtype)]
+    calls = [
+        call for dtype in OPERATION_TABLE[name].dtypes for call in list_calls(name, dtype)
+    ]
     assert sum(_compare(name, *call) for call in calls)
 
 
 def list_calls(name, dtype, count=SAMPLE_COUNT):
     """Yield arguments, options and results of the NumPy backend for PyTorch samples."""
-    for info, sample in select_samples(TABLE[name], dtype, count):
-        call, _ = convert_sample(TABLE[name], info, sample)
+    for info, sample in select_samples(OPERATION_TABLE[name], dtype, count):
+        call, _ = convert_sample(OPERATION_TABLE[name], info, sample)
         if isinstance(call, Skip):
             continue
         call = call() if callable(call) else call
@@ -58,7 +60,7 @@ def list_calls(name, dtype, count=SAMPLE_COUNT):
         options = {key: _raw(it) for key, it in call.options.items()}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            made = getattr(B, name)(*args, **options)
+            made = getattr(NUMPY, name)(*args, **options)
         yield args, options, list(made) if isinstance(made, (list, tuple)) else [made]
 
 

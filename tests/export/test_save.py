@@ -18,10 +18,10 @@ from seqloom.errors import ArgumentError, ExportError, FileError, RunFolderError
 from seqloom.infer._forward import Forward
 from seqloom.models._examples import find_input_settings
 
-GENOTYPES = Path(sl.__file__).parent / "_demo/genotypes"
-DNA = sl.encode.OneHot("dna")
-TASK = sl.models.Classify(("no", "yes"))
-RECORDS = ["ACGTACGTAC", "GGCATTACGGATTACA", "ACGTTGCAAC", "TTTTACGTNN"]
+DEMO_GENOTYPES = Path(sl.__file__).parent / "_demo/genotypes"
+DNA_ENCODER = sl.encode.OneHot("dna")
+TWO_CLASSES = sl.models.Classify(("no", "yes"))
+SEQUENCES = ["ACGTACGTAC", "GGCATTACGGATTACA", "ACGTTGCAAC", "TTTTACGTNN"]
 
 
 def scrambled(config, seed=0):
@@ -51,7 +51,7 @@ def place(tmp_path):
 
 
 def test_an_export_contains_the_files_that_its_page_lists(place):
-    sl.export.save(cnn(), place, encoder=DNA, task=TASK)
+    sl.export.save(cnn(), place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     facts = manifest(place)
     assert {it.name for it in place.iterdir()} == {"export.json", *facts["files"]}
     assert facts["task"] == {"name": "classify", "columns": ["no", "yes"]}
@@ -60,7 +60,7 @@ def test_an_export_contains_the_files_that_its_page_lists(place):
 
 
 def test_the_manifest_contains_the_hash_of_each_file_and_its_own(place):
-    sl.export.save(cnn(), place, encoder=DNA, task=TASK)
+    sl.export.save(cnn(), place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     facts = manifest(place)
     for name, digest in facts["files"].items():
         assert hashlib.sha256((place / name).read_bytes()).hexdigest() == digest
@@ -71,7 +71,7 @@ def test_the_manifest_contains_the_hash_of_each_file_and_its_own(place):
 
 def test_weights_have_the_paths_and_bits_of_the_model_record(place):
     model = cnn()
-    sl.export.save(model, place, encoder=DNA, task=TASK)
+    sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     found, record = load_file(place / "model.safetensors"), model.to_record()
     counts = {it for it in record if it.endswith("num_batches_tracked")}
     assert found.keys() == record.keys() - counts
@@ -80,30 +80,30 @@ def test_weights_have_the_paths_and_bits_of_the_model_record(place):
 
 def test_a_padded_batch_gives_the_bits_of_predict(place):
     model = cnn()
-    sl.export.save(model, place, encoder=DNA, task=TASK)
-    batch = batch_of(DNA, RECORDS)
-    assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
+    sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
+    batch = batch_of(DNA_ENCODER, SEQUENCES)
+    assert Run(place)(batch).tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
 def test_a_batch_without_padding_gives_the_bits_of_predict(place):
     model = cnn()
-    sl.export.save(model, place, encoder=DNA, task=TASK)
-    batch = batch_of(DNA, RECORDS[::2])
+    sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
+    batch = batch_of(DNA_ENCODER, SEQUENCES[::2])
     del batch["mask"]
     found = Run(place, "graph-unpadded.json")(batch)
-    assert found.tobytes() == expected(model, batch, DNA).tobytes()
+    assert found.tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
 def test_a_network_of_one_length_has_one_graph_without_a_mask(place):
     model = cnn(length=10)
-    sl.export.save(model, place, encoder=DNA, task=TASK)
+    sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     assert [it["name"] for it in graph(place)["inputs"]] == ["inputs"]
     assert graph(place)["inputs"][0]["shape"] == ["batch", 4, 10]
     assert not (place / "graph-unpadded.json").exists()
     assert manifest(place)["length"] == 10
-    batch = batch_of(DNA, RECORDS[::2])
+    batch = batch_of(DNA_ENCODER, SEQUENCES[::2])
     del batch["mask"]
-    assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
+    assert Run(place)(batch).tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
 @pytest.mark.parametrize(
@@ -121,10 +121,10 @@ def test_every_sequence_encoder_can_be_exported(place, encoder):
     reading: Any = find_input_settings(encoder)
     reading["length"] = 1 if reading["inputs"] == "counts" else None
     model = scrambled(sl.models.SequenceCNNConfig(outputs=2, **reading))
-    sl.export.save(model, place, encoder=encoder, task=TASK)
-    lengths = encoder.places([len(it) for it in RECORDS])
+    sl.export.save(model, place, encoder=encoder, task=TWO_CLASSES)
+    lengths = encoder.places([len(it) for it in SEQUENCES])
     longest = int(lengths.max())
-    inputs = encoder.batch(RECORDS, length=longest)
+    inputs = encoder.batch(SEQUENCES, length=longest)
     batch = {"inputs": inputs, "lengths": lengths}
     mask = (np.arange(longest) < lengths[:, None]).astype("f4")
     batch |= {} if mask.all() else {"mask": mask}
@@ -136,7 +136,9 @@ def test_every_sequence_encoder_can_be_exported(place, encoder):
 
 
 def genotype_run(tmp_path):
-    data = sl.data.GenotypeDataset(GENOTYPES / "example.bed", GENOTYPES / "trait.txt")
+    data = sl.data.GenotypeDataset(
+        DEMO_GENOTYPES / "example.bed", DEMO_GENOTYPES / "trait.txt"
+    )
     config = sl.models.GenotypeMLPConfig.for_data(data)
     return sl.train.fit(config, data, epochs=2, out=tmp_path / "run")
 
@@ -169,8 +171,8 @@ def test_exported_genotype_tables_map_each_code_to_a_number(tmp_path, place):
 
 
 def test_a_zip_contains_the_files_of_the_folder_uncompressed(tmp_path, place):
-    sl.export.save(cnn(), place, encoder=DNA, task=TASK)
-    sl.export.save(cnn(), tmp_path / "model.zip", encoder=DNA, task=TASK)
+    sl.export.save(cnn(), place, encoder=DNA_ENCODER, task=TWO_CLASSES)
+    sl.export.save(cnn(), tmp_path / "model.zip", encoder=DNA_ENCODER, task=TWO_CLASSES)
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
         entries = archive.infolist()
         assert {it.filename for it in entries} == {it.name for it in place.iterdir()}
@@ -180,7 +182,7 @@ def test_a_zip_contains_the_files_of_the_folder_uncompressed(tmp_path, place):
 
 def test_exporting_a_model_twice_gives_the_same_bytes(tmp_path):
     for name in ("one.zip", "two.zip"):
-        sl.export.save(cnn(), tmp_path / name, encoder=DNA, task=TASK)
+        sl.export.save(cnn(), tmp_path / name, encoder=DNA_ENCODER, task=TWO_CLASSES)
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
@@ -208,7 +210,7 @@ def test_tied_weights_are_stored_once(place):
 def test_exporting_does_not_change_the_network(place):
     model = cnn().train()
     before = {path: np.array(it) for path, it in model.to_record().items()}
-    sl.export.save(model, place, encoder=DNA, task=TASK)
+    sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     assert model.training
     after = model.to_record()
     assert all(before[it].tobytes() == np.asarray(after[it]).tobytes() for it in before)
@@ -219,49 +221,49 @@ def test_a_network_on_another_backend_is_exported_and_stays_there(place, backend
     pytest.importorskip(backend)
     model = cnn(length=10)
     there = cnn(length=10).to(backend)
-    sl.export.save(there, place, encoder=DNA, task=TASK)
+    sl.export.save(there, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     assert there.backend.name == backend
-    batch = batch_of(DNA, RECORDS[::2])
+    batch = batch_of(DNA_ENCODER, SEQUENCES[::2])
     del batch["mask"]
-    assert Run(place)(batch).tobytes() == expected(model, batch, DNA).tobytes()
+    assert Run(place)(batch).tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
 def test_a_folder_with_other_files_is_an_error(place):
     place.mkdir()
     (place / "notes.txt").write_text("mine")
     with pytest.raises(RunFolderError, match="not an export"):
-        sl.export.save(cnn(), place, encoder=DNA, overwrite=True)
+        sl.export.save(cnn(), place, encoder=DNA_ENCODER, overwrite=True)
     assert (place / "notes.txt").read_text() == "mine"
 
 
 def test_an_export_is_replaced_only_with_overwrite(place):
-    sl.export.save(cnn(), place, encoder=DNA)
+    sl.export.save(cnn(), place, encoder=DNA_ENCODER)
     with pytest.raises(RunFolderError, match="overwrite"):
-        sl.export.save(cnn(), place, encoder=DNA)
-    sl.export.save(cnn(length=10), place, encoder=DNA, overwrite=True)
+        sl.export.save(cnn(), place, encoder=DNA_ENCODER)
+    sl.export.save(cnn(length=10), place, encoder=DNA_ENCODER, overwrite=True)
     assert not (place / "graph-unpadded.json").exists()
     assert [it.name for it in place.parent.iterdir()] == [place.name]
 
 
 def test_a_zip_is_replaced_only_with_overwrite(tmp_path):
     path = tmp_path / "model.zip"
-    sl.export.save(cnn(), path, encoder=DNA)
+    sl.export.save(cnn(), path, encoder=DNA_ENCODER)
     with pytest.raises(RunFolderError, match="overwrite"):
-        sl.export.save(cnn(), path, encoder=DNA)
-    sl.export.save(cnn(), path, encoder=DNA, overwrite=True)
+        sl.export.save(cnn(), path, encoder=DNA_ENCODER)
+    sl.export.save(cnn(), path, encoder=DNA_ENCODER, overwrite=True)
 
 
 def test_a_file_at_the_path_of_the_folder_is_an_error(place):
     place.write_text("mine")
     with pytest.raises(FileError, match="is a file"):
-        sl.export.save(cnn(), place, encoder=DNA)
+        sl.export.save(cnn(), place, encoder=DNA_ENCODER)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(FileError, match="cannot be written"):
-        sl.export.save(cnn(), tmp_path / "model", encoder=DNA)
+        sl.export.save(cnn(), tmp_path / "model", encoder=DNA_ENCODER)
 
 
 def test_a_module_without_encoder_needs_the_shapes_of_its_inputs(place):
@@ -270,15 +272,15 @@ def test_a_module_without_encoder_needs_the_shapes_of_its_inputs(place):
 
 
 def test_a_trained_model_accepts_no_other_encoder(place):
-    trained = sl.models.Trained(cnn(), DNA, TASK, 256)
+    trained = sl.models.Trained(cnn(), DNA_ENCODER, TWO_CLASSES, 256)
     with pytest.raises(ArgumentError, match="omit encoder and task"):
-        sl.export.save(trained, place, encoder=DNA)
+        sl.export.save(trained, place, encoder=DNA_ENCODER)
     with pytest.raises(ExportError, match="not from sl"):
         sl.export.save(cnn(), place, encoder=lambda letters: letters)
 
 
 def test_graph_operations_are_functions_of_the_backend(place):
-    sl.export.save(cnn(), place, encoder=DNA)
+    sl.export.save(cnn(), place, encoder=DNA_ENCODER)
     assert operations(place)[0] == "conv1d"
     assert graph(place)["operations"][0]["line"].startswith("_sequence_layers.py:")
 

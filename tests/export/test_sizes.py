@@ -17,7 +17,7 @@ from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
 BATCH, LENGTH = SymbolicSize.of_name("batch", 745), SymbolicSize.of_name("length", 2321)
-NAMES = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
+SIZES_BY_NAME = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
 
 
 def compute(size, batch, length):
@@ -55,7 +55,7 @@ def value_of(size, batch, length):
     ],
 )
 def test_a_size_is_written_in_its_simplest_form(size, expected):
-    assert find_size(size, NAMES) == expected
+    assert find_size(size, SIZES_BY_NAME) == expected
 
 
 @pytest.mark.parametrize(
@@ -64,17 +64,17 @@ def test_a_size_is_written_in_its_simplest_form(size, expected):
     ids=["remainder", "even part", "sum", "two quotients"],
 )
 def test_a_size_that_the_format_cannot_express_is_not_written(size):
-    assert find_size(size, NAMES) is None
+    assert find_size(size, SIZES_BY_NAME) is None
 
 
 def test_a_size_can_be_written_with_another_named_size():
-    names = {**NAMES, "n1": (LENGTH // 2 * 2).polynomial}
+    names = {**SIZES_BY_NAME, "n1": (LENGTH // 2 * 2).polynomial}
     assert find_size(LENGTH // 2 * 2 + 5, names) == Size(("n1",), plus=5)
 
 
 def test_half_of_a_size_with_several_quotients_uses_the_name_of_the_size():
     for size in (LENGTH - LENGTH // 2 - LENGTH // 5, -(LENGTH // 2) - LENGTH // 5 + LENGTH):
-        names = {**NAMES, "n1": size.polynomial}
+        names = {**SIZES_BY_NAME, "n1": size.polynomial}
         assert find_size(size // 2 + 1, names) == Size(("n1",), over=2, plus=1)
 
 
@@ -112,7 +112,7 @@ def test_unsupported_operands_are_left_to_the_other_type():
 
 # Steps of integer arithmetic, each a function of an operand, a small operand, and a
 # size.
-ARITHMETIC = [
+ARITHMETIC_STEPS = [
     lambda number, n, _: number + n,
     lambda number, n, _: number - n,
     lambda number, n, _: n - number,
@@ -126,8 +126,10 @@ ARITHMETIC = [
     lambda number, _, size: size - number,
     lambda number, _, size: number * size,
 ]
-PROGRAMS = st.lists(
-    st.tuples(st.sampled_from(ARITHMETIC), st.integers(1, 9), st.sampled_from((0, 1))),
+RANDOM_PROGRAMS = st.lists(
+    st.tuples(
+        st.sampled_from(ARITHMETIC_STEPS), st.integers(1, 9), st.sampled_from((0, 1))
+    ),
     min_size=1,
     max_size=6,
 )
@@ -141,7 +143,7 @@ def run(program, *sizes):
     return number
 
 
-@given(program=PROGRAMS, batch=st.integers(1, 500), length=st.integers(1, 5000))
+@given(program=RANDOM_PROGRAMS, batch=st.integers(1, 500), length=st.integers(1, 5000))
 def test_a_polynomial_computes_the_same_size_as_the_program(program, batch, length):
     size = run(program, BATCH, LENGTH)
     assert size == run(program, 745, 2321)
@@ -161,7 +163,7 @@ def test_a_polynomial_computes_the_same_size_as_the_program(program, batch, leng
 def test_fitted_sizes_are_right_for_all_sizes(of, times, over, plus, shift, batch, length):
     whole = math.prod({"batch": BATCH, "length": LENGTH}[name] for name in of)
     size = (whole * times + shift) // over + plus
-    found = find_size(size, NAMES)
+    found = find_size(size, SIZES_BY_NAME)
     assert found is not None
     assert value_of(found, batch, length) == compute(size, batch, length)
 
@@ -178,11 +180,11 @@ def test_a_float_factor_is_rounded_like_in_python(above, below, length):
             assert found == rounded(length * (above / below))
 
 
-SERIES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
+SIZES_IN_TRACES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
 
 
 def test_an_integer_that_is_a_multiple_of_sizes_in_all_traces_is_a_size():
-    found = fit((281, 111, 181, 17), SERIES)
+    found = fit((281, 111, 181, 17), SIZES_IN_TRACES)
     expected = 2 * BATCH * LENGTH + 1
     assert isinstance(expected, SymbolicSize)
     assert found == expected.polynomial
@@ -190,7 +192,7 @@ def test_an_integer_that_is_a_multiple_of_sizes_in_all_traces_is_a_size():
 
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
 def test_an_integer_in_too_few_traces_is_not_a_size(numbers):
-    series = {it[: len(numbers)]: polynomial for it, polynomial in SERIES.items()}
+    series = {it[: len(numbers)]: polynomial for it, polynomial in SIZES_IN_TRACES.items()}
     assert fit(numbers, series) is None
 
 
@@ -310,7 +312,7 @@ def test_a_network_that_reads_no_input_is_an_error(tmp_path):
         sl.export.save(network, tmp_path / "model", inputs=("batch", 4, "length"))
 
 
-KERNEL = np.random.default_rng(0).normal(size=(4, 4, 3)).astype("f4")
+CONVOLUTION_KERNEL = np.random.default_rng(0).normal(size=(4, 4, 3)).astype("f4")
 
 
 def count(x, number):
@@ -319,9 +321,11 @@ def count(x, number):
 
 
 # Steps of a random network: each changes the length and reads it for the next step.
-STEPS = {
+NETWORK_STEPS = {
     "pad": lambda x, n: F.pad(x, (n, 2 * n), value=0.5),
-    "convolution": lambda x, n: F.conv1d(x, x.backend.tensor(KERNEL), stride=n, padding=1),
+    "convolution": lambda x, n: F.conv1d(
+        x, x.backend.tensor(CONVOLUTION_KERNEL), stride=n, padding=1
+    ),
     "pool": lambda x, n: F.max_pool1d(x, 2, n),
     "mean": lambda x, n: F.avg_pool1d(x, n, 2, ceil_mode=True),
     "first part": lambda x, n: x[:, :, : -(-x.shape[2] // n)],
@@ -341,7 +345,9 @@ STEPS = {
 @settings(max_examples=12)
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from(sorted(STEPS)), st.integers(2, 3)), min_size=1, max_size=4
+        st.tuples(st.sampled_from(sorted(NETWORK_STEPS)), st.integers(2, 3)),
+        min_size=1,
+        max_size=4,
     ),
     sizes=st.lists(
         st.tuples(st.integers(1, 3), st.integers(120, 300)), min_size=3, max_size=3
@@ -350,7 +356,7 @@ STEPS = {
 def test_random_chains_of_operations_are_exported_correctly(steps, sizes):
     def run(x):
         for name, n in steps:
-            x = STEPS[name](x, n)
+            x = NETWORK_STEPS[name](x, n)
         return x
 
     network = make_network(run)

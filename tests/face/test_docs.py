@@ -5,34 +5,42 @@ from pathlib import Path
 
 import pytest
 
-HOME = Path(__file__).parents[2]
-DOCS = HOME / "docs"
+REPOSITORY = Path(__file__).parents[2]
+DOCS_FOLDER = REPOSITORY / "docs"
 # A notebook becomes a page after it was executed.
-NOTEBOOKS = {f"notebooks/{file.stem}.md" for file in HOME.glob("notebooks/[!_]*.py")}
-PAGES = {str(file.relative_to(DOCS)) for file in DOCS.rglob("*.md")} | NOTEBOOKS
+NOTEBOOK_PAGES = {
+    f"notebooks/{file.stem}.md" for file in REPOSITORY.glob("notebooks/[!_]*.py")
+}
+ALL_PAGES = {
+    str(file.relative_to(DOCS_FOLDER)) for file in DOCS_FOLDER.rglob("*.md")
+} | NOTEBOOK_PAGES
 # On the home page: a link to a table, our number, the competitor's number, the
 # processor.
-ROW = re.compile(
+BENCHMARK_ROW = re.compile(
     r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
 )
 
 
 def test_each_page_occurs_once_in_the_navigation():
-    listed = re.findall(r"^ +- (\S+\.md)$", (HOME / "mkdocs.yml").read_text(), re.MULTILINE)
-    assert sorted(listed) == sorted(PAGES)
+    listed = re.findall(
+        r"^ +- (\S+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(), re.MULTILINE
+    )
+    assert sorted(listed) == sorted(ALL_PAGES)
 
 
 @pytest.mark.parametrize("section", ["how-to", "concepts", "reference", "decisions"])
 def test_each_page_is_in_the_list_of_its_section(section: str):
-    linked = set(re.findall(r"\]\((\S+\.md)\)", (DOCS / section / "index.md").read_text()))
+    linked = set(
+        re.findall(r"\]\((\S+\.md)\)", (DOCS_FOLDER / section / "index.md").read_text())
+    )
     assert {f"{section}/{name}" for name in linked} == {
-        name for name in PAGES if name.startswith(f"{section}/")
+        name for name in ALL_PAGES if name.startswith(f"{section}/")
     } - {f"{section}/index.md"}
 
 
 def test_each_number_on_the_home_page_is_in_its_benchmark_table():
-    tables = (DOCS / "benchmarks.md").read_text()
-    rows = ROW.findall((DOCS / "index.md").read_text())
+    tables = (DOCS_FOLDER / "benchmarks.md").read_text()
+    rows = BENCHMARK_ROW.findall((DOCS_FOLDER / "index.md").read_text())
     assert len(rows) == 7
     for anchor, ours, theirs, processor in rows:
         table = part_of(tables, anchor, processor)

@@ -6,7 +6,7 @@ import sys
 import pytest
 
 SLOW_PACKAGES = ("torch", "jax", "matplotlib", "rich", "scipy", "pyarrow", "cyclopts")
-PRINT_MODULES = "import sys, {}; print(*sys.modules)"
+PRINT_MODULES_SCRIPT = "import sys, {}; print(*sys.modules)"
 # Maximum number of modules that `import seqloom` adds to those of NumPy.
 # `make bench SUITE=import` measures the time itself.
 MAX_NEW_MODULES = 30
@@ -20,7 +20,10 @@ def run(program: str) -> str:
 
 @pytest.fixture(scope="module")
 def loaded() -> set[str]:
-    return {name.partition(".")[0] for name in run(PRINT_MODULES.format("seqloom")).split()}
+    return {
+        name.partition(".")[0]
+        for name in run(PRINT_MODULES_SCRIPT.format("seqloom")).split()
+    }
 
 
 @pytest.mark.parametrize("name", SLOW_PACKAGES)
@@ -29,6 +32,6 @@ def test_importing_seqloom_does_not_import_a_heavy_package(name: str, loaded: se
 
 
 def test_importing_seqloom_adds_few_modules_to_numpy():
-    before = set(run(PRINT_MODULES.format("numpy")).split())
-    added = set(run(PRINT_MODULES.format("numpy, seqloom")).split()) - before
+    before = set(run(PRINT_MODULES_SCRIPT.format("numpy")).split())
+    added = set(run(PRINT_MODULES_SCRIPT.format("numpy, seqloom")).split()) - before
     assert len(added) <= MAX_NEW_MODULES, sorted(added)

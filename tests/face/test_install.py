@@ -5,28 +5,28 @@ from pathlib import Path
 
 import yaml
 
-HOME = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[2]
 # A CI step that calls make, whose name differs between operating systems.
-MAKE = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
+MAKE_COMMAND = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 
 def switch():
     """Return the folder of snippets that `mkdocs.yml` selects, and the commands in it."""
-    text = (HOME / "mkdocs.yml").read_text("utf-8")
+    text = (REPOSITORY / "mkdocs.yml").read_text("utf-8")
     (folder,) = re.findall(r"^ +base_path: (\S+)", text, re.MULTILINE)
-    lines = (HOME / folder / "install.txt").read_text("utf-8").splitlines()
+    lines = (REPOSITORY / folder / "install.txt").read_text("utf-8").splitlines()
     commands = [line.partition("#")[0].strip() for line in lines if line.startswith("    ")]
     return Path(folder).name, [command for command in commands if command]
 
 
 def test_readme_and_documentation_have_the_same_install_commands():
-    readme = (HOME / "README.md").read_text("utf-8").partition("\n## ")[0]
+    readme = (REPOSITORY / "README.md").read_text("utf-8").partition("\n## ")[0]
     assert [command for command in switch()[1] if command not in readme] == []
 
 
 def test_no_page_installs_a_wheel_that_is_not_published():
-    pages = [HOME / "README.md", *(HOME / "docs").rglob("*.md")]
-    modules = (HOME / "python").rglob("*.py")
+    pages = [REPOSITORY / "README.md", *(REPOSITORY / "docs").rglob("*.md")]
+    modules = (REPOSITORY / "python").rglob("*.py")
     named = re.compile(r"pip install [\"']?seqloom")
     texts = {path.name: path.read_text("utf-8") for path in (*pages, *modules)}
     found = [name for name, text in texts.items() if named.search(text)]
@@ -35,15 +35,17 @@ def test_no_page_installs_a_wheel_that_is_not_published():
 
 def test_each_command_of_the_public_ci_is_a_make_target():
     targets = set(
-        re.findall(r"^([a-z-]+):", (HOME / "Makefile").read_text("utf-8"), re.MULTILINE)
+        re.findall(
+            r"^([a-z-]+):", (REPOSITORY / "Makefile").read_text("utf-8"), re.MULTILINE
+        )
     )
     words: set[str] = set()
-    for file in (HOME / ".github/workflows").glob("*.yml"):
+    for file in (REPOSITORY / ".github/workflows").glob("*.yml"):
         text = file.read_text("utf-8")
         assert "://" not in text
         jobs = yaml.safe_load(text)["jobs"].values()
         steps = [step.get("run", "") for job in jobs for step in job["steps"]]
-        for line in filter(None, map(MAKE.fullmatch, steps)):
+        for line in filter(None, map(MAKE_COMMAND.fullmatch, steps)):
             words.update(re.sub(r"\$\{\{.*\}\}", "", line[1]).split())
         for job in jobs:
             matrix = job.get("strategy", {}).get("matrix", {})

@@ -18,13 +18,15 @@ def public_modules() -> list[str]:
     return ["seqloom", *(m.name for m in found if "._" not in m.name)]
 
 
-MODULES = {name: importlib.import_module(name) for name in public_modules()}
-PACKAGES = [name for name, module in MODULES.items() if hasattr(module, "__path__")]
+PUBLIC_MODULES = {name: importlib.import_module(name) for name in public_modules()}
+PUBLIC_PACKAGES = [
+    name for name, module in PUBLIC_MODULES.items() if hasattr(module, "__path__")
+]
 
 
 def names_of(package: str) -> list[str]:
     """Return the public names of a package; a plain folder has none."""
-    return list(getattr(MODULES[package], "__all__", []))
+    return list(getattr(PUBLIC_MODULES[package], "__all__", []))
 
 
 def is_ours(thing: object) -> bool:
@@ -35,14 +37,14 @@ def is_ours(thing: object) -> bool:
 def public_objects() -> dict[str, object]:
     """Return every public function and class, by its public path."""
     found = {
-        f"{package}.{name}": getattr(MODULES[package], name)
-        for package in PACKAGES
+        f"{package}.{name}": getattr(PUBLIC_MODULES[package], name)
+        for package in PUBLIC_PACKAGES
         for name in names_of(package)
     }
     return {path: thing for path, thing in found.items() if is_ours(thing)}
 
 
-OBJECTS = public_objects()
+PUBLIC_OBJECTS = public_objects()
 
 
 def shows_an_example(thing: object) -> bool:
@@ -57,33 +59,35 @@ def test_the_version_is_that_of_the_installed_package():
     assert seqloom.__version__ == importlib.metadata.version("seqloom")
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
 def test_dunder_all_is_sorted(package: str):
     # Names in capitals are sorted first, as in the linter.
     by_case = sorted(names_of(package), key=lambda name: (not name.isupper(), name))
     assert names_of(package) == by_case
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
 def test_dunder_all_is_complete(package: str):
-    things = {key: thing for key, thing in vars(MODULES[package]).items() if key[0] != "_"}
+    things = {
+        key: thing for key, thing in vars(PUBLIC_MODULES[package]).items() if key[0] != "_"
+    }
     assert {key for key, thing in things.items() if is_ours(thing)} <= set(
         names_of(package)
     )
 
 
-@pytest.mark.parametrize("package", PACKAGES)
+@pytest.mark.parametrize("package", PUBLIC_PACKAGES)
 def test_no_public_name_is_also_a_module(package: str):
-    files = {found.name for found in pkgutil.iter_modules(MODULES[package].__path__)}
-    things = {key: getattr(MODULES[package], key) for key in names_of(package)}
+    files = {found.name for found in pkgutil.iter_modules(PUBLIC_MODULES[package].__path__)}
+    things = {key: getattr(PUBLIC_MODULES[package], key) for key in names_of(package)}
     assert [
         key for key in files & set(things) if not isinstance(things[key], ModuleType)
     ] == []
 
 
-@pytest.mark.parametrize("name", sorted(OBJECTS))
+@pytest.mark.parametrize("name", sorted(PUBLIC_OBJECTS))
 def test_public_names_have_a_docstring_with_an_example(name: str):
-    assert shows_an_example(OBJECTS[name])
+    assert shows_an_example(PUBLIC_OBJECTS[name])
 
 
 def exceptions() -> list[type[BaseException]]:

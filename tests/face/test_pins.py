@@ -14,14 +14,16 @@ from zipfile import ZipFile
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-ROOT = Path(__file__).parents[2]
-UV = Path(sys.executable).with_name("uv")
-PIN = re.compile(r"^([a-z0-9._-]+)==(\S+).* \\\n((?:    --hash=.*\n)+)", re.MULTILINE)
+REPOSITORY = Path(__file__).parents[2]
+UV_PROGRAM = Path(sys.executable).with_name("uv")
+PINNED_PACKAGE = re.compile(
+    r"^([a-z0-9._-]+)==(\S+).* \\\n((?:    --hash=.*\n)+)", re.MULTILINE
+)
 
 
 def pins() -> set[tuple[str, str]]:
     """Return each name and version that has a hash."""
-    found = PIN.findall((ROOT / "constraints.txt").read_text("utf-8"))
+    found = PINNED_PACKAGE.findall((REPOSITORY / "constraints.txt").read_text("utf-8"))
     return {(name, version) for name, version, hashes in found if "sha256:" in hashes}
 
 
@@ -38,7 +40,7 @@ def needs(asked: Requirement) -> list[Requirement]:
 
 def asked_for() -> list[Requirement]:
     """Return the packages that the Makefile installs by name."""
-    table = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))
+    table = tomllib.loads((REPOSITORY / "pyproject.toml").read_text("utf-8"))
     project, groups = table["project"], table["dependency-groups"]
     extras = project["optional-dependencies"].values()
     lists = [*extras, groups["build"], groups["dev"], groups["frameworks"]]
@@ -78,7 +80,7 @@ def install(folder: Path, *, pinned: str) -> subprocess.CompletedProcess[str]:
     constraints.write_text(f"smallest==1.0 \\\n    --hash=sha256:{pinned}\n", "utf-8")
     return subprocess.run(
         [
-            *(UV, "pip", "install", "--no-build", "smallest>=1", "--no-cache"),
+            *(UV_PROGRAM, "pip", "install", "--no-build", "smallest>=1", "--no-cache"),
             *("--no-index", "--find-links", folder, "--target", folder / "site"),
         ],
         env=os.environ | {"UV_CONSTRAINT": str(constraints)},
@@ -93,7 +95,7 @@ def test_every_package_is_pinned_with_a_hash():
 
 
 def test_every_pin_has_a_hash():
-    lines = (ROOT / "constraints.txt").read_text("utf-8").splitlines()
+    lines = (REPOSITORY / "constraints.txt").read_text("utf-8").splitlines()
     assert len(pins()) == sum(not line.startswith(" ") for line in lines)
 
 
@@ -112,7 +114,7 @@ def test_a_wheel_with_another_hash_is_rejected(tmp_path):
 
 
 def test_the_makefile_installs_only_pinned_packages():
-    lines = (ROOT / "Makefile").read_text("utf-8").splitlines()
+    lines = (REPOSITORY / "Makefile").read_text("utf-8").splitlines()
     assert "export UV_CONSTRAINT := $(CURDIR)/constraints.txt" in lines
     assert [line.split("--quiet ")[1] for line in lines if "pip install" in line] == [
         "--no-build --requirements pyproject.toml",

@@ -8,16 +8,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 import yaml
-from tests.face.write_schemas import SCHEMAS, config_schema
+from tests.face.write_schemas import SCHEMA_FOLDER, config_schema
 
 import seqloom as sl
 from seqloom.cli import main
 
-EXPORTS = sorted(Path(__file__).parents[1].glob("export/data/version_*/"))
+STORED_EXPORTS = sorted(Path(__file__).parents[1].glob("export/data/version_*/"))
 
 
 def check(name, value):
-    schema = json.loads((SCHEMAS / f"{name}.schema.json").read_text())
+    schema = json.loads((SCHEMA_FOLDER / f"{name}.schema.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.Draft202012Validator(schema).validate(value)
 
@@ -29,7 +29,7 @@ def run(toy, small, tmp_path):
 
 
 def test_the_schema_of_settings_matches_their_classes():
-    kept = json.loads((SCHEMAS / "config.schema.json").read_text())
+    kept = json.loads((SCHEMA_FOLDER / "config.schema.json").read_text())
     assert kept == config_schema(), "stale: python -m tests.face.write_schemas"
 
 
@@ -96,14 +96,14 @@ def test_invalid_settings_do_not_match_the_schema(run, change):
         check("config", facts)
 
 
-@pytest.mark.parametrize("folder", EXPORTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", STORED_EXPORTS, ids=lambda path: path.name)
 @pytest.mark.parametrize("name", ["export", "graph", "encoder"])
 def test_an_exported_model_matches_its_schemas(folder, name):
     check(name, json.loads((folder / f"{name}.json").read_text()))
 
 
 def test_a_graph_with_an_unknown_argument_does_not_match_the_schema():
-    graph = json.loads((EXPORTS[0] / "graph.json").read_text())
+    graph = json.loads((STORED_EXPORTS[0] / "graph.json").read_text())
     graph["operations"][0]["args"][0] = {"code": "import os"}
     with pytest.raises(jsonschema.ValidationError):
         check("graph", graph)

@@ -6,7 +6,7 @@ from typing import Any
 
 import grimp
 
-ROOT = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[2]
 
 
 def circles_of(imports: dict[str, set[str]]) -> list[str]:
@@ -39,8 +39,10 @@ def test_no_modules_import_each_other_in_a_cycle():
 
 
 def test_overflow_checks_are_on_in_the_tests_of_each_crate():
-    profile = tomllib.loads((ROOT / "Cargo.toml").read_text("utf-8"))["profile"]["bench"]
-    crates = {path.name for path in (ROOT / "crates").iterdir()}
+    profile = tomllib.loads((REPOSITORY / "Cargo.toml").read_text("utf-8"))["profile"][
+        "bench"
+    ]
+    crates = {path.name for path in (REPOSITORY / "crates").iterdir()}
     # The crate of macros runs in the compiler, where these checks are not needed.
     assert set(profile["package"]) == crates - {"seqloom-macros"}
     for settings in profile["package"].values():

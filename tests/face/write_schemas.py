@@ -35,38 +35,52 @@ from seqloom.models._training_facts import TrainedOn
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-SCHEMAS = Path(__file__).parents[2] / "docs/reference/schemas"
-DIALECT = "https://json-schema.org/draft/2020-12/schema"
-MODELS = [SequenceCNNConfig, GenotypeMLPConfig, HeadConfig, ESM2Config, ESM2LoRAConfig]
-ENCODERS = [OneHot, Integer, Kmer, Tokens, Quality, GenotypeEncoder, EmbeddingEncoder]
-TASKS = [Classify, Multilabel, Regress, Custom]
-COUNT = {"type": "integer", "minimum": 1}
+SCHEMA_FOLDER = Path(__file__).parents[2] / "docs/reference/schemas"
+SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+MODEL_SETTINGS = [
+    SequenceCNNConfig,
+    GenotypeMLPConfig,
+    HeadConfig,
+    ESM2Config,
+    ESM2LoRAConfig,
+]
+ENCODER_CLASSES = [
+    OneHot,
+    Integer,
+    Kmer,
+    Tokens,
+    Quality,
+    GenotypeEncoder,
+    EmbeddingEncoder,
+]
+TASK_CLASSES = [Classify, Multilabel, Regress, Custom]
+POSITIVE_INTEGER = {"type": "integer", "minimum": 1}
 
 
 def config_schema() -> dict[str, Any]:
     """Return the schema of a run's config.json."""
     entries = {
-        "version": {**COUNT, "description": "The version of this format."},
+        "version": {**POSITIVE_INTEGER, "description": "The version of this format."},
         "model": _one_of(
             "The network; null for a custom network without settings.",
-            MODELS,
+            MODEL_SETTINGS,
             or_null=True,
         ),
         "encoder": _one_of(
             "The encoder, which converts records to numbers.",
-            ENCODERS,
+            ENCODER_CLASSES,
             or_null=True,
         ),
-        "task": _one_of("The task, with the names of its classes or labels.", TASKS),
+        "task": _one_of("The task, with the names of its classes or labels.", TASK_CLASSES),
         "batch_size": {
-            **COUNT,
+            **POSITIVE_INTEGER,
             "description": "The number of records in a batch of `predict`.",
         },
     }
     origin = {"$ref": f"#/$defs/{TrainedOn.__name__}"}
-    settings = [*MODELS, *ENCODERS, *TASKS, TrainedOn]
+    settings = [*MODEL_SETTINGS, *ENCODER_CLASSES, *TASK_CLASSES, TrainedOn]
     return {
-        "$schema": DIALECT,
+        "$schema": SCHEMA_DIALECT,
         "title": "config.json in a run folder",
         "type": "object",
         "required": list(entries),
@@ -85,7 +99,7 @@ def _one_of(
         "required": ["class", "version"],
         "properties": {
             "class": {"type": "string", "not": {"enum": names}},
-            "version": COUNT,
+            "version": POSITIVE_INTEGER,
         },
     }
     found = [{"$ref": f"#/$defs/{name}"} for name in names]
@@ -99,7 +113,7 @@ def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
     saved = _fields_of(kind)
     entries = {
         "class": {"const": kind.__name__},
-        "version": {**COUNT, "maximum": kind.version},
+        "version": {**POSITIVE_INTEGER, "maximum": kind.version},
         **{field.name: msgspec.json.schema(hints[field.name]) for field in saved},
     }
     return {
@@ -113,4 +127,4 @@ def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     text = json.dumps(config_schema(), indent=2) + "\n"
-    (SCHEMAS / "config.schema.json").write_text(text, "utf-8")
+    (SCHEMA_FOLDER / "config.schema.json").write_text(text, "utf-8")

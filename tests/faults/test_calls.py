@@ -9,15 +9,15 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[2]
 # System calls that change files, and their names in the fault library.
-SYSTEM = (
+SYSTEM_CALLS = (
     "write,pwrite64,writev,pwritev,pwritev2,fsync,fdatasync,sync_file_range,rename,renameat,"
     "renameat2,link,linkat,symlink,symlinkat,unlink,unlinkat,rmdir,mkdir,mkdirat,chmod,"
     "fchmod,fchmodat,chown,fchown,lchown,fchownat,utimensat,truncate,ftruncate,fallocate,"
     "copy_file_range,sendfile,openat,creat,mmap,access,faccessat,newfstatat,stat"
 )
-LIBRARY_NAMES = {
+LIBRARY_CALLS = {
     "create": "openat",
     "truncate": "openat",
     "open": "openat",
@@ -25,7 +25,7 @@ LIBRARY_NAMES = {
     "ftruncate64": "ftruncate",
     "futimens": "utimensat",
 }
-WRITERS = [
+WRITER_NAMES = [
     "record, safetensors",
     "sequences, fa.gz",
     "index of fa.bgz",
@@ -59,16 +59,16 @@ def may_change(name, rest):
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", WRITER_NAMES)
 def test_the_fault_library_counts_the_same_calls_as_strace(tmp_path, writer):
     if shutil.which("strace") is None or shutil.which("cc") is None:
         pytest.skip("strace or a C compiler is not installed")
     log = tmp_path / "strace"
-    tracer = ["strace", "-f", "-y", "-o", log, "-e", f"trace={SYSTEM}"]
+    tracer = ["strace", "-f", "-y", "-o", log, "-e", f"trace={SYSTEM_CALLS}"]
     command = [sys.executable, "-m", "faults", "--list", str(tmp_path), writer]
     said = subprocess.run(
-        [*tracer, *command], check=True, capture_output=True, text=True, cwd=ROOT
+        [*tracer, *command], check=True, capture_output=True, text=True, cwd=REPOSITORY
     ).stdout
-    ours = Counter(LIBRARY_NAMES.get(name, name) for name in said.split())
+    ours = Counter(LIBRARY_CALLS.get(name, name) for name in said.split())
     assert ours
     assert ours == seen_by_strace(log, tmp_path)

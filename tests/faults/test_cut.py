@@ -8,8 +8,10 @@ import pytest
 import seqloom as sl
 from seqloom.errors import FileError
 
-CUT = "was truncated since it was opened, from .* bytes to 100; open it again"
-TABLE = np.random.default_rng(0).normal(size=(33, 256)).astype(np.float32)
+TRUNCATION_MESSAGE = (
+    "was truncated since it was opened, from .* bytes to 100; open it again"
+)
+EMBEDDING_TABLE = np.random.default_rng(0).normal(size=(33, 256)).astype(np.float32)
 
 
 def cut(folder, pattern="*"):
@@ -23,7 +25,7 @@ def test_a_truncated_mapped_record_is_an_error(tmp_path):
     sl.record.Record({"a": np.ones(100_000)}).save(tmp_path / "m.safetensors")
     record = sl.record.load(tmp_path / "m.safetensors", mapped=True)
     cut(tmp_path)
-    with pytest.raises(FileError, match=CUT):
+    with pytest.raises(FileError, match=TRUNCATION_MESSAGE):
         np.asarray(record["a"])
 
 
@@ -35,7 +37,7 @@ def test_a_truncated_cache_is_an_error(tmp_path, augment):
     kept = sl.data.cached(data, tmp_path / "cache")
     expected = kept[8]["inputs"].copy()
     cut(tmp_path / "cache")
-    with pytest.raises(FileError, match=CUT):
+    with pytest.raises(FileError, match=TRUNCATION_MESSAGE):
         _ = kept[8]
     again = sl.data.cached(data, tmp_path / "cache")
     np.testing.assert_array_equal(again[8]["inputs"], expected)
@@ -44,7 +46,7 @@ def test_a_truncated_cache_is_an_error(tmp_path, augment):
 def test_truncated_embeddings_are_an_error(tmp_path):
     (tmp_path / "x.fa").write_text("".join(f">r{row}\nMKTAY\n" for row in range(50)))
     sl.infer.embed(
-        lambda batch: TABLE[batch["input_ids"]],
+        lambda batch: EMBEDDING_TABLE[batch["input_ids"]],
         tmp_path / "x.fa",
         out=tmp_path / "out",
         tokens=sl.encode.Tokens("esm2"),
@@ -53,7 +55,7 @@ def test_truncated_embeddings_are_an_error(tmp_path):
     found = sl.infer.load(tmp_path / "out")
     found.get("r0")
     cut(tmp_path / "out", "*.safetensors")
-    with pytest.raises(FileError, match=CUT):
+    with pytest.raises(FileError, match=TRUNCATION_MESSAGE):
         found.get("r49")
 
 

@@ -11,13 +11,13 @@ from faults._readers import readers
 import seqloom as sl
 
 # Without file handles, no other program can start.
-READERS = {it.name: it for it in readers() if it.name != "exported model"}
-MAX_HANDLES = 40  # maximum number of open files of this process
+READER_OF_NAME = {it.name: it for it in readers() if it.name != "exported model"}
+MAX_OPEN_FILES = 40  # maximum number of open files of this process
 
 
 def use_up_handles():
     """Open files until the process has no file handle left."""
-    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_HANDLES, MAX_HANDLES))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES, MAX_OPEN_FILES))
     try:
         while True:
             os.open(os.devnull, os.O_RDONLY)
@@ -26,9 +26,9 @@ def use_up_handles():
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", READERS)
+@pytest.mark.parametrize("name", READER_OF_NAME)
 def test_without_file_handles_each_reader_raises_an_error_with_the_path(tmp_path, name):
-    reader, place = READERS[name], tmp_path / "place"
+    reader, place = READER_OF_NAME[name], tmp_path / "place"
     place.mkdir()
     reader.prepare(place)
 

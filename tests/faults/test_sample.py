@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[2]
 # Prefixes of writers and readers that each take less than a second.
-QUICK = ("record", "sequences", "index", "genotypes", "table", "scores", "labels")
-KINDS = ["calls", "crash", "read", "damage"]
-JOBS = ["run, one", "cache, sequences", "embeddings, disk"]
+QUICK_PREFIXES = ("record", "sequences", "index", "genotypes", "table", "scores", "labels")
+FAULT_KINDS = ["calls", "crash", "read", "damage"]
+JOB_NAMES = ["run, one", "cache, sequences", "embeddings, disk"]
 
 
 def run_faults(*arguments):
@@ -21,7 +21,7 @@ def run_faults(*arguments):
         pytest.skip("needs Linux and a C compiler")
     done = subprocess.run(
         [sys.executable, "-m", "faults", *arguments],
-        check=False, capture_output=True, text=True, cwd=ROOT,
+        check=False, capture_output=True, text=True, cwd=REPOSITORY,
     )  # fmt: skip
     assert done.returncode == 0, done.stdout + done.stderr
     return done.stdout
@@ -30,11 +30,11 @@ def run_faults(*arguments):
 @pytest.fixture(scope="module")
 def sample():
     """Return the output for a few faults of each type on each fast writer and reader."""
-    kinds = [word for kind in KINDS for word in ("--kind", kind)]
-    return run_faults(*QUICK, *kinds, "--sample", "4", "--jobs", "1")
+    kinds = [word for kind in FAULT_KINDS for word in ("--kind", kind)]
+    return run_faults(*QUICK_PREFIXES, *kinds, "--sample", "4", "--jobs", "1")
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", FAULT_KINDS)
 def test_no_data_are_lost_in_a_sample_of_all_faults(kind, sample):
     rows = re.findall(
         rf"^{kind} .* ([\d,]+) of +[\d,]+ faults, (\d+) wrong", sample, re.MULTILINE
@@ -46,10 +46,10 @@ def test_no_data_are_lost_in_a_sample_of_all_faults(kind, sample):
 @pytest.fixture(scope="module")
 def jobs():
     """Return the output for one fault of each job."""
-    return run_faults(*JOBS, "--kind", "calls", "--sample", "1", "--jobs", "1")
+    return run_faults(*JOB_NAMES, "--kind", "calls", "--sample", "1", "--jobs", "1")
 
 
-@pytest.mark.parametrize("name", JOBS)
+@pytest.mark.parametrize("name", JOB_NAMES)
 def test_no_data_of_an_embedding_job_are_lost_in_a_sample(name, jobs):
     assert re.search(
         rf"^calls +{name}.* 1 of +[\d,]+ faults, 0 wrong", jobs, re.MULTILINE
@@ -65,7 +65,7 @@ def test_no_data_of_a_model_record_are_lost_at_any_call():
 def test_an_unknown_fault_name_is_an_error():
     done = subprocess.run(
         [sys.executable, "-m", "faults", "recrod"],
-        check=False, capture_output=True, text=True, cwd=ROOT,
+        check=False, capture_output=True, text=True, cwd=REPOSITORY,
     )  # fmt: skip
     assert done.returncode == 1
     assert "no writer or reader begins with recrod" in done.stderr

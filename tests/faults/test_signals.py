@@ -24,15 +24,15 @@ from seqloom.cli import main
 import_module("seqloom.cli._app")  # before the forks
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
-LABELLED = "x.fa --labels x.tsv --alphabet dna"
-STEPS = "--batch-size 32 --checkpoint-every 3"
+TESTED_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
+TRAINING_DATA = "x.fa --labels x.tsv --alphabet dna"
+STEP_OPTIONS = "--batch-size 32 --checkpoint-every 3"
 # Each command, and its output; a job resumes if there is already output.
-COMMANDS = {
+COMMAND_LINES = {
     "inspect": ("inspect x.fa --json", None),
     "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
     "index": ("index out.fa.gz --overwrite", "out.fa.gz.sli"),
-    "train": (f"train {LABELLED} --out run --epochs 2 {STEPS}", "run"),
+    "train": (f"train {TRAINING_DATA} --out run --epochs 2 {STEP_OPTIONS}", "run"),
     "predict": ("predict model x.fa --out scores.tsv --overwrite", "scores.tsv"),
     "evaluate": ("evaluate model x.fa --labels x.tsv", None),
     "embed": ("embed p.fa --model small --out e --shard-size 4", "e"),
@@ -43,9 +43,9 @@ COMMANDS = {
     "bed subset": ("bed subset x.bed y.bed --maf 0.01 --overwrite", "y.bed"),
     "bed convert": ("bed convert x.bed y.raw --overwrite", "y.raw"),
 }
-JOBS = {"train", "embed"}
+RESUMABLE_COMMANDS = {"train", "embed"}
 # Audit events of Python that change a folder, and events that read one.
-EVENTS = re.compile(
+FILE_EVENTS = re.compile(
     r"open$|os\.(rename|remove|mkdir|link|rmdir|chmod|truncate|utime)|shutil\."
 )
 
@@ -62,7 +62,7 @@ def before(tmp_path_factory):
     (place / "p.fa").write_text("".join(f">p{n}\nMKTAYIAKQR\n" for n in range(24)))
     sl.models.ESM2Config(layers=1, width=16, heads=2).init("numpy").save(place / "small")
     sl.io.to_bed(place / "x.bed", draw_genotypes(1, (30, 50)))
-    run_here(place, f"train {LABELLED} --epochs 1 --out model")
+    run_here(place, f"train {TRAINING_DATA} --epochs 1 --out model")
     sl.io.write_sequences(place / "out.fa.gz", draw_records(4, 10))
     sl.io.build_index(place / "out.fa.gz")
     sl.io.to_bed(place / "y.bed", draw_genotypes(2, (30, 50)))
@@ -110,7 +110,7 @@ def _send_at(number, sent):
             return
         # Count only some of the events outside the folder, such as reads of Python
         # modules.
-        if not EVENTS.match(event) or not is_here(facts[0]):
+        if not FILE_EVENTS.match(event) or not is_here(facts[0]):
             others += 1
             if others % 200:
                 return
@@ -147,7 +147,7 @@ def is_stable(name):
 
 def judge(name, place, old, new):
     """Return the problems with the output of a stopped command."""
-    target, left = COMMANDS[name][1], listing(place)
+    target, left = COMMAND_LINES[name][1], listing(place)
     hidden = [path for path in left if re.search(r"(^|/)\.|\.lock$", path)]
     assert hidden == []
     for path, data in old.items():
@@ -159,7 +159,7 @@ def judge(name, place, old, new):
 
 def try_moments(name, before, home, *, count, signals):
     """Send signals at moments spread over a command; return the number of signals."""
-    words, _ = COMMANDS[name]
+    words, _ = COMMAND_LINES[name]
     place = home / "place"
     shutil.copytree(before, place)
     code, said, events = run_here(place, words)
@@ -185,7 +185,7 @@ def try_moments(name, before, home, *, count, signals):
 
 def judge_next(name, place, new, where):
     """Run a stopped command again: it must finish with all output."""
-    words = COMMANDS[name][0] + (" --resume" if name == "train" else "")
+    words = COMMAND_LINES[name][0] + (" --resume" if name == "train" else "")
     code, said, _ = run_here(place, words)
     assert code == 0, f"after {where}: {said}"
     found = listing(place)
@@ -197,22 +197,22 @@ def judge_next(name, place, new, where):
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", COMMAND_LINES)
 def test_a_command_stopped_by_a_signal_can_be_completed(tmp_path, before, name):
-    assert try_moments(name, before, tmp_path, count=2, signals=SIGNALS) > 0
+    assert try_moments(name, before, tmp_path, count=2, signals=TESTED_SIGNALS) > 0
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("sent", SIGNALS, ids=lambda it: it.name)
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("sent", TESTED_SIGNALS, ids=lambda it: it.name)
+@pytest.mark.parametrize("name", COMMAND_LINES)
 def test_a_signal_at_any_event_stops_a_command(tmp_path, before, name, sent):
     assert try_moments(name, before, tmp_path, count=40, signals=[sent]) > 0
 
 
-SENT = {"SIGINT": 130, "SIGTERM": 143}
+EXIT_CODE_OF_SIGNAL = {"SIGINT": 130, "SIGTERM": 143}
 
 
-@pytest.mark.parametrize("name", SENT)
+@pytest.mark.parametrize("name", EXIT_CODE_OF_SIGNAL)
 def test_seqloom_run_ends_by_the_signal_and_can_run_again(tmp_path, before, name):
     place = tmp_path / "place"
     shutil.copytree(before, place)
@@ -225,7 +225,7 @@ def test_seqloom_run_ends_by_the_signal_and_can_run_again(tmp_path, before, name
     time.sleep(0.05)
     process.send_signal(getattr(signal, name))
     said = process.communicate(timeout=60)[1]
-    assert (process.returncode, said) == (SENT[name], "\nstopped\n")
+    assert (process.returncode, said) == (EXIT_CODE_OF_SIGNAL[name], "\nstopped\n")
     assert (place / "scores.tsv").read_text() == "old\n"
     again = start(place, words.replace("many.fa", "x.fa"))
     said = again.communicate(timeout=60)[1]

@@ -19,12 +19,12 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*does not have many workers:UserWarning"),
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
 ]
-WORKERS: dict[str, dict[str, Any]] = {
+WORKER_OPTIONS: dict[str, dict[str, Any]] = {
     "here": {},
     "two": {"num_workers": 2},
     "two that persist": {"num_workers": 2, "persistent_workers": True},
 }
-COLLATORS = ["torch", "default", "pad", "varlen"]
+COLLATOR_NAMES = ["torch", "default", "pad", "varlen"]
 
 
 @pytest.fixture
@@ -58,11 +58,11 @@ def ids(batches):
     ]
 
 
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("name", COLLATORS)
+@pytest.mark.parametrize("workers", WORKER_OPTIONS)
+@pytest.mark.parametrize("name", COLLATOR_NAMES)
 def test_lightning_receives_the_batches_of_two_epochs(users, ours, tmp_path, name, workers):
     module = users.TinyLightning()
-    users.lightning_trainer(tmp_path).fit(module, ours(name, **WORKERS[workers]))
+    users.lightning_trainer(tmp_path).fit(module, ours(name, **WORKER_OPTIONS[workers]))
     loader = ours(name)
     assert module.seen == [names for _ in range(2) for names in ids(loader)]
 
@@ -82,7 +82,7 @@ def test_lightning_packs_with_the_collator(users, fed, tmp_path):
 
 @pytest.mark.filterwarnings("ignore:You're resuming from a checkpoint:UserWarning")
 @pytest.mark.parametrize("steps", [2, 5])
-@pytest.mark.parametrize("name", COLLATORS)
+@pytest.mark.parametrize("name", COLLATOR_NAMES)
 def test_lightning_resumes_from_a_checkpoint_within_an_epoch(
     users, ours, tmp_path, name, steps
 ):

@@ -13,8 +13,8 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:'set_vital' is deprecated:UserWarning"),
 ]
-COLLATORS = ["torch", "default", "pad", "varlen"]
-WORKERS: dict[str, dict[str, Any]] = {
+COLLATOR_NAMES = ["torch", "default", "pad", "varlen"]
+WORKER_OPTIONS: dict[str, dict[str, Any]] = {
     "here": {},
     "two": {"num_workers": 2, "multiprocessing_context": "fork"},
     "two that persist": {
@@ -32,8 +32,8 @@ def told(batch):
 
 
 @pytest.mark.sample(2)
-@pytest.mark.parametrize("workers", WORKERS)
-@pytest.mark.parametrize("name", COLLATORS)
+@pytest.mark.parametrize("workers", WORKER_OPTIONS)
+@pytest.mark.parametrize("name", COLLATOR_NAMES)
 def test_a_stateful_dataloader_resumes_within_an_epoch_with_the_same_batches(
     fed, name, workers
 ):
@@ -43,7 +43,11 @@ def test_a_stateful_dataloader_resumes_within_an_epoch_with_the_same_batches(
     def theirs():
         sampler: Any = sl.data.EpochSampler(data, seed=3)
         return StatefulDataLoader(
-            data, batch_size=4, sampler=sampler, collate_fn=collate, **WORKERS[workers]
+            data,
+            batch_size=4,
+            sampler=sampler,
+            collate_fn=collate,
+            **WORKER_OPTIONS[workers],
         )
 
     called = collate.__call__ if name == "varlen" else collate
@@ -70,7 +74,7 @@ def test_a_stream_resumes_within_an_epoch(sequences, workers):
         )
         collate = sl.data.PadCollator(output="torch")
         return StatefulDataLoader(
-            stream.to_torch(), batch_size=4, collate_fn=collate, **WORKERS[workers]
+            stream.to_torch(), batch_size=4, collate_fn=collate, **WORKER_OPTIONS[workers]
         )
 
     def ids(batches):

@@ -17,7 +17,7 @@ import seqloom as sl
 from trainers import Tiny, ids_of
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-COLLATORS = [
+COLLATOR_NAMES = [
     "torch",
     "default",
     pytest.param("pad", marks=pytest.mark.soak),
@@ -78,7 +78,7 @@ def settings(tmp_path):
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-@pytest.mark.parametrize("name", COLLATORS)
+@pytest.mark.parametrize("name", COLLATOR_NAMES)
 def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
     data, collate = fed(name)
     options = settings(
@@ -204,7 +204,7 @@ def test_accelerate_prepares_seqloom_and_pytorch_loaders(fed, workers):
         assert isinstance(next(iter(prepared))["inputs"], torch.Tensor)
 
 
-GENERATE = """
+GENERATE_SCRIPT = """
 import sys
 import datasets
 import seqloom as sl
@@ -231,7 +231,7 @@ def test_hugging_face_datasets_are_created_from_items_and_batches(sequences, tmp
     file = sequences(None).paths[0]
     environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     subprocess.run(
-        [sys.executable, "-c", GENERATE, file, tmp_path / "cache"],
+        [sys.executable, "-c", GENERATE_SCRIPT, file, tmp_path / "cache"],
         env={**os.environ, **environment},
         check=True,
         timeout=600,

@@ -11,7 +11,7 @@ import chromium
 from seqloom.errors import ArgumentError, FileError
 from seqloom.infer import Attributions
 
-HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
+HOSTILE_IDS = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 
 def make_attributions(count=1, *, text="ACG", weights=None, ids=None, **options):
@@ -28,7 +28,7 @@ def make_attributions(count=1, *, text="ACG", weights=None, ids=None, **options)
     )
 
 
-MUTATED = np.array([[0, -1, -2, -3], [1, 0, 1, 1], [4, 0, 0, -1]], np.float32)
+MUTATION_WEIGHTS = np.array([[0, -1, -2, -3], [1, 0, 1, 1], [4, 0, 0, -1]], np.float32)
 
 
 def page_of(found, folder, **options):
@@ -49,14 +49,16 @@ def test_a_table_has_a_row_for_each_residue(tmp_path):
 
 def test_a_table_of_mutations_has_a_column_for_each_new_residue():
     file = io.StringIO()
-    make_attributions(weights=MUTATED, letters="ACGT").to_tsv(file)
+    make_attributions(weights=MUTATION_WEIGHTS, letters="ACGT").to_tsv(file)
     head, first, *_ = file.getvalue().splitlines()
     assert head.split("\t")[3:] == ["letter", "A", "C", "G", "T"]
     assert first.split("\t")[3:] == ["A", "0.0", "-1.0", "-2.0", "-3.0"]
 
 
 def test_by_letter_is_the_mean_decrease_over_all_mutations_of_a_residue():
-    found = make_attributions(text="ACN", weights=MUTATED, letters="ACGT").by_letter()[0]
+    found = make_attributions(
+        text="ACN", weights=MUTATION_WEIGHTS, letters="ACGT"
+    ).by_letter()[0]
     np.testing.assert_allclose(found, [2, -1, -3 / 4])  # N is not one of the four bases
 
 
@@ -79,7 +81,7 @@ def test_a_page_with_all_sequences_mentions_no_omitted_sequences(tmp_path):
 
 
 def test_a_page_lists_the_strongest_mutations(tmp_path):
-    page = page_of(make_attributions(weights=MUTATED, letters="ACGT"), tmp_path)
+    page = page_of(make_attributions(weights=MUTATION_WEIGHTS, letters="ACGT"), tmp_path)
     cells = re.findall(r"<tr><td>r0</td>.*?>(\d)</td><td>(.*?)</td>.*?>(.*?)</td>", page)
     expected = [("2", "G to A", "4.0000"), ("0", "A to T", "-3.0000")]
     assert cells[:2] == expected
@@ -107,7 +109,7 @@ def test_a_page_of_a_regression_shows_no_probability(tmp_path, task):
     assert ("r0: yes (88.1 %)" in page) == (task != "regress")
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE_IDS)
 def test_markup_in_an_id_is_escaped(tmp_path, name):
     page = page_of(make_attributions(ids=[name]), tmp_path)
     assert "<script" not in page
@@ -139,7 +141,7 @@ def test_a_page_fits_phones_and_desktops_and_loads_no_other_file(tmp_path, width
         assert (page.messages, len(page.requests)) == ([], 1)
 
 
-@pytest.mark.parametrize("options", [{}, {"weights": MUTATED, "letters": "ACGT"}])
+@pytest.mark.parametrize("options", [{}, {"weights": MUTATION_WEIGHTS, "letters": "ACGT"}])
 def test_all_formats_of_a_table_contain_the_same_values(tmp_path, options):
     found = make_attributions(2, **options)
     for name in ("t.tsv", "t.csv", "t.parquet"):

@@ -11,14 +11,17 @@ import seqloom as sl
 from seqloom.cli._export import PROGRAM
 from seqloom.errors import DataWarning
 
-PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
-DNA = ["ACGTTGCA", "TTGGCCAAA"] * 80
+TRAINING_PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
+DNA_SEQUENCES = ["ACGTTGCA", "TTGGCCAAA"] * 80
 # Records, and the message of the check that they do not pass.
-FAULTS = {
-    "kind": (DNA, "the sequences look like dna, but the model was trained on protein"),
+RECORDS_AND_WARNINGS = {
+    "kind": (
+        DNA_SEQUENCES,
+        "the sequences look like dna, but the model was trained on protein",
+    ),
     "length": (["MKLVWYHE", "MKLVWYHEDFGH"], "1 of 2 sequences have 12 residues, but"),
-    "twice": (PROTEINS, "2 sequences have the id 'x'"),
-    "unfinished": (PROTEINS, "training of this model did not finish"),
+    "twice": (TRAINING_PROTEINS, "2 sequences have the id 'x'"),
+    "unfinished": (TRAINING_PROTEINS, "training of this model did not finish"),
 }
 
 
@@ -26,7 +29,7 @@ FAULTS = {
 def home(tmp_path_factory):
     """A folder with the run of a protein model, and an unfinished copy of it."""
     folder = tmp_path_factory.mktemp("doors")
-    table = {"sequence": PROTEINS * 2, "label": ["yes", "no"] * 2}
+    table = {"sequence": TRAINING_PROTEINS * 2, "label": ["yes", "no"] * 2}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))
     config = sl.models.SequenceCNNConfig.for_data(data)
     for name in ("run", "stopped"):
@@ -106,43 +109,45 @@ def write(records, ids=None):
 
 # evaluate and export write no table, so they do not check ids; an export reads no
 # records.
-EVERY = {"kind", "length", "twice", "unfinished"}
-ENTRY_POINTS = {
-    predict_list: EVERY,
-    predict_file: EVERY - {"twice"},
-    predict_table: EVERY,
-    predict_intervals: EVERY - {"twice"},
-    evaluate: EVERY - {"twice"},
-    explain: EVERY,
+ALL_CHECKS = {"kind", "length", "twice", "unfinished"}
+CHECKS_OF_ENTRY_POINT = {
+    predict_list: ALL_CHECKS,
+    predict_file: ALL_CHECKS - {"twice"},
+    predict_table: ALL_CHECKS,
+    predict_intervals: ALL_CHECKS - {"twice"},
+    evaluate: ALL_CHECKS - {"twice"},
+    explain: ALL_CHECKS,
     export: {"unfinished"},
-    predict_exported: EVERY,
-    seqloom_run: EVERY,
+    predict_exported: ALL_CHECKS,
+    seqloom_run: ALL_CHECKS,
 }
 
 
-@pytest.mark.parametrize("entry_point", ENTRY_POINTS, ids=lambda it: it.__name__)
-@pytest.mark.parametrize("fault", FAULTS)
+@pytest.mark.parametrize("entry_point", CHECKS_OF_ENTRY_POINT, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("fault", RECORDS_AND_WARNINGS)
 @pytest.mark.filterwarnings("ignore:.*training record:UserWarning")
 def test_each_entry_point_gives_the_warnings_of_its_checks(
     home, tmp_path, monkeypatch, entry_point, fault
 ):
     monkeypatch.chdir(tmp_path)
-    records, said = FAULTS[fault]
+    records, said = RECORDS_AND_WARNINGS[fault]
     ids = ["x"] * len(records) if fault == "twice" else list(map(str, range(len(records))))
     model = home / ("stopped" if fault == "unfinished" else "run")
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", DataWarning)
         printed = entry_point(model, ids, records) or []
     texts = [*printed, *(str(it.message) for it in caught)]
-    assert sum(said in text for text in texts) == (fault in ENTRY_POINTS[entry_point])
+    assert sum(said in text for text in texts) == (
+        fault in CHECKS_OF_ENTRY_POINT[entry_point]
+    )
     assert all(it.filename == __file__ for it in caught)
 
 
 def test_fit_warns_about_each_set_with_another_alphabet_or_length():
-    table = {"sequence": DNA, "label": ["yes", "no"] * 80}
+    table = {"sequence": DNA_SEQUENCES, "label": ["yes", "no"] * 80}
     encoder = sl.encode.OneHot("protein")
     data = sl.data.SequenceDataset(table, encoder=encoder)
-    longer = {"sequence": [it * 2 for it in DNA], "label": ["yes", "no"] * 80}
+    longer = {"sequence": [it * 2 for it in DNA_SEQUENCES], "label": ["yes", "no"] * 80}
     valid = sl.data.SequenceDataset(longer, encoder=encoder)
     config = sl.models.SequenceCNNConfig(channels=20, outputs=2, widths=(4,))
     with pytest.warns(DataWarning) as caught:
@@ -163,7 +168,7 @@ def test_embed_warns_about_dna_for_a_protein_model(tmp_path, monkeypatch):
         return np.eye(33, dtype=np.float32)[batch["input_ids"]]
 
     with pytest.warns(DataWarning, match="look like dna, but the model reads protein"):
-        sl.infer.embed(one_hot, write(DNA), out="made")
+        sl.infer.embed(one_hot, write(DNA_SEQUENCES), out="made")
 
 
 def test_a_hundred_bases_are_enough_to_recognise_dna(tmp_path, monkeypatch):

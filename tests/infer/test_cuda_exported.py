@@ -14,7 +14,7 @@ torch: Any = pytest.importorskip("torch")
 pytestmark = cuda_device.on_device
 
 
-@pytest.fixture(params=cuda_device.NAMES)
+@pytest.fixture(params=cuda_device.BACKEND_NAMES)
 def trained(request, toy, small, tmp_path):
     """A run folder, its export, and the scores from the GPU."""
     cuda_device.backend(request.param)

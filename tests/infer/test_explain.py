@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError, FormatError, ShapeError
 from seqloom.infer._probe import EncoderProbe
 from seqloom.models import Classify, Multilabel, Regress, Trained
 
-SIX = st.text("ACGT", min_size=6, max_size=6)
+SIX_BASES = st.text("ACGT", min_size=6, max_size=6)
 
 
 def linear(task, *, length=6, encoder=None, seed=5):
@@ -39,8 +39,8 @@ def hide(text, start, stop, by="N"):
     return text[:start] + by * (stop - start) + text[stop:]
 
 
-THREE = linear(Classify(("a", "b", "c")))
-YES_NO = linear(Classify(("no", "yes")))
+THREE_CLASS_MODEL = linear(Classify(("a", "b", "c")))
+TWO_CLASS_MODEL = linear(Classify(("no", "yes")))
 
 
 @pytest.fixture
@@ -100,58 +100,63 @@ def test_an_unknown_residue_is_replaced_by_every_base():
 
 
 @settings(max_examples=25)
-@given(text=SIX)
+@given(text=SIX_BASES)
 def test_occlusion_of_a_linear_model_returns_its_weights(text):
-    found = sl.infer.explain(YES_NO, [text], target="yes")
-    table = weights_of(YES_NO)[1] - weights_of(YES_NO)[0]
+    found = sl.infer.explain(TWO_CLASS_MODEL, [text], target="yes")
+    table = weights_of(TWO_CLASS_MODEL)[1] - weights_of(TWO_CLASS_MODEL)[0]
     codes = ["ACGT".index(letter) for letter in text]
     np.testing.assert_allclose(found.weights[0], table[codes, np.arange(6)], atol=1e-5)
 
 
 @settings(max_examples=25)
-@given(text=SIX)
+@given(text=SIX_BASES)
 def test_mutations_of_a_linear_model_return_differences_of_its_weights(text):
-    found = sl.infer.explain(YES_NO, [text], target="yes", method="mutations")
-    table = weights_of(YES_NO)[1] - weights_of(YES_NO)[0]
+    found = sl.infer.explain(TWO_CLASS_MODEL, [text], target="yes", method="mutations")
+    table = weights_of(TWO_CLASS_MODEL)[1] - weights_of(TWO_CLASS_MODEL)[0]
     codes = ["ACGT".index(letter) for letter in text]
     expected = (table - table[codes, np.arange(6)]).T
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
 
 
-@given(text=SIX)
+@given(text=SIX_BASES)
 @settings(max_examples=10)
 def test_the_weight_of_the_original_residue_is_exactly_0(text):
-    found = sl.infer.explain(THREE, [text], method="mutations").weights[0]
+    found = sl.infer.explain(THREE_CLASS_MODEL, [text], method="mutations").weights[0]
     assert (
         found[np.arange(6), ["ACGT".index(letter) for letter in text]].tolist() == [0] * 6
     )
 
 
-@given(text=SIX)
+@given(text=SIX_BASES)
 @settings(max_examples=10)
 def test_the_weights_of_two_classes_have_opposite_signs(text):
     yes, no = (
-        sl.infer.explain(YES_NO, [text], target=it).weights[0] for it in ("yes", "no")
+        sl.infer.explain(TWO_CLASS_MODEL, [text], target=it).weights[0]
+        for it in ("yes", "no")
     )
     np.testing.assert_allclose(yes, -no, atol=1e-6)
 
 
 def test_by_default_each_sequence_is_explained_for_its_predicted_class():
     texts = ["ACGTAC", "GGGTTT", "CATCAT", "TTAGCC"]
-    called = sl.infer.predict(THREE, texts).to_numpy().argmax(axis=1)
-    found = sl.infer.explain(THREE, texts)
+    called = sl.infer.predict(THREE_CLASS_MODEL, texts).to_numpy().argmax(axis=1)
+    found = sl.infer.explain(THREE_CLASS_MODEL, texts)
     assert found.targets == ["abc"[number] for number in called]
     for number, text in enumerate(texts):
-        alone = sl.infer.explain(THREE, [text], target=found.targets[number])
+        alone = sl.infer.explain(THREE_CLASS_MODEL, [text], target=found.targets[number])
         np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-6)
 
 
 def test_the_odds_of_a_class_compare_it_with_all_other_classes():
-    found = sl.infer.explain(THREE, ["GATTAC"], target="b")
+    found = sl.infer.explain(THREE_CLASS_MODEL, ["GATTAC"], target="b")
     hidden = [hide("GATTAC", at, at + 1) for at in range(6)]
-    expected = log_odds(THREE, ["GATTAC"], "b") - log_odds(THREE, hidden, "b")
+    expected = log_odds(THREE_CLASS_MODEL, ["GATTAC"], "b") - log_odds(
+        THREE_CLASS_MODEL, hidden, "b"
+    )
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
-    np.testing.assert_allclose(found.scores, log_odds(THREE, ["GATTAC"], "b"), atol=1e-5)
+    np.testing.assert_allclose(
+        found.scores, log_odds(THREE_CLASS_MODEL, ["GATTAC"], "b"), atol=1e-5
+    )
 
 
 def test_weights_of_confident_predictions_are_not_truncated():
@@ -168,9 +173,11 @@ def test_weights_of_confident_predictions_are_not_truncated():
 
 
 def test_the_residues_of_a_window_share_its_weight():
-    found = sl.infer.explain(YES_NO, ["GATTAC"], window=4, target="yes")
+    found = sl.infer.explain(TWO_CLASS_MODEL, ["GATTAC"], window=4, target="yes")
     hidden = [hide("GATTAC", 0, 4), hide("GATTAC", 4, 6)]
-    changes = log_odds(YES_NO, ["GATTAC"], "yes") - log_odds(YES_NO, hidden, "yes")
+    changes = log_odds(TWO_CLASS_MODEL, ["GATTAC"], "yes") - log_odds(
+        TWO_CLASS_MODEL, hidden, "yes"
+    )
     np.testing.assert_allclose(found.weights[0], np.repeat(changes, [4, 2]), atol=1e-5)
 
 
@@ -221,7 +228,7 @@ def test_an_amino_acid_is_replaced_by_each_of_the_20():
 
 def test_lower_and_upper_case_residues_have_the_same_weights():
     small, large = (
-        sl.infer.explain(THREE, [text], method="mutations").weights[0]
+        sl.infer.explain(THREE_CLASS_MODEL, [text], method="mutations").weights[0]
         for text in ("gatTAC", "GATTAC")
     )
     np.testing.assert_array_equal(small, large)
@@ -299,7 +306,7 @@ def test_explain_accepts_a_run_folder_and_files(toy, small, tmp_path):
     np.testing.assert_array_equal(found.weights, expected.weights)
 
 
-REFUSED = {
+INVALID_ARGUMENTS = {
     "target": ({"target": "d"}, "must be one of a, b, c, got 'd'"),
     "method": ({"method": "saliency"}, 'method must be "occlusion" or "mutations"'),
     "window": ({"window": 0}, "window must be an integer of at least 1, got 0"),
@@ -310,10 +317,12 @@ REFUSED = {
 }
 
 
-@pytest.mark.parametrize(("options", "expected"), REFUSED.values(), ids=REFUSED.keys())
+@pytest.mark.parametrize(
+    ("options", "expected"), INVALID_ARGUMENTS.values(), ids=INVALID_ARGUMENTS.keys()
+)
 def test_an_invalid_argument_is_an_error(options, expected):
     with pytest.raises(ArgumentError, match=expected):
-        sl.infer.explain(THREE, ["GATTAC"], **options)
+        sl.infer.explain(THREE_CLASS_MODEL, ["GATTAC"], **options)
 
 
 def test_a_target_is_required_for_several_labels():

@@ -8,14 +8,14 @@ from exported_networks import Recurrent, ready
 from seqloom.cli import main
 from seqloom.errors import ArgumentError, DataWarning, FormatError
 
-DNA = sl.encode.OneHot("dna")
-TASK = sl.models.Classify(("no", "yes"))
+DNA_ENCODER = sl.encode.OneHot("dna")
+TWO_CLASSES = sl.models.Classify(("no", "yes"))
 
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
     """A trained network, its export as a folder, and as a zip."""
-    trained = sl.models.Trained(ready(Recurrent()), DNA, TASK, batch_size=8)
+    trained = sl.models.Trained(ready(Recurrent()), DNA_ENCODER, TWO_CLASSES, batch_size=8)
     home = tmp_path_factory.mktemp("exported")
     sl.export.save(trained, home / "model")
     sl.export.save(trained, home / "model.zip")

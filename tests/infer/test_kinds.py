@@ -12,7 +12,7 @@ from seqloom.errors import ArgumentError
 from seqloom.infer import Kind, _kinds, register_kind
 from seqloom.infer._kinds import kind_of, kind_of_data, kind_of_encoder, kind_of_files
 
-ONE_HOT = sl.encode.OneHot("dna")
+DNA_ENCODER = sl.encode.OneHot("dna")
 
 
 @pytest.fixture(autouse=True)
@@ -92,13 +92,13 @@ def test_the_default_kind_is_checked_last_even_if_it_is_replaced():
     register_kind(reads("first"))
     register_kind(reads("sequences", files="own"))
     assert kind_of_files([Path("a.reads")]).name == "first"
-    assert kind_of_encoder(ONE_HOT) is kind_of_files([Path("a.fa")])
-    assert kind_of_encoder(ONE_HOT).files == "own"
+    assert kind_of_encoder(DNA_ENCODER) is kind_of_files([Path("a.fa")])
+    assert kind_of_encoder(DNA_ENCODER).files == "own"
 
 
 def test_an_empty_list_is_of_the_default_kind():
     register_kind(reads())
-    assert kind_of_data(ONE_HOT, [])[0].name == kind_of_files([]).name == "sequences"
+    assert kind_of_data(DNA_ENCODER, [])[0].name == kind_of_files([]).name == "sequences"
 
 
 def test_files_without_records_have_no_alphabet():
@@ -118,7 +118,7 @@ def test_the_files_of_genotypes_are_the_bed_and_its_bim_and_fam(files):
     assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]
 
 
-PACKAGE = """
+PACKAGE_SOURCE = """
 import seqloom as sl
 WAVE = sl.infer.Kind(
     name="wave", open=sl.data.SequenceDataset, files="waves", options=frozenset({"rate"}),
@@ -131,7 +131,7 @@ WAVE = sl.infer.Kind(
 def install(monkeypatch, tmp_path):
     """Install the package wave-format for one test; its input kind is not loaded yet."""
 
-    def write(text=PACKAGE, entry="wave = wave_format:WAVE"):
+    def write(text=PACKAGE_SOURCE, entry="wave = wave_format:WAVE"):
         facts = tmp_path / "site/wave_format-1.dist-info"
         facts.mkdir(parents=True, exist_ok=True)
         (facts / "METADATA").write_text(
@@ -158,7 +158,7 @@ def find_of_dataset():
     "find",
     [
         lambda: kind_of_files([Path("x.wave")]),
-        lambda: kind_of_data(ONE_HOT, "x.wave")[0],
+        lambda: kind_of_data(DNA_ENCODER, "x.wave")[0],
         find_of_dataset,
     ],
     ids=["files", "data", "dataset"],
@@ -169,7 +169,7 @@ def test_a_kind_of_an_installed_package_is_found(install, find):
 
 
 def test_options_of_a_kind_of_an_installed_package_are_checked(install):
-    sequences = kind_of_encoder(ONE_HOT)
+    sequences = kind_of_encoder(DNA_ENCODER)
     install()
     with pytest.raises(ArgumentError, match=r"^--rate: only for waves, but FILES are seq"):
         sequences.check_options([Path("a.fa")], {"rate": 1})
@@ -179,7 +179,11 @@ def test_options_of_a_kind_of_an_installed_package_are_checked(install):
     ("text", "entry", "reason"),
     [
         ("import missing_module", "wave = wave_format:WAVE", "No module named 'missing_mo"),
-        (PACKAGE, "wave = wave_format:WAVES", "module 'wave_format' has no attribute 'WAV"),
+        (
+            PACKAGE_SOURCE,
+            "wave = wave_format:WAVES",
+            "module 'wave_format' has no attribute 'WAV",
+        ),
         ("WAVE = 5", "wave = wave_format:WAVE", "kind must be a seqloom.infer.Kind, got 5"),
     ],
 )
@@ -266,9 +270,11 @@ def beads(monkeypatch, tmp_path):
 
 def test_a_custom_format_can_be_trained_on_and_scored(beads):
     data = kind_of_files([beads / "a.beads"]).open(
-        [beads / "a.beads"], labels=beads / "a.tsv", encoder=ONE_HOT
+        [beads / "a.beads"], labels=beads / "a.tsv", encoder=DNA_ENCODER
     )
-    usual = sl.data.SequenceDataset(beads / "a.fa", labels=beads / "a.tsv", encoder=ONE_HOT)
+    usual = sl.data.SequenceDataset(
+        beads / "a.fa", labels=beads / "a.tsv", encoder=DNA_ENCODER
+    )
     config = sl.models.SequenceCNNConfig.for_data(data)
     run, other = (
         sl.train.fit(config, train, epochs=1, out=beads / name)

@@ -94,11 +94,11 @@ def test_names_of_intervals_can_be_read_back(tmp_path, classes):
         Scores(["a", "b"], classes, values, names=["p1"])
 
 
-VALUES = np.array([[1 / 3, 2 / 3], [0.5, 0.5]], np.float32)
+SCORE_VALUES = np.array([[1 / 3, 2 / 3], [0.5, 0.5]], np.float32)
 
 
 def test_a_file_is_written_in_the_format_of_its_extension(tmp_path):
-    scores = Scores(['a,"b"', "é"], ["EI", "IE"], VALUES, names=["one", "two"])
+    scores = Scores(['a,"b"', "é"], ["EI", "IE"], SCORE_VALUES, names=["one", "two"])
     for name in ("s.tsv", "s.txt", "s", "s.csv", "s.CSV", "s.parquet"):
         scores.save(tmp_path / name)
     for name in ("s.tsv", "s.txt", "s"):
@@ -107,13 +107,13 @@ def test_a_file_is_written_in_the_format_of_its_extension(tmp_path):
     for name, separator in (("s.csv", ","), ("s.CSV", ","), ("s.tsv", "\t")):
         found = pd.read_csv(tmp_path / name, sep=separator, dtype={"EI": np.float32})
         assert found.columns.tolist() == ["id", "interval_name", "EI", "IE"]
-        assert found["EI"].tolist() == VALUES[:, 0].tolist()
+        assert found["EI"].tolist() == SCORE_VALUES[:, 0].tolist()
     found = pd.read_csv(tmp_path / "s.csv")
     assert found["id"].tolist() == scores.ids
     table = pd.read_parquet(tmp_path / "s.parquet")
     assert table["id"].tolist() == scores.ids
     assert table["IE"].dtype == np.float32
-    np.testing.assert_array_equal(table[["EI", "IE"]].to_numpy(), VALUES)
+    np.testing.assert_array_equal(table[["EI", "IE"]].to_numpy(), SCORE_VALUES)
 
 
 @pytest.mark.parametrize(
@@ -126,11 +126,11 @@ def test_a_file_is_written_in_the_format_of_its_extension(tmp_path):
 )
 def test_an_unsupported_extension_is_an_error(tmp_path, name, said):
     with pytest.raises(ArgumentError, match=said):
-        Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / name)
+        Scores(["a", "b"], ["EI", "IE"], SCORE_VALUES).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
 def test_parquet_without_its_package_is_an_error_that_names_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match="pip install pyarrow"):
-        Scores(["a", "b"], ["EI", "IE"], VALUES).save(tmp_path / "s.parquet")
+        Scores(["a", "b"], ["EI", "IE"], SCORE_VALUES).save(tmp_path / "s.parquet")

@@ -8,7 +8,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 
-OTHER = {
+COMPLEMENT_TABLES = {
     "dna": str.maketrans("ACGTNRYacgt", "TGCANYRtgca"),
     "rna": str.maketrans("ACGU", "UGCA"),
 }
@@ -16,7 +16,7 @@ OTHER = {
 
 def opposite_strand_of(text, alphabet="dna"):
     """Return the reverse complement of a sequence."""
-    return text.translate(OTHER[alphabet])[::-1]
+    return text.translate(COMPLEMENT_TABLES[alphabet])[::-1]
 
 
 def make_texts(letters="ACGT", lengths=(12, 20, 31), count=24):

@@ -5,12 +5,12 @@ import gzip
 import numpy as np
 import pytest
 
-from fastx import BGZIP_END, QUALITY, bgzip, bgzip_block, read, real
+from fastx import BGZIP_END_BLOCK, FASTQ_SPECIMENS, bgzip, bgzip_block, read, real
 from seqloom.errors import FormatError
 from seqloom.io import SequenceIndex, write_sequences
 
-NAMES = ["example", "tricky", "sanger_93", "wrapping_as_sanger"]
-SIZES = [23, 100, 65280]
+FASTQ_NAMES = ["example", "tricky", "sanger_93", "wrapping_as_sanger"]
+BLOCK_SIZES = [23, 100, 65280]
 REAL_FILES = [
     ("quality", "example.fastq.bgz"),
     ("quality", "example_dos.fastq.bgz"),
@@ -23,10 +23,10 @@ REAL_FILES = [
 
 def check_end(path, whole):
     """Raise unless an index accepts the file or require_eof is False."""
-    assert whole.endswith(BGZIP_END)
+    assert whole.endswith(BGZIP_END_BLOCK)
     path.write_bytes(whole)
     records = read(path)
-    path.write_bytes(whole[: -len(BGZIP_END)])
+    path.write_bytes(whole[: -len(BGZIP_END_BLOCK)])
     with pytest.raises(FormatError, match="without the block that marks the end") as error:
         read(path)
     assert error.value.kind == "compression"
@@ -35,10 +35,12 @@ def check_end(path, whole):
     assert read(path, require_eof=False) == records
 
 
-@pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", FASTQ_NAMES)
+@pytest.mark.parametrize("size", BLOCK_SIZES)
 def test_a_bgzip_file_without_its_end_block_is_an_error(tmp_path, name, size):
-    check_end(tmp_path / "a.bgz", bgzip((QUALITY / f"{name}.fastq").read_bytes(), size))
+    check_end(
+        tmp_path / "a.bgz", bgzip((FASTQ_SPECIMENS / f"{name}.fastq").read_bytes(), size)
+    )
 
 
 def test_written_bgzip_files_end_with_the_end_block(tmp_path):
@@ -51,26 +53,32 @@ def test_a_real_bgzip_file_without_its_end_block_is_an_error(tmp_path, place):
     check_end(tmp_path / "a", real(*place).read_bytes())
 
 
-LINES = [b">r%04d\n%s\n" % (n, b"ACGT" * 10) for n in range(264)]
-BLOCKS = [bgzip_block(b"".join(LINES[at : at + 24])) for at in range(0, 264, 24)]
+FASTA_RECORDS = [b">r%04d\n%s\n" % (n, b"ACGT" * 10) for n in range(264)]
+BGZIP_BLOCKS = [
+    bgzip_block(b"".join(FASTA_RECORDS[at : at + 24])) for at in range(0, 264, 24)
+]
 BLOCK_CHANGES = {
-    "is gone": lambda at: BLOCKS[:at] + BLOCKS[at + 1 :],
-    "stands twice": lambda at: BLOCKS[: at + 1] + BLOCKS[at:],
-    "changed places": lambda at: BLOCKS[:at] + BLOCKS[at : at + 2][::-1] + BLOCKS[at + 2 :],
+    "is gone": lambda at: BGZIP_BLOCKS[:at] + BGZIP_BLOCKS[at + 1 :],
+    "stands twice": lambda at: BGZIP_BLOCKS[: at + 1] + BGZIP_BLOCKS[at:],
+    "changed places": lambda at: (
+        BGZIP_BLOCKS[:at] + BGZIP_BLOCKS[at : at + 2][::-1] + BGZIP_BLOCKS[at + 2 :]
+    ),
 }
-CASES = [(how, at) for how in BLOCK_CHANGES for at in range(len(BLOCKS) - (how[0] == "c"))]
+CHANGED_BLOCKS = [
+    (how, at) for how in BLOCK_CHANGES for at in range(len(BGZIP_BLOCKS) - (how[0] == "c"))
+]
 
 
 @pytest.mark.parametrize("kind", ["sli", "fai and gzi"])
-@pytest.mark.parametrize(("how", "at"), CASES)
+@pytest.mark.parametrize(("how", "at"), CHANGED_BLOCKS)
 def test_an_index_detects_a_missing_bgzip_block(tmp_path, how, at, kind):
     path = tmp_path / "a.fa.gz"
-    path.write_bytes(b"".join(BLOCKS) + BGZIP_END)
+    path.write_bytes(b"".join(BGZIP_BLOCKS) + BGZIP_END_BLOCK)
     index = SequenceIndex(path)
     if kind != "sli":
         index.write_fai()
         (tmp_path / "a.fa.gz.sli").unlink()
-    path.write_bytes(b"".join(BLOCK_CHANGES[how](at)) + BGZIP_END)
+    path.write_bytes(b"".join(BLOCK_CHANGES[how](at)) + BGZIP_END_BLOCK)
     assert gzip.decompress(path.read_bytes())  # each block is valid
     with pytest.raises(FormatError):
         fetch_all(path)

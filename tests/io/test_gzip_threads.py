@@ -36,15 +36,15 @@ def fastq(count=READS):
     )
 
 
-TEXT = fastq()
+FASTQ_TEXT = fastq()
 
 
 @functools.cache
 def members(*borders, level=1):
     """Compress parts of the text with the standard library, each as a gzip member."""
-    edges = [0, *sorted(borders), len(TEXT)]
+    edges = [0, *sorted(borders), len(FASTQ_TEXT)]
     parts = itertools.pairwise(edges)
-    return b"".join(gzip.compress(TEXT[a:b], level) for a, b in parts)
+    return b"".join(gzip.compress(FASTQ_TEXT[a:b], level) for a, b in parts)
 
 
 def indexed(path, packed):
@@ -88,7 +88,7 @@ def text_of(path, threads):
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(
-    borders=st.lists(st.integers(0, len(TEXT)), max_size=6),
+    borders=st.lists(st.integers(0, len(FASTQ_TEXT)), max_size=6),
     level=st.sampled_from([0, 1, 6]),
     threads=st.integers(2, 5),
 )
@@ -96,7 +96,7 @@ def test_text_of_any_gzip_members_equals_that_of_the_standard_library(
     tmp_path, borders, level, threads
 ):
     path = indexed(tmp_path / "r.fq.gz", members(*borders, level=level))
-    assert text_of(path, threads) == (TEXT, None)
+    assert text_of(path, threads) == (FASTQ_TEXT, None)
 
 
 @settings(
@@ -106,7 +106,7 @@ def test_text_of_any_gzip_members_equals_that_of_the_standard_library(
 )
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
 def test_a_flipped_bit_gives_the_same_error_for_any_number_of_threads(tmp_path, place, bit):
-    packed = bytearray(members(len(TEXT) // 3))
+    packed = bytearray(members(len(FASTQ_TEXT) // 3))
     path = indexed(tmp_path / "r.fq.gz", packed)
     packed[int(place * len(packed))] ^= 1 << bit
     change(path, packed)
@@ -121,7 +121,7 @@ def test_a_flipped_bit_gives_the_same_error_for_any_number_of_threads(tmp_path, 
 )
 @pytest.mark.parametrize("cut", [0, 1, 9, 100_000])
 def test_a_truncated_or_extended_gzip_is_read_as_if_without_index(tmp_path, cut, tail):
-    packed = members(len(TEXT) // 2)
+    packed = members(len(FASTQ_TEXT) // 2)
     path = indexed(tmp_path / "r.fq.gz", packed)
     change(path, packed[: len(packed) - cut] + tail)
     with_index = text_of(path, 3)
@@ -132,16 +132,16 @@ def test_a_truncated_or_extended_gzip_is_read_as_if_without_index(tmp_path, cut,
 def test_a_wrong_gzip_checksum_is_an_error(tmp_path):
     packed = bytearray(members())
     path = indexed(tmp_path / "r.fq.gz", packed)
-    wrong = zlib.crc32(TEXT) ^ 1
+    wrong = zlib.crc32(FASTQ_TEXT) ^ 1
     change(path, packed[:-8] + wrong.to_bytes(4, "little") + packed[-4:])
     assert text_of(path, 3)[1] == text_of(path, 1)[1]
 
 
 def test_a_second_epoch_equals_the_first(tmp_path):
     path = tmp_path / "r.fq.gz"
-    path.write_bytes(members(len(TEXT) // 3, len(TEXT) // 2))
+    path.write_bytes(members(len(FASTQ_TEXT) // 3, len(FASTQ_TEXT) // 2))
     epochs = [text_of(path, 3) for _ in range(3)]
-    assert epochs == [(TEXT, None)] * 3
+    assert epochs == [(FASTQ_TEXT, None)] * 3
 
 
 def test_a_second_epoch_detects_corruption_since_the_first(tmp_path):
@@ -163,7 +163,7 @@ def test_a_stream_resumes_within_a_gzip_that_has_no_index(tmp_path):
     assert [item["id"] for item in stream] == [f"r{n}" for n in range(READS // 2, READS)]
 
 
-READ_UNTIL_INTERRUPT = """
+INTERRUPT_SCRIPT = """
 import os, signal, sys, threading
 from seqloom.io import open_sequences
 threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
@@ -179,7 +179,7 @@ except KeyboardInterrupt:
 
 def test_an_interrupt_stops_reading(tmp_path):
     path = indexed(tmp_path / "r.fq.gz", members())
-    command = [sys.executable, "-c", READ_UNTIL_INTERRUPT, str(path)]
+    command = [sys.executable, "-c", INTERRUPT_SCRIPT, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stdout) == (0, "stopped\n"), (signal.SIGINT, done.stderr)
 
@@ -187,7 +187,7 @@ def test_an_interrupt_stops_reading(tmp_path):
 @pytest.mark.parametrize("start", [1, READS // 2, READS - 1])
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_stream_resumes_within_a_gzip_file(tmp_path, start, threads):
-    path = indexed(tmp_path / "r.fq.gz", members(len(TEXT) // 3))
+    path = indexed(tmp_path / "r.fq.gz", members(len(FASTQ_TEXT) // 3))
     stream = sl.data.SequenceStream(path, num_threads=threads)
     stream.load_state_dict({**stream.state_dict(), "position": start})
     assert [item["id"] for item in stream] == [f"r{n}" for n in range(start, READS)]

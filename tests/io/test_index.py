@@ -27,7 +27,7 @@ from seqloom.errors import (
 )
 from seqloom.io import SequenceIndex, build_index, open_sequences
 
-CONTAINERS = ("plain", "gzip", "bgzip")
+COMPRESSIONS = ("plain", "gzip", "bgzip")
 
 
 def write(path, text, container="plain"):
@@ -63,7 +63,7 @@ def genome(end="\n", width=60):
     return (end.join(rows) + end).encode()
 
 
-@pytest.fixture(params=CONTAINERS)
+@pytest.fixture(params=COMPRESSIONS)
 def container(request):
     return request.param
 
@@ -323,12 +323,14 @@ def test_if_a_folder_has_its_name_the_index_stays_in_memory(tmp_path):
         SequenceIndex(path, build=False)
 
 
-BUILD = "import sys; from seqloom.io import build_index; build_index(sys.argv[1])"
+BUILD_INDEX_SCRIPT = (
+    "import sys; from seqloom.io import build_index; build_index(sys.argv[1])"
+)
 
 
 def kill_while_it_writes(path):
     """Kill a process that builds an index; return whether a temporary file remains."""
-    process = subprocess.Popen([sys.executable, "-c", BUILD, str(path)])
+    process = subprocess.Popen([sys.executable, "-c", BUILD_INDEX_SCRIPT, str(path)])
     while process.poll() is None and not list(path.parent.glob(".*.part")):
         time.sleep(0.001)
     process.kill()

@@ -11,20 +11,24 @@ from seqloom.errors import ArgumentError, FormatError
 from seqloom.io import SequenceIndex, build_index
 
 # Output of `samtools faidx` and `samtools fqidx` 1.24.
-FASTA = b">one x\nACGTACGT\nACGTACGT\nACG\n>two\nAC\n>four y z\nACGTA\nCG\n"
+FASTA_BYTES = b">one x\nACGTACGT\nACGTACGT\nACG\n>two\nAC\n>four y z\nACGTA\nCG\n"
 FASTA_FAI = "one\t19\t7\t8\t9\ntwo\t2\t34\t2\t3\nfour\t7\t47\t5\t6\n"
-FASTQ = b"@a x\nACGTA\n+\nIIIII\n@b\nACG\nT\n+b\n@@@\nI\n"
+FASTQ_BYTES = b"@a x\nACGTA\n+\nIIIII\n@b\nACG\nT\n+b\n@@@\nI\n"
 FASTQ_FAI = "a\t5\t5\t5\t6\t13\nb\t4\t22\t3\t4\t31\n"
 
 
-@pytest.mark.parametrize(("text", "fai"), [(FASTA, FASTA_FAI), (FASTQ, FASTQ_FAI)])
+@pytest.mark.parametrize(
+    ("text", "fai"), [(FASTA_BYTES, FASTA_FAI), (FASTQ_BYTES, FASTQ_FAI)]
+)
 def test_the_written_fai_equals_that_of_samtools(tmp_path, text, fai):
     (tmp_path / "a").write_bytes(text)
     (written,) = SequenceIndex(tmp_path / "a").write_fai()
     assert written.read_text() == fai
 
 
-@pytest.mark.parametrize(("text", "fai"), [(FASTA, FASTA_FAI), (FASTQ, FASTQ_FAI)])
+@pytest.mark.parametrize(
+    ("text", "fai"), [(FASTA_BYTES, FASTA_FAI), (FASTQ_BYTES, FASTQ_FAI)]
+)
 def test_a_fai_file_can_replace_the_index(tmp_path, text, fai):
     (tmp_path / "a").write_bytes(text)
     expected = list(SequenceIndex(tmp_path / "a"))
@@ -38,20 +42,20 @@ def test_a_fai_file_can_replace_the_index(tmp_path, text, fai):
 
 @pytest.mark.parametrize("cut", range(2, 20))
 def test_a_fai_detects_truncation_within_the_last_record(tmp_path, cut):
-    (tmp_path / "a").write_bytes(FASTA[:-cut])
+    (tmp_path / "a").write_bytes(FASTA_BYTES[:-cut])
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     with pytest.raises(FormatError, match=r"a\.fai: "):
         SequenceIndex(tmp_path / "a")
 
 
 def test_the_last_line_may_lack_a_newline(tmp_path):
-    (tmp_path / "a").write_bytes(FASTA[:-1])
+    (tmp_path / "a").write_bytes(FASTA_BYTES[:-1])
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     assert SequenceIndex(tmp_path / "a")[-1].sequence == b"ACGTACG"
 
 
 def test_a_fai_detects_a_fastq_truncated_at_a_record_boundary(tmp_path):
-    (tmp_path / "a").write_bytes(FASTQ[: FASTQ.index(b"@b\n")])
+    (tmp_path / "a").write_bytes(FASTQ_BYTES[: FASTQ_BYTES.index(b"@b\n")])
     (tmp_path / "a.fai").write_text(FASTQ_FAI)
     with pytest.raises(FormatError, match="does not lie within"):
         SequenceIndex(tmp_path / "a")
@@ -72,7 +76,7 @@ FAI_CHANGES = {
 
 @pytest.mark.parametrize("change", FAI_CHANGES)
 def test_a_fai_of_another_file_is_an_error(tmp_path, change):
-    (tmp_path / "a").write_bytes(FASTA)
+    (tmp_path / "a").write_bytes(FASTA_BYTES)
     (tmp_path / "a.fai").write_text(FAI_CHANGES[change](FASTA_FAI))
     with pytest.raises(FormatError, match=r"a\.fai"):
         SequenceIndex(tmp_path / "a")
@@ -82,7 +86,7 @@ def test_a_fai_of_another_file_is_an_error(tmp_path, change):
 @pytest.mark.parametrize("line", ["", "seven\t4\t63\t4\t5\n"])
 def test_a_fai_without_the_last_records_is_an_error(tmp_path, compress, line):
     path = tmp_path / "a"
-    path.write_bytes(compress(FASTA + b">seven\nACGT\n>eight\nGGGG\n"))
+    path.write_bytes(compress(FASTA_BYTES + b">seven\nACGT\n>eight\nGGGG\n"))
     (tmp_path / "a.fai").write_text(FASTA_FAI + line)
     found = ">eight" if line else ">seven"
     with pytest.raises(FormatError, match=rf"a\.fai: lacks the records.*{found}"):
@@ -91,7 +95,7 @@ def test_a_fai_without_the_last_records_is_an_error(tmp_path, compress, line):
 
 def test_a_fai_without_the_second_record_of_an_id_is_an_error(tmp_path):
     # `samtools faidx` omits a record whose id occurred before.
-    (tmp_path / "a").write_bytes(FASTA + b">one\nACGT\n")
+    (tmp_path / "a").write_bytes(FASTA_BYTES + b">one\nACGT\n")
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     with pytest.raises(FormatError, match=r"lacks the records.*>one") as caught:
         SequenceIndex(tmp_path / "a")
@@ -102,7 +106,7 @@ def test_a_fai_without_the_second_record_of_an_id_is_an_error(tmp_path):
 
 @pytest.mark.parametrize("end", [b"", b"\n\n", b"\r\n", b" \n" * 70_000])
 def test_blank_lines_at_the_end_of_a_fai_are_ignored(tmp_path, end):
-    (tmp_path / "a").write_bytes(FASTA.rstrip(b"\n") + end)
+    (tmp_path / "a").write_bytes(FASTA_BYTES.rstrip(b"\n") + end)
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     assert list(SequenceIndex(tmp_path / "a").ids) == ["one", "two", "four"]
 
@@ -118,7 +122,7 @@ def test_a_fai_without_one_of_many_records_is_an_error(tmp_path):
 
 
 def test_a_fai_in_another_order_is_an_error_with_a_remedy(tmp_path):
-    (tmp_path / "a").write_bytes(FASTA)
+    (tmp_path / "a").write_bytes(FASTA_BYTES)
     lines = FASTA_FAI.splitlines(keepends=True)
     (tmp_path / "a.fai").write_text("".join(sorted(lines)))
     with pytest.raises(FormatError, match=r"order of the file.*seqloom index"):
@@ -219,7 +223,7 @@ def test_plain_gzip_has_no_gzi(tmp_path):
 
 
 def test_the_command_index_replaces_an_invalid_fai(tmp_path):
-    (tmp_path / "a").write_bytes(FASTA)
+    (tmp_path / "a").write_bytes(FASTA_BYTES)
     (tmp_path / "a.fai").write_text(FASTQ_FAI)
     build_index(tmp_path / "a")
     SequenceIndex(tmp_path / "a").write_fai()

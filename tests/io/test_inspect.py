@@ -108,11 +108,11 @@ def test_a_device_is_rejected():
         inspect(os.devnull)
 
 
-READS = "@a\nACGT\n+\nIIII\n@b\nAC\n+\n!5\n"
+FASTQ_TEXT = "@a\nACGT\n+\nIIII\n@b\nAC\n+\n!5\n"
 
 
 def test_qualities_are_summarised_with_the_given_encoding(tmp_path):
-    (tmp_path / "a.fq").write_text(READS)
+    (tmp_path / "a.fq").write_text(FASTQ_TEXT)
     found = inspect(tmp_path / "a.fq").quality
     assert (found.lowest, found.highest, found.possible) == ("!", "I", ("phred33",))
     assert found.mean == (40 * 4 + 0 + 20) / 6
@@ -136,7 +136,7 @@ def test_all_encodings_that_fit_the_qualities_are_listed(tmp_path, letters, poss
 
 
 def test_position_statistics_equal_those_of_a_slow_count(tmp_path):
-    (tmp_path / "a.fq").write_text(READS)
+    (tmp_path / "a.fq").write_text(FASTQ_TEXT)
     first, *_, last = inspect(tmp_path / "a.fq").positions
     assert (first.start, first.stop, first.letters) == (0, 0, {"A": 2})
     assert (first.mean_quality, first.quartiles) == (20.0, (0, 0, 40))
@@ -153,7 +153,7 @@ def test_long_sequences_share_bins_without_losing_residues(tmp_path):
 
 
 def test_all_plots_are_in_one_svg(tmp_path):
-    (tmp_path / "a.fq").write_text(READS)
+    (tmp_path / "a.fq").write_text(FASTQ_TEXT)
     inspect(tmp_path / "a.fq").plot(tmp_path / "a.svg")
     picture = ET.parse(tmp_path / "a.svg").getroot()  # noqa: S314 - ours
     titles = [it.text for it in picture.iter() if it.get("class") == "title"]
@@ -166,7 +166,7 @@ def test_all_plots_are_in_one_svg(tmp_path):
 
 
 def test_json_contains_qualities_and_positions(tmp_path):
-    (tmp_path / "a.fq").write_text(READS)
+    (tmp_path / "a.fq").write_text(FASTQ_TEXT)
     found = json.loads(json.dumps(inspect(tmp_path / "a.fq").to_dict()))
     assert found["quality"]["encoding"] == "phred33"
     assert found["positions"][0]["letters"] == {"A": 2}

@@ -8,7 +8,11 @@ import pytest
 from seqloom.errors import ArgumentError
 from seqloom.io import SequenceIndex, build_index, open_sequences, write_sequences
 
-BEYOND_64_BITS = {"one bit too many": 1 << 63, "two": 1 << 64, "far too many": 10**5000}
+INTEGERS_BEYOND_64_BITS = {
+    "one bit too many": 1 << 63,
+    "two": 1 << 64,
+    "far too many": 10**5000,
+}
 
 
 @pytest.fixture
@@ -18,7 +22,9 @@ def path(tmp_path):
     return tmp_path / "a.fa"
 
 
-@pytest.mark.parametrize("number", BEYOND_64_BITS.values(), ids=BEYOND_64_BITS)
+@pytest.mark.parametrize(
+    "number", INTEGERS_BEYOND_64_BITS.values(), ids=INTEGERS_BEYOND_64_BITS
+)
 @pytest.mark.parametrize("name", ["expect", "max_record"])
 def test_an_option_beyond_64_bits_is_an_error(path, name, number):
     with pytest.raises(ArgumentError, match=rf"{name} must be below 2\*\*63"):
@@ -32,7 +38,9 @@ def test_an_option_that_is_not_an_integer_is_an_error(path, name, number):
         open_sequences(path, **{name: number})
 
 
-@pytest.mark.parametrize("number", BEYOND_64_BITS.values(), ids=BEYOND_64_BITS)
+@pytest.mark.parametrize(
+    "number", INTEGERS_BEYOND_64_BITS.values(), ids=INTEGERS_BEYOND_64_BITS
+)
 @pytest.mark.parametrize("interleaved", [False, True])
 def test_a_batch_size_beyond_64_bits_is_an_error(path, interleaved, number):
     with open_sequences(path, interleaved=interleaved) as reader:

@@ -8,11 +8,11 @@ from Bio import SeqIO
 from hypothesis import HealthCheck, given, settings, strategies as st
 
 import seqloom as sl
-from fastx import PACKERS, Trickle, read
+from fastx import COMPRESSORS, Trickle, read
 from seqloom.errors import FormatError
 
-SIZES = (1, 2, 3, 7, 1 << 20)
-PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
+CHUNK_SIZES = (1, 2, 3, 7, 1 << 20)
+ODD_INPUT_PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
 
 
 def fasta(*records):
@@ -27,23 +27,23 @@ def fastq(*records):
     ]
 
 
-ONE_FASTA = fasta(("a", b"ACGT"))
-ONE_FASTQ = fastq(("a", b"ACGT", b"IIII"))
-TWO_FASTA = fasta(("a", b"ACGT"), ("b", b"GG"))
-FASTA = {
-    "lines that end in CRLF": (b">a\r\nAC\r\nGT\r\n", ONE_FASTA),
+ONE_FASTA_RECORD = fasta(("a", b"ACGT"))
+ONE_FASTQ_RECORD = fastq(("a", b"ACGT", b"IIII"))
+TWO_FASTA_RECORDS = fasta(("a", b"ACGT"), ("b", b"GG"))
+ODD_FASTA = {
+    "lines that end in CRLF": (b">a\r\nAC\r\nGT\r\n", ONE_FASTA_RECORD),
     "a lone carriage return in a header": (b">a\rx\nACGT\n", "header"),
     "a lone carriage return in a sequence": (b">a\nAC\rGT\n", "letter"),
-    "a byte order mark": (b"\xef\xbb\xbf>a\nACGT\n", ONE_FASTA),
+    "a byte order mark": (b"\xef\xbb\xbf>a\nACGT\n", ONE_FASTA_RECORD),
     "half a byte order mark": (b"\xef\xbb>a\nACGT\n", "format"),
     "NUL in a header": (b">a\0\nACGT\n", "header"),
     "NUL in a sequence": (b">a\nAC\0GT\n", "letter"),
-    "blank lines before the first record": (b"\n\r\n>a\nACGT\n", ONE_FASTA),
-    "a blank line after a header": (b">a\n\nACGT\n", ONE_FASTA),
-    "a blank line within a sequence": (b">a\nAC\n\r\nGT\n", ONE_FASTA),
-    "blank lines between records": (b">a\nACGT\n\n\n>b\nGG\n", TWO_FASTA),
-    "blank lines at the end": (b">a\nACGT\n\n\n", ONE_FASTA),
-    "white space at the end of a line": (b">a\nAC \t\nGT  \n", ONE_FASTA),
+    "blank lines before the first record": (b"\n\r\n>a\nACGT\n", ONE_FASTA_RECORD),
+    "a blank line after a header": (b">a\n\nACGT\n", ONE_FASTA_RECORD),
+    "a blank line within a sequence": (b">a\nAC\n\r\nGT\n", ONE_FASTA_RECORD),
+    "blank lines between records": (b">a\nACGT\n\n\n>b\nGG\n", TWO_FASTA_RECORDS),
+    "blank lines at the end": (b">a\nACGT\n\n\n", ONE_FASTA_RECORD),
+    "white space at the end of a line": (b">a\nAC \t\nGT  \n", ONE_FASTA_RECORD),
     "a space inside a sequence": (b">a\nAC GT\n", "letter"),
     "a space before a sequence": (b">a\n ACGT\n", "letter"),
     "a tab inside a sequence": (b">a\nAC\tGT\n", "letter"),
@@ -65,31 +65,34 @@ FASTA = {
     "a header that is not UTF-8": (b">a caf\xe9\nACGT\n", fasta(("a caf\xe9", b"ACGT"))),
     "a header of more than 1 MiB": (b">" + b"a" * (1 << 20) + b"a\nACGT\n", "limit"),
     "a non-ASCII character": (b">a\nAC\xc3\x84GT\n", "letter"),
-    "no newline at the end": (b">a\nACGT", ONE_FASTA),
+    "no newline at the end": (b">a\nACGT", ONE_FASTA_RECORD),
     "lower case, gaps, asterisks and digits": (b">a\nac-.*1\n", fasta(("a", b"ac-.*1"))),
     "residues before the first header": (b"ACGT\n>a\nACGT\n", "format"),
     "an empty file": (b"", "format"),
     "only blank lines": (b"\n\r\n\n", "format"),
 }
-FASTQ = {
-    "lines that end in CRLF": (b"@a\r\nACGT\r\n+\r\nIIII\r\n", ONE_FASTQ),
+ODD_FASTQ = {
+    "lines that end in CRLF": (b"@a\r\nACGT\r\n+\r\nIIII\r\n", ONE_FASTQ_RECORD),
     "a lone carriage return in a header": (b"@a\rx\nACGT\n+\nIIII\n", "header"),
     "a lone carriage return in a sequence": (b"@a\nAC\rGT\n+\nIIII\n", "letter"),
     "a lone carriage return in qualities": (b"@a\nACGT\n+\nII\rII\n", "quality"),
-    "a byte order mark": (b"\xef\xbb\xbf@a\nACGT\n+\nIIII\n", ONE_FASTQ),
+    "a byte order mark": (b"\xef\xbb\xbf@a\nACGT\n+\nIIII\n", ONE_FASTQ_RECORD),
     "NUL in a header": (b"@a\0\nACGT\n+\nIIII\n", "header"),
     "NUL in a sequence": (b"@a\nA\0GT\n+\nIIII\n", "letter"),
     "NUL in qualities": (b"@a\nACGT\n+\nI\0II\n", "quality"),
-    "blank lines before the first record": (b"\n\n@a\nACGT\n+\nIIII\n", ONE_FASTQ),
+    "blank lines before the first record": (b"\n\n@a\nACGT\n+\nIIII\n", ONE_FASTQ_RECORD),
     "blank lines between records": (
         b"@a\nACGT\n+\nIIII\n\n\n@a\nACGT\n+\nIIII\n",
-        ONE_FASTQ + ONE_FASTQ,
+        ONE_FASTQ_RECORD + ONE_FASTQ_RECORD,
     ),
     "a blank line after a header": (b"@a\n\nACGT\n+\nIIII\n", "letter"),
     "a blank line after the sequence": (b"@a\nACGT\n\n+\nIIII\n", "letter"),
     "a blank line after the + line": (b"@a\nACGT\n+\n\nIIII\n", "length"),
-    "blank lines at the end": (b"@a\nACGT\n+\nIIII\n\n\r\n", ONE_FASTQ),
-    "a sequence and qualities in several lines": (b"@a\nAC\nGT\n+\nI\nIII\n", ONE_FASTQ),
+    "blank lines at the end": (b"@a\nACGT\n+\nIIII\n\n\r\n", ONE_FASTQ_RECORD),
+    "a sequence and qualities in several lines": (
+        b"@a\nAC\nGT\n+\nI\nIII\n",
+        ONE_FASTQ_RECORD,
+    ),
     "@ as the first quality": (
         b"@a\nACGT\n+\n@III\n@b\nGG\n+\nII\n",
         fastq(("a", b"ACGT", b"@III"), ("b", b"GG", b"II")),
@@ -112,18 +115,18 @@ FASTQ = {
     ),
     "lines of white space before the first record": (
         b" \n\t\n@a\nACGT\n+\nIIII\n",
-        ONE_FASTQ,
+        ONE_FASTQ_RECORD,
     ),
     "lines of white space between records": (
         b"@a\nACGT\n+\nIIII\n \t\n@a\nACGT\n+\nIIII\n",
-        ONE_FASTQ + ONE_FASTQ,
+        ONE_FASTQ_RECORD + ONE_FASTQ_RECORD,
     ),
-    "lines of white space at the end": (b"@a\nACGT\n+\nIIII\n \n \t", ONE_FASTQ),
+    "lines of white space at the end": (b"@a\nACGT\n+\nIIII\n \n \t", ONE_FASTQ_RECORD),
     "an empty sequence": (
         b"@a\n\n+\n\n@b\nGG\n+\nII\n",
         fastq(("a", b"", b""), ("b", b"GG", b"II")),
     ),
-    "a duplicate id": (b"@a\nACGT\n+\nIIII\n" * 2, ONE_FASTQ + ONE_FASTQ),
+    "a duplicate id": (b"@a\nACGT\n+\nIIII\n" * 2, ONE_FASTQ_RECORD + ONE_FASTQ_RECORD),
     "fewer qualities than residues": (
         b"@a\nACGT\n+\nIII\n@b\nGG\n+\nII\n",
         "length",
@@ -141,7 +144,7 @@ FASTQ = {
     "a header of more than 1 MiB": (b"@" + b"a" * (1 << 20) + b"a\nAC\n+\nII\n", "limit"),
     "DEL as a quality": (b"@a\nACGT\n+\nII\x7fI\n", "quality"),
     "a non-ASCII character": (b"@a\nAC\xc3\x84\n+\nIIII\n", "letter"),
-    "no newline at the end": (b"@a\nACGT\n+\nIIII", ONE_FASTQ),
+    "no newline at the end": (b"@a\nACGT\n+\nIIII", ONE_FASTQ_RECORD),
     "an end of file inside a header": (b"@a\nACGT\n+\nIIII\n@b", "cut"),
     "an end of file after a sequence": (b"@a\nACGT\n", "cut"),
     "an end of file after the + line": (b"@a\nACGT\n+\n", "cut"),
@@ -150,36 +153,44 @@ FASTQ = {
     "text after a record": (b"@a\nACGT\n+\nIIII\nhello\n", "header"),
     "a # comment before the first record": (b"#c\n@a\nACGT\n+\nIIII\n", "format"),
 }
-CASES = [("fasta", name) for name in FASTA] + [("fastq", name) for name in FASTQ]
-INPUTS = {"fasta": FASTA, "fastq": FASTQ}
+ODD_INPUT_NAMES = [("fasta", name) for name in ODD_FASTA] + [
+    ("fastq", name) for name in ODD_FASTQ
+]
+ODD_INPUTS = {"fasta": ODD_FASTA, "fastq": ODD_FASTQ}
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
+@pytest.mark.parametrize(
+    ("kind", "name"), ODD_INPUT_NAMES, ids=[f"{k}: {n}" for k, n in ODD_INPUT_NAMES]
+)
 def test_odd_input_has_the_same_result_in_every_container_and_chunk_size(kind, name):
-    text, verdict = INPUTS[kind][name]
-    sizes = SIZES if len(text) < 1000 else SIZES[-1:]
-    for container, pack in PACKERS.items():
+    text, verdict = ODD_INPUTS[kind][name]
+    sizes = CHUNK_SIZES if len(text) < 1000 else CHUNK_SIZES[-1:]
+    for container, pack in COMPRESSORS.items():
         for size in sizes:
             found = judge(Trickle(pack(text), size))
             assert found == verdict, (container, size)
 
 
-@pytest.mark.parametrize(("kind", "name"), CASES, ids=[f"{k}: {n}" for k, n in CASES])
+@pytest.mark.parametrize(
+    ("kind", "name"), ODD_INPUT_NAMES, ids=[f"{k}: {n}" for k, n in ODD_INPUT_NAMES]
+)
 def test_every_odd_input_is_on_the_page(kind, name):
     (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", section(kind), re.MULTILINE)
-    verdict = INPUTS[kind][name][1]
+    verdict = ODD_INPUTS[kind][name][1]
     assert row.strip().startswith("accepted" if isinstance(verdict, list) else "error")
 
 
 def test_the_page_lists_only_tested_inputs():
-    for kind, cases in INPUTS.items():
+    for kind, cases in ODD_INPUTS.items():
         names = re.findall(r"^\| (.*?) \| (?:accepted|error)", section(kind), re.MULTILINE)
         assert set(names) == set(cases)
 
 
 def section(kind):
     """Return the sections of the page about one format."""
-    parts = re.split(r"^## ", PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    parts = re.split(
+        r"^## ", ODD_INPUT_PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE
+    )
     return "".join(part for part in parts if kind.upper() in part.partition("\n")[0])
 
 
@@ -193,12 +204,12 @@ def judge(origin):
 
 @pytest.mark.parametrize("text", [b";c\n>a\nACGT\n", b"#c\n>a\nAC\n;x\nGT\n"])
 def test_comments_skip_skips_comment_lines(text):
-    assert read(Trickle(text, 1), comments="skip") == ONE_FASTA
+    assert read(Trickle(text, 1), comments="skip") == ONE_FASTA_RECORD
 
 
 @pytest.mark.parametrize("text", [b">a\nAC GT\n", b">a\n A C\tG T \n"])
 def test_whitespace_strip_removes_white_space(text):
-    assert read(Trickle(text, 1), whitespace="strip") == ONE_FASTA
+    assert read(Trickle(text, 1), whitespace="strip") == ONE_FASTA_RECORD
 
 
 def test_a_quality_below_the_given_encoding_is_an_error():
@@ -210,23 +221,23 @@ def test_a_quality_below_the_given_encoding_is_an_error():
         read(Trickle(text, 1), quality="phred64")
 
 
-WITHOUT_IDS = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
+FASTA_WITHOUT_IDS = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", CHUNK_SIZES)
 def test_the_option_ids_numbers_headers_without_ids(size):
     wanted = fasta((" first", b"AC"), ("1", b"GT"), ("2", b"TT"), ("d", b"GG"))
-    assert read(Trickle(WITHOUT_IDS, size), ids="number") == wanted
+    assert read(Trickle(FASTA_WITHOUT_IDS, size), ids="number") == wanted
 
 
-@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("size", CHUNK_SIZES)
 def test_the_option_ids_numbers_fastq_headers_without_ids(size):
     text = b"@\nAC\n+\nII\n@ \nGT\n+\nII\n"
     wanted = fastq(("0", b"AC", b"II"), ("1", b"GT", b"II"))
     assert read(Trickle(text, size), ids="number") == wanted
 
 
-HEADERS = st.text(st.sampled_from("ab \t\x0b\x0c"), max_size=5)
+RANDOM_HEADERS = st.text(st.sampled_from("ab \t\x0b\x0c"), max_size=5)
 
 
 @settings(
@@ -234,7 +245,7 @@ HEADERS = st.text(st.sampled_from("ab \t\x0b\x0c"), max_size=5)
     max_examples=40,
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
-@given(headers=st.lists(HEADERS.filter(str.strip), min_size=1, max_size=6))
+@given(headers=st.lists(RANDOM_HEADERS.filter(str.strip), min_size=1, max_size=6))
 def test_the_id_is_the_first_word_for_every_reader(tmp_path, headers):
     file = tmp_path / "a.fa"
     file.write_text("".join(f">{header}\nACGT\n" for header in headers), newline="\n")

@@ -13,19 +13,19 @@ from typing import Any, cast
 
 import pytest
 
-from fastx import PACKERS, read, rows
+from fastx import COMPRESSORS, read, rows
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io import open_sequences
 
-TEXT = b">a one\nACGT\n>b\nGG\n"
-RECORDS = [(b"a one", b"ACGT", None), (b"b", b"GG", None)]
-COMPRESSORS = {**PACKERS, "bzip2": bz2.compress, "xz": lzma.compress}
-STDIN = """
+FASTA_BYTES = b">a one\nACGT\n>b\nGG\n"
+EXPECTED_RECORDS = [(b"a one", b"ACGT", None), (b"b", b"GG", None)]
+ALL_COMPRESSORS = {**COMPRESSORS, "bzip2": bz2.compress, "xz": lzma.compress}
+STDIN_SCRIPT = """
 import sys, seqloom as sl
 with sl.io.open_sequences("-") as reader:
     print([(record.id, record.sequence) for record in reader], reader.compression)
 """
-EXIT_EARLY = """
+EXIT_EARLY_SCRIPT = """
 import seqloom as sl, gzip, io, os
 text = b"".join(b"@r%d\\nACGT\\n+\\nIIII\\n" % i for i in range(400_000))
 reader = sl.io.open_sequences(io.BytesIO(gzip.compress(text, 1)), num_threads=2)
@@ -58,23 +58,23 @@ class OnlyReadInto:
 
 
 @pytest.mark.parametrize("wrap", [io.BytesIO, OnlyRead, OnlyReadInto])
-@pytest.mark.parametrize("pack", COMPRESSORS.values(), ids=COMPRESSORS)
+@pytest.mark.parametrize("pack", ALL_COMPRESSORS.values(), ids=ALL_COMPRESSORS)
 def test_any_binary_file_object_can_be_read(wrap, pack):
-    assert read(wrap(pack(TEXT))) == RECORDS
+    assert read(wrap(pack(FASTA_BYTES))) == EXPECTED_RECORDS
 
 
 def test_a_file_object_is_read_from_its_position_and_stays_open():
-    file = io.BytesIO(b"rubbish" + TEXT)
+    file = io.BytesIO(b"rubbish" + FASTA_BYTES)
     file.seek(7)
-    assert read(file) == RECORDS
+    assert read(file) == EXPECTED_RECORDS
     assert not file.closed
 
 
 def test_a_member_of_a_zip_archive_can_be_read(tmp_path):
     with zipfile.ZipFile(tmp_path / "a.zip", "w") as archive:
-        archive.writestr("a.fa", TEXT)
+        archive.writestr("a.fa", FASTA_BYTES)
     with zipfile.ZipFile(tmp_path / "a.zip") as archive, archive.open("a.fa") as file:
-        assert read(file) == RECORDS
+        assert read(file) == EXPECTED_RECORDS
 
 
 class GivesText:
@@ -128,7 +128,7 @@ def test_exceptions_of_a_file_object_are_passed_on(threads):
 
 
 def test_an_object_that_fails_later_raises_during_the_read(tmp_path):
-    (tmp_path / "a").write_bytes(TEXT * 100_000)
+    (tmp_path / "a").write_bytes(FASTA_BYTES * 100_000)
     file = (tmp_path / "a").open("rb", buffering=0)
     with open_sequences(file) as reader:
         batches = reader.batches(10)
@@ -139,35 +139,37 @@ def test_an_object_that_fails_later_raises_during_the_read(tmp_path):
 
 
 def test_standard_input_can_be_read():
-    command = [sys.executable, "-c", STDIN]
-    done = subprocess.run(command, input=gzip.compress(TEXT), stdout=-1, check=True)
+    command = [sys.executable, "-c", STDIN_SCRIPT]
+    done = subprocess.run(command, input=gzip.compress(FASTA_BYTES), stdout=-1, check=True)
     assert done.stdout == b"[('a', b'ACGT'), ('b', b'GG')] gzip\n"
 
 
 def test_a_replaced_standard_input_is_used(monkeypatch):
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(TEXT)))
-    assert read("-") == RECORDS
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FASTA_BYTES)))
+    assert read("-") == EXPECTED_RECORDS
 
 
 def test_a_program_can_exit_in_the_middle_of_a_file():
     done = subprocess.run(
-        [sys.executable, "-c", EXIT_EARLY], capture_output=True, check=True
+        [sys.executable, "-c", EXIT_EARLY_SCRIPT], capture_output=True, check=True
     )
     assert (done.stdout, done.stderr) == (b"r0\n", b"")
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+@pytest.mark.parametrize("pack", ALL_COMPRESSORS.values(), ids=ALL_COMPRESSORS)
 def test_a_named_pipe_is_read_once(tmp_path, pack):
     os.mkfifo(tmp_path / "a")
-    content = pack(TEXT)
+    content = pack(FASTA_BYTES)
     writer = threading.Thread(target=(tmp_path / "a").write_bytes, args=(content,))
     writer.start()
-    assert read(tmp_path / "a") == RECORDS
+    assert read(tmp_path / "a") == EXPECTED_RECORDS
     writer.join()
 
 
-READS = b"".join(b"@r%d\n%s\n+\n%s\n" % (i, b"ACGT" * 30, b"I" * 120) for i in range(9999))
+FASTQ_BYTES = b"".join(
+    b"@r%d\n%s\n+\n%s\n" % (i, b"ACGT" * 30, b"I" * 120) for i in range(9999)
+)
 
 
 def overwrite(path, place):
@@ -177,17 +179,17 @@ def overwrite(path, place):
         file.write(b"@more")
 
 
-CHANGES = {
+FILE_CHANGES = {
     "shorter": os.truncate,
     "longer": lambda path, _: path.write_bytes(path.read_bytes() + b"@more"),
     "other": overwrite,
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+@pytest.mark.parametrize("change", FILE_CHANGES)
+@pytest.mark.parametrize("pack", ALL_COMPRESSORS.values(), ids=ALL_COMPRESSORS)
 def test_a_file_that_changes_while_read_is_an_error_or_complete(tmp_path, pack, change):
-    content = pack(READS)
+    content = pack(FASTQ_BYTES)
     for step in range(20):
         path = tmp_path / f"{step}"
         path.write_bytes(content)
@@ -199,7 +201,7 @@ def read_and_change(path, change, step):
     try:
         with open_sequences(path, num_threads=1 + step % 2) as reader:
             count = len(next(reader.batches(1 + 400 * step)))
-            CHANGES[change](path, path.stat().st_size * step // 20)
+            FILE_CHANGES[change](path, path.stat().st_size * step // 20)
             return count + sum(map(len, reader.batches(1000)))
     except (FileError, FormatError):
         return None

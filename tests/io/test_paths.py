@@ -47,7 +47,7 @@ def make_sparse(path):
         file.truncate(5 << 30)
 
 
-ERRORS = {
+UNREADABLE_PATHS = {
     "nothing": (make_nothing, MissingFileError, "no such file"),
     "a folder": (make_folder, FileError, "is (a folder|not a regular file)"),
     "an empty file": (make_empty, FormatError, "the file is empty"),
@@ -58,15 +58,15 @@ ERRORS = {
 }
 
 
-CASES = [
+FUNCTIONS_AND_PATHS = [
     pytest.param(look, *case, id=f"{look.__name__} {name}")
     for look in (read, inspect, SequenceIndex)
-    for name, case in ERRORS.items()
+    for name, case in UNREADABLE_PATHS.items()
     if not (look is SequenceIndex and case[0] is make_sparse)  # would read the whole file
 ]
 
 
-@pytest.mark.parametrize(("look", "make", "kind", "said"), CASES)
+@pytest.mark.parametrize(("look", "make", "kind", "said"), FUNCTIONS_AND_PATHS)
 def test_an_unreadable_path_is_an_error_that_names_it(tmp_path, look, make, kind, said):
     make(tmp_path / "x.fa")
     with pytest.raises(kind, match=rf"x\.fa: .*{said}"):

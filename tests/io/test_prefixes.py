@@ -6,11 +6,11 @@ from io import BytesIO
 
 import pytest
 
-from fastx import QUALITY, bgzip, read, real
+from fastx import FASTQ_SPECIMENS, bgzip, read, real
 from seqloom.errors import FormatError
 from seqloom.io import SequenceIndex, build_index
 
-NAMES = [
+FASTQ_NAMES = [
     "example",
     "example_dos",
     "misc_dna_as_sanger",
@@ -22,7 +22,9 @@ NAMES = [
     "solexa_full_range_as_sanger",
     "tricky",
 ]
-FASTQ = {name: (QUALITY / f"{name}.fastq").read_bytes() for name in NAMES}
+FASTQ_BYTES = {
+    name: (FASTQ_SPECIMENS / f"{name}.fastq").read_bytes() for name in FASTQ_NAMES
+}
 
 
 def fasta(count, width):
@@ -33,7 +35,7 @@ def fasta(count, width):
     return b"".join(line + b"\n" for record in lines for line in record)
 
 
-FASTA = {f"{n} records": fasta(n, 61 // n) for n in range(1, 11)}
+FASTA_BYTES = {f"{n} records": fasta(n, 61 // n) for n in range(1, 11)}
 
 
 def outcome(content, **options):
@@ -44,9 +46,9 @@ def outcome(content, **options):
         return None
 
 
-@pytest.mark.parametrize("name", FASTQ)
+@pytest.mark.parametrize("name", FASTQ_BYTES)
 def test_a_truncated_fastq_is_an_error_except_between_records(name):
-    text = FASTQ[name]
+    text = FASTQ_BYTES[name]
     whole = read(BytesIO(text))
     for end in range(1, len(text)):
         found = outcome(text[:end])
@@ -58,7 +60,9 @@ def test_a_truncated_fastq_is_an_error_except_between_records(name):
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, bgzip], ids=["gzip", "bgzip"])
-@pytest.mark.parametrize("text", [*FASTQ.values(), *FASTA.values()], ids=[*FASTQ, *FASTA])
+@pytest.mark.parametrize(
+    "text", [*FASTQ_BYTES.values(), *FASTA_BYTES.values()], ids=[*FASTQ_BYTES, *FASTA_BYTES]
+)
 def test_a_truncated_compressed_file_is_an_error(text, pack):
     content = pack(text)
     assert [end for end in range(len(content)) if outcome(content[:end]) is not None] == []
@@ -71,10 +75,10 @@ def specimens(kind):
     return {path: text for path, text in every.items() if len(text) < 3000}
 
 
-STEPS = [11, pytest.param(1, marks=pytest.mark.soak)]
+TRUNCATION_STEPS = [11, pytest.param(1, marks=pytest.mark.soak)]
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", TRUNCATION_STEPS)
 def test_a_truncated_fastq_of_another_tool_yields_whole_records(step):
     valid = {path: outcome(text) for path, text in specimens("FASTQ").items()}
     wholes = {path: records for path, records in valid.items() if records is not None}
@@ -86,7 +90,7 @@ def test_a_truncated_fastq_of_another_tool_yields_whole_records(step):
             assert found is None or found == whole[: len(found)], (path.name, end)
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", TRUNCATION_STEPS)
 @pytest.mark.parametrize("kind", ["FASTA", "FASTQ"])
 def test_an_index_detects_every_truncation_of_another_tools_file(tmp_path, kind, step):
     file, tried = tmp_path / "a", 0

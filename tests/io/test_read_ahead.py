@@ -11,18 +11,18 @@ import pytest
 
 from seqloom.io import build_index, open_sequences, write_sequences
 
-RECORDS = 4_000
-LENGTH = 1_000
-CONTAINERS = ("none", "gzip", "bgzip", "indexed")
+RECORD_COUNT = 4_000
+RECORD_LENGTH = 1_000
+COMPRESSIONS = ("none", "gzip", "bgzip", "indexed")
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Write a few MB of FASTA with each compression."""
     folder = tmp_path_factory.mktemp("ahead")
-    letters = "ACGTTGCAAC" * (LENGTH // 10)
-    records = [(f"r{number}", letters) for number in range(RECORDS)]
-    for container in CONTAINERS[:3]:
+    letters = "ACGTTGCAAC" * (RECORD_LENGTH // 10)
+    records = [(f"r{number}", letters) for number in range(RECORD_COUNT)]
+    for container in COMPRESSIONS[:3]:
         write_sequences(folder / container, records, format="fasta", compression=container)
     (folder / "indexed").write_bytes((folder / "gzip").read_bytes())
     build_index(folder / "indexed")
@@ -46,7 +46,7 @@ def count_threads() -> int:
     )
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", COMPRESSIONS)
 def test_threads_stop_when_a_reader_is_closed_early(folder: Path, container: str) -> None:
     before = count_threads()
     with open_sequences(folder / container, num_threads=3) as reader:
@@ -57,7 +57,7 @@ def test_threads_stop_when_a_reader_is_closed_early(folder: Path, container: str
     assert count_threads() == before
 
 
-FORK = """
+FORK_SCRIPT = """
 import os, sys
 from seqloom.io import open_sequences
 reader = open_sequences(sys.argv[1], num_threads=2)
@@ -78,17 +78,17 @@ print(len(first) + sum(map(len, batches)))
 """
 
 
-@pytest.mark.parametrize("container", CONTAINERS)
+@pytest.mark.parametrize("container", COMPRESSIONS)
 def test_a_forked_process_gets_an_error_and_its_parent_continues(
     folder: Path, container: str
 ) -> None:
-    said, count = run(FORK, folder / container).splitlines()
+    said, count = run(FORK_SCRIPT, folder / container).splitlines()
     assert "open it again in this process" in said
-    assert int(count) == RECORDS
+    assert int(count) == RECORD_COUNT
 
 
 # Use /proc, because the peak memory of getrusage includes that of the parent process.
-READ_COMPRESSED = """
+READ_COMPRESSED_SCRIPT = """
 import sys
 from pathlib import Path
 from seqloom.io import open_sequences
@@ -109,6 +109,6 @@ def test_highly_compressed_text_is_read_in_little_memory(tmp_path: Path) -> None
     with gzip.open(path, "wb", 1) as file:
         for _ in range(100):
             file.write(record * 100)
-    letters, kilobytes = map(int, run(READ_COMPRESSED, path).split())
+    letters, kilobytes = map(int, run(READ_COMPRESSED_SCRIPT, path).split())
     assert letters == 10_000 * 9_900
     assert kilobytes < 32 << 10

@@ -91,22 +91,24 @@ def test_gzip_is_detected_from_the_content(tmp_path):
         assert [record.id for record in reader] == ["a", "b"]
 
 
-PACKED = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
+COMPRESSION_MODULES = {"gzip": gzip, "bzip2": bz2, "xz": lzma}
 
 
 @pytest.mark.parametrize("name", ["a.fa", "a.fa.gz", "a.fa.xz", "a.fa.bz2"])
-@pytest.mark.parametrize("container", PACKED)
+@pytest.mark.parametrize("container", COMPRESSION_MODULES)
 def test_a_wrong_file_suffix_has_no_effect(tmp_path, container, name):
-    (tmp_path / name).write_bytes(PACKED[container].compress(b">a\nAC\n"))
+    (tmp_path / name).write_bytes(COMPRESSION_MODULES[container].compress(b">a\nAC\n"))
     with open_sequences(tmp_path / name) as reader:
         assert reader.compression == container
         assert [record.id for record in reader] == ["a"]
 
 
-@pytest.mark.parametrize("outer", PACKED)
-@pytest.mark.parametrize("inner", PACKED)
+@pytest.mark.parametrize("outer", COMPRESSION_MODULES)
+@pytest.mark.parametrize("inner", COMPRESSION_MODULES)
 def test_a_file_that_was_compressed_twice_is_an_error(tmp_path, outer, inner):
-    data = PACKED[outer].compress(PACKED[inner].compress(b">a\nAC\n"))
+    data = COMPRESSION_MODULES[outer].compress(
+        COMPRESSION_MODULES[inner].compress(b">a\nAC\n")
+    )
     (tmp_path / "a.fa.gz").write_bytes(data)
     with pytest.raises(FormatError, match=f"found {inner} data.*inside {outer}"):
         read(tmp_path / "a.fa.gz")
@@ -153,10 +155,12 @@ def test_a_truncated_gzip_is_an_error(tmp_path):
         read(tmp_path / "a.fa.gz")
 
 
-CHOICES = ["format", "quality", "on_error", "comments", "whitespace"]
+OPTIONS_WITH_CHOICES = ["format", "quality", "on_error", "comments", "whitespace"]
 
 
-@pytest.mark.parametrize("option", [{name: "bam"} for name in CHOICES], ids=CHOICES)
+@pytest.mark.parametrize(
+    "option", [{name: "bam"} for name in OPTIONS_WITH_CHOICES], ids=OPTIONS_WITH_CHOICES
+)
 def test_an_unknown_option_value_lists_the_choices(option):
     with pytest.raises(ArgumentError, match=r"must be \".*\" or \".*\", got 'bam'"):
         open_sequences("a.fa", **option)

@@ -9,7 +9,7 @@ from seqloom.errors import ArgumentError
 from seqloom.io import open_sequences
 
 # More bytes than a reader reads ahead when it opens a file.
-TEXT = b"@a\nAC\n+\nII\n" * 20_000
+FASTQ_BYTES = b"@a\nAC\n+\nII\n" * 20_000
 
 
 class Slow:
@@ -34,7 +34,7 @@ def len_of(batch):
 @pytest.fixture(params=[False, True], ids=["records", "pairs"])
 def busy(request):
     """A reader in which another thread waits for text."""
-    file = Slow(TEXT)
+    file = Slow(FASTQ_BYTES)
     reader = open_sequences(file, interleaved=request.param)
     file.may_go_on.clear()
     file.is_asked.clear()
@@ -60,7 +60,7 @@ def test_a_reader_cannot_be_closed_while_another_thread_reads(busy):
 
 
 def test_threads_can_read_in_turn():
-    with open_sequences(io.BytesIO(TEXT)) as reader:
+    with open_sequences(io.BytesIO(FASTQ_BYTES)) as reader:
         for _ in range(2):
             thread = threading.Thread(target=reader.read_batch, args=(1,))
             thread.start()

@@ -6,16 +6,16 @@ from io import StringIO
 import pytest
 from Bio import SeqIO
 
-from fastx import PACKERS, QUALITY, read, real
+from fastx import COMPRESSORS, FASTQ_SPECIMENS, read, real
 from seqloom.errors import FormatError
 
-ENCODINGS = {
+BIOPYTHON_FORMATS = {
     "phred33": "fastq-sanger",
     "phred64": "fastq-illumina",
     "solexa": "fastq-solexa",
 }
 # The error in each invalid file of Cock and others (2010).
-FAULTS = {
+EXPECTED_FAULTS = {
     "diff_ids": "names",
     "double_qual": "header",
     "double_seq": "cut",
@@ -39,7 +39,9 @@ FAULTS = {
     "trunc_in_seq": "cut",
     "trunc_in_title": "cut",
 }
-FASTQ = sorted(path.name for path in QUALITY.glob("*.fastq") if "error" not in path.name)
+VALID_FASTQ_NAMES = sorted(
+    path.name for path in FASTQ_SPECIMENS.glob("*.fastq") if "error" not in path.name
+)
 
 
 def encoding_of(name):
@@ -50,12 +52,14 @@ def encoding_of(name):
     return "phred64" if "illumina" in written_as else "phred33"
 
 
-@pytest.mark.parametrize(("name", "kind"), FAULTS.items())
-@pytest.mark.parametrize("pack", PACKERS.values(), ids=PACKERS)
+@pytest.mark.parametrize(("name", "kind"), EXPECTED_FAULTS.items())
+@pytest.mark.parametrize("pack", COMPRESSORS.values(), ids=COMPRESSORS)
 def test_an_invalid_fastq_specimen_is_rejected_with_the_right_error(
     tmp_path, name, kind, pack
 ):
-    (tmp_path / "a").write_bytes(pack((QUALITY / f"error_{name}.fastq").read_bytes()))
+    (tmp_path / "a").write_bytes(
+        pack((FASTQ_SPECIMENS / f"error_{name}.fastq").read_bytes())
+    )
     with pytest.raises(FormatError) as caught:
         read(tmp_path / "a")
     assert caught.value.kind == kind
@@ -63,23 +67,24 @@ def test_an_invalid_fastq_specimen_is_rejected_with_the_right_error(
 
 
 def test_all_invalid_fastq_specimens_are_tested():
-    names = {path.stem.removeprefix("error_") for path in QUALITY.glob("error_*")}
-    assert names == set(FAULTS)
-    assert len(FAULTS) == 22
+    names = {path.stem.removeprefix("error_") for path in FASTQ_SPECIMENS.glob("error_*")}
+    assert names == set(EXPECTED_FAULTS)
+    assert len(EXPECTED_FAULTS) == 22
 
 
-@pytest.mark.parametrize("name", FASTQ)
+@pytest.mark.parametrize("name", VALID_FASTQ_NAMES)
 def test_a_valid_fastq_specimen_is_read_like_by_biopython(name):
     encoding = encoding_of(name)
-    compare_fastq(QUALITY / name, encoding)
+    compare_fastq(FASTQ_SPECIMENS / name, encoding)
 
 
 def compare_fastq(path, encoding):
     """Compare the records of a file with Biopython's; qualities are characters."""
     with path.open(encoding="ascii") as file:
-        records = list(SeqIO.parse(file, ENCODINGS[encoding]))
+        records = list(SeqIO.parse(file, BIOPYTHON_FORMATS[encoding]))
         letters = [
-            record.format(ENCODINGS[encoding]).splitlines()[-1] for record in records
+            record.format(BIOPYTHON_FORMATS[encoding]).splitlines()[-1]
+            for record in records
         ]
     found = read(path, quality=encoding)
     assert [(head.decode(), text.decode()) for head, text, _ in found] == [
@@ -94,7 +99,9 @@ def compare_fastq(path, encoding):
     "packed", ["example.fastq.gz", "example.fastq.bgz", "example_dos.fastq.bgz"]
 )
 def test_a_compressed_specimen_is_read_like_the_plain_file(packed):
-    assert read(QUALITY / packed) == read(QUALITY / packed.rpartition(".")[0])
+    assert read(FASTQ_SPECIMENS / packed) == read(
+        FASTQ_SPECIMENS / packed.rpartition(".")[0]
+    )
 
 
 def specimens(kind):
@@ -114,7 +121,10 @@ def test_every_fastq_specimen_has_an_expected_result():
                 read(path)
 
 
-EXCEPTIONS = {"f003.fasta": {"comments": "skip"}, "example1.txt": {"whitespace": "strip"}}
+OPTIONS_OF_SPECIMEN = {
+    "f003.fasta": {"comments": "skip"},
+    "example1.txt": {"whitespace": "strip"},
+}
 
 
 def test_every_fasta_specimen_has_an_expected_result():
@@ -123,10 +133,12 @@ def test_every_fasta_specimen_has_an_expected_result():
             with pytest.raises(FormatError):
                 read(path)
             continue
-        if path.name in EXCEPTIONS:
+        if path.name in OPTIONS_OF_SPECIMEN:
             with pytest.raises(FormatError):
                 read(path)
-        assert strip(read(path, **EXCEPTIONS.get(path.name, {}))) == biopython(path), path
+        assert strip(read(path, **OPTIONS_OF_SPECIMEN.get(path.name, {}))) == biopython(
+            path
+        ), path
 
 
 def strip(found):
@@ -141,7 +153,7 @@ def biopython(path):
     return [(each.description, str(each.seq)) for each in SeqIO.parse(text, "fasta")]
 
 
-READS = [
+REAL_READ_FILES = [
     "Illimina1.8.fq.gz",
     "PRJNA271013_head.fq",
     "multimember_split.fastq.gz",
@@ -150,7 +162,7 @@ READS = [
 ]
 
 
-@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("name", REAL_READ_FILES)
 def test_real_reads_are_read_like_by_biopython(name):
     path = real("reads", name)
     raw = path.read_bytes()

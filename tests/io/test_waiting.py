@@ -10,13 +10,13 @@ import pytest
 
 from waiting import LONGEST_WAIT_S
 
-BEGINNINGS = {
+FIRST_BYTES = {
     "nothing": b"",
     "a part of a record": b"@a\nACGT\n",
     "many records": b"@a\nACGT\n+\nIIII\n" * 20_000,
     "a part of gzip": bytes.fromhex("1f8b0800000000000003"),
 }
-READ = """
+READ_SCRIPT = """
 import sys, seqloom as sl
 print("ready", flush=True)
 for batch in sl.io.open_sequences(sys.argv[1], num_threads=2).batches(10):
@@ -27,7 +27,7 @@ for batch in sl.io.open_sequences(sys.argv[1], num_threads=2).batches(10):
 def interrupt(path, source):
     """Press Ctrl-C while the process waits for text; return its exit code."""
     process = subprocess.Popen(
-        [sys.executable, "-c", READ, path], stdin=source, stdout=-1, stderr=-1
+        [sys.executable, "-c", READ_SCRIPT, path], stdin=source, stdout=-1, stderr=-1
     )
     process.stdout.readline()
     time.sleep(0.3)
@@ -40,10 +40,10 @@ def interrupt(path, source):
     return process.returncode
 
 
-@pytest.mark.parametrize("beginning", BEGINNINGS)
+@pytest.mark.parametrize("beginning", FIRST_BYTES)
 def test_ctrl_c_stops_waiting_for_standard_input(tmp_path, beginning):
     kept = tmp_path / "beginning"
-    kept.write_bytes(BEGINNINGS[beginning])
+    kept.write_bytes(FIRST_BYTES[beginning])
     feed = ["sh", "-c", f"cat {kept}; exec sleep infinity"]
     with subprocess.Popen(feed, stdout=-1) as feeder:
         code = interrupt("-", feeder.stdout)

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from fastx import QUALITY, read
+from fastx import FASTQ_SPECIMENS, read
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io import SequenceRecord, inspect, open_sequences, write_sequences
 
-NAMES = {
+FORMAT_OF_FILE_NAME = {
     "a.fa": ("fasta", "none"),
     "a.FASTA": ("fasta", "none"),
     "a.fna.gz": ("fasta", "gzip"),
@@ -21,7 +21,7 @@ NAMES = {
     "a.fastq.gz": ("fastq", "gzip"),
     "a.fq.bgz": ("fastq", "bgzip"),
 }
-ROWS = [
+RECORDS_TO_WRITE = [
     ("a one  two ", "ACGTN", "II@I!"),
     (b"b\xff", b"", b""),
     ("c\t>x", "acgt-", "+@IJK"),
@@ -39,9 +39,9 @@ def test_text_that_is_not_valid_utf8_is_an_error(tmp_path, record):
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("name", "made"), NAMES.items())
+@pytest.mark.parametrize(("name", "made"), FORMAT_OF_FILE_NAME.items())
 def test_format_and_compression_follow_from_the_file_name(tmp_path, name, made):
-    write_sequences(tmp_path / name, ROWS)
+    write_sequences(tmp_path / name, RECORDS_TO_WRITE)
     with open_sequences(tmp_path / name) as reader:
         assert (reader.format, reader.compression) == made
 
@@ -69,7 +69,7 @@ def test_written_records_are_read_back_unchanged(
 )
 @pytest.mark.parametrize("kind", ["reader", "batches", "records"])
 def test_readers_batches_and_records_are_written_byte_for_byte(tmp_path, name, kind):
-    source = QUALITY / f"{name}.fastq"
+    source = FASTQ_SPECIMENS / f"{name}.fastq"
     with open_sequences(source) as reader:
         records = {"reader": reader, "batches": reader.batches(2), "records": iter(reader)}
         write_sequences(tmp_path / "a.fq.gz", records[kind])
@@ -77,7 +77,7 @@ def test_readers_batches_and_records_are_written_byte_for_byte(tmp_path, name, k
 
 
 def test_one_batch_can_be_written(tmp_path):
-    with open_sequences(QUALITY / "example.fastq") as reader:
+    with open_sequences(FASTQ_SPECIMENS / "example.fastq") as reader:
         batch = next(reader.batches(2))
     assert write_sequences(tmp_path / "a.fq", batch) == 2
 
@@ -113,19 +113,19 @@ def test_written_gzip_can_be_read_by_other_libraries(tmp_path):
     assert gzip.decompress((tmp_path / "a.fa.bgz").read_bytes()) == b">a\nACGT\n"
 
 
-PRINT = """
+PRINT_SCRIPT = """
 import seqloom as sl
 sl.io.write_sequences("-", [("a", "AC")], format="fasta", compression="gzip")
 """
 
 
 def test_standard_output_can_be_compressed():
-    done = subprocess.run([sys.executable, "-c", PRINT], stdout=-1, check=True)
+    done = subprocess.run([sys.executable, "-c", PRINT_SCRIPT], stdout=-1, check=True)
     assert gzip.decompress(done.stdout) == b">a\nAC\n"
 
 
-GOOD: Any = ("first", "A", "I")
-BAD = {
+VALID_RECORD: Any = ("first", "A", "I")
+INVALID_RECORDS = {
     "an empty id": (("", "AC"), "expected an id"),
     "a line end in a header": (("a\nb", "AC"), "a header is one line"),
     "a space among letters": (("a", "A C"), "position 1: expected a residue, found ' '"),
@@ -138,11 +138,11 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("row", "words"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("row", "words"), INVALID_RECORDS.values(), ids=INVALID_RECORDS)
 def test_a_record_that_cannot_be_read_back_is_an_error_without_a_file(tmp_path, row, words):
     name = "a.fq" if len(row) == 3 else "a.fa"
     with pytest.raises((FormatError, ArgumentError), match=words):
-        write_sequences(tmp_path / name, [GOOD[: len(row)], row])
+        write_sequences(tmp_path / name, [VALID_RECORD[: len(row)], row])
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,7 +157,7 @@ def test_a_failing_source_leaves_the_old_file(tmp_path):
     write_sequences(tmp_path / "a.fq", [("old", "A", "I")])
     before = (tmp_path / "a.fq").read_bytes()
     with (
-        open_sequences(QUALITY / "error_trunc_in_qual.fastq") as reader,
+        open_sequences(FASTQ_SPECIMENS / "error_trunc_in_qual.fastq") as reader,
         pytest.raises(FormatError),
     ):
         write_sequences(tmp_path / "a.fq", reader)
@@ -196,7 +196,7 @@ def test_an_object_that_is_not_a_record_is_an_error(tmp_path, record):
         write_sequences(tmp_path / "a.fa", [record])
 
 
-ENDLESS = """
+ENDLESS_WRITE_SCRIPT = """
 import seqloom as sl
 from itertools import repeat
 print("begun", flush=True)
@@ -205,7 +205,7 @@ sl.io.write_sequences("a.fa", repeat(("a", "ACGT" * 9999)))
 
 
 def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
-    command = [sys.executable, "-c", ENDLESS]
+    command = [sys.executable, "-c", ENDLESS_WRITE_SCRIPT]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as writer:
         writer.stdout.readline()
         while not any(part.stat().st_size for part in tmp_path.glob(".*.part")):

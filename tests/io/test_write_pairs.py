@@ -58,7 +58,7 @@ def test_more_pairs_than_one_batch_are_written(tmp_path):
     assert write_sequences(paths, (pair(f"{n}/1", f"{n}/2") for n in range(5000))) == 5000
 
 
-BAD = {
+INVALID_PAIRS = {
     "a read of another fragment": ([pair(), pair("b/1", "c/2")], "pair 1: .*'b/1'.*'c/2'"),
     "a letter that is none": ([pair(), pair(letters=b"A C")], "position 1"),
     "a single record": ([pair(), SequenceRecord("b", "", b"A")], "expected pairs"),
@@ -66,7 +66,7 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize(("pairs", "words"), BAD.values(), ids=BAD)
+@pytest.mark.parametrize(("pairs", "words"), INVALID_PAIRS.values(), ids=INVALID_PAIRS)
 def test_an_invalid_pair_leaves_neither_file(tmp_path, pairs, words):
     with pytest.raises((FormatError, ArgumentError), match=words):
         write_sequences((tmp_path / "1.fa", tmp_path / "2.fa"), pairs)

@@ -21,20 +21,24 @@ import seqloom as sl
 from seqloom.train import _parts
 from seqloom.train._checkpoints import STEPS_KEY
 
-DEMO = Path(sl.__file__).parent / "_demo"
-CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")
-NEVER = 1 << 30
+DEMO_FILES = Path(sl.__file__).parent / "_demo"
+FILE_SYSTEM_CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")
+NEVER_KILLED = 1 << 30
 
 
 def part(first, last):
     data = sl.data.SequenceDataset(
-        DEMO / "test.fa.gz", labels=DEMO / "test.tsv", encoder=sl.encode.OneHot("dna")
+        DEMO_FILES / "test.fa.gz",
+        labels=DEMO_FILES / "test.tsv",
+        encoder=sl.encode.OneHot("dna"),
     )
     return sl.data.Subset(data, range(first, last))
 
 
 TRAIN, VALID = part(0, 70), part(70, 90)
-CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(4,), kernel_size=3)
+NETWORK_CONFIG = sl.models.SequenceCNNConfig(
+    channels=4, outputs=3, widths=(4,), kernel_size=3
+)
 
 
 def train(folder, keep, workers):
@@ -42,7 +46,7 @@ def train(folder, keep, workers):
     loader = functools.partial(sl.data.DataLoader, num_workers=workers)
     _parts.DataLoader = loader  # pyright: ignore[reportPrivateImportUsage]
     sl.train.fit(
-        CONFIG,
+        NETWORK_CONFIG,
         TRAIN,
         VALID,
         epochs=3,
@@ -64,16 +68,16 @@ def die_at(number):
             os.kill(os.getpid(), signal.SIGKILL)
         return call(*args, **options)
 
-    for name in CALLS:
+    for name in FILE_SYSTEM_CALLS:
         setattr(os, name, functools.partial(count, getattr(os, name)))
 
 
-def start(folder, *, keep=1, workers=0, call=NEVER):
+def start(folder, *, keep=1, workers=0, call=NEVER_KILLED):
     """Train in a new process."""
     if pid := os.fork():
         return pid
     try:
-        if call != NEVER:
+        if call != NEVER_KILLED:
             die_at(call)
         train(folder, keep, workers)
         os._exit(0)

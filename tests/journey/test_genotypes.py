@@ -9,15 +9,20 @@ import pytest
 
 import seqloom as sl
 
-SCRIPT = Path(__file__).with_name("train_genotypes_and_die.py")
-HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
-NEVER = "never"
-FILES = ("model.safetensors", "encoder.safetensors", "config.json", "scores-test.tsv")
+TRAINING_SCRIPT = Path(__file__).with_name("train_genotypes_and_die.py")
+DEMO_GENOTYPES = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
+NEVER_KILLED = "never"
+COMPARED_FILES = (
+    "model.safetensors",
+    "encoder.safetensors",
+    "config.json",
+    "scores-test.tsv",
+)
 
 
 def train(folder, death):
     """Train in a process that kills itself at a given moment; return its exit code."""
-    command = [sys.executable, SCRIPT, folder, death]
+    command = [sys.executable, TRAINING_SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=120).returncode
 
 
@@ -25,7 +30,7 @@ def train(folder, death):
 def whole(tmp_path_factory):
     """A run that is not killed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    assert train(folder, NEVER) == 0
+    assert train(folder, NEVER_KILLED) == 0
     return folder
 
 
@@ -33,23 +38,23 @@ def whole(tmp_path_factory):
 @pytest.mark.parametrize("death", ["sync 1", "sync 2", "sync 3", "batch 3.2", "epoch 4"])
 def test_a_killed_genotype_run_resumes_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
-    assert train(tmp_path / "run", NEVER) == 0
-    for name in FILES:
+    assert train(tmp_path / "run", NEVER_KILLED) == 0
+    for name in COMPARED_FILES:
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
 
 
 def test_genotypes_and_covariates_predict_the_trait(whole):
     data = sl.data.GenotypeDataset(
-        HOME / "example.bed",
-        sl.data.Labels(HOME / "phenotype.txt", label_column="Y1"),
-        HOME / "covariates.txt",
+        DEMO_GENOTYPES / "example.bed",
+        sl.data.Labels(DEMO_GENOTYPES / "phenotype.txt", label_column="Y1"),
+        DEMO_GENOTYPES / "covariates.txt",
     )
     *_, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
     assert sl.infer.evaluate(whole, test, num_threads=1)["r2"] > 0.35
 
 
 def test_a_file_with_reordered_variants_gets_the_same_scores(whole, tmp_path):
-    bed, order = sl.io.open_bed(HOME / "example.bed"), np.random.default_rng(0)
+    bed, order = sl.io.open_bed(DEMO_GENOTYPES / "example.bed"), np.random.default_rng(0)
     order = order.permutation(bed.sid_count)
     properties = {
         name: it[order] if np.asarray(it).size == bed.sid_count else it
@@ -60,7 +65,7 @@ def test_a_file_with_reordered_variants_gets_the_same_scores(whole, tmp_path):
     data = sl.data.GenotypeDataset(
         tmp_path / "x.bed",
         labels=False,
-        covariates=HOME / "covariates.txt",
+        covariates=DEMO_GENOTYPES / "covariates.txt",
         encoder=model.encoder,
     )
     scores = sl.infer.predict(model, data, num_threads=1)

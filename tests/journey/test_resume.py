@@ -10,18 +10,18 @@ import pytest
 
 import seqloom as sl
 
-SCRIPT = Path(__file__).with_name("train_and_die.py")
-DEMO = Path(sl.__file__).parent / "_demo"
-NEVER = "never"
+TRAINING_SCRIPT = Path(__file__).with_name("train_and_die.py")
+DEMO_FILES = Path(sl.__file__).parent / "_demo"
+NEVER_KILLED = "never"
 # "batch 1.2" is batch 2 of epoch 1, and "epoch 1" is the end of epoch 1. A sync to disk
 # happens between writing and renaming a file, and before the next file.
-TRAINING_MOMENTS = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
-SYNC_MOMENTS = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
+KILL_DURING_TRAINING = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
+KILL_DURING_SYNC = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
 
 
 def train(folder, death):
     """Train in a process that kills itself at a given moment; return its exit code."""
-    command = [sys.executable, SCRIPT, folder, death]
+    command = [sys.executable, TRAINING_SCRIPT, folder, death]
     return subprocess.run(command, check=False, timeout=60).returncode
 
 
@@ -29,23 +29,23 @@ def train(folder, death):
 def whole(tmp_path_factory):
     """A run that is not killed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    assert train(folder, NEVER) == 0
+    assert train(folder, NEVER_KILLED) == 0
     return folder
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("death", TRAINING_MOMENTS + SYNC_MOMENTS)
+@pytest.mark.parametrize("death", KILL_DURING_TRAINING + KILL_DURING_SYNC)
 def test_a_killed_run_resumes_to_the_same_bits(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
     assert_whole_files(tmp_path / "run")
-    assert train(tmp_path / "run", NEVER) == 0
+    assert train(tmp_path / "run", NEVER_KILLED) == 0
     assert_equal_runs(tmp_path / "run", whole)
 
 
 def test_a_run_that_is_killed_repeatedly_finishes(whole, tmp_path):
     for death in ("batch 2.2", "sync 4", "batch 3.1", "epoch 4"):
         assert train(tmp_path / "run", death) == -9
-    assert train(tmp_path / "run", NEVER) == 0
+    assert train(tmp_path / "run", NEVER_KILLED) == 0
     assert_equal_runs(tmp_path / "run", whole)
 
 
@@ -57,8 +57,8 @@ def test_randomly_killed_runs_finish_with_the_same_bits(tmp_path):
 
 def test_a_resumed_run_predicts_the_scores_that_fit_wrote(tmp_path):
     assert train(tmp_path / "run", "batch 3.2") == -9
-    assert train(tmp_path / "run", NEVER) == 0
-    scores = sl.infer.predict(tmp_path / "run", DEMO / "test.fa.gz", num_threads=1)
+    assert train(tmp_path / "run", NEVER_KILLED) == 0
+    scores = sl.infer.predict(tmp_path / "run", DEMO_FILES / "test.fa.gz", num_threads=1)
     saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
     assert scores.to_numpy().tobytes() == saved.to_numpy().tobytes()
 

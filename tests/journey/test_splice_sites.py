@@ -11,19 +11,19 @@ from torch.nn import functional
 import seqloom as sl
 from splice_example import arrays, letters, network, published
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 # `make test` runs only the first network; `make soak` runs all networks.
-QUICK = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
-CASES = [
+QUICK_RUNS = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
+PUBLISHED_NETWORK_RUNS = [
     pytest.param(
         number,
         backend,
         compiled,
-        marks=[] if number == 1 and (backend, compiled) in QUICK else pytest.mark.soak,
+        marks=[] if number == 1 and (backend, compiled) in QUICK_RUNS else pytest.mark.soak,
         id=f"{number}-{backend}-{'compiled' if compiled else 'eager'}",
     )
     for number in range(1, 6)
-    for backend in BACKENDS
+    for backend in BACKEND_NAMES
     for compiled in (False, True)
 ]
 
@@ -78,7 +78,7 @@ def recompute(number):
     return found[others[-1][1]["name"]].numpy()
 
 
-@pytest.mark.parametrize(("number", "backend", "compiled"), CASES)
+@pytest.mark.parametrize(("number", "backend", "compiled"), PUBLISHED_NETWORK_RUNS)
 def test_a_published_network_gives_the_scores_of_the_keras_description(
     number, backend, compiled
 ):

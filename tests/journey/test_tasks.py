@@ -8,13 +8,13 @@ import pytest
 import seqloom as sl
 from seqloom.nn._metrics import auroc
 
-DEMO = Path(sl.__file__).parent / "_demo/train.fa.gz"
-MOTIFS = ("GGTA", "TTTC")
+DEMO_FASTA = Path(sl.__file__).parent / "_demo/train.fa.gz"
+LABEL_MOTIFS = ("GGTA", "TTTC")
 
 
 def write_table(path, label_of):
     """Write a label for each of the demo's windows."""
-    windows = sl.data.SequenceDataset(DEMO)
+    windows = sl.data.SequenceDataset(DEMO_FASTA)
     texts = [text.decode() for text in windows.to_numpy()["sequence"]]
     rows = [f"{name}\t{label_of(it)}" for name, it in zip(windows.ids, texts, strict=True)]
     path.write_text("\n".join(["id\tlabel", *rows, ""]))
@@ -28,7 +28,7 @@ def gc_content(text):
 
 def motifs_in(text):
     """Return the motifs that a sequence contains."""
-    return ",".join(motif for motif in MOTIFS if motif in text)
+    return ",".join(motif for motif in LABEL_MOTIFS if motif in text)
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +49,7 @@ def read(table, task):
     """Open the windows with a table, and split them in half."""
     encoder = sl.encode.OneHot("dna")
     data = sl.data.SequenceDataset(
-        DEMO, labels=sl.data.Labels(table, task=task), encoder=encoder
+        DEMO_FASTA, labels=sl.data.Labels(table, task=task), encoder=encoder
     )
     return sl.data.split(data, (0.5, 0.5), seed=0)
 
@@ -75,7 +75,7 @@ def test_a_multilabel_model_finds_two_motifs(labels, tmp_path):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(16, 16))
     sl.train.fit(config, train, epochs=8, lr=2e-2, batch_size=32, out=tmp_path / "run")
     scores = sl.infer.predict(tmp_path / "run", test)
-    assert scores.classes == MOTIFS
+    assert scores.classes == LABEL_MOTIFS
     for truth, values in zip(test.labels.T, scores.to_numpy().T, strict=True):
         assert auroc(truth, values) >= 0.95
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import seqloom as sl
 
-DEMO = Path(sl.__file__).parent / "_demo"
+DEMO_FILES = Path(sl.__file__).parent / "_demo"
 folder, death = sys.argv[1:]
 wait = os.fsync
 counted = 0
@@ -46,12 +46,12 @@ class Watch(sl.train.Progress):
 os.fsync = count_and_wait
 encoder = sl.encode.OneHot("dna")
 data = sl.data.SequenceDataset(
-    DEMO / "train.fa.gz", labels=DEMO / "train.tsv", encoder=encoder
+    DEMO_FILES / "train.fa.gz", labels=DEMO_FILES / "train.tsv", encoder=encoder
 )
 train, valid, _ = sl.data.split(data, (0.1, 0.1, 0.8), stratify=True, seed=0)
 test = sl.data.SequenceDataset(
-    DEMO / "test.fa.gz",
-    labels=sl.data.Labels(DEMO / "test.tsv", classes=data.classes),
+    DEMO_FILES / "test.fa.gz",
+    labels=sl.data.Labels(DEMO_FILES / "test.tsv", classes=data.classes),
     encoder=encoder,
 )
 config = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8), dropout=0.3)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import seqloom as sl
 
-HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
+DEMO_GENOTYPES = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 folder, death = sys.argv[1:]
 wait = os.fsync
 counted = 0
@@ -44,8 +44,10 @@ class Watch(sl.train.Progress):
 
 
 os.fsync = count_and_wait
-labels = sl.data.Labels(HOME / "phenotype.txt", label_column="Y1")
-data = sl.data.GenotypeDataset(HOME / "example.bed", labels, HOME / "covariates.txt")
+labels = sl.data.Labels(DEMO_GENOTYPES / "phenotype.txt", label_column="Y1")
+data = sl.data.GenotypeDataset(
+    DEMO_GENOTYPES / "example.bed", labels, DEMO_GENOTYPES / "covariates.txt"
+)
 train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)
 config = sl.models.GenotypeMLPConfig.for_data(train)
 sl.train.fit(

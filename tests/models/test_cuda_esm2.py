@@ -21,17 +21,17 @@ def folder(tmp_path_factory):
     return place
 
 
-LENGTHS = (7, 60, 3, 33)
+PROTEIN_LENGTHS = (7, 60, 3, 33)
 
 
 def hidden_states(folder, backend, dtype="float32"):
     """Return the last hidden states of packed sequences as a NumPy array."""
     network = sl.models.ESM2.load(folder, backend, dtype).eval()
     draw, b = np.random.default_rng(0), network.backend
-    ids = draw.integers(4, 24, sum(LENGTHS)).astype("int32")
-    bounds = np.cumsum([0, *LENGTHS]).astype("int32")
+    ids = draw.integers(4, 24, sum(PROTEIN_LENGTHS)).astype("int32")
+    bounds = np.cumsum([0, *PROTEIN_LENGTHS]).astype("int32")
     batch = {"input_ids": b.asarray(ids), "cu_seqlens": b.asarray(bounds)}
-    found = network.embed({**batch, "max_seqlen": max(LENGTHS)})[-1]
+    found = network.embed({**batch, "max_seqlen": max(PROTEIN_LENGTHS)})[-1]
     return found.astype("float32").numpy()
 
 

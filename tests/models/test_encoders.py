@@ -12,7 +12,7 @@ from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._loop import run_model
 
-ENCODERS = [
+TESTED_ENCODERS = [
     Tokens("dna"),
     Tokens("dna", k=3, add_special_tokens=False),
     Kmer(3),
@@ -54,7 +54,8 @@ def reads(tmp_path):
 @pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("encoder", "lengths"),
-    [(it, (20,)) for it in ENCODERS] + [(it, (16, 20, 33)) for it in ENCODERS[::3]],
+    [(it, (20,)) for it in TESTED_ENCODERS]
+    + [(it, (16, 20, 33)) for it in TESTED_ENCODERS[::3]],
     ids=str,
 )
 def test_a_network_for_each_encoder_trains_and_scores_equally_after_loading(
@@ -103,7 +104,7 @@ def test_tokens_are_rows_of_an_embedding():
     assert found.tobytes() == plain.logits(rows).numpy().tobytes()
 
 
-@pytest.mark.parametrize("encoder", ENCODERS, ids=str)
+@pytest.mark.parametrize("encoder", TESTED_ENCODERS, ids=str)
 def test_a_network_of_genotypes_rejects_sequences(reads, encoder):
     data = reads(encoder)
     config = sl.models.GenotypeMLPConfig(variants=20, outputs=2)
@@ -113,7 +114,7 @@ def test_a_network_of_genotypes_rejects_sequences(reads, encoder):
         sl.models.GenotypeMLPConfig.for_data(data)
 
 
-@pytest.mark.parametrize("encoder", ENCODERS[:-2], ids=str)
+@pytest.mark.parametrize("encoder", TESTED_ENCODERS[:-2], ids=str)
 def test_a_network_of_channels_rejects_tokens_and_numbers(reads, small, encoder):
     with pytest.raises(ArgumentError, match=r"reads channels, .* creates one that fits"):
         sl.train.fit(small, reads(encoder), epochs=1)

@@ -7,9 +7,9 @@ import seqloom as sl
 from esm_networks import draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import ArgumentError, SeqloomError
 
-TOLERANCE = 2e-5  # largest absolute error in float32
-JAX = pytest.param("jax", marks=pytest.mark.soak)
-COMPILERS = [pytest.param("torch", marks=pytest.mark.soak), JAX]
+MAX_ABSOLUTE_ERROR = 2e-5  # largest absolute error in float32
+JAX_PARAMETER = pytest.param("jax", marks=pytest.mark.soak)
+COMPILING_BACKENDS = [pytest.param("torch", marks=pytest.mark.soak), JAX_PARAMETER]
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +34,7 @@ def expected(theirs, proteins):
     return run_huggingface(theirs, proteins)
 
 
-@pytest.fixture(scope="module", params=["numpy", "torch", JAX])
+@pytest.fixture(scope="module", params=["numpy", "torch", JAX_PARAMETER])
 def model(request, folder):
     return load(folder, request.param)
 
@@ -50,30 +50,30 @@ def max_error(found, expected) -> float:
 def test_hidden_states_of_a_packed_batch_match_huggingface(model, proteins, expected):
     hidden = model(*proteins.packed, layers=range(7))
     for ours, others in zip(hidden, expected["hidden"], strict=True):
-        assert max_error(ours, others) < TOLERANCE
+        assert max_error(ours, others) < MAX_ABSOLUTE_ERROR
 
 
 def test_hidden_states_of_a_padded_batch_match_huggingface(model, proteins, expected):
     hidden = model(proteins.padded(), layers=range(7))
     for ours, others in zip(hidden, expected["hidden"], strict=True):
-        assert np.abs(ours.numpy()[proteins.mask] - others).max() < TOLERANCE
+        assert np.abs(ours.numpy()[proteins.mask] - others).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_each_protein_alone_gives_the_result_of_the_batch(model, proteins, expected):
     alone = np.concatenate([model(ids).numpy() for ids in proteins.each])
-    assert np.abs(alone - expected["hidden"][-1]).max() < TOLERANCE
+    assert np.abs(alone - expected["hidden"][-1]).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_esm2_logits_match_huggingface(model, proteins, expected):
     logits = model.logits(model(*proteins.packed))
-    assert max_error(logits, expected["logits"]) < TOLERANCE
+    assert max_error(logits, expected["logits"]) < MAX_ABSOLUTE_ERROR
     assert np.abs(expected["logits"]).max() > 2
 
 
 def test_a_mask_argument_defines_the_padding(model, proteins, expected):
     hidden = model(proteins.padded(pad=7), mask=proteins.mask)
     last = hidden.numpy()[proteins.mask]
-    assert np.abs(last - expected["hidden"][-1]).max() < TOLERANCE
+    assert np.abs(last - expected["hidden"][-1]).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_without_the_scale_of_token_dropout_the_comparison_fails(
@@ -81,13 +81,16 @@ def test_without_the_scale_of_token_dropout_the_comparison_fails(
 ):
     model = sl.models.ESM2.load(folder)
     model.config = sl.models.ESM2Config.of("8M", token_dropout=False)
-    assert max_error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
+    assert (
+        max_error(model(*proteins.packed), expected["hidden"][-1])
+        > 100 * MAX_ABSOLUTE_ERROR
+    )
 
 
 def test_a_wrong_padding_token_gives_other_hidden_states(folder, proteins, expected):
     model = sl.models.ESM2.load(folder)
     last = model(proteins.padded(pad=0)).numpy()[proteins.mask]
-    assert np.abs(last - expected["hidden"][-1]).max() > 100 * TOLERANCE
+    assert np.abs(last - expected["hidden"][-1]).max() > 100 * MAX_ABSOLUTE_ERROR
 
 
 def test_embed_returns_selected_layers_of_a_packed_batch(model, proteins, expected):
@@ -95,8 +98,8 @@ def test_embed_returns_selected_layers_of_a_packed_batch(model, proteins, expect
     batch = {"input_ids": ids, "cu_seqlens": starts, "max_seqlen": longest}
     found = model.embed(batch, layers=(2, -1))
     assert list(found) == [2, -1]
-    assert max_error(found[2], expected["hidden"][2]) < TOLERANCE
-    assert max_error(found[-1], expected["hidden"][-1]) < TOLERANCE
+    assert max_error(found[2], expected["hidden"][2]) < MAX_ABSOLUTE_ERROR
+    assert max_error(found[-1], expected["hidden"][-1]) < MAX_ABSOLUTE_ERROR
 
 
 def test_contacts_match_huggingface(model, proteins, expected):
@@ -104,8 +107,8 @@ def test_contacts_match_huggingface(model, proteins, expected):
     padded = model.contacts(proteins.padded())
     for ours, others, truth in zip(packed, padded, expected["contacts"], strict=True):
         assert ours.shape == others.shape == truth.shape
-        assert max_error(ours, truth) < TOLERANCE
-        assert max_error(others, truth) < TOLERANCE
+        assert max_error(ours, truth) < MAX_ABSOLUTE_ERROR
+        assert max_error(others, truth) < MAX_ABSOLUTE_ERROR
     assert np.ptp(expected["contacts"][1]) > 0.01
 
 
@@ -118,13 +121,16 @@ def test_a_fully_masked_protein_has_finite_hidden_states(model):
     assert np.isfinite(model(np.array([32, 32, 32])).numpy()).all()
 
 
-@pytest.mark.parametrize("backend", ["numpy", *COMPILERS])
+@pytest.mark.parametrize("backend", ["numpy", *COMPILING_BACKENDS])
 def test_a_compiled_esm2_gives_the_eager_result(backend, folder, proteins):
     model = load(folder, backend)
     compiled = sl.tensor.compile(lambda model, ids, starts: model(ids, starts, 90))
     ids, starts, _ = proteins.packed
     given = model.backend.tensor(ids), model.backend.tensor(starts)
-    assert max_error(compiled(model, *given), model(*proteins.packed).numpy()) < TOLERANCE
+    assert (
+        max_error(compiled(model, *given), model(*proteins.packed).numpy())
+        < MAX_ABSOLUTE_ERROR
+    )
 
 
 @pytest.mark.parametrize(
@@ -189,5 +195,5 @@ def test_the_35m_network_matches_huggingface(backend, tmp_path):
         run_huggingface(theirs, proteins),
     )
     hidden = model(*proteins.packed)
-    assert max_error(hidden, expected["hidden"][-1]) < TOLERANCE
-    assert max_error(model.logits(hidden), expected["logits"]) < TOLERANCE
+    assert max_error(hidden, expected["hidden"][-1]) < MAX_ABSOLUTE_ERROR
+    assert max_error(model.logits(hidden), expected["logits"]) < MAX_ABSOLUTE_ERROR

@@ -17,8 +17,8 @@ from seqloom.errors import (
     RecordError,
 )
 
-TOLERANCE = 2e-5
-PROTEINS = draw_proteins((6, 40, 21))
+MAX_ABSOLUTE_ERROR = 2e-5
+RANDOM_PROTEINS = draw_proteins((6, 40, 21))
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +28,7 @@ def theirs():
 
 @pytest.fixture(scope="module")
 def expected(theirs):
-    return run_huggingface(theirs, PROTEINS)
+    return run_huggingface(theirs, RANDOM_PROTEINS)
 
 
 @pytest.fixture
@@ -53,14 +53,14 @@ def change_settings(folder, **values):
 def logits_error(folder, expected, **options) -> float:
     """Return the largest absolute error of the logits of a folder."""
     model = sl.models.ESM2.load(folder, **options)
-    logits = model.logits(model(*PROTEINS.packed)).numpy()
+    logits = model.logits(model(*RANDOM_PROTEINS.packed)).numpy()
     return float(np.abs(logits - expected["logits"]).max())
 
 
 def test_a_folder_in_several_files_is_read(theirs, tmp_path, expected):
     theirs.save_pretrained(tmp_path, max_shard_size="2MB")
     assert len(list(tmp_path.glob("model-*.safetensors"))) > 1
-    assert logits_error(tmp_path, expected) < TOLERANCE
+    assert logits_error(tmp_path, expected) < MAX_ABSOLUTE_ERROR
 
 
 def test_a_folder_of_esm_model_gives_hidden_states_but_no_logits(
@@ -68,9 +68,9 @@ def test_a_folder_of_esm_model_gives_hidden_states_but_no_logits(
 ):
     theirs.esm.save_pretrained(tmp_path)
     model = sl.models.ESM2.load(tmp_path)
-    hidden = model(*PROTEINS.packed)
-    assert np.abs(hidden.numpy() - expected["hidden"][-1]).max() < TOLERANCE
-    assert len(model.contacts(*PROTEINS.packed)) == 3
+    hidden = model(*RANDOM_PROTEINS.packed)
+    assert np.abs(hidden.numpy() - expected["hidden"][-1]).max() < MAX_ABSOLUTE_ERROR
+    assert len(model.contacts(*RANDOM_PROTEINS.packed)) == 3
     with pytest.raises(ArgumentError, match="no head that predicts tokens"):
         model.logits(hidden)
 
@@ -88,7 +88,7 @@ def test_both_naming_schemes_of_norm_arrays_are_read(folder, expected, weight, b
 
     change_arrays(folder, change)
     assert any(f"LayerNorm.{weight}" in name for name in sl.record.load(folder))
-    assert logits_error(folder, expected) < TOLERANCE
+    assert logits_error(folder, expected) < MAX_ABSOLUTE_ERROR
 
 
 def test_a_bfloat16_file_is_loaded_as_float32(theirs, tmp_path):
@@ -96,10 +96,10 @@ def test_a_bfloat16_file_is_loaded_as_float32(theirs, tmp_path):
     half.save_pretrained(tmp_path)
     model = sl.models.ESM2.load(tmp_path)
     assert model.load_report.converted["layers.0.qkv.weight"] == ("bfloat16", "float32")
-    rounded = run_huggingface(half.float(), PROTEINS)
+    rounded = run_huggingface(half.float(), RANDOM_PROTEINS)
     # The file has rotary rates that were rounded with the weights.
-    logits = model.logits(model(*PROTEINS.packed)).numpy()
-    assert np.abs(logits - rounded["logits"]).max() < TOLERANCE
+    logits = model.logits(model(*RANDOM_PROTEINS.packed)).numpy()
+    assert np.abs(logits - rounded["logits"]).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_rotary_rates_in_the_file_are_used(folder, expected):
@@ -130,7 +130,7 @@ def test_unused_arrays_are_ignored(folder, expected):
         "esm.pooler.dense.bias": np.zeros(320, np.float32),
     }
     change_arrays(folder, lambda arrays: arrays | extra)
-    assert logits_error(folder, expected) < TOLERANCE
+    assert logits_error(folder, expected) < MAX_ABSOLUTE_ERROR
 
 
 def test_a_missing_array_is_an_error_that_names_it(folder):
@@ -198,9 +198,9 @@ def test_transformers_reads_a_folder_that_seqloom_writes(theirs, tmp_path, expec
     )
     assert not info["missing_keys"]
     assert not info["unexpected_keys"]
-    found = run_huggingface(again.eval(), PROTEINS)
-    assert np.abs(found["hidden"][-1] - expected["hidden"][-1]).max() < TOLERANCE
-    assert np.abs(found["contacts"][1] - expected["contacts"][1]).max() < TOLERANCE
+    found = run_huggingface(again.eval(), RANDOM_PROTEINS)
+    assert np.abs(found["hidden"][-1] - expected["hidden"][-1]).max() < MAX_ABSOLUTE_ERROR
+    assert np.abs(found["contacts"][1] - expected["contacts"][1]).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_a_saved_and_loaded_network_is_bitwise_equal(folder, tmp_path):
@@ -229,11 +229,11 @@ def test_an_unknown_dtype_is_an_error(folder):
 
 
 def test_token_dropout_is_scaled_for_each_protein_separately(folder, theirs):
-    ids = PROTEINS.each[1].copy()
+    ids = RANDOM_PROTEINS.each[1].copy()
     ids[2:30] = MASK  # most of the residues
     both = draw_proteins((ids.size, 12))
     both.each[0] = ids
     truth = run_huggingface(theirs, both)["logits"]
     model = sl.models.ESM2.load(folder)
     found = model.logits(model(*both.packed)).numpy()
-    assert np.abs(found - truth).max() < TOLERANCE
+    assert np.abs(found - truth).max() < MAX_ABSOLUTE_ERROR

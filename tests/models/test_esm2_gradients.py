@@ -9,8 +9,8 @@ from esm_networks import draw_proteins, make_huggingface
 from seqloom.models._esm2_folder import list_transformers_names
 from seqloom.nn import functional as F
 
-PROTEINS = draw_proteins((9, 30, 17))
-TARGETS = np.random.default_rng(1).integers(4, 24, sum(PROTEINS.lengths))
+RANDOM_PROTEINS = draw_proteins((9, 30, 17))
+TARGET_TOKENS = np.random.default_rng(1).integers(4, 24, sum(RANDOM_PROTEINS.lengths))
 
 
 @pytest.fixture(scope="module")
@@ -21,10 +21,10 @@ def theirs():
 @pytest.fixture(scope="module")
 def expected(theirs):
     """Return the gradients of the masked-token loss plus the sum of contacts."""
-    ids, mask = torch.tensor(PROTEINS.padded()), torch.tensor(PROTEINS.mask)
+    ids, mask = torch.tensor(RANDOM_PROTEINS.padded()), torch.tensor(RANDOM_PROTEINS.mask)
     logits = theirs(ids, attention_mask=mask.long()).logits[mask]
-    loss = torch.nn.functional.cross_entropy(logits, torch.tensor(TARGETS))
-    for length, row in zip(PROTEINS.lengths, ids, strict=True):
+    loss = torch.nn.functional.cross_entropy(logits, torch.tensor(TARGET_TOKENS))
+    for length, row in zip(RANDOM_PROTEINS.lengths, ids, strict=True):
         alone = row[None, :length]
         loss = loss + theirs.predict_contacts(alone, torch.ones_like(alone)).sum()
     loss.backward()
@@ -37,15 +37,15 @@ def expected(theirs):
 
 def loss(model, form):
     if form == "packed":
-        inputs = PROTEINS.packed
+        inputs = RANDOM_PROTEINS.packed
         logits = model.logits(model(*inputs))
     else:
-        inputs = (PROTEINS.padded(),)
-        rows = np.flatnonzero(PROTEINS.mask)
+        inputs = (RANDOM_PROTEINS.padded(),)
+        rows = np.flatnonzero(RANDOM_PROTEINS.mask)
         hidden = model(*inputs).reshape(-1, 320)
         logits = model.logits(hidden)[model.backend.tensor(rows)]
     contacts = [x.sum() for x in model.contacts(*inputs)]
-    return F.cross_entropy(logits, TARGETS) + sum(contacts[1:], contacts[0])
+    return F.cross_entropy(logits, TARGET_TOKENS) + sum(contacts[1:], contacts[0])
 
 
 @pytest.mark.parametrize("form", ["packed", "padded"])

@@ -8,7 +8,7 @@ from esm_networks import draw_proteins, make_huggingface, run_huggingface
 from seqloom.errors import BackendError
 from seqloom.tensor._autocast import _explain_slowdown_on_device
 
-PROTEINS = draw_proteins((6, 40, 21))
+RANDOM_PROTEINS = draw_proteins((6, 40, 21))
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def theirs():
 
 @pytest.fixture(scope="module")
 def expected(theirs):
-    return run_huggingface(theirs, PROTEINS)
+    return run_huggingface(theirs, RANDOM_PROTEINS)
 
 
 @pytest.fixture(scope="module")
@@ -79,7 +79,7 @@ def test_half_precision_hidden_states_are_close_to_huggingface(
     folder, expected, backend, dtype, cosine
 ):
     model = sl.models.ESM2.load(folder, backend).to(backend, dtype)
-    hidden = model(*PROTEINS.packed)
+    hidden = model(*RANDOM_PROTEINS.packed)
     assert hidden.dtype.name == dtype
     found, true = hidden.numpy().astype(np.float64), expected["hidden"][-1]
     products = (found * true).sum(1) / np.linalg.norm(found, axis=1)

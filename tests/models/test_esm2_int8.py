@@ -13,13 +13,13 @@ from seqloom.models._esm2_config import check_dtype
 from seqloom.nn import Int8Linear
 from seqloom.tensor import backend
 
-LENGTHS = (40, 230, 7, 120)
-MIN_COSINE = 0.999
+PROTEIN_LENGTHS = (40, 230, 7, 120)
+MIN_COSINE_SIMILARITY = 0.999
 
 
 def draw(seed=3):
     rng = np.random.default_rng(seed)
-    proteins = [[0, *rng.integers(4, 24, length), 2] for length in LENGTHS]
+    proteins = [[0, *rng.integers(4, 24, length), 2] for length in PROTEIN_LENGTHS]
     bounds = np.cumsum([0, *map(len, proteins)])
     return np.concatenate(proteins), bounds, max(map(len, proteins))
 
@@ -74,14 +74,14 @@ def test_int8_embeddings_are_close_to_float32(size, layers, uneven, name, tmp_pa
     exact = network(*draw()).numpy()
     small = ESM2.load(tmp_path, name, dtype="int8")
     found = cosines(small(*draw()).numpy(), exact)
-    assert MIN_COSINE <= found.min() < 1.0
+    assert MIN_COSINE_SIMILARITY <= found.min() < 1.0
 
 
 def test_without_calibration_uneven_channels_lose_accuracy():
     network = make("8M", layers=3, uneven=True)
     exact = network(*draw()).numpy()
     sl.nn.quantize_int8(network, targets="layers.*")
-    assert cosines(network(*draw()).numpy(), exact).min() < MIN_COSINE
+    assert cosines(network(*draw()).numpy(), exact).min() < MIN_COSINE_SIMILARITY
 
 
 @pytest.fixture(scope="module")

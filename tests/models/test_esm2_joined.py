@@ -7,7 +7,7 @@ from hypothesis import given, settings, strategies as st
 import seqloom as sl
 from seqloom.models import ESM2Config
 
-MODEL = ESM2Config(layers=2, width=48, heads=4).init("numpy", sl.Key(1)).eval()
+ESM2_NETWORK = ESM2Config(layers=2, width=48, heads=4).init("numpy", sl.Key(1)).eval()
 
 
 @settings(deadline=None, max_examples=20)
@@ -19,16 +19,18 @@ MODEL = ESM2Config(layers=2, width=48, heads=4).init("numpy", sl.Key(1)).eval()
 def test_a_protein_is_bitwise_equal_alone_and_packed(lengths, seed, threads):
     rng = np.random.default_rng(seed)
     proteins = [rng.integers(4, 33, length) for length in lengths]
-    model = MODEL.to(sl.tensor.backend("numpy", num_threads=threads))
+    model = ESM2_NETWORK.to(sl.tensor.backend("numpy", num_threads=threads))
     bounds = np.cumsum([0, *lengths])
     packed = model(np.concatenate(proteins), bounds, layers=(0, 1, 2))
     scores = np.split(model.logits(packed[-1]).numpy(), bounds[1:-1])
     for number, protein in enumerate(proteins):
-        alone = MODEL(protein, layers=(0, 1, 2))
+        alone = ESM2_NETWORK(protein, layers=(0, 1, 2))
         rows = slice(*bounds[number : number + 2])
         for one, whole in zip(alone, packed, strict=True):
             np.testing.assert_array_equal(one.numpy(), whole.numpy()[rows])
-        np.testing.assert_array_equal(MODEL.logits(alone[-1]).numpy(), scores[number])
+        np.testing.assert_array_equal(
+            ESM2_NETWORK.logits(alone[-1]).numpy(), scores[number]
+        )
 
 
 class Doubled(sl.nn.Linear):
@@ -56,7 +58,7 @@ def test_a_replaced_layer_is_called(name):
 
 def test_esm2_products_use_half_precision_within_autocast():
     ids = np.array([0, 5, 6, 7, 2])
-    full = MODEL(ids).numpy()
+    full = ESM2_NETWORK(ids).numpy()
     with sl.tensor.autocast("bfloat16", allow_slow=True):
-        half = MODEL(ids).numpy()
+        half = ESM2_NETWORK(ids).numpy()
     assert 0 < np.abs(half.astype("float32") - full).max() < 0.1

@@ -10,7 +10,7 @@ import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.models._esm2_lora import _pool_packed
 
-ORDERED = {"after": "WC", "before": "CW"}
+MOTIF_OF_CLASS = {"after": "WC", "before": "CW"}
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def make_proteins(count, seed):
         length = int(rng.integers(14, 20))
         rest = "".join(rng.choice([*"ADEFGHIKLMNPQRSTVY"], length))
         place, label = int(rng.integers(0, length)), ["after", "before"][number % 2]
-        sequences[f"p{number}"] = rest[:place] + ORDERED[label] + rest[place:]
+        sequences[f"p{number}"] = rest[:place] + MOTIF_OF_CLASS[label] + rest[place:]
         labels[f"p{number}"] = label
     encoder = sl.encode.Tokens("esm2")
     return sl.data.SequenceDataset(sequences, labels=labels, encoder=encoder)

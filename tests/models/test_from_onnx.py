@@ -9,7 +9,7 @@ from seqloom.errors import ArgumentError, OperationError, ShapeError
 
 pytest.importorskip("onnx")
 
-DNA = sl.encode.OneHot("dna")
+DNA_ENCODER = sl.encode.OneHot("dna")
 
 
 def classifier(path, *, length=8):
@@ -84,7 +84,7 @@ def test_averages_are_buffers_and_single_numbers_stay_in_the_graph(tmp_path):
 
 def test_output_names_a_value_before_the_last_softmax(tmp_path):
     file = classifier(tmp_path)
-    x = DNA.batch(["ACGTACGT", "GGGGCCCC"])
+    x = DNA_ENCODER.batch(["ACGTACGT", "GGGGCCCC"])
     logits = sl.models.from_onnx(file, output="d").logits(x).numpy()
     powers = np.exp(logits)
     scores = sl.models.from_onnx(file).logits(x).numpy()
@@ -97,19 +97,21 @@ def test_an_unknown_output_name_is_an_error(tmp_path):
 
 
 def test_records_of_other_lengths_are_truncated_and_padded(tmp_path):
-    net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA, length=8)
-    long = net.logits(DNA.batch(["ACGTACGTTT"])).numpy()
-    np.testing.assert_array_equal(long, net.logits(DNA.batch(["ACGTACGT"])).numpy())
-    short = net.logits(DNA.batch(["ACGT"])).numpy()
-    np.testing.assert_array_equal(short, net.logits(DNA.batch(["ACGTNNNN"])).numpy())
+    net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA_ENCODER, length=8)
+    long = net.logits(DNA_ENCODER.batch(["ACGTACGTTT"])).numpy()
+    np.testing.assert_array_equal(long, net.logits(DNA_ENCODER.batch(["ACGTACGT"])).numpy())
+    short = net.logits(DNA_ENCODER.batch(["ACGT"])).numpy()
+    np.testing.assert_array_equal(
+        short, net.logits(DNA_ENCODER.batch(["ACGTNNNN"])).numpy()
+    )
     assert (net.length, net.crop, net.pair) == (8, "pad", None)
 
 
 def test_padding_without_a_mask_input_is_an_error(tmp_path):
     nodes = [node("GlobalMaxPool", "x", ("p",)), node("Flatten", "p")]
     file = save(tmp_path / "a.onnx", nodes, {"x": np.zeros((1, 4, 3), np.float32)})
-    net = sl.models.from_onnx(file, encoder=DNA)
-    x, mask = DNA.batch(["ACGT", "AC"], length=4), np.arange(4) < [[4], [2]]
+    net = sl.models.from_onnx(file, encoder=DNA_ENCODER)
+    x, mask = DNA_ENCODER.batch(["ACGT", "AC"], length=4), np.arange(4) < [[4], [2]]
     with pytest.raises(ShapeError, match="this file has no mask"):
         net.logits(x, mask)
     assert net.logits(x, np.ones((2, 4), bool)).shape == (2, 4)
@@ -178,7 +180,7 @@ def test_an_encoder_of_another_shape_is_an_error(tmp_path):
     graph = helper.make_graph([node("Relu", "x")], "graph", [x], [y])
     onnx.save(helper.make_model(graph), file)
     with pytest.raises(ArgumentError, match=r"reads arrays of shape \(any, any, 4\)"):
-        sl.models.from_onnx(file, encoder=DNA, length=9)
+        sl.models.from_onnx(file, encoder=DNA_ENCODER, length=9)
     last = sl.encode.OneHot("dna", channels="last")
     assert sl.models.from_onnx(file, encoder=last).encoder == last
 
@@ -187,7 +189,7 @@ def test_an_encoder_of_another_shape_is_an_error(tmp_path):
     ("options", "message"),
     [
         ({"pair": "mean"}, 'pair must be "sum" or None'),
-        ({"length": 0, "encoder": DNA}, "length must be an integer of at least 1"),
+        ({"length": 0, "encoder": DNA_ENCODER}, "length must be an integer of at least 1"),
         ({"length": 8}, "length needs an encoder"),
     ],
 )
@@ -197,10 +199,10 @@ def test_invalid_arguments_are_errors(tmp_path, options, message):
 
 
 def test_a_copy_has_separate_weights(tmp_path):
-    net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA, length=8)
+    net = sl.models.from_onnx(classifier(tmp_path), encoder=DNA_ENCODER, length=8)
     zeros = net.map(lambda _, x: x * 0.0)
-    assert zeros.logits(DNA.batch(["ACGT"])).numpy().tolist() == [[0.5, 0.5]]
-    assert net.logits(DNA.batch(["ACGT"])).numpy().tolist() != [[0.5, 0.5]]
+    assert zeros.logits(DNA_ENCODER.batch(["ACGT"])).numpy().tolist() == [[0.5, 0.5]]
+    assert net.logits(DNA_ENCODER.batch(["ACGT"])).numpy().tolist() != [[0.5, 0.5]]
 
 
 def test_an_onnx_file_is_fine_tuned_saved_and_loaded(tmp_path):
@@ -212,13 +214,13 @@ def test_an_onnx_file_is_fine_tuned_saved_and_loaded(tmp_path):
     table = tmp_path / "labels.tsv"
     rows = "".join(f"{i}\t{label}\n" for i, label in enumerate(labels))
     table.write_text("id\tlabel\n" + rows)
-    data = sl.data.SequenceDataset(path, labels=table, encoder=DNA)
+    data = sl.data.SequenceDataset(path, labels=table, encoder=DNA_ENCODER)
     file = classifier(tmp_path)
-    net = sl.models.from_onnx(file, encoder=DNA, length=8, output="d")
+    net = sl.models.from_onnx(file, encoder=DNA_ENCODER, length=8, output="d")
     before = np.array(net.to_record()["head.bias"])
     run = sl.train.fit(net, data, data, epochs=2, out=tmp_path / "run", progress=False)
     assert not np.array_equal(before, net.to_record()["head.bias"])
-    fresh = sl.models.from_onnx(file, encoder=DNA, length=8, output="d")
+    fresh = sl.models.from_onnx(file, encoder=DNA_ENCODER, length=8, output="d")
     loaded = sl.models.load(tmp_path / "run", model=fresh)
     ours, theirs = (sl.infer.predict(it, data).to_numpy() for it in (run, loaded))
     np.testing.assert_array_equal(ours, theirs)

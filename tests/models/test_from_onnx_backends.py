@@ -4,27 +4,27 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from onnx_cases import EDGES, SINGLE
+from onnx_cases import EDGE_CASES, SINGLE_OPERATOR_CASES
 from onnx_graphs import floats, save
 
 pytest.importorskip("onnx")
 torch = pytest.importorskip("torch")
 pytest.importorskip("jax")
 from torch_exports import (  # noqa: E402 - where torch is there
-    NETWORKS,
+    NETWORKS_AND_INPUTS,
     export,
     export_by_tracing,
 )
 
 # A selection of cases without 64-bit types, which JAX disables by default.
-SAMPLE = [case for case in SINGLE[::7] if "float64" not in case.name] + [
-    case for case in EDGES if "int64" not in case.name
-]
+SAMPLED_CASES = [
+    case for case in SINGLE_OPERATOR_CASES[::7] if "float64" not in case.name
+] + [case for case in EDGE_CASES if "int64" not in case.name]
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("backend", ["torch", "jax"])
-@pytest.mark.parametrize("case", SAMPLE, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", SAMPLED_CASES, ids=lambda case: case.name)
 def test_each_backend_matches_numpy(tmp_path, case, backend):
     options = {"weights": case.weights, "opset": case.opset, "outputs": case.outputs}
     file = save(tmp_path / "case.onnx", case.nodes, case.inputs, **options)
@@ -39,16 +39,16 @@ def test_each_backend_matches_numpy(tmp_path, case, backend):
         np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-5, atol=2e-5)
 
 
-@pytest.fixture(params=NETWORKS)
+@pytest.fixture(params=NETWORKS_AND_INPUTS)
 def exported(request, tmp_path):
     """Return a PyTorch network, the ONNX file that PyTorch exports and an input."""
     return export(request.param, tmp_path)
 
 
-BACKENDS = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
+BACKEND_NAMES = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 def test_an_exported_pytorch_network_gives_its_outputs(exported, backend):
     net, path, x = exported
     ours = sl.models.from_onnx(path, backend=backend)
@@ -56,7 +56,7 @@ def test_an_exported_pytorch_network_gives_its_outputs(exported, backend):
     np.testing.assert_allclose(ours(x).numpy(), theirs, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 def test_onnx_gradients_match_pytorch(exported, backend):
     net, path, x = exported
     ours = sl.models.from_onnx(path, backend=backend)
@@ -89,7 +89,7 @@ def test_a_compiled_onnx_step_gives_the_eager_result(exported):
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", NETWORKS_AND_INPUTS)
 def test_a_file_of_the_newer_pytorch_exporter_gives_equal_outputs(name, tmp_path):
     pytest.importorskip("onnxscript")
     net, path, x = export_by_tracing(name, tmp_path)

@@ -11,14 +11,14 @@ from seqloom.infer._forward import Forward
 
 pytest.importorskip("onnx")
 pytest.importorskip("torch")
-from torch_exports import NETWORKS, export
+from torch_exports import NETWORKS_AND_INPUTS, export
 
-DNA = sl.encode.OneHot("dna")
-SHAPES = {
+DNA_ENCODER = sl.encode.OneHot("dna")
+INPUT_SHAPES = {
     "convolutions": (("batch", 4, "length"), (5, 4, 18)),
     "attention": (sl.export.Input(("batch", "length"), "int64"), (5, 17)),
 }
-LAST = ("batch", "length", 4), (5, 17, 4)
+SHAPES_OF_LAST_POSITION = ("batch", "length", 4), (5, 17, 4)
 
 
 def letters(shape):
@@ -29,10 +29,10 @@ def letters(shape):
     return (rng.random(shape) < 0.3).astype("float32")
 
 
-@pytest.mark.parametrize("name", NETWORKS)
+@pytest.mark.parametrize("name", NETWORKS_AND_INPUTS)
 def test_a_pytorch_file_is_exported_to_a_folder_with_bitwise_equal_results(tmp_path, name):
     net = sl.models.from_onnx(export(name, tmp_path)[1])
-    inputs, shape = SHAPES.get(name, LAST)
+    inputs, shape = INPUT_SHAPES.get(name, SHAPES_OF_LAST_POSITION)
     sl.export.save(net, tmp_path / "net.seqloom", inputs=inputs)
     for size in (shape, (1, *shape[1:])):
         x = letters(size)
@@ -43,7 +43,7 @@ def test_a_pytorch_file_is_exported_to_a_folder_with_bitwise_equal_results(tmp_p
 @pytest.mark.parametrize("kind", ["LSTM", "GRU"])
 def test_selecting_the_last_position_of_each_record_is_one_gather(tmp_path, kind):
     net = sl.models.from_onnx(export(kind, tmp_path)[1])
-    sl.export.save(net, tmp_path / "net.seqloom", inputs=LAST[0])
+    sl.export.save(net, tmp_path / "net.seqloom", inputs=SHAPES_OF_LAST_POSITION[0])
     names = operations(tmp_path / "net.seqloom")
     assert names.count("take_along_axis") == 1
     assert not {"take", "stack", "permute_dims", "nonzero"}.intersection(names)
@@ -61,13 +61,13 @@ EXPORTED_NETWORKS = {
 @pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 def test_an_exported_onnx_file_can_be_imported(tmp_path, name):
     model, path = ready(EXPORTED_NETWORKS[name]()), tmp_path / "net.onnx"
-    sl.export.onnx(model, path, encoder=DNA)
-    net = sl.models.from_onnx(path, encoder=DNA)
+    sl.export.onnx(model, path, encoder=DNA_ENCODER)
+    net = sl.models.from_onnx(path, encoder=DNA_ENCODER)
     batch = {
-        "inputs": DNA.batch(["ACGTACGTACGTA", "GGTTACAGGACCA"]),
+        "inputs": DNA_ENCODER.batch(["ACGTACGTACGTA", "GGTTACAGGACCA"]),
         "mask": np.ones((2, 13), "float32"),
         "lengths": np.array([13, 13]),
     }
     found = net(**{it.name: batch[it.name] for it in net.graph.inputs})
-    expected = Forward.of(model)(model, batch, encoder=DNA)
+    expected = Forward.of(model)(model, batch, encoder=DNA_ENCODER)
     np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-4, atol=1e-5)

@@ -17,13 +17,17 @@ onnx = pytest.importorskip("onnx")
 
 from onnx import helper, numpy_helper  # noqa: E402 - where the package is there
 
-X = floats(2, 3)
+INPUT_ARRAY = floats(2, 3)
 
 
 def write_small(path, **options):
     """Write a file with one matrix product."""
     return save(
-        path / "net.onnx", [node("MatMul", "x w")], {"x": X}, weights={"w": X.T}, **options
+        path / "net.onnx",
+        [node("MatMul", "x w")],
+        {"x": INPUT_ARRAY},
+        weights={"w": INPUT_ARRAY.T},
+        **options,
     )
 
 
@@ -80,7 +84,7 @@ def test_a_changed_byte_raises_a_seqloom_error_or_gives_numbers(tmp_path):
         for flip in (1, 128):
             path.write_bytes(text[:place] + bytes([text[place] ^ flip]) + text[place + 1 :])
             try:
-                found = sl.models.from_onnx(path)(X)
+                found = sl.models.from_onnx(path)(INPUT_ARRAY)
             except SeqloomError:
                 continue
             assert found.shape
@@ -97,7 +101,7 @@ def test_an_unknown_opset_is_an_error(tmp_path, opset):
 
 def test_a_cycle_is_an_error(tmp_path):
     nodes = [node("Add", "x b", ("a",), name="first"), node("Relu", "a", ("b",))]
-    file = save(tmp_path / "a.onnx", nodes, {"x": X}, outputs=("b",))
+    file = save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}, outputs=("b",))
     with pytest.raises(
         FormatError, match=r"'first' \(Add\) reads 'b', which no earlier node"
     ):
@@ -107,7 +111,7 @@ def test_a_cycle_is_an_error(tmp_path):
 def test_a_value_that_is_defined_twice_is_an_error(tmp_path):
     nodes = [node("Relu", "x"), node("Abs", "x")]
     with pytest.raises(FormatError, match="defines 'y' a second time"):
-        sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": X}))
+        sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}))
 
 
 def test_an_undefined_output_is_an_error(tmp_path):
@@ -141,17 +145,17 @@ def test_a_weight_of_strings_is_an_error(tmp_path):
 
 
 def test_external_weights_in_the_models_folder_are_read(tmp_path):
-    (tmp_path / "weights.bin").write_bytes(b"head" + X.T.copy().tobytes())
+    (tmp_path / "weights.bin").write_bytes(b"head" + INPUT_ARRAY.T.copy().tobytes())
     file = write_changed(tmp_path, lambda it: store_externally(it, "weights.bin", offset=4))
     found = sl.models.from_onnx(file)(np.eye(3, dtype="f4")).numpy()
-    np.testing.assert_array_equal(found, X.T)
+    np.testing.assert_array_equal(found, INPUT_ARRAY.T)
 
 
 @pytest.mark.parametrize("place", ["../secret.bin", "{}/secret.bin", "", ".", "a\0b"])
 def test_external_weights_outside_the_models_folder_are_not_read(tmp_path, place):
     home = tmp_path / "home"
     home.mkdir()
-    (tmp_path / "secret.bin").write_bytes(X.tobytes())
+    (tmp_path / "secret.bin").write_bytes(INPUT_ARRAY.tobytes())
     file = write_changed(home, lambda it: store_externally(it, place.format(tmp_path)))
     with pytest.raises(FormatError, match="outside the model's folder"):
         sl.models.from_onnx(file)
@@ -160,7 +164,7 @@ def test_external_weights_outside_the_models_folder_are_not_read(tmp_path, place
 def test_a_link_out_of_the_models_folder_is_not_followed(tmp_path):
     home = tmp_path / "home"
     home.mkdir()
-    (tmp_path / "secret.bin").write_bytes(X.tobytes())
+    (tmp_path / "secret.bin").write_bytes(INPUT_ARRAY.tobytes())
     (home / "weights.bin").symlink_to(tmp_path / "secret.bin")
     file = write_changed(home, lambda it: store_externally(it, "weights.bin"))
     with pytest.raises(FormatError, match="outside the model's folder"):
@@ -169,7 +173,7 @@ def test_a_link_out_of_the_models_folder_is_not_followed(tmp_path):
 
 @pytest.mark.parametrize("facts", [{"offset": 4}, {"offset": -8}, {"offset": 2**70}])
 def test_weights_beyond_the_end_of_their_file_are_an_error(tmp_path, facts):
-    (tmp_path / "weights.bin").write_bytes(X.tobytes())
+    (tmp_path / "weights.bin").write_bytes(INPUT_ARRAY.tobytes())
     file = write_changed(tmp_path, lambda it: store_externally(it, "weights.bin", **facts))
     with pytest.raises(FormatError, match="which has 24"):
         sl.models.from_onnx(file)
@@ -193,9 +197,9 @@ def test_a_missing_weight_file_is_an_error(tmp_path):
 def test_a_shape_larger_than_memory_is_an_error(tmp_path, operator, inputs, shape):
     weights = {"s": np.array(shape, np.int64)}
     nodes = [node(operator, inputs, ("a",)), node("Add", "x a")]
-    file = save(tmp_path / "a.onnx", nodes, {"x": X}, weights=weights)
+    file = save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}, weights=weights)
     with pytest.raises(OperationError, match=f"\\({operator}\\): "):
-        sl.models.from_onnx(file)(X)
+        sl.models.from_onnx(file)(INPUT_ARRAY)
 
 
 def test_an_if_with_a_constant_condition_runs_one_branch(tmp_path):
@@ -209,10 +213,10 @@ def test_an_if_with_a_constant_condition_runs_one_branch(tmp_path):
         helper.make_node("If", ["is_matrix"], ["y"], then_branch=yes, else_branch=no),
     ]
     weights = {"two": np.int64(2)}
-    file = save(tmp_path / "a.onnx", nodes, {"x": X}, weights=weights)
+    file = save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}, weights=weights)
     net = sl.models.from_onnx(file)
-    np.testing.assert_array_equal(net(X).numpy(), np.maximum(X, 0))
-    np.testing.assert_array_equal(net(X[None]).numpy(), -X[None])
+    np.testing.assert_array_equal(net(INPUT_ARRAY).numpy(), np.maximum(INPUT_ARRAY, 0))
+    np.testing.assert_array_equal(net(INPUT_ARRAY[None]).numpy(), -INPUT_ARRAY[None])
 
 
 def test_functions_defined_in_a_file_are_inlined(tmp_path):
@@ -228,14 +232,14 @@ def test_functions_defined_in_a_file_are_inlined(tmp_path):
     model = helper.make_model(graph, functions=[ours], opset_imports=imports)
     path = tmp_path / "a.onnx"
     onnx.save(model, path)
-    found = sl.models.from_onnx(path)(X).numpy()
-    np.testing.assert_array_equal(found, -np.maximum(X, 0))
+    found = sl.models.from_onnx(path)(INPUT_ARRAY).numpy()
+    np.testing.assert_array_equal(found, -np.maximum(INPUT_ARRAY, 0))
 
 
 def test_constant_weights_are_parameters(tmp_path):
-    weight = numpy_helper.from_array(X.T.copy())
+    weight = numpy_helper.from_array(INPUT_ARRAY.T.copy())
     nodes = [node("Constant", "", ("w",), value=weight), node("MatMul", "x w")]
-    net = sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": X}))
+    net = sl.models.from_onnx(save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}))
     assert [path for path, _ in net.parameters()] == ["w"]
 
 

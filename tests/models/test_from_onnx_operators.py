@@ -7,7 +7,15 @@ import pytest
 from hypothesis import given, settings, strategies as st
 
 import seqloom as sl
-from onnx_cases import BEYOND, DEFINED, EDGES, RECORDS, SINGLE, ZERO_ROW, one
+from onnx_cases import (
+    EDGE_CASES,
+    FUNCTION_OPERATOR_CASES,
+    NUMBERS_BEYOND_FLOAT8,
+    RECORD_SELECTION_CASES,
+    SINGLE_OPERATOR_CASES,
+    ZERO_ROW,
+    one,
+)
 from onnx_graphs import floats, node, reference, save
 from seqloom.tensor._dispatch import observers
 
@@ -42,13 +50,15 @@ def compare(file, inputs, theirs):
         np.testing.assert_allclose(*values, rtol=1e-5, atol=2e-5)
 
 
-@pytest.mark.parametrize("case", [*SINGLE, *EDGES], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [*SINGLE_OPERATOR_CASES, *EDGE_CASES], ids=lambda case: case.name
+)
 def test_an_operator_matches_onnx_runtime(case, tmp_path):
     file = write(case, tmp_path)
     compare(file, case.inputs, reference(file, case.inputs))
 
 
-@pytest.mark.parametrize("case", DEFINED, ids=lambda case: case.name)
+@pytest.mark.parametrize("case", FUNCTION_OPERATOR_CASES, ids=lambda case: case.name)
 def test_an_operator_matches_the_onnx_reference(case, tmp_path):
     from onnx.reference import ReferenceEvaluator
 
@@ -59,8 +69,8 @@ def test_an_operator_matches_the_onnx_reference(case, tmp_path):
 @pytest.mark.parametrize(("kind", "most"), [(18, 240), (20, 57344)])
 def test_casting_infinity_to_float8_without_infinity_gives_nan(tmp_path, kind, most):
     # The table of the operator page specifies NaN; the reference code of ONNX saturates.
-    file = write(one("Cast", given={"x": BEYOND}, to=kind), tmp_path)
-    found = sl.models.from_onnx(file)(BEYOND).numpy().astype("f8")
+    file = write(one("Cast", given={"x": NUMBERS_BEYOND_FLOAT8}, to=kind), tmp_path)
+    found = sl.models.from_onnx(file)(NUMBERS_BEYOND_FLOAT8).numpy().astype("f8")
     wide = [0, np.nan, np.nan, np.nan, most, -most, 448, 448, most]
     np.testing.assert_array_equal(found, np.clip(wide, -most, most))
 
@@ -81,7 +91,7 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
     np.testing.assert_allclose(found, [[0, 0], expected], rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("case", RECORDS[:2], ids=lambda case: case.name)
+@pytest.mark.parametrize("case", RECORD_SELECTION_CASES[:2], ids=lambda case: case.name)
 def test_selecting_a_position_of_each_record_is_one_operation(case, tmp_path):
     net = sl.models.from_onnx(write(case, tmp_path))
     watcher: Any = Watcher()

@@ -9,23 +9,25 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from ribosomal import ENCODER, LENGTH, decide, published, write_pairs
+from ribosomal import READ_ENCODER, READ_LENGTH, decide, published, write_pairs
 
 pytest.importorskip("onnx")
-CLOSE = 1e-4  # Differences of the two logits below this limit depend on rounding.
+MIN_LOGIT_DIFFERENCE = (
+    1e-4  # Differences of the two logits below this limit depend on rounding.
+)
 
 
 @pytest.fixture(scope="module")
 def network():
     path = published()
-    return sl.models.from_onnx(path, encoder=ENCODER, length=LENGTH, pair="sum")
+    return sl.models.from_onnx(path, encoder=READ_ENCODER, length=READ_LENGTH, pair="sum")
 
 
 def logits_of(network, pair):
     """Return the summed logits of both mates, by the name of the read pair."""
     # A regression without standardisation predicts the numbers before the softmax.
     task = sl.models.Regress(("no", "yes"), mean=(0.0, 0.0), deviation=(1.0, 1.0))
-    trained = sl.models.Trained(network, ENCODER, task, batch_size=256)
+    trained = sl.models.Trained(network, READ_ENCODER, task, batch_size=256)
     mates = [sl.infer.predict(trained, str(path)) for path in pair]
     names = [name.split("/")[0] for name in mates[0].ids]
     rows = np.add(*(it.to_numpy() for it in mates))
@@ -39,7 +41,9 @@ def compare_decisions(found, theirs, count):
     differing = {
         name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
     }
-    close = {name for name, (no, yes) in found.items() if abs(yes - no) < CLOSE}
+    close = {
+        name for name, (no, yes) in found.items() if abs(yes - no) < MIN_LOGIT_DIFFERENCE
+    }
     assert differing <= close
     assert len(close) <= count / 100
 
@@ -83,9 +87,9 @@ def test_logits_match_onnx_runtime(network):
 
     session = onnxruntime.InferenceSession(str(published()))
     reads = ["ACGT" * 25, "GGNA" * 30, "A", "N" * 40, "ACGUacgt" * 9, "CAT" * 40]
-    x = ENCODER.batch(reads, length=120)
+    x = READ_ENCODER.batch(reads, length=120)
     theirs: Any
-    (theirs,) = session.run(None, {"input": x[:, :LENGTH]})
+    (theirs,) = session.run(None, {"input": x[:, :READ_LENGTH]})
     np.testing.assert_allclose(network.logits(x).numpy(), theirs, rtol=1e-3, atol=2e-5)
 
 
@@ -97,14 +101,16 @@ def test_the_captured_network_selects_one_position_of_each_record(network, tmp_p
     assert names.count("take_along_axis") == 1
     assert not {"nonzero", "take", "permute_dims", "stack"}.intersection(names)
     facts = json.loads((tmp_path / "ribo.seqloom" / "export.json").read_text())
-    assert (facts["length"], facts["crop"], facts["pair"]) == (LENGTH, "pad", "sum")
+    assert (facts["length"], facts["crop"], facts["pair"]) == (READ_LENGTH, "pad", "sum")
 
 
 def test_a_published_network_is_trained_further_and_exported(network, tmp_path):
     first, _ = write_pairs(tmp_path, 64)
     rows = "".join(f"pair{number}/1\t{number % 2}\n" for number in range(64))
     (tmp_path / "labels.tsv").write_text("id\tlabel\n" + rows)
-    data = sl.data.SequenceDataset(first, labels=tmp_path / "labels.tsv", encoder=ENCODER)
+    data = sl.data.SequenceDataset(
+        first, labels=tmp_path / "labels.tsv", encoder=READ_ENCODER
+    )
     net = network.map(lambda _, x: x).freeze("LSTM_*")
     run = sl.train.fit(net, data, epochs=2, out=tmp_path / "run", progress=False)
     before, after = network.to_record(), run.trained.model.to_record()

@@ -12,15 +12,15 @@ from onnx_graphs import floats, node, reference, save
 pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
-GATES = {"GRU": 3, "LSTM": 4, "RNN": 1}
-X = floats(6, 3, 2)  # axes: position, record, in
-WIDTH = 5
-OUTPUTS = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
+GATE_COUNT = {"GRU": 3, "LSTM": 4, "RNN": 1}
+INPUT_ARRAY = floats(6, 3, 2)  # axes: position, record, in
+HIDDEN_WIDTH = 5
+OUTPUT_NAMES = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
 
 
-def weights(operator, directions, *, width=WIDTH, inside=2, seed=1):
+def weights(operator, directions, *, width=HIDDEN_WIDTH, inside=2, seed=1):
     """Return the weights of a node: for the inputs, for the states, and biases."""
-    rows = GATES[operator] * width
+    rows = GATE_COUNT[operator] * width
     return {
         "w": floats(directions, rows, inside, seed=seed),
         "r": floats(directions, rows, width, seed=seed + 1) / 2,
@@ -32,43 +32,50 @@ def compare(path, operator, inputs: Any = "x w r b", given_=None, more=None, **a
     """Compare all outputs of one node with those of ONNX Runtime."""
     kind = attributes.get("direction", "forward")
     arrays = {**weights(operator, 2 if kind == "bidirectional" else 1), **(more or {})}
-    fed = given_ or {"x": X}
-    one = node(operator, inputs, OUTPUTS[operator], hidden_size=WIDTH, **attributes)
-    file = save(path / "one.onnx", [one], fed, weights=arrays, outputs=OUTPUTS[operator])
+    fed = given_ or {"x": INPUT_ARRAY}
+    one = node(
+        operator, inputs, OUTPUT_NAMES[operator], hidden_size=HIDDEN_WIDTH, **attributes
+    )
+    file = save(
+        path / "one.onnx", [one], fed, weights=arrays, outputs=OUTPUT_NAMES[operator]
+    )
     ours = sl.models.from_onnx(file)(*fed.values())
     for name, found, expected in zip(
-        OUTPUTS[operator], ours, reference(file, fed), strict=True
+        OUTPUT_NAMES[operator], ours, reference(file, fed), strict=True
     ):
         assert found.shape == expected.shape, name
         np.testing.assert_allclose(found.numpy(), expected, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("operator", GATE_COUNT)
 @pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
 def test_each_recurrent_direction_matches_onnx_runtime(tmp_path, operator, direction):
     compare(tmp_path, operator, direction=direction)
 
 
-@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("operator", GATE_COUNT)
 def test_recurrent_biases_are_optional(tmp_path, operator):
     compare(tmp_path, operator, "x w r")
 
 
-@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("operator", GATE_COUNT)
 @pytest.mark.parametrize("direction", ["forward", "bidirectional"])
 def test_sequence_lengths_limit_each_record(tmp_path, operator, direction):
     lengths = {"l": np.array([6, 2, 4], np.int32)}
     compare(tmp_path, operator, "x w r b l", more=lengths, direction=direction)
 
 
-@pytest.mark.parametrize("operator", GATES)
+@pytest.mark.parametrize("operator", GATE_COUNT)
 @pytest.mark.parametrize("direction", ["reverse", "bidirectional"])
 def test_initial_states_are_used(tmp_path, operator, direction):
     count = 2 if direction == "bidirectional" else 1
-    first = {"h0": floats(count, 3, WIDTH, seed=7), "c0": floats(count, 3, WIDTH, seed=8)}
+    first = {
+        "h0": floats(count, 3, HIDDEN_WIDTH, seed=7),
+        "c0": floats(count, 3, HIDDEN_WIDTH, seed=8),
+    }
     first = first if operator == "LSTM" else {"h0": first["h0"]}
     names = f"x w r b - {' '.join(first)}"
-    compare(tmp_path, operator, names, {"x": X, **first}, direction=direction)
+    compare(tmp_path, operator, names, {"x": INPUT_ARRAY, **first}, direction=direction)
 
 
 def test_a_gru_may_apply_the_reset_gate_after_the_product(tmp_path):
@@ -93,7 +100,7 @@ def test_other_recurrent_activations_match_onnx_runtime(tmp_path, operator, name
 
 
 def test_lstm_gates_may_have_peepholes(tmp_path):
-    peepholes = {"p": floats(1, 3 * WIDTH, seed=9)}
+    peepholes = {"p": floats(1, 3 * HIDDEN_WIDTH, seed=9)}
     compare(tmp_path, "LSTM", "x w r b - - - p", more=peepholes)
 
 
@@ -105,20 +112,27 @@ def test_computed_recurrent_weights_are_split_at_each_call(tmp_path):
     arrays = weights("LSTM", 2)
     nodes = [
         node("Mul", "w two", ("v",)),
-        node("LSTM", "x v r b", direction="bidirectional", hidden_size=WIDTH),
+        node("LSTM", "x v r b", direction="bidirectional", hidden_size=HIDDEN_WIDTH),
     ]
     file = save(
-        tmp_path / "net.onnx", nodes, {"x": X}, weights={**arrays, "two": np.float32(2)}
+        tmp_path / "net.onnx",
+        nodes,
+        {"x": INPUT_ARRAY},
+        weights={**arrays, "two": np.float32(2)},
     )
     net = sl.models.from_onnx(file)
-    np.testing.assert_allclose(net(X).numpy(), reference(file, {"x": X})[0], atol=1e-5)
-    assert net.parameters("w")[0][1].shape == (2, 4 * WIDTH, 2)
+    np.testing.assert_allclose(
+        net(INPUT_ARRAY).numpy(), reference(file, {"x": INPUT_ARRAY})[0], atol=1e-5
+    )
+    assert net.parameters("w")[0][1].shape == (2, 4 * HIDDEN_WIDTH, 2)
 
 
 def test_recurrent_weights_are_split_by_direction_in_pytorch_gate_order(tmp_path):
     arrays = weights("LSTM", 2)
-    one = node("LSTM", "x w r b", direction="bidirectional", hidden_size=WIDTH)
-    net = sl.models.from_onnx(save(tmp_path / "net.onnx", [one], {"x": X}, weights=arrays))
+    one = node("LSTM", "x w r b", direction="bidirectional", hidden_size=HIDDEN_WIDTH)
+    net = sl.models.from_onnx(
+        save(tmp_path / "net.onnx", [one], {"x": INPUT_ARRAY}, weights=arrays)
+    )
     paths = [path for path, _ in net.parameters()]
     assert sorted(paths) == [
         *("b.forward.hh", "b.forward.ih", "b.reverse.hh", "b.reverse.ih"),

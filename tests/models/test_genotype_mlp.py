@@ -10,12 +10,12 @@ import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, ShapeError
 
-HOME = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
+DEMO_GENOTYPES = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 Config = sl.models.GenotypeMLPConfig
-X = np.random.default_rng(0).normal(size=(6, 8)).astype("f4")
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(6, 8)).astype("f4")
 
 
-def logits(model, x=X, **options):
+def logits(model, x=INPUT_ARRAY, **options):
     return model.logits(model.backend.tensor(x), **options).numpy()
 
 
@@ -37,17 +37,17 @@ def test_a_genotype_mlp_starts_at_zero(hidden):
 
 def test_a_genotype_mlp_without_hidden_layers_is_linear():
     model = draw_net(Config(variants=6, covariates=2, outputs=3, hidden=()))
-    zero = logits(model, 0 * X)
+    zero = logits(model, 0 * INPUT_ARRAY)
     np.testing.assert_allclose(
-        logits(model, 2 * X) - zero, 2 * (logits(model) - zero), 1e-4
+        logits(model, 2 * INPUT_ARRAY) - zero, 2 * (logits(model) - zero), 1e-4
     )
 
 
 def test_hidden_layers_add_non_linear_effects():
     model = draw_net(Config(variants=6, covariates=2, outputs=3, hidden=(5, 3)))
-    zero = logits(model, 0 * X)
+    zero = logits(model, 0 * INPUT_ARRAY)
     assert not np.allclose(
-        logits(model, 2 * X) - zero, 2 * (logits(model) - zero), rtol=0.1
+        logits(model, 2 * INPUT_ARRAY) - zero, 2 * (logits(model) - zero), rtol=0.1
     )
 
 
@@ -61,7 +61,7 @@ def test_hidden_features_have_equal_variance_for_any_number_of_variants(variants
 
 def test_all_parameters_get_gradients_after_the_first_step():
     model = draw_net(Config(variants=6, covariates=2, outputs=1, hidden=(4, 3), dropout=0))
-    x = model.backend.tensor(X)
+    x = model.backend.tensor(INPUT_ARRAY)
     _, grads = sl.nn.value_and_grad(lambda net: (net.logits(x) ** 2).mean())(model)
     assert all(np.asarray(grads.get(each.id)).any() for _, each in model.parameters())
 
@@ -123,7 +123,7 @@ def network(teach, held, seed):
 @pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
 def test_a_genotype_mlp_is_at_least_as_good_as_ridge_regression_on_real_data(trait):
     # This test uses the folds of one seed; benchmarks/genotype_mlp.py runs three seeds.
-    files = HOME / "example.bed", HOME / "phenotype.txt"
+    files = DEMO_GENOTYPES / "example.bed", DEMO_GENOTYPES / "phenotype.txt"
     pairs = sl.data.folds(
         sl.data.GenotypeDataset(files[0], sl.data.Labels(files[1], label_column=trait)),
         5,

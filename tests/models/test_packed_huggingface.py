@@ -10,7 +10,7 @@ import transformers
 import seqloom as sl
 from esm_networks import MASK, draw_proteins, make_huggingface, run_huggingface
 
-TOLERANCE = 2e-5  # largest absolute error in float32
+MAX_ABSOLUTE_ERROR = 2e-5  # largest absolute error in float32
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def max_error(found, wanted) -> float:
 def test_packed_hidden_states_match_the_padded_network(model, proteins, expected):
     hidden = model.embed(batch_of(proteins), layers=range(7))
     for number, wanted in enumerate(expected["hidden"]):
-        assert max_error(hidden[number], wanted) < TOLERANCE
+        assert max_error(hidden[number], wanted) < MAX_ABSOLUTE_ERROR
 
 
 def test_each_packed_protein_gives_the_result_of_huggingface_for_it_alone(
@@ -55,30 +55,30 @@ def test_each_packed_protein_gives_the_result_of_huggingface_for_it_alone(
     found = model(*proteins.packed).numpy()
     with torch.no_grad():
         alone = [theirs.esm(torch.tensor(ids[None]))[0][0].numpy() for ids in proteins.each]
-    assert np.abs(found - np.concatenate(alone)).max() < TOLERANCE
+    assert np.abs(found - np.concatenate(alone)).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_requesting_only_the_last_hidden_state_gives_the_same_values(
     model, proteins, expected
 ):
-    assert max_error(model(*proteins.packed), expected["hidden"][-1]) < TOLERANCE
+    assert max_error(model(*proteins.packed), expected["hidden"][-1]) < MAX_ABSOLUTE_ERROR
 
 
 def test_packed_logits_match_the_padded_network(model, proteins, expected):
     logits = model.logits(model(*proteins.packed))
-    assert max_error(logits, expected["logits"]) < TOLERANCE
+    assert max_error(logits, expected["logits"]) < MAX_ABSOLUTE_ERROR
 
 
 def test_each_protein_alone_gives_the_result_of_the_batch(model, proteins, expected):
     alone = np.concatenate([model(ids).numpy() for ids in proteins.each])
-    assert np.abs(alone - expected["hidden"][-1]).max() < TOLERANCE
+    assert np.abs(alone - expected["hidden"][-1]).max() < MAX_ABSOLUTE_ERROR
 
 
 def test_a_network_without_a_head_can_embed(proteins):
     theirs = make_huggingface("8M", kind="EsmModel", layers=2)
     wanted = run_huggingface(theirs, proteins)["hidden"][-1]
     model = sl.models.packed_huggingface(theirs)
-    assert max_error(model.embed(batch_of(proteins))[-1], wanted) < TOLERANCE
+    assert max_error(model.embed(batch_of(proteins))[-1], wanted) < MAX_ABSOLUTE_ERROR
     with pytest.raises(sl.errors.ArgumentError, match="EsmModel has no head"):
         model.logits(model([0, 5, 2]))
 
@@ -102,7 +102,7 @@ def test_learned_positions_restart_with_each_sequence(proteins):
     with torch.no_grad():
         wanted = theirs(ids, attention_mask=mask).last_hidden_state.numpy()
     model = sl.models.packed_huggingface(theirs)
-    assert max_error(model(*proteins.packed), wanted[proteins.mask]) < TOLERANCE
+    assert max_error(model(*proteins.packed), wanted[proteins.mask]) < MAX_ABSOLUTE_ERROR
     with pytest.raises(sl.errors.ShapeError, match="learned 126 positions, got a"):
         model([5] * 127)
 
@@ -112,7 +112,10 @@ def test_without_the_scale_of_each_sequence_the_comparison_fails(
 ):
     model = sl.models.packed_huggingface(theirs)
     vars(model)["_encoder"].embeddings.token_dropout = False
-    assert max_error(model(*proteins.packed), expected["hidden"][-1]) > 100 * TOLERANCE
+    assert (
+        max_error(model(*proteins.packed), expected["hidden"][-1])
+        > 100 * MAX_ABSOLUTE_ERROR
+    )
 
 
 def test_nan_in_one_protein_does_not_spread():
@@ -138,7 +141,7 @@ def test_a_mask_token_has_a_zero_embedding_for_any_weights(proteins):
     with torch.no_grad():
         theirs.esm.embeddings.word_embeddings.weight[MASK] = np.inf
     model = sl.models.packed_huggingface(theirs)
-    assert max_error(model(*proteins.packed), wanted) < TOLERANCE
+    assert max_error(model(*proteins.packed), wanted) < MAX_ABSOLUTE_ERROR
 
 
 def test_output_settings_of_the_huggingface_network_are_ignored(proteins):
@@ -152,8 +155,8 @@ def test_output_settings_of_the_huggingface_network_are_ignored(proteins):
     for name, value in options.items():
         setattr(theirs.config, name, value)
     model = sl.models.packed_huggingface(theirs)
-    assert max_error(model(*proteins.packed), wanted[-1]) < TOLERANCE
-    assert max_error(model(*proteins.packed, layers=[1])[0], wanted[1]) < TOLERANCE
+    assert max_error(model(*proteins.packed), wanted[-1]) < MAX_ABSOLUTE_ERROR
+    assert max_error(model(*proteins.packed, layers=[1])[0], wanted[1]) < MAX_ABSOLUTE_ERROR
 
 
 def test_the_huggingface_network_is_unchanged_and_shares_its_weights(proteins):

@@ -10,17 +10,21 @@ from hypothesis import given, settings, strategies as st
 import seqloom as sl
 from seqloom.errors import ArgumentError, ShapeError
 
-CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8))
-MODEL = CONFIG.init(sl.tensor.backend("numpy", num_threads=1), sl.Key(1)).eval()
-FIXED = sl.models.SequenceCNNConfig(channels=4, outputs=3, length=30, widths=(8,))
+CNN_CONFIG = sl.models.SequenceCNNConfig(channels=4, outputs=3, widths=(8, 8))
+CNN_MODEL = CNN_CONFIG.init(sl.tensor.backend("numpy", num_threads=1), sl.Key(1)).eval()
+FIXED_LENGTH_CONFIG = sl.models.SequenceCNNConfig(
+    channels=4, outputs=3, length=30, widths=(8,)
+)
 
 
 def logits_of(sequences, length):
     """Return logits of sequences that are padded to a length, with a mask."""
     inputs = sl.encode.OneHot("dna").batch(sequences, length=length)
     mask = np.array([[place < len(it) for place in range(length)] for it in sequences])
-    tensor = MODEL.backend.tensor
-    return np.asarray(MODEL.logits(tensor(inputs), mask=tensor(mask.astype(np.float32))))
+    tensor = CNN_MODEL.backend.tensor
+    return np.asarray(
+        CNN_MODEL.logits(tensor(inputs), mask=tensor(mask.astype(np.float32)))
+    )
 
 
 dna = st.text("ACGT", min_size=1, max_size=40).map(str.encode)
@@ -35,9 +39,11 @@ def test_a_score_does_not_depend_on_other_records_and_padding(one, other, paddin
 
 
 def test_a_mask_of_ones_equals_no_mask():
-    x = MODEL.backend.tensor(sl.encode.OneHot("dna").batch([b"ACGTTGCA"] * 2))
-    mask = MODEL.backend.tensor(np.ones((2, 8), np.float32))
-    np.testing.assert_allclose(MODEL.logits(x), MODEL.logits(x, mask=mask), atol=1e-6)
+    x = CNN_MODEL.backend.tensor(sl.encode.OneHot("dna").batch([b"ACGTTGCA"] * 2))
+    mask = CNN_MODEL.backend.tensor(np.ones((2, 8), np.float32))
+    np.testing.assert_allclose(
+        CNN_MODEL.logits(x), CNN_MODEL.logits(x, mask=mask), atol=1e-6
+    )
 
 
 def test_an_empty_sequence_has_a_finite_score():
@@ -45,27 +51,27 @@ def test_an_empty_sequence_has_a_finite_score():
 
 
 def test_a_window_of_another_length_is_rejected_with_a_hint():
-    x = MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
+    x = CNN_MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
     with pytest.raises(ShapeError, match="30 residues, got 60; train one with ") as found:
-        FIXED.init("numpy").eval().logits(x)
+        FIXED_LENGTH_CONFIG.init("numpy").eval().logits(x)
     remedy = re.search(r"SequenceCNNConfig\(.*?\)", str(found.value))
     assert remedy is not None
     config = eval(remedy[0], {"SequenceCNNConfig": sl.models.SequenceCNNConfig})  # noqa: S307 - our own message
     outputs = config.init("numpy").eval().logits(x)
-    assert outputs.shape == (1, FIXED.outputs)
+    assert outputs.shape == (1, FIXED_LENGTH_CONFIG.outputs)
 
 
 def test_a_padded_window_is_rejected():
-    tensor = MODEL.backend.tensor
+    tensor = CNN_MODEL.backend.tensor
     x, mask = np.zeros((1, 4, 30), np.float32), np.ones((1, 30), np.float32)
     mask[0, -1] = 0
     with pytest.raises(ShapeError, match="got shorter ones"):
-        FIXED.init("numpy").eval().logits(tensor(x), mask=tensor(mask))
+        FIXED_LENGTH_CONFIG.init("numpy").eval().logits(tensor(x), mask=tensor(mask))
 
 
 def test_another_encoder_is_rejected():
     with pytest.raises(ShapeError, match="reads 4 channels, got 20"):
-        MODEL.logits(MODEL.backend.tensor(np.zeros((1, 20, 30), np.float32)))
+        CNN_MODEL.logits(CNN_MODEL.backend.tensor(np.zeros((1, 20, 30), np.float32)))
 
 
 def test_for_data_detects_windows_of_one_length(toy):
@@ -117,7 +123,10 @@ def test_invalid_sequence_cnn_settings_are_rejected(wrong):
 
 
 def test_settings_are_restored_from_json():
-    assert sl.models.SequenceCNNConfig.from_json(FIXED.to_json()) == FIXED
+    assert (
+        sl.models.SequenceCNNConfig.from_json(FIXED_LENGTH_CONFIG.to_json())
+        == FIXED_LENGTH_CONFIG
+    )
 
 
 def test_genotypes_are_rejected_with_a_hint_to_genotype_mlp(cohort):

@@ -10,37 +10,41 @@ from torch.nn import functional as torch_functional
 import seqloom as sl
 from seqloom.models import Classify, Multilabel, Regress, Task
 
-B = sl.tensor.backend("numpy", num_threads=1)
-LOGITS = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
-CLASSES = np.array([0, 2, 1, 1, 0, 2])
-ANSWERS = np.array([[0, 1, 1], [1, 0, 0]] * 3, np.float32)
-CLASSIFY = Classify(("a", "b", "c"), weights=(1.0, 2.0, 0.5))
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+RANDOM_LOGITS = np.random.default_rng(0).normal(size=(6, 3)).astype(np.float32)
+CLASS_LABELS = np.array([0, 2, 1, 1, 0, 2])
+MULTILABEL_TARGETS = np.array([[0, 1, 1], [1, 0, 0]] * 3, np.float32)
+CLASSIFY_TASK = Classify(("a", "b", "c"), weights=(1.0, 2.0, 0.5))
 
 
 def test_the_classification_loss_matches_weighted_cross_entropy_in_pytorch():
     expected = torch_functional.cross_entropy(
-        torch.tensor(LOGITS), torch.tensor(CLASSES), weight=torch.tensor([1.0, 2.0, 0.5])
+        torch.tensor(RANDOM_LOGITS),
+        torch.tensor(CLASS_LABELS),
+        weight=torch.tensor([1.0, 2.0, 0.5]),
     )
-    assert CLASSIFY.loss(B.tensor(LOGITS), CLASSES).item() == pytest.approx(float(expected))
+    assert CLASSIFY_TASK.loss(
+        NUMPY.tensor(RANDOM_LOGITS), CLASS_LABELS
+    ).item() == pytest.approx(float(expected))
 
 
 def test_the_multilabel_loss_matches_binary_cross_entropy_in_pytorch():
     expected = torch_functional.binary_cross_entropy_with_logits(
-        torch.tensor(LOGITS), torch.tensor(ANSWERS)
+        torch.tensor(RANDOM_LOGITS), torch.tensor(MULTILABEL_TARGETS)
     )
-    loss = Multilabel(("a", "b", "c")).loss(B.tensor(LOGITS), ANSWERS)
+    loss = Multilabel(("a", "b", "c")).loss(NUMPY.tensor(RANDOM_LOGITS), MULTILABEL_TARGETS)
     assert loss.item() == pytest.approx(float(expected), rel=1e-6)
 
 
 def test_the_regression_loss_is_in_standard_deviations():
     task = Regress(("gc",), mean=(0.5,), deviation=(0.1,))
     labels = np.array([0.5, 0.7], np.float32)
-    assert task.loss(B.tensor([[0.0], [1.0]]), labels).item() == pytest.approx(0.5)
+    assert task.loss(NUMPY.tensor([[0.0], [1.0]]), labels).item() == pytest.approx(0.5)
 
 
 def test_class_probabilities_match_the_pytorch_softmax():
-    expected = torch.tensor(LOGITS).softmax(dim=1).numpy()
-    np.testing.assert_allclose(CLASSIFY.activate(LOGITS), expected, atol=1e-7)
+    expected = torch.tensor(RANDOM_LOGITS).softmax(dim=1).numpy()
+    np.testing.assert_allclose(CLASSIFY_TASK.activate(RANDOM_LOGITS), expected, atol=1e-7)
 
 
 @pytest.mark.parametrize("logit", [-200.0, -20.0, 0.0, 20.0, 200.0])
@@ -51,7 +55,7 @@ def test_label_probabilities_match_the_pytorch_sigmoid(logit):
 
 
 def test_probabilities_of_large_outputs_are_finite():
-    assert CLASSIFY.activate(LOGITS * 1e4).sum(axis=1).tolist() == [1.0] * 6
+    assert CLASSIFY_TASK.activate(RANDOM_LOGITS * 1e4).sum(axis=1).tolist() == [1.0] * 6
 
 
 def test_predicted_numbers_have_the_units_of_the_labels():
@@ -102,7 +106,7 @@ def test_classes_are_ranked_by_their_log_odds():
             for k in range(3):
                 rest = sum(odds[:k] + odds[k + 1 :])
                 expected[at, k] = float((odds[k] / rest).ln())
-    np.testing.assert_allclose(CLASSIFY.order(wide), expected, rtol=1e-14)
+    np.testing.assert_allclose(CLASSIFY_TASK.order(wide), expected, rtol=1e-14)
 
 
 def test_metrics_use_unrounded_predictions():
@@ -120,7 +124,7 @@ def test_multilabel_metrics_use_all_labels_and_each_label():
 
 
 @pytest.mark.parametrize(
-    "task", [CLASSIFY, Multilabel(("a",)), Regress(("gc",), (0.1,), (0.2,))], ids=str
+    "task", [CLASSIFY_TASK, Multilabel(("a",)), Regress(("gc",), (0.1,), (0.2,))], ids=str
 )
 def test_a_task_is_restored_from_json(task):
     assert Task.from_json(task.to_json()) == task

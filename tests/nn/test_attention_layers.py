@@ -12,17 +12,17 @@ torch = pytest.importorskip("torch")
 
 RNG = np.random.default_rng(0)
 Q, K = (RNG.normal(size=(3, size, 8)).astype("float32") for size in (5, 6))
-PADDING = np.arange(6) >= np.array([6, 4, 5])[:, None]
-AHEAD = np.triu(np.ones((5, 6), bool), 2)
-ADDED = RNG.normal(size=(6, 5, 6)).astype("float32")
-MASKS: dict[str, Any] = {
+PADDING_MASK = np.arange(6) >= np.array([6, 4, 5])[:, None]
+LATER_KEYS_MASK = np.triu(np.ones((5, 6), bool), 2)
+ADDITIVE_MASK = RNG.normal(size=(6, 5, 6)).astype("float32")
+MASK_ARGUMENTS: dict[str, Any] = {
     "none": {},
-    "padding": {"key_padding_mask": PADDING},
-    "pairs": {"attn_mask": AHEAD},
-    "numbers": {"attn_mask": ADDED},
-    "both": {"key_padding_mask": PADDING, "attn_mask": AHEAD},
+    "padding": {"key_padding_mask": PADDING_MASK},
+    "pairs": {"attn_mask": LATER_KEYS_MASK},
+    "numbers": {"attn_mask": ADDITIVE_MASK},
+    "both": {"key_padding_mask": PADDING_MASK, "attn_mask": LATER_KEYS_MASK},
 }
-JAX = pytest.param("jax", marks=pytest.mark.soak)
+JAX_PARAMETER = pytest.param("jax", marks=pytest.mark.soak)
 
 
 def make_backend(name):
@@ -41,20 +41,22 @@ def make_attention(backend, **options):
 
 
 @pytest.mark.parametrize("need_weights", [False, True])
-@pytest.mark.parametrize("masks", MASKS)
-@pytest.mark.parametrize("name", ["numpy", "torch", JAX])
+@pytest.mark.parametrize("masks", MASK_ARGUMENTS)
+@pytest.mark.parametrize("name", ["numpy", "torch", JAX_PARAMETER])
 def test_attention_matches_pytorch(name, masks, need_weights):
     theirs, ours = make_attention(make_backend(name))
-    given = {key: torch.tensor(mask) for key, mask in MASKS[masks].items()}
+    given = {key: torch.tensor(mask) for key, mask in MASK_ARGUMENTS[masks].items()}
     x, y = torch.tensor(Q, requires_grad=True), torch.tensor(K)
     expected, weights = theirs(x, y, y, need_weights=need_weights, **given)
     (expected**2).sum().backward()
 
     def loss(model, x, y):
-        return (model(x, y, need_weights=need_weights, **MASKS[masks])[0] ** 2).sum()
+        return (
+            model(x, y, need_weights=need_weights, **MASK_ARGUMENTS[masks])[0] ** 2
+        ).sum()
 
     x, y = ours.backend.tensor(Q), ours.backend.tensor(K)
-    found, found_weights = ours(x, y, need_weights=need_weights, **MASKS[masks])
+    found, found_weights = ours(x, y, need_weights=need_weights, **MASK_ARGUMENTS[masks])
     _, grads = sl.nn.value_and_grad(loss)(ours, x, y)
     np.testing.assert_allclose(
         found.numpy(), expected.detach().numpy(), rtol=1e-5, atol=2e-6
@@ -139,18 +141,20 @@ def test_scores_of_rotated_vectors_depend_on_the_distance_only():
 
 
 @pytest.mark.parametrize("is_causal", [False, True])
-@pytest.mark.parametrize("name", ["numpy", "torch", JAX])
+@pytest.mark.parametrize("name", ["numpy", "torch", JAX_PARAMETER])
 def test_packed_sequences_equal_padded_ones(name, is_causal):
     layer = sl.nn.TransformerEncoderLayer(8, 2, 16, rotary=10000.0)
     model = sl.nn.TransformerEncoder(layer, 2).bind(make_backend(name), 0).eval()
     padded = model(
-        model.backend.tensor(K), src_key_padding_mask=PADDING, is_causal=is_causal
+        model.backend.tensor(K), src_key_padding_mask=PADDING_MASK, is_causal=is_causal
     )
     packed = model(
-        model.backend.tensor(K[~PADDING]), cu_seqlens=[0, 6, 10, 15], is_causal=is_causal
+        model.backend.tensor(K[~PADDING_MASK]),
+        cu_seqlens=[0, 6, 10, 15],
+        is_causal=is_causal,
     )
     np.testing.assert_allclose(
-        packed.numpy(), padded.numpy()[~PADDING], rtol=1e-5, atol=2e-6
+        packed.numpy(), padded.numpy()[~PADDING_MASK], rtol=1e-5, atol=2e-6
     )
 
 
@@ -167,8 +171,8 @@ def make_encoders(backend, **options):
 
 def real_squares(model, x):
     """Return the sum of squares of a causal encoder's output at unmasked positions."""
-    out = model(x, src_key_padding_mask=PADDING, is_causal=True)
-    real = model.backend.tensor(~PADDING)[:, :, None]
+    out = model(x, src_key_padding_mask=PADDING_MASK, is_causal=True)
+    real = model.backend.tensor(~PADDING_MASK)[:, :, None]
     return (sl.tensor.apply("where", real, out, 0.0) ** 2).sum()
 
 
@@ -177,7 +181,7 @@ def step(model, x):
     return value, [grads.wrt(param) for _, param in model.parameters()]
 
 
-WAYS = [
+ENCODER_RUNS = [
     ("numpy", "gelu", True, False),
     ("numpy", "relu", False, False),
     ("numpy", "relu", False, True),
@@ -188,13 +192,13 @@ WAYS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "activation", "norm_first", "compiled"), WAYS)
+@pytest.mark.parametrize(("name", "activation", "norm_first", "compiled"), ENCODER_RUNS)
 def test_the_encoder_matches_pytorch(name, activation, norm_first, compiled):
     options = {"activation": activation, "norm_first": norm_first}
     theirs, ours = make_encoders(make_backend(name), **options)
     pairs = torch.tensor(np.triu(np.ones((6, 6), bool), 1))
-    expected = theirs(torch.tensor(K), pairs, torch.tensor(PADDING))
-    wanted = (expected[~torch.tensor(PADDING)] ** 2).sum()
+    expected = theirs(torch.tensor(K), pairs, torch.tensor(PADDING_MASK))
+    wanted = (expected[~torch.tensor(PADDING_MASK)] ** 2).sum()
     wanted.backward()
     run = sl.tensor.compile(step) if compiled else step
     value, grads = run(ours, ours.backend.tensor(K))
@@ -206,13 +210,16 @@ def test_the_encoder_matches_pytorch(name, activation, norm_first, compiled):
         np.testing.assert_allclose(values, other, rtol=1e-4, atol=least, err_msg=path)
 
 
-@pytest.mark.parametrize("name", ["numpy", "torch", JAX])
+@pytest.mark.parametrize("name", ["numpy", "torch", JAX_PARAMETER])
 def test_the_output_of_the_encoder_matches_pytorch(name):
     theirs, ours = make_encoders(make_backend(name))
-    expected = theirs(torch.tensor(K), src_key_padding_mask=torch.tensor(PADDING))
-    found = ours(ours.backend.tensor(K), src_key_padding_mask=PADDING)
+    expected = theirs(torch.tensor(K), src_key_padding_mask=torch.tensor(PADDING_MASK))
+    found = ours(ours.backend.tensor(K), src_key_padding_mask=PADDING_MASK)
     np.testing.assert_allclose(
-        found.numpy()[~PADDING], expected.detach().numpy()[~PADDING], rtol=1e-5, atol=2e-6
+        found.numpy()[~PADDING_MASK],
+        expected.detach().numpy()[~PADDING_MASK],
+        rtol=1e-5,
+        atol=2e-6,
     )
 
 
@@ -237,13 +244,13 @@ def test_dropout_needs_a_key_and_depends_on_it():
 def test_a_float_padding_mask_is_rejected():
     layer = sl.nn.MultiHeadAttention(8, 2).bind("numpy", 0)
     with pytest.raises(DTypeError, match="pass mask == 0"):
-        layer(layer.backend.tensor(K), key_padding_mask=(~PADDING).astype("float32"))
+        layer(layer.backend.tensor(K), key_padding_mask=(~PADDING_MASK).astype("float32"))
 
 
 def test_a_mask_of_another_shape_is_rejected():
     layer = sl.nn.MultiHeadAttention(8, 2).bind("numpy", 0)
     with pytest.raises(ShapeError, match=r"attn_mask must have shape \(6, 6\)"):
-        layer(layer.backend.tensor(K), attn_mask=AHEAD[:, :4])
+        layer(layer.backend.tensor(K), attn_mask=LATER_KEYS_MASK[:, :4])
 
 
 def test_packed_sequences_reject_masks_dropout_and_cross_attention():
@@ -252,4 +259,4 @@ def test_packed_sequences_reject_masks_dropout_and_cross_attention():
     with pytest.raises(ArgumentError, match="supports no dropout"):
         layer(x, cu_seqlens=[0, 6], rng=sl.Key(0))
     with pytest.raises(ArgumentError, match="pass query alone"):
-        layer.eval()(x, cu_seqlens=[0, 6], attn_mask=AHEAD)
+        layer.eval()(x, cu_seqlens=[0, 6], attn_mask=LATER_KEYS_MASK)

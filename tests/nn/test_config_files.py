@@ -34,7 +34,7 @@ class OuterConfig(sl.nn.Config):
         return self.inner.build()
 
 
-FULL = OuterConfig(
+FULL_CONFIG = OuterConfig(
     rate=math.inf,
     sizes=(),
     inner=InnerConfig(7, "x"),
@@ -44,7 +44,7 @@ FULL = OuterConfig(
 
 
 @pytest.mark.parametrize("suffix", [".json", ".toml", ".TOML"])
-@pytest.mark.parametrize("config", [OuterConfig(), FULL], ids=["defaults", "full"])
+@pytest.mark.parametrize("config", [OuterConfig(), FULL_CONFIG], ids=["defaults", "full"])
 def test_settings_survive_a_round_trip_through_a_file(tmp_path, suffix, config):
     file = tmp_path / f"net{suffix}"
     config.save(file)
@@ -54,7 +54,7 @@ def test_settings_survive_a_round_trip_through_a_file(tmp_path, suffix, config):
 
 def test_the_files_are_plain_json_and_toml(tmp_path):
     for parse, name in ((json.loads, "a.json"), (tomllib.loads, "a.toml")):
-        FULL.save(tmp_path / name)
+        FULL_CONFIG.save(tmp_path / name)
         values = parse((tmp_path / name).read_text())
         assert values["inner"] == {
             "class": "InnerConfig",
@@ -75,7 +75,7 @@ def test_toml_omits_none_only_if_it_is_the_default(tmp_path):
     assert OuterConfig.load(tmp_path / "b.json") == config
 
 
-WRONG = {
+INVALID_FILES = {
     "a.toml": ('class = "OuterConfig"\nrate = = 2\n', r"a\.toml: .* not TOML.*line 2"),
     "b.json": ('{"class":\n "OuterConfig",,}', r"b\.json: .* not JSON.*line 2"),
     "c.json": ("[1]", r"c\.json: .* not a JSON object"),
@@ -87,9 +87,9 @@ WRONG = {
 }
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize("name", INVALID_FILES)
 def test_an_invalid_settings_file_is_named_with_the_location(tmp_path, name):
-    text, message = WRONG[name]
+    text, message = INVALID_FILES[name]
     (tmp_path / name).write_bytes(text if isinstance(text, bytes) else text.encode())
     with pytest.raises(ConfigError, match=message):
         OuterConfig.load(tmp_path / name)
@@ -117,5 +117,5 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path, monkeypatch):
 
     monkeypatch.setattr("pathlib.Path.write_bytes", fail)
     with pytest.raises((FileError, OSError)):
-        FULL.save(file)
+        FULL_CONFIG.save(file)
     assert OuterConfig.load(file) == OuterConfig()

@@ -9,13 +9,13 @@ from seqloom.errors import ArgumentError, ShapeError
 torch = pytest.importorskip("torch")
 F, TF = sl.nn.functional, torch.nn.functional
 RNG = np.random.default_rng(0)
-X = RNG.normal(size=(4, 9)).astype("float32")
-Y = RNG.normal(size=(4, 9)).astype("float32")
-COUNTS = RNG.integers(0, 60, (4, 9)).astype("float32") * (RNG.random((4, 9)) > 0.4)
-LABELS = RNG.integers(0, 2, (4, 9)).astype("float32")
-CLASSES = np.array([3, 0, -100, 8])
-ALPHA = RNG.random(9).astype("float32")
-REAL = np.arange(9) < 6
+RANDOM_ARRAY = RNG.normal(size=(4, 9)).astype("float32")
+OTHER_ARRAY = RNG.normal(size=(4, 9)).astype("float32")
+TARGET_COUNTS = RNG.integers(0, 60, (4, 9)).astype("float32") * (RNG.random((4, 9)) > 0.4)
+BINARY_LABELS = RNG.integers(0, 2, (4, 9)).astype("float32")
+CLASS_LABELS = np.array([3, 0, -100, 8])
+CLASS_ALPHAS = RNG.random(9).astype("float32")
+MASK_OF_REAL_POSITIONS = np.arange(9) < 6
 
 
 def multinomial(x, counts):
@@ -47,66 +47,68 @@ def focal(x, target, alpha, gamma):
     return (-weight * torch.log(p))[target >= 0].mean()
 
 
-CASES = {
+LOSS_CASES = {
     "multinomial_nll": (
-        lambda x: F.multinomial_nll(x, COUNTS),
-        lambda x: multinomial(x, COUNTS).mean(),
+        lambda x: F.multinomial_nll(x, TARGET_COUNTS),
+        lambda x: multinomial(x, TARGET_COUNTS).mean(),
     ),
     "multinomial_nll, none": (
-        lambda x: F.multinomial_nll(x, COUNTS, reduction="none"),
-        lambda x: multinomial(x, COUNTS),
+        lambda x: F.multinomial_nll(x, TARGET_COUNTS, reduction="none"),
+        lambda x: multinomial(x, TARGET_COUNTS),
     ),
     "multinomial_nll, masked": (
-        lambda x: F.multinomial_nll(x, COUNTS, REAL, reduction="sum"),
-        lambda x: multinomial(x[:, :6], COUNTS[:, :6]).sum(),
+        lambda x: F.multinomial_nll(
+            x, TARGET_COUNTS, MASK_OF_REAL_POSITIONS, reduction="sum"
+        ),
+        lambda x: multinomial(x[:, :6], TARGET_COUNTS[:, :6]).sum(),
     ),
     "sigmoid_focal_loss": (
-        lambda x: F.sigmoid_focal_loss(x, LABELS),
-        lambda x: sigmoid_focal(x, torch.tensor(LABELS), 0.25, 2),
+        lambda x: F.sigmoid_focal_loss(x, BINARY_LABELS),
+        lambda x: sigmoid_focal(x, torch.tensor(BINARY_LABELS), 0.25, 2),
     ),
     "sigmoid_focal_loss without weights": (
-        lambda x: F.sigmoid_focal_loss(x, LABELS, -1, 1.5, "mean"),
-        lambda x: sigmoid_focal(x, torch.tensor(LABELS), -1, 1.5).mean(),
+        lambda x: F.sigmoid_focal_loss(x, BINARY_LABELS, -1, 1.5, "mean"),
+        lambda x: sigmoid_focal(x, torch.tensor(BINARY_LABELS), -1, 1.5).mean(),
     ),
     "focal_loss": (
-        lambda x: F.focal_loss(x, CLASSES, ALPHA, 2.0),
-        lambda x: focal(x, CLASSES, ALPHA, 2.0),
+        lambda x: F.focal_loss(x, CLASS_LABELS, CLASS_ALPHAS, 2.0),
+        lambda x: focal(x, CLASS_LABELS, CLASS_ALPHAS, 2.0),
     ),
     "focal_loss, gamma 0": (
-        lambda x: F.focal_loss(x, CLASSES, gamma=0.0),
-        lambda x: TF.cross_entropy(x, torch.tensor(CLASSES)),
+        lambda x: F.focal_loss(x, CLASS_LABELS, gamma=0.0),
+        lambda x: TF.cross_entropy(x, torch.tensor(CLASS_LABELS)),
     ),
     "poisson_nll_loss": (
-        lambda x: F.poisson_nll_loss(x, COUNTS, full=True),
-        lambda x: TF.poisson_nll_loss(x, torch.tensor(COUNTS), full=True),
+        lambda x: F.poisson_nll_loss(x, TARGET_COUNTS, full=True),
+        lambda x: TF.poisson_nll_loss(x, torch.tensor(TARGET_COUNTS), full=True),
     ),
     "huber_loss": (
-        lambda x: F.huber_loss(x, Y, delta=0.7),
-        lambda x: TF.huber_loss(x, torch.tensor(Y), delta=0.7),
+        lambda x: F.huber_loss(x, OTHER_ARRAY, delta=0.7),
+        lambda x: TF.huber_loss(x, torch.tensor(OTHER_ARRAY), delta=0.7),
     ),
     "smooth_l1_loss": (
-        lambda x: F.smooth_l1_loss(x, Y, beta=0.7),
-        lambda x: TF.smooth_l1_loss(x, torch.tensor(Y), beta=0.7),
+        lambda x: F.smooth_l1_loss(x, OTHER_ARRAY, beta=0.7),
+        lambda x: TF.smooth_l1_loss(x, torch.tensor(OTHER_ARRAY), beta=0.7),
     ),
 }
-SOAK = pytest.mark.soak
-WAYS = [
+SOAK_MARK = pytest.mark.soak
+BACKEND_RUNS = [
     ("numpy", False),
     ("numpy", True),
     ("torch", False),
-    pytest.param("torch", True, marks=SOAK),
-    pytest.param("jax", False, marks=SOAK),
+    pytest.param("torch", True, marks=SOAK_MARK),
+    pytest.param("jax", False, marks=SOAK_MARK),
     ("jax", True),
 ]
 
 
-@pytest.mark.parametrize(("name", "compiled"), WAYS)
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize(("name", "compiled"), BACKEND_RUNS)
+@pytest.mark.parametrize("case", LOSS_CASES)
 def test_losses_and_gradients_equal_the_oracle(case, name, compiled):
     if name != "numpy":
         pytest.importorskip(name)
-    ours, oracle = CASES[case]
-    point = torch.tensor(X, requires_grad=True)
+    ours, oracle = LOSS_CASES[case]
+    point = torch.tensor(RANDOM_ARRAY, requires_grad=True)
     expected = oracle(point)
     expected.sum().backward()
 
@@ -114,7 +116,7 @@ def test_losses_and_gradients_equal_the_oracle(case, name, compiled):
         return sl.tensor.value_and_grad(lambda x: ours(x).sum())(x), ours(x)
 
     run = sl.tensor.compile(step) if compiled else step
-    (_, grad), found = run(sl.tensor.backend(name, num_threads=1).tensor(X))
+    (_, grad), found = run(sl.tensor.backend(name, num_threads=1).tensor(RANDOM_ARRAY))
     grad = grad[0] if isinstance(grad, (tuple, list)) else grad
     np.testing.assert_allclose(
         found.numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6
@@ -138,12 +140,12 @@ def test_log_factorials_are_accurate_for_small_and_large_counts(largest):
 
 
 def test_a_target_of_another_shape_is_rejected():
-    x = sl.tensor.backend("numpy").tensor(X)
+    x = sl.tensor.backend("numpy").tensor(RANDOM_ARRAY)
     with pytest.raises(ShapeError, match="target must have the shape of x"):
-        F.multinomial_nll(x, COUNTS[0])
+        F.multinomial_nll(x, TARGET_COUNTS[0])
 
 
 def test_a_negative_focal_exponent_is_rejected():
-    x = sl.tensor.backend("numpy").tensor(X)
+    x = sl.tensor.backend("numpy").tensor(RANDOM_ARRAY)
     with pytest.raises(ArgumentError, match="gamma must be 0 or more"):
         F.focal_loss(x, [0, 1, 2, 3], gamma=-1.0)

@@ -8,21 +8,24 @@ import seqloom as sl
 torch = pytest.importorskip("torch")
 F, TF = sl.nn.functional, torch.nn.functional
 
-A = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
-RANDOM = np.random.default_rng(3)
-X = RANDOM.normal(size=(6, 4))
-LABELS = np.array([2, 0, 3, 1, 2, 2])
+AUTODIFF = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
+RANDOM_GENERATOR = np.random.default_rng(3)
+LOGITS = RANDOM_GENERATOR.normal(size=(6, 4))
+CLASS_LABELS = np.array([2, 0, 3, 1, 2, 2])
 IGNORED_LABELS = np.array([2, -100, 3, 1, -100, 2])
-WEIGHT = np.array([1.0, 2.0, 0.5, 1.5])
-SHARES = np.exp(X[::-1]) / np.exp(X[::-1]).sum(axis=1, keepdims=True)
-DEEP = RANDOM.normal(size=(2, 4, 3))
-DEEP_LABELS = np.array([[0, 3, 1], [2, 2, -100]])
+CLASS_WEIGHTS = np.array([1.0, 2.0, 0.5, 1.5])
+CLASS_PROBABILITIES = np.exp(LOGITS[::-1]) / np.exp(LOGITS[::-1]).sum(axis=1, keepdims=True)
+LOGITS_OF_POSITIONS = RANDOM_GENERATOR.normal(size=(2, 4, 3))
+LABELS_OF_POSITIONS = np.array([[0, 3, 1], [2, 2, -100]])
 REDUCTIONS = ("mean", "sum", "none")
 
 
 def compare(ours, theirs, x):
     """Compare the losses, and the gradients of their sum, with PyTorch."""
-    leaf, point = A.tensor(x, requires_grad=True), torch.tensor(x, requires_grad=True)
+    leaf, point = (
+        AUTODIFF.tensor(x, requires_grad=True),
+        torch.tensor(x, requires_grad=True),
+    )
     found, expected = ours(leaf), theirs(point)
     np.testing.assert_allclose(found.numpy(), expected.detach().numpy(), rtol=1e-9)
     expected.sum().backward()
@@ -34,9 +37,9 @@ def compare(ours, theirs, x):
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 @pytest.mark.parametrize("smoothing", [0.0, 0.1])
-@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("weight", [None, CLASS_WEIGHTS])
 @pytest.mark.parametrize(
-    "labels", [LABELS, IGNORED_LABELS], ids=["all count", "some count"]
+    "labels", [CLASS_LABELS, IGNORED_LABELS], ids=["all count", "some count"]
 )
 def test_cross_entropy_matches_pytorch(labels, weight, smoothing, reduction):
     options = {"label_smoothing": smoothing, "reduction": reduction}
@@ -44,30 +47,35 @@ def test_cross_entropy_matches_pytorch(labels, weight, smoothing, reduction):
     compare(
         lambda x: F.cross_entropy(x, labels, weight, **options),
         lambda x: TF.cross_entropy(x, torch.tensor(labels), theirs, **options),
-        X,
+        LOGITS,
     )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("weight", [None, CLASS_WEIGHTS])
 def test_cross_entropy_of_class_probabilities_matches_pytorch(weight, reduction):
     options = {"label_smoothing": 0.1, "reduction": reduction}
     theirs = None if weight is None else torch.tensor(weight)
     compare(
-        lambda x: F.cross_entropy(x, SHARES, weight, **options),
-        lambda x: TF.cross_entropy(x, torch.tensor(SHARES), theirs, **options),
-        X,
+        lambda x: F.cross_entropy(x, CLASS_PROBABILITIES, weight, **options),
+        lambda x: TF.cross_entropy(x, torch.tensor(CLASS_PROBABILITIES), theirs, **options),
+        LOGITS,
     )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
 def test_labels_may_have_more_axes(reduction):
     compare(
-        lambda x: F.cross_entropy(x, DEEP_LABELS, WEIGHT, reduction=reduction),
-        lambda x: TF.cross_entropy(
-            x, torch.tensor(DEEP_LABELS), torch.tensor(WEIGHT), reduction=reduction
+        lambda x: F.cross_entropy(
+            x, LABELS_OF_POSITIONS, CLASS_WEIGHTS, reduction=reduction
         ),
-        DEEP,
+        lambda x: TF.cross_entropy(
+            x,
+            torch.tensor(LABELS_OF_POSITIONS),
+            torch.tensor(CLASS_WEIGHTS),
+            reduction=reduction,
+        ),
+        LOGITS_OF_POSITIONS,
     )
 
 
@@ -75,14 +83,14 @@ def test_a_single_row_needs_no_axis():
     compare(
         lambda x: F.cross_entropy(x, 2),
         lambda x: TF.cross_entropy(x, torch.tensor(2)),
-        X[0],
+        LOGITS[0],
     )
 
 
 @pytest.mark.parametrize("reduction", REDUCTIONS)
-@pytest.mark.parametrize("weight", [None, WEIGHT])
+@pytest.mark.parametrize("weight", [None, CLASS_WEIGHTS])
 @pytest.mark.parametrize(
-    "labels", [LABELS, IGNORED_LABELS], ids=["all count", "some count"]
+    "labels", [CLASS_LABELS, IGNORED_LABELS], ids=["all count", "some count"]
 )
 def test_nll_loss_matches_pytorch(labels, weight, reduction):
     theirs = None if weight is None else torch.tensor(weight)
@@ -91,31 +99,35 @@ def test_nll_loss_matches_pytorch(labels, weight, reduction):
         lambda x: TF.nll_loss(
             TF.log_softmax(x, -1), torch.tensor(labels), theirs, reduction=reduction
         ),
-        X,
+        LOGITS,
     )
 
 
 def test_ignore_index_may_be_any_label():
     compare(
-        lambda x: F.cross_entropy(x, LABELS, ignore_index=2),
-        lambda x: TF.cross_entropy(x, torch.tensor(LABELS), ignore_index=2),
-        X,
+        lambda x: F.cross_entropy(x, CLASS_LABELS, ignore_index=2),
+        lambda x: TF.cross_entropy(x, torch.tensor(CLASS_LABELS), ignore_index=2),
+        LOGITS,
     )
 
 
 @pytest.mark.parametrize(
-    "labels", [LABELS, IGNORED_LABELS], ids=["all count", "some count"]
+    "labels", [CLASS_LABELS, IGNORED_LABELS], ids=["all count", "some count"]
 )
 def test_labels_may_be_tensors_arrays_or_lists(labels):
-    x = A.tensor(X)
+    x = AUTODIFF.tensor(LOGITS)
     found = {
         F.cross_entropy(x, each, weight).item()
-        for each in (labels, labels.tolist(), A.tensor(labels))
-        for weight in (WEIGHT, WEIGHT.tolist(), A.tensor(WEIGHT))
+        for each in (labels, labels.tolist(), AUTODIFF.tensor(labels))
+        for weight in (
+            CLASS_WEIGHTS,
+            CLASS_WEIGHTS.tolist(),
+            AUTODIFF.tensor(CLASS_WEIGHTS),
+        )
     }
     assert max(found) - min(found) < 1e-12
 
 
 def test_labels_that_are_not_integers_are_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="integers"):
-        F.cross_entropy(A.tensor(X), [0.5] * 6)
+        F.cross_entropy(AUTODIFF.tensor(LOGITS), [0.5] * 6)

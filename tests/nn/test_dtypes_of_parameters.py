@@ -13,7 +13,7 @@ import seqloom as sl
 from seqloom import nn
 from seqloom.errors import DTypeError
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 
 
 class Norm(nn.Module):
@@ -46,7 +46,7 @@ def whole(name):
     return "int32" if name == "jax" else "int64"  # JAX uses 32-bit integers by default
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 @pytest.mark.parametrize("first", [True, False], ids=["made before", "made after"])
 def test_to_converts_only_floats_and_respects_least_dtype(name, first):
     net = norm(name)
@@ -91,7 +91,7 @@ def test_integer_and_boolean_buffers_are_updated_in_a_step(name, compiled):
     assert types(net)[2:] == [whole(name), "bool"]
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 def test_integer_and_boolean_buffers_survive_records_copies_and_moves(name):
     net = norm(name)
     net.seen.assign(7)
@@ -133,7 +133,7 @@ def test_a_custom_initialiser_may_accept_the_dtype():
         assert (part.numpy().tolist(), part.numpy().dtype) == ([expected], "int32")
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 def test_an_integer_buffer_rejects_fractions(name):
     net = norm(name)
     with pytest.raises(DTypeError, match=r"seen.*holds float32, expected int64.*astype"):
@@ -143,7 +143,7 @@ def test_an_integer_buffer_rejects_fractions(name):
     assert net.seen.value.item() == 0
 
 
-INVALID: dict[str, Any] = {
+INVALID_PARAMETERS: dict[str, Any] = {
     "dtype of a Param must be a float type.*use a Buffer": {"dtype": "int64"},
     "dtype must be the name of an element type.*'float7'": {"dtype": "float7"},
     "dtype must be the name of an element type.*'str'": {"dtype": "str"},
@@ -153,10 +153,10 @@ INVALID: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("message", INVALID)
+@pytest.mark.parametrize("message", INVALID_PARAMETERS)
 def test_dtypes_that_parameters_cannot_have_are_rejected(message):
     with pytest.raises(DTypeError, match=message):
-        nn.Param((1,), nn.Fill(0), **INVALID[message])
+        nn.Param((1,), nn.Fill(0), **INVALID_PARAMETERS[message])
 
 
 def test_a_dtype_may_be_a_numpy_dtype():

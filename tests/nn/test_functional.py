@@ -8,7 +8,7 @@ import seqloom as sl
 torch = pytest.importorskip("torch")
 F, TF = sl.nn.functional, torch.nn.functional
 
-A = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
+AUTODIFF = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
 
 
 def values(*shape, seed=0):
@@ -16,13 +16,13 @@ def values(*shape, seed=0):
 
 
 X, Y = values(3, 4), values(3, 4, seed=1)
-SHARES = np.abs(Y) / np.abs(Y).sum(axis=1, keepdims=True)
+CLASS_PROBABILITIES = np.abs(Y) / np.abs(Y).sum(axis=1, keepdims=True)
 LINE, PLANE = values(2, 4, 9), values(2, 4, 7, 6)
-LOOK = np.tril(np.ones((5, 5), bool))
-QUERY = values(2, 2, 5, 3), values(2, 2, 5, 3, seed=1), values(2, 2, 5, 3, seed=2)
+CAUSAL_MASK = np.tril(np.ones((5, 5), bool))
+QUERY_KEY_VALUE = values(2, 2, 5, 3), values(2, 2, 5, 3, seed=1), values(2, 2, 5, 3, seed=2)
 
 # name of the case: (seqloom function, PyTorch function, differentiated arguments)
-CASES = {
+FUNCTION_CASES = {
     "relu": (F.relu, TF.relu, [X]),
     "leaky_relu": (lambda x: F.leaky_relu(x, 0.2), lambda x: TF.leaky_relu(x, 0.2), [X]),
     "elu": (lambda x: F.elu(x, 0.7), lambda x: TF.elu(x, 0.7), [X]),
@@ -179,21 +179,21 @@ CASES = {
         [LINE],
     ),
     "attention": (
-        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, LOOK, scale=0.7),
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, CAUSAL_MASK, scale=0.7),
         lambda q, k, v: TF.scaled_dot_product_attention(
-            q, k, v, torch.tensor(LOOK), scale=0.7
+            q, k, v, torch.tensor(CAUSAL_MASK), scale=0.7
         ),
-        QUERY,
+        QUERY_KEY_VALUE,
     ),
     "attention of one head": (
         lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
         lambda q, k, v: TF.scaled_dot_product_attention(q, k, v, is_causal=True),
-        [each[0, 0] for each in QUERY],
+        [each[0, 0] for each in QUERY_KEY_VALUE],
     ),
     "attention with scores added": (
         F.scaled_dot_product_attention,
         TF.scaled_dot_product_attention,
-        [*(each[0] for each in QUERY), values(5, 5)],
+        [*(each[0] for each in QUERY_KEY_VALUE), values(5, 5)],
     ),
     "mse_loss": (
         lambda x: F.mse_loss(x, Y),
@@ -212,8 +212,8 @@ CASES = {
         [X, Y],
     ),
     "kl_div": (
-        lambda x: F.kl_div(x, SHARES, "batchmean"),
-        lambda x: TF.kl_div(x, torch.tensor(SHARES), reduction="batchmean"),
+        lambda x: F.kl_div(x, CLASS_PROBABILITIES, "batchmean"),
+        lambda x: TF.kl_div(x, torch.tensor(CLASS_PROBABILITIES), reduction="batchmean"),
         [X],
     ),
     "kl_div of logarithms": (
@@ -222,16 +222,21 @@ CASES = {
         [X, Y],
     ),
     "binary_cross_entropy": (
-        lambda x: F.binary_cross_entropy(F.sigmoid(x), SHARES),
-        lambda x: TF.binary_cross_entropy(torch.sigmoid(x), torch.tensor(SHARES)),
+        lambda x: F.binary_cross_entropy(F.sigmoid(x), CLASS_PROBABILITIES),
+        lambda x: TF.binary_cross_entropy(
+            torch.sigmoid(x), torch.tensor(CLASS_PROBABILITIES)
+        ),
         [X],
     ),
     "weighted binary_cross_entropy": (
         lambda x: F.binary_cross_entropy_with_logits(
-            x, SHARES, weight=SHARES + 1, reduction="none"
+            x, CLASS_PROBABILITIES, weight=CLASS_PROBABILITIES + 1, reduction="none"
         ),
         lambda x: TF.binary_cross_entropy_with_logits(
-            x, torch.tensor(SHARES), torch.tensor(SHARES + 1), reduction="none"
+            x,
+            torch.tensor(CLASS_PROBABILITIES),
+            torch.tensor(CLASS_PROBABILITIES + 1),
+            reduction="none",
         ),
         [X],
     ),
@@ -240,10 +245,10 @@ CASES = {
 
 # PyTorch warns about a copy if one end needs one zero more than the other end.
 @pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", FUNCTION_CASES)
 def test_values_and_gradients_match_pytorch(name):
-    ours, theirs, arrays = CASES[name]
-    leaves = [A.tensor(each, requires_grad=True) for each in arrays]
+    ours, theirs, arrays = FUNCTION_CASES[name]
+    leaves = [AUTODIFF.tensor(each, requires_grad=True) for each in arrays]
     points = [torch.tensor(each, requires_grad=True) for each in arrays]
     found, expected = ours(*leaves), theirs(*points)
     np.testing.assert_allclose(
@@ -259,33 +264,35 @@ def test_values_and_gradients_match_pytorch(name):
 
 
 def test_a_wrong_probability_of_0_or_1_has_loss_100_and_a_finite_gradient():
-    p = A.tensor([0.0, 1.0], requires_grad=True)
+    p = AUTODIFF.tensor([0.0, 1.0], requires_grad=True)
     loss = F.binary_cross_entropy(p, [1.0, 1.0])
     assert loss.item() == 50.0
     assert np.isfinite(loss.backward().wrt(p).numpy()).all()
 
 
 def test_the_norm_of_a_zero_vector_has_zero_gradient():
-    x = A.tensor([[0.0, 0.0]], requires_grad=True)
+    x = AUTODIFF.tensor([[0.0, 0.0]], requires_grad=True)
     assert np.isfinite(F.normalize(x).sum().backward().wrt(x).numpy()).all()
 
 
 def test_one_hot_puts_a_one_at_each_class():
-    found = F.one_hot(A.tensor([[2, 0]]), 3)
+    found = F.one_hot(AUTODIFF.tensor([[2, 0]]), 3)
     assert found.numpy().tolist() == [[[0, 0, 1], [1, 0, 0]]]
     assert found.dtype == np.int64
 
 
 def test_packed_attention_stays_within_each_sequence():
     q, k, v = (values(7, 2, 3, seed=seed) for seed in range(3))
-    found = F.attention_varlen(*map(A.tensor, (q, k, v)), [0, 3, 7], 4, is_causal=True)
+    found = F.attention_varlen(
+        *map(AUTODIFF.tensor, (q, k, v)), [0, 3, 7], 4, is_causal=True
+    )
     part = [torch.tensor(each[3:]).transpose(0, 1) for each in (q, k, v)]
     theirs = TF.scaled_dot_product_attention(*part, is_causal=True).transpose(0, 1)
     np.testing.assert_allclose(found.numpy()[3:], theirs.numpy(), rtol=1e-9)
 
 
 def test_dropout_does_nothing_outside_training():
-    x = A.tensor([1.0, 2.0])
+    x = AUTODIFF.tensor([1.0, 2.0])
     assert F.dropout(x, 0.5, training=False) is x
 
 
@@ -307,9 +314,9 @@ def test_dropout_does_nothing_outside_training():
 )
 def test_an_invalid_argument_is_an_error(call, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
-        call(A.tensor(LINE))
+        call(AUTODIFF.tensor(LINE))
 
 
 def test_layer_norm_over_axes_of_another_shape_is_an_error():
     with pytest.raises(sl.errors.ShapeError, match=r"normalized_shape=\(3,\)"):
-        F.layer_norm(A.tensor(X), (3,))
+        F.layer_norm(AUTODIFF.tensor(X), (3,))

@@ -27,7 +27,7 @@ def error_cases(cases):
     return pytest.mark.parametrize(("call", "message"), cases.values(), ids=cases)
 
 
-SIZES = {
+INVALID_ARGUMENTS = {
     "a stride of 0 in pooling": (
         lambda t: F.max_pool1d(t(*LINE), 2, stride=0),
         "stride must be at least 1, got 0",
@@ -101,7 +101,7 @@ SIZES = {
         "max_seqlen must be at least 5, the longest sequence, got 4",
     ),
 }
-SHAPES = {
+MISMATCHED_SHAPES = {
     "a window longer than its row": (
         lambda t: F.avg_pool1d(t(*LINE), 9),
         r"a window of \[9\] positions does not fit into an input of \[4\]",
@@ -180,7 +180,7 @@ SHAPES = {
         "attention_varlen: expected",
     ),
 }
-PLACES = {
+INVALID_INDICES = {
     "a label beyond the classes": (
         lambda t: F.nll_loss(t(*SCORES), t(data=[0, 1, 4])),
         r"from 0 to 3, got 4",
@@ -201,19 +201,19 @@ PLACES = {
 }
 
 
-@error_cases(SIZES)
+@error_cases(INVALID_ARGUMENTS)
 def test_an_invalid_argument_is_rejected(call, message, make):
     with pytest.raises(ArgumentError, match=message):
         call(make)
 
 
-@error_cases(SHAPES)
+@error_cases(MISMATCHED_SHAPES)
 def test_mismatched_shapes_are_rejected(call, message, make):
     with pytest.raises(ShapeError, match=message):
         call(make)
 
 
-@error_cases(PLACES)
+@error_cases(INVALID_INDICES)
 def test_out_of_range_indices_are_rejected(call, message, make):
     with pytest.raises(OutOfRangeError, match=message):
         call(make)
@@ -250,7 +250,7 @@ def test_padding_may_be_a_numpy_integer(make):
     assert F.conv1d(make(*LINE), make(1, 1, 2), padding=np.int64(1)).shape == (1, 1, 5)
 
 
-LOSSES = [
+LOSS_FUNCTIONS = [
     F.mse_loss,
     F.l1_loss,
     F.smooth_l1_loss,
@@ -262,7 +262,7 @@ LOSSES = [
 ]
 
 
-@pytest.mark.parametrize("loss", LOSSES, ids=lambda loss: loss.__name__)
+@pytest.mark.parametrize("loss", LOSS_FUNCTIONS, ids=lambda loss: loss.__name__)
 @pytest.mark.parametrize(
     "shapes", [((3, 1), (3,)), ((3,), (3, 1)), ((3, 2), (3, 1))], ids=str
 )

@@ -9,8 +9,8 @@ import seqloom as sl
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
-LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-BENDS = np.array([-30, -1, 0, 1e-3, 1, 2], np.float32)
+FOR_EACH_LIBRARY = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+INPUTS_AT_KINKS = np.array([-30, -1, 0, 1e-3, 1, 2], np.float32)
 
 
 def derivatives(name, function, x):
@@ -27,52 +27,72 @@ def torch_derivatives(function, x):
     return leaf.grad.numpy()
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("function", ["elu", "relu", "leaky_relu", "softplus", "silu"])
 def test_activation_gradients_at_kinks_match_pytorch(function, name):
-    found = derivatives(name, getattr(F, function), BENDS)
-    wanted = torch_derivatives(getattr(torch_functional, function), BENDS)
+    found = derivatives(name, getattr(F, function), INPUTS_AT_KINKS)
+    wanted = torch_derivatives(getattr(torch_functional, function), INPUTS_AT_KINKS)
     np.testing.assert_allclose(found, wanted, rtol=2e-5, atol=1e-18)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_the_gradient_of_clip_at_its_bounds_matches_pytorch(name):
-    found = derivatives(name, lambda x: apply("clip", x, -1.0, 1.0), BENDS)
-    np.testing.assert_array_equal(found, torch_derivatives(lambda x: x.clamp(-1, 1), BENDS))
+    found = derivatives(name, lambda x: apply("clip", x, -1.0, 1.0), INPUTS_AT_KINKS)
+    np.testing.assert_array_equal(
+        found, torch_derivatives(lambda x: x.clamp(-1, 1), INPUTS_AT_KINKS)
+    )
 
 
-CERTAIN = np.array([0, 1, 0, 1, 1e-20, 0.3, 1e-6, 1 - 1e-7, 0.5, 1e-13], np.float32)
-TARGETS = np.array([0, 1, 1, 0, 0, 0.7, 1, 0, 1, 1], np.float32)
+EXTREME_PROBABILITIES = np.array(
+    [0, 1, 0, 1, 1e-20, 0.3, 1e-6, 1 - 1e-7, 0.5, 1e-13], np.float32
+)
+TARGET_PROBABILITIES = np.array([0, 1, 1, 0, 0, 0.7, 1, 0, 1, 1], np.float32)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_the_loss_of_probabilities_near_0_and_1_matches_pytorch(name):
-    x = sl.tensor.backend(name, num_threads=1).tensor(CERTAIN)
-    found = F.binary_cross_entropy(x, TARGETS, reduction="none").numpy()
+    x = sl.tensor.backend(name, num_threads=1).tensor(EXTREME_PROBABILITIES)
+    found = F.binary_cross_entropy(x, TARGET_PROBABILITIES, reduction="none").numpy()
     wanted = torch_functional.binary_cross_entropy(
-        torch.tensor(CERTAIN), torch.tensor(TARGETS), reduction="none"
+        torch.tensor(EXTREME_PROBABILITIES),
+        torch.tensor(TARGET_PROBABILITIES),
+        reduction="none",
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-6, atol=1e-12)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_the_loss_gradient_near_0_and_1_matches_pytorch(name):
-    found = derivatives(name, lambda x: F.binary_cross_entropy(x, TARGETS), CERTAIN)
+    found = derivatives(
+        name,
+        lambda x: F.binary_cross_entropy(x, TARGET_PROBABILITIES),
+        EXTREME_PROBABILITIES,
+    )
     wanted = torch_derivatives(
-        lambda x: torch_functional.binary_cross_entropy(x, torch.tensor(TARGETS)), CERTAIN
+        lambda x: torch_functional.binary_cross_entropy(
+            x, torch.tensor(TARGET_PROBABILITIES)
+        ),
+        EXTREME_PROBABILITIES,
     )
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_the_target_gets_a_gradient_at_probabilities_0_and_1():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
-    target = level.tensor(TARGETS, requires_grad=True)
-    loss = F.binary_cross_entropy(level.tensor(CERTAIN), target, reduction="sum")
+    target = level.tensor(TARGET_PROBABILITIES, requires_grad=True)
+    loss = F.binary_cross_entropy(
+        level.tensor(EXTREME_PROBABILITIES), target, reduction="sum"
+    )
     found = loss.backward().wrt(target).numpy()
     log = np.maximum(
-        np.log(CERTAIN.astype("f8"), where=CERTAIN > 0, out=np.full(10, -100.0)), -100
+        np.log(
+            EXTREME_PROBABILITIES.astype("f8"),
+            where=EXTREME_PROBABILITIES > 0,
+            out=np.full(10, -100.0),
+        ),
+        -100,
     )
-    rest = 1 - CERTAIN.astype("f8")
+    rest = 1 - EXTREME_PROBABILITIES.astype("f8")
     other = np.maximum(np.log(rest, where=rest > 0, out=np.full(10, -100.0)), -100)
     np.testing.assert_allclose(found, other - log, rtol=1e-5)
 
@@ -84,7 +104,7 @@ ROWS_WITH_MINIMUM = [
 ]
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("row", ROWS_WITH_MINIMUM, ids=["-inf", "uint8", "int8"])
 def test_max_pooling_padding_is_below_the_lowest_number_of_a_dtype(row, name):
     x = sl.tensor.backend(name, num_threads=1).tensor(row)
@@ -97,7 +117,7 @@ def test_max_pooling_padding_is_below_the_lowest_number_of_a_dtype(row, name):
     np.testing.assert_array_equal(found.numpy()[:, :, 0], wanted.numpy())
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_a_window_of_minus_infinity_has_no_gradient_at_padding(name):
     row = np.array([[[-np.inf, -np.inf, 1, -np.inf, -np.inf, -np.inf, 2]]], np.float32)
     found = derivatives(name, lambda x: F.max_pool1d(x, 3, 2, 1), row)

@@ -13,7 +13,7 @@ import seqloom as sl
 from seqloom import nn
 from seqloom.errors import ArgumentError
 
-KEY = sl.Key(0)
+RANDOM_KEY = sl.Key(0)
 
 
 def param():
@@ -56,7 +56,7 @@ class Holder(nn.Module):
         self.held = held
 
 
-HIDING: dict[str, Any] = {
+HIDDEN_PARAMETERS: dict[str, Any] = {
     "inside a Plain (held.held)": Plain,
     "inside a Slotted (held.held)": Slotted,
     "inside a Plain (held.held['a'][0])": lambda p: Plain({"a": [p]}),
@@ -70,10 +70,10 @@ HIDING: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("message", HIDING)
+@pytest.mark.parametrize("message", HIDDEN_PARAMETERS)
 def test_a_hidden_parameter_is_an_error_with_its_path(message):
     with pytest.raises(ArgumentError, match="neither trained nor saved") as caught:
-        Holder(HIDING[message](param()))
+        Holder(HIDDEN_PARAMETERS[message](param()))
     assert message in str(caught.value)
 
 
@@ -91,7 +91,7 @@ def test_objects_that_contain_registered_parameters_are_plain_data():
             self.layer = nn.Linear(2, 2)
             self.helper = Plain([self.layer])
 
-    assert Net().bind("numpy", KEY).helper.held[0].weight.path == "layer.weight"
+    assert Net().bind("numpy", RANDOM_KEY).helper.held[0].weight.path == "layer.weight"
 
 
 def test_the_search_for_hidden_parameters_ends_in_cycles_and_large_objects():
@@ -102,32 +102,32 @@ def test_the_search_for_hidden_parameters_ends_in_cycles_and_large_objects():
     assert Holder(many).held is many
 
 
-CHANGES: dict[str, Any] = {
+CONTAINER_CHANGES: dict[str, Any] = {
     "a list": (list, lambda held: held.append({param()})),
     "an object": (lambda: Plain(None), lambda held: setattr(held, "held", param())),
     "a set": (set, lambda held: held.add(param())),
 }
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("change", CONTAINER_CHANGES)
 @pytest.mark.parametrize("found_by", ["bind", "to_record"])
 def test_parameters_hidden_after_the_assignment_are_found_by_bind_and_records(
     change, found_by
 ):
-    start, add = CHANGES[change]
+    start, add = CONTAINER_CHANGES[change]
     net = Holder(start())
     if found_by == "to_record":
-        net.bind("numpy", KEY)
+        net.bind("numpy", RANDOM_KEY)
     add(net.held)
     with pytest.raises(ArgumentError, match="neither trained nor saved"):
-        net.to_record() if found_by == "to_record" else net.bind("numpy", KEY)
+        net.to_record() if found_by == "to_record" else net.bind("numpy", RANDOM_KEY)
 
 
 def test_a_parameter_added_to_an_unannotated_list_is_found():
     net: Any = Holder()
     net.extra = []
     net.extra.append([param()])
-    for find in (net.parameters, lambda: net.bind("numpy", KEY), net.train):
+    for find in (net.parameters, lambda: net.bind("numpy", RANDOM_KEY), net.train):
         with pytest.raises(ArgumentError, match=r"extra\.0\.0.*add `extra: list`"):
             find()
 
@@ -188,7 +188,7 @@ def test_an_annotated_tensor_is_a_constant_that_moves_and_is_not_saved():
             self.mean = plain.tensor([1.0, 2.0])
             self.table = {"a": [plain.tensor([1, 2])]}
 
-    net = nn.Sequential(Net()).bind("torch", KEY)
+    net = nn.Sequential(Net()).bind("torch", RANDOM_KEY)
     inner = net[0]
     assert inner.mean.backend.name == inner.table["a"][0].backend.name == "torch"
     assert list(net.to_record()) == ["layers.0.layer.weight", "layers.0.layer.bias"]
@@ -203,7 +203,7 @@ def test_a_tensor_without_annotation_is_an_error():
 
 
 def test_module_classes_and_named_tuples_may_be_fields():
-    assert Holder(nn.Linear).bind("numpy", KEY).held is nn.Linear
+    assert Holder(nn.Linear).bind("numpy", RANDOM_KEY).held is nn.Linear
     net = Holder(Row(nn.Linear(2, 2), 2))
     assert [path for path, _ in net.parameters()] == ["held.0.weight", "held.0.bias"]
     plain: Any = Holder(np.array([1]))

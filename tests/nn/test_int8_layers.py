@@ -10,8 +10,8 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.nn import Int8Linear, Linear, quantize_int8
 
-X = np.random.default_rng(0).standard_normal((50, 40)).astype("f4")
-EVERY = ["numpy", "torch", "jax"]
+INPUT_ARRAY = np.random.default_rng(0).standard_normal((50, 40)).astype("f4")
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 
 
 def net(name="numpy", seed=0):
@@ -35,14 +35,14 @@ def test_int8_weights_are_rounded_to_the_nearest_of_255_levels_per_row():
 def test_an_int8_layer_sums_integers_exactly():
     layer = Int8Linear.of(Linear(40, 64).bind("numpy", sl.Key(0)))
     arrays = [part.numpy() for _, part in layer.named(sl.nn.Buffer)]
-    found = layer(layer.backend.tensor(X)).numpy()
-    np.testing.assert_array_equal(found, oracle.linear(X, *arrays))
+    found = layer(layer.backend.tensor(INPUT_ARRAY)).numpy()
+    np.testing.assert_array_equal(found, oracle.linear(INPUT_ARRAY, *arrays))
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 def test_an_int8_layer_is_close_to_the_float_layer(name):
     layer = Linear(40, 64).bind(name, sl.Key(0))
-    x = layer.backend.tensor(X)
+    x = layer.backend.tensor(INPUT_ARRAY)
     assert relative(Int8Linear.of(layer)(x).numpy(), layer(x).numpy()) < 0.01
 
 
@@ -55,7 +55,7 @@ def test_an_int8_row_of_zero_weights_gives_the_bias():
 
 def make_uneven(name="numpy"):
     """Return a network, and sample inputs with some channels far larger than others."""
-    module, x = net(name), X.copy()
+    module, x = net(name), INPUT_ARRAY.copy()
     x[:, ::9] *= 80
     weight = module.layers[0].weight.numpy()
     weight[:, ::9] /= 80
@@ -63,7 +63,7 @@ def make_uneven(name="numpy"):
     return module, x
 
 
-@pytest.mark.parametrize("name", EVERY)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 def test_a_sample_balances_large_inputs(name):
     module, x = make_uneven(name)
     x = module.backend.tensor(x)
@@ -80,7 +80,7 @@ def test_calibration_does_not_change_the_module_if_it_fails():
     module = net()
     before = module.to_record()
     with pytest.raises(ShapeError):
-        quantize_int8(module, module.backend.tensor(X[:, :3]))
+        quantize_int8(module, module.backend.tensor(INPUT_ARRAY[:, :3]))
     assert all(type(layer) is not Int8Linear for layer in module.layers)
     assert [*module.to_record()] == [*before]
 
@@ -111,11 +111,11 @@ def test_quantize_int8_keeps_custom_and_excluded_layers():
 
 def test_a_quantised_record_loads_into_an_equally_quantised_module(tmp_path):
     module, other = net(), net(seed=5)
-    quantize_int8(module, module.backend.tensor(X))
+    quantize_int8(module, module.backend.tensor(INPUT_ARRAY))
     module.to_record().save(tmp_path / "net.safetensors")
     quantize_int8(other)
     other.load_record(sl.record.load(tmp_path / "net.safetensors"))
-    x = module.backend.tensor(X)
+    x = module.backend.tensor(INPUT_ARRAY)
     np.testing.assert_array_equal(other(x).numpy(), module(x).numpy())
     assert other.layers[0].weight.value.dtype == np.int8
 

@@ -12,10 +12,12 @@ from backend_oracle import found
 from seqloom.errors import DTypeError, ShapeError
 
 F, KEY = sl.nn.functional, sl.Key(0)
-LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-COMPILED = pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-WIDTHS = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float64"]
-LIKE_X = {  # name: (shapes of x, weight and bias, function)
+FOR_EACH_LIBRARY = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+FOR_EAGER_AND_COMPILED = pytest.mark.parametrize(
+    "compiled", [False, True], ids=["eager", "compiled"]
+)
+OTHER_DTYPES = ["bool", "uint8", "int8", "int32", "int64", "float16", "bfloat16", "float64"]
+LAYERS_WITH_INPUT_DTYPE = {  # name: (shapes of x, weight and bias, function)
     "linear": ((2, 3), (4, 3), (4,), F.linear),
     "conv1d": ((2, 3, 6), (4, 3, 2), (4,), F.conv1d),
     "conv2d": ((2, 3, 6, 6), (4, 3, 2, 2), (4,), F.conv2d),
@@ -40,14 +42,14 @@ def call_with(call, args, *, compiled):
 
 def rejected_dtypes(name):
     """Return the dtypes that are rejected; JAX has no float64 here."""
-    return [kind for kind in WIDTHS if (name, kind) != ("jax", "float64")]
+    return [kind for kind in OTHER_DTYPES if (name, kind) != ("jax", "float64")]
 
 
-@LIBRARIES
-@COMPILED
-@pytest.mark.parametrize("function", LIKE_X)
+@FOR_EACH_LIBRARY
+@FOR_EAGER_AND_COMPILED
+@pytest.mark.parametrize("function", LAYERS_WITH_INPUT_DTYPE)
 def test_a_layer_rejects_every_dtype_but_that_of_its_weight(function, compiled, name):
-    x, weight, bias, call = LIKE_X[function]
+    x, weight, bias, call = LAYERS_WITH_INPUT_DTYPE[function]
     b = found(name)
     for kind in rejected_dtypes(name):
         args = make_ones(b, x, kind), make_ones(b, weight), make_ones(b, bias)
@@ -57,10 +59,10 @@ def test_a_layer_rejects_every_dtype_but_that_of_its_weight(function, compiled, 
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
-@COMPILED
-@pytest.mark.parametrize("function", LIKE_X)
+@FOR_EAGER_AND_COMPILED
+@pytest.mark.parametrize("function", LAYERS_WITH_INPUT_DTYPE)
 def test_a_half_precision_layer_keeps_its_dtype(function, compiled, kind):
-    x, weight, bias, call = LIKE_X[function]
+    x, weight, bias, call = LAYERS_WITH_INPUT_DTYPE[function]
     b = found("numpy")
     args = make_ones(b, x, kind), make_ones(b, weight, kind), make_ones(b, bias, kind)
     out = call_with(call, args, compiled=compiled)
@@ -69,14 +71,14 @@ def test_a_half_precision_layer_keeps_its_dtype(function, compiled, kind):
     np.testing.assert_allclose(out.numpy().astype("f4"), wide, rtol=0.02, atol=0.02)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_a_bias_of_another_type_is_named(name):
     b = found(name)
     with pytest.raises(DTypeError, match=r"bias holds float16, expected float32"):
         F.linear(make_ones(b, (2, 3)), make_ones(b, (4, 3)), make_ones(b, (4,), "float16"))
 
 
-LAYERS = {
+LAYERS_AND_SHAPES = {
     "Linear": (sl.nn.Linear(3, 2), (2, 3)),
     "Conv1d": (sl.nn.Conv1d(3, 2, 2), (2, 3, 4)),
     "LayerNorm": (sl.nn.LayerNorm(3), (2, 3)),
@@ -84,17 +86,17 @@ LAYERS = {
     "BatchNorm1d": (sl.nn.BatchNorm1d(3), (2, 3, 4)),
     "SelfAttention": (sl.nn.SelfAttention(4, 2), (1, 3, 4)),
 }
-KINDS = ["uint8", "int32", "float16"]
+INPUT_DTYPES = ["uint8", "int32", "float16"]
 
 
-@LIBRARIES
-@COMPILED
-@pytest.mark.parametrize("layer", LAYERS)
-@pytest.mark.parametrize("kind", KINDS)
+@FOR_EACH_LIBRARY
+@FOR_EAGER_AND_COMPILED
+@pytest.mark.parametrize("layer", LAYERS_AND_SHAPES)
+@pytest.mark.parametrize("kind", INPUT_DTYPES)
 def test_modules_reject_another_dtype_in_training_and_evaluation(
     kind, layer, compiled, name
 ):
-    module, shape = LAYERS[layer]
+    module, shape = LAYERS_AND_SHAPES[layer]
     module = copy.deepcopy(module).bind(found(name), KEY)
     x = make_ones(module.backend, shape, kind)
     for each in (module.train(), module.eval()):
@@ -102,7 +104,7 @@ def test_modules_reject_another_dtype_in_training_and_evaluation(
             call_with(lambda module, x: module(x), (each, x), compiled=compiled)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("place", [0, 1, 2])
 @pytest.mark.parametrize("kind", ["int32", "bool", "float16"])
 def test_attention_needs_a_single_dtype(kind, place, name):
@@ -118,7 +120,7 @@ def test_attention_needs_a_single_dtype(kind, place, name):
 
 
 ROW, SCORES = (1, 2, 4), (2, 4)
-OF_FLOATS = {
+FLOAT_FUNCTIONS = {
     "layer_norm": (SCORES, lambda x: F.layer_norm(x, (4,))),
     "rms_norm": (SCORES, lambda x: F.rms_norm(x, (4,))),
     "gelu": (SCORES, F.gelu),
@@ -149,10 +151,10 @@ OF_FLOATS = {
 }
 
 
-@LIBRARIES
-@pytest.mark.parametrize("function", OF_FLOATS)
+@FOR_EACH_LIBRARY
+@pytest.mark.parametrize("function", FLOAT_FUNCTIONS)
 def test_integers_are_rejected_by_float_functions(function, name):
-    shape, call = OF_FLOATS[function]
+    shape, call = FLOAT_FUNCTIONS[function]
     for kind in ("bool", "uint8", "int64"):
         x = make_ones(found(name), shape, kind)
         with pytest.raises(DTypeError, match=r"x1? holds \w+, expected floats; .*astype"):
@@ -161,7 +163,7 @@ def test_integers_are_rejected_by_float_functions(function, name):
             sl.tensor.compile(call)(x)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("kind", ["uint8", "int32", "int64"])
 def test_integer_inputs_behave_like_in_pytorch_on_every_backend(kind, name):
     values = np.array([[[[3, 0, 7], [2, 9, 4], [1, 5, 8]]]])
@@ -179,7 +181,7 @@ def test_integer_inputs_behave_like_in_pytorch_on_every_backend(kind, name):
         np.testing.assert_allclose(mine.numpy(), their.numpy(), rtol=1e-6)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_booleans_are_rejected_by_comparing_functions(name):
     x = make_ones(found(name), (1, 2, 4, 4), "bool")
     for call in (F.relu, lambda x: F.max_pool1d(x[0], 2), lambda x: F.max_pool2d(x, 2)):
@@ -187,7 +189,7 @@ def test_booleans_are_rejected_by_comparing_functions(name):
             call(x)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_an_embedding_accepts_only_integers_of_any_width(name):
     b = found(name)
     table = b.tensor(np.arange(6, dtype="f4").reshape(3, 2))
@@ -199,7 +201,7 @@ def test_an_embedding_accepts_only_integers_of_any_width(name):
             F.embedding(b.tensor(np.array([1, 0], kind)), table)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_numpy_inputs_must_have_the_dtype_of_the_weight(name):
     weight = found(name).tensor(np.ones((1, 2), "f4"))
     assert F.linear(np.ones((1, 2), "f4"), weight).tolist() == [[2.0]]
@@ -207,7 +209,7 @@ def test_numpy_inputs_must_have_the_dtype_of_the_weight(name):
         F.linear(np.ones((1, 2)), weight)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_a_one_dimensional_weight_gives_one_output_like_in_pytorch(name):
     rng = np.random.default_rng(0)
     x, weight = rng.normal(size=(2, 3)).astype("f4"), rng.normal(size=3).astype("f4")
@@ -219,7 +221,7 @@ def test_a_one_dimensional_weight_gives_one_output_like_in_pytorch(name):
     np.testing.assert_allclose(more.numpy(), theirs + 1, rtol=1e-5)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("shapes", [((3,), (1,)), ((1, 1, 3), ()), ((), ())], ids=str)
 def test_a_weight_of_another_rank_is_rejected(shapes, name):
     b = found(name)
@@ -227,7 +229,7 @@ def test_a_weight_of_another_rank_is_rejected(shapes, name):
         F.linear(make_ones(b, (2, 3)), make_ones(b, shapes[0]), make_ones(b, shapes[1]))
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("shape", [(1, 2), (1, 2, 1)], ids=str)
 def test_batch_norm_rejects_one_value_per_channel_like_pytorch(shape, name):
     with pytest.raises(ValueError, match="more than 1 value"):
@@ -243,7 +245,7 @@ def test_batch_norm_rejects_one_value_per_channel_like_pytorch(shape, name):
     assert module.eval()(x).shape == shape
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("shape", [(0, 2, 3), (2, 2, 1), (1, 2, 2)], ids=str)
 def test_small_batches_are_normalised_like_in_pytorch(shape, name):
     values = np.arange(np.prod(shape), dtype="f4").reshape(shape)

@@ -6,38 +6,38 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from layer_cases import CASES, LINE
+from layer_cases import LAYER_CASES, LINE
 
 torch = pytest.importorskip("torch")
 
 # The layers that `make test` runs on JAX and compiles with PyTorch; soak runs all layers.
-COMPILED = {
+COMPILED_CASES = {
     "conv2d depthwise",
     "transposed 1d in strides",
     "batch norm 2d",
     "group norm",
     "PReLU 1",
 }
-QUICK = {("numpy", False), ("numpy", True), ("torch", False)}
-RUNS = [
+QUICK_RUNS = {("numpy", False), ("numpy", True), ("torch", False)}
+LAYER_RUNS = [
     pytest.param(
         case,
         library,
         compiled,
         id=f"{case}, {library}{', compiled' * compiled}",
         marks=[]
-        if (library, compiled) in QUICK or case in COMPILED
+        if (library, compiled) in QUICK_RUNS or case in COMPILED_CASES
         else [pytest.mark.soak],
     )
     for compiled in (False, True)
     for library in ("numpy", "torch", "jax")
-    for case in CASES
+    for case in LAYER_CASES
 ]
 
 
 def make_twins(case, library) -> tuple[Any, Any]:
     """Return a seqloom layer and the PyTorch layer with the same parameters."""
-    name, options, _ = CASES[case]
+    name, options, _ = LAYER_CASES[case]
     torch.manual_seed(0)
     theirs = getattr(torch.nn, name)(**options)
     with torch.no_grad():
@@ -80,11 +80,11 @@ def assert_close(found, wanted):
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
-@pytest.mark.parametrize(("case", "library", "compiled"), RUNS)
+@pytest.mark.parametrize(("case", "library", "compiled"), LAYER_RUNS)
 def test_each_layer_matches_pytorch(case, library, compiled):
     pytest.importorskip(library)
     ours, theirs = make_twins(case, library)
-    backend, shape = sl.tensor.backend(library), CASES[case][2]
+    backend, shape = sl.tensor.backend(library), LAYER_CASES[case][2]
     run = sl.tensor.compile(step) if compiled else step
     factors = values(theirs(torch.tensor(values(shape, 0))).shape, 9)
     theirs.load_state_dict({p: torch.tensor(v) for p, v in ours.state_dict().items()})

@@ -7,8 +7,8 @@ import seqloom as sl
 from seqloom.errors import ArgumentError
 
 torch = pytest.importorskip("torch")
-TARGETS = ["*.qkv", "*.out", "*.fc1", "*.fc2"]
-IDS = np.array([[0, 20, 15, 11, 2], [0, 4, 5, 2, 1]])
+LORA_TARGETS = ["*.qkv", "*.out", "*.fc1", "*.fc2"]
+TOKEN_IDS = np.array([[0, 20, 15, 11, 2], [0, 4, 5, 2, 1]])
 
 
 def esm2():
@@ -26,22 +26,24 @@ def fill_adapters(model, key=5):
 
 def test_adapters_change_nothing_until_they_are_trained():
     plain, adapted = esm2(), sl.nn.add_lora(esm2(), rank=3)
-    np.testing.assert_allclose(adapted(IDS).numpy(), plain(IDS).numpy(), atol=1e-5)
+    np.testing.assert_allclose(
+        adapted(TOKEN_IDS).numpy(), plain(TOKEN_IDS).numpy(), atol=1e-5
+    )
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", LORA_TARGETS)
 def test_an_adapter_of_each_layer_changes_the_output(target):
     adapted = fill_adapters(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
-    assert np.abs(adapted(IDS).numpy() - esm2()(IDS).numpy()).max() > 1e-3
+    assert np.abs(adapted(TOKEN_IDS).numpy() - esm2()(TOKEN_IDS).numpy()).max() > 1e-3
 
 
-@pytest.mark.parametrize("target", TARGETS)
+@pytest.mark.parametrize("target", LORA_TARGETS)
 def test_a_merged_module_computes_the_same_as_the_adapted_one(target):
     model = fill_adapters(sl.nn.add_lora(esm2(), rank=3, targets=[target]))
-    before = model(IDS).numpy()
+    before = model(TOKEN_IDS).numpy()
     merged = sl.nn.merge_lora(model)
     assert not any(merged.named(sl.nn.LoRALinear))
-    np.testing.assert_allclose(merged(IDS).numpy(), before, atol=2e-5)
+    np.testing.assert_allclose(merged(TOKEN_IDS).numpy(), before, atol=2e-5)
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
@@ -70,7 +72,7 @@ def test_a_record_contains_only_the_adapters_and_restores_them():
     record = model.to_record()
     assert {path.rsplit(".", 1)[1] for path in record} == {"down", "up"}
     other = sl.nn.add_lora(esm2(), rank=3).load_record(record)
-    np.testing.assert_array_equal(other(IDS).numpy(), model(IDS).numpy())
+    np.testing.assert_array_equal(other(TOKEN_IDS).numpy(), model(TOKEN_IDS).numpy())
 
 
 def test_a_record_without_an_adapter_is_rejected():

@@ -139,7 +139,7 @@ def test_shapes_that_would_broadcast_are_rejected(measure, true, guess):
 @pytest.mark.parametrize("measure", FITS)
 def test_class_scores_are_rejected_by_regression_metrics(measure):
     with pytest.raises(ShapeError, match=r"labels \(3,\), got shape \(3, 2\)"):
-        measure([0, 1, 1], SCORES)
+        measure([0, 1, 1], CLASS_SCORES)
 
 
 @pytest.mark.parametrize("measure", [*AREAS, *FITS])
@@ -183,7 +183,7 @@ def test_infinite_scores_are_ranked():
     assert ours.auroc([0, 1, 1], [-math.inf, 0.2, math.inf]) == 1.0
 
 
-SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
+CLASS_SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ SCORES = np.array([[0.9, 0.1], [0.4, 0.6], [0.7, 0.3]])
     ],
 )
 def test_the_highest_class_score_determines_the_class(measure):
-    found = measure([0, 1, 1], SCORES)
+    found = measure([0, 1, 1], CLASS_SCORES)
     np.testing.assert_array_equal(found, measure([0, 1, 1], [0, 1, 0]))
 
 
@@ -215,8 +215,8 @@ def test_predictions_that_are_not_classes_are_rejected(measure, predicted, kind,
         measure([0, 1, 1], predicted)
 
 
-LARGE_CLOSE = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
-ENDLESS = [math.inf, 1.0, 2.0, 3.0]
+LARGE_CLOSE_NUMBERS = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
+NUMBERS_WITH_INFINITY = [math.inf, 1.0, 2.0, 3.0]
 
 
 @pytest.mark.parametrize("order", [[0, 1], [1, 0]])
@@ -258,17 +258,17 @@ def test_correlation_of_large_close_values_is_accurate():
     # A constant offset does not change the correlation, but the mean of large values is
     # rounded.
     expected = ours.pearson([0, 2, 4, 8], [1.0, 3.0, 2.0, 5.0])
-    assert ours.pearson(LARGE_CLOSE, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(
+    assert ours.pearson(LARGE_CLOSE_NUMBERS, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(
         expected, rel=1e-12
     )
 
 
 def test_an_infinite_prediction_explains_nothing_and_infinite_labels_have_no_variance():
-    assert ours.r2([1, 2, 3, 4], ENDLESS) == -math.inf
-    assert math.isnan(ours.r2(ENDLESS, [1, 2, 3, 4]))
-    assert math.isnan(ours.pearson([1, 2, 3, 4], ENDLESS))
+    assert ours.r2([1, 2, 3, 4], NUMBERS_WITH_INFINITY) == -math.inf
+    assert math.isnan(ours.r2(NUMBERS_WITH_INFINITY, [1, 2, 3, 4]))
+    assert math.isnan(ours.pearson([1, 2, 3, 4], NUMBERS_WITH_INFINITY))
     # Infinite values are ranked like finite values: 4, 1, 2, 3 against 1, 2, 3, 4.
-    assert ours.spearman([1, 2, 3, 4], ENDLESS) == pytest.approx(-0.2)
+    assert ours.spearman([1, 2, 3, 4], NUMBERS_WITH_INFINITY) == pytest.approx(-0.2)
 
 
 def test_mcc_of_a_rare_class_among_many_records_is_exact():

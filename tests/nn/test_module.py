@@ -13,7 +13,7 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError, GradientError, RecordError
 from seqloom.nn import functional as F
 
-KEY = sl.Key(0)
+RANDOM_KEY = sl.Key(0)
 
 
 class Net(sl.nn.Module):
@@ -43,7 +43,7 @@ class WidthConfig(sl.nn.Config):
         )
 
 
-def net(key=KEY):
+def net(key=RANDOM_KEY):
     return WidthConfig().init("numpy", key)
 
 
@@ -79,9 +79,9 @@ def test_an_unbound_module_raises_with_a_hint():
 
 
 def test_binding_to_another_backend_keeps_the_values():
-    layer = sl.nn.Linear(2, 2).bind("numpy", KEY)
+    layer = sl.nn.Linear(2, 2).bind("numpy", RANDOM_KEY)
     values = layer.weight.numpy()
-    assert layer.bind("torch", KEY).weight.value.backend.name == "torch"
+    assert layer.bind("torch", RANDOM_KEY).weight.value.backend.name == "torch"
     assert np.array_equal(layer.weight.numpy(), values)
 
 

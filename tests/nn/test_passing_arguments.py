@@ -11,9 +11,9 @@ import seqloom as sl
 from seqloom import nn
 from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 
-B = sl.tensor.backend("numpy")
-X = B.tensor([[1.0, 2.0]])
-KEY = sl.Key(3)
+NUMPY = sl.tensor.backend("numpy")
+INPUT_TENSOR = NUMPY.tensor([[1.0, 2.0]])
+RANDOM_KEY = sl.Key(3)
 
 
 class Split(nn.Module):
@@ -37,7 +37,7 @@ class First(nn.Module):
 
 
 def number(key):
-    return B.uniform(key, (1,)).item()
+    return NUMPY.uniform(key, (1,)).item()
 
 
 class Keyed(nn.Module):
@@ -50,23 +50,29 @@ def values(result):
 
 
 def test_a_tuple_is_unpacked_for_a_layer_with_several_arguments():
-    assert values(nn.Sequential(Split(), Join())(X)) == [[11.0, 22.0]]
-    assert values(nn.Sequential(Split(), lambda *all_of: all_of[1])(X)) == [[10.0, 20.0]]
+    assert values(nn.Sequential(Split(), Join())(INPUT_TENSOR)) == [[11.0, 22.0]]
+    assert values(nn.Sequential(Split(), lambda *all_of: all_of[1])(INPUT_TENSOR)) == [
+        [10.0, 20.0]
+    ]
 
 
 def test_a_layer_with_one_argument_gets_the_tuple():
-    assert values(nn.Sequential(Split(), First())(X)) == [[1.0, 2.0]]
+    assert values(nn.Sequential(Split(), First())(INPUT_TENSOR)) == [[1.0, 2.0]]
 
 
 def test_the_first_layer_gets_all_positional_arguments():
-    assert values(nn.Sequential(Join(), nn.functional.relu)(X, X)) == [[2.0, 4.0]]
-    assert values(nn.Sequential(nn.Sequential(Join()))(X, y=X, scale=2.0)) == [[3.0, 6.0]]
+    assert values(
+        nn.Sequential(Join(), nn.functional.relu)(INPUT_TENSOR, INPUT_TENSOR)
+    ) == [[2.0, 4.0]]
+    assert values(
+        nn.Sequential(nn.Sequential(Join()))(INPUT_TENSOR, y=INPUT_TENSOR, scale=2.0)
+    ) == [[3.0, 6.0]]
 
 
 def test_keywords_are_passed_to_nested_layers_that_accept_them():
     net = nn.Sequential(Split(), Join(), nn.Sequential(nn.Residual(Masked())))
-    mask = B.tensor([[1.0, 0.0]])
-    assert values(net(X, mask=mask, scale=3.0)) == [[26.0, 26.0]]
+    mask = NUMPY.tensor([[1.0, 0.0]])
+    assert values(net(INPUT_TENSOR, mask=mask, scale=3.0)) == [[26.0, 26.0]]
 
 
 def test_values_after_a_keyword_argument_keep_their_order():
@@ -74,7 +80,7 @@ def test_values_after_a_keyword_argument_keep_their_order():
         return x * scale - y
 
     net = nn.Sequential(Split(), middle)
-    assert values(net(X, scale=20.0)) == [[10.0, 20.0]]
+    assert values(net(INPUT_TENSOR, scale=20.0)) == [[10.0, 20.0]]
 
 
 def test_all_kinds_of_callables_get_keywords():
@@ -87,20 +93,22 @@ def test_all_kinds_of_callables_get_keywords():
 
     plain = Plain()
     net = nn.Sequential(plain.times, partial(plain.times), plain)
-    assert values(net(X, by=2.0)) == [[6.0, 10.0]]
+    assert values(net(INPUT_TENSOR, by=2.0)) == [[6.0, 10.0]]
 
 
 def test_each_layer_and_nested_layer_gets_a_different_key():
     net = nn.Sequential(Keyed(), nn.Residual(Keyed()), nn.Sequential(Keyed()))
-    words = [number(KEY.fold(0)), number(KEY.fold(1))]
-    words.append(number(KEY.fold(2).fold(0)))
-    x = X + words[0]
+    words = [number(RANDOM_KEY.fold(0)), number(RANDOM_KEY.fold(1))]
+    words.append(number(RANDOM_KEY.fold(2).fold(0)))
+    x = INPUT_TENSOR + words[0]
     x = x + (x + words[1]) + words[2]
-    np.testing.assert_allclose(net(X, key=KEY).numpy(), x.numpy())
-    assert values(nn.Sequential(nn.functional.relu)(X, key=KEY)) == values(X)
+    np.testing.assert_allclose(net(INPUT_TENSOR, key=RANDOM_KEY).numpy(), x.numpy())
+    assert values(
+        nn.Sequential(nn.functional.relu)(INPUT_TENSOR, key=RANDOM_KEY)
+    ) == values(INPUT_TENSOR)
 
 
-INVALID: Any = {
+INVALID_LAYERS: Any = {
     r"layer 1 of Sequential \(Join\(x, y, scale=1.0\)\) also needs y; pass y=": (
         nn.Sequential(nn.functional.relu, Join()),
         {},
@@ -128,11 +136,11 @@ INVALID: Any = {
 }
 
 
-@pytest.mark.parametrize("message", INVALID)
+@pytest.mark.parametrize("message", INVALID_LAYERS)
 def test_a_layer_with_wrong_arguments_is_named_with_its_signature(message):
-    net, options = INVALID[message]
+    net, options = INVALID_LAYERS[message]
     with pytest.raises(ArgumentError, match=message):
-        net(X, **options)
+        net(INPUT_TENSOR, **options)
 
 
 def test_an_error_inside_a_layer_names_the_layer():
@@ -140,7 +148,7 @@ def test_an_error_inside_a_layer_names_the_layer():
         {"stem": nn.functional.relu, "body": nn.Sequential(nn.Linear(3, 3))}
     )
     with pytest.raises(ShapeError) as caught:
-        net.bind("numpy", KEY)(X)
+        net.bind("numpy", RANDOM_KEY)(INPUT_TENSOR)
     assert caught.value.__notes__ == [
         "in layer 0 of Sequential (Linear(x))",
         "in layer body of Sequential (Sequential(x))",
@@ -153,7 +161,9 @@ def test_a_subclass_of_sequential_may_have_another_signature():
             return super().__call__(x) + y
 
     two: Any = Two
-    assert values(nn.Sequential(Split(), two(nn.functional.relu))(X)) == [[11.0, 22.0]]
+    assert values(nn.Sequential(Split(), two(nn.functional.relu))(INPUT_TENSOR)) == [
+        [11.0, 22.0]
+    ]
 
 
 def test_a_class_without_new_fields_inherits_the_constructor():
@@ -190,7 +200,7 @@ def test_named_layers_keep_their_names_in_paths_and_slices():
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 def test_a_residual_block_matches_the_sum_in_pytorch(name):
     block = nn.Residual(nn.Sequential(nn.Linear(2, 4), nn.functional.relu, nn.Linear(4, 2)))
-    block.bind(name, KEY)
+    block.bind(name, RANDOM_KEY)
     x = np.random.default_rng(0).normal(size=(3, 2)).astype("f4")
     _, grads = nn.value_and_grad(lambda net, x: (net(x) ** 2).sum())(
         block, block.backend.tensor(x)
@@ -206,13 +216,13 @@ def test_a_residual_block_matches_the_sum_in_pytorch(name):
 
 
 def test_a_residual_adds_to_the_first_item_of_a_tuple():
-    total, other = nn.Residual(Split())(X)
+    total, other = nn.Residual(Split())(INPUT_TENSOR)
     assert (values(total), values(other)) == ([[2.0, 4.0]], [[10.0, 20.0]])
 
 
 def test_a_residual_rejects_a_sum_that_would_broadcast():
     with pytest.raises(ShapeError, match=r"\(1, 1\) for an input of \(1, 2\)"):
-        nn.Residual(lambda x: x[:, :1])(X)
+        nn.Residual(lambda x: x[:, :1])(INPUT_TENSOR)
     with pytest.raises(ArgumentError, match="must be a module or a function, got a list"):
         nn.Residual(cast("Any", [nn.Linear(2, 2)]))
 
@@ -220,5 +230,5 @@ def test_a_residual_rejects_a_sum_that_would_broadcast():
 def test_containers_can_be_compiled():
     net = nn.Sequential(Split(), Join(), nn.Residual(Masked()))
     step = sl.tensor.compile(lambda net, x, mask: net(x, mask=mask))
-    mask = B.tensor([[1.0, 0.0]])
-    assert values(step(net, X, mask)) == values(net(X, mask=mask))
+    mask = NUMPY.tensor([[1.0, 0.0]])
+    assert values(step(net, INPUT_TENSOR, mask)) == values(net(INPUT_TENSOR, mask=mask))

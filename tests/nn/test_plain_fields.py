@@ -13,7 +13,7 @@ import pytest
 import seqloom as sl
 from seqloom import nn
 
-KEY = sl.Key(0)
+RANDOM_KEY = sl.Key(0)
 
 
 class Holder(nn.Module):
@@ -49,7 +49,7 @@ def handle(request, tmp_path):
 
 @pytest.mark.parametrize("inside", [False, True])
 def test_objects_that_cannot_be_copied_may_be_plain_fields(handle, inside):
-    net = Holder([{"a": (handle,)}] if inside else handle).bind("numpy", KEY)
+    net = Holder([{"a": (handle,)}] if inside else handle).bind("numpy", RANDOM_KEY)
     zeros = net.map(lambda _, x: x * 0.0)
     twin = copy.deepcopy(net).to("numpy", "float64")
     copies: list[Any] = [net, zeros, twin]
@@ -69,7 +69,7 @@ def test_a_copy_has_new_arrays_that_are_shared_like_the_originals():
             self.one = nn.Linear(2, 2)
             self.parts = self.same = [self.one, self.one.weight, "text"]
 
-    net = Net().bind("numpy", KEY)
+    net = Net().bind("numpy", RANDOM_KEY)
     twin = copy.deepcopy(net)
     assert twin.one is twin.parts[0] is not net.one
     assert twin.one.weight is twin.parts[1] is not net.one.weight
@@ -109,7 +109,7 @@ class Slow:
 def test_eight_threads_initialise_a_parameter_once():
     slow = Slow()
     param = nn.Param((3,), slow)
-    param.bind("w", sl.tensor.backend("numpy"), KEY)
+    param.bind("w", sl.tensor.backend("numpy"), RANDOM_KEY)
     start, found = threading.Barrier(8), []
 
     def read():
@@ -129,7 +129,7 @@ def test_an_initialiser_may_read_another_parameter():
     first = nn.Param((2,), nn.Fill(2.0))
     second = nn.Param((2,), lambda backend, key, shape: first.storage() * 2)  # noqa: ARG005
     for part in (first, second):
-        part.bind("", sl.tensor.backend("numpy"), KEY)
+        part.bind("", sl.tensor.backend("numpy"), RANDOM_KEY)
     assert second.numpy().tolist() == [4.0, 4.0]
 
 
@@ -143,7 +143,7 @@ def test_a_process_forked_during_initialisation_can_initialise_parameters():
 
     waiting, other = nn.Param((1,), wait), nn.Param((1,), nn.Fill(5.0))
     for part in (waiting, other):
-        part.bind("", sl.tensor.backend("numpy"), KEY)
+        part.bind("", sl.tensor.backend("numpy"), RANDOM_KEY)
     thread = threading.Thread(target=waiting.numpy)
     thread.start()
     entered.wait()

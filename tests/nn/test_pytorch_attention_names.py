@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch.nn import functional as TF
 
 import seqloom as sl
 
 torch = pytest.importorskip("torch")
-F: Any = sl.nn.functional
-TF = torch.nn.functional
+SL_FUNCTIONAL: Any = sl.nn.functional
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 
 
@@ -27,7 +27,7 @@ def parts(library, heads=4):
 @libraries
 def test_attention_accepts_pytorch_argument_names(library):
     (q, k, v), (tq, tk, tv) = parts(library)
-    ours = F.scaled_dot_product_attention(query=q, key=k, value=v)
+    ours = SL_FUNCTIONAL.scaled_dot_product_attention(query=q, key=k, value=v)
     theirs = TF.scaled_dot_product_attention(query=tq, key=tk, value=tv)
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
 
@@ -35,7 +35,7 @@ def test_attention_accepts_pytorch_argument_names(library):
 @libraries
 def test_grouped_query_attention_matches_pytorch(library):
     (q, k, v), theirs = parts(library, heads=2)
-    ours = F.scaled_dot_product_attention(q, k, v, enable_gqa=True).numpy()
+    ours = SL_FUNCTIONAL.scaled_dot_product_attention(q, k, v, enable_gqa=True).numpy()
     wanted = TF.scaled_dot_product_attention(*theirs, enable_gqa=True).numpy()
     np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
 
@@ -45,13 +45,13 @@ def test_indivisible_numbers_of_heads_are_an_error():
     with pytest.raises(
         sl.errors.ShapeError, match=r"heads of query, 4, .* key and value, 3"
     ):
-        F.scaled_dot_product_attention(q, k, v, enable_gqa=True)
+        SL_FUNCTIONAL.scaled_dot_product_attention(q, k, v, enable_gqa=True)
 
 
 def test_packed_attention_accepts_keyword_arguments():
     x = sl.tensor.backend("numpy").tensor(values(5, 2, 3))
-    wanted = F.attention_varlen(x, x, x, [0, 2, 5], 3).tolist()
-    by_name = F.attention_varlen(
+    wanted = SL_FUNCTIONAL.attention_varlen(x, x, x, [0, 2, 5], 3).tolist()
+    by_name = SL_FUNCTIONAL.attention_varlen(
         query=x, key=x, value=x, cu_seqlens=[0, 2, 5], max_seqlen=3
     )
     assert by_name.tolist() == wanted

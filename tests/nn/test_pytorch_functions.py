@@ -4,92 +4,94 @@ from typing import Any
 
 import numpy as np
 import pytest
+from torch.nn import functional as TF
 
 import seqloom as sl
 
 torch = pytest.importorskip("torch")
-F: Any = sl.nn.functional
-T: Any = sl.tensor
-TF = torch.nn.functional
+SL_FUNCTIONAL: Any = sl.nn.functional
+SL_TENSOR: Any = sl.tensor
 
 
 def values(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).normal(size=shape).astype("float32")
 
 
-COUNTS = np.arange(12, dtype="float32").reshape(3, 4) // 2
-PLACES = np.array([[1, 0, 3], [2, 1, 0]])  # shorter than the tensors on both axes
+TARGET_COUNTS = np.arange(12, dtype="float32").reshape(3, 4) // 2
+GATHER_INDICES = np.array([[1, 0, 3], [2, 1, 0]])  # shorter than the tensors on both axes
 LINE, PLANE = values(2, 3, 11), values(2, 3, 7, 8)
 
 # name of the case: (seqloom function, PyTorch function, differentiated arguments)
-CASES: dict[str, tuple[Any, Any, list[Any]]] = {
+FUNCTION_CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     "max_pool1d, dilated": (
-        lambda x: F.max_pool1d(x, 3, 2, 1, 2),
+        lambda x: SL_FUNCTIONAL.max_pool1d(x, 3, 2, 1, 2),
         lambda x: TF.max_pool1d(x, 3, 2, 1, 2),
         [LINE],
     ),
     "max_pool1d in ceil_mode": (
-        lambda x: F.max_pool1d(x, 2, 2, ceil_mode=True),
+        lambda x: SL_FUNCTIONAL.max_pool1d(x, 2, 2, ceil_mode=True),
         lambda x: TF.max_pool1d(x, 2, 2, ceil_mode=True),
         [LINE],
     ),
     "max_pool2d, dilated in ceil_mode": (
-        lambda x: F.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
+        lambda x: SL_FUNCTIONAL.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
         lambda x: TF.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
         [PLANE],
     ),
     "avg_pool1d in ceil_mode": (
-        lambda x: F.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
+        lambda x: SL_FUNCTIONAL.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
         lambda x: TF.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
         [values(2, 3, 10)],
     ),
     "avg_pool1d without its padding": (
-        lambda x: F.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
+        lambda x: SL_FUNCTIONAL.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
         lambda x: TF.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
         [LINE],
     ),
     "avg_pool2d, all options": (
-        lambda x: F.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        lambda x: SL_FUNCTIONAL.avg_pool2d(
+            x, 3, 2, 1, ceil_mode=True, count_include_pad=False
+        ),
         lambda x: TF.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
         [PLANE],
     ),
     "avg_pool2d by another divisor": (
-        lambda x: F.avg_pool2d(x, 3, 2, divisor_override=5),
+        lambda x: SL_FUNCTIONAL.avg_pool2d(x, 3, 2, divisor_override=5),
         lambda x: TF.avg_pool2d(x, 3, 2, divisor_override=5),
         [PLANE],
     ),
-    "split": (lambda x: T.split(x, 4, 2), lambda x: torch.split(x, 4, 2), [LINE]),
+    "split": (lambda x: SL_TENSOR.split(x, 4, 2), lambda x: torch.split(x, 4, 2), [LINE]),
     "split by lengths": (
-        lambda x: T.split(x, [2, 0, 9], -1),
+        lambda x: SL_TENSOR.split(x, [2, 0, 9], -1),
         lambda x: torch.split(x, [2, 0, 9], -1),
         [LINE],
     ),
-    "chunk": (lambda x: T.chunk(x, 4, 2), lambda x: torch.chunk(x, 4, 2), [LINE]),
-    "cumsum": (lambda x: T.cumsum(x, -1), lambda x: torch.cumsum(x, -1), [LINE]),
-    "cumprod": (lambda x: T.cumprod(x, 1), lambda x: torch.cumprod(x, 1), [LINE]),
+    "chunk": (lambda x: SL_TENSOR.chunk(x, 4, 2), lambda x: torch.chunk(x, 4, 2), [LINE]),
+    "cumsum": (lambda x: SL_TENSOR.cumsum(x, -1), lambda x: torch.cumsum(x, -1), [LINE]),
+    "cumprod": (lambda x: SL_TENSOR.cumprod(x, 1), lambda x: torch.cumprod(x, 1), [LINE]),
     "logcumsumexp": (
-        lambda x: T.logcumsumexp(x, 2),
+        lambda x: SL_TENSOR.logcumsumexp(x, 2),
         lambda x: torch.logcumsumexp(x, 2),
         [LINE],
     ),
     "gather": (
-        lambda x: T.gather(x, 1, x.backend.tensor(PLACES)),
-        lambda x: torch.gather(x, 1, torch.tensor(PLACES)),
+        lambda x: SL_TENSOR.gather(x, 1, x.backend.tensor(GATHER_INDICES)),
+        lambda x: torch.gather(x, 1, torch.tensor(GATHER_INDICES)),
         [values(3, 4)],
     ),
     "scatter": (
-        lambda x, y: T.scatter(x, 1, x.backend.tensor(PLACES), y),
-        lambda x, y: torch.scatter(x, 1, torch.tensor(PLACES), y),
+        lambda x, y: SL_TENSOR.scatter(x, 1, x.backend.tensor(GATHER_INDICES), y),
+        lambda x, y: torch.scatter(x, 1, torch.tensor(GATHER_INDICES), y),
         [values(3, 4), values(2, 3, seed=1)],
     ),
     "scatter_add": (
-        lambda x, y: T.scatter_add(x, 1, x.backend.tensor(PLACES), y),
-        lambda x, y: torch.scatter_add(x, 1, torch.tensor(PLACES), y),
+        lambda x, y: SL_TENSOR.scatter_add(x, 1, x.backend.tensor(GATHER_INDICES), y),
+        lambda x, y: torch.scatter_add(x, 1, torch.tensor(GATHER_INDICES), y),
         [values(3, 4), values(2, 3, seed=1)],
     ),
     **{
         f"interpolate, {name}": (
-            lambda x, options=options: F.interpolate(x, **options),
+            lambda x, options=options: SL_FUNCTIONAL.interpolate(x, **options),
             lambda x, options=options: TF.interpolate(x, **options),
             [PLANE if "bi" in str(options.get("mode")) else LINE],
         )
@@ -103,7 +105,9 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     },
     **{
         f"{name} of one record": (
-            lambda x, *more, name=name, given=given: getattr(F, name)(x, *more, *given),
+            lambda x, *more, name=name, given=given: getattr(SL_FUNCTIONAL, name)(
+                x, *more, *given
+            ),
             lambda x, *more, name=name, given=given: getattr(TF, name)(x, *more, *given),
             arrays,
         )
@@ -119,33 +123,35 @@ CASES: dict[str, tuple[Any, Any, list[Any]]] = {
         )
     },
     "softplus beyond a threshold": (
-        lambda x: F.softplus(x, 2.0, 1.0),
+        lambda x: SL_FUNCTIONAL.softplus(x, 2.0, 1.0),
         lambda x: TF.softplus(x, 2.0, 1.0),
         [values(3, 4)],
     ),
-    "logsigmoid": (F.logsigmoid, TF.logsigmoid, [values(3, 4) * 30]),
-    "mish": (F.mish, TF.mish, [values(3, 4) * 3]),
+    "logsigmoid": (SL_FUNCTIONAL.logsigmoid, TF.logsigmoid, [values(3, 4) * 30]),
+    "mish": (SL_FUNCTIONAL.mish, TF.mish, [values(3, 4) * 3]),
     "huber_loss": (
-        lambda x: F.huber_loss(x, COUNTS, "sum", 0.7),
-        lambda x: TF.huber_loss(x, torch.tensor(COUNTS), "sum", delta=0.7),
+        lambda x: SL_FUNCTIONAL.huber_loss(x, TARGET_COUNTS, "sum", 0.7),
+        lambda x: TF.huber_loss(x, torch.tensor(TARGET_COUNTS), "sum", delta=0.7),
         [values(3, 4)],
     ),
-    "glu": (lambda x: F.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
+    "glu": (lambda x: SL_FUNCTIONAL.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
     "poisson_nll_loss": (
-        lambda x: F.poisson_nll_loss(x, COUNTS, full=True),
-        lambda x: TF.poisson_nll_loss(x, torch.tensor(COUNTS), full=True),
+        lambda x: SL_FUNCTIONAL.poisson_nll_loss(x, TARGET_COUNTS, full=True),
+        lambda x: TF.poisson_nll_loss(x, torch.tensor(TARGET_COUNTS), full=True),
         [values(3, 4)],
     ),
     "poisson_nll_loss of counts": (
-        lambda x: F.poisson_nll_loss(abs(x), COUNTS, log_input=False, reduction="sum"),
+        lambda x: SL_FUNCTIONAL.poisson_nll_loss(
+            abs(x), TARGET_COUNTS, log_input=False, reduction="sum"
+        ),
         lambda x: TF.poisson_nll_loss(
-            abs(x), torch.tensor(COUNTS), log_input=False, reduction="sum"
+            abs(x), torch.tensor(TARGET_COUNTS), log_input=False, reduction="sum"
         ),
         [values(3, 4)],
     ),
 }
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-SLOW = [pytest.param(name, marks=pytest.mark.soak) for name in ("torch", "jax")]
+SLOW_BACKENDS = [pytest.param(name, marks=pytest.mark.soak) for name in ("torch", "jax")]
 
 
 def several(out):
@@ -177,17 +183,17 @@ def assert_close(ours, theirs):
 
 
 @libraries
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", FUNCTION_CASES)
 def test_values_and_gradients_match_pytorch_on_each_backend(library, case):
     pytest.importorskip(library)
-    ours, theirs, arrays = CASES[case]
+    ours, theirs, arrays = FUNCTION_CASES[case]
     level = sl.tensor.Autodiff(sl.tensor.backend(library))
     found, wanted = outcome(ours, arrays, level), pytorch_outcome(theirs, arrays)
     assert_close(found[0], wanted[0])
     assert_close(found[1], wanted[1])
 
 
-@pytest.mark.parametrize("library", ["numpy", *SLOW])
+@pytest.mark.parametrize("library", ["numpy", *SLOW_BACKENDS])
 def test_a_compiled_step_of_all_functions_gives_the_eager_values(library):
     pytest.importorskip(library)
 
@@ -195,12 +201,12 @@ def test_a_compiled_step_of_all_functions_gives_the_eager_values(library):
         given = iter(inputs)
         return tuple(
             part
-            for ours, _, arrays in CASES.values()
+            for ours, _, arrays in FUNCTION_CASES.values()
             for part in several(ours(*[next(given) for _ in arrays]))
         )
 
     backend = sl.tensor.backend(library)
-    tensors = [backend.tensor(x) for case in CASES.values() for x in case[2]]
+    tensors = [backend.tensor(x) for case in FUNCTION_CASES.values() for x in case[2]]
     wanted = step(*tensors)
     found = sl.tensor.compile(step)(*tensors)
     assert_close([x.numpy() for x in found], [x.numpy() for x in wanted])
@@ -210,7 +216,7 @@ def test_a_compiled_step_of_all_functions_gives_the_eager_values(library):
 def test_pooling_indices_match_pytorch(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLANE)
-    _, ours = F.max_pool2d(x, 3, 2, 1, 2, ceil_mode=True, return_indices=True)
+    _, ours = SL_FUNCTIONAL.max_pool2d(x, 3, 2, 1, 2, ceil_mode=True, return_indices=True)
     options = {"ceil_mode": True, "return_indices": True}
     _, theirs = TF.max_pool2d(torch.tensor(PLANE), 3, 2, 1, 2, **options)
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
@@ -220,7 +226,7 @@ def test_pooling_indices_match_pytorch(library):
 def test_pooling_indices_of_one_record_have_no_batch_axis(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLANE[0])
-    _, ours = F.max_pool2d(x, 3, 2, 1, return_indices=True)
+    _, ours = SL_FUNCTIONAL.max_pool2d(x, 3, 2, 1, return_indices=True)
     _, theirs = TF.max_pool2d(torch.tensor(PLANE[0]), 3, 2, 1, return_indices=True)
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
@@ -228,18 +234,18 @@ def test_pooling_indices_of_one_record_have_no_batch_axis(library):
 @libraries
 def test_one_hot_infers_the_number_of_classes(library):
     pytest.importorskip(library)
-    x = sl.tensor.backend(library).tensor(PLACES)
-    wanted = TF.one_hot(torch.tensor(PLACES)).numpy()
-    np.testing.assert_array_equal(F.one_hot(x).numpy(), wanted)
-    np.testing.assert_array_equal(F.one_hot(x, -1).numpy(), wanted)
+    x = sl.tensor.backend(library).tensor(GATHER_INDICES)
+    wanted = TF.one_hot(torch.tensor(GATHER_INDICES)).numpy()
+    np.testing.assert_array_equal(SL_FUNCTIONAL.one_hot(x).numpy(), wanted)
+    np.testing.assert_array_equal(SL_FUNCTIONAL.one_hot(x, -1).numpy(), wanted)
     with pytest.raises(sl.errors.ArgumentError, match="needs num_classes"):
-        F.one_hot(x[:0])
+        SL_FUNCTIONAL.one_hot(x[:0])
 
 
 @libraries
 def test_one_hot_in_a_compiled_step_needs_the_number_of_classes(library):
     pytest.importorskip(library)
-    x = sl.tensor.backend(library).tensor(PLACES)
-    compiled: Any = sl.tensor.compile(F.one_hot)
+    x = sl.tensor.backend(library).tensor(GATHER_INDICES)
+    compiled: Any = sl.tensor.compile(SL_FUNCTIONAL.one_hot)
     with pytest.raises(sl.errors.CaptureError, match="needs num_classes"):
         compiled(x)

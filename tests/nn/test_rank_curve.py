@@ -8,10 +8,12 @@ from sklearn import metrics
 from seqloom.nn._metric_inputs import RankCurve
 
 # There are few distinct scores, so that ties occur.
-ANSWERS = st.lists(st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60)
+RANDOM_ANSWERS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60
+)
 
 
-@given(ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
+@given(RANDOM_ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
 def test_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.of(labels, scores)
@@ -22,7 +24,7 @@ def test_curves_match_scikit_learn(answers):
     np.testing.assert_allclose(curve.recall, recall[::-1])
 
 
-@given(ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
+@given(RANDOM_ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
 def test_areas_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.of(labels, scores)

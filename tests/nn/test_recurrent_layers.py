@@ -11,13 +11,13 @@ from seqloom.errors import ArgumentError, ShapeError
 torch = pytest.importorskip("torch")
 utils = torch.nn.utils.rnn
 
-KINDS = ["GRU", "LSTM"]
-LENGTHS = [6, 2, 4]
-REAL = np.arange(6) < np.array(LENGTHS)[:, None]
-X = np.random.default_rng(0).normal(size=(3, 6, 5)).astype("float32")
-FIRST = np.random.default_rng(1).normal(size=(4, 3, 7)).astype("float32")
+LAYER_NAMES = ["GRU", "LSTM"]
+SEQUENCE_LENGTHS = [6, 2, 4]
+MASK_OF_REAL_POSITIONS = np.arange(6) < np.array(SEQUENCE_LENGTHS)[:, None]
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(3, 6, 5)).astype("float32")
+INITIAL_STATES = np.random.default_rng(1).normal(size=(4, 3, 7)).astype("float32")
 # Each case compiles another loop in XLA or PyTorch, which takes some seconds.
-SLOW = [pytest.param(name, marks=pytest.mark.soak) for name in ("torch", "jax")]
+SLOW_BACKENDS = [pytest.param(name, marks=pytest.mark.soak) for name in ("torch", "jax")]
 
 
 def make_backend(name):
@@ -39,7 +39,11 @@ def list_states(states):
 
 
 def first_of(kind, make):
-    return make(FIRST) if kind == "GRU" else (make(FIRST), make(-FIRST))
+    return (
+        make(INITIAL_STATES)
+        if kind == "GRU"
+        else (make(INITIAL_STATES), make(-INITIAL_STATES))
+    )
 
 
 def total(out, last):
@@ -51,7 +55,7 @@ def run_torch(layer, x, first, *, padded):
     if not padded:
         out, last = layer(x, first)
         return out, list_states(last)
-    lengths = torch.tensor(LENGTHS)
+    lengths = torch.tensor(SEQUENCE_LENGTHS)
     packed = utils.pack_padded_sequence(x, lengths, batch_first=True, enforce_sorted=False)
     out, last = layer(packed, first)
     return utils.pad_packed_sequence(out, batch_first=True)[0], list_states(last)
@@ -61,11 +65,15 @@ def compare(kind, backend, *, padded, compiled=False):
     """Compare outputs and gradients of two bidirectional layers with PyTorch."""
     theirs, ours = make_pair(kind, backend, 5, 7, 2, bidirectional=True)
     expected, last = run_torch(
-        theirs, torch.tensor(X), first_of(kind, torch.tensor), padded=padded
+        theirs, torch.tensor(INPUT_ARRAY), first_of(kind, torch.tensor), padded=padded
     )
     total(expected, last).backward()
     first = first_of(kind, backend.tensor)
-    x = np.where(REAL[:, :, None], X, np.nan) if padded else X
+    x = (
+        np.where(MASK_OF_REAL_POSITIONS[:, :, None], INPUT_ARRAY, np.nan)
+        if padded
+        else INPUT_ARRAY
+    )
 
     def loss(model, x, mask):
         out, last = model(x, first, mask=mask)
@@ -76,7 +84,7 @@ def compare(kind, backend, *, padded, compiled=False):
         return [grads.wrt(param) for _, param in model.parameters()]
 
     step = sl.tensor.compile(step) if compiled else step
-    mask = backend.tensor(REAL) if padded else None
+    mask = backend.tensor(MASK_OF_REAL_POSITIONS) if padded else None
     grads = step(ours, backend.tensor(x), mask)
     out = ours(backend.tensor(x), first, mask=mask)[0].numpy()
     np.testing.assert_allclose(out, expected.detach().numpy(), rtol=1e-5, atol=1e-6)
@@ -90,16 +98,16 @@ def compare(kind, backend, *, padded, compiled=False):
         np.testing.assert_allclose(values, wanted, rtol=1e-5, atol=least, err_msg=path)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYER_NAMES)
 @pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("name", ["numpy", "torch", SLOW[1]])
+@pytest.mark.parametrize("name", ["numpy", "torch", SLOW_BACKENDS[1]])
 def test_bidirectional_layers_match_pytorch(name, padded, kind):
     compare(kind, make_backend(name), padded=padded)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYER_NAMES)
 @pytest.mark.parametrize("padded", [False, True])
-@pytest.mark.parametrize("name", ["numpy", *SLOW])
+@pytest.mark.parametrize("name", ["numpy", *SLOW_BACKENDS])
 def test_compiled_recurrent_layers_match_pytorch(name, padded, kind):
     compare(kind, make_backend(name), padded=padded, compiled=True)
 
@@ -107,15 +115,15 @@ def test_compiled_recurrent_layers_match_pytorch(name, padded, kind):
 def test_recurrent_layers_on_jax_match_pytorch():
     backend = make_backend("jax")
     theirs, ours = make_pair("GRU", backend, 5, 7)
-    expected, last = theirs(torch.tensor(X))
-    found, state = ours(backend.tensor(X))
+    expected, last = theirs(torch.tensor(INPUT_ARRAY))
+    found, state = ours(backend.tensor(INPUT_ARRAY))
     np.testing.assert_allclose(
         found.numpy(), expected.detach().numpy(), rtol=1e-5, atol=1e-6
     )
     np.testing.assert_allclose(state.numpy(), last.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYER_NAMES)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("reverse", [False, True])
 def test_the_recurrent_kernel_equals_the_default_implementation(reverse, dtype, kind):
@@ -144,7 +152,7 @@ def test_the_recurrent_kernel_equals_the_default_implementation(reverse, dtype, 
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYER_NAMES)
 def test_the_result_is_bitwise_equal_for_any_number_of_threads(kind, threads):
     layers = []
     for count in (1, threads):
@@ -155,17 +163,21 @@ def test_the_result_is_bitwise_equal_for_any_number_of_threads(kind, threads):
     np.testing.assert_array_equal(*layers)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", LAYER_NAMES)
 def test_lengths_mask_and_packing_give_equal_results(kind):
     backend = make_backend("numpy")
     layer = getattr(sl.nn, kind)(5, 7, 2, bidirectional=True).bind(backend, 0)
-    by_mask, last = layer(backend.tensor(X), mask=REAL.astype("float32"))
-    by_length, last_by_length = layer(backend.tensor(X), lengths=LENGTHS)
-    bounds = np.cumsum([0, *LENGTHS])
-    packed, last_packed = layer(backend.tensor(X[REAL]), cu_seqlens=bounds)
+    by_mask, last = layer(
+        backend.tensor(INPUT_ARRAY), mask=MASK_OF_REAL_POSITIONS.astype("float32")
+    )
+    by_length, last_by_length = layer(backend.tensor(INPUT_ARRAY), lengths=SEQUENCE_LENGTHS)
+    bounds = np.cumsum([0, *SEQUENCE_LENGTHS])
+    packed, last_packed = layer(
+        backend.tensor(INPUT_ARRAY[MASK_OF_REAL_POSITIONS]), cu_seqlens=bounds
+    )
     np.testing.assert_array_equal(by_mask.numpy(), by_length.numpy())
-    np.testing.assert_array_equal(by_mask.numpy()[REAL], packed.numpy())
-    assert not by_mask.numpy()[~REAL].any()
+    np.testing.assert_array_equal(by_mask.numpy()[MASK_OF_REAL_POSITIONS], packed.numpy())
+    assert not by_mask.numpy()[~MASK_OF_REAL_POSITIONS].any()
     for one, other, third in zip(
         *map(list_states, (last, last_by_length, last_packed)), strict=True
     ):
@@ -177,28 +189,30 @@ def test_lengths_mask_and_packing_give_equal_results(kind):
 def test_an_empty_sequence_keeps_its_initial_state(name):
     backend = make_backend(name)
     layer = sl.nn.LSTM(5, 7).bind(backend, 0)
-    first = backend.tensor(FIRST[:1]), backend.tensor(-FIRST[:1])
-    out, (last, cell) = layer(backend.tensor(X), first, lengths=[6, 0, 4])
+    first = backend.tensor(INITIAL_STATES[:1]), backend.tensor(-INITIAL_STATES[:1])
+    out, (last, cell) = layer(backend.tensor(INPUT_ARRAY), first, lengths=[6, 0, 4])
     assert not out.numpy()[1].any()
-    np.testing.assert_array_equal(last.numpy()[0, 1], FIRST[0, 1])
-    np.testing.assert_array_equal(cell.numpy()[0, 1], -FIRST[0, 1])
+    np.testing.assert_array_equal(last.numpy()[0, 1], INITIAL_STATES[0, 1])
+    np.testing.assert_array_equal(cell.numpy()[0, 1], -INITIAL_STATES[0, 1])
 
 
 def test_time_first_input_gives_time_first_output():
     backend = make_backend("numpy")
     layer = sl.nn.GRU(5, 7).bind(backend, 0)
     other = sl.nn.GRU(5, 7, batch_first=False).bind(backend, 0)
-    out, last = layer(backend.tensor(X))
-    found, state = other(backend.tensor(X.swapaxes(0, 1)))
+    out, last = layer(backend.tensor(INPUT_ARRAY))
+    found, state = other(backend.tensor(INPUT_ARRAY.swapaxes(0, 1)))
     np.testing.assert_array_equal(found.numpy(), out.numpy().swapaxes(0, 1))
     np.testing.assert_array_equal(state.numpy(), last.numpy())
 
 
 def test_one_sequence_needs_no_batch_axis():
     layer = sl.nn.LSTM(5, 7).bind("numpy", 0)
-    out, (last, cell) = layer(layer.backend.tensor(X[0]))
+    out, (last, cell) = layer(layer.backend.tensor(INPUT_ARRAY[0]))
     assert (out.shape, last.shape, cell.shape) == ((6, 7), (1, 7), (1, 7))
-    np.testing.assert_allclose(out.numpy(), layer(layer.backend.tensor(X))[0].numpy()[0])
+    np.testing.assert_allclose(
+        out.numpy(), layer(layer.backend.tensor(INPUT_ARRAY))[0].numpy()[0]
+    )
 
 
 def test_recurrent_parameters_have_pytorch_names():
@@ -210,7 +224,7 @@ def test_recurrent_parameters_have_pytorch_names():
 
 def test_dropout_between_layers_needs_a_key_in_training():
     layer = sl.nn.GRU(5, 7, 2, dropout=0.5).bind("numpy", 0)
-    x = layer.backend.tensor(X)
+    x = layer.backend.tensor(INPUT_ARRAY)
     with pytest.raises(ArgumentError, match="key=sl"):
         layer(x)
     dropped = layer(x, key=sl.Key(1))[0].numpy()
@@ -223,20 +237,24 @@ def test_dropout_between_layers_needs_a_key_in_training():
     [
         ({"lengths": [6, 7, 1]}, ArgumentError, "lengths must be 3 integers from 0 to 6"),
         ({"mask": [[1, 0]]}, ShapeError, r"mask must have shape \(3, 6\)"),
-        ({"mask": REAL, "lengths": LENGTHS}, ArgumentError, "one of mask and lengths"),
+        (
+            {"mask": MASK_OF_REAL_POSITIONS, "lengths": SEQUENCE_LENGTHS},
+            ArgumentError,
+            "one of mask and lengths",
+        ),
         ({"cu_seqlens": [0, 3]}, ShapeError, r"expected x \(total, in\)"),
     ],
 )
 def test_inputs_that_do_not_fit_are_rejected(options, error, message):
     layer = sl.nn.GRU(5, 7).bind("numpy", 0)
     with pytest.raises(error, match=message):
-        layer(layer.backend.tensor(X), **options)
+        layer(layer.backend.tensor(INPUT_ARRAY), **options)
 
 
 def test_an_initial_state_of_another_shape_is_rejected():
     layer = sl.nn.GRU(5, 7, 2).bind("numpy", 0)
     with pytest.raises(ShapeError, match=r"first state of shape \(2, 3, 7\)"):
-        layer(layer.backend.tensor(X), layer.backend.tensor(FIRST[:1]))
+        layer(layer.backend.tensor(INPUT_ARRAY), layer.backend.tensor(INITIAL_STATES[:1]))
 
 
 def test_second_derivatives_match_pytorch():

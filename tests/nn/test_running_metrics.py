@@ -21,7 +21,7 @@ from seqloom.errors import (
 nn = sl.nn
 brief = settings(max_examples=25, deadline=None)
 
-COUNTED = {
+CLASS_METRICS = {
     "accuracy": (nn.Accuracy, nn.accuracy),
     "balanced accuracy": (
         lambda: nn.BalancedAccuracy(size=3),
@@ -36,7 +36,7 @@ COUNTED = {
         for way in ("macro", "micro", "weighted")
     },
 }
-RANKED = {
+SCORE_METRICS = {
     "auroc": (nn.AUROC, nn.auroc),
     "auprc": (nn.AUPRC, nn.auprc),
     "pearson": (nn.Pearson, nn.pearson),
@@ -64,11 +64,11 @@ def same(found, expected):
     return found == expected or (math.isnan(found) and math.isnan(expected))
 
 
-@pytest.mark.parametrize("name", COUNTED)
+@pytest.mark.parametrize("name", CLASS_METRICS)
 @brief
 @given(data=st.data(), pairs=st.lists(st.tuples(*[st.integers(0, 2)] * 2), max_size=40))
 def test_any_split_of_classes_gives_the_metric_of_all_data(name, data, pairs):
-    make, function = COUNTED[name]
+    make, function = CLASS_METRICS[name]
     labels, predicted = np.array(pairs, np.int64).reshape(-1, 2).T
     metric = accumulate(data.draw, make, (labels, predicted))
     assert same(metric.compute(), function(labels, predicted))
@@ -77,14 +77,14 @@ def test_any_split_of_classes_gives_the_metric_of_all_data(name, data, pairs):
 scores = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 0.25, 1.0])
 
 
-@pytest.mark.parametrize("name", RANKED)
+@pytest.mark.parametrize("name", SCORE_METRICS)
 @brief
 @given(
     data=st.data(),
     pairs=st.lists(st.tuples(st.integers(0, 1), scores), min_size=1, max_size=40),
 )
 def test_any_split_of_scores_gives_the_metric_of_all_data(name, data, pairs):
-    make, function = RANKED[name]
+    make, function = SCORE_METRICS[name]
     labels, predicted = (np.array(column) for column in zip(*pairs, strict=True))
     metric = accumulate(data.draw, make, (labels, predicted))
     assert same(metric.compute(), function(labels, predicted))
@@ -129,9 +129,9 @@ def test_f1_matches_scikit_learn(average, pairs):
     assert found == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.parametrize("name", [*COUNTED, *RANKED])
+@pytest.mark.parametrize("name", [*CLASS_METRICS, *SCORE_METRICS])
 def test_a_metric_without_batches_is_nan(name):
-    metric = (COUNTED | RANKED)[name][0]()
+    metric = (CLASS_METRICS | SCORE_METRICS)[name][0]()
     found = metric.compute()
     assert math.isnan(found) or (name == "mcc" and found == 0)
     metric.update([0, 1], [0, 1])
@@ -181,7 +181,7 @@ def test_a_changed_number_of_columns_is_rejected():
         metric.update([[0, 1]], [[0.0, 1.0]])
 
 
-@pytest.mark.parametrize("name", RANKED)
+@pytest.mark.parametrize("name", SCORE_METRICS)
 @pytest.mark.parametrize(
     ("scores", "kind", "message"),
     [
@@ -190,7 +190,7 @@ def test_a_changed_number_of_columns_is_rejected():
     ],
 )
 def test_an_invalid_batch_is_rejected_by_update(name, scores, kind, message):
-    metric = RANKED[name][0]()
+    metric = SCORE_METRICS[name][0]()
     metric.update([0, 1], [0.2, 0.4])
     before = metric.compute()
     with pytest.raises(kind, match=message):

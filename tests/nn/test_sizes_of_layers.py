@@ -10,18 +10,18 @@ from seqloom import nn
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn import functional as F
 
-ROW = sl.tensor.backend("numpy").tensor(np.ones((1, 1, 4), np.float32))
-X = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
+INPUT_ROW = sl.tensor.backend("numpy").tensor(np.ones((1, 1, 4), np.float32))
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(4, 3)).astype(np.float32)
 
 
 @pytest.mark.parametrize("size", [3, [3], (3,), np.int64(3)])
 def test_normalized_shape_may_be_an_integer(size):
-    x = sl.tensor.backend("numpy").tensor(X)
-    wanted = torch_functional.layer_norm(torch.tensor(X), (3,)).numpy()
+    x = sl.tensor.backend("numpy").tensor(INPUT_ARRAY)
+    wanted = torch_functional.layer_norm(torch.tensor(INPUT_ARRAY), (3,)).numpy()
     layer = nn.LayerNorm(size).bind("numpy", sl.Key(0))
     for found in (F.layer_norm(x, size), layer(x)):
         np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5, atol=1e-6)
-    wanted = torch_functional.rms_norm(torch.tensor(X), (3,)).numpy()
+    wanted = torch_functional.rms_norm(torch.tensor(INPUT_ARRAY), (3,)).numpy()
     np.testing.assert_allclose(F.rms_norm(x, size).numpy(), wanted, rtol=1e-5)
 
 
@@ -44,7 +44,7 @@ def test_the_error_for_a_key_mask_shows_how_to_reshape_it():
     assert layer(x, keys[:, None, None, :]).shape == x.shape
 
 
-INVALID = {
+INVALID_SIZES = {
     "in_features": lambda: nn.Linear("3", 2),  # pyright: ignore[reportArgumentType]
     "in_features must be an integer": lambda: nn.Linear(3.0, 2),  # pyright: ignore[reportArgumentType]
     "out_features": lambda: nn.Linear(3, -1),
@@ -61,14 +61,14 @@ INVALID = {
     "num_channels must be a multiple of": lambda: nn.GroupNorm(2, 3),
     "num_parameters": lambda: nn.PReLU(0),
     "approximate must be": lambda: nn.GELU("tan"),
-    "output_size must be": lambda: F.adaptive_avg_pool1d(ROW, (1, 2, 3)),  # pyright: ignore[reportArgumentType]
+    "output_size must be": lambda: F.adaptive_avg_pool1d(INPUT_ROW, (1, 2, 3)),  # pyright: ignore[reportArgumentType]
 }
 
 
-@pytest.mark.parametrize("wanted", INVALID)
+@pytest.mark.parametrize("wanted", INVALID_SIZES)
 def test_invalid_layer_sizes_are_rejected_by_name(wanted):
     with pytest.raises(ArgumentError, match=wanted):
-        INVALID[wanted]()
+        INVALID_SIZES[wanted]()
 
 
 def test_a_convolution_accepts_tuples_of_one_number():
@@ -86,7 +86,7 @@ def test_the_error_for_mode_area_suggests_pooling():
         F.interpolate(x, 2, mode="area")
 
 
-WRONG = {
+LAYERS_AND_WRONG_SHAPES = {
     "Linear": (lambda: sl.nn.Linear(4, 4), (2, 5), r"\(\.\.\., 4\), got \(2, 5\)"),
     "Conv1d": (
         lambda: sl.nn.Conv1d(4, 4, 3),
@@ -119,13 +119,19 @@ WRONG = {
 }
 
 
-CASES = [*(("numpy", kind) for kind in WRONG), ("torch", "Linear"), ("torch", "Conv1d")]
+WRONG_SHAPE_CASES = [
+    *(("numpy", kind) for kind in LAYERS_AND_WRONG_SHAPES),
+    ("torch", "Linear"),
+    ("torch", "Conv1d"),
+]
 
 
-@pytest.mark.parametrize(("name", "kind"), [*CASES, ("jax", "Linear"), ("jax", "Conv1d")])
+@pytest.mark.parametrize(
+    ("name", "kind"), [*WRONG_SHAPE_CASES, ("jax", "Linear"), ("jax", "Conv1d")]
+)
 def test_the_error_for_a_wrong_shape_has_the_path_of_the_layer(name, kind):
     pytest.importorskip(name)
-    make, shape, message = WRONG[kind]
+    make, shape, message = LAYERS_AND_WRONG_SHAPES[kind]
     model = sl.nn.Sequential(sl.nn.Identity(), make()).bind(name, sl.Key(0))
     x = model.backend.tensor(np.zeros(shape, np.float32))
     match = rf"layers\.1 \({kind}\).*{message}"

@@ -10,9 +10,9 @@ from torch.utils.flop_counter import FlopCounterMode
 import seqloom as sl
 from seqloom import nn
 from seqloom.errors import ArgumentError, RecordError
+from seqloom.nn import functional as F
 
-KEY = sl.Key(0)
-F = nn.functional
+RANDOM_KEY = sl.Key(0)
 
 
 def count_flops(call, *args):
@@ -25,7 +25,7 @@ def zeros(*shape):
     return np.zeros(shape, "float32")
 
 
-PAIRS = {
+LAYERS_AND_PYTORCH_LAYERS = {
     "linear": (nn.Linear(5, 7), torch.nn.Linear(5, 7), (3, 4, 5)),
     "conv1d": (
         nn.Conv1d(4, 6, 3, stride=2, padding=1, groups=2),
@@ -41,11 +41,11 @@ PAIRS = {
 }
 
 
-@pytest.mark.parametrize("kind", PAIRS)
+@pytest.mark.parametrize("kind", LAYERS_AND_PYTORCH_LAYERS)
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 def test_multiply_adds_are_half_of_pytorch_flops(kind, name):
-    ours, theirs, shape = PAIRS[kind]
-    summary = ours.bind(name, KEY).summary(zeros(*shape))
+    ours, theirs, shape = LAYERS_AND_PYTORCH_LAYERS[kind]
+    summary = ours.bind(name, RANDOM_KEY).summary(zeros(*shape))
     flops = count_flops(theirs, torch.zeros(shape))
     assert 2 * summary.layers[0].multiply_adds == flops
     assert summary.layers[0].output_shape == tuple(theirs(torch.zeros(shape)).shape)
@@ -65,7 +65,7 @@ class Functions(nn.Module):
 
 
 def test_multiply_adds_of_functions_match_pytorch():
-    net = Functions().bind("numpy", KEY)
+    net = Functions().bind("numpy", RANDOM_KEY)
     x = torch.zeros(2, 3, 6, 5)
     flops = count_flops(lambda x: x @ torch.zeros(2, 3, 5, 4), x)
     assert 2 * net.summary(x.numpy(), method="products").layers[0].multiply_adds == flops
@@ -98,7 +98,7 @@ class Net(nn.Module):
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 def test_each_layer_is_listed_with_its_shapes_and_parameter_count(name):
-    net = Net().bind(name, KEY)
+    net = Net().bind(name, RANDOM_KEY)
     figures = net.summary(net.backend.zeros((3, 4))).to_dict()
     assert figures["stem"] == {
         "name": "Linear",
@@ -119,7 +119,7 @@ def test_each_layer_is_listed_with_its_shapes_and_parameter_count(name):
 
 
 def test_a_summary_does_not_change_the_model():
-    net: Any = Net().bind("numpy", KEY)
+    net: Any = Net().bind("numpy", RANDOM_KEY)
     net.blocks[0].inner.eval()
     net.freeze("stem.*")
     before = net.state_dict()
@@ -134,7 +134,7 @@ def test_a_summary_does_not_change_the_model():
 
 
 def test_an_error_in_the_call_leaves_the_module_unchanged():
-    net = Net().bind("numpy", KEY)
+    net = Net().bind("numpy", RANDOM_KEY)
     with pytest.raises(
         sl.errors.SeqloomError,
         match=r"stem \(Linear\): expected x of shape \(\.\.\., 4\), got \(3, 5\)",
@@ -145,13 +145,15 @@ def test_an_error_in_the_call_leaves_the_module_unchanged():
 
 
 def test_a_summary_of_a_method_with_keywords_and_several_results():
-    summary = Net().bind("numpy", KEY).summary(zeros(3, 4), method="features", scale=2.0)
+    summary = (
+        Net().bind("numpy", RANDOM_KEY).summary(zeros(3, 4), method="features", scale=2.0)
+    )
     assert summary.layers[0].output_shape == [(3, 8), (3, 8)]
     assert summary.to_dict()["stem"]["multiply_adds"] == 2 * 3 * 4 * 8
 
 
 def test_the_table_has_a_line_for_each_layer(capsys):
-    summary = Net().bind("numpy", KEY).summary(zeros(3, 4))
+    summary = Net().bind("numpy", RANDOM_KEY).summary(zeros(3, 4))
     summary.print()
     printed = capsys.readouterr().out
     for layer in summary.layers:
@@ -162,7 +164,7 @@ def test_the_table_has_a_line_for_each_layer(capsys):
 
 def test_an_invalid_summary_call_raises_with_the_cause():
     with pytest.raises(ArgumentError, match="must name a method of Net, got 'logits'"):
-        Net().bind("numpy", KEY).summary(zeros(3, 4), method="logits")
+        Net().bind("numpy", RANDOM_KEY).summary(zeros(3, 4), method="logits")
     with pytest.raises(RecordError, match="bind"):
         Net().summary(zeros(3, 4))
     drop = nn.Dropout(0.5)

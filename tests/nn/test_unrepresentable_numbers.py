@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DTypeError, RecordError
 
-LOST = {
+UNREPRESENTABLE_ARRAYS = {
     "complex numbers": (np.array([[1j, 2]]), "float32"),
     "too large ones": (np.array([[1e300, 2]]), "float32"),
     "too large ones for half": (np.array([[1e6, 2]], "f4"), "float16"),
@@ -21,9 +21,9 @@ def backend(request):
     return sl.tensor.backend(request.param)
 
 
-@pytest.mark.parametrize("case", LOST)
+@pytest.mark.parametrize("case", UNREPRESENTABLE_ARRAYS)
 def test_a_record_with_unrepresentable_numbers_is_rejected_completely(backend, case):
-    values, kind = LOST[case]
+    values, kind = UNREPRESENTABLE_ARRAYS[case]
     layer = sl.nn.Linear(2, 1).bind(backend, sl.Key(0)).to(backend, kind)
     before = layer.to_record()
     record = sl.record.Record({"bias": np.ones(1, "f4"), "weight": values})

@@ -13,7 +13,7 @@ import seqloom as sl
 from seqloom import nn
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 
-KEY = sl.Key(0)
+RANDOM_KEY = sl.Key(0)
 
 
 @dataclass
@@ -33,7 +33,7 @@ def layers():
     return [nn.Linear(2, 2), nn.Linear(2, 2)]
 
 
-HIDING = {
+UNSUPPORTED_CONTAINERS = {
     "set": lambda: set(layers()),
     "deque": lambda: deque(layers()),
     "dict_values": lambda: dict(enumerate(layers())).values(),
@@ -42,9 +42,9 @@ HIDING = {
 }
 
 
-@pytest.mark.parametrize("kind", HIDING)
+@pytest.mark.parametrize("kind", UNSUPPORTED_CONTAINERS)
 def test_parameters_in_unsupported_containers_are_rejected(kind):
-    for held in (HIDING[kind](), [HIDING[kind]()]):
+    for held in (UNSUPPORTED_CONTAINERS[kind](), [UNSUPPORTED_CONTAINERS[kind]()]):
         with pytest.raises(
             ArgumentError, match=f"inside a {kind}.*a list, a tuple or a dict"
         ):
@@ -56,7 +56,7 @@ def test_containers_of_plain_data_may_be_fields():
         assert Holder(held).held is held
 
 
-EQUAL = {
+CONTAINERS_WITH_EQUAL_PATHS = {
     "held.1.weight": lambda: {1: nn.Linear(2, 2), "1": nn.Linear(2, 2)},
     "held.a.weight": lambda: {
         "a.weight": nn.Param((2,), nn.Fill(0.0)),
@@ -65,15 +65,15 @@ EQUAL = {
 }
 
 
-@pytest.mark.parametrize("path", EQUAL)
+@pytest.mark.parametrize("path", CONTAINERS_WITH_EQUAL_PATHS)
 def test_two_arrays_with_one_path_are_rejected(path):
     with pytest.raises(ArgumentError, match=f"two arrays or modules with path '{path}'"):
-        Holder(EQUAL[path]()).bind("numpy", KEY)
+        Holder(CONTAINERS_WITH_EQUAL_PATHS[path]()).bind("numpy", RANDOM_KEY)
 
 
 def test_a_shared_module_has_one_path():
     shared = nn.Linear(2, 2)
-    net = Holder({"a": shared, "b": shared}).bind("numpy", KEY)
+    net = Holder({"a": shared, "b": shared}).bind("numpy", RANDOM_KEY)
     assert list(net.to_record()) == ["held.a.weight", "held.a.bias"]
 
 
@@ -90,7 +90,7 @@ def test_a_compiled_step_notices_a_changed_array_in_a_field(name):
         def forward(self, x):
             return (self.layer(x) * self.weights).sum()
 
-    net = Weighted().bind(name, KEY)
+    net = Weighted().bind(name, RANDOM_KEY)
     x = net.backend.tensor(np.ones((4, 3), np.float32))
     step = sl.tensor.compile(lambda net, x: net(x))
     step(net, x)
@@ -100,7 +100,7 @@ def test_a_compiled_step_notices_a_changed_array_in_a_field(name):
 
 @pytest.mark.parametrize("dtype", ["int64", "bool", np.uint8])
 def test_parameters_are_never_converted_to_integers(dtype):
-    net = nn.Linear(2, 2).bind("numpy", KEY)
+    net = nn.Linear(2, 2).bind("numpy", RANDOM_KEY)
     with pytest.raises(DTypeError, match="dtype must be a float type"):
         net.to("numpy", dtype)
 
@@ -125,7 +125,7 @@ def closing_over(model):
     return lambda x: model.encode(x) + 1
 
 
-CALLING = {
+FUNCTIONS_THAT_HIDE_MODULES = {
     "a bound method": lambda: Encoder().encode,
     "a partial": lambda: partial(Encoder()),
     "a partial that": lambda: partial(Encoder().encode),
@@ -134,11 +134,11 @@ CALLING = {
 }
 
 
-@pytest.mark.parametrize("kind", CALLING)
+@pytest.mark.parametrize("kind", FUNCTIONS_THAT_HIDE_MODULES)
 def test_functions_that_hide_a_module_are_rejected(kind):
     for build in (nn.Sequential, Holder, lambda held: Holder({"a": [held]})):
         with pytest.raises(ArgumentError, match=f"holds {kind}.*Assign the module itself"):
-            build(CALLING[kind]())
+            build(FUNCTIONS_THAT_HIDE_MODULES[kind]())
 
 
 def test_functions_that_use_registered_parameters_may_be_fields():
@@ -165,16 +165,16 @@ def test_functions_that_use_registered_parameters_may_be_fields():
     )
 
 
-ONCE = {
+ONE_PASS_ITERATORS = {
     "generator": lambda: (nn.Linear(2, 2) for _ in range(2)),
     "map": lambda: map(nn.Linear, [2, 2], [2, 2]),
     "zip": lambda: zip(layers(), layers(), strict=True),
 }
 
 
-@pytest.mark.parametrize("kind", ONCE)
+@pytest.mark.parametrize("kind", ONE_PASS_ITERATORS)
 def test_iterators_over_parameters_are_rejected(kind):
-    for held in (ONCE[kind](), [ONCE[kind]()]):
+    for held in (ONE_PASS_ITERATORS[kind](), [ONE_PASS_ITERATORS[kind]()]):
         with pytest.raises(ArgumentError, match=rf"holds a {kind}.*list\(\.\.\.\)"):
             Holder(held)
 
@@ -204,13 +204,13 @@ def test_records_may_contain_lists_and_pytorch_parameters(load):
     theirs = torch.nn.Linear(3, 2)
     lists = {name: each.tolist() for name, each in theirs.state_dict().items()}
     for given in (dict(theirs.named_parameters()), lists):
-        layer = getattr(nn.Linear(3, 2).bind("numpy", KEY), load)(given)
+        layer = getattr(nn.Linear(3, 2).bind("numpy", RANDOM_KEY), load)(given)
         np.testing.assert_array_equal(layer.weight.numpy(), theirs.weight.detach().numpy())
 
 
 @pytest.mark.parametrize("load", ["load_record", "load_state_dict"])
 def test_an_object_that_is_not_a_record_is_rejected(load):
-    layer = nn.Linear(3, 2).bind("numpy", KEY)
+    layer = nn.Linear(3, 2).bind("numpy", RANDOM_KEY)
     for path in ("x.safetensors", Path("x.safetensors")):
         with pytest.raises(
             ArgumentError, match=r"path of a file.*sl\.record\.load\(path\)"
@@ -222,7 +222,7 @@ def test_an_object_that_is_not_a_record_is_rejected(load):
         getattr(layer, load)({"weight": [[1.0], [1.0, 2.0]], "bias": [1.0, 2.0]})
 
 
-VALUES = {
+REPLACEMENT_VALUES = {
     "ndarray": lambda: np.zeros((3, 2), np.float32),
     "Tensor": lambda: sl.tensor.backend("numpy").tensor(np.zeros((3, 2), np.float32)),
     "torch": lambda: torch.zeros(3, 2),
@@ -231,29 +231,29 @@ VALUES = {
 }
 
 
-@pytest.mark.parametrize("kind", VALUES)
+@pytest.mark.parametrize("kind", REPLACEMENT_VALUES)
 @pytest.mark.parametrize("bound", [False, True])
 def test_replacing_a_parameter_by_values_is_rejected_and_changes_nothing(kind, bound):
     layer = nn.Linear(2, 3)
-    layer = layer.bind("numpy", KEY) if bound else layer
+    layer = layer.bind("numpy", RANDOM_KEY) if bound else layer
     before = layer.weight
     with pytest.raises(
         ArgumentError,
         match=r"Linear\.weight is a Param; .* neither trained nor saved.*weight\.assign\(",
     ):
-        setattr(layer, "weight", VALUES[kind]())  # noqa: B010 - its type does not fit
+        setattr(layer, "weight", REPLACEMENT_VALUES[kind]())  # noqa: B010 - its type does not fit
     assert layer.weight is before
     assert [path for path, _ in layer.parameters()] == ["weight", "bias"]
 
 
 def test_the_suggested_assign_call_sets_the_values():
-    layer = nn.Linear(2, 3).bind("numpy", KEY)
+    layer = nn.Linear(2, 3).bind("numpy", RANDOM_KEY)
     layer.weight.assign(np.ones((3, 2)))
     np.testing.assert_array_equal(layer.to_record()["weight"], np.ones((3, 2)))
 
 
 def test_replacing_a_buffer_by_values_is_rejected():
-    layer = nn.BatchNorm1d(3).bind("numpy", KEY)
+    layer = nn.BatchNorm1d(3).bind("numpy", RANDOM_KEY)
     with pytest.raises(ArgumentError, match=r"running_mean is a Buffer; .* not saved"):
         setattr(layer, "running_mean", np.zeros(3))  # noqa: B010 - its type does not fit
 

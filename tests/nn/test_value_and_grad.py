@@ -8,12 +8,11 @@ import pytest
 
 import seqloom as sl
 
-F = sl.nn.functional
-B = sl.tensor.backend("numpy", num_threads=1)
-X = np.array([[1.0, 2.0]], np.float32)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+INPUT_ARRAY = np.array([[1.0, 2.0]], np.float32)
 
 
-def layer(backend=B):
+def layer(backend=NUMPY):
     return sl.nn.Linear(2, 1).bind(backend, sl.Key(0))
 
 
@@ -22,23 +21,25 @@ def square(model, x):
 
 
 def test_inputs_get_gradients_if_requested():
-    model, x = layer(), B.tensor(X)
+    model, x = layer(), NUMPY.tensor(INPUT_ARRAY)
     _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, x)
     out = model(x).item()
     np.testing.assert_allclose(
         grads.wrt(x).numpy(), 2 * out * model.weight.numpy(), rtol=1e-6
     )
-    np.testing.assert_allclose(grads.wrt(model.weight).numpy(), 2 * out * X, rtol=1e-6)
+    np.testing.assert_allclose(
+        grads.wrt(model.weight).numpy(), 2 * out * INPUT_ARRAY, rtol=1e-6
+    )
 
 
 def test_input_gradients_are_separate_from_parameter_gradients():
     model = layer()
-    _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, B.tensor(X))
+    _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, NUMPY.tensor(INPUT_ARRAY))
     assert len(grads) == 2
 
 
 def test_a_frozen_module_still_gives_input_gradients():
-    model, x = layer(), B.tensor(X)
+    model, x = layer(), NUMPY.tensor(INPUT_ARRAY)
     for _, param in model.parameters():
         param.trainable = False
     _, grads = sl.nn.value_and_grad(square, inputs=(0,))(model, x)
@@ -47,7 +48,7 @@ def test_a_frozen_module_still_gives_input_gradients():
 
 def test_an_input_that_is_not_a_tensor_is_an_error():
     with pytest.raises(sl.errors.ArgumentError, match="inputs=0"):
-        sl.nn.value_and_grad(square, inputs=(0,))(layer(), X)
+        sl.nn.value_and_grad(square, inputs=(0,))(layer(), INPUT_ARRAY)
 
 
 def test_parameters_on_two_backends_are_an_error_that_names_both():
@@ -58,9 +59,9 @@ def test_parameters_on_two_backends_are_an_error_that_names_both():
 
 def test_further_results_are_on_the_module_backend():
     loss, out, grads = sl.nn.value_and_grad(lambda m, x: (square(m, x), m(x)))(
-        layer(), B.tensor(X)
+        layer(), NUMPY.tensor(INPUT_ARRAY)
     )
-    assert (loss.backend, out.backend, grads.backend) == (B, B, B)
+    assert (loss.backend, out.backend, grads.backend) == (NUMPY, NUMPY, NUMPY)
 
 
 @pytest.mark.parametrize(
@@ -75,7 +76,7 @@ def test_further_results_are_on_the_module_backend():
 def test_a_result_that_shares_parameter_memory_survives_the_next_step(view):
     model = layer()
     step = sl.nn.value_and_grad(lambda m, x: (square(m, x), view(m.weight.value)))
-    _, kept, grads = step(model, B.tensor(X))
+    _, kept, grads = step(model, NUMPY.tensor(INPUT_ARRAY))
     before = kept.numpy().copy()
     sl.optim.AdamW().step(0.1, model, grads)
     np.testing.assert_array_equal(kept.numpy(), before)
@@ -88,11 +89,13 @@ def test_a_parameter_changed_inside_the_loss_is_named():
 
     model = sl.nn.Sequential(sl.nn.Linear(2, 1)).bind("numpy", sl.Key(0))
     with pytest.raises(sl.errors.GradientError, match=r"layers\.0\.weight was changed"):
-        sl.nn.value_and_grad(lambda m, x: writing(m.layers[0], x))(model, B.tensor(X))
+        sl.nn.value_and_grad(lambda m, x: writing(m.layers[0], x))(
+            model, NUMPY.tensor(INPUT_ARRAY)
+        )
 
 
 def test_nested_calls_give_products_with_second_derivatives():
-    model, x = layer(), B.tensor(X)
+    model, x = layer(), NUMPY.tensor(INPUT_ARRAY)
 
     def slope(model):
         _, grads = sl.nn.value_and_grad(square)(model, x)
@@ -100,12 +103,14 @@ def test_nested_calls_give_products_with_second_derivatives():
 
     _, grads = sl.nn.value_and_grad(slope)(model)
     # d/dw of sum(2 (w x + b) x) is 2 sum(x) x.
-    np.testing.assert_allclose(grads.wrt(model.weight).numpy(), 2 * 3.0 * X, rtol=1e-6)
+    np.testing.assert_allclose(
+        grads.wrt(model.weight).numpy(), 2 * 3.0 * INPUT_ARRAY, rtol=1e-6
+    )
     np.testing.assert_allclose(grads.wrt(model.bias).numpy(), [2 * 3.0], rtol=1e-6)
 
 
 def test_a_gradient_of_the_input_can_be_part_of_the_loss():
-    model, x = layer(), B.tensor(X)
+    model, x = layer(), NUMPY.tensor(INPUT_ARRAY)
 
     def penalty(model):
         by_x = sl.tensor.grad(lambda x: model(x).sum())(x)
@@ -119,15 +124,16 @@ def test_a_gradient_of_the_input_can_be_part_of_the_loss():
 
 def test_nothing_is_recorded_after_the_call():
     model = layer()
-    sl.nn.value_and_grad(square)(model, B.tensor(X))
-    assert model(B.tensor(X)).backend is B
+    sl.nn.value_and_grad(square)(model, NUMPY.tensor(INPUT_ARRAY))
+    assert model(NUMPY.tensor(INPUT_ARRAY)).backend is NUMPY
 
 
 def test_each_thread_records_its_parameters():
     def train(seed):
-        model = sl.nn.Linear(2, 1).bind(B, sl.Key(seed))
+        model = sl.nn.Linear(2, 1).bind(NUMPY, sl.Key(seed))
         return [
-            sl.nn.value_and_grad(square)(model, B.tensor(X))[1].norm() for _ in range(20)
+            sl.nn.value_and_grad(square)(model, NUMPY.tensor(INPUT_ARRAY))[1].norm()
+            for _ in range(20)
         ]
 
     alone = [train(seed) for seed in range(4)]
@@ -137,7 +143,7 @@ def test_each_thread_records_its_parameters():
 
 @pytest.mark.parametrize("kind", [list, lambda several: dict(enumerate(several))])
 def test_a_list_of_results_is_rejected(kind):
-    x = B.tensor(X)
+    x = NUMPY.tensor(INPUT_ARRAY)
     with pytest.raises(
         sl.errors.GradientError, match=r"a (list|dict).*tuple.*\(loss, other\)"
     ):
@@ -167,7 +173,7 @@ def test_loss_terms_computed_in_another_thread_have_gradients(library, kind):
         model = sl.nn.Sequential(
             layer(library), sl.nn.Linear(1, 1).bind(library, sl.Key(1))
         )
-        x = model.backend.tensor(X)
+        x = model.backend.tensor(INPUT_ARRAY)
 
         def loss(model, x):
             hidden = elsewhere(lambda: model.layers[0](x))
@@ -184,7 +190,7 @@ def test_a_thread_started_by_a_compiled_step_cannot_read_parameters():
 
     def read(found):
         try:
-            model(B.tensor(X))
+            model(NUMPY.tensor(INPUT_ARRAY))
         except sl.errors.CaptureError as error:
             found.append(str(error))
 
@@ -200,4 +206,4 @@ def test_a_thread_started_by_a_compiled_step_cannot_read_parameters():
         return sl.nn.value_and_grad(loss)(model, x)[0]
 
     with pytest.raises(sl.errors.CaptureError, match="in a thread that the compiled step"):
-        step(model, B.tensor(X))
+        step(model, NUMPY.tensor(INPUT_ARRAY))

@@ -3,7 +3,7 @@
 import pytest
 
 import seqloom as sl
-from optimiser_steps import BACKENDS, plain_step
+from optimiser_steps import BACKEND_NAMES, plain_step
 
 
 @pytest.fixture(params=[False, True], ids=["eager", "compiled"])
@@ -11,7 +11,7 @@ def step(request):
     return sl.tensor.compile(plain_step, enabled=request.param)
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BACKEND_NAMES)
 def backend(request):
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)

@@ -4,7 +4,14 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from optimiser_steps import BACKENDS, X, new_model, plain_step, run, values_of
+from optimiser_steps import (
+    BACKEND_NAMES,
+    INPUT_ARRAY,
+    new_model,
+    plain_step,
+    run,
+    values_of,
+)
 from seqloom.errors import ArgumentError, RecordError
 
 torch = pytest.importorskip("torch")
@@ -24,7 +31,7 @@ def add_and_step(model, accumulator, optimizer, x):
     optimizer.step(0.05, model, accumulator.take(model))
 
 
-@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_accumulated_small_batches_give_the_step_of_the_large_batch(library, compiled):
     pytest.importorskip(library)
@@ -33,7 +40,7 @@ def test_accumulated_small_batches_give_the_step_of_the_large_batch(library, com
     first, last = (sl.tensor.compile(f, enabled=compiled) for f in (add, add_and_step))
     model, optimizer = new_model(library), sl.optim.AdamW()
     accumulator = sl.optim.GradientsAccumulator()
-    parts = [model.backend.tensor(part) for part in np.split(X, [3, 4])]
+    parts = [model.backend.tensor(part) for part in np.split(INPUT_ARRAY, [3, 4])]
     for _ in range(4):
         first(model, accumulator, parts[0])
         first(model, accumulator, parts[1])
@@ -46,12 +53,12 @@ def test_accumulated_small_batches_give_the_step_of_the_large_batch(library, com
 
 def test_an_accumulator_resumes_between_small_batches(tmp_path):
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
-    add(model, accumulator, model.backend.tensor(X[:3]))
+    add(model, accumulator, model.backend.tensor(INPUT_ARRAY[:3]))
     accumulator.to_record().save(tmp_path / "sums.safetensors")
     record = sl.record.load(tmp_path / "sums.safetensors")
     again = sl.optim.GradientsAccumulator().load_record(record)
     for each in (accumulator, again):
-        add(model, each, model.backend.tensor(X[3:]))
+        add(model, each, model.backend.tensor(INPUT_ARRAY[3:]))
     one, other = accumulator.take(model), again.take(model)
     for _, param in model.parameters():
         np.testing.assert_array_equal(one.wrt(param).numpy(), other.wrt(param).numpy())
@@ -69,7 +76,7 @@ def test_half_precision_sums_keep_small_gradients():
 
 def test_a_parameter_frozen_during_accumulation_gets_no_gradient():
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
-    add(model, accumulator, model.backend.tensor(X))
+    add(model, accumulator, model.backend.tensor(INPUT_ARRAY))
     grads = accumulator.take(model.freeze("layers.0.*"))
     assert len(grads) == 2
     assert grads.get(model.layers[0].weight.id) is None
@@ -77,22 +84,22 @@ def test_a_parameter_frozen_during_accumulation_gets_no_gradient():
 
 def test_gradient_sums_of_another_model_are_rejected():
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
-    add(model, accumulator, model.backend.tensor(X))
+    add(model, accumulator, model.backend.tensor(INPUT_ARRAY))
     with pytest.raises(ArgumentError, match="state of another model"):
-        add(new_model(), accumulator, model.backend.tensor(X))
+        add(new_model(), accumulator, model.backend.tensor(INPUT_ARRAY))
 
 
 @pytest.mark.parametrize("weight", [0, -1, 1.5])
 def test_an_accumulation_weight_must_be_a_positive_integer(weight):
     model = new_model()
-    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
+    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(INPUT_ARRAY))
     with pytest.raises(ArgumentError, match="weight must be an integer"):
         sl.optim.GradientsAccumulator().accumulate(model, grads, weight=weight)
 
 
 def test_a_second_take_without_gradients_is_an_error():
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
-    add(model, accumulator, model.backend.tensor(X))
+    add(model, accumulator, model.backend.tensor(INPUT_ARRAY))
     accumulator.take(model)
     with pytest.raises(ArgumentError, match="no gradients were accumulated"):
         accumulator.take(model)
@@ -106,12 +113,12 @@ def test_a_record_of_another_object_is_rejected():
 # Clipping --------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 @pytest.mark.parametrize("limits", [{"norm": 0.3}, {"value": 0.05}, {"norm": 1e9}])
 def test_gradient_clipping_matches_pytorch(library, limits):
     pytest.importorskip(library)
     model = new_model(library)
-    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
+    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(INPUT_ARRAY))
     plain = [grads.wrt(param).numpy() for _, param in model.parameters()]
     theirs = [torch.nn.Parameter(torch.zeros(each.shape)) for each in plain]
     for each, grad in zip(theirs, plain, strict=True):
@@ -128,7 +135,7 @@ def test_gradient_clipping_matches_pytorch(library, limits):
 
 def test_gradients_of_selected_parameters_are_clipped_separately():
     model = new_model()
-    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(X))
+    _, grads = sl.nn.value_and_grad(loss_of)(model, model.backend.tensor(INPUT_ARRAY))
     head, rest = model.layers[1], model.layers[0].weight
     clipped = grads.clip(0.01, of=head)
     size = sum((clipped.wrt(param).numpy() ** 2).sum() for _, param in head.parameters())
@@ -163,7 +170,7 @@ def test_learning_rate_and_step_count_do_not_create_another_program():
     step = sl.tensor.compile(update)
     model, optimizer, average = new_model(), sl.optim.AdamW(), sl.optim.WeightAverage(0.9)
     optimizer.group("*.bias", weight_decay=0.0, lr_factor=2.0)
-    schedule, x = sl.optim.WarmupCosine(0.1, 3, 12), model.backend.tensor(X)
+    schedule, x = sl.optim.WarmupCosine(0.1, 3, 12), model.backend.tensor(INPUT_ARRAY)
     recompiles: list[int] = []
     for number in range(12):
         step(model, optimizer, average, x, schedule(number))

@@ -7,7 +7,7 @@ import seqloom as sl
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 
 torch = pytest.importorskip("torch")
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
 
 
 def loss_of(layer, x):
@@ -15,7 +15,7 @@ def loss_of(layer, x):
 
 
 def train(layer, optimizer, steps, lr=0.05):
-    x = layer.backend.tensor(X)
+    x = layer.backend.tensor(INPUT_ARRAY)
     for _ in range(steps):
         _, grads = sl.nn.value_and_grad(loss_of)(layer, x)
         optimizer.step(lr, layer, grads)
@@ -36,7 +36,7 @@ def test_adamw_steps_match_pytorch():
     optimizer = torch.optim.AdamW(theirs.parameters(), lr=0.05, weight_decay=0.1)
     for _ in range(20):
         optimizer.zero_grad()
-        (theirs(torch.tensor(X)) ** 2).mean().backward()
+        (theirs(torch.tensor(INPUT_ARRAY)) ** 2).mean().backward()
         optimizer.step()
     train(ours, sl.optim.AdamW(weight_decay=0.1), 20)
     np.testing.assert_allclose(ours.weight.numpy(), theirs.weight.detach(), atol=2e-6)
@@ -83,14 +83,14 @@ def test_a_record_without_a_state_is_rejected():
 @pytest.mark.parametrize("lr", [float("nan"), float("inf"), -1.0])
 def test_an_invalid_learning_rate_is_rejected(lr):
     layer = new_layer()
-    _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))
+    _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(INPUT_ARRAY))
     with pytest.raises(ArgumentError, match="learning rate"):
         sl.optim.AdamW().step(lr, layer, grads)
 
 
 def test_gradients_of_another_model_are_rejected():
     layer, other = new_layer(), new_layer()
-    _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(X))
+    _, grads = sl.nn.value_and_grad(loss_of)(layer, layer.backend.tensor(INPUT_ARRAY))
     with pytest.raises(ArgumentError, match="no gradient belongs"):
         sl.optim.AdamW().step(0.1, other, grads)
 

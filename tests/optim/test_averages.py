@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from optimiser_steps import BACKENDS
+from optimiser_steps import BACKEND_NAMES
 from seqloom import nn
 from seqloom.errors import ArgumentError, RecordError
 
 torch = pytest.importorskip("torch")
-VALUES = np.random.default_rng(0).normal(size=(6, 2, 3)).astype("f4")
+PARAMETER_VALUES = np.random.default_rng(0).normal(size=(6, 2, 3)).astype("f4")
 
 
 def average_of_torch(decay):
@@ -17,14 +17,14 @@ def average_of_torch(decay):
     model = torch.nn.Linear(3, 2, bias=False)
     function = None if decay is None else swa.get_ema_multi_avg_fn(decay)
     average = swa.AveragedModel(model, multi_avg_fn=function)
-    for values in VALUES:
+    for values in PARAMETER_VALUES:
         model.weight.data[:] = torch.tensor(values)
         average.update_parameters(model)
     return average.module.weight.detach().numpy()
 
 
 @pytest.mark.parametrize("decay", [None, 0.7])
-@pytest.mark.parametrize("library", BACKENDS)
+@pytest.mark.parametrize("library", BACKEND_NAMES)
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
 def test_weight_averages_match_pytorch(library, decay, compiled):
     pytest.importorskip(library)
@@ -35,18 +35,18 @@ def test_weight_averages_match_pytorch(library, decay, compiled):
         average.update(model)
 
     step = sl.tensor.compile(update, enabled=compiled)
-    for values in VALUES:
+    for values in PARAMETER_VALUES:
         model.weight.assign(values)
         step(model, average)
     found = average.apply_average(model).weight.numpy()
     np.testing.assert_allclose(found, average_of_torch(decay), rtol=1e-5, atol=1e-6)
-    assert average.update_count == len(VALUES)
+    assert average.update_count == len(PARAMETER_VALUES)
 
 
 def test_a_weight_average_resumes_from_its_record():
     model = nn.Linear(3, 2, bias=False).bind("numpy", sl.Key(0))
     average = sl.optim.WeightAverage()
-    for number, values in enumerate(VALUES):
+    for number, values in enumerate(PARAMETER_VALUES):
         model.weight.assign(values)
         average.update(model)
         if number == 2:

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from optimiser_steps import BACKENDS
+from optimiser_steps import BACKEND_NAMES
 from seqloom import nn
 
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
-WEIGHT = np.random.default_rng(1).normal(size=(3, 5)).astype("f4")
-OPTIMIZERS = {
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+WEIGHT_ARRAY = np.random.default_rng(1).normal(size=(3, 5)).astype("f4")
+OPTIMIZER_CLASSES = {
     "AdamW": sl.optim.AdamW,
     "SGD": lambda: sl.optim.SGD(momentum=0.9),
     "Lion": sl.optim.Lion,
@@ -28,10 +28,12 @@ class Product(nn.Module):
 
 
 def trained(backend, make, *, is_transposed, compiled=False):
-    weight = WEIGHT.T if is_transposed else WEIGHT  # a transposed array is not contiguous
+    weight = (
+        WEIGHT_ARRAY.T if is_transposed else WEIGHT_ARRAY
+    )  # a transposed array is not contiguous
     model = Product(nn.Param(weight.shape, nn.Fill(0.0)), is_transposed)
     model.bind(backend, sl.Key(0)).matrix.assign(weight)
-    optimizer, x = make(), model.backend.tensor(X)
+    optimizer, x = make(), model.backend.tensor(INPUT_ARRAY)
     step = sl.tensor.compile(plain_step, enabled=compiled)
     for _ in range(3):
         step(model, optimizer, x)
@@ -46,11 +48,11 @@ def plain_step(model, optimizer, x):
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("name", OPTIMIZERS)
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("name", OPTIMIZER_CLASSES)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 def test_memory_order_does_not_change_an_update(backend, name, compiled):
     pytest.importorskip(backend)
-    make = OPTIMIZERS[name]
+    make = OPTIMIZER_CLASSES[name]
     plain = trained("numpy", make, is_transposed=False)
     found = trained(backend, make, is_transposed=True, compiled=compiled)
     np.testing.assert_allclose(found, plain, rtol=1e-5, atol=1e-6)

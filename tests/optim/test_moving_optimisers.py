@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from optimiser_steps import OPTIMISERS, new_model, plain_step, run, values_of
+from optimiser_steps import OPTIMISER_FUNCTIONS, new_model, plain_step, run, values_of
 from seqloom.errors import ArgumentError
 
 pytest.importorskip("torch")
 
-MOVES = [
+BACKEND_MOVES = [
     ("numpy", "torch", "float32"),
     ("torch", "numpy", "float64"),
     ("numpy", "numpy", "float16"),
@@ -29,8 +29,8 @@ MOVES = [
         )
     ),
 ]
-RATES = [0.02] * 3
-MIN_32_BITS = {"float32", "float64"}
+LEARNING_RATES = [0.02] * 3
+DTYPES_OF_32_BITS_OR_MORE = {"float32", "float64"}
 
 
 def cast(record, kind):
@@ -44,8 +44,8 @@ def cast(record, kind):
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize(("origin", "name", "kind"), MOVES)
-@pytest.mark.parametrize("optimiser", OPTIMISERS)
+@pytest.mark.parametrize(("origin", "name", "kind"), BACKEND_MOVES)
+@pytest.mark.parametrize("optimiser", OPTIMISER_FUNCTIONS)
 def test_a_moved_run_equals_a_run_started_on_the_new_backend(
     optimiser, origin, name, kind, compiled
 ):
@@ -53,27 +53,31 @@ def test_a_moved_run_equals_a_run_started_on_the_new_backend(
         pytest.importorskip(library)
     if compiled and name != "numpy":
         pytest.skip("the compilers of libraries are slow; other tests have them")
-    make = OPTIMISERS[optimiser]
+    make = OPTIMISER_FUNCTIONS[optimiser]
     model, optimizer = new_model(origin), make()
-    run(plain_step, model, optimizer, 3, RATES)
+    run(plain_step, model, optimizer, 3, LEARNING_RATES)
     there = new_model(name, dtype=kind).load_record(cast(model.to_record(), kind))
     its = make().load_record(cast(optimizer.to_record(), kind))
     step = sl.tensor.compile(plain_step, enabled=compiled)
-    run(step, model.to(name, kind), optimizer, 3, RATES)
-    run(plain_step, there, its, 3, RATES)
+    run(step, model.to(name, kind), optimizer, 3, LEARNING_RATES)
+    run(plain_step, there, its, 3, LEARNING_RATES)
     rtol = {"float32": 1e-5, "float64": 1e-7}.get(kind, 2e-2)
     for one, other in zip(values_of(model), values_of(there), strict=True):
         assert one.dtype.name == kind
         np.testing.assert_allclose(one, other, rtol=rtol, atol=rtol / 10)
-    if kind in MIN_32_BITS:
-        whole = values_of(run(plain_step, new_model("numpy"), make(), 6, RATES * 2))
+    if kind in DTYPES_OF_32_BITS_OR_MORE:
+        whole = values_of(
+            run(plain_step, new_model("numpy"), make(), 6, LEARNING_RATES * 2)
+        )
         for one, other in zip(values_of(model), whole, strict=True):
             np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", [n for n in OPTIMISERS if n != "sgd without state"])
+@pytest.mark.parametrize(
+    "name", [n for n in OPTIMISER_FUNCTIONS if n != "sgd without state"]
+)
 def test_every_optimiser_rejects_a_second_model_without_changing_it(name):
-    optimizer, other = OPTIMISERS[name](), new_model(seed=1)
+    optimizer, other = OPTIMISER_FUNCTIONS[name](), new_model(seed=1)
     run(plain_step, new_model(), optimizer, 1)
     before = values_of(other)
     with pytest.raises(ArgumentError, match="one optimiser for each model"):
@@ -82,10 +86,10 @@ def test_every_optimiser_rejects_a_second_model_without_changing_it(name):
         np.testing.assert_array_equal(one, old)
 
 
-@pytest.mark.parametrize("name", OPTIMISERS)
+@pytest.mark.parametrize("name", OPTIMISER_FUNCTIONS)
 def test_a_parameter_unfrozen_later_is_updated_like_a_new_one(name):
     late, alone = new_model(), new_model().freeze("layers.0.*")
-    optimizer, its = OPTIMISERS[name](), OPTIMISERS[name]()
+    optimizer, its = OPTIMISER_FUNCTIONS[name](), OPTIMISER_FUNCTIONS[name]()
     for number in range(4):
         for model, used in ((late, optimizer), (alone, its)):
             params = model.parameters() if number > 1 else model.parameters()[:2]
@@ -102,7 +106,7 @@ def test_a_parameter_unfrozen_later_is_updated_like_a_new_one(name):
 @pytest.mark.parametrize("kind", ["float16", "bfloat16"])
 def test_a_zero_gradient_gives_no_nan_in_half_precision(backend, kind):
     pytest.importorskip(backend)
-    for make in OPTIMISERS.values():
+    for make in OPTIMISER_FUNCTIONS.values():
         model, optimizer = new_model(backend, dtype=kind), make()
         zeros = {
             p.id: p.bound_backend.zeros(p.shape, dtype=kind) for _, p in model.parameters()

@@ -7,7 +7,14 @@ import pytest
 
 import seqloom as sl
 from counted_calls import calls_of
-from optimiser_steps import BACKENDS, X, new_model, plain_step, run, values_of
+from optimiser_steps import (
+    BACKEND_NAMES,
+    INPUT_ARRAY,
+    new_model,
+    plain_step,
+    run,
+    values_of,
+)
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 
 torch = pytest.importorskip("torch")
@@ -25,7 +32,7 @@ def make_twin(model):
 def torch_run(net, optimizer, steps=3):
     for _ in range(steps):
         optimizer.zero_grad()
-        (net(torch.tensor(X)) ** 2).mean().backward()
+        (net(torch.tensor(INPUT_ARRAY)) ** 2).mean().backward()
         optimizer.step()
 
 
@@ -80,7 +87,7 @@ def test_momentum_follows_parameters_that_swap_names(step):
 
 
 def _gradients(model):
-    x = model.backend.tensor(X)
+    x = model.backend.tensor(INPUT_ARRAY)
     _, grads = sl.nn.value_and_grad(lambda model: (model(x) ** 2).mean())(model)
     return model, grads
 
@@ -233,7 +240,7 @@ def test_invalid_step_counts_are_rejected(facts):
 def test_a_failed_step_is_not_counted():
     model, optimizer = new_model(), sl.optim.AdamW()
     run(plain_step, model, optimizer)
-    wide = model.backend.tensor(X.astype("f8"))
+    wide = model.backend.tensor(INPUT_ARRAY.astype("f8"))
     with pytest.raises(DTypeError, match="float64"):
         plain_step(model, optimizer, wide)
     assert (optimizer.step_count, optimizer.to_record().metadata) == (3, {"step_count": 3})
@@ -297,8 +304,8 @@ def test_a_copied_model_and_optimiser_continue(step):
 
 # A model that is moved -------------------------------------------------------------------
 
-MOVES = [
-    *[("numpy", name, kind) for name in BACKENDS for kind in ("float32", "bfloat16")],
+BACKEND_MOVES = [
+    *[("numpy", name, kind) for name in BACKEND_NAMES for kind in ("float32", "bfloat16")],
     *[("numpy", name, "float64") for name in ("numpy", "torch")],
     ("torch", "numpy", "float16"),
     ("torch", "jax", "float32"),
@@ -307,7 +314,7 @@ MOVES = [
 ]
 
 
-@pytest.mark.parametrize(("origin", "name", "kind"), MOVES)
+@pytest.mark.parametrize(("origin", "name", "kind"), BACKEND_MOVES)
 def test_optimiser_state_follows_its_model(origin, name, kind):
     for each in (origin, name):
         pytest.importorskip(each)
@@ -365,7 +372,7 @@ def test_the_cost_of_the_first_step_is_linear_in_the_parameters():
     def first_step(count):
         parts = [sl.nn.Linear(3, 3) for _ in range(count)]
         model = sl.nn.Sequential(*parts).bind("numpy", sl.Key(0))
-        _, grads = sl.nn.value_and_grad(lambda model: model(X).sum())(model)
+        _, grads = sl.nn.value_and_grad(lambda model: model(INPUT_ARRAY).sum())(model)
         return calls_of(lambda: sl.optim.AdamW().step(0.1, model, grads))
 
     assert first_step(120) < 4.4 * first_step(30)

@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.optim import SGD, AdamW
 
 NAN, INF = float("nan"), float("inf")
-INVALID = [
+INVALID_SETTINGS = [
     (AdamW, {"weight_decay": NAN}),
     (AdamW, {"weight_decay": INF}),
     (AdamW, {"weight_decay": "0.1"}),
@@ -25,7 +25,7 @@ INVALID = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "options"), INVALID)
+@pytest.mark.parametrize(("kind", "options"), INVALID_SETTINGS)
 def test_invalid_optimiser_settings_are_rejected(kind, options):
     with pytest.raises(ArgumentError, match=f"{kind.__name__} needs"):
         kind(**options)

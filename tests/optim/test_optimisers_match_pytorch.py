@@ -3,14 +3,14 @@
 import numpy as np
 import pytest
 
-from optimiser_steps import X, new_model, plain_step, run as run_steps, values_of
+from optimiser_steps import INPUT_ARRAY, new_model, plain_step, run as run_steps, values_of
 from seqloom import nn, optim
 
 torch = pytest.importorskip("torch")
 
 # Pairs of a seqloom optimiser and a function that returns PyTorch's optimiser for
 # parameters and a learning rate.
-PAIRS = {
+OPTIMISERS_AND_PYTORCH_OPTIMISERS = {
     "adam": (optim.Adam, torch.optim.Adam),
     "adam with decay": (
         lambda: optim.Adam(betas=(0.8, 0.99), weight_decay=0.1),
@@ -75,7 +75,7 @@ def run_torch(make, steps=20):
         for group, factor in zip(optimizer.param_groups, factors, strict=True):
             group["lr"] = lr * factor
         optimizer.zero_grad()
-        hidden = torch.nn.functional.linear(torch.tensor(X), params[0], params[1])
+        hidden = torch.nn.functional.linear(torch.tensor(INPUT_ARRAY), params[0], params[1])
         out = torch.nn.functional.linear(hidden, params[2], params[3])
         (out**2).mean().backward()
         optimizer.step()
@@ -87,9 +87,9 @@ def assert_close(found, expected, rtol=1e-4, atol=2e-6):
         np.testing.assert_allclose(one, other, rtol=rtol, atol=atol)
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", OPTIMISERS_AND_PYTORCH_OPTIMISERS)
 def test_optimiser_steps_match_pytorch(step, backend, name):
-    ours, theirs = PAIRS[name]
+    ours, theirs = OPTIMISERS_AND_PYTORCH_OPTIMISERS[name]
     assert_close(run(step, new_model(backend), ours()), run_torch(theirs))
 
 
@@ -133,7 +133,7 @@ def test_muon_updates_matrices_orthogonally_and_the_rest_with_adamw(step, backen
     model = new_model(backend)
     before = values_of(model)
     _, grads = nn.value_and_grad(
-        lambda model: (model(model.backend.tensor(X)) ** 2).mean()
+        lambda model: (model(model.backend.tensor(INPUT_ARRAY)) ** 2).mean()
     )(model)
     gradients = [grads.wrt(param).numpy() for _, param in model.parameters()]
     found = run(step, model, optimizer, 1)

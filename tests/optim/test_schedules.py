@@ -10,11 +10,11 @@ from seqloom.errors import ArgumentError, ConfigError
 
 torch = pytest.importorskip("torch")
 rates = torch.optim.lr_scheduler
-STEPS = 40
+STEP_COUNT = 40
 
 # Pairs of a seqloom schedule and a PyTorch schedule of an optimiser with learning rate
 # 0.5.
-PAIRS = {
+SCHEDULES_AND_PYTORCH_SCHEDULES = {
     "linear": (
         optim.LinearDecay(0.5, 0.1, 20),
         lambda o: rates.LinearLR(o, 1.0, 0.2, total_iters=20),
@@ -24,15 +24,15 @@ PAIRS = {
         lambda o: rates.LinearLR(o, 0.1, 1.0, total_iters=8),
     ),
     "one cycle": (
-        optim.OneCycle(0.5, STEPS),
-        lambda o: rates.OneCycleLR(o, 0.5, total_steps=STEPS),
+        optim.OneCycle(0.5, STEP_COUNT),
+        lambda o: rates.OneCycleLR(o, 0.5, total_steps=STEP_COUNT),
     ),
     "one cycle, other shares": (
-        optim.OneCycle(0.5, STEPS, 0.6, 10.0, 50.0),
+        optim.OneCycle(0.5, STEP_COUNT, 0.6, 10.0, 50.0),
         lambda o: rates.OneCycleLR(
             o,
             0.5,
-            total_steps=STEPS,
+            total_steps=STEP_COUNT,
             pct_start=0.6,
             div_factor=10,
             final_div_factor=50,
@@ -55,7 +55,7 @@ PAIRS = {
 }
 
 
-def list_torch_rates(make, steps=STEPS, lr=0.5):
+def list_torch_rates(make, steps=STEP_COUNT, lr=0.5):
     optimizer = torch.optim.SGD([torch.zeros(1, requires_grad=True)], lr=lr)
     schedule = make(optimizer)
     found = []
@@ -66,10 +66,10 @@ def list_torch_rates(make, steps=STEPS, lr=0.5):
     return found
 
 
-@pytest.mark.parametrize("name", PAIRS)
+@pytest.mark.parametrize("name", SCHEDULES_AND_PYTORCH_SCHEDULES)
 def test_schedules_match_pytorch(name):
-    ours, theirs = PAIRS[name]
-    found = [ours(step) for step in range(STEPS)]
+    ours, theirs = SCHEDULES_AND_PYTORCH_SCHEDULES[name]
+    found = [ours(step) for step in range(STEP_COUNT)]
     assert found == pytest.approx(list_torch_rates(theirs), rel=1e-9)
 
 
@@ -82,8 +82,8 @@ def test_cosine_decay_matches_pytorch_and_stays_at_its_floor():
 
 def test_noam_matches_its_paper():
     ours = optim.Noam(width=64, warmup=10, factor=2.0)
-    paper = [2 * 64**-0.5 * min(n**-0.5, n * 10**-1.5) for n in range(1, STEPS + 1)]
-    assert [ours(step) for step in range(STEPS)] == pytest.approx(paper)
+    paper = [2 * 64**-0.5 * min(n**-0.5, n * 10**-1.5) for n in range(1, STEP_COUNT + 1)]
+    assert [ours(step) for step in range(STEP_COUNT)] == pytest.approx(paper)
 
 
 @pytest.mark.parametrize("highest", [False, True])
@@ -103,8 +103,8 @@ def test_plateau_reductions_match_pytorch(highest, patience):
         assert ours(0) == optimizer.param_groups[0]["lr"]
 
 
-SAVED = {
-    **{name: ours for name, (ours, _) in PAIRS.items()},
+SAVED_SCHEDULES = {
+    **{name: ours for name, (ours, _) in SCHEDULES_AND_PYTORCH_SCHEDULES.items()},
     "cosine": optim.CosineDecay(0.5, 20),
     "warmup and cosine": optim.WarmupCosine(0.1, 3, 10),
     "noam": optim.Noam(64, 10),
@@ -134,9 +134,9 @@ def test_a_plateau_whose_best_value_is_nan_improves_with_the_next_number():
     assert optim.Plateau(0.5, best=NAN, patience=0).observe(1.0).best == 1.0
 
 
-@pytest.mark.parametrize("name", SAVED)
+@pytest.mark.parametrize("name", SAVED_SCHEDULES)
 def test_a_schedule_is_restored_from_json(name):
-    schedule = SAVED[name]
+    schedule = SAVED_SCHEDULES[name]
     again = optim.Schedule.from_json(schedule.to_json())
     assert again == schedule
     assert type(again) is type(schedule)
@@ -153,7 +153,7 @@ def test_settings_of_another_class_are_rejected_as_schedule():
 
 
 def test_a_field_of_a_schedule_in_a_chain_is_checked():
-    values = json.loads(PAIRS["chain"][0].to_json())
+    values = json.loads(SCHEDULES_AND_PYTORCH_SCHEDULES["chain"][0].to_json())
     values["schedules"][0]["total"] = "many"
     with pytest.raises(ConfigError, match=r"LinearDecay\.total"):
         optim.Schedule.from_dict(values)

@@ -7,7 +7,13 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from optimiser_steps import BACKENDS, new_model, plain_step, run as run_steps, values_of
+from optimiser_steps import (
+    BACKEND_NAMES,
+    new_model,
+    plain_step,
+    run as run_steps,
+    values_of,
+)
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 
 
@@ -68,7 +74,7 @@ def test_a_simple_optimizer_resumes_bit_for_bit(step, tmp_path):
         np.testing.assert_array_equal(one, other)
 
 
-@pytest.mark.parametrize("target", BACKENDS)
+@pytest.mark.parametrize("target", BACKEND_NAMES)
 def test_the_state_of_a_simple_optimizer_moves_with_the_model(step, target):
     pytest.importorskip(target)
     model, optimizer = new_model(), Traced()
@@ -121,7 +127,7 @@ def test_adding_a_group_creates_another_program():
         np.testing.assert_array_equal(one, other)
 
 
-FRACTION: Any = 0.5
+UNTYPED_FRACTION: Any = 0.5
 
 
 @pytest.mark.parametrize(
@@ -143,7 +149,7 @@ FRACTION: Any = 0.5
         (lambda: sl.optim.RMSProp(alpha=1.0), "alpha must be a number from 0 up, below 1"),
         (lambda: sl.optim.AdaGrad(eps=0), "eps must be a number above 0, got 0"),
         (lambda: sl.optim.Muon(scale="big"), "scale must be one of"),
-        (lambda: sl.optim.Muon(steps=FRACTION), "steps must be an integer"),
+        (lambda: sl.optim.Muon(steps=UNTYPED_FRACTION), "steps must be an integer"),
     ],
 )
 def test_an_invalid_setting_is_rejected(make, message):

@@ -17,10 +17,10 @@ from seqloom.errors import SeqloomError
 from seqloom.io import create_bed, open_bed, to_bed
 
 RNG = np.random.default_rng(3)
-VALUES = RNG.integers(0, 3, (13, 70)).astype("int8")
-VALUES[RNG.random(VALUES.shape) < 0.1] = -127
-COPIES = np.where(VALUES == -127, np.nan, VALUES.astype(float))
-PROPERTIES = {
+GENOTYPES = RNG.integers(0, 3, (13, 70)).astype("int8")
+GENOTYPES[RNG.random(GENOTYPES.shape) < 0.1] = -127
+GENOTYPES_WITH_NAN = np.where(GENOTYPES == -127, np.nan, GENOTYPES.astype(float))
+SET_PROPERTIES = {
     "iid": [f"s{i}" for i in range(13)],
     "pheno": [f"{i / 10}" for i in range(13)],
     "sid": [f"rs{i}" for i in range(70)],
@@ -32,7 +32,7 @@ PROPERTIES = {
 @pytest.fixture(params=["SNP", "individual"])
 def bed(tmp_path, request):
     path = tmp_path / "a.bed"
-    bed_reader.to_bed(path, VALUES, properties=PROPERTIES, major=request.param)
+    bed_reader.to_bed(path, GENOTYPES, properties=SET_PROPERTIES, major=request.param)
     return path
 
 
@@ -68,20 +68,20 @@ def test_every_type_of_index_reads_the_values_of_bed_reader(bed, index):
 
 
 def test_missing_is_minus_127_in_int8_and_nan_in_floats(bed):
-    is_missing = VALUES == -127
+    is_missing = GENOTYPES == -127
     assert np.array_equal(open_bed(bed).read(dtype="int8") == -127, is_missing)
     assert np.array_equal(np.isnan(open_bed(bed).read()), is_missing)
 
 
 def test_count_a1_false_counts_the_other_allele(bed):
     found = open_bed(bed, count_A1=False).read()
-    np.testing.assert_array_equal(found, 2 - COPIES)
+    np.testing.assert_array_equal(found, 2 - GENOTYPES_WITH_NAN)
 
 
 def test_out_receives_the_result(bed):
     out = np.empty((13, 70), np.float32, order="F")
     assert open_bed(bed).read(out=out) is out
-    np.testing.assert_array_equal(out, COPIES)
+    np.testing.assert_array_equal(out, GENOTYPES_WITH_NAN)
 
 
 @pytest.mark.parametrize("form", ["csc", "csr"])
@@ -110,24 +110,24 @@ def test_twelve_properties_can_be_read_replaced_or_hidden(bed):
 
 
 def test_a_set_can_be_written_at_once_or_line_by_line(tmp_path):
-    to_bed(tmp_path / "whole.bed", VALUES, properties=PROPERTIES)
-    with create_bed(tmp_path / "stream.bed", 13, 70, properties=PROPERTIES) as writer:
-        for column in VALUES.T:
+    to_bed(tmp_path / "whole.bed", GENOTYPES, properties=SET_PROPERTIES)
+    with create_bed(tmp_path / "stream.bed", 13, 70, properties=SET_PROPERTIES) as writer:
+        for column in GENOTYPES.T:
             writer.write(column)
     for suffix in ("bed", "fam", "bim"):
         assert (tmp_path / f"whole.{suffix}").read_bytes() == (
             tmp_path / f"stream.{suffix}"
         ).read_bytes()
     with bed_reader.open_bed(tmp_path / "whole.bed") as theirs:
-        np.testing.assert_array_equal(theirs.read(dtype="int8"), VALUES)
+        np.testing.assert_array_equal(theirs.read(dtype="int8"), GENOTYPES)
 
 
 def test_a_failed_line_by_line_write_leaves_the_old_set(tmp_path):
-    to_bed(tmp_path / "a.bed", VALUES, properties=PROPERTIES)
+    to_bed(tmp_path / "a.bed", GENOTYPES, properties=SET_PROPERTIES)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match="70"):  # noqa: SIM117 - the writer ends inside
-        with create_bed(tmp_path / "a.bed", 13, 70, properties=PROPERTIES) as writer:
-            writer.write(VALUES[:, 0])
+        with create_bed(tmp_path / "a.bed", 13, 70, properties=SET_PROPERTIES) as writer:
+            writer.write(GENOTYPES[:, 0])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 
@@ -135,14 +135,14 @@ def test_the_functions_of_bed_reader_work_under_its_name(bed):
     import seqloom.compat.bed_reader as ours
 
     with ours.open_bed(bed) as opened:
-        np.testing.assert_array_equal(opened.read(dtype="int8"), VALUES)
+        np.testing.assert_array_equal(opened.read(dtype="int8"), GENOTYPES)
     names = ("to_bed", "create_bed", "get_num_threads", "sample_file", "subset_f64_f64")
     assert all(callable(getattr(ours, name)) for name in names)
 
 
 @needs_plink
 def test_counts_frequencies_and_p_values_equal_those_of_plink(tmp_path):
-    to_bed(tmp_path / "a.bed", VALUES, properties=PROPERTIES)
+    to_bed(tmp_path / "a.bed", GENOTYPES, properties=SET_PROPERTIES)
     stats = sl.io.genotype_stats(tmp_path / "a.bed")
     out = run(tmp_path / "a.bed", tmp_path / "p", "--freq", "--hardy")
     frequencies, hardy = table(out, "frq")["MAF"], table(out, "hwe")
@@ -155,13 +155,15 @@ def test_counts_frequencies_and_p_values_equal_those_of_plink(tmp_path):
 def test_a_dataset_standardises_genotypes_with_the_formula(bed, by):
     data = sl.data.GenotypeDataset(bed, by=by)
     items = np.stack([item["inputs"] for item in data])
-    expected = standardised(COPIES)
+    expected = standardised(GENOTYPES_WITH_NAN)
     assert_equal_in_float32(items, expected if by == "sample" else expected.T)
 
 
 def test_imputation_uses_only_training_samples(bed):
     train, valid = sl.data.split(sl.data.GenotypeDataset(bed), (0.5, 0.5), seed=0)
-    expected = standardised(COPIES[valid.indices], COPIES[train.indices])
+    expected = standardised(
+        GENOTYPES_WITH_NAN[valid.indices], GENOTYPES_WITH_NAN[train.indices]
+    )
     items = np.stack([item["inputs"] for item in valid])
     assert_equal_in_float32(items, expected)
 
@@ -235,15 +237,15 @@ def test_genotypes_have_the_same_bits_for_any_number_of_workers(bed):
 
 
 def test_a_constant_variant_is_encoded_as_zero(tmp_path):
-    values = VALUES.copy()
+    values = GENOTYPES.copy()
     values[:, 7] = 2
-    to_bed(tmp_path / "a.bed", values, properties=PROPERTIES)
+    to_bed(tmp_path / "a.bed", values, properties=SET_PROPERTIES)
     data = sl.data.GenotypeDataset(tmp_path / "a.bed")
     assert all(item["inputs"][7] == 0 for item in data)
 
 
 def test_a_file_url_reads_the_same_values_as_the_path(bed):
-    np.testing.assert_array_equal(open_bed(bed.as_uri()).read(), COPIES)
+    np.testing.assert_array_equal(open_bed(bed.as_uri()).read(), GENOTYPES_WITH_NAN)
 
 
 def test_variants_are_selected_by_id_in_the_given_order(bed):
@@ -251,13 +253,13 @@ def test_variants_are_selected_by_id_in_the_given_order(bed):
         bed, variants=["rs7", "rs3"], impute=None, standardize=None
     )
     items = np.stack([item["inputs"] for item in data])
-    np.testing.assert_array_equal(items, COPIES[:, [7, 3]])
+    np.testing.assert_array_equal(items, GENOTYPES_WITH_NAN[:, [7, 3]])
 
 
 def test_beta_density_weights_scale_variants_with_the_formula(bed):
     data = sl.data.GenotypeDataset(bed, standardize=("beta", 1, 25))
     items = np.stack([item["inputs"] for item in data])
-    assert_equal_in_float32(items, standardised(COPIES, how=("beta", 1, 25)))
+    assert_equal_in_float32(items, standardised(GENOTYPES_WITH_NAN, how=("beta", 1, 25)))
 
 
 def test_a_model_matches_its_variants_by_id(tmp_path, bed):
@@ -267,9 +269,11 @@ def test_a_model_matches_its_variants_by_id(tmp_path, bed):
         sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1, progress=False
     )
     order = RNG.permutation(70)
-    shuffled = {name: np.asarray(values)[order] for name, values in PROPERTIES.items()
+    shuffled = {name: np.asarray(values)[order] for name, values in SET_PROPERTIES.items()
                 if len(values) == 70}  # fmt: skip
-    to_bed(tmp_path / "b.bed", VALUES[:, order], properties={**PROPERTIES, **shuffled})
+    to_bed(
+        tmp_path / "b.bed", GENOTYPES[:, order], properties={**SET_PROPERTIES, **shuffled}
+    )
     ours = sl.infer.predict(run, bed).to_numpy()
     np.testing.assert_array_equal(
         sl.infer.predict(run, tmp_path / "b.bed").to_numpy(), ours

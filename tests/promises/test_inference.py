@@ -24,15 +24,17 @@ import seqloom as sl
 from seqloom.errors import SeqloomError
 from waiting import wait_until
 
-LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 RNG = np.random.default_rng(11)
-PROTEINS = ["".join(RNG.choice([*LETTERS], n)) for n in RNG.integers(3, 40, 60)]
+RANDOM_PROTEINS = ["".join(RNG.choice([*AMINO_ACIDS], n)) for n in RNG.integers(3, 40, 60)]
 
 
 @pytest.fixture
 def fasta(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    Path("a.fa").write_text("".join(f">s{i}\n{it}\n" for i, it in enumerate(PROTEINS)))
+    Path("a.fa").write_text(
+        "".join(f">s{i}\n{it}\n" for i, it in enumerate(RANDOM_PROTEINS))
+    )
     return "a.fa"
 
 
@@ -103,7 +105,7 @@ def test_windows_cover_a_long_sequence(fasta):
 def test_esm2_embeddings_equal_those_of_hugging_face(esm, backend):
     network, folder = esm
     model = sl.models.ESM2.load(folder, backend=backend)
-    tokens = sl.encode.Tokens("esm2")(PROTEINS[0])
+    tokens = sl.encode.Tokens("esm2")(RANDOM_PROTEINS[0])
     with torch.no_grad():
         wanted = network(torch.tensor(tokens)[None]).logits[0].numpy()
     states = model(model.backend.tensor(tokens[None]))
@@ -117,7 +119,7 @@ def test_embeddings_of_a_file_equal_those_of_hugging_face_in_input_order(esm, fa
     loaded = sl.infer.load("e")
     assert list(loaded.ids) == [f"s{i}" for i in range(60)]
     for i in (0, 17, 59):
-        tokens = torch.tensor(sl.encode.Tokens("esm2")(PROTEINS[i]))[None]
+        tokens = torch.tensor(sl.encode.Tokens("esm2")(RANDOM_PROTEINS[i]))[None]
         with torch.no_grad():
             states = network.esm(tokens).last_hidden_state[0, 1:-1].mean(0).numpy()
         np.testing.assert_allclose(loaded[f"s{i}"], states, atol=2e-5)
@@ -126,7 +128,9 @@ def test_embeddings_of_a_file_equal_those_of_hugging_face_in_input_order(esm, fa
 def test_any_function_can_be_a_model(fasta):
     embed()
     found = sl.infer.load("e")["s3"]
-    np.testing.assert_allclose(found, embed_job.expected_mean(PROTEINS[3]), rtol=1e-5)
+    np.testing.assert_allclose(
+        found, embed_job.expected_mean(RANDOM_PROTEINS[3]), rtol=1e-5
+    )
 
 
 def test_a_finished_job_computes_nothing_again(fasta):
@@ -225,7 +229,7 @@ def test_a_summary_contains_tokens_fill_and_a_verdict(fasta):
 def test_pooling_can_be_chosen(esm, fasta, pool):
     sl.infer.embed(sl.models.ESM2.load(esm[1]), fasta, out=pool, pool=pool, max_tokens=200)
     row = sl.infer.load(pool)["s0"]
-    assert row.shape == ((len(PROTEINS[0]), 16) if pool == "none" else (16,))
+    assert row.shape == ((len(RANDOM_PROTEINS[0]), 16) if pool == "none" else (16,))
 
 
 def test_several_layers_can_be_stored_at_once(esm, fasta):
@@ -254,4 +258,4 @@ def test_embeddings_are_read_by_id_and_by_ordinal(fasta):
     embed()
     table = sl.infer.load("e")
     np.testing.assert_array_equal(table["s7"], table.get(table.ordinal("s7")))
-    assert table.to_numpy().shape == (60, embed_job.WIDTH)
+    assert table.to_numpy().shape == (60, embed_job.EMBEDDING_WIDTH)

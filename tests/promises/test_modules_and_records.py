@@ -20,9 +20,9 @@ from seqloom import nn
 from seqloom.errors import SeqloomError
 from seqloom.nn import functional as F
 
-X = np.random.default_rng(2).normal(size=(8, 4)).astype(np.float32)
-Y = X[:, :1] * 2 + 1
-PLAIN_DATA = {
+INPUT_ARRAY = np.random.default_rng(2).normal(size=(8, 4)).astype(np.float32)
+TARGET_ARRAY = INPUT_ARRAY[:, :1] * 2 + 1
+OPTIMISER_PAIRS = {
     "SGD": (sl.optim.SGD, torch.optim.SGD),
     "Adam": (sl.optim.Adam, torch.optim.Adam),
     "AdamW": (sl.optim.AdamW, torch.optim.AdamW),
@@ -50,7 +50,7 @@ def make(backend="numpy", seed=0):
 
 
 def tensors(model):
-    return model.backend.tensor(X), model.backend.tensor(Y)
+    return model.backend.tensor(INPUT_ARRAY), model.backend.tensor(TARGET_ARRAY)
 
 
 def descend(model, optimizer, steps=1, lr=0.01):
@@ -184,9 +184,9 @@ def test_a_config_is_separate_from_parameters_and_saved_as_json_and_toml(tmp_pat
         assert sl.models.SequenceCNNConfig.load(tmp_path / name) == config
 
 
-@pytest.mark.parametrize("name", PLAIN_DATA)
+@pytest.mark.parametrize("name", OPTIMISER_PAIRS)
 def test_twenty_optimiser_steps_equal_those_of_pytorch(name):
-    ours, theirs = PLAIN_DATA[name]
+    ours, theirs = OPTIMISER_PAIRS[name]
     model = make()
     model(tensors(model)[0])
     twin: Any = torch.nn.Sequential(
@@ -200,7 +200,9 @@ def test_twenty_optimiser_steps_equal_those_of_pytorch(name):
     optimizer = theirs(twin.parameters(), lr=0.01)
     for _ in range(20):
         optimizer.zero_grad()
-        torch.nn.functional.mse_loss(twin(torch.tensor(X)), torch.tensor(Y)).backward()
+        torch.nn.functional.mse_loss(
+            twin(torch.tensor(INPUT_ARRAY)), torch.tensor(TARGET_ARRAY)
+        ).backward()
         optimizer.step()
     found = weights(descend(model, ours(), 20))
     np.testing.assert_allclose(
@@ -266,7 +268,7 @@ def test_the_state_of_an_optimiser_follows_renamed_parameters():
         assert np.array_equal(found[f"net.{path}"], value)
 
 
-SCHEDULES = [
+SCHEDULE_OBJECTS = [
     sl.optim.Constant(0.1),
     sl.optim.WarmupCosine(0.1, 10, 100),
     sl.optim.LinearDecay(0.1, 0.0, 100),
@@ -276,7 +278,7 @@ SCHEDULES = [
 ]
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("schedule", SCHEDULE_OBJECTS, ids=lambda it: type(it).__name__)
 def test_a_schedule_sets_the_learning_rate(schedule):
     rates = [schedule(step) for step in range(50)]
     assert all(np.isfinite(rate) and rate >= 0 for rate in rates)
@@ -303,18 +305,18 @@ def test_gradients_are_clipped_by_norm_like_in_pytorch():
         np.testing.assert_allclose(np.asarray(clipped), array.grad.numpy(), rtol=1e-4)
 
 
-RECORDERS = {
+RECORDER_CLASSES = {
     "Safetensors": (sl.record.Safetensors, "safetensors"),
     "JsonGz": (sl.record.JsonGz, "json.gz"),
 }
 
 
-@pytest.mark.parametrize("name", RECORDERS)
+@pytest.mark.parametrize("name", RECORDER_CLASSES)
 @pytest.mark.parametrize("precision", [sl.record.Full, sl.record.Double, sl.record.Half])
 def test_a_record_can_be_saved_in_every_format_and_precision(tmp_path, name, precision):
     model = make()
     model(tensors(model)[0])
-    recorder, suffix = RECORDERS[name]
+    recorder, suffix = RECORDER_CLASSES[name]
     model.to_record().save(tmp_path / f"m.{suffix}", recorder(precision()))
     found = sl.record.load(tmp_path / f"m.{suffix}")
     for path, value in weights(model).items():
@@ -382,11 +384,11 @@ def test_a_model_computes_the_same_on_another_backend(tmp_path, other):
 def test_batch_norm_saves_its_statistics():
     model = nn.BatchNorm1d(4).bind("numpy", sl.Key(0))
     model.train()
-    model(model.backend.tensor(X))
+    model(model.backend.tensor(INPUT_ARRAY))
     record = weights(model)
     assert record["num_batches_tracked"].dtype == np.int64
     np.testing.assert_allclose(
-        record["running_mean"], 0.1 * X.mean(axis=0), rtol=1e-4, atol=1e-6
+        record["running_mean"], 0.1 * INPUT_ARRAY.mean(axis=0), rtol=1e-4, atol=1e-6
     )
 
 
@@ -427,7 +429,7 @@ def test_a_stopped_run_resumes_with_the_same_bits(tmp_path):
             if step.batch == 3:
                 raise Stop
 
-    data = {"inputs": X, "label": Y}
+    data = {"inputs": INPUT_ARRAY, "label": TARGET_ARRAY}
     options: dict[str, Any] = {
         "task": "regress", "loss": F.mse_loss, "epochs": 3,
         "batch_size": 2, "report": False, "progress": False, "checkpoint_every": 1,
@@ -449,7 +451,7 @@ def test_fit_trains_a_pytorch_network_and_saves_its_state_dict(tmp_path):
     network = torch.nn.Sequential(torch.nn.Linear(4, 1))
     sl.train.fit(
         network,
-        {"inputs": X, "label": Y},
+        {"inputs": INPUT_ARRAY, "label": TARGET_ARRAY},
         objective=sl.train.Objective(task="regress", loss=torch.nn.functional.mse_loss),
         backend="torch",
         epochs=1,
@@ -475,7 +477,10 @@ def test_variables_in_a_custom_loss_are_not_frozen_by_compilation():
             loss.beta = 0.0
             seen.append(progress)
 
-    data = {"inputs": np.repeat(X, 50, 0), "label": np.repeat(Y, 50, 0)}
+    data = {
+        "inputs": np.repeat(INPUT_ARRAY, 50, 0),
+        "label": np.repeat(TARGET_ARRAY, 50, 0),
+    }
     run = sl.train.fit(
         Net(),
         data,
@@ -489,7 +494,7 @@ def test_variables_in_a_custom_loss_are_not_frozen_by_compilation():
     assert run.history[-1]["train_loss"] == 0.0
 
 
-LOSSES = {
+LOSS_INPUTS = {
     "poisson_nll_loss": lambda x, y: (x, abs(y)),
     "huber_loss": lambda x, y: (x, y),
     "mse_loss": lambda x, y: (x, y),
@@ -498,17 +503,17 @@ LOSSES = {
 }
 
 
-@pytest.mark.parametrize("name", LOSSES)
+@pytest.mark.parametrize("name", LOSS_INPUTS)
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
 def test_losses_equal_those_of_pytorch(name, backend):
-    x, y = LOSSES[name](X[:, :1], Y)
+    x, y = LOSS_INPUTS[name](INPUT_ARRAY[:, :1], TARGET_ARRAY)
     make = sl.tensor.backend(backend).tensor
     found = getattr(F, name)(make(x), make(y)).item()
     wanted = getattr(torch.nn.functional, name)(torch.tensor(x), torch.tensor(y)).item()
     assert found == pytest.approx(wanted, rel=1e-5)
 
 
-LAYERS = {
+LAYER_PAIRS = {
     "RMSNorm": (lambda: nn.RMSNorm(4), lambda: torch.nn.RMSNorm(4)),
     "LayerNorm": (lambda: nn.LayerNorm(4), lambda: torch.nn.LayerNorm(4)),
     "Linear": (lambda: nn.Linear(4, 3), lambda: torch.nn.Linear(4, 3)),
@@ -516,12 +521,12 @@ LAYERS = {
 }
 
 
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", LAYER_PAIRS)
 def test_layers_equal_those_of_pytorch_with_the_same_parameter_names(name):
-    ours, theirs = LAYERS[name][0]().bind("numpy", sl.Key(0)), LAYERS[name][1]()
+    ours, theirs = LAYER_PAIRS[name][0]().bind("numpy", sl.Key(0)), LAYER_PAIRS[name][1]()
     ours.load_record({path: value.numpy() for path, value in theirs.state_dict().items()})
-    found = ours(ours.backend.tensor(X)).numpy()
-    wanted = theirs(torch.tensor(X)).detach().numpy()
+    found = ours(ours.backend.tensor(INPUT_ARRAY)).numpy()
+    wanted = theirs(torch.tensor(INPUT_ARRAY)).detach().numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
@@ -571,7 +576,7 @@ def test_an_average_of_weights_follows_the_formula():
     np.testing.assert_allclose(found, expected, rtol=1e-5)
 
 
-@pytest.mark.parametrize("schedule", SCHEDULES, ids=lambda it: type(it).__name__)
+@pytest.mark.parametrize("schedule", SCHEDULE_OBJECTS, ids=lambda it: type(it).__name__)
 def test_a_schedule_can_be_saved_as_json(schedule):
     assert type(schedule).from_json(schedule.to_json()) == schedule
 
@@ -587,7 +592,7 @@ def test_a_memory_mapped_record_contains_the_same_arrays(tmp_path):
 def test_sharded_hugging_face_weights_are_one_record(tmp_path):
     import json
 
-    arrays = {"a.weight": X, "b.weight": Y}
+    arrays = {"a.weight": INPUT_ARRAY, "b.weight": TARGET_ARRAY}
     for number, (name, array) in enumerate(arrays.items()):
         safetensors.numpy.save_file({name: array}, tmp_path / f"{number}.safetensors")
     index = {
@@ -599,7 +604,7 @@ def test_sharded_hugging_face_weights_are_one_record(tmp_path):
 
 
 def test_fit_clips_accumulates_averages_and_drops_the_last_batch():
-    data = {"inputs": X, "label": Y}
+    data = {"inputs": INPUT_ARRAY, "label": TARGET_ARRAY}
     run = sl.train.fit(
         Net(),
         data,

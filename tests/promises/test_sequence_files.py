@@ -24,8 +24,8 @@ from fastx import bgzip
 from seqloom.errors import SeqloomError
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-TEXT = b">a one\nACGTNacgt\nACG\r\n>b\nTTTT\n>c\nGATTACA\n"
-FASTQ = b"@a\nACGT\n+\nIIII\n@b\nGG\n+\n!!\n"
+FASTA_BYTES = b">a one\nACGTNacgt\nACG\r\n>b\nTTTT\n>c\nGATTACA\n"
+FASTQ_BYTES = b"@a\nACGT\n+\nIIII\n@b\nGG\n+\n!!\n"
 COMPRESSORS = {
     "plain": bytes,
     "gzip": gzip.compress,
@@ -33,7 +33,7 @@ COMPRESSORS = {
     "bzip2": bz2.compress,
     "xz": lzma.compress,
 }
-SEQUENCES = [b"ACGTNacgtACG", b"TTTT", b"GATTACA"]
+EXPECTED_SEQUENCES = [b"ACGTNacgtACG", b"TTTT", b"GATTACA"]
 
 
 def read_all(origin, **options):
@@ -44,7 +44,7 @@ def read_all(origin, **options):
 @pytest.fixture
 def file(tmp_path):
     path = tmp_path / "a.fa"
-    path.write_bytes(TEXT)
+    path.write_bytes(FASTA_BYTES)
     return path
 
 
@@ -61,19 +61,19 @@ def forty(tmp_path):
 
 @pytest.mark.parametrize("name", COMPRESSORS)
 def test_every_compression_is_detected_from_the_content(tmp_path, name):
-    (tmp_path / "no-suffix").write_bytes(COMPRESSORS[name](TEXT))
-    assert [text for _, text in read_all(tmp_path / "no-suffix")] == SEQUENCES
+    (tmp_path / "no-suffix").write_bytes(COMPRESSORS[name](FASTA_BYTES))
+    assert [text for _, text in read_all(tmp_path / "no-suffix")] == EXPECTED_SEQUENCES
 
 
 def test_a_gzip_with_several_members_is_read_to_its_end(tmp_path):
-    (tmp_path / "a.gz").write_bytes(gzip.compress(TEXT) + gzip.compress(b">d\nAC\n"))
+    (tmp_path / "a.gz").write_bytes(gzip.compress(FASTA_BYTES) + gzip.compress(b">d\nAC\n"))
     assert [name for name, _ in read_all(tmp_path / "a.gz")] == ["a", "b", "c", "d"]
 
 
 def test_binary_file_objects_and_named_pipes_can_be_read(tmp_path):
-    assert len(read_all(io.BytesIO(TEXT))) == 3
+    assert len(read_all(io.BytesIO(FASTA_BYTES))) == 3
     os.mkfifo(tmp_path / "pipe")
-    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[TEXT])
+    writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=[FASTA_BYTES])
     writer.start()
     assert len(read_all(tmp_path / "pipe")) == 3
     writer.join()
@@ -101,11 +101,17 @@ def test_the_quality_encoding_is_an_option_and_never_guessed():
 
 
 def test_read_pairs_are_read_together_and_their_ids_are_checked(tmp_path):
-    (tmp_path / "1.fq").write_bytes(FASTQ.replace(b"@a", b"@a/1").replace(b"@b", b"@b/1"))
-    (tmp_path / "2.fq").write_bytes(FASTQ.replace(b"@a", b"@a/2").replace(b"@b", b"@b/2"))
+    (tmp_path / "1.fq").write_bytes(
+        FASTQ_BYTES.replace(b"@a", b"@a/1").replace(b"@b", b"@b/1")
+    )
+    (tmp_path / "2.fq").write_bytes(
+        FASTQ_BYTES.replace(b"@a", b"@a/2").replace(b"@b", b"@b/2")
+    )
     with sl.io.open_sequences((tmp_path / "1.fq", tmp_path / "2.fq")) as reader:
         assert [(one.id, two.id) for one, two in reader] == [("a/1", "a/2"), ("b/1", "b/2")]
-    (tmp_path / "2.fq").write_bytes(FASTQ.replace(b"@a", b"@a/2").replace(b"@b", b"@z/2"))
+    (tmp_path / "2.fq").write_bytes(
+        FASTQ_BYTES.replace(b"@a", b"@a/2").replace(b"@b", b"@z/2")
+    )
     with (
         sl.io.open_sequences((tmp_path / "1.fq", tmp_path / "2.fq")) as reader,
         pytest.raises(SeqloomError, match="z"),
@@ -121,20 +127,20 @@ def test_written_sequences_are_read_back_unchanged(tmp_path):
 
 
 def test_a_truncated_gzip_is_an_error_after_its_complete_records(tmp_path):
-    (tmp_path / "a.gz").write_bytes(gzip.compress(TEXT)[:-9])
+    (tmp_path / "a.gz").write_bytes(gzip.compress(FASTA_BYTES)[:-9])
     with pytest.raises(SeqloomError, match=r"a\.gz"):
         read_all(tmp_path / "a.gz")
 
 
 def test_a_bgzip_file_without_its_end_block_is_an_error(tmp_path):
-    (tmp_path / "a.gz").write_bytes(bgzip(TEXT)[:-28])
+    (tmp_path / "a.gz").write_bytes(bgzip(FASTA_BYTES)[:-28])
     with pytest.raises(SeqloomError, match="end"):
         read_all(tmp_path / "a.gz")
     assert len(read_all(tmp_path / "a.gz", require_eof=False)) == 3
 
 
 def test_expect_detects_a_file_truncated_between_records(tmp_path):
-    (tmp_path / "a.fq").write_bytes(FASTQ)
+    (tmp_path / "a.fq").write_bytes(FASTQ_BYTES)
     with pytest.raises(SeqloomError, match="3"):
         read_all(tmp_path / "a.fq", expect=3)
 
@@ -229,7 +235,7 @@ def test_a_rate_outside_0_to_1_is_an_error():
 
 def test_the_ordinal_of_an_item_counts_over_all_files(tmp_path):
     for name in "ab":
-        (tmp_path / f"{name}.fa").write_bytes(TEXT)
+        (tmp_path / f"{name}.fa").write_bytes(FASTA_BYTES)
     data = sl.data.SequenceDataset([tmp_path / "a.fa", tmp_path / "b.fa"], ids="number")
     assert [item["ordinal"] for item in data] == list(range(6))
 

@@ -20,13 +20,13 @@ from seqloom.errors import SeqloomError
 from seqloom.nn import functional as F
 from torch_engine import TorchEngine
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 RNG = np.random.default_rng(5)
-X = RNG.normal(size=(4, 6)).astype(np.float32)
-W = RNG.normal(size=(3, 6)).astype(np.float32)
+INPUT_ARRAY = RNG.normal(size=(4, 6)).astype(np.float32)
+WEIGHT_ARRAY = RNG.normal(size=(3, 6)).astype(np.float32)
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BACKEND_NAMES)
 def backend(request):
     return sl.tensor.backend(request.param)
 
@@ -41,27 +41,29 @@ def network(x, w):
 
 
 def expected_gradient():
-    w = torch.tensor(W, requires_grad=True)
-    torch.nn.functional.gelu(torch.tensor(X) @ w.T).sum().backward()
+    w = torch.tensor(WEIGHT_ARRAY, requires_grad=True)
+    torch.nn.functional.gelu(torch.tensor(INPUT_ARRAY) @ w.T).sum().backward()
     return w.grad.numpy()
 
 
 def test_a_function_has_the_values_of_pytorch_on_every_backend(backend):
-    found = F.softmax(backend.tensor(X) @ backend.tensor(W).T).numpy()
-    wanted = torch.softmax(torch.tensor(X) @ torch.tensor(W).T, -1).numpy()
+    found = F.softmax(backend.tensor(INPUT_ARRAY) @ backend.tensor(WEIGHT_ARRAY).T).numpy()
+    wanted = torch.softmax(
+        torch.tensor(INPUT_ARRAY) @ torch.tensor(WEIGHT_ARRAY).T, -1
+    ).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
 def test_autodiff_over_any_backend_has_the_gradient_of_pytorch(tracked):
-    w = tracked.tensor(W, requires_grad=True)
-    gradients = network(tracked.tensor(X), w).backward()
+    w = tracked.tensor(WEIGHT_ARRAY, requires_grad=True)
+    gradients = network(tracked.tensor(INPUT_ARRAY), w).backward()
     np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)
 
 
 def test_the_pytorch_engine_can_implement_the_autodiff_interface():
     engine = TorchEngine(sl.tensor.backend("torch"))
-    w = engine.tensor(W, requires_grad=True)
-    gradients = network(engine.tensor(X), w).backward()
+    w = engine.tensor(WEIGHT_ARRAY, requires_grad=True)
+    gradients = network(engine.tensor(INPUT_ARRAY), w).backward()
     np.testing.assert_allclose(gradients.wrt(w).numpy(), expected_gradient(), rtol=1e-4)
 
 
@@ -95,7 +97,9 @@ def test_a_tensor_is_immutable_and_copies_its_input(backend):
     ids=str,
 )
 def test_an_index_selects_the_same_elements_as_in_numpy(backend, index):
-    np.testing.assert_array_equal(backend.tensor(X)[index].numpy(), X[index])
+    np.testing.assert_array_equal(
+        backend.tensor(INPUT_ARRAY)[index].numpy(), INPUT_ARRAY[index]
+    )
 
 
 def test_dtypes_are_promoted_like_in_the_array_api_standard(backend):
@@ -104,11 +108,13 @@ def test_dtypes_are_promoted_like_in_the_array_api_standard(backend):
 
 
 def test_dlpack_exports_and_imports_tensors(backend):
-    x = backend.tensor(X)
-    assert np.array_equal(np.asarray(x), X)
+    x = backend.tensor(INPUT_ARRAY)
+    assert np.array_equal(np.asarray(x), INPUT_ARRAY)
     if "torch" in backend.name:
         assert torch.from_dlpack(x).shape == (4, 6)
-    assert sl.tensor.from_dlpack(X.copy()).numpy().tolist() == X.tolist()
+    assert (
+        sl.tensor.from_dlpack(INPUT_ARRAY.copy()).numpy().tolist() == INPUT_ARRAY.tolist()
+    )
 
 
 def test_the_repr_contains_shape_dtype_and_values(backend):
@@ -119,13 +125,13 @@ def test_the_repr_contains_shape_dtype_and_values(backend):
 
 def test_an_error_names_operation_and_shapes(backend):
     with pytest.raises(SeqloomError, match=r"(?s)matmul.*6|6.*matmul"):
-        backend.tensor(X) @ backend.tensor(X)
+        backend.tensor(INPUT_ARRAY) @ backend.tensor(INPUT_ARRAY)
 
 
 def test_a_matrix_product_does_not_broadcast_an_axis_of_length_1(backend):
     from seqloom.errors import ShapeError
 
-    xp = backend.tensor(X).__array_namespace__()
+    xp = backend.tensor(INPUT_ARRAY).__array_namespace__()
     with pytest.raises(ShapeError):
         xp.vecdot(xp.ones(3), xp.ones(1))
     with pytest.raises(ShapeError):
@@ -147,9 +153,9 @@ def test_random_numbers_equal_those_of_jax_on_every_backend(backend):
 
 
 def test_checkpoint_gives_the_gradient_of_the_plain_call(tracked):
-    w = tracked.tensor(W, requires_grad=True)
+    w = tracked.tensor(WEIGHT_ARRAY, requires_grad=True)
     again = sl.tensor.checkpoint(network)
-    found = again(tracked.tensor(X), w).backward().wrt(w).numpy()
+    found = again(tracked.tensor(INPUT_ARRAY), w).backward().wrt(w).numpy()
     np.testing.assert_allclose(found, expected_gradient(), rtol=1e-4)
 
 
@@ -163,9 +169,9 @@ def test_stop_gradient_and_custom_gradients_take_effect(tracked):
 
 
 def test_a_jacobian_equals_that_of_pytorch(backend):
-    found = sl.tensor.jacobian(F.softmax)(backend.tensor(X[0]))
+    found = sl.tensor.jacobian(F.softmax)(backend.tensor(INPUT_ARRAY[0]))
     wanted = torch.autograd.functional.jacobian(
-        lambda x: torch.softmax(x, -1), torch.tensor(X[0])
+        lambda x: torch.softmax(x, -1), torch.tensor(INPUT_ARRAY[0])
     )
     np.testing.assert_allclose(found.numpy(), wanted.numpy(), rtol=1e-4, atol=1e-6)
 
@@ -191,7 +197,7 @@ def make_step():
 def parts(backend):
     model = sl.nn.Sequential(sl.nn.Linear(6, 5), sl.nn.Tanh(), sl.nn.Linear(5, 1))
     bound = model.bind(backend, sl.Key(0))
-    x, y = backend.tensor(X), backend.tensor(X[:, :1].copy())
+    x, y = backend.tensor(INPUT_ARRAY), backend.tensor(INPUT_ARRAY[:, :1].copy())
     return bound, sl.optim.AdamW(), x, y
 
 
@@ -245,7 +251,10 @@ def test_compilation_can_be_disabled(backend):
 
 def test_a_scope_releases_its_tensors_and_later_use_is_an_error(backend):
     with sl.tensor.scope():
-        kept, gone = (backend.tensor(X) * 2).keep(), backend.tensor(X) * 3
+        kept, gone = (
+            (backend.tensor(INPUT_ARRAY) * 2).keep(),
+            backend.tensor(INPUT_ARRAY) * 3,
+        )
     assert kept.shape == (4, 6)
     with pytest.raises(SeqloomError, match="test_tensors"):
         gone.numpy()
@@ -264,16 +273,16 @@ def test_memory_is_reported_by_purpose(backend):
 
 def test_exported_memory_survives_later_steps(backend):
     with sl.tensor.scope():
-        array = np.asarray(backend.tensor(X) + 1)
+        array = np.asarray(backend.tensor(INPUT_ARRAY) + 1)
     for _ in range(20):
         with sl.tensor.scope():
-            _ = backend.tensor(X) * 9
-    np.testing.assert_array_equal(array, X + 1)
+            _ = backend.tensor(INPUT_ARRAY) * 9
+    np.testing.assert_array_equal(array, INPUT_ARRAY + 1)
 
 
 def test_a_profile_counts_calls_and_writes_a_trace(tmp_path):
     profile = sl.tensor.Profile(sl.tensor.backend("numpy"))
-    x = sl.tensor.Autodiff(profile).tensor(X, requires_grad=True)
+    x = sl.tensor.Autodiff(profile).tensor(INPUT_ARRAY, requires_grad=True)
     F.relu(x).sum().backward()
     names = {operation.name for operation in profile.operations}
     assert {"relu", "relu_grad"} <= names
@@ -288,7 +297,7 @@ def test_eight_threads_train_like_one_after_the_other(backend):
         optimizer = sl.optim.SGD()
         for _ in range(3):
             loss, gradients = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(
-                model, backend.tensor(X)
+                model, backend.tensor(INPUT_ARRAY)
             )
             optimizer.step(0.01, model, gradients)
         results[place] = loss.item()
@@ -307,12 +316,12 @@ def test_eight_threads_train_like_one_after_the_other(backend):
 
 def test_discarded_forward_passes_do_not_accumulate_memory():
     tracked = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
-    w = tracked.tensor(W, requires_grad=True)
-    network(tracked.tensor(X), w)
+    w = tracked.tensor(WEIGHT_ARRAY, requires_grad=True)
+    network(tracked.tensor(INPUT_ARRAY), w)
     gc.collect()
     before = sl.tensor.memory().by_purpose["intermediates"]
     for _ in range(200):
-        network(tracked.tensor(X), w)
+        network(tracked.tensor(INPUT_ARRAY), w)
     gc.collect()
     assert sl.tensor.memory().by_purpose["intermediates"] <= before
 
@@ -343,14 +352,18 @@ def test_an_unknown_backend_is_an_error_that_lists_all_names():
 
 
 def test_an_integer_range_beyond_its_dtype_is_an_error(backend):
-    xp = backend.tensor(X).__array_namespace__()
+    xp = backend.tensor(INPUT_ARRAY).__array_namespace__()
     with pytest.raises(SeqloomError, match="int8"):
         xp.arange(129, dtype=xp.int8)
 
 
 def test_einsum_equals_that_of_pytorch(backend):
-    found = sl.tensor.einsum("ij,kj->ik", backend.tensor(X), backend.tensor(W)).numpy()
-    wanted = torch.einsum("ij,kj->ik", torch.tensor(X), torch.tensor(W)).numpy()
+    found = sl.tensor.einsum(
+        "ij,kj->ik", backend.tensor(INPUT_ARRAY), backend.tensor(WEIGHT_ARRAY)
+    ).numpy()
+    wanted = torch.einsum(
+        "ij,kj->ik", torch.tensor(INPUT_ARRAY), torch.tensor(WEIGHT_ARRAY)
+    ).numpy()
     np.testing.assert_allclose(found, wanted, rtol=1e-5)
 
 
@@ -372,7 +385,7 @@ def test_a_label_or_index_out_of_range_is_an_error_on_every_backend(backend):
     with pytest.raises(SeqloomError):
         F.cross_entropy(backend.tensor([[1.0, 2.0]]), backend.tensor([2]))
     with pytest.raises(SeqloomError):
-        F.embedding(backend.tensor([7]), backend.tensor(W))
+        F.embedding(backend.tensor([7]), backend.tensor(WEIGHT_ARRAY))
 
 
 def test_dropout_is_a_function_of_its_key(backend):
@@ -391,10 +404,10 @@ def test_a_new_shape_compiles_one_more_program(backend):
 
 def test_a_tensor_can_forbid_reductions_over_an_axis(backend):
     with pytest.raises(SeqloomError):
-        backend.tensor(X).sum(axis=2)
+        backend.tensor(INPUT_ARRAY).sum(axis=2)
 
 
 def test_the_array_api_namespace_accepts_tensors(backend):
-    xp = backend.tensor(X).__array_namespace__()
+    xp = backend.tensor(INPUT_ARRAY).__array_namespace__()
     assert xp.mean(xp.asarray([1.0, 3.0])).item() == 2.0
     assert isinstance(xp.meshgrid(xp.ones(2), xp.ones(3)), tuple)

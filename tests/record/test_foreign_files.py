@@ -75,7 +75,7 @@ def test_every_type_layout_and_nesting_of_tensors_is_read(tmp_path, torch):
     found.verify()
 
 
-NEWER_TYPES = {
+NEWER_DTYPES = {
     "uint16": 65535,
     "uint32": 2**32 - 1,
     "uint64": 2**63 + 1,
@@ -89,13 +89,13 @@ NEWER_TYPES = {
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-@pytest.mark.parametrize("kind", NEWER_TYPES)
+@pytest.mark.parametrize("kind", NEWER_DTYPES)
 def test_a_tensor_with_a_newer_pytorch_dtype_is_read(tmp_path, torch, kind, mapped):
-    tensor = torch.tensor([1, NEWER_TYPES[kind], 2], dtype=getattr(torch, kind))
+    tensor = torch.tensor([1, NEWER_DTYPES[kind], 2], dtype=getattr(torch, kind))
     torch.save({"w": tensor}, tmp_path / "x.pt")
     value = np.asarray(sl.record.load(tmp_path / "x.pt", mapped=mapped)["w"])
     assert value.dtype.name == kind
-    assert value.tolist() == [1, NEWER_TYPES[kind], 2]
+    assert value.tolist() == [1, NEWER_DTYPES[kind], 2]
 
 
 def test_a_tensor_that_numpy_cannot_represent_names_the_conversion(tmp_path, torch):
@@ -346,7 +346,7 @@ def test_a_torchscript_program_is_rejected(tmp_path):
         sl.record.load(tmp_path / "x.pt")
 
 
-LAMBDA = {
+LAMBDA_LAYER = {
     "class_name": "Lambda",
     "config": {"function": ["4wEAAAAAAAAAAAAAAAAAAAAA", None, None]},
 }
@@ -362,7 +362,7 @@ def write_keras(h5py, file, *, prefix=""):
         for name, array in arrays.items():
             root[prefix + name] = array
         root.attrs["keras_version"] = "2.1.5"
-        root.attrs["model_config"] = json.dumps({"layers": [LAMBDA]})
+        root.attrs["model_config"] = json.dumps({"layers": [LAMBDA_LAYER]})
     return arrays
 
 
@@ -392,7 +392,7 @@ def test_weights_of_a_keras_3_archive_are_read(tmp_path, h5py):
     memory = io.BytesIO()
     arrays = write_keras(h5py, memory)
     with zipfile.ZipFile(tmp_path / "x.keras", "w") as archive:
-        archive.writestr("config.json", json.dumps({"layers": [LAMBDA]}))
+        archive.writestr("config.json", json.dumps({"layers": [LAMBDA_LAYER]}))
         archive.writestr("model.weights.h5", memory.getvalue())
     found = sl.record.load(tmp_path / "x.keras")
     np.testing.assert_array_equal(found["conv.conv.bias"], arrays["conv/conv/bias:0"])
@@ -517,12 +517,12 @@ def sharded(folder, files):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-FILES = {"a": FIRST, "b": FIRST, "c": SECOND}
+FILE_OF_ARRAY = {"a": FIRST, "b": FIRST, "c": SECOND}
 
 
 @pytest.mark.parametrize("mapped", [False, True])
 def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
-    sharded(tmp_path, FILES)
+    sharded(tmp_path, FILE_OF_ARRAY)
     found = sl.record.load(tmp_path, mapped=mapped)
     assert {path: np.asarray(array).tolist() for path, array in found.items()} == {
         "a": [1, 1],
@@ -534,12 +534,20 @@ def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
 @pytest.mark.parametrize(
     ("files", "error", "message"),
     [
-        ({**FILES, "d": SECOND}, RecordError, "its arrays differ from .*: d"),
+        ({**FILE_OF_ARRAY, "d": SECOND}, RecordError, "its arrays differ from .*: d"),
         ({"a": FIRST, "c": SECOND}, RecordError, "its arrays differ from .*: b"),
-        ({**FILES, "c": "model-3.safetensors"}, MissingFileError, "model-3"),
-        ({**FILES, "c": f"../{SECOND}"}, RecordError, "must be in a file of the folder"),
-        ({**FILES, "c": f"/etc/{SECOND}"}, RecordError, "must be in a file of the folder"),
-        ({**FILES, "c": 3}, RecordError, "must be in a file of the folder"),
+        ({**FILE_OF_ARRAY, "c": "model-3.safetensors"}, MissingFileError, "model-3"),
+        (
+            {**FILE_OF_ARRAY, "c": f"../{SECOND}"},
+            RecordError,
+            "must be in a file of the folder",
+        ),
+        (
+            {**FILE_OF_ARRAY, "c": f"/etc/{SECOND}"},
+            RecordError,
+            "must be in a file of the folder",
+        ),
+        ({**FILE_OF_ARRAY, "c": 3}, RecordError, "must be in a file of the folder"),
         ([], RecordError, "has no weight_map"),
     ],
 )
@@ -588,14 +596,14 @@ def test_a_function_of_the_key_map_that_fails_is_named_with_its_array():
         layer.load_record(layer.to_record(), keys=dict(reversed(keys.items())))
 
 
-CALLS = re.compile(
+UNSAFE_CALLS = re.compile(
     r"\b(?:pickle|dill|cloudpickle|joblib|marshal)\.loads?\b|\bUnpickler\b"
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
 )
 # Source files in which unpickling or exec is allowed: for data that processes of one
 # run exchange, and for generated code.
-NO_FILES = {
+EXCLUDED_FILES = {
     "data/loader/_worker.py",
     "tensor/_compile/_numpy/_program.py",
     "tensor/_graph.py",
@@ -607,6 +615,6 @@ def test_no_load_path_unpickles_or_evaluates():
     found = {
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        if CALLS.search(path.read_text("utf-8").replace("def eval(", ""))
+        if UNSAFE_CALLS.search(path.read_text("utf-8").replace("def eval(", ""))
     }
-    assert found <= NO_FILES
+    assert found <= EXCLUDED_FILES

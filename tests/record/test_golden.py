@@ -15,21 +15,21 @@ import pytest
 import seqloom as sl
 from seqloom.record import BFloat16, Double, Full, Half, Record, _facts
 
-GOLDEN = Path(__file__).parent / "golden"
-PRECISIONS: dict[str, Any] = {
+GOLDEN_FOLDER = Path(__file__).parent / "golden"
+PRECISION_OF_NAME: dict[str, Any] = {
     "own": None,
     "full": Full(),
     "half": Half(),
     "bfloat16": BFloat16(),
     "double": Double(),
 }
-KINDS = {"full": "f4", "half": "f2", "bfloat16": ml_dtypes.bfloat16, "double": "f8"}
-RECORDERS = {
+DTYPE_OF_NAME = {"full": "f4", "half": "f2", "bfloat16": ml_dtypes.bfloat16, "double": "f8"}
+RECORDER_CLASSES = {
     "safetensors": sl.record.Safetensors,
     "json.gz": sl.record.JsonGz,
 }
-METADATA = {"epoch": 3, "note": "ä", "nested": {"lr": 0.1, "name": None}}
-ARRAYS: dict[str, Any] = {
+RECORD_METADATA = {"epoch": 3, "note": "ä", "nested": {"lr": 0.1, "name": None}}
+RECORD_ARRAYS: dict[str, Any] = {
     "weight": np.arange(6, dtype="f4").reshape(2, 3) / np.float32(7),
     "scale": np.float32(2.5),
     "half": np.array([1.5, -2.25, 65504.0], "f2"),
@@ -41,21 +41,27 @@ ARRAYS: dict[str, Any] = {
     "turned": np.array([1 + 2j], "c8"),
 }
 # Numbers that every precision can represent; the variance is never converted.
-REPRESENTABLE = {**ARRAYS, "brain": ARRAYS["brain"][:2], "wide": ARRAYS["wide"][:1]}
-REPRESENTABLE["variance"] = np.array([0.1], "f4")
+REPRESENTABLE_ARRAYS = {
+    **RECORD_ARRAYS,
+    "brain": RECORD_ARRAYS["brain"][:2],
+    "wide": RECORD_ARRAYS["wide"][:1],
+}
+REPRESENTABLE_ARRAYS["variance"] = np.array([0.1], "f4")
 
 
 def a_record():
-    return Record(REPRESENTABLE, metadata=METADATA, least_dtypes={"variance": "float32"})
+    return Record(
+        REPRESENTABLE_ARRAYS, metadata=RECORD_METADATA, least_dtypes={"variance": "float32"}
+    )
 
 
 def converted(name, path):
-    array = np.asarray(REPRESENTABLE[path])
+    array = np.asarray(REPRESENTABLE_ARRAYS[path])
     is_float = array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16
     if name == "own" or not is_float:
         return array
-    is_narrow = path == "variance" and np.dtype(KINDS[name]).itemsize < 4
-    return array.astype("f4" if is_narrow else KINDS[name])
+    is_narrow = path == "variance" and np.dtype(DTYPE_OF_NAME[name]).itemsize < 4
+    return array.astype("f4" if is_narrow else DTYPE_OF_NAME[name])
 
 
 def same(found, expected):
@@ -67,30 +73,30 @@ def same(found, expected):
 
 
 def test_a_file_without_a_format_version_is_read():
-    found = sl.record.load(GOLDEN / "version_0.safetensors")
-    same(found, ARRAYS)
-    assert found.metadata == METADATA
+    found = sl.record.load(GOLDEN_FOLDER / "version_0.safetensors")
+    same(found, RECORD_ARRAYS)
+    assert found.metadata == RECORD_METADATA
 
 
-@pytest.mark.parametrize("suffix", RECORDERS)
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("suffix", RECORDER_CLASSES)
+@pytest.mark.parametrize("name", PRECISION_OF_NAME)
 def test_a_file_of_every_recorder_and_precision_is_read(suffix, name):
-    path = GOLDEN / f"version_1_{name}.{suffix}"
+    path = GOLDEN_FOLDER / f"version_1_{name}.{suffix}"
     found = sl.record.load(path)
-    same(found, {path: converted(name, path) for path in REPRESENTABLE})
-    assert found.metadata == METADATA
+    same(found, {path: converted(name, path) for path in REPRESENTABLE_ARRAYS})
+    assert found.metadata == RECORD_METADATA
     assert found.least_dtypes == {"variance": "float32"}
 
 
-@pytest.mark.parametrize("name", PRECISIONS)
+@pytest.mark.parametrize("name", PRECISION_OF_NAME)
 def test_the_current_version_writes_the_same_bytes(name):
-    path = GOLDEN / f"version_{_facts.VERSION}_{name}.safetensors"
-    written = sl.record.Safetensors(precision=PRECISIONS[name]).to_bytes(a_record())
+    path = GOLDEN_FOLDER / f"version_{_facts.VERSION}_{name}.safetensors"
+    written = sl.record.Safetensors(precision=PRECISION_OF_NAME[name]).to_bytes(a_record())
     assert written == path.read_bytes()
 
 
 def test_a_damaged_file_without_a_format_version_is_an_error(tmp_path):
-    data = bytearray((GOLDEN / "version_0.safetensors").read_bytes())
+    data = bytearray((GOLDEN_FOLDER / "version_0.safetensors").read_bytes())
     data[-1] ^= 1
     (tmp_path / "x.safetensors").write_bytes(data)
     with pytest.raises(sl.errors.RecordError, match="damaged"):
@@ -98,8 +104,8 @@ def test_a_damaged_file_without_a_format_version_is_an_error(tmp_path):
 
 
 if __name__ == "__main__":
-    for ending, recorder in RECORDERS.items():
-        for label, precision in PRECISIONS.items():
-            new = GOLDEN / f"version_{_facts.VERSION}_{label}.{ending}"
+    for ending, recorder in RECORDER_CLASSES.items():
+        for label, precision in PRECISION_OF_NAME.items():
+            new = GOLDEN_FOLDER / f"version_{_facts.VERSION}_{label}.{ending}"
             if not new.exists():
                 a_record().save(new, recorder(precision=precision))

@@ -94,7 +94,7 @@ def test_duplicate_names_are_found_in_linear_time(monkeypatch):
     assert looks < 3 * 3000
 
 
-HOSTILE = {
+HOSTILE_HEADERS = {
     "a shape of many axes": {"a": {"dtype": "U8", "shape": [1] * 100_000}},
     "a long type": {"a": {"dtype": "x" * 100_000, "shape": [0]}},
     "a long name": {"x" * 100_000: {"dtype": "U8", "shape": [3]}},
@@ -106,7 +106,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.parametrize("header", HOSTILE.values(), ids=HOSTILE.keys())
+@pytest.mark.parametrize("header", HOSTILE_HEADERS.values(), ids=HOSTILE_HEADERS.keys())
 def test_a_hostile_header_gives_a_short_error_and_little_memory(tmp_path, header):
     for entry in header.values():
         if isinstance(entry, dict):

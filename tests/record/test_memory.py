@@ -9,7 +9,7 @@ import seqloom as sl
 from seqloom.record import BFloat16, Half, JsonGz, Safetensors
 
 COUNT, SIDE, LARGE = 24, 724, 1448
-TENSOR = 4 * SIDE * SIDE  # bytes of a parameter, 2.1 MB
+TENSOR_BYTES = 4 * SIDE * SIDE  # bytes of a parameter, 2.1 MB
 
 
 class Model(sl.nn.Module):
@@ -50,7 +50,7 @@ def test_loading_needs_memory_for_the_model_and_one_tensor(tmp_path, dtype):
     a_model(dtype).to_record().save(path, Safetensors())
     model = a_model(dtype)
     peak, _ = peak_of(lambda: model.load_record(sl.record.load(path)))
-    size = COUNT * TENSOR // (1 if dtype == "float32" else 2)
+    size = COUNT * TENSOR_BYTES // (1 if dtype == "float32" else 2)
     assert size < peak < 1.05 * size
     assert float(model.layers[-1].numpy().min()) == 0.5
 
@@ -60,5 +60,5 @@ def test_a_mapped_load_needs_no_memory(tmp_path):
     a_model().to_record().save(path)
     model = a_model()
     peak, _ = peak_of(lambda: model.load_record(sl.record.load(path, mapped=True)))
-    assert peak < TENSOR / 4
+    assert peak < TENSOR_BYTES / 4
     assert np.asarray(model.layers[0].storage()).min() == 0.5

@@ -9,11 +9,11 @@ from seqloom import nn
 from seqloom.errors import RecordError
 from seqloom.record import BFloat16, Double, Full, Half, JsonGz, Safetensors
 
-RECORDERS = [Safetensors, JsonGz]
-PRECISIONS = [None, Full(), Half(), BFloat16(), Double()]
-EXACT = [None, Full(), Double()]
-BACKENDS = ["numpy", "torch", "jax"]
-every_recorder = pytest.mark.parametrize("recorder", RECORDERS)
+RECORDER_CLASSES = [Safetensors, JsonGz]
+PRECISION_POLICIES = [None, Full(), Half(), BFloat16(), Double()]
+EXACT_PRECISIONS = [None, Full(), Double()]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
+every_recorder = pytest.mark.parametrize("recorder", RECORDER_CLASSES)
 
 
 class Net(nn.Module):
@@ -39,14 +39,14 @@ class Net(nn.Module):
         return out if self.shift is None else out + self.shift.value
 
 
-X = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(8, 3)).astype("f4")
 
 
 def a_net(backend="numpy", *, key=0, **options):
     return Net(**options).bind(backend, sl.Key(key))
 
 
-def outputs(net, x=X):
+def outputs(net, x=INPUT_ARRAY):
     return np.asarray(net(net.backend.tensor(x)).numpy())
 
 
@@ -55,7 +55,7 @@ def trained(backend="numpy", optimizer=None, steps=3):
     optimizer = optimizer or sl.optim.AdamW()
     step = nn.value_and_grad(lambda net, x: (net(x) ** 2.0).mean())
     for _ in range(steps):
-        optimizer.step(0.1, net, step(net, net.backend.tensor(X))[1])
+        optimizer.step(0.1, net, step(net, net.backend.tensor(INPUT_ARRAY))[1])
     return net, optimizer
 
 
@@ -64,14 +64,14 @@ def through(recorder, precision, record):
 
 
 @every_recorder
-@pytest.mark.parametrize("precision", PRECISIONS, ids=str)
+@pytest.mark.parametrize("precision", PRECISION_POLICIES, ids=str)
 @pytest.mark.parametrize("has_shift", [True, False])
 def test_a_model_is_restored_for_training_and_evaluation(recorder, precision, has_shift):
     net = a_net(has_shift=has_shift).train()
     outputs(net)  # updates the running averages
     record = through(recorder, precision, net.to_record())
     again = a_net(key=1, has_shift=has_shift).load_record(record)
-    tolerance = 0 if precision in EXACT else 0.05
+    tolerance = 0 if precision in EXACT_PRECISIONS else 0.05
     for mode in (True, False):
         found, expected = (outputs(each.train(mode)) for each in (again, net))
         np.testing.assert_allclose(found, expected, atol=tolerance)
@@ -104,7 +104,7 @@ def test_an_optimiser_resumes_from_its_record_exactly(recorder):
         assert other.step_count == optimizer.step_count == 3
         step = nn.value_and_grad(lambda net, x: (net(x) ** 2.0).mean())
         for each, own in ((net, optimizer), (again, other)):
-            own.step(0.1, each, step(each, each.backend.tensor(X))[1])
+            own.step(0.1, each, step(each, each.backend.tensor(INPUT_ARRAY))[1])
         for (_, one), (_, two) in zip(net.parameters(), again.parameters(), strict=True):
             np.testing.assert_array_equal(one.numpy(), two.numpy())
 
@@ -114,13 +114,13 @@ def test_a_record_of_an_optimiser_is_not_changed_by_its_next_step():
     record = optimizer.to_record()
     before = {path: np.array(array) for path, array in record.items()}
     step = nn.value_and_grad(lambda net, x: (net(x) ** 2.0).mean())
-    optimizer.step(0.1, net, step(net, net.backend.tensor(X))[1])
+    optimizer.step(0.1, net, step(net, net.backend.tensor(INPUT_ARRAY))[1])
     for path, array in before.items():
         np.testing.assert_array_equal(np.asarray(record[path]), array)
         assert not np.array_equal(np.asarray(optimizer.to_record()[path]), array)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 def test_a_record_is_not_changed_by_the_next_step_and_shares_the_arrays(backend):
     pytest.importorskip(backend)
     net, optimizer = trained(backend, steps=1)
@@ -131,7 +131,7 @@ def test_a_record_is_not_changed_by_the_next_step_and_shares_the_arrays(backend)
     assert not record["layers.0.weight"].flags.writeable
     before = {path: np.array(array) for path, array in record.items()}
     step = nn.value_and_grad(lambda net, x: (net(x) ** 2.0).mean())
-    optimizer.step(0.1, net, step(net, net.backend.tensor(X))[1])
+    optimizer.step(0.1, net, step(net, net.backend.tensor(INPUT_ARRAY))[1])
     for path, array in before.items():
         np.testing.assert_array_equal(record[path], array)
     assert not np.array_equal(net.layers[0].weight.numpy(), before["layers.0.weight"])
@@ -140,14 +140,14 @@ def test_a_record_is_not_changed_by_the_next_step_and_shares_the_arrays(backend)
 def test_a_schedule_is_restored_from_metadata():
     schedule = sl.optim.WarmupCosine(0.1, warmup=3, total=9)
     record = sl.record.Record({}, metadata={"schedule": schedule.to_json()})
-    for recorder in RECORDERS:
+    for recorder in RECORDER_CLASSES:
         found = through(recorder, None, record).metadata["schedule"]
         again = sl.optim.WarmupCosine.from_json(found)
         assert [again(n) for n in range(9)] == [schedule(n) for n in range(9)]
 
 
-@pytest.mark.parametrize("source", BACKENDS)
-@pytest.mark.parametrize("target", BACKENDS)
+@pytest.mark.parametrize("source", BACKEND_NAMES)
+@pytest.mark.parametrize("target", BACKEND_NAMES)
 def test_a_model_saved_on_one_backend_computes_the_same_on_another(source, target):
     for name in (source, target):
         pytest.importorskip(name)
@@ -158,7 +158,7 @@ def test_a_model_saved_on_one_backend_computes_the_same_on_another(source, targe
     np.testing.assert_allclose(outputs(again), outputs(net), rtol=2e-6, atol=1e-6)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 @pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 def test_a_half_precision_model_and_optimiser_are_restored_bit_for_bit(backend, dtype):
     pytest.importorskip(backend)
@@ -168,7 +168,7 @@ def test_a_half_precision_model_and_optimiser_are_restored_bit_for_bit(backend, 
     optimizer.step(0.1, layer, step(layer)[1])
     record = layer.to_record().with_prefix("m.") | optimizer.to_record().with_prefix("o.")
     assert {str(np.asarray(array).dtype) for array in record.values()} == {dtype}
-    for recorder in RECORDERS:
+    for recorder in RECORDER_CLASSES:
         found = through(recorder, None, record)
         again = nn.Linear(3, 2).bind(backend, sl.Key(1)).to(backend, dtype)
         again.load_record(found.under("m."))

@@ -8,22 +8,27 @@ from seqloom.errors import MissingFileError, RecordError
 from seqloom.record import Record
 from seqloom.record._facts import checksum_of
 
-ARRAYS = {"z.weight": np.arange(6, dtype="f4").reshape(2, 3), "a.scalar": np.float32(2.5)}
-RECORD = Record(ARRAYS, metadata={"epoch": 3, "note": "ä", "nested": {"lr": 0.1}})
+RECORD_ARRAYS = {
+    "z.weight": np.arange(6, dtype="f4").reshape(2, 3),
+    "a.scalar": np.float32(2.5),
+}
+EXAMPLE_RECORD = Record(
+    RECORD_ARRAYS, metadata={"epoch": 3, "note": "ä", "nested": {"lr": 0.1}}
+)
 
 
 @pytest.fixture
 def saved(tmp_path):
     path = tmp_path / "model.safetensors"
-    RECORD.save(path)
+    EXAMPLE_RECORD.save(path)
     return path
 
 
 def test_arrays_and_metadata_are_restored(saved):
     again = sl.record.load(saved)
-    assert again.metadata == RECORD.metadata
-    assert list(again) == list(ARRAYS)
-    for path, each in ARRAYS.items():
+    assert again.metadata == EXAMPLE_RECORD.metadata
+    assert list(again) == list(RECORD_ARRAYS)
+    for path, each in RECORD_ARRAYS.items():
         assert np.array_equal(np.asarray(again[path]), each)
         assert again[path].shape == np.shape(each)
 
@@ -31,11 +36,11 @@ def test_arrays_and_metadata_are_restored(saved):
 def test_any_safetensors_reader_reads_the_arrays(saved):
     from safetensors.numpy import load_file
 
-    assert np.array_equal(load_file(saved)["z.weight"], ARRAYS["z.weight"])
+    assert np.array_equal(load_file(saved)["z.weight"], RECORD_ARRAYS["z.weight"])
 
 
 def test_equal_records_give_equal_files(saved, tmp_path):
-    RECORD.save(tmp_path / "again.safetensors")
+    EXAMPLE_RECORD.save(tmp_path / "again.safetensors")
     assert (tmp_path / "again.safetensors").read_bytes() == saved.read_bytes()
 
 
@@ -69,8 +74,10 @@ def test_every_flipped_bit_is_detected_or_changes_nothing(saved):
             arrays = {path: np.asarray(each) for path, each in again.items()}
         except RecordError:
             continue
-        assert again.metadata == RECORD.metadata
-        assert all(np.array_equal(arrays[path], ARRAYS[path]) for path in ARRAYS)
+        assert again.metadata == EXAMPLE_RECORD.metadata
+        assert all(
+            np.array_equal(arrays[path], RECORD_ARRAYS[path]) for path in RECORD_ARRAYS
+        )
 
 
 def test_every_truncation_is_detected(saved):
@@ -87,8 +94,10 @@ def test_a_missing_file_is_named(tmp_path):
 
 
 def test_prefixes_join_and_split_records():
-    both = RECORD.with_prefix("model.") | Record({"x": np.zeros(1)}).with_prefix("optim.")
-    assert list(both.under("model.")) == list(ARRAYS)
+    both = EXAMPLE_RECORD.with_prefix("model.") | Record({"x": np.zeros(1)}).with_prefix(
+        "optim."
+    )
+    assert list(both.under("model.")) == list(RECORD_ARRAYS)
     assert list(both.under("optim.")) == ["x"]
 
 
@@ -103,7 +112,7 @@ def test_a_file_that_is_read_unmapped_may_be_replaced(tmp_path):
 
 
 def test_a_lazy_array_has_its_size_in_bytes(saved):
-    assert sl.record.load(saved)["z.weight"].nbytes == ARRAYS["z.weight"].nbytes
+    assert sl.record.load(saved)["z.weight"].nbytes == RECORD_ARRAYS["z.weight"].nbytes
 
 
 def test_the_checksum_covers_names_dtypes_shapes_and_values():

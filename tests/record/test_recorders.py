@@ -21,10 +21,10 @@ from seqloom.record import (
     Safetensors,
 )
 
-RECORDERS = [Safetensors, JsonGz]
-SUFFIXES = {Safetensors: "safetensors", JsonGz: "json.gz"}
-PRECISIONS = {Full: "f4", Half: "f2", BFloat16: ml_dtypes.bfloat16, Double: "f8"}
-every_recorder = pytest.mark.parametrize("recorder", RECORDERS)
+RECORDER_CLASSES = [Safetensors, JsonGz]
+FILE_SUFFIXES = {Safetensors: "safetensors", JsonGz: "json.gz"}
+DTYPE_OF_PRECISION = {Full: "f4", Half: "f2", BFloat16: ml_dtypes.bfloat16, Double: "f8"}
+every_recorder = pytest.mark.parametrize("recorder", RECORDER_CLASSES)
 
 
 def a_record():
@@ -66,7 +66,7 @@ def test_a_record_is_restored_from_a_file_and_from_memory(tmp_path, recorder):
 
 @every_recorder
 def test_files_are_written_by_suffix_and_read_by_content(tmp_path, recorder):
-    path = tmp_path / f"model.{SUFFIXES[recorder]}"
+    path = tmp_path / f"model.{FILE_SUFFIXES[recorder]}"
     a_record().save(path)
     assert path.read_bytes() == recorder().to_bytes(a_record())
     same(sl.record.load(path), a_record())
@@ -74,11 +74,11 @@ def test_files_are_written_by_suffix_and_read_by_content(tmp_path, recorder):
 
 
 @every_recorder
-@pytest.mark.parametrize("precision", PRECISIONS)
+@pytest.mark.parametrize("precision", DTYPE_OF_PRECISION)
 def test_a_precision_converts_float_arrays_and_no_others(recorder, precision):
     data = recorder(precision=precision()).to_bytes(a_record())
     expected = {
-        path: np.asarray(array).astype(PRECISIONS[precision])
+        path: np.asarray(array).astype(DTYPE_OF_PRECISION[precision])
         if np.asarray(array).dtype.kind == "f"
         else np.asarray(array)
         for path, array in a_record().items()
@@ -166,7 +166,7 @@ def test_a_precision_does_not_narrow_below_the_least_dtype(recorder):
     path=st.text(st.characters(codec="utf-8"), max_size=8),
 )
 def test_every_array_is_restored_bit_for_bit(values, path):
-    for recorder in RECORDERS:
+    for recorder in RECORDER_CLASSES:
         found = recorder().from_bytes(recorder().to_bytes(Record({path: values})))
         same(found, {path: values})
 

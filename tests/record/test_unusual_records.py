@@ -15,10 +15,18 @@ import seqloom as sl
 from seqloom.errors import ConfigError, FormatError, RecordError
 from seqloom.record import JsonGz, Record
 
-KINDS = ["bfloat16", "float8_e4m3fn", "float8_e5m2", "float16", "complex64", "bool", "u2"]
+UNUSUAL_DTYPES = [
+    "bfloat16",
+    "float8_e4m3fn",
+    "float8_e5m2",
+    "float16",
+    "complex64",
+    "bool",
+    "u2",
+]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", UNUSUAL_DTYPES)
 @pytest.mark.parametrize("shape", [(2, 3), (), (0, 4)])
 def test_arrays_of_every_dtype_are_restored(tmp_path, kind, shape):
     values = np.ones(shape).astype(getattr(ml_dtypes, kind, kind))
@@ -67,7 +75,7 @@ def with_facts(path, text):
     return written(path, {"__metadata__": {"seqloom": entry}})
 
 
-FACTS = {
+INVALID_METADATA = {
     "a list": "[]",
     "nothing": "null",
     "deep lists": "[" * 100_000 + "]" * 100_000,
@@ -80,9 +88,9 @@ FACTS = {
 }
 
 
-@pytest.mark.parametrize("case", FACTS)
+@pytest.mark.parametrize("case", INVALID_METADATA)
 def test_crafted_metadata_are_rejected(tmp_path, case):
-    path = with_facts(tmp_path / "x.safetensors", FACTS[case])
+    path = with_facts(tmp_path / "x.safetensors", INVALID_METADATA[case])
     with pytest.raises(RecordError, match=r"x\.safetensors"):
         sl.record.load(path)
 
@@ -95,13 +103,13 @@ def of(**arrays):
     }
 
 
-ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
+HEADER_ENTRY = '{"dtype":"F32","shape":[1],"data_offsets":[0,4]}'
 
 
 @pytest.mark.parametrize(
     "header",
     [
-        b'{"x":' + ENTRY.encode() + b',"x":' + ENTRY.encode() + b"}",
+        b'{"x":' + HEADER_ENTRY.encode() + b',"x":' + HEADER_ENTRY.encode() + b"}",
         {"x": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}},
         {"x": {"dtype": "F32", "shape": [-1], "data_offsets": [0, 4]}},
         {"x": {"dtype": "F32", "shape": [1], "data_offsets": [0, 400]}},
@@ -139,14 +147,14 @@ def test_crafted_headers_are_rejected(tmp_path, header):
 @pytest.mark.parametrize(
     ("header", "reason"),
     [
-        (b'{"\\ud800":' + ENTRY.encode() + b"}", "not valid Unicode"),
+        (b'{"\\ud800":' + HEADER_ENTRY.encode() + b"}", "not valid Unicode"),
         (
-            b'{"__metadata__":{"a":"\\ud800"},"x":' + ENTRY.encode() + b"}",
+            b'{"__metadata__":{"a":"\\ud800"},"x":' + HEADER_ENTRY.encode() + b"}",
             "not valid Unicode",
         ),
-        (b"\xef\xbb\xbf" + b'{"x":' + ENTRY.encode() + b"}", "byte order mark"),
-        (f'{{"x":{ENTRY}}}'.encode("utf-16-le"), "not valid"),
-        (f'{{"x":{ENTRY}}}'.encode("utf-16"), "not UTF-8"),
+        (b"\xef\xbb\xbf" + b'{"x":' + HEADER_ENTRY.encode() + b"}", "byte order mark"),
+        (f'{{"x":{HEADER_ENTRY}}}'.encode("utf-16-le"), "not valid"),
+        (f'{{"x":{HEADER_ENTRY}}}'.encode("utf-16"), "not UTF-8"),
     ],
     ids=["name", "metadata", "byte order mark", "UTF-16", "UTF-16 with mark"],
 )
@@ -245,7 +253,7 @@ def test_arrays_of_the_other_byte_order_are_restored(tmp_path):
     assert (found.dtype, found.tolist()) == (np.float32, [0, 1, 2])
 
 
-UNWRITABLE = {
+UNSUPPORTED_ARRAYS = {
     "text": np.array(["a"]),
     "object": np.array([None]),
     "date": np.array(["2020"], "M8[D]"),
@@ -255,10 +263,10 @@ UNWRITABLE = {
 }
 
 
-@pytest.mark.parametrize("kind", UNWRITABLE)
+@pytest.mark.parametrize("kind", UNSUPPORTED_ARRAYS)
 def test_unsupported_arrays_are_rejected_by_name_and_nothing_is_written(tmp_path, kind):
     with pytest.raises(RecordError, match="weight"):
-        Record({"weight": UNWRITABLE[kind]}).save(tmp_path / "x.safetensors")
+        Record({"weight": UNSUPPORTED_ARRAYS[kind]}).save(tmp_path / "x.safetensors")
     assert not list(tmp_path.iterdir())
 
 

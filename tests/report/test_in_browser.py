@@ -27,10 +27,10 @@ from seqloom.train._probabilities import calibration_section, curve_section
 
 pytestmark = pytest.mark.skipif(not chromium.find(), reason="no Chromium")
 # Size of the smallest legible text on a phone, in pixels.
-SMALLEST = 9
-RUNS = 8
-TEXTS = "svg text:not(.letter), td, p, li, span, b"
-SIZES = f"""[...document.querySelectorAll('{TEXTS}')].map(it => {{
+MIN_FONT_PIXELS = 9
+RUN_COUNT = 8
+TEXT_SELECTOR = "svg text:not(.letter), td, p, li, span, b"
+FONT_SIZES_SCRIPT = f"""[...document.querySelectorAll('{TEXT_SELECTOR}')].map(it => {{
     const own = parseFloat(getComputedStyle(it).fontSize);
     const place = it.getScreenCTM ? it.getScreenCTM() : {{a: 1, b: 0}};
     return own * Math.hypot(place.a, place.b);
@@ -74,7 +74,7 @@ def full():
 
 
 # Numbers of lines of the intervals in tables, such as "(0.93 to 0.97)".
-LINES = """[...document.querySelectorAll("td")]
+CELL_LINES_SCRIPT = """[...document.querySelectorAll("td")]
   .filter((it) => /\\sto\\s\\S+\\)$/u.test(it.innerText))
   .map(({ firstChild: text }) => {
     const range = document.createRange();
@@ -95,7 +95,7 @@ def folder(tmp_path_factory):
     data = sl.data.SequenceDataset(home / "a.fa", labels=labels, encoder=encoder)
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(4,))
     sl.train.fit(config, data, data, epochs=3, out=home / "run")
-    for seed in range(RUNS):
+    for seed in range(RUN_COUNT):
         shutil.copytree(home / "run", home / f"runs/{'a-long-name-' * 4}seed-{seed}")
     sl.train.compare(home / "runs", out=home / "compare.html")
     return home
@@ -124,11 +124,11 @@ def test_a_page_fits_a_phone_loads_no_other_file_and_is_legible(page):
     fetched = {url.rsplit("/", 1)[1] for url in page.requests if url.startswith("http")}
     assert fetched - {"favicon.ico"} in ({"report.html"}, {"compare.html"})
     assert [it for it in page.messages if "favicon" not in it] == []
-    assert min(page.value(SIZES)) >= SMALLEST
+    assert min(page.value(FONT_SIZES_SCRIPT)) >= MIN_FONT_PIXELS
 
 
 def test_an_interval_is_not_broken_over_two_lines(page):
-    assert set(page.value(LINES)) == {1}
+    assert set(page.value(CELL_LINES_SCRIPT)) == {1}
 
 
 def test_scrollable_boxes_can_be_reached_with_the_keyboard(page):
@@ -157,7 +157,7 @@ def test_a_comparison_of_eight_runs_fits_the_page(address, tmp_path, width):
         assert page.value("document.documentElement.scrollWidth") <= width
         names = "[...document.querySelectorAll('section:first-of-type td:first-child')]"
         found = page.value(f"{names}.map(it => it.innerText)")
-        assert found == [f"...seed-{seed}" for seed in range(RUNS)]
+        assert found == [f"...seed-{seed}" for seed in range(RUN_COUNT)]
         cut = f"{names}.filter(it => it.scrollWidth > it.clientWidth).length"
         assert page.value(cut) == 0
 
@@ -166,9 +166,9 @@ def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
     with chromium.Page(tmp_path / "profile") as page:
         page.open(f"{address}/compare.html")
         figure = "document.querySelector('figure')"
-        assert page.value(f"{figure}.querySelectorAll('.line').length") == RUNS
+        assert page.value(f"{figure}.querySelectorAll('.line').length") == RUN_COUNT
         legend = page.value(f"[...{figure}.querySelectorAll('li')].map(it => it.innerText)")
-        assert legend == [f"...seed-{seed}" for seed in range(RUNS)]
+        assert legend == [f"...seed-{seed}" for seed in range(RUN_COUNT)]
 
 
 def test_a_browser_that_does_not_respond_is_an_error(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 from seqloom.errors import FileError
 from seqloom.report import Confusion, Curve, Report, Scatter, Table, Tile, write_report
 
-FULL = Report(
+FULL_REPORT = Report(
     title="splice <1>",
     lead="Learned from 3 & 4.",
     tiles=(Tile("test accuracy", "96.2 %", note="95.0 to 97.2 %"),),
@@ -43,7 +43,7 @@ class Tags(HTMLParser):
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory):
     home = tmp_path_factory.mktemp("run")
-    write_report(home, FULL)
+    write_report(home, FULL_REPORT)
     return home
 
 

@@ -13,9 +13,9 @@ from exported_networks import Dilated, Recurrent, ready
 from seqloom import _demo
 from seqloom.cli._export import PROGRAM
 
-HOME = Path(__file__).parents[2]
-DNA = sl.encode.OneHot("dna")
-YES_NO = sl.models.Classify(("no", "yes"))
+REPOSITORY = Path(__file__).parents[2]
+DNA_ENCODER = sl.encode.OneHot("dna")
+TWO_CLASSES = sl.models.Classify(("no", "yes"))
 
 
 def splice() -> Any:
@@ -24,7 +24,7 @@ def splice() -> Any:
         channels=4, outputs=3, length=60, widths=(8, 8), pools=(1, 2)
     )
     task = sl.models.Classify(("EI", "IE", "N"))
-    return sl.models.Trained(ready(config.init("numpy")), DNA, task, batch_size=256)
+    return sl.models.Trained(ready(config.init("numpy")), DNA_ENCODER, task, batch_size=256)
 
 
 def genotypes() -> Any:
@@ -46,10 +46,12 @@ def counts() -> Any:
 
 def of_any_length(network: Any) -> Callable[[], Any]:
     """Return a network of residues, for sequences of any length."""
-    return lambda: sl.models.Trained(ready(network()), DNA, YES_NO, batch_size=16)
+    return lambda: sl.models.Trained(
+        ready(network()), DNA_ENCODER, TWO_CLASSES, batch_size=16
+    )
 
 
-KINDS: dict[str, Callable[[], Any]] = {
+MODEL_FUNCTIONS: dict[str, Callable[[], Any]] = {
     "splice": splice,
     "genotypes": genotypes,
     "counts": counts,
@@ -78,7 +80,7 @@ def exported(tmp_path_factory) -> Callable[[str], tuple[Any, Path]]:
 
     def make(kind: str) -> tuple[Any, Path]:
         if kind not in made:
-            trained = KINDS[kind]()
+            trained = MODEL_FUNCTIONS[kind]()
             path = tmp_path_factory.mktemp("exported") / kind
             sl.export.save(trained, path)
             made[kind] = trained, path
@@ -95,7 +97,7 @@ def library():
         pytest.skip("the Rust toolchain is not installed")
     command = [cargo, "build", "--profile", "bench", "--quiet", "--package", "seqloom-c"]
     command.append("--message-format=json")
-    built = subprocess.run(command, cwd=HOME, capture_output=True, check=True)
+    built = subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True)
     names = [word for word in built.stdout.decode().split('"') if "libseqloom." in word]
     return Path(next(name for name in names if name.endswith((".so", ".dylib"))))
 

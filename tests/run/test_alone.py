@@ -13,7 +13,7 @@ from seqloom.cli._export import PROGRAM
 
 # Files that the C library reads at the start of a program. The last file determines how
 # the C library returns the memory of threads.
-OF_THE_SYSTEM = (
+SYSTEM_PATHS = (
     "/etc/ld.so",
     "/lib/",
     "/lib64/",
@@ -85,7 +85,7 @@ def test_the_program_opens_no_sockets_or_other_files(program, exported, tmp_path
     assert found.returncode == 0
     lines = log.read_text().splitlines()
     opened = {it for line in lines for it in re.findall(r'open\w*\(.*?"([^"]*)"', line)}
-    strange = {it for it in opened if not it.startswith(OF_THE_SYSTEM)}
+    strange = {it for it in opened if not it.startswith(SYSTEM_PATHS)}
     named = {str(it) for it in [path, *Path(export).iterdir()]}
     assert strange <= named
     others = [it for it in lines if not re.search(r"\b(open\w*|execve)\(|\+\+\+|---", it)]

@@ -9,15 +9,15 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-HOME = Path(__file__).parents[2]
-HEADER = HOME / "crates" / "seqloom-c" / "include"
+REPOSITORY = Path(__file__).parents[2]
+HEADER_FOLDER = REPOSITORY / "crates" / "seqloom-c" / "include"
 
 
 def test_the_header_is_self_contained_in_c_and_cpp(compiler, tmp_path):
     for name in ("a.c", "a.cpp"):
         (tmp_path / name).write_text('#include "seqloom.h"\nint main(void) { return 0; }\n')
         kind = "c++" if name.endswith("cpp") else "c"
-        command = [compiler, "-x", kind, "-Wall", "-Wextra", "-Werror", "-I", HEADER]
+        command = [compiler, "-x", kind, "-Wall", "-Wextra", "-Werror", "-I", HEADER_FOLDER]
         done = subprocess.run(
             [*command, "-fsyntax-only", tmp_path / name], capture_output=True, check=False
         )

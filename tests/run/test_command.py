@@ -12,14 +12,14 @@ import seqloom as sl
 from seqloom import _demo
 from seqloom.cli._export import PROGRAM
 
-SIXTY = "ACGT" * 15
+SIXTY_BASES = "ACGT" * 15
 
 
 @pytest.fixture
 def fasta(tmp_path):
     """Two records of 60 bases, like those of the demo."""
     path = tmp_path / "a.fa"
-    path.write_text(f">x first\n{SIXTY}\n>y\n{SIXTY[::-1]}\n")
+    path.write_text(f">x first\n{SIXTY_BASES}\n>y\n{SIXTY_BASES[::-1]}\n")
     return path
 
 
@@ -182,7 +182,7 @@ def test_a_signal_ends_the_work_and_leaves_no_temporary_file(number, exported, t
     words = [PROGRAM, "predict", export, "-", "--out", tmp_path / "out" / "a.tsv"]
     pipe = subprocess.PIPE
     with subprocess.Popen(words, stdin=pipe, stderr=pipe) as process:
-        process.stdin.write(f">x\n{SIXTY}\n".encode())
+        process.stdin.write(f">x\n{SIXTY_BASES}\n".encode())
         process.stdin.flush()
         while not list((tmp_path / "out").iterdir()):
             time.sleep(0.01)
@@ -195,8 +195,8 @@ def test_a_signal_ends_the_work_and_leaves_no_temporary_file(number, exported, t
 def test_a_signal_ends_the_writing_of_an_npz_with_long_ids(exported, tmp_path):
     _, export = exported("splice")
     # In an array of ids, each id has the width of the longest id, in total 1.6 GB.
-    rows = [f">r{row}\n{SIXTY}\n" for row in range(4_000)]
-    (tmp_path / "a.fa").write_text("".join([f">{'a' * 100_000}\n{SIXTY}\n", *rows]))
+    rows = [f">r{row}\n{SIXTY_BASES}\n" for row in range(4_000)]
+    (tmp_path / "a.fa").write_text("".join([f">{'a' * 100_000}\n{SIXTY_BASES}\n", *rows]))
     (tmp_path / "out").mkdir()
     words = [PROGRAM, "predict", export, tmp_path / "a.fa", "--quiet"]
     with subprocess.Popen([*words, "--out", tmp_path / "out" / "a.npz"]) as process:

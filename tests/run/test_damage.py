@@ -14,7 +14,7 @@ import pytest
 from exported import append_operation
 from seqloom.export._content import seal
 
-SIXTY = "ACGT" * 15
+SIXTY_BASES = "ACGT" * 15
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def copied(exported, tmp_path):
     """A copy of an export to be corrupted, and an input file for it."""
     _, export = exported("splice")
     shutil.copytree(export, tmp_path / "model")
-    (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
+    (tmp_path / "a.fa").write_text(f">x\n{SIXTY_BASES}\n")
     return tmp_path / "model"
 
 
@@ -81,7 +81,7 @@ def test_a_pipe_in_place_of_a_file_is_an_error_at_once(program, copied, name):
 
 def test_seqloom_run_works_if_standard_output_is_closed(exported, tmp_path):
     _, export = exported("splice")
-    (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
+    (tmp_path / "a.fa").write_text(f">x\n{SIXTY_BASES}\n")
     line = f"'{sys.executable}' -m seqloom run '{export}' a.fa --out scores.tsv >&-"
     subprocess.run(line, shell=True, cwd=tmp_path, check=True)  # noqa: S602 - a fixed command
     assert (tmp_path / "scores.tsv").read_text().startswith("id\t")
@@ -101,7 +101,7 @@ def test_a_newer_version_of_an_export_is_an_error(program, copied):
         (b"hello", "expected"),
         (b">x\n\n", "record 0 (x): the sequence has no residues"),
         (
-            f">x\n{SIXTY[:-1]}!\n".encode(),
+            f">x\n{SIXTY_BASES[:-1]}!\n".encode(),
             "record 0 (x), line 2, byte 62 of the text: found '!', expected",
         ),
         (b">x\nACGT\n", "this model reads sequences of 60 residues, but 'x' has 4"),
@@ -171,7 +171,7 @@ def test_the_error_about_an_odd_file_names_the_option_that_helps(
 def test_a_batch_larger_than_the_limit_is_an_error(program, exported, tmp_path):
     _, export = exported("lstm")
     model = Path(shutil.copytree(export, tmp_path / "model"))
-    (tmp_path / "a.fa").write_text(f">x\n{SIXTY}\n")
+    (tmp_path / "a.fa").write_text(f">x\n{SIXTY_BASES}\n")
     graph = json.loads((model / "graph.json").read_text())
     graph["inputs"].reverse()  # the mask, now first, is filled element by element
     (model / "graph.json").write_text(json.dumps(graph))

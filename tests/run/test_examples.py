@@ -11,22 +11,22 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-HOME = Path(__file__).parents[2]
-EXAMPLES = HOME / "examples"
-HEADER = HOME / "crates" / "seqloom-c" / "include"
+REPOSITORY = Path(__file__).parents[2]
+EXAMPLES_FOLDER = REPOSITORY / "examples"
+HEADER_FOLDER = REPOSITORY / "crates" / "seqloom-c" / "include"
 
 
 def build_c(compiler, library, target):
-    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", HEADER]
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-I", HEADER_FOLDER]
     link = ["-L", library, "-lseqloom", f"-Wl,-rpath,{library}"]
-    command = [compiler, *flags, EXAMPLES / "c" / "score.c", *link, "-o", target]
+    command = [compiler, *flags, EXAMPLES_FOLDER / "c" / "score.c", *link, "-o", target]
     subprocess.run(command, check=True)
 
 
 def build_go(go, library, target):
     flags = {"CGO_LDFLAGS": f"-L{library} -Wl,-rpath,{library}", "CGO_ENABLED": "1"}
     caches = {"GOCACHE": str(target.parent / "cache"), "GOFLAGS": "-mod=mod"}
-    command, there = [go, "build", "-o", target, "."], EXAMPLES / "go"
+    command, there = [go, "build", "-o", target, "."], EXAMPLES_FOLDER / "go"
     subprocess.run(command, cwd=there, env={**os.environ, **flags, **caches}, check=True)
 
 

@@ -9,8 +9,8 @@ import seqloom as sl
 from exported_networks import Recurrent, ready
 from seqloom.infer._forward import Forward
 
-DNA = sl.encode.OneHot("dna")
-TASK = sl.models.Classify(("no", "yes"))
+DNA_ENCODER = sl.encode.OneHot("dna")
+TWO_CLASSES = sl.models.Classify(("no", "yes"))
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def paired(tmp_path_factory):
     """A network, and its export for pairs of 12 bases, truncated or padded."""
     network, path = ready(Recurrent()), tmp_path_factory.mktemp("paired") / "model"
     options: Any = {"length": 12, "crop": "pad", "pair": "sum", "batch_size": 4}
-    sl.export.save(network, path, encoder=DNA, task=TASK, **options)
+    sl.export.save(network, path, encoder=DNA_ENCODER, task=TWO_CLASSES, **options)
     return network, path
 
 
@@ -39,10 +39,10 @@ def outputs(network, rows):
     found = []
     for row in rows:
         letters = row[:12]
-        inputs = DNA.batch([letters], length=12)
+        inputs = DNA_ENCODER.batch([letters], length=12)
         mask = (np.arange(12) < len(letters)).astype("f4")[None]
         batch = {"inputs": inputs, "mask": mask}
-        found.append(Forward.of(network)(network, batch, encoder=DNA).numpy()[0])
+        found.append(Forward.of(network)(network, batch, encoder=DNA_ENCODER).numpy()[0])
     return np.array(found)
 
 
@@ -53,7 +53,7 @@ def test_the_outputs_of_both_mates_are_added(program, paired, tmp_path):
     found = program("predict", export, *files, "--out", tmp_path / "a.tsv")
     assert found.stderr.decode().startswith("scored 11 pairs")
     scores = sl.infer.Scores.read_tsv(tmp_path / "a.tsv")
-    wanted = TASK.activate(outputs(network, one) + outputs(network, two))
+    wanted = TWO_CLASSES.activate(outputs(network, one) + outputs(network, two))
     assert scores.ids == [f"r{i}/1" for i in range(11)]
     np.testing.assert_allclose(scores, wanted, rtol=0, atol=1e-6)
 

@@ -11,25 +11,27 @@ import seqloom as sl
 from seqloom import _demo
 from seqloom.errors import SeqloomError
 
-DATA = Path(os.environ.get("SEQLOOM_DATA", "shared/data"))
+DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "shared/data"))
 # Tables of sequences can be read only in Python.
-TABLES = {".tsv", ".csv", ".txt", ".yml", ".md"}
+TABLE_SUFFIXES = {".tsv", ".csv", ".txt", ".yml", ".md"}
 
 
 def sequence_files():
     """Return all files of the shared data that may contain sequences."""
     folders = ("fastx", "protein", "splice")
-    paths = (path for folder in folders for path in sorted((DATA / folder).rglob("*")))
-    return [it for it in paths if it.is_file() and it.suffix not in TABLES]
+    paths = (
+        path for folder in folders for path in sorted((DATA_FOLDER / folder).rglob("*"))
+    )
+    return [it for it in paths if it.is_file() and it.suffix not in TABLE_SUFFIXES]
 
 
 # Python arguments in error messages about odd files, and the command-line options for
 # them.
-DATASET = "SequenceDataset(data, encoder=model.encoder, {})"
-REMEDIES = {
-    DATASET.format('whitespace="strip"'): "--whitespace strip",
-    DATASET.format('comments="skip"'): "--comments skip",
-    DATASET.format('ids="number"'): "--ids number",
+DATASET_CALL = "SequenceDataset(data, encoder=model.encoder, {})"
+COMMAND_LINE_REMEDIES = {
+    DATASET_CALL.format('whitespace="strip"'): "--whitespace strip",
+    DATASET_CALL.format('comments="skip"'): "--comments skip",
+    DATASET_CALL.format('ids="number"'): "--ids number",
     ', or on_error="skip" of open_sequences (seqloom convert --on-error skip) '
     "skips the record": "",
 }
@@ -41,7 +43,7 @@ def said_by_python(trained, path, out):
         sl.infer.predict(trained, path, num_threads=1).to_tsv(out)
     except SeqloomError as error:
         text = str(error)
-        for python, typed in REMEDIES.items():
+        for python, typed in COMMAND_LINE_REMEDIES.items():
             text = text.replace(python, typed)
         return None, text
     return out.read_bytes(), ""
@@ -80,7 +82,7 @@ def test_a_table_of_genotypes_is_identical_to_that_of_predict(
 def test_scores_of_different_lengths_are_identical_to_those_of_predict(
     program, exported, tmp_path, kind, name
 ):
-    path = DATA / "fastx" / "quality" / name
+    path = DATA_FOLDER / "fastx" / "quality" / name
     if not path.exists():
         pytest.skip("SEQLOOM_DATA does not name the shared data")
     check(program, exported, kind, path, tmp_path, 2)
@@ -100,7 +102,7 @@ def test_all_files_are_scored_as_by_predict(program, exported, tmp_path, kind, t
 @pytest.mark.soak
 @pytest.mark.parametrize("threads", [1, 2])
 def test_all_beds_are_scored_as_by_predict(program, tmp_path, threads):
-    for path in sorted((DATA / "plink").glob("*.bed")):
+    for path in sorted((DATA_FOLDER / "plink").glob("*.bed")):
         data = sl.data.GenotypeDataset(path, labels=False)
         encoder = data.encoder.fit(data)
         config = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)

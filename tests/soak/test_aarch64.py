@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 
 REPOSITORY = Path(__file__).parents[2]
-FOLDER = Path(os.environ.get("SEQLOOM_AARCH64", REPOSITORY / "target/aarch64"))
-PYTHON = FOLDER / "python"
-TARGET = "aarch64-unknown-linux-gnu"
+AARCH64_FOLDER = Path(os.environ.get("SEQLOOM_AARCH64", REPOSITORY / "target/aarch64"))
+AARCH64_PYTHON = AARCH64_FOLDER / "python"
+RUST_TARGET = "aarch64-unknown-linux-gnu"
 # At most 20 minutes. No test uses PyTorch, because its AArch64 wheel requires CUDA.
-TESTS = {
+TEST_FILES = {
     "instruction sets": ["tests/test_simd.py"],
     "parsers": ["tests/io/test_reader.py", "tests/io/test_odd_input.py"],
     "encoders": ["tests/encode/test_one_hot.py", "tests/encode/test_kmer.py"],
@@ -31,8 +31,8 @@ pytestmark = [
         reason="on an AArch64 machine, the other tests cover AArch64",
     ),
     pytest.mark.skipif(
-        not PYTHON.exists(),
-        reason=f"{PYTHON} is missing: run `make arm` (on Debian) to download it and qemu",
+        not AARCH64_PYTHON.exists(),
+        reason=f"{AARCH64_PYTHON} is missing: `make arm` downloads it and qemu (on Debian)",
     ),
 ]
 
@@ -57,15 +57,15 @@ def python(tmp_path_factory):
     wheels = tmp_path_factory.mktemp("wheel")
     run(
         *("maturin", "build", "--release", "--zig", "--compatibility", "manylinux_2_28"),
-        *("--target", TARGET, "--out", str(wheels)),
+        *("--target", RUST_TARGET, "--out", str(wheels)),
     )
     (wheel,) = wheels.glob("*_aarch64.whl")
     run(
         *("uv", "pip", "install", "--quiet", "--no-deps", "--reinstall", str(wheel)),
         *("--python-platform", "aarch64-manylinux_2_28", "--python", sys.executable),
-        *("--target", str(FOLDER / "site")),
+        *("--target", str(AARCH64_FOLDER / "site")),
     )
-    return str(PYTHON)
+    return str(AARCH64_PYTHON)
 
 
 def test_the_wheel_uses_neon_instructions(python):
@@ -81,19 +81,19 @@ def test_the_wheel_trains_and_predicts_on_aarch64(python, tmp_path):
     assert out.startswith("trained two epochs")
 
 
-@pytest.mark.parametrize("subject", TESTS)
+@pytest.mark.parametrize("subject", TEST_FILES)
 def test_python_tests_pass_on_aarch64(python, subject):
-    assert " passed" in run(python, "-m", "pytest", "-q", *TESTS[subject])
+    assert " passed" in run(python, "-m", "pytest", "-q", *TEST_FILES[subject])
 
 
 def test_rust_tests_pass_on_aarch64():
-    linker = str(FOLDER / "linker")
+    linker = str(AARCH64_FOLDER / "linker")
     command = ("cargo", "test", "--workspace", "--exclude", "seqloom-py", "--tests")
     variables = {
-        "AR_aarch64_unknown_linux_gnu": str(FOLDER / "archiver"),
+        "AR_aarch64_unknown_linux_gnu": str(AARCH64_FOLDER / "archiver"),
         "CC_aarch64_unknown_linux_gnu": linker,
         "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_LINKER": linker,
-        "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER": str(FOLDER / "emulate"),
+        "CARGO_TARGET_AARCH64_UNKNOWN_LINUX_GNU_RUNNER": str(AARCH64_FOLDER / "emulate"),
         "CARGO_PROFILE_DEV_OPT_LEVEL": "1",  # unoptimised tests take minutes
     }
-    assert "test result: ok" in run(*command, "--target", TARGET, **variables)
+    assert "test result: ok" in run(*command, "--target", RUST_TARGET, **variables)

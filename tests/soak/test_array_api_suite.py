@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-SKIPS = Path(__file__).parents[1] / "conformance" / "array_api_suite_skips.toml"
+SKIPS_FILE = Path(__file__).parents[1] / "conformance" / "array_api_suite_skips.toml"
 # PyTorch supports few operations on these data types.
 SKIPPED_DTYPES = {"torch": "uint16,uint32,uint64"}
-MODULE = """\
+MODULE_SOURCE = """\
 import sys
 
 import seqloom as sl
@@ -26,7 +26,7 @@ sys.modules[__name__] = sl.tensor.backend({library!r}).tensor(0).__array_namespa
 
 def skipped_tests(library):
     """Return the names of the tests that are skipped for a library."""
-    entries = tomllib.loads(SKIPS.read_text("utf-8"))["left_out"]
+    entries = tomllib.loads(SKIPS_FILE.read_text("utf-8"))["left_out"]
     return [
         test
         for entry in entries
@@ -41,7 +41,7 @@ def test_the_official_array_api_tests_pass(library, tmp_path):
     if not checkout:
         pytest.skip("set ARRAY_API_TESTS to the path of a checkout of array-api-tests")
     name = f"seqloom_on_{library}"
-    (tmp_path / f"{name}.py").write_text(MODULE.format(library=library), "utf-8")
+    (tmp_path / f"{name}.py").write_text(MODULE_SOURCE.format(library=library), "utf-8")
     path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
     skips = tmp_path / "skips.txt"
     skips.write_text("\n".join(skipped_tests(library)), "utf-8")

@@ -24,10 +24,10 @@ import pytest
 import embed_job
 import seqloom as sl
 
-SCRIPT = Path(embed_job.__file__)
+EMBED_SCRIPT = Path(embed_job.__file__)
 RECORDS, SHARD, KILLS = 1_000_000, 500, 300
-SHARDS = RECORDS // SHARD
-START_SECONDS = 1.5  # seconds after the start, within which every tenth kill happens
+SHARD_COUNT = RECORDS // SHARD
+EARLY_KILL_SECONDS = 1.5  # seconds after the start, within which every tenth kill happens
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +46,7 @@ def fasta(tmp_path_factory):
 
 def start(fasta, out, *part, **environment):
     return subprocess.Popen(
-        [sys.executable, SCRIPT, fasta, out, str(SHARD), *part],
+        [sys.executable, EMBED_SCRIPT, fasta, out, str(SHARD), *part],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | environment,
@@ -90,7 +90,7 @@ def checksums_of(folder):
 
 
 def test_the_memory_of_a_job_of_a_million_sequences_is_constant(uninterrupted, capsys):
-    sizes = [size for done, size in uninterrupted[2] if done >= SHARDS // 5 and size]
+    sizes = [size for done, size in uninterrupted[2] if done >= SHARD_COUNT // 5 and size]
     middle = len(sizes) // 2
     early, late = np.median(sizes[:middle]), np.median(sizes[middle:])
     with capsys.disabled():
@@ -111,18 +111,18 @@ class Kills:
 
     def __init__(self, launch, out, *, seconds, rng):
         self.launch, self.out, self.rng = launch, out, rng
-        self.step = seconds / SHARDS
-        self.goals = np.sort(rng.integers(0, 93 * SHARDS // 100, KILLS))
+        self.step = seconds / SHARD_COUNT
+        self.goals = np.sort(rng.integers(0, 93 * SHARD_COUNT // 100, KILLS))
         self.published, self.left = [], dict.fromkeys(("part", "unmarked"), 0)
 
     def run(self):
         """Start and kill the job `KILLS` times."""
         for number, goal in enumerate(self.goals):
             processes = self.launch()
-            if number % 10 or goal > 0.85 * SHARDS:
+            if number % 10 or goal > 0.85 * SHARD_COUNT:
                 self.wait_for_work(processes, goal)
             else:
-                time.sleep(self.rng.uniform(0, START_SECONDS))
+                time.sleep(self.rng.uniform(0, EARLY_KILL_SECONDS))
             for process in processes:
                 process.kill()
                 process.communicate()
@@ -159,11 +159,11 @@ class Kills:
         new = np.diff([0, *self.published])
         quarters = [int(self.published[KILLS * n // 4 - 1]) for n in (1, 2, 3, 4)]
         return (
-            f"{KILLS} kills; {self.published[-1]:,} of {SHARDS:,} shards were published "
-            f"meanwhile (after each quarter of the kills: {quarters}), some of them before "
-            f"{(new > 0).sum()} of the kills. Found after kills: an incomplete file "
-            f"{self.left['part']} times, a shard without marker "
-            f"{self.left['unmarked']} times"
+            f"{KILLS} kills; {self.published[-1]:,} of {SHARD_COUNT:,} shards were "
+            f"published meanwhile (after each quarter of the kills: {quarters}), "
+            f"some of them before {(new > 0).sum()} of the kills. "
+            f"Found after kills: an incomplete file {self.left['part']} times, "
+            f"a shard without marker {self.left['unmarked']} times"
         )
 
 
@@ -189,7 +189,7 @@ def test_three_hundred_kills_do_not_change_the_embeddings(
     with capsys.disabled():
         line = f"{launch.__name__}: {kills.describe()}. Without kills: {seconds:.0f} s"
         print(f"\n{line}")  # noqa: T201
-    assert kills.published[-1] > 0.9 * SHARDS
+    assert kills.published[-1] > 0.9 * SHARD_COUNT
     for process in launch(fasta, out):
         process.communicate()
         assert process.returncode == 0
@@ -198,12 +198,17 @@ def test_three_hundred_kills_do_not_change_the_embeddings(
 
 def test_a_killed_ray_worker_does_not_change_the_embeddings(fasta, uninterrupted, tmp_path):
     pytest.importorskip("ray")
-    script, out = SCRIPT.with_name("embed_on_ray.py"), tmp_path / "e"
+    script, out = EMBED_SCRIPT.with_name("embed_on_ray.py"), tmp_path / "e"
     command = [sys.executable, script, fasta, out, str(SHARD), "0.001"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     summary = json.loads(done.stdout.splitlines()[-1])
-    assert summary == {"killed": 1, "shards": SHARDS, "done": RECORDS, "records": RECORDS}
+    assert summary == {
+        "killed": 1,
+        "shards": SHARD_COUNT,
+        "done": RECORDS,
+        "records": RECORDS,
+    }
     check_every_record_once(out, uninterrupted[0])
 
 
@@ -229,11 +234,11 @@ def test_a_resumed_job_does_not_read_finished_shards_before_it_starts(
     del uninterrupted  # the fixture has created its output
     out = tmp_path / "e"
     shutil.copytree(fasta.parent / "uninterrupted", out)
-    for number in range(SHARDS // 2, SHARDS):
+    for number in range(SHARD_COUNT // 2, SHARD_COUNT):
         for path in out.glob(f"shard-{number:06d}.*"):
             path.unlink()
     (out / "complete.json").unlink()
-    path = os.pathsep.join([str(SCRIPT.parent), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([str(EMBED_SCRIPT.parent), os.environ.get("PYTHONPATH", "")])
     opened = subprocess.run(
         [sys.executable, "-c", OPENED_SHARDS_SCRIPT, fasta, out, str(SHARD)],
         stdout=subprocess.PIPE,

@@ -13,11 +13,11 @@ import pytest
 from seqloom._rust import _native
 
 REPOSITORY = Path(__file__).parents[2]
-SMALLER_SETS = {"avx512": ["avx2", "portable"], "portable": []}.get(
+SMALLER_INSTRUCTION_SETS = {"avx512": ["avx2", "portable"], "portable": []}.get(
     _native.simd(), ["portable"]
 )
 # Tests of code with SIMD kernels: parsers, encoders, and the NumPy backend.
-TESTS = [
+TEST_FILES = [
     f"tests/{each}"
     for each in ("io", "encode", "augment", "data", "nn", "optim", "tensor/backends")
 ] + ["tests/tensor/agreement", "tests/tensor/plan"]
@@ -42,13 +42,13 @@ def assert_passes(command, cap):
     assert done.returncode == 0, f"exit status {done.returncode}\n{output}"
 
 
-@pytest.mark.parametrize("cap", SMALLER_SETS)
+@pytest.mark.parametrize("cap", SMALLER_INSTRUCTION_SETS)
 def test_python_tests_pass_with_a_smaller_instruction_set(cap):
-    assert_passes([sys.executable, "-m", "pytest", "-q", *TESTS], cap)
+    assert_passes([sys.executable, "-m", "pytest", "-q", *TEST_FILES], cap)
 
 
 @needs_cargo
-@pytest.mark.parametrize("cap", SMALLER_SETS)
+@pytest.mark.parametrize("cap", SMALLER_INSTRUCTION_SETS)
 def test_rust_tests_pass_with_a_smaller_instruction_set(cap):
     command = ["cargo", "test", "--profile", "bench", "--quiet"]
     command += ["--workspace", "--exclude", "seqloom-py"]

@@ -12,7 +12,7 @@ import embed_job
 import seqloom as sl
 
 RECORDS, SHARD, KILLS = 200_000, 20, 10
-SHARDS = RECORDS // SHARD
+SHARD_COUNT = RECORDS // SHARD
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +35,8 @@ def job(sequences, tmp_path_factory):
     for kill in range(1, KILLS + 1):
         with subprocess.Popen(command) as process:
             wait_until(
-                process, lambda kill=kill: is_published(out, SHARDS // 2 * kill // KILLS)
+                process,
+                lambda kill=kill: is_published(out, SHARD_COUNT // 2 * kill // KILLS),
             )
             process.kill()
     sizes = []
@@ -60,7 +61,7 @@ def is_published(out, number):
 
 def test_each_record_has_one_embedding_with_the_expected_values(job, sequences):
     embeddings = sl.infer.load(job[0])
-    assert len(list(job[0].glob("*.done"))) == SHARDS
+    assert len(list(job[0].glob("*.done"))) == SHARD_COUNT
     assert np.array_equal(np.sort(embeddings.ordinals), np.arange(RECORDS))
     assert embeddings.ids == [f"s{n}" for n in range(RECORDS)]
     for row in range(0, RECORDS, 1997):

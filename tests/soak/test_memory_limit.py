@@ -6,7 +6,7 @@ import zlib
 
 import pytest
 
-LIMIT = 512 << 20
+MEMORY_LIMIT_BYTES = 512 << 20
 # A line of FITTING bytes fits into memory without read-ahead; a line of HUGE bytes cannot.
 FITTING, HUGE = 256 << 20, 480 << 20
 READ_SCRIPT = """
@@ -46,7 +46,7 @@ def test_a_huge_line_in_a_small_gzip_is_an_error_that_names_the_record(
 ):
     pack(tmp_path / "a.gz", start, HUGE)
     assert (tmp_path / "a.gz").stat().st_size < 1_000_000
-    output = output_of(run(tmp_path / "a.gz", limit=LIMIT, threads=threads))
+    output = output_of(run(tmp_path / "a.gz", limit=MEMORY_LIMIT_BYTES, threads=threads))
     assert "huge" in output
     assert "MemoryLimitError" in output or "longer than 67108864 residues" in output
 
@@ -54,7 +54,7 @@ def test_a_huge_line_in_a_small_gzip_is_an_error_that_names_the_record(
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_line_of_half_the_memory_is_read_or_raises_an_error(tmp_path, threads):
     pack(tmp_path / "a.gz", b">huge one\n", FITTING)
-    output = output_of(run(tmp_path / "a.gz", limit=LIMIT, threads=threads))
+    output = output_of(run(tmp_path / "a.gz", limit=MEMORY_LIMIT_BYTES, threads=threads))
     assert output == f"[{FITTING}]\n" or "MemoryLimitError" in output
 
 
@@ -77,7 +77,7 @@ def test_a_fasta_record_of_250_million_bases_is_read_by_default(tmp_path):
 
 def test_a_huge_header_is_an_error(tmp_path):
     pack(tmp_path / "a.gz", b">", 64 << 20)
-    done = run(tmp_path / "a.gz", limit=LIMIT)
+    done = run(tmp_path / "a.gz", limit=MEMORY_LIMIT_BYTES)
     assert "FormatError" in done.stderr
     assert "the header is longer than 1048576 bytes" in done.stderr
 

@@ -10,7 +10,7 @@ import pytest
 from seqloom.io import create_bed, open_bed, to_bed
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-KILLS = 300
+KILL_COUNT = 300
 
 
 def write(path, number, writer):
@@ -55,7 +55,7 @@ def test_killed_writers_leave_matching_files_and_the_next_writer_cleans_up(
 ):
     path, rng, number = tmp_path / "x.bed", np.random.default_rng(0), 0
     write(path, number, writer)
-    for _ in range(KILLS):
+    for _ in range(KILL_COUNT):
         process = start_writer(path, number, writer)
         time.sleep(rng.uniform(0, 0.05))
         os.kill(process, signal.SIGKILL)
@@ -65,4 +65,4 @@ def test_killed_writers_leave_matching_files_and_the_next_writer_cleans_up(
         number = later
     write(path, number, writer)
     assert sorted(each.name for each in tmp_path.iterdir()) == ["x.bed", "x.bim", "x.fam"]
-    assert number > KILLS / 4
+    assert number > KILL_COUNT / 4

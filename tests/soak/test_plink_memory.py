@@ -26,7 +26,7 @@ array = bed.read(index, sys.argv[5], sys.argv[6], num_threads=2)
 print(peak() - before - array.nbytes)
 """
 EVERY_TENTH = "np.s_[::10, ::10]"
-READS = [
+READ_ARGUMENTS = [
     ("np.s_[:, :]", "int8", "F"),
     ("np.s_[:, :]", "int8", "C"),
     ("np.s_[:20_000, ::4]", "float64", "F"),
@@ -65,12 +65,12 @@ def extra_memory(location, index, kind, order):
     return int(done.stdout)
 
 
-@pytest.mark.parametrize(("index", "kind", "order"), READS)
+@pytest.mark.parametrize(("index", "kind", "order"), READ_ARGUMENTS)
 def test_a_read_needs_at_most_64_mib_beyond_its_result(bed, index, kind, order):
     assert extra_memory(bed, index, kind, order) < TRANSPOSE_BYTES
 
 
-@pytest.mark.parametrize(("index", "kind", "order"), [READS[2], READS[5]])
+@pytest.mark.parametrize(("index", "kind", "order"), [READ_ARGUMENTS[2], READ_ARGUMENTS[5]])
 def test_a_read_from_a_url_also_needs_memory_for_its_requests(bed, index, kind, order):
     with serving() as server:
         url = server.put(bed)

@@ -11,7 +11,7 @@ import seqloom as sl
 from seqloom.record import JsonGz, Record, Safetensors
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-KILLS = 300
+KILL_COUNT = 300
 
 
 def save(path, number, recorder):
@@ -49,7 +49,7 @@ def test_killed_writers_leave_a_complete_record_and_the_next_writer_cleans_up(
 ):
     path, rng, number = tmp_path / "x", np.random.default_rng(0), 0
     save(path, number, recorder)
-    for _ in range(KILLS):
+    for _ in range(KILL_COUNT):
         process = start_writer(path, number, recorder)
         time.sleep(rng.uniform(0, 0.05))
         os.kill(process, signal.SIGKILL)
@@ -59,4 +59,4 @@ def test_killed_writers_leave_a_complete_record_and_the_next_writer_cleans_up(
         number = later
     save(path, number, recorder)
     assert [each.name for each in tmp_path.iterdir()] == ["x"]
-    assert number > KILLS / 8
+    assert number > KILL_COUNT / 8

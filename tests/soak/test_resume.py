@@ -14,7 +14,7 @@ from seqloom.encode import OneHot
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 WORKER_COUNTS = [*itertools.product(range(5), repeat=2)]
-BATCHES = 60
+BATCH_COUNT = 60
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,9 @@ def path(tmp_path_factory):
     """Write a FASTA file with sequences of different lengths."""
     path = tmp_path_factory.mktemp("resume") / "a.fa"
     rng = np.random.default_rng(1)
-    rows = ["".join(rng.choice([*"ACGT"], rng.integers(5, 30))) for _ in range(4 * BATCHES)]
+    rows = [
+        "".join(rng.choice([*"ACGT"], rng.integers(5, 30))) for _ in range(4 * BATCH_COUNT)
+    ]
     path.write_text("".join(f">s{i}\n{row}\n" for i, row in enumerate(rows)))
     return path
 
@@ -43,13 +45,13 @@ def _user_dataset(path, workers):
     options: dict[str, Any] = {"num_workers": workers}
     if workers:
         options |= {"multiprocessing_context": "fork"}
-    return DataLoader(user.Squares(4 * BATCHES), 4, shuffle=True, **options)
+    return DataLoader(user.Squares(4 * BATCH_COUNT), 4, shuffle=True, **options)
 
 
 @pytest.mark.parametrize("make", [_dataset, _stream, _user_dataset])
 def test_an_epoch_resumes_after_every_batch(path, make):
     expected = list(make(path, 0))
-    assert len(expected) == BATCHES
+    assert len(expected) == BATCH_COUNT
     for before, after in (
         WORKER_COUNTS if make is not _user_dataset else [(0, 2), (2, 0), (2, 3)]
     ):
@@ -58,7 +60,7 @@ def test_an_epoch_resumes_after_every_batch(path, make):
             np.testing.assert_equal(batch, expected[done - 1])
             resumed = make(path, after)
             resumed.load_state_dict(json.loads(json.dumps(source.state_dict())))
-            if done < BATCHES:
+            if done < BATCH_COUNT:
                 np.testing.assert_equal(next(iter(resumed)), expected[done])
             if done % 20 == 7:
                 resumed.load_state_dict(source.state_dict())

@@ -7,21 +7,21 @@ import numpy as np
 import seqloom as sl
 from networks import MLP, train
 
-STEPS = 1_000
-BACKEND = sl.tensor.backend("numpy", num_threads=1)
+STEP_COUNT = 1_000
+NUMPY_BACKEND = sl.tensor.backend("numpy", num_threads=1)
 
 
 def _intermediate_bytes():
     return sl.tensor.memory().by_purpose["intermediates"]
 
 
-def _train_steps(count=STEPS):
+def _train_steps(count=STEP_COUNT):
     """Train, and yield the loss of each step within the memory scope of the step."""
-    model, optimizer = MLP().bind(BACKEND, sl.Key(0)), sl.optim.AdamW()
+    model, optimizer = MLP().bind(NUMPY_BACKEND, sl.Key(0)), sl.optim.AdamW()
     arrays = MLP.batch(np.random.default_rng(0))
     for number in range(count):
         with sl.tensor.scope():
-            batch = {key: BACKEND.tensor(each) for key, each in arrays.items()}
+            batch = {key: NUMPY_BACKEND.tensor(each) for key, each in arrays.items()}
             yield train(model, optimizer, sl.Key(0, number), 1e-3, batch)
 
 
@@ -31,14 +31,14 @@ def test_references_to_losses_do_not_keep_memory_allocated():
         losses.append(loss)
         if number:
             after.append(_intermediate_bytes())
-    assert len(losses) == STEPS
+    assert len(losses) == STEP_COUNT
     assert len(set(after[1:])) == 1
 
 
 def test_exported_arrays_survive_later_steps_unchanged():
     exported, copies = [], []
     for number, loss in enumerate(_train_steps()):
-        tensor = loss * BACKEND.tensor(np.full(64, number, np.float32))
+        tensor = loss * NUMPY_BACKEND.tensor(np.full(64, number, np.float32))
         array = np.asarray(tensor) if number % 2 else np.from_dlpack(tensor)
         exported.append(array)
         copies.append(np.array(array, copy=True))
@@ -47,7 +47,7 @@ def test_exported_arrays_survive_later_steps_unchanged():
 
 
 def test_forward_passes_without_backward_do_not_leak_memory():
-    model = MLP().bind(sl.tensor.Autodiff(BACKEND), sl.Key(0))
+    model = MLP().bind(sl.tensor.Autodiff(NUMPY_BACKEND), sl.Key(0))
     arrays = MLP.batch(np.random.default_rng(0))
     batch = {key: model.backend.tensor(each) for key, each in arrays.items()}
     sizes = set[int]()

@@ -8,7 +8,7 @@ from seqloom.errors import BackendError
 
 torch = pytest.importorskip("torch")
 
-WAYS = {
+MIXED_OPERATIONS = {
     "times": lambda x, array: x * array,
     "a matrix product": lambda x, array: x @ array,
     "a layer": lambda x, array: sl.nn.Linear(2, 2).bind(x.backend, sl.Key(0))(array),
@@ -16,8 +16,8 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", MIXED_OPERATIONS)
 def test_a_torch_array_with_numpy_tensors_is_an_error_that_names_it(way):
     x = sl.tensor.backend("numpy").tensor(np.ones((2, 2), np.float32))
     with pytest.raises(BackendError, match=r"a torch array \(Tensor\).*backend\.tensor"):
-        WAYS[way](x, torch.ones(2, 2))
+        MIXED_OPERATIONS[way](x, torch.ones(2, 2))

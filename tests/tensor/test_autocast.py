@@ -7,11 +7,11 @@ import pytest
 import torch
 
 import seqloom as sl
+from seqloom.nn import functional as F
 from seqloom.tensor._autocast import CONVERTED_OPERATIONS, _explain_slowdown_on_device
 
-F = sl.nn.functional
-BACKENDS = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
-WAYS = [
+BACKEND_NAMES = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
+BACKEND_RUNS = [
     ("numpy", False),
     ("numpy", True),
     ("torch", False),
@@ -76,7 +76,7 @@ def batch(backend):
     return make(x), make(np.arange(6) % 3)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 def test_autocast_computes_products_in_half_precision_and_sums_in_float32(backend):
     seen = {}
     loss = loss_of(Network().bind(backend, 0), *batch(backend), seen)
@@ -86,7 +86,7 @@ def test_autocast_computes_products_in_half_precision_and_sums_in_float32(backen
     assert loss.dtype.name == "float32"
 
 
-@pytest.mark.parametrize(("backend", "compiled"), WAYS)
+@pytest.mark.parametrize(("backend", "compiled"), BACKEND_RUNS)
 def test_autocast_loss_and_gradients_equal_torch(backend, compiled):
     network, (x, labels) = Network().bind(backend, 0), batch(backend)
     twin = TorchNetwork(network)
@@ -128,20 +128,24 @@ def test_autocast_types_equal_those_of_torch():
 
 
 # Operations in PyTorch's documentation of CUDA autocast that seqloom also has.
-HALVES = "conv1d conv2d conv_transpose1d conv_transpose2d einsum linear matmul vecdot"
-FLOATS = """
+HALF_PRECISION_FUNCTIONS = (
+    "conv1d conv2d conv_transpose1d conv_transpose2d einsum linear matmul vecdot"
+)
+FLOAT32_FUNCTIONS = """
     acos asin cosh cross_entropy cumulative_prod cumulative_sum exp expm1 layer_norm log
     log10 log1p log2 log_softmax logsumexp pow prod reciprocal rms_norm rsqrt sinh softmax
     softplus sum tan
 """
 
 
-@pytest.mark.parametrize(("names", "is_half"), [(HALVES, True), (FLOATS, False)])
+@pytest.mark.parametrize(
+    ("names", "is_half"), [(HALF_PRECISION_FUNCTIONS, True), (FLOAT32_FUNCTIONS, False)]
+)
 def test_the_autocast_lists_equal_those_of_torch_for_cuda(names, is_half):
     assert {CONVERTED_OPERATIONS.get(name) for name in names.split()} == {is_half}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", BACKEND_NAMES)
 @pytest.mark.parametrize("tracked", [False, True])
 def test_a_power_of_half_precision_does_not_overflow(backend, tracked):
     x = sl.tensor.backend(backend).tensor([300.0, 2.0]).astype("float16")
@@ -161,7 +165,7 @@ def test_a_power_of_half_precision_does_not_overflow(backend, tracked):
     np.testing.assert_allclose(found[2].numpy()[0], 2.0**30)
 
 
-@pytest.mark.parametrize(("backend", "compiled"), WAYS)
+@pytest.mark.parametrize(("backend", "compiled"), BACKEND_RUNS)
 @pytest.mark.parametrize("kind", [sl.nn.GRU, sl.nn.LSTM])
 def test_recurrent_layers_compute_in_half_precision(backend, compiled, kind):
     layer = kind(3, 4, bidirectional=True).bind(backend, 0)

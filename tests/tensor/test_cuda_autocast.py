@@ -8,11 +8,11 @@ import pytest
 import cuda_device
 import seqloom as sl
 from fit_arguments import as_arguments
+from seqloom.nn import functional as F
 
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = cuda_device.on_device
-F = sl.nn.functional
 half = pytest.mark.parametrize("dtype", ["bfloat16", "float16"])
 
 
@@ -78,7 +78,8 @@ def test_products_on_a_device_have_the_autocast_type(name, dtype):
 def test_autocast_types_on_this_device_equal_those_of_torch(dtype):
     kind = getattr(torch, dtype)
     x, weight = (
-        torch.ones(shape, device=cuda_device.DEVICE) for shape in ((2, 4, 9), (3, 4, 3))
+        torch.ones(shape, device=cuda_device.DEVICE_NAME)
+        for shape in ((2, 4, 9), (3, 4, 3))
     )
     cases: dict[str, Any] = {
         "conv1d": (torch.conv1d, F.conv1d, (x, weight)),
@@ -86,12 +87,12 @@ def test_autocast_types_on_this_device_equal_those_of_torch(dtype):
         "relu of halves": (torch.relu, F.relu, (x.to(kind),)),
         "sum of both": (torch.add, lambda a, b: a + b, (x, x.to(kind))),
     }
-    if cuda_device.DEVICE == "cuda":  # on CPUs, PyTorch does not convert softmax
+    if cuda_device.DEVICE_NAME == "cuda":  # on CPUs, PyTorch does not convert softmax
         softmax = torch.nn.functional.softmax
         cases["softmax"] = (lambda a: softmax(a, 1), lambda a: F.softmax(a, 1), (x.half(),))
     make = sl.tensor.backend(cuda_device.TORCH).tensor
     for name, (theirs, ours, args) in cases.items():
-        with torch.autocast(cuda_device.DEVICE, kind):
+        with torch.autocast(cuda_device.DEVICE_NAME, kind):
             expected = theirs(*args).dtype
         with sl.tensor.autocast(dtype, allow_slow=True):
             found = ours(*map(make, args)).dtype.name

@@ -7,8 +7,8 @@ import pytest
 
 import seqloom as sl
 
-VALUES = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 0.0]], "float32")
-FUNCTIONS = {
+INPUT_ARRAY = np.array([[1.0, -2.0, 3.0], [4.0, 5.0, 0.0]], "float32")
+NUMPY_FUNCTIONS = {
     "sum": lambda x: np.sum(x, axis=0),
     "mean": np.mean,
     "std": lambda x: np.std(x, axis=1),
@@ -27,13 +27,16 @@ libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 
 def tensor(library):
     pytest.importorskip(library)
-    return sl.tensor.backend(library).tensor(VALUES)
+    return sl.tensor.backend(library).tensor(INPUT_ARRAY)
 
 
 @libraries
-@pytest.mark.parametrize("name", FUNCTIONS)
+@pytest.mark.parametrize("name", NUMPY_FUNCTIONS)
 def test_numpy_functions_of_tensors_equal_those_of_arrays(library, name):
-    found, wanted = FUNCTIONS[name](tensor(library)), FUNCTIONS[name](VALUES)
+    found, wanted = (
+        NUMPY_FUNCTIONS[name](tensor(library)),
+        NUMPY_FUNCTIONS[name](INPUT_ARRAY),
+    )
     assert type(found) is type(wanted)
     np.testing.assert_allclose(found, wanted)
 
@@ -44,11 +47,11 @@ def test_numpy_functions_cannot_write_to_a_tensor(library):
     for write in (
         lambda: np.copyto(x, 0),
         lambda: np.put(x, [0], 9.0),
-        lambda: np.sum(VALUES, axis=0, out=x[0]),
+        lambda: np.sum(INPUT_ARRAY, axis=0, out=x[0]),
     ):
         with pytest.raises((ValueError, TypeError)):
             write()
-    np.testing.assert_array_equal(x.numpy(), VALUES)
+    np.testing.assert_array_equal(x.numpy(), INPUT_ARRAY)
     view = np.reshape(x, (3, 2))
     assert not view.flags.writeable
 
@@ -58,7 +61,7 @@ def test_numpy_functions_cannot_write_to_a_tensor(library):
 def test_numpy_functions_of_tracked_tensors_are_an_error(library, function):
     pytest.importorskip(library)
     level = sl.tensor.Autodiff(sl.tensor.backend(library))
-    x = level.tensor(VALUES, requires_grad=True)
+    x = level.tensor(INPUT_ARRAY, requires_grad=True)
     with pytest.raises(sl.errors.GradientError, match="lose the gradient"):
         function(x)
     assert (np.shape(x), np.ndim(x), np.size(x)) == ((2, 3), 2, 6)

@@ -6,9 +6,9 @@ import pytest
 import seqloom as sl
 from seqloom.tensor import apply
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
-KEY = sl.Key(7)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
+RANDOM_KEY = sl.Key(7)
 
 
 def numbers(*shape, low=-2.0, high=2.0, seed=0):
@@ -19,10 +19,10 @@ def positive(*shape, seed=0):
     return numbers(*shape, low=0.5, high=2.0, seed=seed)
 
 
-MASK = np.array([[1.0, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]])
+POSITION_MASK = np.array([[1.0, 1, 1, 1, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 1]])
 
 # Each case is a function of tensors, and the arrays to differentiate.
-CASES = {
+GRADIENT_CASES = {
     "add": (lambda x, y: x + y, [numbers(3, 4), numbers(4, seed=1)]),
     "subtract": (lambda x, y: x - y, [numbers(3, 1), numbers(3, 4, seed=1)]),
     "multiply": (lambda x, y: x * y, [numbers(3, 4), numbers(1, 4, seed=1)]),
@@ -101,22 +101,22 @@ CASES = {
         [numbers(3, 2, 5), positive(2, seed=1), numbers(2, seed=2)],
     ),
     "batch_norm with a mask": (
-        lambda x, w, b: apply("batch_norm", x, w, b, MASK, eps=1e-5)[0],
+        lambda x, w, b: apply("batch_norm", x, w, b, POSITION_MASK, eps=1e-5)[0],
         [numbers(3, 2, 5), positive(2, seed=1), numbers(2, seed=2)],
     ),
     "scale_shift": (
-        lambda x, w, b: apply("scale_shift", x, w, b, MASK),
+        lambda x, w, b: apply("scale_shift", x, w, b, POSITION_MASK),
         [numbers(3, 2, 5), numbers(2, seed=1), numbers(2, seed=2)],
     ),
-    "dropout": (lambda x: apply("dropout", x, KEY, 0.5), [numbers(4, 5)]),
+    "dropout": (lambda x: apply("dropout", x, RANDOM_KEY, 0.5), [numbers(4, 5)]),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", GRADIENT_CASES)
 def test_gradient_equals_finite_differences(name):
-    function, arrays = CASES[name]
-    weights = numbers(*function(*map(B.tensor, arrays)).shape, seed=9)
-    leaves = [A.tensor(each, requires_grad=True) for each in arrays]
+    function, arrays = GRADIENT_CASES[name]
+    weights = numbers(*function(*map(NUMPY.tensor, arrays)).shape, seed=9)
+    leaves = [AUTODIFF.tensor(each, requires_grad=True) for each in arrays]
     grads = (function(*leaves) * weights).sum().backward()
     for place, leaf in enumerate(leaves):
         expected = finite_differences(function, arrays, weights, place)
@@ -131,6 +131,8 @@ def finite_differences(function, arrays, weights, place, step=1e-6):
         for sign in (1, -1):
             moved = [each.copy() for each in arrays]
             moved[place][index] += sign * step
-            sums.append(float((function(*map(B.tensor, moved)).numpy() * weights).sum()))
+            sums.append(
+                float((function(*map(NUMPY.tensor, moved)).numpy() * weights).sum())
+            )
         found[index] = (sums[0] - sums[1]) / (2 * step)
     return found

@@ -2,51 +2,53 @@
 
 import numpy as np
 import pytest
+from torch.nn import functional as TF
 
 import seqloom as sl
+from seqloom.nn import functional as F
 
 torch = pytest.importorskip("torch")
-TF = torch.nn.functional
-F = sl.nn.functional
 
-A = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
-RANDOM = np.random.default_rng(3)
+AUTODIFF = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
+RANDOM_GENERATOR = np.random.default_rng(3)
 
 
 def values(*shape):
-    return RANDOM.normal(size=shape).astype(np.float32)
+    return RANDOM_GENERATOR.normal(size=shape).astype(np.float32)
 
 
-LABELS = np.array([0, 2, 1, 2])
-WEIGHT = np.array([1.0, 2.0, 0.5], np.float32)
-TARGETS = (values(4, 3) > 0).astype(np.float32)
+CLASS_LABELS = np.array([0, 2, 1, 2])
+CLASS_WEIGHTS = np.array([1.0, 2.0, 0.5], np.float32)
+BINARY_TARGETS = (values(4, 3) > 0).astype(np.float32)
 
-CASES = {
+GRADIENT_CASES = {
     "cross entropy": (
-        lambda x: F.cross_entropy(x, LABELS),
-        lambda x: TF.cross_entropy(x, torch.tensor(LABELS)),
+        lambda x: F.cross_entropy(x, CLASS_LABELS),
+        lambda x: TF.cross_entropy(x, torch.tensor(CLASS_LABELS)),
         [values(4, 3)],
     ),
     "weighted cross entropy": (
-        lambda x: F.cross_entropy(x, LABELS, WEIGHT),
-        lambda x: TF.cross_entropy(x, torch.tensor(LABELS), torch.tensor(WEIGHT)),
+        lambda x: F.cross_entropy(x, CLASS_LABELS, CLASS_WEIGHTS),
+        lambda x: TF.cross_entropy(
+            x, torch.tensor(CLASS_LABELS), torch.tensor(CLASS_WEIGHTS)
+        ),
         [values(4, 3)],
     ),
     "binary cross entropy": (
-        lambda x: F.binary_cross_entropy_with_logits(x, TARGETS),
-        lambda x: TF.binary_cross_entropy_with_logits(x, torch.tensor(TARGETS)),
+        lambda x: F.binary_cross_entropy_with_logits(x, BINARY_TARGETS),
+        lambda x: TF.binary_cross_entropy_with_logits(x, torch.tensor(BINARY_TARGETS)),
         [values(4, 3) * 20],
     ),
     "weighted binary cross entropy": (
-        lambda x: F.binary_cross_entropy_with_logits(x, TARGETS, WEIGHT),
+        lambda x: F.binary_cross_entropy_with_logits(x, BINARY_TARGETS, CLASS_WEIGHTS),
         lambda x: TF.binary_cross_entropy_with_logits(
-            x, torch.tensor(TARGETS), pos_weight=torch.tensor(WEIGHT)
+            x, torch.tensor(BINARY_TARGETS), pos_weight=torch.tensor(CLASS_WEIGHTS)
         ),
         [values(4, 3)],
     ),
     "mean squared error": (
-        lambda x: F.mse_loss(x, TARGETS),
-        lambda x: TF.mse_loss(x, torch.tensor(TARGETS)),
+        lambda x: F.mse_loss(x, BINARY_TARGETS),
+        lambda x: TF.mse_loss(x, torch.tensor(BINARY_TARGETS)),
         [values(4, 3)],
     ),
     "convolution": (
@@ -77,10 +79,10 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", GRADIENT_CASES)
 def test_values_and_gradients_equal_torch(name):
-    ours, theirs, arrays = CASES[name]
-    leaves = [A.tensor(each, requires_grad=True) for each in arrays]
+    ours, theirs, arrays = GRADIENT_CASES[name]
+    leaves = [AUTODIFF.tensor(each, requires_grad=True) for each in arrays]
     tracked = [torch.tensor(each, requires_grad=True) for each in arrays]
     value, expected = ours(*leaves), theirs(*tracked)
     expected.backward()

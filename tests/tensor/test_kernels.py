@@ -23,8 +23,8 @@ def test_arrays_of_two_types_are_an_error(dtype):
         _native.relu(normal((3,), dtype), normal((3,), other), 1)
 
 
-ACTIVATIONS = {"relu": F.relu, "gelu": F.gelu, "sigmoid": torch.sigmoid}
-activations = pytest.mark.parametrize("name", ACTIVATIONS)
+ACTIVATION_FUNCTIONS = {"relu": F.relu, "gelu": F.gelu, "sigmoid": torch.sigmoid}
+activations = pytest.mark.parametrize("name", ACTIVATION_FUNCTIONS)
 
 
 @activations
@@ -34,7 +34,7 @@ def test_activation_kernels_equal_torch(dtype, name, size, threads):
     x = normal((size,), dtype) * dtype(4)
     out = np.full(size, np.nan, dtype)
     getattr(_native, name)(x, out, threads)
-    assert_close(out, ACTIVATIONS[name](leaf(x)))
+    assert_close(out, ACTIVATION_FUNCTIONS[name](leaf(x)))
 
 
 @activations
@@ -43,7 +43,7 @@ def test_activation_kernels_equal_torch(dtype, name, size, threads):
 def test_activation_gradients_equal_torch(dtype, name, size, threads):
     x, grad = normal((size,), dtype) * dtype(4), normal((size,), dtype, 1)
     point = leaf(x)
-    output = ACTIVATIONS[name](point)
+    output = ACTIVATION_FUNCTIONS[name](point)
     output.backward(torch.tensor(grad, dtype=torch.float64))
     saved = x if name == "gelu" else output.detach().numpy().astype(dtype)
     out = np.full(size, np.nan, dtype)
@@ -54,7 +54,7 @@ def test_activation_gradients_equal_torch(dtype, name, size, threads):
 
 # Expected values are constants, because PyTorch's gelu(inf) is inf or NaN, depending on
 # the CPU.
-EXTREMES = {
+EXTREME_RESULTS = {
     "gelu": [np.nan, np.inf, 1e30, 0],
     "relu": [np.nan, np.inf, 1e30, 0],
     "sigmoid": [np.nan, 1, 1, 0],
@@ -66,7 +66,7 @@ def test_activations_handle_nan_and_extreme_inputs(dtype, name):
     x = np.array([np.nan, np.inf, 1e30, -1e30], dtype)
     out = np.empty_like(x)
     getattr(_native, name)(x, out, 1)
-    np.testing.assert_array_equal(out, np.array(EXTREMES[name], dtype))
+    np.testing.assert_array_equal(out, np.array(EXTREME_RESULTS[name], dtype))
 
 
 def test_gelu_is_accurate_in_both_tails(dtype):
@@ -142,10 +142,10 @@ def test_a_dropout_rate_outside_0_to_1_is_an_error(dtype, rate):
 
 
 # Kernel size, stride and padding of pooling windows.
-WINDOWS = [(1, 1, 0), (2, 2, 0), (3, 2, 1), (3, 1, 1), (4, 4, 2), (5, 3, 0)]
+POOLING_WINDOWS = [(1, 1, 0), (2, 2, 0), (3, 2, 1), (3, 1, 1), (4, 4, 2), (5, 3, 0)]
 
 
-@pytest.mark.parametrize("window", WINDOWS, ids=str)
+@pytest.mark.parametrize("window", POOLING_WINDOWS, ids=str)
 @pytest.mark.parametrize("shape", [(0, 3, 5), (2, 3, 5), (9, 40, 61)], ids=str)
 @both_threads
 def test_pooling_equals_torch(dtype, shape, window, threads):
@@ -173,12 +173,12 @@ def test_max_pooling_propagates_nan(dtype):
     assert indices.tolist() == [[[1, 3]]]
 
 
-SIZES = [(64, 4, 9), (64,), (1,), (120_001,), (0,)]
+PARAMETER_SHAPES = [(64, 4, 9), (64,), (1,), (120_001,), (0,)]
 
 
 @both_threads
 def test_adamw_steps_equal_torch(dtype, threads):
-    starts = [normal(size, dtype, index) for index, size in enumerate(SIZES)]
+    starts = [normal(size, dtype, index) for index, size in enumerate(PARAMETER_SHAPES)]
     decays = [0.1, 0.0, 0.01, 0.3, 0.0]
     twins = [leaf(start) for start in starts]
     groups = [
@@ -188,7 +188,9 @@ def test_adamw_steps_equal_torch(dtype, threads):
     params = [start.copy() for start in starts]
     first, second = ([np.zeros_like(p) for p in params] for _ in range(2))
     for step in range(1, 6):
-        grads = [normal(size, dtype, 10 * step + i) for i, size in enumerate(SIZES)]
+        grads = [
+            normal(size, dtype, 10 * step + i) for i, size in enumerate(PARAMETER_SHAPES)
+        ]
         for twin, grad in zip(twins, grads, strict=True):
             twin.grad = torch.tensor(grad, dtype=torch.float64)
         rival.step()

@@ -11,8 +11,8 @@ from seqloom._rust import _native
 pytestmark = both_dtypes
 
 
-SHAPES = [(2, 1, 1), (1, 3, 5), (7, 5, 33), (64, 45, 60), (3, 2, 5000)]
-shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
+BATCH_NORM_SHAPES = [(2, 1, 1), (1, 3, 5), (7, 5, 33), (64, 45, 60), (3, 2, 5000)]
+shapes = pytest.mark.parametrize("shape", BATCH_NORM_SHAPES, ids=str)
 
 
 def masked(shape: tuple[int, ...], dtype: type) -> Array:

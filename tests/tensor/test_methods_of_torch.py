@@ -7,16 +7,18 @@ import seqloom as sl
 
 torch = pytest.importorskip("torch")
 
-VALUES = np.random.default_rng(3).normal(size=(2, 1, 3)).astype("float32")
+INPUT_ARRAY = np.random.default_rng(3).normal(size=(2, 1, 3)).astype("float32")
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 
 
 def tensor(library):
     pytest.importorskip(library)
-    return sl.tensor.Autodiff(sl.tensor.backend(library)).tensor(VALUES, requires_grad=True)
+    return sl.tensor.Autodiff(sl.tensor.backend(library)).tensor(
+        INPUT_ARRAY, requires_grad=True
+    )
 
 
-CASES = {
+METHOD_CASES = {
     "std": (lambda x: x.std(), lambda x: x.std(correction=0)),
     "corrected std": (lambda x: x.std(2, correction=1), lambda x: x.std(2)),
     "std that keeps axes": (
@@ -36,10 +38,10 @@ CASES = {
 
 
 @libraries
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", METHOD_CASES)
 def test_tensor_methods_equal_torch(library, case):
-    ours, theirs = CASES[case]
-    x, y = tensor(library), torch.tensor(VALUES, requires_grad=True)
+    ours, theirs = METHOD_CASES[case]
+    x, y = tensor(library), torch.tensor(INPUT_ARRAY, requires_grad=True)
     found, wanted = ours(x), theirs(y)
     np.testing.assert_allclose(found.numpy(), wanted.detach().numpy(), rtol=1e-5)
     (wanted**2).sum().backward()

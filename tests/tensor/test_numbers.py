@@ -15,10 +15,10 @@ from seqloom.errors import GradientError, NotFiniteError, SeqloomError
 from seqloom.nn import functional
 from seqloom.optim import SGD, Adam, AdamW, LossScale, Muon, ScheduleFreeAdamW
 
-B = sl.tensor.backend("numpy", num_threads=1)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
 NAN, INF = float("nan"), float("inf")
-X, Y = B.tensor(np.ones((5, 3), "f4")), B.tensor(np.arange(5) % 2)
-OPTIMISERS = [SGD, Adam, AdamW, Muon, ScheduleFreeAdamW]
+X, Y = NUMPY.tensor(np.ones((5, 3), "f4")), NUMPY.tensor(np.arange(5) % 2)
+OPTIMISER_CLASSES = [SGD, Adam, AdamW, Muon, ScheduleFreeAdamW]
 
 
 def network():
@@ -97,7 +97,7 @@ def test_an_overflowing_gradient_is_reported_with_its_operation():
     assert str(caught.value).startswith(f"the gradient of sqrt at {line} gave ")
 
 
-@pytest.mark.parametrize("kind", OPTIMISERS, ids=lambda it: it.__name__)
+@pytest.mark.parametrize("kind", OPTIMISER_CLASSES, ids=lambda it: it.__name__)
 def test_an_overflowing_update_is_reported_with_the_line_of_the_step(kind):
     with pytest.raises(NotFiniteError) as caught:
         train(optimizer=kind(), factor=INF)
@@ -217,7 +217,7 @@ def test_a_step_that_overflows_in_float16_is_skipped_and_counted():
             return layer(x).astype("float32").mean() * scale.value
 
     for size in (60000.0, 1.0):
-        x = B.tensor([[size, size]])
+        x = NUMPY.tensor([[size, size]])
         _, gradients = nn.value_and_grad(loss_of)(layer, x)
         if (found := scale.unscale(gradients)) is not None:
             optimizer.step(0.1, layer, found)
@@ -229,7 +229,7 @@ def test_a_step_that_overflows_in_float16_is_skipped_and_counted():
     assert (again.skipped_steps, again.value) == (1, 32768.0)
 
 
-LAYERS = {
+LAYERS_AND_EMPTY_SHAPES = {
     "Linear": (nn.Linear(3, 2), [(0, 3)]),
     "Conv1d": (nn.Conv1d(3, 2, 3, padding=1), [(0, 3, 9), (2, 3, 0)]),
     "Conv2d": (nn.Conv2d(3, 2, 3), [(0, 3, 9, 9)]),
@@ -250,13 +250,13 @@ LAYERS = {
 
 
 @pytest.mark.parametrize("is_training", [True, False], ids=["training", "evaluation"])
-@pytest.mark.parametrize("name", LAYERS)
+@pytest.mark.parametrize("name", LAYERS_AND_EMPTY_SHAPES)
 def test_a_layer_accepts_an_empty_array_or_raises_a_clear_error(name, is_training):
-    layer, shapes = LAYERS[name]
+    layer, shapes = LAYERS_AND_EMPTY_SHAPES[name]
     model = layer.bind("numpy", sl.Key(0))
     model = model.train() if is_training else model.eval()
     for shape in shapes:
-        x = B.tensor(np.zeros(shape, "f4"))
+        x = NUMPY.tensor(np.zeros(shape, "f4"))
         try:
             out = model(x)
         except SeqloomError:
@@ -269,21 +269,21 @@ def test_a_layer_accepts_an_empty_array_or_raises_a_clear_error(name, is_trainin
 @pytest.mark.parametrize("shape", [(0, 5, 4), (2, 0, 4)])
 def test_attention_of_empty_arrays_is_empty(shape):
     model = nn.MultiHeadAttention(4, 2).bind("numpy", sl.Key(0)).eval()
-    x = B.tensor(np.zeros(shape, "f4"))
+    x = NUMPY.tensor(np.zeros(shape, "f4"))
     assert model(x, x, x)[0].shape == shape
 
 
-LOSSES = [
+LOSS_NAMES = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "huber_loss", "kl_div",
     "l1_loss", "mse_loss", "multinomial_nll", "poisson_nll_loss", "smooth_l1_loss",
 ]  # fmt: skip
 
 
 @pytest.mark.filterwarnings("ignore:Mean of empty", "ignore:invalid value")
-@pytest.mark.parametrize("name", [*LOSSES, "cross_entropy", "focal_loss", "nll_loss"])
+@pytest.mark.parametrize("name", [*LOSS_NAMES, "cross_entropy", "focal_loss", "nll_loss"])
 def test_the_mean_loss_of_an_empty_batch_is_nan_and_its_sum_is_0(name):
-    x = B.tensor(np.zeros((0, 2), "f4"))
-    target = x if name in LOSSES else B.tensor(np.zeros(0, "i8"))
+    x = NUMPY.tensor(np.zeros((0, 2), "f4"))
+    target = x if name in LOSS_NAMES else NUMPY.tensor(np.zeros(0, "i8"))
     loss = getattr(functional, name)
     assert np.isnan(loss(x, target).item())
     assert loss(x, target, reduction="sum").item() == 0
@@ -323,44 +323,44 @@ def test_a_file_without_records_or_residues_is_an_error_that_names_it(tmp_path, 
         )
 
 
-HUGE = [(2**62, 4), (2**40, 2**40), (2**63,), (2**32, 2**32, 1), (2**31, 2**31, 2)]
-ARRAYS = sl.tensor.backend("numpy").tensor([1.0]).__array_namespace__()
+HUGE_SHAPES = [(2**62, 4), (2**40, 2**40), (2**63,), (2**32, 2**32, 1), (2**31, 2**31, 2)]
+ARRAY_NAMESPACE = sl.tensor.backend("numpy").tensor([1.0]).__array_namespace__()
 
 
-@pytest.mark.parametrize("shape", HUGE, ids=str)
+@pytest.mark.parametrize("shape", HUGE_SHAPES, ids=str)
 @pytest.mark.parametrize(
     "name", ["zeros", "ones", "empty", "full", "broadcast_to", "reshape"]
 )
 def test_a_shape_whose_size_overflows_is_an_error(name, shape):
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     calls = {
-        "full": lambda: ARRAYS.full(shape, 1.0),
-        "broadcast_to": lambda: ARRAYS.broadcast_to(x, shape),
+        "full": lambda: ARRAY_NAMESPACE.full(shape, 1.0),
+        "broadcast_to": lambda: ARRAY_NAMESPACE.broadcast_to(x, shape),
         "reshape": lambda: x.reshape(shape),
     }
     with pytest.raises(SeqloomError):
-        calls.get(name, lambda: getattr(ARRAYS, name)(shape))()
+        calls.get(name, lambda: getattr(ARRAY_NAMESPACE, name)(shape))()
 
 
-TOO_MANY = {
-    "arange(2**63)": lambda: ARRAYS.arange(2**63),
-    "arange(-2**64, 2**64)": lambda: ARRAYS.arange(-(2**64), 2**64),
-    "arange(2**61)": lambda: ARRAYS.arange(2**61),
-    "arange(0, 1e30)": lambda: ARRAYS.arange(0, 1e30),
-    "linspace": lambda: ARRAYS.linspace(0, 1, 2**62),
-    "eye": lambda: ARRAYS.eye(2**40),
-    "repeat": lambda: ARRAYS.repeat(B.tensor([1.0]), 2**62),
-    "one_hot": lambda: functional.one_hot(B.tensor([1, 2]), 2**62),
+CALLS_WITH_TOO_MANY_NUMBERS = {
+    "arange(2**63)": lambda: ARRAY_NAMESPACE.arange(2**63),
+    "arange(-2**64, 2**64)": lambda: ARRAY_NAMESPACE.arange(-(2**64), 2**64),
+    "arange(2**61)": lambda: ARRAY_NAMESPACE.arange(2**61),
+    "arange(0, 1e30)": lambda: ARRAY_NAMESPACE.arange(0, 1e30),
+    "linspace": lambda: ARRAY_NAMESPACE.linspace(0, 1, 2**62),
+    "eye": lambda: ARRAY_NAMESPACE.eye(2**40),
+    "repeat": lambda: ARRAY_NAMESPACE.repeat(NUMPY.tensor([1.0]), 2**62),
+    "one_hot": lambda: functional.one_hot(NUMPY.tensor([1, 2]), 2**62),
     "uniform": lambda: sl.Key(0).uniform(2**61),
     "bits": lambda: sl.Key(0).bits(2**64),
     "bits(-1)": lambda: sl.Key(0).bits(-1),
 }
 
 
-@pytest.mark.parametrize("name", TOO_MANY)
+@pytest.mark.parametrize("name", CALLS_WITH_TOO_MANY_NUMBERS)
 def test_too_many_numbers_are_an_error(name):
     with pytest.raises(SeqloomError):
-        TOO_MANY[name]()
+        CALLS_WITH_TOO_MANY_NUMBERS[name]()
 
 
 @pytest.mark.parametrize("sizes", [(2**62, 2**3), (2**40, 2**40), (2**64, 1)])
@@ -372,7 +372,7 @@ def test_a_genotype_file_larger_than_the_disk_is_an_error_without_a_file(tmp_pat
 
 @pytest.mark.parametrize(
     "shape",
-    [*map(list, HUGE), [2**64], [-1], [-1, -2], [0, 2**63], [0, 2**40, 2**40]],
+    [*map(list, HUGE_SHAPES), [2**64], [-1], [-1, -2], [0, 2**63], [0, 2**40, 2**40]],
     ids=str,
 )
 def test_a_record_with_an_impossible_shape_is_an_error(tmp_path, shape):

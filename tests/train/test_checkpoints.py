@@ -16,7 +16,7 @@ from seqloom.train import _checkpoints, _parts, _training
 from seqloom.train._progress import Step
 from seqloom.train._values import Interval
 
-LAST = "run/checkpoint/last.safetensors"
+LAST_CHECKPOINT = "run/checkpoint/last.safetensors"
 
 
 class Killed(BaseException):
@@ -156,7 +156,7 @@ def test_a_signal_within_a_step_waits_for_the_end_of_the_step(start, tmp_path, n
 
     with pytest.raises(KeyboardInterrupt, match=r"1 epoch and 1 step of the next"):
         start(loss=send, checkpoint_every="epoch")
-    record = sl.record.load(tmp_path / LAST)
+    record = sl.record.load(tmp_path / LAST_CHECKPOINT)
     assert record.metadata["step_count"] == 4
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
@@ -171,7 +171,7 @@ def test_a_second_signal_stops_a_step_at_once_and_the_step_is_not_saved(start, t
 
     with pytest.raises(KeyboardInterrupt, match=r"contains 1 epoch; continue"):
         start(loss=send)
-    assert sl.record.load(tmp_path / LAST).metadata["step_count"] == 3
+    assert sl.record.load(tmp_path / LAST_CHECKPOINT).metadata["step_count"] == 3
 
 
 def test_a_signal_handler_of_the_program_is_kept(start):
@@ -219,7 +219,7 @@ def test_without_hard_links_the_newest_checkpoint_is_stored_twice(
     monkeypatch.setattr("os.link", refuse)
     start(keep=2, epochs=2)
     newest = tmp_path / "run/checkpoint/step-00000006.safetensors"
-    assert newest.read_bytes() == (tmp_path / LAST).read_bytes()
+    assert newest.read_bytes() == (tmp_path / LAST_CHECKPOINT).read_bytes()
 
 
 def test_replacing_a_run_removes_its_checkpoints(start, tmp_path):
@@ -238,17 +238,17 @@ def test_a_checkpoint_of_version_1_is_read(start, weights, tmp_path, monkeypatch
     facts = {name: value for name, value in record.metadata.items() if name not in new}
     arrays = {path: np.asarray(array) for path, array in record.items()}
     old = sl.record.Record(arrays, metadata={**facts, "version": 1})
-    old.save(tmp_path / LAST)
+    old.save(tmp_path / LAST_CHECKPOINT)
     start(resume=True)
     assert (tmp_path / "run/model.safetensors").read_bytes() == weights
 
 
 def test_a_checkpoint_of_a_later_version_is_an_error(start, tmp_path):
     start(epochs=1)
-    record = sl.record.load(tmp_path / LAST)
+    record = sl.record.load(tmp_path / LAST_CHECKPOINT)
     arrays = {path: np.asarray(array) for path, array in record.items()}
     later = sl.record.Record(arrays, metadata={**record.metadata, "version": 3})
-    later.save(tmp_path / LAST)
+    later.save(tmp_path / LAST_CHECKPOINT)
     with pytest.raises(RecordError, match="not a checkpoint that this version"):
         start(resume=True)
 

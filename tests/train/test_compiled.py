@@ -20,16 +20,16 @@ def weights_of(run):
     return {path: np.array(it) for path, it in run.model.to_record().items()}
 
 
-TASKS = {"classes": "classify", "gc": "regress", "motifs": "multilabel"}
+TASK_OF_LABELS = {"classes": "classify", "gc": "regress", "motifs": "multilabel"}
 
 
-@pytest.mark.parametrize("labels", TASKS)
+@pytest.mark.parametrize("labels", TASK_OF_LABELS)
 @pytest.mark.parametrize(
     "backend",
     ["numpy", pytest.param("jax", marks=pytest.mark.soak)],
 )
 def test_compiled_and_uncompiled_runs_end_with_the_same_weights(toy, labels, backend):
-    task = TASKS[labels]
+    task = TASK_OF_LABELS[labels]
     data = toy(labels=labels, task=task)
     outputs = 1 if task == "regress" else 2
     config = sl.models.SequenceCNNConfig(4, outputs, widths=(8,), kernel_size=5)

@@ -18,7 +18,7 @@ pytestmark = cuda_device.on_device
 def count_memory():
     """Return the bytes in use on the GPU; on a CPU, the bytes of all tensors."""
     gc.collect()
-    if cuda_device.DEVICE == "cuda":
+    if cuda_device.DEVICE_NAME == "cuda":
         return torch.cuda.memory_allocated()
     tensors = [it for it in gc.get_objects() if type(it) is torch.Tensor]
     return sum(it.nbytes for it in tensors)

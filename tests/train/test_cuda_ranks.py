@@ -17,7 +17,7 @@ from seqloom.train import _fit
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = cuda_device.on_device
-SCRIPT = Path(__file__).with_name("train_by_ranks.py")
+RANKS_SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def ranks(tmp_path, monkeypatch):
 
     for library in ("GLOO", "NCCL"):
         monkeypatch.setenv(f"{library}_SOCKET_IFNAME", "lo")
-    kinds = "cpu:gloo,cuda:nccl" if cuda_device.DEVICE == "cuda" else "gloo"
+    kinds = "cpu:gloo,cuda:nccl" if cuda_device.DEVICE_NAME == "cuda" else "gloo"
     place = f"file://{tmp_path}/store"
     torch.distributed.init_process_group(kinds, rank=0, world_size=1, init_method=place)
     yield TorchRanks(0, 1)
@@ -59,7 +59,13 @@ def test_a_process_group_of_one_trains_like_a_single_process(
 
 def test_a_process_of_torchrun_trains_on_the_device(tmp_path):
     words = [sys.executable, "-m", "torch.distributed.run", "--standalone"]
-    words += ["--nproc-per-node=1", SCRIPT, tmp_path / "run", cuda_device.TORCH, "train"]
+    words += [
+        "--nproc-per-node=1",
+        RANKS_SCRIPT,
+        tmp_path / "run",
+        cuda_device.TORCH,
+        "train",
+    ]
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(words, check=False, capture_output=True, text=True, env=variables)
     assert done.returncode == 0, done.stderr

@@ -13,7 +13,7 @@ torch: Any = pytest.importorskip("torch")
 
 pytestmark = cuda_device.on_device
 
-DEVICE = cuda_device.TORCH
+TORCH_DEVICE = cuda_device.TORCH
 
 
 @pytest.fixture(autouse=True)
@@ -43,28 +43,28 @@ def losses(run):
     return [row["train_loss"] for row in run.history]
 
 
-TASKS = {"classes": "classify", "gc": "regress", "motifs": "multilabel"}
+TASK_OF_LABELS = {"classes": "classify", "gc": "regress", "motifs": "multilabel"}
 
 
 @pytest.mark.parametrize("is_compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("labels", TASKS)
+@pytest.mark.parametrize("labels", TASK_OF_LABELS)
 def test_losses_on_a_gpu_equal_those_on_a_cpu(toy, labels, is_compiled):
-    data = toy(labels=labels, task=TASKS[labels])
+    data = toy(labels=labels, task=TASK_OF_LABELS[labels])
     outputs = 1 if labels == "gc" else 2
     config = sl.models.SequenceCNNConfig(4, outputs, widths=(8,), kernel_size=5)
     found, expected = (
         train(config, data, data, backend=name, compile=is_compiled)
-        for name in (DEVICE, "torch")
+        for name in (TORCH_DEVICE, "torch")
     )
     np.testing.assert_allclose(losses(found), losses(expected), rtol=2e-3)
 
 
 def test_a_model_trained_on_a_gpu_has_the_same_scores_on_a_cpu(toy, small, tmp_path):
-    train(small, toy(), toy(30, name="valid"), backend=DEVICE, out=tmp_path / "run")
+    train(small, toy(), toy(30, name="valid"), backend=TORCH_DEVICE, out=tmp_path / "run")
     records = toy(40, name="new", labels=None)
     found = {
         name: sl.infer.predict(sl.models.load(tmp_path / "run", backend=name), records)
-        for name in (DEVICE, "torch", "numpy")
+        for name in (TORCH_DEVICE, "torch", "numpy")
     }
     for scores in found.values():
         np.testing.assert_allclose(
@@ -74,20 +74,20 @@ def test_a_model_trained_on_a_gpu_has_the_same_scores_on_a_cpu(toy, small, tmp_p
 
 def test_a_resumed_run_on_a_gpu_equals_an_uninterrupted_run(toy, small, tmp_path):
     valid = toy(30, name="valid")
-    common: dict[str, Any] = {"backend": DEVICE, "out": tmp_path / "run"}
+    common: dict[str, Any] = {"backend": TORCH_DEVICE, "out": tmp_path / "run"}
     with pytest.raises(KeyboardInterrupt):
         train(small, toy(), valid, progress=Stop(), **common)
     on = train(small, toy(), valid, resume=True, **common)
-    whole = train(small, toy(), valid, backend=DEVICE)
+    whole = train(small, toy(), valid, backend=TORCH_DEVICE)
     np.testing.assert_allclose(losses(on), losses(whole), rtol=1e-4)
 
 
 def test_a_pytorch_network_is_trained_on_a_gpu(toy, tmp_path):
     valid = toy(30, name="valid")
     network = plain_network()
-    run = train(network, toy(), valid, backend=DEVICE, epochs=8, out=tmp_path / "run")
+    run = train(network, toy(), valid, backend=TORCH_DEVICE, epochs=8, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
-    assert next(network.parameters()).device.type == cuda_device.DEVICE
+    assert next(network.parameters()).device.type == cuda_device.DEVICE_NAME
     scores = sl.infer.predict(run.trained, valid).to_numpy()
     x = torch.from_numpy(np.stack([valid[i]["inputs"] for i in range(len(valid))]))
     with torch.no_grad():
@@ -97,11 +97,13 @@ def test_a_pytorch_network_is_trained_on_a_gpu(toy, tmp_path):
 
 def test_a_custom_step_receives_tensors_on_the_gpu(toy):
     def step(module, batch, key):
-        assert batch["inputs"].device.type == cuda_device.DEVICE
+        assert batch["inputs"].device.type == cuda_device.DEVICE_NAME
         outputs = module(batch["inputs"])
         return torch.nn.functional.cross_entropy(outputs, batch["label"]), outputs
 
-    run = train(plain_network(), toy(), toy(30, name="valid"), backend=DEVICE, step=step)
+    run = train(
+        plain_network(), toy(), toy(30, name="valid"), backend=TORCH_DEVICE, step=step
+    )
     assert losses(run)[-1] < losses(run)[0]
 
 
@@ -128,7 +130,7 @@ def test_adapters_trained_on_a_gpu_have_the_same_scores_on_a_cpu(tmp_path):
     encoder = sl.encode.Tokens("esm2")
     data = sl.data.SequenceDataset(tmp_path / "p.fa", labels=labels, encoder=encoder)
     config = sl.models.ESM2LoRAConfig.for_data(data, tmp_path / "esm2", rank=2)
-    run = train(config, data, backend=DEVICE, out=tmp_path / "run")
+    run = train(config, data, backend=TORCH_DEVICE, out=tmp_path / "run")
     assert losses(run)[-1] < losses(run)[0]
     found = sl.infer.predict(run.trained, data).to_numpy()
     host = sl.infer.predict(sl.models.load(tmp_path / "run"), data).to_numpy()
@@ -147,13 +149,15 @@ def test_batches_in_pinned_memory_are_copied_to_the_gpu(toy):
 def test_training_on_genotypes_is_the_same_on_gpu_and_cpu(cohort):
     data = cohort()
     config = sl.models.GenotypeMLPConfig.for_data(data)
-    found, host = (train(config, data, data, backend=name) for name in (DEVICE, "torch"))
+    found, host = (
+        train(config, data, data, backend=name) for name in (TORCH_DEVICE, "torch")
+    )
     np.testing.assert_allclose(losses(found), losses(host), rtol=2e-3)
 
 
 def test_training_in_bfloat16_on_a_gpu_lowers_the_loss(toy, small):
     with sl.tensor.autocast("float32", allow_slow=True):  # for bfloat16 on a CPU
-        run = train(small, toy(), backend=DEVICE, epochs=15, precision="bfloat16")
+        run = train(small, toy(), backend=TORCH_DEVICE, epochs=15, precision="bfloat16")
     assert losses(run)[-1] < 0.6 * losses(run)[0]
 
 
@@ -167,7 +171,7 @@ def test_losses_on_a_jax_gpu_equal_those_on_a_cpu(toy, small):
 
 @cuda_device.on_cuda
 def test_a_training_step_does_not_synchronise_with_the_gpu():
-    network = sl.nn.Linear(8, 3).bind(DEVICE, 0)
+    network = sl.nn.Linear(8, 3).bind(TORCH_DEVICE, 0)
     optimizer, b = sl.optim.AdamW(), network.backend
     x, labels = b.tensor(np.ones((16, 8), "float32")), b.tensor(np.arange(16) % 3)
 

@@ -217,7 +217,9 @@ class Relabelled:
         return self._data.batch(indices) | {"label": self.labels[indices]}
 
 
-GC = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(8,), kernel_size=5)
+GC_CONTENT_CONFIG = sl.models.SequenceCNNConfig(
+    channels=4, outputs=1, widths=(8,), kernel_size=5
+)
 
 
 @pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
@@ -227,7 +229,9 @@ def test_an_error_names_the_record_with_an_infinite_label(toy, part, value):
     bad: Any = Relabelled(data, np.where(np.arange(8) == 5, value, data.labels))
     parts: dict[str, Any] = {"training": data, "validation": data, "test": data, part: bad}
     with pytest.raises(LabelError, match=r"the label of 'r5' is .*finite number \(1 such"):
-        sl.train.fit(GC, parts["training"], parts["validation"], test=parts["test"])
+        sl.train.fit(
+            GC_CONTENT_CONFIG, parts["training"], parts["validation"], test=parts["test"]
+        )
 
 
 @pytest.mark.parametrize("value", [-1, 2, 0.5, math.nan])
@@ -247,7 +251,7 @@ def test_equal_labels_are_an_error_in_spite_of_rounding(toy, value):
     with pytest.raises(
         LabelError, match=f"'label' are {value:g}, so there is nothing to learn"
     ):
-        sl.train.fit(GC, same)
+        sl.train.fit(GC_CONTENT_CONFIG, same)
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])

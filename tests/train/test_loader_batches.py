@@ -12,9 +12,9 @@ from seqloom import nn
 from seqloom.errors import ArgumentError
 from seqloom.nn import functional as F
 
-CONSTANT = sl.optim.Constant(0.05)
-X = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
-ROWS = [{"x": x, "y": x.sum()} for x in X]
+CONSTANT_SCHEDULE = sl.optim.Constant(0.05)
+INPUT_ARRAY = np.random.default_rng(0).normal(size=(40, 3)).astype(np.float32)
+DATASET_ROWS = [{"x": x, "y": x.sum()} for x in INPUT_ARRAY]
 
 
 class Iterable:
@@ -53,9 +53,9 @@ def is_learning(run):
 @pytest.mark.parametrize(
     "data",
     [
-        Iterable([{"x": X, "y": X.sum(axis=1)}] * 4),
-        sl.data.DataLoader(Iterable(ROWS), batch_size=10),
-        torch.utils.data.DataLoader(TorchIterable(ROWS), batch_size=10),
+        Iterable([{"x": INPUT_ARRAY, "y": INPUT_ARRAY.sum(axis=1)}] * 4),
+        sl.data.DataLoader(Iterable(DATASET_ROWS), batch_size=10),
+        torch.utils.data.DataLoader(TorchIterable(DATASET_ROWS), batch_size=10),
     ],
     ids=["iterable", "ours", "torch"],
 )
@@ -68,7 +68,7 @@ def test_batches_without_a_length_need_a_schedule(data):
 
     with pytest.raises(ArgumentError, match="has no length; give a schedule, such as lr="):
         train(data)
-    assert is_learning(train(data, lr=CONSTANT, callbacks=[Reader()]))
+    assert is_learning(train(data, lr=CONSTANT_SCHEDULE, callbacks=[Reader()]))
     assert plans == [(0, 0)]
 
 
@@ -82,20 +82,22 @@ def test_a_loader_with_a_packing_collator_has_no_length():
     def step(model, batch):
         return (model(batch["input_ids"]) ** 2).mean()
 
-    options: dict[str, Any] = {"loss": None, "step": step, "lr": CONSTANT}
+    options: dict[str, Any] = {"loss": None, "step": step, "lr": CONSTANT_SCHEDULE}
     assert is_learning(train(loader, model=nn.Embedding(8, 2), **options))
 
 
-@pytest.mark.parametrize("lr", [0.05, CONSTANT], ids=["rate", "schedule"])
+@pytest.mark.parametrize("lr", [0.05, CONSTANT_SCHEDULE], ids=["rate", "schedule"])
 def test_an_epoch_without_a_batch_is_an_error(lr):
-    data = sl.data.DataLoader(ROWS, batch_size=50, drop_last=True)
+    data = sl.data.DataLoader(DATASET_ROWS, batch_size=50, drop_last=True)
     with pytest.raises(ArgumentError, match="epoch 1: the training loader returned no"):
         train(data, lr=lr)
 
 
 def test_a_loader_that_is_empty_in_the_second_epoch_is_an_error():
     with pytest.raises(ArgumentError, match="epoch 2: the training loader returned no"):
-        train(Once([{"x": X, "y": X.sum(axis=1)}]), lr=CONSTANT)
+        train(
+            Once([{"x": INPUT_ARRAY, "y": INPUT_ARRAY.sum(axis=1)}]), lr=CONSTANT_SCHEDULE
+        )
 
 
 def test_the_accuracy_uses_only_steps_that_return_outputs():
@@ -109,7 +111,7 @@ def test_the_accuracy_uses_only_steps_that_return_outputs():
         return (loss, logits) if count == 1 else (loss, {"twice": 2.0})
 
     labels = np.arange(40) % 2
-    data = {"x": X, "y": X.sum(axis=1), "label": labels}
+    data = {"x": INPUT_ARRAY, "y": INPUT_ARRAY.sum(axis=1), "label": labels}
     options: dict[str, Any] = {"loss": None, "task": "classify", "step": step}
     (row,) = train(data, batch_size=10, epochs=1, **options).history
     assert (row["train_accuracy"], row["train_twice"]) == (1.0, 2.0)
@@ -117,8 +119,8 @@ def test_the_accuracy_uses_only_steps_that_return_outputs():
 
 @pytest.mark.parametrize("part", ["valid", "test"])
 def test_a_validation_or_test_loader_without_a_batch_is_an_error(part):
-    empty = sl.data.DataLoader(ROWS, batch_size=50, drop_last=True)
-    data = sl.data.DataLoader(ROWS, batch_size=10)
+    empty = sl.data.DataLoader(DATASET_ROWS, batch_size=50, drop_last=True)
+    data = sl.data.DataLoader(DATASET_ROWS, batch_size=10)
     with pytest.raises(ArgumentError, match="validation or test set returned no batch"):
         train(data, **{part: empty})
 
@@ -128,6 +130,9 @@ def test_a_validation_number_is_averaged_over_batches_that_return_it():
         loss = F.mse_loss(model(batch["x"]), batch["y"])
         return loss, {"half": 0.5} if len(batch["y"]) == 10 else {}
 
-    batches = [{"x": X[:10], "y": X[:10, 0]}, {"x": X[10:], "y": X[10:, 0]}]
+    batches = [
+        {"x": INPUT_ARRAY[:10], "y": INPUT_ARRAY[:10, 0]},
+        {"x": INPUT_ARRAY[10:], "y": INPUT_ARRAY[10:, 0]},
+    ]
     run = train(batches, valid=batches, loss=None, step=step)
     assert [row["valid_half"] for row in run.history] == [0.5] * 3

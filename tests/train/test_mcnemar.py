@@ -13,13 +13,15 @@ import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.train._compared import holm, mcnemar
 
-RECORDS = 20
+RECORD_COUNT = 20
 
 
 @pytest.fixture
 def run(toy, small, tmp_path):
     """A run folder with an evaluation on twenty records."""
-    sl.train.fit(small, toy(), test=toy(RECORDS, name="test"), epochs=1, out=tmp_path / "a")
+    sl.train.fit(
+        small, toy(), test=toy(RECORD_COUNT, name="test"), epochs=1, out=tmp_path / "a"
+    )
     return tmp_path / "a"
 
 
@@ -30,7 +32,7 @@ def copy_run_with_correct(run, tmp_path):
     def make(name, right):
         home = shutil.copytree(run, tmp_path / "made" / name)
         labels = read(home / "labels-test.tsv")
-        is_right = np.isin(np.arange(RECORDS), right)
+        is_right = np.isin(np.arange(RECORD_COUNT), right)
         columns = [
             ("0.1", "0.9") if it == "yes" else ("0.9", "0.1") for it in labels.values()
         ]
@@ -39,7 +41,9 @@ def copy_run_with_correct(run, tmp_path):
             for key, pair, good in zip(labels, columns, is_right, strict=True)
         ]
         (home / "scores-test.tsv").write_text("\n".join(["id\tno\tyes", *rows, ""]))
-        change(home, lambda part: part["metrics"].update(accuracy=len(right) / RECORDS))
+        change(
+            home, lambda part: part["metrics"].update(accuracy=len(right) / RECORD_COUNT)
+        )
         return home
 
     return make
@@ -124,7 +128,7 @@ def test_p_values_of_three_runs_are_corrected_for_all_pairs(copy_run_with_correc
 
 
 def test_a_run_in_memory_and_its_folder_have_the_same_test(toy, small, tmp_path):
-    part = {"test": toy(RECORDS, name="test")}
+    part = {"test": toy(RECORD_COUNT, name="test")}
     homes = [tmp_path / name for name in ("short", "long")]
     runs = [
         sl.train.fit(small, toy(), **as_arguments(epochs=epochs, lr=0.1, **part, out=home))
@@ -198,7 +202,7 @@ def test_scores_that_do_not_match_the_results_are_not_tested(copy_run_with_corre
 def test_an_unfinished_run_is_named_and_not_tested(toy, small, tmp_path):
     homes = [tmp_path / name for name in ("ended", "stopped")]
     for home in homes:
-        sl.train.fit(small, toy(), toy(RECORDS, name="valid"), epochs=1, out=home)
+        sl.train.fit(small, toy(), toy(RECORD_COUNT, name="valid"), epochs=1, out=home)
     (homes[1] / "results.json").unlink()
     note = sl.train.compare(homes).sections[0].note
     assert "No test of stopped: the run has not finished, so its scores are" in note
@@ -217,12 +221,12 @@ def test_a_regression_is_not_tested_and_a_note_explains_why(toy, tmp_path):
 
 
 def test_every_task_writes_labels_in_the_order_of_its_scores(toy, small, tmp_path):
-    data = toy(RECORDS)
+    data = toy(RECORD_COUNT)
     sl.train.fit(small, data, data, epochs=1, out=tmp_path / "classes")
     kept = read(tmp_path / "classes/labels-valid.tsv")
     assert list(kept) == data.ids
     assert list(kept.values()) == [data.classes[it] for it in data.labels]
-    values = toy(RECORDS, labels="gc", task="regress")
+    values = toy(RECORD_COUNT, labels="gc", task="regress")
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(4,))
     sl.train.fit(config, values, values, epochs=1, out=tmp_path / "values")
     table = sl.infer.Scores.read_tsv(tmp_path / "values/labels-valid.tsv")

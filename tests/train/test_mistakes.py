@@ -13,7 +13,7 @@ from seqloom.report import Report, make_page
 from seqloom.train import Part
 from seqloom.train._residue_sections import mistakes_section, weigh_residues
 
-HOSTILE = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
+HOSTILE_IDS = ["<script>alert(1)</script>", "\x1b[31mred", "\u202eab", "x" * 300]
 
 
 @pytest.fixture
@@ -124,7 +124,7 @@ def test_the_note_mentions_an_encoder_that_rejects_n():
     assert not section.drawings
 
 
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", HOSTILE_IDS)
 def test_markup_in_an_id_is_escaped(linear, name):
     data, part = mislabelled_data(linear, ["ACGTAC"], [name])
     page = page_of(section_of(linear, data, part, name="test", most=100))

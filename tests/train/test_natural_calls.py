@@ -62,7 +62,7 @@ def test_an_optimiser_class_is_an_error_that_suggests_an_object(fit):
         fit(optimizer=sl.optim.SGD)
 
 
-NUMBERS = {
+PYTHON_AND_NUMPY_NUMBERS = {
     "epochs": (1, np.int64(1)),
     "batch_size": (8, np.int32(8)),
     "lr": (0.5, np.float32(0.5)),
@@ -72,9 +72,9 @@ NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("name", PYTHON_AND_NUMPY_NUMBERS)
 def test_numpy_numbers_are_accepted_like_python_numbers(fit, tmp_path, name):
-    plain, numpys = NUMBERS[name]
+    plain, numpys = PYTHON_AND_NUMPY_NUMBERS[name]
     first = fit(**{name: plain}, out=tmp_path / "plain")
     second = fit(**{name: numpys}, out=tmp_path / "numpys")
     assert weights(first) == weights(second)

@@ -18,35 +18,35 @@ def part_of(task, labels, scores):
     return sl.train.Part(table, labels, metrics)
 
 
-VALUES = np.arange(20, dtype=np.float32)
-CLASSES = np.array([0] * 15 + [1] * 5)
+TRUE_VALUES = np.arange(20, dtype=np.float32)
+TRUE_CLASSES = np.array([0] * 15 + [1] * 5)
 
 
 @pytest.mark.parametrize(
     ("guess", "is_poor"),
-    [(VALUES, False), (np.full(20, VALUES.mean()), True), (-VALUES, True)],
+    [(TRUE_VALUES, False), (np.full(20, TRUE_VALUES.mean()), True), (-TRUE_VALUES, True)],
     ids=["right", "the mean", "the reverse"],
 )
 def test_a_regression_is_compared_with_the_mean(guess, is_poor):
     task = Regress(("y",))
-    found = poor_model_warning(task, "test", part_of(task, VALUES, guess[:, None]))
+    found = poor_model_warning(task, "test", part_of(task, TRUE_VALUES, guess[:, None]))
     assert (found is not None) == is_poor
 
 
 @pytest.mark.parametrize(
     ("guess", "is_poor"),
-    [(CLASSES, False), (0 * CLASSES, True), (1 - CLASSES, True)],
+    [(TRUE_CLASSES, False), (0 * TRUE_CLASSES, True), (1 - TRUE_CLASSES, True)],
     ids=["right", "the most frequent", "the reverse"],
 )
 def test_a_classifier_is_compared_with_the_most_frequent_class(guess, is_poor):
     task = Classify(("a", "b"))
-    found = poor_model_warning(task, "test", part_of(task, CLASSES, np.eye(2)[guess]))
+    found = poor_model_warning(task, "test", part_of(task, TRUE_CLASSES, np.eye(2)[guess]))
     assert (found is not None) == is_poor
 
 
 @pytest.mark.parametrize("shift", [lambda y: y + 50, lambda y: 9 * y], ids=["+", "x"])
 def test_predictions_on_another_scale_are_not_called_useless(shift):
-    part = part_of(Regress(("y",)), shift(VALUES), VALUES[:, None])
+    part = part_of(Regress(("y",)), shift(TRUE_VALUES), TRUE_VALUES[:, None])
     found = poor_model_warning(Regress(("y",)), "test", part)
     assert "correlate with the labels (Spearman 1.00)" in found
     assert "same unit" in found
@@ -54,7 +54,10 @@ def test_predictions_on_another_scale_are_not_called_useless(shift):
 
 
 def test_a_multilabel_model_is_compared_with_constant_predictions():
-    task, labels = Multilabel(("a", "b")), np.stack([CLASSES, 1 - CLASSES], axis=1)
+    task, labels = (
+        Multilabel(("a", "b")),
+        np.stack([TRUE_CLASSES, 1 - TRUE_CLASSES], axis=1),
+    )
     assert poor_model_warning(task, "test", part_of(task, labels, labels)) is None
     assert poor_model_warning(task, "test", part_of(task, labels, 0 * labels))
 
@@ -62,7 +65,9 @@ def test_a_multilabel_model_is_compared_with_constant_predictions():
 def test_few_records_give_no_warning():
     task = Regress(("y",))
     assert (
-        poor_model_warning(task, "test", part_of(task, VALUES[:9], VALUES[:9, None] * 0))
+        poor_model_warning(
+            task, "test", part_of(task, TRUE_VALUES[:9], TRUE_VALUES[:9, None] * 0)
+        )
         is None
     )
 

@@ -10,8 +10,8 @@ import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError
 
-STEPS = 3  # an epoch has 48 records in batches of 16
-OWN: list[Any] = [
+STEPS_PER_EPOCH = 3  # an epoch has 48 records in batches of 16
+CUSTOM_OPTIMISERS: list[Any] = [
     lambda: {"optimizer": sl.optim.SGD(momentum=0.9)},
     lambda: {"optimizer": sl.optim.Muon(), "schedule": sl.optim.OneCycle(0.02, total=12)},
     lambda: {
@@ -59,7 +59,9 @@ def stop_after(epoch):
     return Stop()
 
 
-@pytest.mark.parametrize("make", OWN, ids=["sgd", "muon", "free", "plateau", "function"])
+@pytest.mark.parametrize(
+    "make", CUSTOM_OPTIMISERS, ids=["sgd", "muon", "free", "plateau", "function"]
+)
 def test_a_run_with_a_custom_optimiser_resumes_to_the_same_bits(start, make):
     whole = start(out=None, **make())
     with pytest.raises(KeyboardInterrupt):
@@ -77,7 +79,7 @@ def test_each_step_uses_the_learning_rate_of_the_schedule(start):
             heard.append((step.number, step.lr))
 
     start(out=None, epochs=2, schedule=halve, callbacks=[Listener()])
-    assert heard == [(step + 1, halve(step)) for step in range(2 * STEPS)]
+    assert heard == [(step + 1, halve(step)) for step in range(2 * STEPS_PER_EPOCH)]
 
 
 def test_a_plateau_schedule_falls_when_the_validation_loss_stagnates(start):

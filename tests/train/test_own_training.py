@@ -16,7 +16,7 @@ from seqloom.nn import functional as F
 from seqloom.train._parts import Arrays, BatchCollator
 
 RNG = np.random.default_rng(0)
-COUNT = 40
+RECORD_COUNT = 40
 
 
 class TwoInputs(nn.Module):
@@ -79,7 +79,7 @@ class Coder(nn.Module):
 
 def table():
     """A dict of two inputs of different dtypes and a float64 target."""
-    dna, age = RNG.normal(size=(COUNT, 3)), RNG.integers(0, 5, (COUNT, 2))
+    dna, age = RNG.normal(size=(RECORD_COUNT, 3)), RNG.integers(0, 5, (RECORD_COUNT, 2))
     return {"dna": dna, "age": age.astype(np.uint8) * 1.0, "y": dna.sum(axis=1)}
 
 
@@ -97,7 +97,7 @@ def test_each_parameter_receives_the_array_of_its_name():
     data = table()
     run = train(TwoInputs(), data, data, loss=F.mse_loss, lr=0.05)
     assert is_learning(run)
-    assert run.valid.metrics == {"n": COUNT, "loss": run.history[-1]["valid_loss"]}
+    assert run.valid.metrics == {"n": RECORD_COUNT, "loss": run.history[-1]["valid_loss"]}
 
 
 def test_an_array_for_an_optional_parameter_may_be_missing():
@@ -130,8 +130,10 @@ def test_arrays_batches_and_loaders_make_the_same_steps(kind):
     data = {name: values.astype(np.float32) for name, values in table().items()}
     columns = list(data.values())
     tensors = torch.utils.data.TensorDataset(*map(torch.from_numpy, columns))
-    items = [{name: values[at] for name, values in data.items()} for at in range(COUNT)]
-    cut = [{k: v[i : i + 10] for k, v in data.items()} for i in range(0, COUNT, 10)]
+    items = [
+        {name: values[at] for name, values in data.items()} for at in range(RECORD_COUNT)
+    ]
+    cut = [{k: v[i : i + 10] for k, v in data.items()} for i in range(0, RECORD_COUNT, 10)]
     given: Any = {
         "arrays": [tuple(batch.values()) for batch in cut],
         "batches": cut,
@@ -212,7 +214,12 @@ def test_a_run_with_a_custom_step_resumes_to_the_same_bits(tmp_path, place):
 
 
 # The return values of the steps of an epoch; some values lack a number.
-NUMBERS: list[dict[str, float]] = [{"a": 1.0}, {"a": 2.0, "b": 5.0}, {"b": 7.0}, {"a": 6.0}]
+NUMBERS_OF_STEPS: list[dict[str, float]] = [
+    {"a": 1.0},
+    {"a": 2.0, "b": 5.0},
+    {"b": 7.0},
+    {"a": 6.0},
+]
 
 
 @pytest.mark.parametrize("batch", [None, 1, 3], ids=str)
@@ -223,7 +230,7 @@ def test_a_number_is_averaged_over_the_steps_that_return_it(tmp_path, batch):
                 raise KeyboardInterrupt
 
     def step(model, batch):
-        return model(batch["x"]).mean(), NUMBERS[int(batch["place"].numpy()[0])]
+        return model(batch["x"]).mean(), NUMBERS_OF_STEPS[int(batch["place"].numpy()[0])]
 
     data = [
         {"x": np.full((size, 3), 0.5, np.float32), "place": np.full(size, place)}
@@ -351,7 +358,7 @@ def by_name(pair):
 @pytest.mark.parametrize("form", [tuple, by_name])
 def test_a_frame_and_a_series_with_different_indices_are_an_error(form):
     model = nn.Sequential(nn.Linear(3, 1))
-    x = pd.DataFrame(table()["dna"], index=[f"s{row}" for row in range(COUNT)])
+    x = pd.DataFrame(table()["dna"], index=[f"s{row}" for row in range(RECORD_COUNT)])
     y = x.sum(axis=1)
     with pytest.raises(ArgumentError, match=r"the index of .* pass .*\.loc\[.*\.index\]"):
         train(model, form((x, y[::-1])), task="regress", epochs=1)
@@ -364,7 +371,7 @@ def test_a_frame_and_a_series_with_different_indices_are_an_error(form):
 
 def test_masked_values_are_an_error():
     data = table()
-    hidden = np.ma.array(data["y"], mask=np.arange(COUNT) == 3)
+    hidden = np.ma.array(data["y"], mask=np.arange(RECORD_COUNT) == 3)
     with pytest.raises(ArgumentError, match="y has 1 masked values"):
         train(TwoInputs(), {**data, "y": hidden}, loss=F.mse_loss)
 

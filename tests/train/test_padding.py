@@ -12,8 +12,8 @@ from fit_arguments import as_arguments
 from seqloom import nn
 from seqloom.nn import functional as F
 
-LETTERS = "".join(np.random.default_rng(0).choice(list("ACGT"), 90))
-SEQUENCES = [LETTERS[at : at + 5 + at % 7] for at in range(30)]
+DNA_SEQUENCE = "".join(np.random.default_rng(0).choice(list("ACGT"), 90))
+SEQUENCES = [DNA_SEQUENCE[at : at + 5 + at % 7] for at in range(30)]
 
 
 class MeanOfAll(nn.Module):
@@ -68,10 +68,10 @@ def find_warnings(network, data):
     return [it for it in found if "takes neither mask nor lengths" in str(it.message)]
 
 
-NETWORKS = [(MeanOfAll, "numpy"), (TorchMeanOfAll, "torch")]
+NETWORKS_WITHOUT_MASK = [(MeanOfAll, "numpy"), (TorchMeanOfAll, "torch")]
 
 
-@pytest.mark.parametrize(("network", "backend"), NETWORKS)
+@pytest.mark.parametrize(("network", "backend"), NETWORKS_WITHOUT_MASK)
 def test_a_score_does_not_depend_on_the_other_records(network, backend):
     data = read(SEQUENCES)
     with pytest.warns(UserWarning, match="takes neither mask nor lengths"):
@@ -98,7 +98,7 @@ def test_a_score_depends_only_on_real_positions():
 
 @pytest.mark.parametrize("lengths", [(5, 9, 9, 7), (9, 9, 9)])
 def test_an_exported_network_also_scores_without_padding(tmp_path, lengths):
-    sequences = [LETTERS[at : at + length] for at, length in enumerate(lengths)]
+    sequences = [DNA_SEQUENCE[at : at + length] for at, length in enumerate(lengths)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run = fit(MeanOfAll(), read(sequences))
@@ -131,7 +131,10 @@ def test_a_sequential_network_without_a_mask_gives_a_warning():
 
 @pytest.mark.parametrize(
     ("network", "sequences"),
-    [(MeanOfLetters, SEQUENCES), (MeanOfAll, [LETTERS[at : at + 9] for at in range(30)])],
+    [
+        (MeanOfLetters, SEQUENCES),
+        (MeanOfAll, [DNA_SEQUENCE[at : at + 9] for at in range(30)]),
+    ],
     ids=["a network with a mask", "records of one length"],
 )
 def test_harmless_padding_gives_no_warning(network, sequences):

@@ -8,10 +8,9 @@ import torch
 
 import seqloom as sl
 from fit_arguments import as_arguments
+from seqloom.nn import functional as F
 from seqloom.train import _fit
 from threads_as_ranks import Threads
-
-F = sl.nn.functional
 
 
 class Network(sl.nn.Module):

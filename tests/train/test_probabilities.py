@@ -17,7 +17,9 @@ from seqloom.train._probabilities import (
 )
 
 # Multiples of 0.01, because many of them are at the edge of a bin.
-HITS = st.lists(st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80)
+RANDOM_HITS = st.lists(
+    st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80
+)
 
 
 def curves_of(labels, scores) -> Any:
@@ -74,7 +76,7 @@ def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
     assert thin.auroc == pytest.approx(curve.auroc, abs=1e-5)
 
 
-@given(HITS)
+@given(RANDOM_HITS)
 def test_bins_equal_those_of_scikit_learn(answers):
     right, hundredths = map(np.array, zip(*answers, strict=True))
     found = Calibration.of(right, hundredths / 100)

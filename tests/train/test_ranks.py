@@ -20,7 +20,7 @@ from seqloom.errors import ArgumentError
 from seqloom.train import _fit, _ranks
 from threads_as_ranks import Threads
 
-SCRIPT = Path(__file__).with_name("train_by_ranks.py")
+RANKS_SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 
 @pytest.fixture
@@ -344,7 +344,7 @@ def start(folder, world, backend="numpy", what="train", place="", *, torchrun=Fa
     if torchrun:
         command += ["-m", "torch.distributed.run", "--standalone"]
         command.append(f"--nproc-per-node={world}")
-    words = [*command, SCRIPT, folder, backend, what, place]
+    words = [*command, RANKS_SCRIPT, folder, backend, what, place]
     words += [] if torchrun else [str(world)]
     variables = {**os.environ, "OMP_NUM_THREADS": "1"}
     done = subprocess.run(

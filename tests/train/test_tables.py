@@ -10,10 +10,10 @@ from seqloom.train import Part
 from seqloom.train._report import list_label_tables
 from seqloom.train._residue_sections import find_mistakes, list_mistakes
 
-SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
+CLASS_SCORES = np.array([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4], [0.3, 0.7]], np.float32)
 
 
-def part_of(columns, labels, scores=SCORES):
+def part_of(columns, labels, scores=CLASS_SCORES):
     """Return evaluation results for the records r0, r1, ..."""
     ids = [f"r{i}" for i in range(len(scores))]
     return Part(Scores(ids, columns, scores), np.asarray(labels), {})
@@ -46,11 +46,11 @@ def test_each_label_has_its_own_auroc_and_auprc():
     names, counts, auroc, auprc = zip(*table.rows, strict=True)
     assert (names, counts) == (("TATA", "CAAT"), (3, 2))
     expected = [
-        [score(true, own) for true, own in zip(labels.T, SCORES.T, strict=True)]
+        [score(true, own) for true, own in zip(labels.T, CLASS_SCORES.T, strict=True)]
         for score in (roc_auc_score, average_precision_score)
     ]
     np.testing.assert_allclose(np.array([auroc, auprc], float), expected)
 
 
 def test_a_regression_has_no_table_of_labels():
-    assert tables(Regress(("a", "b")), SCORES) == []
+    assert tables(Regress(("a", "b")), CLASS_SCORES) == []

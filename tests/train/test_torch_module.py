@@ -70,7 +70,7 @@ def assert_equal_states(found, expected, *, tolerance=0.0):
         np.testing.assert_allclose(found[name], values, rtol=tolerance, atol=tolerance)
 
 
-PAIRS: list[Any] = [
+UPDATE_SETTINGS: list[Any] = [
     (
         lambda: sl.optim.SGD(momentum=0.9),
         lambda it: torch.optim.SGD(it, 0.05, momentum=0.9),
@@ -79,7 +79,7 @@ PAIRS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize(("ours", "theirs"), PAIRS, ids=["sgd", "adamw"])
+@pytest.mark.parametrize(("ours", "theirs"), UPDATE_SETTINGS, ids=["sgd", "adamw"])
 def test_twenty_steps_equal_those_of_a_pytorch_loop(ours, theirs):
     data, module, twin = batches(), make(), make()
     optimizer = theirs(twin.parameters())

@@ -15,15 +15,18 @@ from threads_as_ranks import Threads
 
 torch: Any = pytest.importorskip("torch")
 
-SIZES = [4, 4, 4, 4, 4, 4, 3]  # number of records in each batch
+BATCH_SIZES = [4, 4, 4, 4, 4, 4, 3]  # number of records in each batch
 EPOCHS, LR = 2, 0.2
 RNG = np.random.default_rng(5)
-X = RNG.normal(size=(sum(SIZES), 5)).astype(np.float32)
-Y = RNG.integers(0, 3, sum(SIZES))
-FIRST = RNG.normal(size=(8, 5)).astype(np.float32)
-SECOND = RNG.normal(size=(3, 8)).astype(np.float32)
-STARTS = np.cumsum([0, *SIZES])
-BATCHES = [{"inputs": X[a:b], "label": Y[a:b]} for a, b in pairwise(STARTS)]
+INPUT_ARRAY = RNG.normal(size=(sum(BATCH_SIZES), 5)).astype(np.float32)
+CLASS_LABELS = RNG.integers(0, 3, sum(BATCH_SIZES))
+FIRST_WEIGHT = RNG.normal(size=(8, 5)).astype(np.float32)
+SECOND_WEIGHT = RNG.normal(size=(3, 8)).astype(np.float32)
+BATCH_STARTS = np.cumsum([0, *BATCH_SIZES])
+INPUT_BATCHES = [
+    {"inputs": INPUT_ARRAY[a:b], "label": CLASS_LABELS[a:b]}
+    for a, b in pairwise(BATCH_STARTS)
+]
 
 
 class Net(sl.nn.Module):
@@ -50,10 +53,10 @@ class TorchNet(torch.nn.Module):
         return self.second(torch.tanh(self.first(inputs)))
 
 
-WEIGHTS = {
-    "first.weight": FIRST,
+INITIAL_WEIGHTS = {
+    "first.weight": FIRST_WEIGHT,
     "first.bias": np.zeros(8, np.float32),
-    "second.weight": SECOND,
+    "second.weight": SECOND_WEIGHT,
     "second.bias": np.zeros(3, np.float32),
 }
 
@@ -61,14 +64,14 @@ WEIGHTS = {
 def make(backend, *, is_torch=False):
     """Return a network with the initial weights that all tests share."""
     model = sl.models.TorchModule(TorchNet()) if is_torch else Net()
-    return model.bind(backend, sl.Key(0)).load_record(WEIGHTS)
+    return model.bind(backend, sl.Key(0)).load_record(INITIAL_WEIGHTS)
 
 
 def cross_entropy(outputs, labels):
     return sl.nn.functional.cross_entropy(outputs, labels)
 
 
-def train(model, batches=BATCHES, **options):
+def train(model, batches=INPUT_BATCHES, **options):
     """Train a network by `fit`, with SGD and momentum; return its weights."""
     every: dict[str, Any] = {
         "loss": torch.nn.functional.cross_entropy
@@ -87,13 +90,16 @@ def train(model, batches=BATCHES, **options):
 def loop(*, clip_norm=None, accumulate=1, average=None):
     """Train with a plain PyTorch loop in float64."""
     net = TorchNet().double()
-    net.load_state_dict({it: torch.tensor(WEIGHTS[it]) for it in WEIGHTS})
+    net.load_state_dict({it: torch.tensor(INITIAL_WEIGHTS[it]) for it in INITIAL_WEIGHTS})
     optimizer = torch.optim.SGD(net.parameters(), LR, momentum=0.9)
     mean = average and torch.optim.swa_utils.AveragedModel(net, multi_avg_fn=average)
     for _ in range(EPOCHS):
-        for start in range(0, len(SIZES), accumulate):
-            a, b = STARTS[start], STARTS[min(start + accumulate, len(SIZES))]
-            x, y = torch.tensor(X[a:b]).double(), torch.tensor(Y[a:b])
+        for start in range(0, len(BATCH_SIZES), accumulate):
+            a, b = (
+                BATCH_STARTS[start],
+                BATCH_STARTS[min(start + accumulate, len(BATCH_SIZES))],
+            )
+            x, y = torch.tensor(INPUT_ARRAY[a:b]).double(), torch.tensor(CLASS_LABELS[a:b])
             optimizer.zero_grad()
             torch.nn.functional.cross_entropy(net(x), y).backward()
             if clip_norm is not None:
@@ -112,7 +118,7 @@ def assert_equal(weights, expected):
 
 
 swa = torch.optim.swa_utils
-CASES: dict[str, Any] = {
+UPDATE_CASES: dict[str, Any] = {
     "clip": ({"clip_norm": 0.3}, {"clip_norm": 0.3}),
     "accumulate": ({"accumulate": 3}, {"accumulate": 3}),
     "ema": ({"weight_average": 0.8}, {"average": swa.get_ema_multi_avg_fn(0.8)}),
@@ -122,7 +128,7 @@ CASES: dict[str, Any] = {
         {"clip_norm": 0.3, "accumulate": 2, "average": swa.get_ema_multi_avg_fn(0.8)},
     ),
 }
-WAYS: dict[str, Any] = {
+BACKEND_RUNS: dict[str, Any] = {
     "numpy": ("numpy", False, False),
     "numpy, compiled": ("numpy", False, True),
     "torch": ("torch", False, False),
@@ -135,10 +141,13 @@ OTHER_BACKENDS: list[Any] = [
 ]
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("case", UPDATE_CASES)
+@pytest.mark.parametrize("way", BACKEND_RUNS)
 def test_fit_updates_weights_like_a_pytorch_loop(case, way):
-    (options, expected), (backend, is_torch, compiled) = CASES[case], WAYS[way]
+    (options, expected), (backend, is_torch, compiled) = (
+        UPDATE_CASES[case],
+        BACKEND_RUNS[way],
+    )
     weights = train(make(backend, is_torch=is_torch), compile=compiled, **options)
     assert_equal(weights, loop(**expected))
     changed = any(not np.allclose(weights[it], loop()[it], 1e-2, 1e-2) for it in weights)
@@ -149,7 +158,7 @@ def test_fit_updates_weights_like_a_pytorch_loop(case, way):
 def test_other_backends_update_weights_like_a_pytorch_loop(way):
     backend, compiled = way
     pytest.importorskip(backend)
-    options, expected = CASES["all"]
+    options, expected = UPDATE_CASES["all"]
     weights = train(make(backend), compile=compiled, **options)
     assert_equal(weights, loop(**expected))
 
@@ -158,7 +167,7 @@ def test_other_backends_update_weights_like_a_pytorch_loop(way):
 def test_accumulated_batches_with_class_weights_equal_the_joined_batch(compiled):
     options: dict[str, Any] = {"task": "classify", "class_weight": [1.0, 5.0, 0.5]}
     options |= {"epochs": 1, "batch_size": 4, "loss": None, "compile": compiled}
-    data = {"inputs": X, "label": Y}
+    data = {"inputs": INPUT_ARRAY, "label": CLASS_LABELS}
     small = train(make("numpy"), data, accumulate=2, **options)
     large = train(make("numpy"), data, **options | {"batch_size": 8})
     assert_equal(small, large)
@@ -172,12 +181,12 @@ def test_averaged_weights_are_evaluated_and_saved(tmp_path):
             losses.append(row["valid_loss"])
 
     model = make("numpy")
-    options: dict[str, Any] = {"weight_average": 0.8, "valid": BATCHES}
+    options: dict[str, Any] = {"weight_average": 0.8, "valid": INPUT_BATCHES}
     weights = train(model, callbacks=[Listener()], out=tmp_path / "run", **options)
-    outputs = np.tanh(X @ weights["first.weight"].T + weights["first.bias"])
+    outputs = np.tanh(INPUT_ARRAY @ weights["first.weight"].T + weights["first.bias"])
     outputs = outputs @ weights["second.weight"].T + weights["second.bias"]
     log = outputs - np.log(np.exp(outputs).sum(axis=1, keepdims=True))
-    expected = -log[np.arange(len(Y)), Y].mean()
+    expected = -log[np.arange(len(CLASS_LABELS)), CLASS_LABELS].mean()
     assert min(losses) == pytest.approx(expected, rel=1e-4)
     saved = sl.record.load(tmp_path / "run/model.safetensors")
     assert all((saved[path] == weights[path]).all() for path in weights)
@@ -192,7 +201,7 @@ def test_drop_last_skips_the_smaller_last_batch():
 
     train(
         make("numpy"),
-        {"inputs": X, "label": Y},
+        {"inputs": INPUT_ARRAY, "label": CLASS_LABELS},
         batch_size=4,
         drop_last=True,
         epochs=2,
@@ -235,7 +244,7 @@ def test_a_run_that_stops_between_accumulated_batches_resumes_to_the_same_bits(
 ):
     options: dict[str, Any] = {"clip_norm": 0.3, "accumulate": 3, "weight_average": 0.8}
     options |= {"compile": compiled, "optimizer": sl.optim.SGD(momentum=0.9)}
-    options["valid"] = BATCHES
+    options["valid"] = INPUT_BATCHES
 
     def call(**more):
         fresh = {"optimizer": sl.optim.SGD(momentum=0.9)}
@@ -364,7 +373,7 @@ def test_argument_names_of_other_libraries_suggest_clip_norm(toy, small, name):
 
 def test_pytorch_batch_norm_with_one_record_is_an_error_that_names_drop_last():
     net = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.BatchNorm1d(3))
-    data = {"inputs": X[:9], "label": Y[:9]}
+    data = {"inputs": INPUT_ARRAY[:9], "label": CLASS_LABELS[:9]}
     options: dict[str, Any] = {"backend": "torch", "batch_size": 4, "epochs": 1}
     loss = torch.nn.functional.cross_entropy
     with pytest.raises(ShapeError, match=r"drop_last=True\), --drop-last"):

@@ -11,7 +11,7 @@ from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.train._settings import read_arguments
 
 # Keywords of the previous version, and their replacements.
-MOVED: dict[str, Any] = {
+RENAMED_ARGUMENTS: dict[str, Any] = {
     "task": ("classify", {"objective": "classify"}),
     "class_weight": (
         "balanced",
@@ -25,9 +25,9 @@ MOVED: dict[str, Any] = {
 }
 
 
-@pytest.mark.parametrize("keyword", MOVED)
+@pytest.mark.parametrize("keyword", RENAMED_ARGUMENTS)
 def test_an_older_keyword_warns_and_trains_like_its_replacement(toy, small, keyword):
-    old, new = MOVED[keyword]
+    old, new = RENAMED_ARGUMENTS[keyword]
     options: Any = {"epochs": 2, keyword: old}
     with pytest.warns(DeprecationWarning, match=f"fit\\({keyword}=...\\) will be") as told:
         before = sl.train.fit(small, toy(), toy(20), **options)

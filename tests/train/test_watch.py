@@ -11,7 +11,7 @@ from seqloom.train import Plan, Step, _fit
 from seqloom.train._progress import EpochLines
 from seqloom.train._watch import Watch
 
-PLAN = Plan(
+RUN_PLAN = Plan(
     first_epoch=1,
     epochs=2,
     batches=1,
@@ -27,7 +27,7 @@ def row(epoch, loss):
     return {"epoch": epoch, "train_loss": 0.5, "valid_loss": loss, "seconds": 0.5}
 
 
-def watch(*, terminal, losses, plan=PLAN):
+def watch(*, terminal, losses, plan=RUN_PLAN):
     """Simulate a run and return its terminal output."""
     written = io.StringIO()
     console = Console(file=written, force_terminal=terminal, width=100)
@@ -55,12 +55,12 @@ def test_a_terminal_has_a_bar_that_disappears_at_the_end():
 
 def test_after_a_resume_the_best_epoch_is_that_of_the_whole_run(tmp_path):
     (tmp_path / "metrics.jsonl").write_text('{"epoch": 1, "valid_loss": 0.2}\n')
-    plan = replace(PLAN, first_epoch=2, folder=tmp_path)
+    plan = replace(RUN_PLAN, first_epoch=2, folder=tmp_path)
     assert "best" not in watch(terminal=False, losses=[0.3], plan=plan)
 
 
 def test_resuming_a_finished_run_prints_how_to_continue():
-    said = watch(terminal=False, losses=[], plan=replace(PLAN, first_epoch=3))
+    said = watch(terminal=False, losses=[], plan=replace(RUN_PLAN, first_epoch=3))
     expected = "2 epochs, all already done; increase epochs (--epochs) to continue"
     assert expected in " ".join(said.split())
 
@@ -68,7 +68,7 @@ def test_resuming_a_finished_run_prints_how_to_continue():
 def test_a_further_round_names_the_best_epoch_so_far():
     written = io.StringIO()
     watcher = Watch(Console(file=written, width=300))
-    watcher.on_start(PLAN)
+    watcher.on_start(RUN_PLAN)
     for epoch, loss in enumerate([0.7, 0.2, 0.9], start=1):
         watcher.on_epoch(row(epoch, loss))
     watcher.on_more(60)
@@ -79,21 +79,21 @@ def test_a_further_round_names_the_best_epoch_so_far():
 def test_a_further_round_prints_the_best_and_every_tenth_epoch():
     written = io.StringIO()
     watcher = Watch(Console(file=written, width=300))
-    watcher.on_start(PLAN)
+    watcher.on_start(RUN_PLAN)
     for epoch in range(1, 31):
         if epoch == 4:
             watcher.on_more(30)
         watcher.on_epoch(row(epoch, 0.1 if epoch == 13 else 0.5))
     shown = [line.split()[0] for line in written.getvalue().splitlines()]
     numbers = [int(word) for word in shown if word.isdecimal()]
-    assert numbers == [PLAN.parameters, 1, 2, 3, 10, 13, 20, 30]
+    assert numbers == [RUN_PLAN.parameters, 1, 2, 3, 10, 13, 20, 30]
 
 
 def test_an_error_removes_the_bar():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     watcher = Watch(console)
     with suppress(ValueError), watcher:
-        watcher.on_start(PLAN)
+        watcher.on_start(RUN_PLAN)
         raise ValueError
     assert not watcher._bar.live.is_started  # noqa: SLF001 - nothing else shows it
 
@@ -110,7 +110,7 @@ class Clock:
 def test_without_a_terminal_a_line_is_printed_at_most_every_ten_seconds():
     written, clock = io.StringIO(), Clock()
     lines = EpochLines(written, clock)
-    lines.on_start(replace(PLAN, network="SequenceCNN", most_epochs=140))
+    lines.on_start(replace(RUN_PLAN, network="SequenceCNN", most_epochs=140))
     for epoch, seconds in enumerate([1, 9, 10, 15, 21, 40], start=1):
         clock.now = seconds
         lines.on_batch(Step(epoch, 1, 64, 0.5, 0.75))
@@ -127,7 +127,7 @@ def test_without_a_terminal_a_line_is_printed_at_most_every_ten_seconds():
 def test_without_a_terminal_a_long_epoch_prints_lines_about_batches():
     written, clock = io.StringIO(), Clock()
     lines = EpochLines(written, clock)
-    lines.on_start(PLAN)
+    lines.on_start(RUN_PLAN)
     for batch in range(1, 8):
         clock.now = 20.0 * batch
         lines.on_batch(Step(1, batch, 64, 0.5, 0.75))
@@ -138,7 +138,7 @@ def test_without_a_terminal_a_long_epoch_prints_lines_about_batches():
 def test_without_a_terminal_a_short_run_prints_nothing():
     written = io.StringIO()
     lines = EpochLines(written, Clock())
-    lines.on_start(PLAN)
+    lines.on_start(RUN_PLAN)
     lines.on_epoch(row(1, 0.7))
     lines.on_more(60)
     assert not written.getvalue()

@@ -11,7 +11,7 @@ import pytest
 
 from seqloom.train._progress import is_interactive
 
-SCRIPT = """
+TRAINING_SCRIPT = """
 import seqloom as sl
 labels = {{"a": "yes", "b": "no"}}
 data = sl.data.SequenceDataset("a.fa", labels=labels, encoder=sl.encode.OneHot("dna"))
@@ -22,7 +22,7 @@ sl.train.fit(sl.models.SequenceCNNConfig.for_data(data), data, epochs=2{})
 def read_output(options, folder, *, terminal):
     """Return the output of a training script, in a terminal or a pipe."""
     (folder / "a.fa").write_text(">a\nACGT\n>b\nACGA\n")
-    command = [sys.executable, "-c", SCRIPT.format(options)]
+    command = [sys.executable, "-c", TRAINING_SCRIPT.format(options)]
     if not terminal:
         return subprocess.run(command, cwd=folder, capture_output=True, check=True).stdout
     ours, theirs = pty.openpty()

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import seqloom as sl
 
-DEMO = Path(sl.__file__).parent / "_demo"
+DEMO_FILES = Path(sl.__file__).parent / "_demo"
 folder, backend, what, *rest = sys.argv[1:]
 place, world = [*rest, "", "1"][:2]
 
@@ -67,7 +67,9 @@ class Watch:
 
 def part(name, size):
     data = sl.data.SequenceDataset(
-        DEMO / f"{name}.fa.gz", labels=DEMO / f"{name}.tsv", encoder=sl.encode.OneHot("dna")
+        DEMO_FILES / f"{name}.fa.gz",
+        labels=DEMO_FILES / f"{name}.tsv",
+        encoder=sl.encode.OneHot("dna"),
     )
     return sl.data.Subset(data, range(size))
 

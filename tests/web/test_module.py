@@ -9,32 +9,42 @@ import numpy as np
 import pytest
 
 from exported import append_operation
-from web_page import HOME, MODULE, ask, fasta, needs_module, needs_node, packed, records
+from web_page import (
+    REPOSITORY,
+    WASM_MODULE,
+    ask,
+    fasta,
+    needs_module,
+    needs_node,
+    packed,
+    records,
+)
 
 pytestmark = [needs_module, needs_node]
 
-GOLDEN = HOME / "tests/export/data"
-LENGTHS = (30, 24, 30, 17, 9)
-NAMES = ("cnn", "lstm")
+STORED_EXPORTS = REPOSITORY / "tests/export/data"
+SEQUENCE_LENGTHS = (30, 24, 30, 17, 9)
+NETWORK_NAMES = ("cnn", "lstm")
 
 
 @pytest.fixture
 def files(tmp_path: Path) -> tuple[str, str]:
     """A stored export as a zip, and the records of its stored scores."""
     five = [
-        (name, it[:length]) for (name, it), length in zip(records(5), LENGTHS, strict=True)
+        (name, it[:length])
+        for (name, it), length in zip(records(5), SEQUENCE_LENGTHS, strict=True)
     ]
-    model = packed(GOLDEN / "version_1_cnn", tmp_path / "model.zip")
+    model = packed(STORED_EXPORTS / "version_1_cnn", tmp_path / "model.zip")
     return model, fasta(tmp_path / "five.fa", five)
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NETWORK_NAMES)
 def test_webassembly_scores_equal_those_of_python(
     name: str, files: tuple[str, str], tmp_path: Path
 ):
-    model = packed(GOLDEN / f"version_1_{name}", tmp_path / "other.zip")
+    model = packed(STORED_EXPORTS / f"version_1_{name}", tmp_path / "other.zip")
     _, found = ask({"do": "open", "path": model}, {"do": "predict", "path": files[1]})
-    wanted = np.array(json.loads((GOLDEN / f"version_1_{name}.json").read_text()))
+    wanted = np.array(json.loads((STORED_EXPORTS / f"version_1_{name}.json").read_text()))
     np.testing.assert_allclose(np.reshape(found["scores"], wanted.shape), wanted, atol=1e-6)
 
 
@@ -47,7 +57,7 @@ def test_a_gzip_file_in_small_chunks_has_the_same_scores(files, tmp_path: Path):
         {"do": "open", "path": model}, *({"do": "predict"} | it for it in paths)
     )
     assert found[0] == found[1] == found[2]
-    assert found[0]["records"] == len(LENGTHS)
+    assert found[0]["records"] == len(SEQUENCE_LENGTHS)
     assert found[0]["warnings"] == []
 
 
@@ -118,7 +128,7 @@ def test_a_truncated_or_changed_zip_is_an_error_message(files):
     ids=["more than the limit", "more than an index"],
 )
 def test_a_huge_number_of_classes_is_an_error_message(files, tmp_path, classes, message):
-    copy = Path(shutil.copytree(GOLDEN / "version_1_cnn", tmp_path / "copy"))
+    copy = Path(shutil.copytree(STORED_EXPORTS / "version_1_cnn", tmp_path / "copy"))
     append_operation(copy, "astype", {"dtype": "int64"}, dtype="int64", shape=["batch", 3])
     append_operation(copy, "one_hot", classes, dtype="int64", shape=["batch", 3, classes])
     *found, _, last = ask(
@@ -129,11 +139,11 @@ def test_a_huge_number_of_classes_is_an_error_message(files, tmp_path, classes, 
     )
     assert message in next(it["error"] for it in found if "error" in it)
     assert not any(it.get("is_trap") for it in found)
-    assert last["records"] == len(LENGTHS)
+    assert last["records"] == len(SEQUENCE_LENGTHS)
 
 
 def test_the_order_of_pairwise_sums_does_not_change_scores(files, tmp_path):
-    copy = Path(shutil.copytree(GOLDEN / "version_1_cnn", tmp_path / "copy"))
+    copy = Path(shutil.copytree(STORED_EXPORTS / "version_1_cnn", tmp_path / "copy"))
     append_operation(copy, "triu", shape=["batch", 3], k=-(2**63))
     _, before, _, after = ask(
         {"do": "open", "path": files[0]},
@@ -152,8 +162,8 @@ def test_the_module_works_after_an_error(files):
     )
     assert "zip" in bad["error"]
     assert good["columns"] == ["EI", "IE", "N"]
-    assert found["records"] == len(LENGTHS)
+    assert found["records"] == len(SEQUENCE_LENGTHS)
 
 
 def test_the_compressed_module_is_smaller_than_700_kb():
-    assert len(gzip.compress(MODULE.read_bytes(), 9)) < 700_000
+    assert len(gzip.compress(WASM_MODULE.read_bytes(), 9)) < 700_000

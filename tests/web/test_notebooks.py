@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 from notebooks import __main__ as notebooks
 
-HOME = Path(__file__).parents[2]
-NAMES = sorted(path.stem for path in (HOME / "notebooks").glob("[!_]*.py"))
-WORKING = """
+REPOSITORY = Path(__file__).parents[2]
+NOTEBOOK_NAMES = sorted(path.stem for path in (REPOSITORY / "notebooks").glob("[!_]*.py"))
+WORKING_NOTEBOOK = """
 # %% [markdown]
 # # A title
 
@@ -24,7 +24,7 @@ plt.show()
 # %% tags=["check"]
 kept = 1
 """
-FAILING = """
+FAILING_NOTEBOOK = """
 # %%
 print("fine")
 
@@ -41,7 +41,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def failures(folder: Path) -> list[str]:
     """Return the messages for a notebook that works, and for one that fails."""
-    texts = {"works": WORKING, "fails": FAILING}
+    texts = {"works": WORKING_NOTEBOOK, "fails": FAILING_NOTEBOOK}
     sources = [folder / f"{name}.py" for name in texts]
     for source, text in zip(sources, texts.values(), strict=True):
         source.write_text(text.strip())
@@ -51,13 +51,13 @@ def failures(folder: Path) -> list[str]:
 
 
 def test_each_notebook_is_in_the_list_of_notebooks():
-    page = (HOME / "docs/notebooks.md").read_text()
-    assert sorted(re.findall(r"notebooks/(\w+)\.md", page)) == NAMES
+    page = (REPOSITORY / "docs/notebooks.md").read_text()
+    assert sorted(re.findall(r"notebooks/(\w+)\.md", page)) == NOTEBOOK_NAMES
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", NOTEBOOK_NAMES)
 def test_each_image_has_an_alternative_text(name: str):
-    cells = (HOME / f"notebooks/{name}.py").read_text().split("# %%")
+    cells = (REPOSITORY / f"notebooks/{name}.py").read_text().split("# %%")
     drawing = [cell for cell in cells if "plt.show()" in cell]
     assert drawing
     assert all(cell.startswith(' alt="') for cell in drawing)

@@ -6,23 +6,23 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-HOME = Path(__file__).parents[2]
-sys.path.insert(0, str(HOME / "tests"))
+REPOSITORY = Path(__file__).parents[2]
+sys.path.insert(0, str(REPOSITORY / "tests"))
 
 from chromium import Page  # noqa: E402 - the folder of the tests is no package
 from web_server import serving  # noqa: E402
 
-ASSETS = HOME / "docs/assets"
-COMMANDS = """
+ASSETS_FOLDER = REPOSITORY / "docs/assets"
+COMMAND_LINES = """
 seqloom demo
 seqloom demo --files .
 seqloom inspect train.fa.gz --plot letters.svg
 seqloom train train.fa.gz --labels train.tsv --class-weight balanced --out runs/splice
 """
-WIDTH = 1000
-PLOT = f'<body style="margin: 0"><img src="letters.svg" width="{WIDTH}">'
+PAGE_WIDTH = 1000
+PLOT_PAGE = f'<body style="margin: 0"><img src="letters.svg" width="{PAGE_WIDTH}">'
 # From the top of the first element to the bottom of the last one.
-CLIP = """
+CLIP_SCRIPT = """
 (() => {
   const [first, last] = [%r, %r].map((it) =>
     document.querySelector(it).getBoundingClientRect());
@@ -34,15 +34,15 @@ CLIP = """
 def main() -> None:
     """Run the commands, and take pictures of their output."""
     with TemporaryDirectory() as name, serving(Path(name)) as server:
-        (Path(name) / "letters.html").write_text(PLOT, encoding="utf-8")
-        subprocess.run(["/bin/bash", "-ec", COMMANDS], cwd=name, check=True)
+        (Path(name) / "letters.html").write_text(PLOT_PAGE, encoding="utf-8")
+        subprocess.run(["/bin/bash", "-ec", COMMAND_LINES], cwd=name, check=True)
         for scheme in ("light", "dark"):
-            with Page(Path(name) / scheme, width=WIDTH, dark=scheme == "dark") as page:
+            with Page(Path(name) / scheme, width=PAGE_WIDTH, dark=scheme == "dark") as page:
                 page.open(f"{server.address}seqloom-demo/report.html")
                 take(page, f"report-{scheme}", "body", "section:nth-of-type(2)")
                 page.open(f"{server.address}runs/splice/report.html")
                 take(page, f"run-{scheme}", "section", "section:nth-of-type(2)")
-        with Page(Path(name) / "plot", width=WIDTH) as page:
+        with Page(Path(name) / "plot", width=PAGE_WIDTH) as page:
             page.open(f"{server.address}letters.html")
             take(page, "letters", "img", "img")
     take_web_page()
@@ -52,8 +52,8 @@ def take_web_page() -> None:
     """Take a picture of the page of `make web`, with the scores of its example."""
     with (
         TemporaryDirectory() as name,
-        serving(HOME / "web/dist") as server,
-        Page(Path(name), width=WIDTH) as page,
+        serving(REPOSITORY / "web/dist") as server,
+        Page(Path(name), width=PAGE_WIDTH) as page,
     ):
         score(page, server.address)
         take(page, "browser-page", "body", "footer", scale=0.9)  # a long page
@@ -72,11 +72,11 @@ def score(page: Page, address: str) -> None:
 def take(page: Page, name: str, first: str, last: str, *, scale: float = 1.2) -> None:
     """Take a picture of part of a page, as WebP."""
     page.ask("Emulation.setScrollbarsHidden", hidden=True)  # pictures have no scroll bars
-    top, bottom = page.value(CLIP % (first, last))
-    clip = {"x": 0, "y": top, "width": WIDTH, "height": bottom - top, "scale": scale}
+    top, bottom = page.value(CLIP_SCRIPT % (first, last))
+    clip = {"x": 0, "y": top, "width": PAGE_WIDTH, "height": bottom - top, "scale": scale}
     form = {"format": "webp", "quality": 70, "captureBeyondViewport": True}
     made = page.ask("Page.captureScreenshot", clip=clip, **form)
-    (ASSETS / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))
+    (ASSETS_FOLDER / f"{name}.webp").write_bytes(base64.b64decode(made["data"]))
 
 
 if __name__ == "__main__":

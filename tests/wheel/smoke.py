@@ -15,13 +15,13 @@ from shutil import which
 from tempfile import TemporaryDirectory
 from zipfile import ZipFile
 
-WHO = (
+INTERPRETER_SCRIPT = (
     "import json, sys; print(json.dumps([sys.implementation.name, *sys.version_info[:2]]))"
 )
-PROGRAM = Path(__file__).with_name("train_and_predict.py").read_text("utf-8")
-TEST = "files/test.fa.gz"
+TRAINING_PROGRAM = Path(__file__).with_name("train_and_predict.py").read_text("utf-8")
+TEST_FASTA = "files/test.fa.gz"
 # Rust target of a wheel, by the start and the end of its platform tag.
-TARGETS = {
+TARGET_OF_WHEEL = {
     ("manylinux", "x86_64"): "x86_64-unknown-linux-gnu",
     ("manylinux", "aarch64"): "aarch64-unknown-linux-gnu",
     ("musllinux", "x86_64"): "x86_64-unknown-linux-musl",
@@ -53,7 +53,7 @@ def target_of(wheel: Path) -> str:
     platform = wheel.stem.rsplit("-", 1)[1]
     return next(
         target
-        for (system, processor), target in TARGETS.items()
+        for (system, processor), target in TARGET_OF_WHEEL.items()
         if platform.startswith(system) and platform.endswith(processor)
     )
 
@@ -62,7 +62,7 @@ def own_target() -> str | None:
     """Return the target of the wheel for this machine."""
     systems = {"darwin": "macosx", "win32": "win"}
     linux = "manylinux" if libc_ver()[0] == "glibc" else "musllinux"
-    return TARGETS.get((systems.get(sys.platform, linux), machine().lower()))
+    return TARGET_OF_WHEEL.get((systems.get(sys.platform, linux), machine().lower()))
 
 
 def try_on_all(wheel: Path) -> None:
@@ -139,7 +139,9 @@ def version_of(path: Path) -> str | None:
     number = path.name.removeprefix("python3").removeprefix(".")
     if not number.isdigit() and path != Path(sys.executable):
         return None
-    answer = subprocess.run([path, "-c", WHO], capture_output=True, text=True, check=False)
+    answer = subprocess.run(
+        [path, "-c", INTERPRETER_SCRIPT], capture_output=True, text=True, check=False
+    )
     if answer.returncode != 0:
         return None
     name, major, minor = json.loads(answer.stdout)
@@ -158,13 +160,21 @@ def try_wheel(wheel: Path, python: Path) -> None:
             folder=folder,
         )
         place = "Scripts" if sys.platform == "win32" else "bin"
-        run(Path(folder, "venv", place, "python"), "-I", "-c", PROGRAM, folder=folder)
+        run(
+            Path(folder, "venv", place, "python"),
+            "-I",
+            "-c",
+            TRAINING_PROGRAM,
+            folder=folder,
+        )
         seqloom = Path(folder, "venv", place, "seqloom")
         run(seqloom, "demo", "--files", "files", folder=folder)
-        run(seqloom, "predict", "run", TEST, "--out", "scores.tsv", folder=folder)
+        run(seqloom, "predict", "run", TEST_FASTA, "--out", "scores.tsv", folder=folder)
         run(seqloom, "export", "run", "--out", "model.seqloom", folder=folder)
         # The program in the wheel that does not use Python.
-        run(seqloom, "run", "model.seqloom", TEST, "--out", "alone.tsv", folder=folder)
+        run(
+            seqloom, "run", "model.seqloom", TEST_FASTA, "--out", "alone.tsv", folder=folder
+        )
         with_python, alone = (Path(folder, it) for it in ("scores.tsv", "alone.tsv"))
         assert alone.read_bytes() == with_python.read_bytes(), "seqloom run differs"
 

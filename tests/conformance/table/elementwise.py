@@ -6,7 +6,7 @@ import torch
 
 from conformance.call import Call, Operation, Skip, alone, same
 
-INTEGERS = ("int64",)
+INTEGER_DTYPES = ("int64",)
 
 
 def _plain_round(x: Any, *, decimals: int = 0) -> Call | Skip:
@@ -75,7 +75,7 @@ def _named(names: str, adapt: Any, **options: Any) -> dict[str, Operation]:
     return {name: Operation(name, adapt, **options) for name in names.split()}
 
 
-ELEMENTWISE: dict[str, Operation] = {
+ELEMENTWISE_OPERATIONS: dict[str, Operation] = {
     **_named("abs exp expm1 log log1p sqrt square reciprocal sin cos tanh", alone),
     **_named(
         "tan sinh cosh floor ceil isfinite isnan isinf erf erfc rsqrt positive", alone
@@ -89,9 +89,9 @@ ELEMENTWISE: dict[str, Operation] = {
     **_named("logical_not", alone, dtypes=("bool",)),
     **_named("atan2 logaddexp maximum minimum remainder pow", same),
     **_named("logical_and logical_or logical_xor", same, dtypes=("bool",)),
-    **_named("bitwise_and bitwise_or bitwise_xor", same, dtypes=("bool", *INTEGERS)),
-    **_named("bitwise_left_shift bitwise_right_shift", same, dtypes=INTEGERS),
-    "bitwise_invert": Operation("bitwise_not", alone, INTEGERS),
+    **_named("bitwise_and bitwise_or bitwise_xor", same, dtypes=("bool", *INTEGER_DTYPES)),
+    **_named("bitwise_left_shift bitwise_right_shift", same, dtypes=INTEGER_DTYPES),
+    "bitwise_invert": Operation("bitwise_not", alone, INTEGER_DTYPES),
     "negative": Operation("neg", alone),
     "round": Operation("round", _plain_round),
     "add": Operation("add", _scaled),

@@ -240,7 +240,7 @@ def _cross_entropy_grad(*sample: Any, **named: Any) -> Call | Skip:
     return Call(args, theirs=lambda *_: pulled, followed=())
 
 
-LAYERS: dict[str, Operation] = {
+LAYER_OPERATIONS: dict[str, Operation] = {
     "layer_norm": Operation("nn.functional.layer_norm", _layer_norm, close=3),
     "rms_norm": Operation("nn.functional.rms_norm", _rms_norm, close=3),
     "layer_norm_grad": Operation(

@@ -187,7 +187,7 @@ def _unique(*further: str, ours_out: Any = lambda out: out) -> Any:
     return adapt
 
 
-PLACES: dict[str, Operation] = {
+INDEX_OPERATIONS: dict[str, Operation] = {
     "index": Operation("__getitem__", _index),
     "take": Operation("index_select", _take),
     "take_along_axis": Operation("take_along_dim", _along),

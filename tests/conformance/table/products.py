@@ -69,7 +69,7 @@ def _vecdot(x: Any, y: Any, dim: int = -1) -> Call | Skip:
     return Call((x, y), {"axis": dim}) if x.shape == y.shape else Skip("broadcast-vecdot")
 
 
-PRODUCTS: dict[str, Operation] = {
+PRODUCT_OPERATIONS: dict[str, Operation] = {
     "matmul": Operation("matmul", same),
     "tensordot": Operation("tensordot", _tensordot),
     "linear": Operation("nn.functional.linear", _linear),

@@ -4,9 +4,9 @@ from typing import Any
 
 import torch
 
-from conformance.call import FLOATS, Call, Operation, Skip
+from conformance.call import FLOAT_DTYPES, Call, Operation, Skip
 
-TRUTH = ("bool", *FLOATS)
+BOOL_AND_FLOAT_DTYPES = ("bool", *FLOAT_DTYPES)
 
 
 def axes(dim: Any) -> Any:
@@ -99,14 +99,14 @@ def _diff(
     return Call((x, prepend, append), {"axis": dim, "n": n}, theirs=theirs)
 
 
-REDUCTIONS: dict[str, Operation] = {
+REDUCTION_OPERATIONS: dict[str, Operation] = {
     "sum": Operation("sum", _over),
     "mean": Operation("mean", _over),
     "prod": Operation("prod", _over),
     "max": Operation("amax", _over),
     "min": Operation("amin", _over),
-    "any": Operation("any", _over, TRUTH),
-    "all": Operation("all", _over, TRUTH),
+    "any": Operation("any", _over, BOOL_AND_FLOAT_DTYPES),
+    "all": Operation("all", _over, BOOL_AND_FLOAT_DTYPES),
     "var": Operation("var", _var),
     "std": Operation("std", _var),
     "argmax": Operation("argmax", _arg),

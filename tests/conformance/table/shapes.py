@@ -160,7 +160,7 @@ def _grid(*arrays: Any, indexing: str = "ij") -> Call:
     return Call(arrays, {"indexing": indexing}, theirs=theirs)
 
 
-SHAPES: dict[str, Operation] = {
+SHAPE_OPERATIONS: dict[str, Operation] = {
     "asarray": Operation("clone", alone),
     "from_dlpack": Operation("clone", lambda x, **_: Call((x.detach(),), followed=())),
     "empty": Operation("empty", _empty),

@@ -176,7 +176,7 @@ def _mean_pulled(run: Any, x: Any, options: Any) -> Call:
     return Call((grad, tuple(x.shape)), options, theirs=lambda *_: by_x, followed=())
 
 
-WINDOWS: dict[str, Operation] = {
+WINDOW_OPERATIONS: dict[str, Operation] = {
     "conv1d": Operation("nn.functional.conv1d", _conv(1)),
     "conv2d": Operation("nn.functional.conv2d", _conv(2)),
     "conv1d_input_grad": Operation("nn.functional.conv1d", _conv(1, "input")),

@@ -102,7 +102,7 @@ def test_a_truncated_copy_is_written_again(write_bed, cache, name, size):
     np.testing.assert_array_equal(open_dataset(path, cache).to_numpy()["inputs"], expected)
 
 
-SCRIPT_TO_KILL = """
+COPY_SCRIPT_TO_KILL = """
 import os, signal, sys
 import seqloom as sl
 sl.data.GenotypeDataset(
@@ -117,7 +117,7 @@ sl.data.GenotypeDataset(
 
 def test_an_unfinished_copy_of_a_killed_process_is_not_used(write_bed, cache):
     path = write_bed(2000, 3000).path
-    command = [sys.executable, "-c", SCRIPT_TO_KILL, str(path), str(cache)]
+    command = [sys.executable, "-c", COPY_SCRIPT_TO_KILL, str(path), str(cache)]
     assert subprocess.run(command, check=False).returncode == -signal.SIGKILL
     # If the process was killed after the last step, the copy is complete.
     left = copies(cache)
@@ -160,7 +160,7 @@ def test_a_file_that_changed_is_an_error_in_a_worker(write_bed, cache):
 
 
 # The peak memory that getrusage reports includes that of the parent process.
-MEMORY_SCRIPT = """
+PEAK_MEMORY_SCRIPT = """
 import sys
 from pathlib import Path
 import seqloom as sl
@@ -189,7 +189,7 @@ def test_transposing_takes_at_most_256_mib(tmp_path, cache):
     path.with_suffix(".bim").write_text(
         "".join(f"1\ts{i}\t0\t{i}\tA\tC\n" for i in range(variants))
     )
-    command = [sys.executable, "-c", MEMORY_SCRIPT, str(path), str(cache)]
+    command = [sys.executable, "-c", PEAK_MEMORY_SCRIPT, str(path), str(cache)]
     found = subprocess.run(command, check=True, capture_output=True, text=True)
     assert int(found.stdout) < 256 * 1024
     assert_transposed(path, copies(cache)[0], individuals, variants)

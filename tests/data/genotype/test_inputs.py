@@ -13,12 +13,12 @@ READING_OPTIONS = [
     pytest.param({}, id="held"),
     pytest.param({"memory": 0}, id="copy"),
 ]
-SHAPES = [(1, 1), (2, 3), (3, 2), (4, 4), (5, 6), (6, 5), (7, 9), (257, 130), (9, 1030)]
+BED_SHAPES = [(1, 1), (2, 3), (3, 2), (4, 4), (5, 6), (6, 5), (7, 9), (257, 130), (9, 1030)]
 
 
 @pytest.mark.parametrize("way", READING_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", BED_SHAPES)
 def test_samples_are_imputed_and_standardised(write_bed, cache, way, major, shape):
     written = write_bed(*shape, major=major)
     data = sl.data.GenotypeDataset(written.path, cache=cache, **way)
@@ -27,7 +27,7 @@ def test_samples_are_imputed_and_standardised(write_bed, cache, way, major, shap
 
 @pytest.mark.parametrize("way", READING_OPTIONS)
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", BED_SHAPES)
 def test_variants_are_imputed_and_standardised(write_bed, cache, way, major, shape):
     written = write_bed(*shape, major=major)
     data = sl.data.GenotypeDataset(written.path, by="variant", cache=cache, **way)

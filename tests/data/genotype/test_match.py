@@ -14,7 +14,7 @@ def variants(*rows):
     return Variants(*np.array(rows).T)
 
 
-WANTED = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
+MODEL_VARIANTS = variants(("x", "A", "G"), ("y", "C", "T"), ("z", "T", "TA"))
 
 
 @given(st.permutations(range(8)), st.lists(st.booleans(), min_size=8, max_size=8))
@@ -28,7 +28,7 @@ def test_variants_are_matched_in_any_order_with_any_allele_flip(order, exchanged
 
 def test_duplicate_variant_ids_are_distinguished_by_alleles():
     others = [("x", "A", "C"), ("y", "C", "T"), ("z", "TA", "T"), ("x", "G", "A")]
-    found = match(WANTED, variants(*others), name="x.bed")
+    found = match(MODEL_VARIANTS, variants(*others), name="x.bed")
     assert found.positions.tolist() == [3, 1, 2]
     assert found.is_flipped.tolist() == [True, False, True]
 
@@ -36,7 +36,7 @@ def test_duplicate_variant_ids_are_distinguished_by_alleles():
 def test_duplicate_variants_with_equal_alleles_are_rejected():
     twice = [("x", "A", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="2 variants x have the same alleles"):
-        match(WANTED, variants(*twice), name="x.bed")
+        match(MODEL_VARIANTS, variants(*twice), name="x.bed")
 
 
 def test_a_file_with_equal_variants_matches_despite_duplicate_ids():
@@ -46,13 +46,13 @@ def test_a_file_with_equal_variants_matches_despite_duplicate_ids():
 
 def test_missing_variants_are_counted_and_named_in_the_error():
     with pytest.raises(FormatError, match=r"3 variants, .* 2 of them .* \(x, z\)"):
-        match(WANTED, variants(("y", "C", "T")), name="x.bed")
+        match(MODEL_VARIANTS, variants(("y", "C", "T")), name="x.bed")
 
 
 def test_different_alleles_are_named_in_the_error():
     others = [("x", "A", "G"), ("y", "C", "G"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match="alleles of y are C and G, expected C and T"):
-        match(WANTED, variants(*others), name="x.bed")
+        match(MODEL_VARIANTS, variants(*others), name="x.bed")
 
 
 @pytest.mark.parametrize("mark", ["0", "."])
@@ -83,10 +83,10 @@ def test_a_missing_allele_of_a_model_matches_any_allele():
 def test_a_missing_allele_with_a_different_other_allele_is_rejected(alleles):
     others = [("x", *alleles), ("y", "C", "T"), ("z", "T", "TA")]
     with pytest.raises(FormatError, match=r"the alleles of x are .* expected A and G"):
-        match(WANTED, variants(*others), name="x.bed")
+        match(MODEL_VARIANTS, variants(*others), name="x.bed")
 
 
 def test_a_match_of_both_alleles_is_preferred():
     others = [("x", "0", "G"), ("x", "G", "A"), ("y", "C", "T"), ("z", "T", "TA")]
-    found = match(WANTED, variants(*others), name="x.bed")
+    found = match(MODEL_VARIANTS, variants(*others), name="x.bed")
     assert (found.positions.tolist(), found.missing_alleles) == ([1, 2, 3], 0)

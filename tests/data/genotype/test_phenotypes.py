@@ -14,16 +14,18 @@ import pytest
 
 import seqloom as sl
 
-DATA = Path(os.environ.get("SEQLOOM_DATA", "/nowhere")) / "plink"
-needs_data = pytest.mark.skipif(not DATA.is_dir(), reason="SEQLOOM_DATA is not set")
-NAMES = ["i1", "i2", "i3", "i4"]
+PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "/nowhere")) / "plink"
+needs_data = pytest.mark.skipif(
+    not PLINK_DATA_FOLDER.is_dir(), reason="SEQLOOM_DATA is not set"
+)
+SAMPLE_IDS = ["i1", "i2", "i3", "i4"]
 
 
 @pytest.fixture
 def four(write_bed):
     """A .bed with four individuals, of the families f1 to f4."""
 
-    def write(iids=NAMES, **properties):
+    def write(iids=SAMPLE_IDS, **properties):
         fids = [f"f{i + 1}" for i in range(len(iids))]
         return write_bed(len(iids), 3, fid=fids, iid=iids, **properties).path
 
@@ -46,7 +48,7 @@ def labelled(path, phenotype, **options):
     return dict(zip(data.ids, data.labels.tolist(), strict=True)), data
 
 
-LABELS = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
+PHENOTYPE_OF_ID = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
 
 
 @pytest.mark.parametrize(
@@ -65,20 +67,20 @@ LABELS = {"i1": 0.5, "i2": 1.5, "i3": 2.5, "i4": 3.5}
 )
 def test_tables_with_and_without_a_header_are_joined(four, table, text):
     found, data = labelled(four(), table(text))
-    assert found == LABELS
+    assert found == PHENOTYPE_OF_ID
     assert (data.task, len(data.classes)) == ("regress", 1)
 
 
 @pytest.mark.parametrize(
     "phenotype",
     [
-        LABELS,
-        {(f"f{name[1]}", name): value for name, value in LABELS.items()},
-        np.array(list(LABELS.values())),
+        PHENOTYPE_OF_ID,
+        {(f"f{name[1]}", name): value for name, value in PHENOTYPE_OF_ID.items()},
+        np.array(list(PHENOTYPE_OF_ID.values())),
     ],
 )
 def test_dicts_and_arrays_are_joined(four, phenotype):
-    assert labelled(four(), phenotype)[0] == LABELS
+    assert labelled(four(), phenotype)[0] == PHENOTYPE_OF_ID
 
 
 def test_a_table_with_fid_and_iid_is_joined_by_both(four, table):
@@ -170,7 +172,7 @@ def test_the_marks_of_missing_phenotypes_can_be_chosen(four):
     ],
 )
 def test_controls_and_cases_are_decoded_by_their_coding(four, values, coding, expected):
-    numbers = dict(zip(NAMES, values.split(), strict=True))
+    numbers = dict(zip(SAMPLE_IDS, values.split(), strict=True))
     data = sl.data.GenotypeDataset(four(), sl.data.Labels(numbers, coding=coding))
     assert data.classes == ("control", "case")
     assert data.labels.tolist() == expected
@@ -182,27 +184,29 @@ def test_controls_and_cases_are_decoded_by_their_coding(four, values, coding, ex
 
 @pytest.mark.parametrize("values", ["0 1 2 1", "0 2 2 0", "0 1 2 -9"])
 def test_phenotypes_with_both_zero_and_two_are_ambiguous(four, values):
-    numbers = dict(zip(NAMES, values.split(), strict=True))
+    numbers = dict(zip(SAMPLE_IDS, values.split(), strict=True))
     with pytest.raises(sl.errors.LabelError, match='coding="12"'):
         sl.data.GenotypeDataset(four(), numbers)
 
 
 def test_a_number_outside_the_coding_is_rejected(four):
     with pytest.raises(sl.errors.LabelError, match="coding=\"01\" has no meaning for '2'"):
-        labelled(four(), dict(zip(NAMES, ["0", "1", "2", "1"], strict=True)), coding="01")
+        labelled(
+            four(), dict(zip(SAMPLE_IDS, ["0", "1", "2", "1"], strict=True)), coding="01"
+        )
     with pytest.raises(ValueError, match='coding must be "auto", "01" or "12", got'):
-        labelled(four(), LABELS, coding="case")
+        labelled(four(), PHENOTYPE_OF_ID, coding="case")
     with pytest.raises(ValueError, match="leave it out for task"):
-        labelled(four(), LABELS, coding="12", task="regress")
+        labelled(four(), PHENOTYPE_OF_ID, coding="12", task="regress")
 
 
 def test_numbers_that_look_like_codes_can_be_values(four):
-    numbers = dict(zip(NAMES, ["0", "1", "2", "1"], strict=True))
+    numbers = dict(zip(SAMPLE_IDS, ["0", "1", "2", "1"], strict=True))
     assert labelled(four(), numbers, task="regress")[0]["i3"] == 2
 
 
 def test_phenotypes_in_words_are_classes(four):
-    colours = dict(zip(NAMES, ["red", "blue", "red", "green"], strict=True))
+    colours = dict(zip(SAMPLE_IDS, ["red", "blue", "red", "green"], strict=True))
     assert sl.data.GenotypeDataset(four(), colours).classes == ("blue", "green", "red")
     given = sl.data.GenotypeDataset(
         four(), sl.data.Labels(colours, classes=("red", "green", "blue"))
@@ -233,13 +237,13 @@ def test_an_explicit_coding_does_not_warn(four):
         one, two = sl.data.Labels(coding="01"), sl.data.Labels(coding="12")
         assert sl.data.GenotypeDataset(path, one).labels.tolist() == [0, 1, 1, 0]
         assert sl.data.GenotypeDataset(path, two).ids == ["i2", "i3"]
-        numbers = dict(zip(NAMES, "0110", strict=True))
+        numbers = dict(zip(SAMPLE_IDS, "0110", strict=True))
         assert sl.data.GenotypeDataset(path, numbers).labels.tolist() == [0, 1, 1, 0]
 
 
 @pytest.mark.parametrize("mark", ["N/A", "None", "null", ".", "?", "#N/A", "<NA>"])
 def test_a_class_that_looks_like_a_missing_value_causes_a_warning(four, mark):
-    states = dict(zip(NAMES, ["well", "ill", mark, "ill"], strict=True))
+    states = dict(zip(SAMPLE_IDS, ["well", "ill", mark, "ill"], strict=True))
     path, text = four(), f"'{re.escape(mark)}' looks like a missing value"
     with pytest.warns(sl.errors.DataWarning, match=text) as caught:
         data = sl.data.GenotypeDataset(path, states)
@@ -250,7 +254,7 @@ def test_a_class_that_looks_like_a_missing_value_causes_a_warning(four, mark):
 
 @pytest.mark.parametrize("values", ["1 2 -99 2", "0 1 -1 1"])
 def test_a_negative_number_among_control_and_case_causes_a_warning(four, values):
-    numbers = dict(zip(NAMES, values.split(), strict=True))
+    numbers = dict(zip(SAMPLE_IDS, values.split(), strict=True))
     mark = values.split()[2]
     with pytest.warns(sl.errors.DataWarning, match=f"'{mark}' looks like a missing value"):
         assert sl.data.GenotypeDataset(four(), numbers).task == "regress"
@@ -260,7 +264,7 @@ def test_a_negative_number_among_control_and_case_causes_a_warning(four, values)
 
 def test_numbers_do_not_look_like_missing_values(four):
     for values in ("1 2 3 2", "-1 0 1 2", "-1.5 -99 2 4", "-99 2 1.5 1"):
-        numbers = dict(zip(NAMES, values.split(), strict=True))
+        numbers = dict(zip(SAMPLE_IDS, values.split(), strict=True))
         with warnings.catch_warnings():
             warnings.simplefilter("error")
             assert sl.data.GenotypeDataset(four(), numbers).task == "regress"
@@ -324,11 +328,11 @@ def test_an_invalid_phenotype_argument_is_rejected(four):
 @needs_data
 def test_phenotype_files_of_regenie_are_joined():
     data = sl.data.GenotypeDataset(
-        DATA / "example.bed",
-        sl.data.Labels(DATA / "phenotype_bin_wNA.txt", label_column="Y1"),
-        DATA / "covariates.txt",
+        PLINK_DATA_FOLDER / "example.bed",
+        sl.data.Labels(PLINK_DATA_FOLDER / "phenotype_bin_wNA.txt", label_column="Y1"),
+        PLINK_DATA_FOLDER / "covariates.txt",
     )
-    lines = (DATA / "phenotype_bin_wNA.txt").read_text().splitlines()[1:]
+    lines = (PLINK_DATA_FOLDER / "phenotype_bin_wNA.txt").read_text().splitlines()[1:]
     rows = [line.split() for line in lines]
     expected = {row[1]: int(row[2]) for row in rows if row[2] != "NA"}
     found = dict(zip(data.ids, data.labels.tolist(), strict=True))
@@ -337,17 +341,17 @@ def test_phenotype_files_of_regenie_are_joined():
     assert data.covariate_names == ("V1", "V2", "V3")
 
 
-HEADERLESS = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
+HEADERLESS_TABLE = "f1 i1 0.5 7\nf2 i2 1.5 8\nf3 i3 2.5 9\nf4 i4 3.5 7.5\n"
 
 
 def test_a_headerless_column_is_chosen_by_its_number(four, table):
     data = sl.data.GenotypeDataset(
-        four(), sl.data.Labels(table(HEADERLESS), label_column="phenotype2")
+        four(), sl.data.Labels(table(HEADERLESS_TABLE), label_column="phenotype2")
     )
     assert (data.labels.tolist(), data.classes) == ([7, 8, 9, 7.5], ("phenotype2",))
     with pytest.raises(sl.errors.LabelError, match="no column 'phenotype3'"):
         sl.data.GenotypeDataset(
-            four(), sl.data.Labels(table(HEADERLESS), label_column="phenotype3")
+            four(), sl.data.Labels(table(HEADERLESS_TABLE), label_column="phenotype3")
         )
 
 
@@ -361,7 +365,7 @@ def test_duplicate_column_names_of_a_data_frame_are_rejected(four):
 
 
 def test_duplicate_covariate_names_are_rejected(four, table):
-    named = table("FID IID A A\n" + HEADERLESS)
+    named = table("FID IID A A\n" + HEADERLESS_TABLE)
     with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
         sl.data.GenotypeDataset(four(), covariates=named)
     with pytest.raises(sl.errors.LabelError, match="2 columns are named 'A'"):
@@ -369,19 +373,19 @@ def test_duplicate_covariate_names_are_rejected(four, table):
 
 
 def test_covariates_that_match_no_sample_are_rejected(four, table):
-    others = table("FID IID A B\n" + HEADERLESS.replace("i", "j"))
+    others = table("FID IID A B\n" + HEADERLESS_TABLE.replace("i", "j"))
     with pytest.raises(sl.errors.LabelError, match=r"found f1:j1, .* expected i1, i2"):
         sl.data.GenotypeDataset(four(), covariates=others, missing_covariates="mean")
 
 
 def test_a_covariate_beyond_float32_is_rejected(four):
-    ages = dict.fromkeys(NAMES, 1.0) | {"i2": 1e300}
+    ages = dict.fromkeys(SAMPLE_IDS, 1.0) | {"i2": 1e300}
     with pytest.raises(sl.errors.LabelError, match=r"'1e\+300', expected a number"):
         sl.data.GenotypeDataset(four(), covariates=ages)
 
 
 def test_a_single_missing_mark_needs_no_list(four):
-    found, data = labelled(four(), LABELS | {"i2": "NA"}, missing="NA")
+    found, data = labelled(four(), PHENOTYPE_OF_ID | {"i2": "NA"}, missing="NA")
     assert (list(found), data.task) == (["i1", "i3", "i4"], "regress")
 
 
@@ -412,7 +416,7 @@ MISSING_VALUES = [None, float("nan"), pd.NA, "NA", "nan", "", "-9"]
 @pytest.mark.parametrize("mark", MISSING_VALUES, ids=repr)
 @pytest.mark.parametrize("kind", ["dict", "array", "series", "frame", "table"])
 def test_a_missing_phenotype_in_memory_is_skipped_and_counted(four, table, mark, kind):
-    rows = LABELS | {"i2": mark}
+    rows = PHENOTYPE_OF_ID | {"i2": mark}
     text = "".join(f"f{n[1]}\t{n}\t{'NA' if v is pd.NA else v}\n" for n, v in rows.items())
     phenotype = {
         "dict": lambda: rows,
@@ -422,7 +426,7 @@ def test_a_missing_phenotype_in_memory_is_skipped_and_counted(four, table, mark,
         "table": lambda: table(text.replace("None", "NA")),
     }[kind]()
     found, data = labelled(four(), phenotype)
-    assert found == {name: LABELS[name] for name in ("i1", "i3", "i4")}
+    assert found == {name: PHENOTYPE_OF_ID[name] for name in ("i1", "i3", "i4")}
     assert (data.task, data.report["missing_labels"]) == ("regress", 1)
     assert data.report["missing_labels_examples"] == ["i2"]
 
@@ -434,10 +438,10 @@ def test_a_malformed_number_is_not_a_class(four, word, number):
     with pytest.raises(sl.errors.LabelError, match=f"some are not: '{word}'"):
         sl.data.GenotypeDataset(four(), labels)
     with pytest.raises(sl.errors.LabelError, match=r"decimal comma.*write a point"):
-        sl.data.GenotypeDataset(four(), dict.fromkeys(NAMES, "1,25") | {"i2": "1,5"})
+        sl.data.GenotypeDataset(four(), dict.fromkeys(SAMPLE_IDS, "1,25") | {"i2": "1,5"})
 
 
-FRAMES = {
+DATA_FRAME_CLASSES = {
     "pandas": pd.DataFrame,
     "polars": pl.DataFrame,
     "arrow": pa.table,
@@ -445,20 +449,20 @@ FRAMES = {
 }
 
 
-@pytest.mark.parametrize("frame", FRAMES)
+@pytest.mark.parametrize("frame", DATA_FRAME_CLASSES)
 def test_phenotypes_and_covariates_may_be_data_frames(four, frame):
     order = ["i3", "i1", "i4", "i2"]
     columns = {
         "FID": [f"f{name[1]}" for name in order],
         "IID": order,
-        "Y": [LABELS[name] for name in order],
+        "Y": [PHENOTYPE_OF_ID[name] for name in order],
         "age": [30, 50, 40, 60],
     }
-    table = FRAMES[frame](columns)
+    table = DATA_FRAME_CLASSES[frame](columns)
     data = sl.data.GenotypeDataset(
         four(), sl.data.Labels(table, label_column="Y"), table, covariate_columns=["age"]
     )
-    assert dict(zip(data.ids, data.labels.tolist(), strict=True)) == LABELS
+    assert dict(zip(data.ids, data.labels.tolist(), strict=True)) == PHENOTYPE_OF_ID
     ages = np.array([50, 60, 30, 40])
     expected = (ages - ages.mean()) / ages.std()
     np.testing.assert_allclose(data.to_numpy()["covariates"][:, 0], expected, rtol=1e-6)
@@ -467,9 +471,9 @@ def test_phenotypes_and_covariates_may_be_data_frames(four, frame):
 @pytest.mark.parametrize("kind", ["list", "numpy", "pandas", "polars"])
 def test_phenotypes_and_covariates_may_be_arrays_in_fam_order(four, kind):
     make = {"list": list, "numpy": np.array, "pandas": pd.Series, "polars": pl.Series}[kind]
-    values = make(list(LABELS.values()))
+    values = make(list(PHENOTYPE_OF_ID.values()))
     found, data = labelled(four(), values, covariates=values)
-    assert found == LABELS
+    assert found == PHENOTYPE_OF_ID
     assert (data.covariate_names, data.report["missing_covariates"]) == (("covariate",), 0)
 
 
@@ -480,13 +484,15 @@ def test_a_data_frame_of_phenotypes_without_ids_is_an_error(four):
 
 @pytest.mark.parametrize("name", ["labels", "covariates"])
 def test_an_iid_with_two_values_in_a_series_is_an_error(four, name):
-    given: dict[str, Any] = {name: pd.Series([0.5, 1.5, 2.5, 3.5, 9], index=[*NAMES, "i1"])}
+    given: dict[str, Any] = {
+        name: pd.Series([0.5, 1.5, 2.5, 3.5, 9], index=[*SAMPLE_IDS, "i1"])
+    }
     with pytest.raises(sl.errors.LabelError, match=r"id 'i1' has '9\.0'"):
         sl.data.GenotypeDataset(four(), **given)
 
 
 def test_phenotype_columns_are_in_the_order_of_the_classes(four):
-    frame = pd.DataFrame({"IID": NAMES, "p": [1.5, 2, 3, 4], "q": [5.5, 6, 7, 8]})
+    frame = pd.DataFrame({"IID": SAMPLE_IDS, "p": [1.5, 2, 3, 4], "q": [5.5, 6, 7, 8]})
     data = sl.data.GenotypeDataset(
         four(),
         sl.data.Labels(frame, label_column=["q", "p"], classes=["p", "q"], task="regress"),
@@ -512,7 +518,9 @@ def test_a_list_of_strings_that_are_not_tables_is_an_error_with_a_remedy(four):
 
 @pytest.mark.parametrize("cell", ["1_000", "\u0661"])
 def test_digits_that_plink_does_not_read_are_not_numbers(four, tmp_path, cell):
-    rows = [f"{name},{value}" for name, value in zip(NAMES, [0.5, cell, 2, 3], strict=True)]
+    rows = [
+        f"{name},{value}" for name, value in zip(SAMPLE_IDS, [0.5, cell, 2, 3], strict=True)
+    ]
     (tmp_path / "y.csv").write_text("\n".join(["IID,Y", *rows]))
     with pytest.raises(
         sl.errors.LabelError, match="some labels are numbers and some are not"
@@ -523,28 +531,30 @@ def test_digits_that_plink_does_not_read_are_not_numbers(four, tmp_path, cell):
 
 
 def test_a_list_in_a_cell_of_phenotypes_is_an_error(four):
-    frame = pd.DataFrame({"IID": NAMES, "p": [[0.5, 1], [1, 2], [2, 3], [3, 4]]})
+    frame = pd.DataFrame({"IID": SAMPLE_IDS, "p": [[0.5, 1], [1, 2], [2, 3], [3, 4]]})
     with pytest.raises(sl.errors.LabelError, match="expected one value"):
         sl.data.GenotypeDataset(four(), frame)
 
 
-ROWS = "IID,Y\n" + "".join(f"{name},{i}.5\n" for i, name in enumerate(NAMES))
-ENCODINGS = {
-    "mark of UTF-8": "\ufeff" + ROWS,
-    "Windows": ROWS.replace("\n", "\r\n"),
-    "blanks": ROWS.replace("\n", " \n"),
-    "last lines": ROWS + "\n  \n",
-    "separators alone": ROWS + ",\n",
-    "quotes": ROWS.replace(",", ', "').replace("\n", '"\n'),
-    "a row again": ROWS + f"{NAMES[0]},0.5\n",
+PHENOTYPE_TABLE = "IID,Y\n" + "".join(
+    f"{name},{i}.5\n" for i, name in enumerate(SAMPLE_IDS)
+)
+ENCODED_TABLES = {
+    "mark of UTF-8": "\ufeff" + PHENOTYPE_TABLE,
+    "Windows": PHENOTYPE_TABLE.replace("\n", "\r\n"),
+    "blanks": PHENOTYPE_TABLE.replace("\n", " \n"),
+    "last lines": PHENOTYPE_TABLE + "\n  \n",
+    "separators alone": PHENOTYPE_TABLE + ",\n",
+    "quotes": PHENOTYPE_TABLE.replace(",", ', "').replace("\n", '"\n'),
+    "a row again": PHENOTYPE_TABLE + f"{SAMPLE_IDS[0]},0.5\n",
 }
 
 
-@pytest.mark.parametrize("how", ENCODINGS)
+@pytest.mark.parametrize("how", ENCODED_TABLES)
 def test_a_phenotype_table_reads_the_same_in_every_encoding_and_line_ending(
     four, tmp_path, how
 ):
-    (tmp_path / "y.csv").write_text(ENCODINGS[how], newline="")
+    (tmp_path / "y.csv").write_text(ENCODED_TABLES[how], newline="")
     data = sl.data.GenotypeDataset(four(), tmp_path / "y.csv")
     assert data.labels.tolist() == [0.5, 1.5, 2.5, 3.5]
     assert data.report["labels_without_sample"] == 0
@@ -552,8 +562,8 @@ def test_a_phenotype_table_reads_the_same_in_every_encoding_and_line_ending(
 
 @pytest.mark.parametrize("kind", ["csv", "frame", "dict", "series"])
 def test_a_phenotype_without_an_id_is_an_error(four, tmp_path, kind):
-    (tmp_path / "y.csv").write_text(ROWS + ",4.5\n")
-    ids, numbers = [*NAMES, None], [0.5, 1.5, 2.5, 3.5, 4.5]
+    (tmp_path / "y.csv").write_text(PHENOTYPE_TABLE + ",4.5\n")
+    ids, numbers = [*SAMPLE_IDS, None], [0.5, 1.5, 2.5, 3.5, 4.5]
     given = {
         "csv": tmp_path / "y.csv",
         "frame": pd.DataFrame({"IID": ids, "Y": numbers}),
@@ -602,24 +612,24 @@ def test_an_index_that_names_no_sample_is_an_error(four):
         sl.data.GenotypeDataset(four(), covariates=values)
 
 
-MIXED_SEPARATORS = {
+TABLES_WITH_MIXED_SEPARATORS = {
     "header": "FID IID\tY\nf1 i1\t0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
     "blanks last": "FID\tIID Y\nf1\ti1 0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
     "no header": "f1 i1\t0.5\nf2 i2\t1.5\nf3 i3\t2.5\nf4\ti4 3.5\n",
 }
 
 
-@pytest.mark.parametrize("how", MIXED_SEPARATORS)
+@pytest.mark.parametrize("how", TABLES_WITH_MIXED_SEPARATORS)
 def test_a_phenotype_table_may_mix_blanks_and_tabs(four, table, how):
-    assert labelled(four(), table(MIXED_SEPARATORS[how]))[0] == LABELS
+    assert labelled(four(), table(TABLES_WITH_MIXED_SEPARATORS[how]))[0] == PHENOTYPE_OF_ID
 
 
 @pytest.mark.parametrize("words", [["True", "False"], ["true", "false"], ["TRUE", "FALSE"]])
 def test_boolean_phenotypes_are_controls_and_cases_from_every_source(four, table, words):
     text = "IID,Y\n" + "".join(
-        f"{name},{word}\n" for name, word in zip(NAMES, words * 2, strict=True)
+        f"{name},{word}\n" for name, word in zip(SAMPLE_IDS, words * 2, strict=True)
     )
-    frame = pd.DataFrame({"IID": NAMES, "Y": [True, False] * 2})
+    frame = pd.DataFrame({"IID": SAMPLE_IDS, "Y": [True, False] * 2})
     path = four()
     for given in (table(text), frame):
         found, data = labelled(path, given, covariates=given)

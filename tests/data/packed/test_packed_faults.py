@@ -12,7 +12,7 @@ from seqloom.errors import AlphabetError, FormatError, SeqloomError, ShapeError
 
 PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
-THREADS = pytest.mark.parametrize("threads", [1, 2])
+FOR_ONE_AND_TWO_THREADS = pytest.mark.parametrize("threads", [1, 2])
 
 
 def read_to_error(path, *arguments, **options):
@@ -23,7 +23,7 @@ def read_to_error(path, *arguments, **options):
     return [n for batch in found for n in batch["ordinals"].tolist()], caught.value
 
 
-@THREADS
+@FOR_ONE_AND_TWO_THREADS
 def test_an_invalid_character_is_an_error_with_file_record_line_and_byte(fasta, threads):
     path = fasta([("a", "MK"), ("b one", "MK\nT!V"), ("c", "M")])
     before, error = read_to_error(path, num_threads=threads)
@@ -58,7 +58,7 @@ def test_two_stops_at_the_end_are_an_error(fasta):
     assert error.position == 2
 
 
-@THREADS
+@FOR_ONE_AND_TWO_THREADS
 def test_a_record_longer_than_max_tokens_is_an_error_with_a_remedy(fasta, threads):
     path = fasta({"a": "MK", "b": "M" * 100_000})
     before, error = read_to_error(path, num_threads=threads)
@@ -78,7 +78,7 @@ def test_windows_cover_a_long_record_completely(fasta):
     assert kept == 100_000
 
 
-@THREADS
+@FOR_ONE_AND_TWO_THREADS
 def test_an_empty_record_is_an_error(fasta, threads):
     path = fasta({"a": "MK", "b": "", "c": "M"})
     before, error = read_to_error(path, num_threads=threads)
@@ -108,7 +108,7 @@ def test_an_empty_file_is_an_error(tmp_path):
     assert (before, error.path) == ([], str(path))
 
 
-@THREADS
+@FOR_ONE_AND_TWO_THREADS
 def test_a_truncated_gzip_yields_the_records_before_the_error(tmp_path, threads):
     path = tmp_path / "a.fa.gz"
     text = "".join(f">r{i}\n{'MKTV' * (i % 50 + 1)}\n" for i in range(5000))

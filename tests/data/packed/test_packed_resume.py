@@ -41,18 +41,18 @@ def files(tmp_path_factory):
     return [plain, indexed, packed]
 
 
-OPTIONS = {"max_tokens": 400, "window": 20, "max_length": 90, "overlap": 11}
+STREAM_OPTIONS = {"max_tokens": 400, "window": 20, "max_length": 90, "overlap": 11}
 
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_a_packed_stream_resumes_from_every_batch(files, threads):
-    whole = PackedStream(files, **OPTIONS)
+    whole = PackedStream(files, **STREAM_OPTIONS)
     states, batches = [], []
     for batch in whole:
         batches.append(batch)
         states.append(json.loads(json.dumps(whole.state_dict())))
     for number, state in list(enumerate(states))[:: 7 if threads == 1 else 31]:
-        other = PackedStream(files, **OPTIONS, num_threads=threads)
+        other = PackedStream(files, **STREAM_OPTIONS, num_threads=threads)
         other.load_state_dict(state)
         assert other.state_dict() == state
         assert same_batches(list(other), batches[number + 1 :])
@@ -100,7 +100,7 @@ def test_a_stream_with_a_token_function_resumes(files):
 
 
 def test_resuming_after_the_last_batch_yields_nothing(files):
-    first, second = (PackedStream(files, **OPTIONS) for _ in range(2))
+    first, second = (PackedStream(files, **STREAM_OPTIONS) for _ in range(2))
     list(first)
     second.load_state_dict(first.state_dict())
     assert list(second) == []
@@ -108,7 +108,7 @@ def test_resuming_after_the_last_batch_yields_nothing(files):
 
 
 def test_resuming_before_the_first_batch_yields_all_batches(files):
-    first, second = (PackedStream(files, **OPTIONS) for _ in range(2))
+    first, second = (PackedStream(files, **STREAM_OPTIONS) for _ in range(2))
     second.load_state_dict(first.state_dict())
     assert same_batches(list(second), list(first))
 
@@ -147,8 +147,8 @@ def _bytes_read():
     ],
 )
 def test_a_state_of_other_settings_is_rejected_with_their_names(files, changed, name):
-    state = PackedStream(files, **OPTIONS).state_dict()
-    other = PackedStream(files, **(OPTIONS | changed))
+    state = PackedStream(files, **STREAM_OPTIONS).state_dict()
+    other = PackedStream(files, **(STREAM_OPTIONS | changed))
     with pytest.raises(ArgumentError, match=f"packed stream with {name}"):
         other.load_state_dict(state)
 

@@ -19,12 +19,15 @@ from seqloom.errors import ArgumentError, FileError, MissingFileError, OutOfRang
 
 PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
-LETTERS = "LAGVSERTIDPKQNFYMHWCXBUZO"
+PROTEIN_CHARACTERS = "LAGVSERTIDPKQNFYMHWCXBUZO"
 
 
 def write(path, lengths, seed=0):
     """Write records of the given lengths, in lines of 60 residues."""
-    rng, residues = np.random.default_rng(seed), np.frombuffer(LETTERS.encode(), np.uint8)
+    rng, residues = (
+        np.random.default_rng(seed),
+        np.frombuffer(PROTEIN_CHARACTERS.encode(), np.uint8),
+    )
     with path.open("w") as file:
         for number, length in enumerate(lengths):
             places = rng.integers(0, len(residues), length)

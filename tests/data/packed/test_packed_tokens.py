@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import seqloom.data
-from packed_oracle import VOCABULARY, parts_of, same_batches, tokens_of
+from packed_oracle import ESM2_VOCABULARY, parts_of, same_batches, tokens_of
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, ShapeError
 
 PackedStream: Any = seqloom.data.PackedStream  # settings are passed as untyped dicts
 
-RECORDS = {f"r{i}": ("MKTVLAGERXBUZO" * 20)[i:][: 5 + 3 * i] for i in range(40)}
+PROTEINS_BY_ID = {f"r{i}": ("MKTVLAGERXBUZO" * 20)[i:][: 5 + 3 * i] for i in range(40)}
 
 
 def test_a_token_function_gives_the_same_batches_as_the_kernel(fasta):
-    path = fasta(RECORDS)
+    path = fasta(PROTEINS_BY_ID)
     options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
     ours = list(PackedStream(path, **options))
     theirs = PackedStream(path, lambda letters: tokens_of(letters.decode()), **options)
@@ -24,7 +24,7 @@ def test_a_token_function_gives_the_same_batches_as_the_kernel(fasta):
 
 
 def test_tokens_of_any_dtype_are_packed_as_int32(fasta):
-    path = fasta(RECORDS)
+    path = fasta(PROTEINS_BY_ID)
     wanted = list(PackedStream(path))
     for dtype in ("uint8", "int64"):
         assert same_batches(list(PackedStream(path, Tokens("esm2", dtype=dtype))), wanted)
@@ -84,14 +84,14 @@ def test_token_functions_may_return_arrays_and_empty_rows(fasta):
 def tokenizer(tmp_path_factory):
     """The Hugging Face tokenizer of ESM-2, created from its vocabulary."""
     transformers = pytest.importorskip("transformers")
-    words = [*VOCABULARY, "<null_1>", "<mask>"]
+    words = [*ESM2_VOCABULARY, "<null_1>", "<mask>"]
     path = tmp_path_factory.mktemp("hf") / "vocab.txt"
     path.write_text("\n".join(words))
     return transformers.EsmTokenizer(str(path))
 
 
 def test_a_hugging_face_tokenizer_gives_the_same_batches_as_tokens(fasta, tokenizer):
-    path = fasta(RECORDS)
+    path = fasta(PROTEINS_BY_ID)
     options = {"max_tokens": 300, "max_length": 50, "overlap": 7}
     found = list(PackedStream(path, tokenizer, **options))
     assert same_batches(found, list(PackedStream(path, **options)))

@@ -28,12 +28,12 @@ from seqloom.errors import (
     ShapeError,
 )
 
-LETTERS = "ACDEFGHIKLMNPQRSTVWY"
+AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 
 
 def write_fasta(path, lengths, seed=0):
     rng = np.random.default_rng(seed)
-    records = ["".join(rng.choice(list(LETTERS), size)) for size in lengths]
+    records = ["".join(rng.choice(list(AMINO_ACIDS), size)) for size in lengths]
     Path(path).write_text(
         "".join(f">s{number}\n{record}\n" for number, record in enumerate(records))
     )
@@ -72,14 +72,14 @@ def test_without_pooling_each_residue_has_a_row(files, packing, kind):
     found = sl.infer.load("e")
     tokens = sl.encode.Tokens("esm2")
     for ordinal in (0, 31, 32, 89):
-        rows = embed_job.TABLE[tokens(files[0][ordinal])[1:-1]].astype(np.float16)
+        rows = embed_job.EMBEDDING_TABLE[tokens(files[0][ordinal])[1:-1]].astype(np.float16)
         np.testing.assert_array_equal(found[ordinal], rows)
 
 
 def test_cls_pooling_returns_the_first_token(files):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", pool="cls")
     np.testing.assert_array_equal(
-        sl.infer.load("e").to_numpy(), np.tile(embed_job.TABLE[0], (90, 1))
+        sl.infer.load("e").to_numpy(), np.tile(embed_job.EMBEDDING_TABLE[0], (90, 1))
     )
 
 
@@ -130,7 +130,9 @@ def test_a_pytorch_module_is_called_with_the_arrays_of_its_parameters(files):
     class Network(torch.nn.Module):
         def __init__(self):
             super().__init__()
-            self.table = torch.nn.Embedding.from_pretrained(torch.tensor(embed_job.TABLE))
+            self.table = torch.nn.Embedding.from_pretrained(
+                torch.tensor(embed_job.EMBEDDING_TABLE)
+            )
 
         def forward(self, input_ids, mask):
             return self.table(input_ids) * mask[..., None]
@@ -148,13 +150,13 @@ def test_a_seqloom_module_is_called_with_the_arrays_of_its_parameters(files, bac
         table: sl.nn.Embedding
 
         def __init__(self):
-            self.table = sl.nn.Embedding(33, embed_job.WIDTH)
+            self.table = sl.nn.Embedding(33, embed_job.EMBEDDING_WIDTH)
 
         def __call__(self, input_ids):
             return self.table(input_ids)
 
     network = Table().bind(backend, 0)
-    network.load_record({"table.weight": embed_job.TABLE})
+    network.load_record({"table.weight": embed_job.EMBEDDING_TABLE})
     sl.infer.embed(network, "a.fa", out="e")
     expected = [embed_job.expected_mean(record) for record in files[0]]
     np.testing.assert_allclose(
@@ -285,7 +287,7 @@ def test_records_that_cannot_be_embedded_are_an_error_at_the_start(tmp_path, tex
 
 def test_an_embedding_that_is_not_finite_names_its_record(files):
     def overflow(batch):
-        values = embed_job.TABLE[batch["input_ids"]]
+        values = embed_job.EMBEDDING_TABLE[batch["input_ids"]]
         return np.where((batch["input_ids"] == 20)[:, None], np.nan, values)
 
     with pytest.raises(NotFiniteError, match=r"record \d+ \('s\d+'\) is not finite"):
@@ -333,7 +335,7 @@ def test_full_memory_halves_the_batches_and_adds_a_note(files):
         seen.append(batch["input_ids"].size)
         if seen[-1] > 1000:
             raise MemoryError
-        return embed_job.TABLE[batch["input_ids"]]
+        return embed_job.EMBEDDING_TABLE[batch["input_ids"]]
 
     summary = sl.infer.embed(small_memory, "a.fa", out="e", max_tokens=3000)
     assert "max_tokens=" in summary.notes[0]

@@ -25,19 +25,19 @@ class Table(torch.nn.Module):
 
     def __init__(self):
         super().__init__()
-        self.table = torch.nn.Parameter(torch.from_numpy(embed_job.TABLE))
+        self.table = torch.nn.Parameter(torch.from_numpy(embed_job.EMBEDDING_TABLE))
 
     def forward(self, input_ids):
         return self.table[input_ids.long()]
 
 
-DTYPES = st.sampled_from(["bool", "int32", "int64", "float16", "float32", "uint8"])
-SHAPES = st.sampled_from([(), (0,), (7,), (3, 2), (2, 0), (300,)])
-ARRAYS = arrays_of.arrays(DTYPES, SHAPES)
+RANDOM_DTYPES = st.sampled_from(["bool", "int32", "int64", "float16", "float32", "uint8"])
+RANDOM_SHAPES = st.sampled_from([(), (0,), (7,), (3, 2), (2, 0), (300,)])
+RANDOM_ARRAYS = arrays_of.arrays(RANDOM_DTYPES, RANDOM_SHAPES)
 
 
 @settings(deadline=None)
-@given(st.lists(ARRAYS, max_size=6))
+@given(st.lists(RANDOM_ARRAYS, max_size=6))
 def test_arrays_of_a_batch_are_unchanged_by_the_joint_copy(arrays):
     batch: dict[str, Any] = {f"a{n}": array for n, array in enumerate(arrays)} | {
         "n": 3,
@@ -237,8 +237,8 @@ def test_a_compiled_pytorch_module_is_called_and_named_like_the_module(
     assert found.model == expected.model
 
 
-IS_CUDA = cuda_device.DEVICE == "cuda"
-RECORDS = 3000 if IS_CUDA else 100
+IS_CUDA = cuda_device.DEVICE_NAME == "cuda"
+RECORD_COUNT = 3000 if IS_CUDA else 100
 
 
 class Slow(Table):
@@ -260,7 +260,7 @@ def proteins(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACDEFGHIKLMNPQRSTVWY", np.uint8)
-    records = [rng.choice(letters, size) for size in rng.integers(5, 400, RECORDS)]
+    records = [rng.choice(letters, size) for size in rng.integers(5, 400, RECORD_COUNT)]
     text = (b">s%d\n%s\n" % (n, it.tobytes()) for n, it in enumerate(records))
     (tmp_path / "p.fa").write_bytes(b"".join(text))
 
@@ -268,7 +268,7 @@ def proteins(tmp_path, monkeypatch):
 @cuda_device.on_device
 @pytest.mark.parametrize("pool", ["none", "mean"])
 def test_a_slow_device_returns_the_same_embeddings_as_the_host(proteins, pool):
-    sl.infer.embed(Slow().to(cuda_device.DEVICE), "p.fa", out="device", pool=pool)
+    sl.infer.embed(Slow().to(cuda_device.DEVICE_NAME), "p.fa", out="device", pool=pool)
     sl.infer.embed(embed_job.embed_tokens, "p.fa", out="host", pool=pool)
     found, expected = (sl.infer.load(out).to_numpy() for out in ("device", "host"))
     np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-5)
@@ -288,7 +288,7 @@ def test_the_loop_does_not_synchronise_after_its_start(proteins):
             sl.infer.embed(model, "p.fa", out=out, progress=watch)
         finally:
             torch.cuda.set_sync_debug_mode("default")
-    assert len(sl.infer.load("timed")) == RECORDS
+    assert len(sl.infer.load("timed")) == RECORD_COUNT
 
 
 @cuda_device.on_cuda
@@ -301,4 +301,4 @@ def test_a_device_with_little_memory_halves_the_batches(proteins):
     finally:
         torch.cuda.set_per_process_memory_fraction(1.0)
     assert "max_tokens=" in summary.notes[0]
-    assert len(sl.infer.load("e")) == RECORDS
+    assert len(sl.infer.load("e")) == RECORD_COUNT

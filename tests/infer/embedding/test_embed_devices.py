@@ -39,15 +39,15 @@ def type_command(*words, launcher=()):
     )
 
 
-COMMAND = ("p.fa", "--model", "small", "--shard-size", "5", "--out")
+EMBED_ARGUMENTS = ("p.fa", "--model", "small", "--shard-size", "5", "--out")
 
 
 def test_several_processes_write_the_same_files_as_one(folder):
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port")
     ways = {
-        "one": type_command(*COMMAND, "one"),
-        "two": type_command(*COMMAND, "two", "--devices", "2"),
-        "run": type_command(*COMMAND, "run", launcher=(*torchrun, "0")),
+        "one": type_command(*EMBED_ARGUMENTS, "one"),
+        "two": type_command(*EMBED_ARGUMENTS, "two", "--devices", "2"),
+        "run": type_command(*EMBED_ARGUMENTS, "run", launcher=(*torchrun, "0")),
     }
     for name, done in ways.items():
         assert done.returncode == 0, done.stderr
@@ -95,7 +95,7 @@ def test_invalid_devices_and_loaders_are_an_error(folder, model, devices, messag
 def test_a_signal_ends_all_processes(folder):
     text = Path("p.fa").read_text()
     Path("long.fa").write_text(text * 500)
-    words = ["long.fa", *COMMAND[1:], "e", "--devices", "2"]
+    words = ["long.fa", *EMBED_ARGUMENTS[1:], "e", "--devices", "2"]
     command = [sys.executable, "-m", "seqloom", "embed", *words]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
         while not list(Path("e").glob("*.done")) and process.poll() is None:
@@ -111,7 +111,7 @@ def test_a_signal_ends_all_processes(folder):
 def test_devices_under_torchrun_are_an_error(folder, monkeypatch):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
-    done = type_command(*COMMAND, "e", "--devices", "2")
+    done = type_command(*EMBED_ARGUMENTS, "e", "--devices", "2")
     assert (done.returncode, "use only one" in done.stderr) == (2, True)
 
 
@@ -132,17 +132,17 @@ def set_environment(monkeypatch, text):
         monkeypatch.setenv(name.replace("TASK", "SLURM_ARRAY_TASK"), value)
 
 
-ARRAY = "TASK_ID={} TASK_MIN=2 TASK_MAX=8 TASK_STEP=3 TASK_COUNT=3"
+ARRAY_JOB_VARIABLES = "TASK_ID={} TASK_MIN=2 TASK_MAX=8 TASK_STEP=3 TASK_COUNT=3"
 
 
 @pytest.mark.parametrize(
     ("environments", "first"),
     [
-        ([ARRAY.format(number) for number in (2, 5, 8)], [0, 3, 6, 9]),
+        ([ARRAY_JOB_VARIABLES.format(number) for number in (2, 5, 8)], [0, 3, 6, 9]),
         ([f"RANK={number} WORLD_SIZE=3" for number in range(3)], [0, 3, 6, 9]),
         (
             [
-                f"{ARRAY.format(task)} RANK={rank} WORLD_SIZE=2"
+                f"{ARRAY_JOB_VARIABLES.format(task)} RANK={rank} WORLD_SIZE=2"
                 for task in (2, 5, 8)
                 for rank in (0, 1)
             ],
@@ -173,14 +173,14 @@ def test_each_process_of_a_scheduler_computes_a_part(
 def test_a_note_mentions_a_part_from_the_environment_while_shards_are_missing(
     folder, monkeypatch
 ):
-    set_environment(monkeypatch, ARRAY.format(5))
+    set_environment(monkeypatch, ARRAY_JOB_VARIABLES.format(5))
     (note,) = embed_part("e").notes
     assert "part 2/3 of the shards, set by SLURM_ARRAY_TASK_ID; 8 of 12" in note
     assert embed_part("e", part="1/1").missing == 0
 
 
 def test_devices_divide_the_shards_of_a_slurm_array_task(folder, monkeypatch):
-    set_environment(monkeypatch, ARRAY.format(5))
+    set_environment(monkeypatch, ARRAY_JOB_VARIABLES.format(5))
     devices = ["numpy", "numpy"]
     summary = sl.infer.embed(
         embed_job.load_model, "p.fa", out="e", devices=devices, shard_size=5

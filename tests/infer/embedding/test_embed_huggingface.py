@@ -10,8 +10,8 @@ import seqloom as sl
 from esm_networks import make_huggingface
 
 TOLERANCE = 2e-5  # maximum absolute error in float32
-LETTERS = list("ACDEFGHIKLMNPQRSTVWY")
-LAYERS = (0, 1, -1)
+AMINO_ACIDS = list("ACDEFGHIKLMNPQRSTVWY")
+LAYER_NUMBERS = (0, 1, -1)
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def huggingface_network():
 def records(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     draw = np.random.default_rng(3)
-    records = ["".join(draw.choice(LETTERS, size)) for size in draw.integers(1, 70, 25)]
+    records = ["".join(draw.choice(AMINO_ACIDS, size)) for size in draw.integers(1, 70, 25)]
     Path("p.fa").write_text("".join(f">s{n}\n{it}\n" for n, it in enumerate(records)))
     return records
 
@@ -33,7 +33,7 @@ def run_alone(huggingface_network, record):
     tokens = torch.tensor(sl.encode.Tokens("esm2")(record)[None].astype("int64"))
     with torch.no_grad():
         states = huggingface_network.esm(tokens, output_hidden_states=True).hidden_states
-    return [states[layer][0].numpy() for layer in LAYERS]
+    return [states[layer][0].numpy() for layer in LAYER_NUMBERS]
 
 
 def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(
@@ -41,13 +41,19 @@ def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(
 ):
     model = sl.models.packed_huggingface(huggingface_network)
     summary = sl.infer.embed(
-        model, "p.fa", out="e", pool="none", layers=LAYERS, max_tokens=128, shard_size=10
+        model,
+        "p.fa",
+        out="e",
+        pool="none",
+        layers=LAYER_NUMBERS,
+        max_tokens=128,
+        shard_size=10,
     )
     assert summary.records == 25
     found = sl.infer.load("e")
     for ordinal, record in enumerate(records):
         wanted = run_alone(huggingface_network, record)
-        for layer, states in zip(LAYERS, wanted, strict=True):
+        for layer, states in zip(LAYER_NUMBERS, wanted, strict=True):
             rows = found.get(ordinal, layer=layer)
             np.testing.assert_allclose(rows, states[1:-1], rtol=0, atol=TOLERANCE)
 

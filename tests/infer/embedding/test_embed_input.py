@@ -59,7 +59,7 @@ def test_a_final_stop_is_not_a_residue(pool, kind):
     found = sl.infer.load("e")
     assert found.lengths.tolist() == [4, 2, 11]
     for name, letters in records:
-        rows = embed_job.TABLE[sl.encode.Tokens("esm2")(letters.strip("*"))[1:-1]]
+        rows = embed_job.EMBEDDING_TABLE[sl.encode.Tokens("esm2")(letters.strip("*"))[1:-1]]
         expected = rows if pool == "none" else embed_job.expected_mean(letters.strip("*"))
         np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6)
 
@@ -68,7 +68,7 @@ def test_windows_of_a_record_with_a_final_stop_are_joined():
     letters = "MKTAYIAKQRQISFVKSHFSRQ"
     write("a.fa", ("x", letters + "*"))
     embed_job.run("a.fa", "e", pool="none", max_length=7, overlap=3)
-    expected = embed_job.TABLE[sl.encode.Tokens("esm2")(letters)[1:-1]]
+    expected = embed_job.EMBEDDING_TABLE[sl.encode.Tokens("esm2")(letters)[1:-1]]
     np.testing.assert_array_equal(sl.infer.load("e")["x"], expected)
 
 
@@ -220,7 +220,7 @@ def test_the_error_names_the_ordinal_of_an_unfinished_shard():
     embed_job.run("a.fa", "e", 2)
     Path("e/shard-000000.done").unlink()
     found = sl.infer.load("e", partial=True)
-    assert found[3].shape == (embed_job.WIDTH,)
+    assert found[3].shape == (embed_job.EMBEDDING_WIDTH,)
     with pytest.raises(OutOfRangeError, match="shard of the ordinal 1 is not finished"):
         found[1]
     for ordinal in (4, -1):

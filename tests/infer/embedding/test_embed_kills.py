@@ -20,7 +20,7 @@ import seqloom as sl
 from seqloom.infer.embedding import _folder
 from seqloom.infer.embedding._folder import OutputFolder
 
-SCRIPT = Path(embed_job.__file__)
+EMBED_SCRIPT = Path(embed_job.__file__)
 RECORDS, SHARD = 20_000, 500
 
 
@@ -54,7 +54,7 @@ def sums_of(folder):
 
 def start(fasta, out, part="1/1", *, links=True):
     return subprocess.Popen(
-        [sys.executable, SCRIPT, fasta, out, str(SHARD), part],
+        [sys.executable, EMBED_SCRIPT, fasta, out, str(SHARD), part],
         stdout=subprocess.PIPE,
         text=True,
         env=os.environ | ({} if links else {"WITHOUT_LINKS": "1"}),

@@ -17,7 +17,7 @@ import embed_job
 import seqloom as sl
 from seqloom.infer.embedding._folder import ObjectFolder
 
-KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
+ACCESS_KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
 RECORDS, SHARD = 400, 50
 
 
@@ -27,10 +27,10 @@ def options():
     server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
     server.start()
     endpoint = "http://{}:{}".format(*server.get_host_and_port())
-    client = boto3.client("s3", "us-east-1", endpoint_url=endpoint, **KEYS)
+    client = boto3.client("s3", "us-east-1", endpoint_url=endpoint, **ACCESS_KEYS)
     client.create_bucket(Bucket="bucket")
     reached = {"aws_endpoint": endpoint, "aws_region": "us-east-1"}
-    yield reached | KEYS | {"aws_allow_http": "true"}
+    yield reached | ACCESS_KEYS | {"aws_allow_http": "true"}
     server.stop()
 
 

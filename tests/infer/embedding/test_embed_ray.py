@@ -11,7 +11,7 @@ import pytest
 import embed_job
 import seqloom as sl
 
-SCRIPT = Path(embed_job.__file__).with_name("embed_on_ray.py")
+RAY_SCRIPT = Path(embed_job.__file__).with_name("embed_on_ray.py")
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_ray_tasks_write_the_same_files_as_one_process_even_if_a_task_is_killed(
     pytest.importorskip("ray")
     one = tmp_path / "one"
     sl.infer.embed(embed_job.embed_tokens, fasta, out=one, shard_size=5, identity="table")
-    command = [sys.executable, SCRIPT, fasta, tmp_path / "e"]
+    command = [sys.executable, RAY_SCRIPT, fasta, tmp_path / "e"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     if done.returncode and "Traceback" not in done.stderr:
         pytest.skip(f"Ray's cluster failed and ended the job, exit code {done.returncode}")

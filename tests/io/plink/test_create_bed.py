@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from genotypes import KINDS, specimens
+from genotypes import GENOTYPE_DTYPES, specimens
 from seqloom.errors import ArgumentError, ClosedError, FileError
 from seqloom.io import create_bed, open_bed, to_bed
 
@@ -34,7 +34,7 @@ def broken_off():
 @anywhere
 @given(
     specimen=specimens(),
-    kind=st.sampled_from((*KINDS, "int64")),
+    kind=st.sampled_from((*GENOTYPE_DTYPES, "int64")),
     count_a1=st.booleans(),
 )
 def test_writing_row_by_row_equals_writing_the_whole_array(

@@ -14,8 +14,8 @@ from seqloom.errors import FormatError
 from seqloom.io import open_bed, to_bed
 
 RNG = np.random.default_rng(0)
-MAJORS = ["SNP", "individual"]
-READS = [None, np.s_[0, 0], np.s_[::2, -1]]
+LAYOUTS = ["SNP", "individual"]
+TESTED_INDICES = [None, np.s_[0, 0], np.s_[::2, -1]]
 
 
 def some(*shape):
@@ -25,14 +25,14 @@ def some(*shape):
 
 def raises_always(path, shape, *, kinds=("cut", "length", "header", "format")):
     """Return whether each method of reading a file raises an error."""
-    for index, order in product(READS, "CF"):
+    for index, order in product(TESTED_INDICES, "CF"):
         with pytest.raises(FormatError) as error:
             open_bed(path, *shape).read(index, order=order)
         assert error.value.kind in kinds
         assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", LAYOUTS)
 def test_a_bed_truncated_at_any_byte_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
@@ -41,7 +41,7 @@ def test_a_bed_truncated_at_any_byte_is_an_error(tmp_path, major):
         raises_always(path, (7, 11), kinds=("header",) if size < 3 else ("cut",))
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", LAYOUTS)
 def test_a_bed_with_extra_bytes_anywhere_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
@@ -50,7 +50,7 @@ def test_a_bed_with_extra_bytes_anywhere_is_an_error(tmp_path, major):
         raises_always(path, (7, 11), kinds=("header", "length"))
 
 
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", LAYOUTS)
 def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
@@ -61,7 +61,7 @@ def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
         raises_always(path, (7, 11))
 
 
-@pytest.mark.parametrize(("major", "flipped"), [MAJORS, MAJORS[::-1]])
+@pytest.mark.parametrize(("major", "flipped"), [LAYOUTS, LAYOUTS[::-1]])
 def test_padding_reveals_a_wrong_mode_if_both_layouts_have_equal_size(
     tmp_path, major, flipped
 ):
@@ -90,7 +90,7 @@ def flip_mode(path):
 
 @pytest.mark.parametrize("rows", [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
-@pytest.mark.parametrize("major", MAJORS)
+@pytest.mark.parametrize("major", LAYOUTS)
 @pytest.mark.parametrize("rest", range(4))
 def test_a_table_with_missing_or_additional_rows_is_detected(
     tmp_path, rows, suffix, major, rest
@@ -154,7 +154,7 @@ def kind_of_read(bed, values):
     return "none"
 
 
-WRITE = """
+WRITE_SCRIPT = """
 import resource, sys
 import numpy as np
 from seqloom.io import create_bed, to_bed
@@ -170,7 +170,7 @@ else:
         for line in values.T:
             bed.write(line)
 """
-WRITERS = ["to_bed", "create_bed"]
+WRITER_NAMES = ["to_bed", "create_bed"]
 
 
 def old_set(folder):
@@ -185,11 +185,11 @@ def content_of(folder):
 
 def write(folder, limit, writer):
     """Replace a PLINK set in another process."""
-    command = [sys.executable, "-c", WRITE, folder / "x.bed", str(limit), writer]
+    command = [sys.executable, "-c", WRITE_SCRIPT, folder / "x.bed", str(limit), writer]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", WRITER_NAMES)
 @pytest.mark.parametrize("limit", [1, 2, 3, 4_000, 9_000, 15_000, 50_002])
 def test_a_file_size_limit_leaves_the_old_set(tmp_path, writer, limit):
     before = old_set(tmp_path)
@@ -217,7 +217,7 @@ def small_disk(request, tmp_path):
     pytest.skip("a file system can only be mounted by root")
 
 
-@pytest.mark.parametrize("writer", WRITERS)
+@pytest.mark.parametrize("writer", WRITER_NAMES)
 def test_a_full_disk_leaves_the_old_set(small_disk, writer):
     before = old_set(small_disk)
     done = write(small_disk, 0, writer)

@@ -10,10 +10,10 @@ from genotypes import name_of, plink_sets
 from seqloom.errors import FormatError
 from seqloom.io import open_bed
 
-SETS = plink_sets()
+PLINK_SETS = plink_sets()
 
 
-@pytest.fixture(params=SETS, ids=name_of)
+@pytest.fixture(params=PLINK_SETS, ids=name_of)
 def bed(request, tmp_path):
     """A copy of a PLINK set."""
     for suffix in (".bed", ".bim", ".fam"):

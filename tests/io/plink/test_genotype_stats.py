@@ -11,13 +11,13 @@ from plink19 import is_printed, needs_plink, run, table
 from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
 from seqloom.io import genotype_stats, open_bed
 
-DATA = Path(os.environ.get("SEQLOOM_DATA", "none")) / "plink"
-SETS = sorted(
+PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "none")) / "plink"
+PLINK_SETS = sorted(
     path
-    for path in DATA.glob("*.bed")
+    for path in PLINK_DATA_FOLDER.glob("*.bed")
     if all(path.with_suffix(suffix).is_file() for suffix in (".fam", ".bim"))
 )
-CHROMOSOMES = ("0", "1", "22", "X", "Y", "XY", "MT")
+CHROMOSOME_NAMES = ("0", "1", "22", "X", "Y", "XY", "MT")
 
 
 def write_set(path, values, *, major="SNP", **properties):
@@ -33,7 +33,7 @@ def draw_values(rng, shape, missing=0.1):
     return values
 
 
-def draw_set(path, rng, *, individuals=61, each=20, names=CHROMOSOMES, major="SNP"):
+def draw_set(path, rng, *, individuals=61, each=20, names=CHROMOSOME_NAMES, major="SNP"):
     """Write a random set with every sex, families, and variants on every chromosome."""
     chromosome = np.repeat(names, each)
     return write_set(
@@ -99,8 +99,8 @@ def check_genotypes(stats, at, counts):
 
 
 @needs_plink
-@pytest.mark.skipif(not SETS, reason="SEQLOOM_DATA has no PLINK sets")
-@pytest.mark.parametrize("bed", SETS, ids=lambda path: path.stem)
+@pytest.mark.skipif(not PLINK_SETS, reason="SEQLOOM_DATA has no PLINK sets")
+@pytest.mark.parametrize("bed", PLINK_SETS, ids=lambda path: path.stem)
 def test_statistics_of_real_sets_equal_those_of_plink(bed, tmp_path):
     check_like_plink(bed, tmp_path / "out")
 

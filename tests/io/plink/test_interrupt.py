@@ -10,7 +10,7 @@ import pytest
 from waiting import LONGEST_WAIT_S
 
 INDIVIDUALS, VARIANTS = 100_000, 8_000_000
-READ = """
+READ_SCRIPT = """
 import sys
 import numpy as np
 from seqloom.io import open_bed
@@ -28,7 +28,7 @@ def test_ctrl_c_stops_a_long_read(tmp_path, threads):
         file.write(b"\x6c\x1b\1")
         file.truncate(3 + INDIVIDUALS // 4 * VARIANTS)
     numbers = [str(each) for each in (INDIVIDUALS, VARIANTS, threads)]
-    command = [sys.executable, "-c", READ, tmp_path / "x.bed", *numbers]
+    command = [sys.executable, "-c", READ_SCRIPT, tmp_path / "x.bed", *numbers]
     with subprocess.Popen(command, stdout=-1, stderr=-1) as process:
         process.stdout.readline()
         time.sleep(0.5)

@@ -13,9 +13,9 @@ from hypothesis import given, strategies as st
 from seqloom.errors import ArgumentError, FormatError, MissingFileError, NumberRangeError
 from seqloom.io.plink._tables import COLUMNS, count_lines, read_columns, write_table
 
-DATA = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
-KINDS = {"sex": np.int32, "bp_position": np.int32, "cm_position": np.float32}
-LINE = {"fam": b"f i 0 0 1 2\n", "bim": b"1\ts\t0\t7\tA\tG\n"}
+PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
+NUMERIC_COLUMNS = {"sex": np.int32, "bp_position": np.int32, "cm_position": np.float32}
+LINE_OF_TABLE = {"fam": b"f i 0 0 1 2\n", "bim": b"1\ts\t0\t7\tA\tG\n"}
 
 
 def slowly(text, suffix):
@@ -29,7 +29,7 @@ def check(text, suffix):
     """Compare the columns with those of a slow parser of the same bytes."""
     found = read_columns(text, suffix, COLUMNS[suffix])
     for name, values in slowly(text, suffix).items():
-        expected = np.array(values, dtype=KINDS.get(name, np.str_))
+        expected = np.array(values, dtype=NUMERIC_COLUMNS.get(name, np.str_))
         assert found[name].dtype.kind == expected.dtype.kind
         np.testing.assert_array_equal(found[name], expected)
         assert len(found[name]) == count_lines(text, suffix)
@@ -38,7 +38,7 @@ def check(text, suffix):
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 @pytest.mark.parametrize("stem", ["small", "some_missing", "toydata.5chrom", "example"])
 def test_columns_equal_those_of_bed_reader(stem, suffix):
-    path = DATA / f"{stem}.{suffix}"
+    path = PLINK_DATA_FOLDER / f"{stem}.{suffix}"
     if not path.exists():
         pytest.skip("SEQLOOM_DATA names no folder with plink/")
     found = read_columns(path, suffix, COLUMNS[suffix])
@@ -68,13 +68,24 @@ def test_odd_tables_are_read_like_python_split(text):
     check(text, "fam")
 
 
-WORDS = st.text(st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1)
-BLANKS = st.text(" \t", min_size=1, max_size=3)
+RANDOM_WORDS = st.text(
+    st.characters(codec="utf-8", exclude_categories=("C", "Z")), min_size=1
+)
+RANDOM_BLANKS = st.text(" \t", min_size=1, max_size=3)
 
 
 @given(
-    rows=st.lists(st.tuples(WORDS, WORDS, WORDS, WORDS, st.integers(-9, 9), WORDS)),
-    blank=BLANKS,
+    rows=st.lists(
+        st.tuples(
+            RANDOM_WORDS,
+            RANDOM_WORDS,
+            RANDOM_WORDS,
+            RANDOM_WORDS,
+            st.integers(-9, 9),
+            RANDOM_WORDS,
+        )
+    ),
+    blank=RANDOM_BLANKS,
     end=st.sampled_from(["\n", "\r\n"]),
     tail=st.text(" \t\n"),
 )
@@ -106,7 +117,7 @@ def test_an_integer_can_be_written_in_several_ways(text, number):
 
 @pytest.mark.parametrize("text", ["1.5", "A", "nan", "inf", "0x10", "1,000"])
 def test_a_number_that_is_not_an_integer_is_an_error_with_its_line(text):
-    table = LINE["bim"] + f"1 s 0 {text} A G\n".encode()
+    table = LINE_OF_TABLE["bim"] + f"1 s 0 {text} A G\n".encode()
     with pytest.raises(FormatError) as caught:
         read_columns(table, "bim", ["bp_position"], name="a.bim")
     assert str(caught.value) == (
@@ -175,7 +186,7 @@ def test_a_file_that_is_not_a_table_is_an_error_with_its_line(text, suffix, mess
 
 def test_a_table_is_named_by_its_path_in_errors(tmp_path):
     path = tmp_path / "a.fam"
-    path.write_bytes(LINE["fam"] * 100_000 + b"\n\n")
+    path.write_bytes(LINE_OF_TABLE["fam"] * 100_000 + b"\n\n")
     assert count_lines(path, "fam") == 100_000
     assert read_columns(path, "fam", ["iid"])["iid"].shape == (100_000,)
     path.write_bytes(b"f\n")
@@ -193,7 +204,12 @@ def test_a_missing_table_file_is_an_error(tmp_path):
 
 
 def test_reading_in_chunks_counts_the_same_lines(tmp_path):
-    lines = LINE["bim"] * (1 << 17) + b"\n" * (3 << 20) + LINE["bim"] + b" \n" * (1 << 20)
+    lines = (
+        LINE_OF_TABLE["bim"] * (1 << 17)
+        + b"\n" * (3 << 20)
+        + LINE_OF_TABLE["bim"]
+        + b" \n" * (1 << 20)
+    )
     (tmp_path / "a.bim").write_bytes(lines)
     expected = (1 << 17) + (3 << 20) + 1
     assert count_lines(tmp_path / "a.bim", "bim") == count_lines(lines, "bim") == expected
@@ -211,7 +227,7 @@ def test_one_long_allele_does_not_widen_all_rows():
 
 
 # Use /proc, because the peak memory of getrusage includes that of the parent process.
-MEASURE_PEAK = """
+PEAK_MEMORY_SCRIPT = """
 import sys
 from pathlib import Path
 from seqloom.io.plink._tables import COLUMNS, read_columns
@@ -226,12 +242,12 @@ def test_one_long_allele_among_300_000_variants_takes_less_than_200_mb(tmp_path)
         for row in range(300_000):
             allele = "A" * 2000 if row == 150_000 else "C"
             file.write(f"1\trs{10_000_000 + row}\t0\t{row * 700}\t{allele}\tG\n")
-    command = [sys.executable, "-c", MEASURE_PEAK, str(tmp_path / "a.bim")]
+    command = [sys.executable, "-c", PEAK_MEMORY_SCRIPT, str(tmp_path / "a.bim")]
     peak = int(subprocess.run(command, check=True, capture_output=True).stdout) * 1024
     assert peak < 200e6
 
 
-INTEGERS = st.integers(-(2**31), 2**31 - 1)
+RANDOM_INTEGERS = st.integers(-(2**31), 2**31 - 1)
 
 
 @st.composite
@@ -240,10 +256,12 @@ def tables(draw):
     rows = draw(st.integers(0, 5))
 
     def texts():
-        return np.array(draw(st.lists(WORDS, min_size=rows, max_size=rows)), dtype=np.str_)
+        return np.array(
+            draw(st.lists(RANDOM_WORDS, min_size=rows, max_size=rows)), dtype=np.str_
+        )
 
     floats = st.lists(st.floats(width=32, allow_nan=False), min_size=rows, max_size=rows)
-    integers = draw(st.lists(INTEGERS, min_size=rows, max_size=rows))
+    integers = draw(st.lists(RANDOM_INTEGERS, min_size=rows, max_size=rows))
     return {
         "chromosome": texts(),
         "sid": texts(),
@@ -286,12 +304,12 @@ def write_by_bed_reader(folder, suffix, columns):
     return folder / f"a.{suffix}"
 
 
-CENTIMORGANS = [0, 100.4, -1.25, 0.001, 123456.78, 2000.5]
+CENTIMORGAN_VALUES = [0, 100.4, -1.25, 0.001, 123456.78, 2000.5]
 
 
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 def test_a_table_is_written_like_bed_reader_byte_for_byte(tmp_path, suffix):
-    columns = columns_of(suffix, CENTIMORGANS * 4_000)
+    columns = columns_of(suffix, CENTIMORGAN_VALUES * 4_000)
     write_table(tmp_path / "ours", suffix, columns)
     theirs = write_by_bed_reader(tmp_path, suffix, columns)
     assert (tmp_path / "ours").read_bytes() == theirs.read_bytes()
@@ -311,7 +329,7 @@ def test_centimorgans_written_by_either_library_are_read_by_both(tmp_path):
 @pytest.mark.parametrize("value", ["", "A B", "A\tB", "A\n", "\x00A"])
 @pytest.mark.parametrize("dtype", [np.str_, np.dtypes.StringDType()])
 def test_a_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
-    columns = read_columns(LINE["fam"] * 20_000, "fam", COLUMNS["fam"])
+    columns = read_columns(LINE_OF_TABLE["fam"] * 20_000, "fam", COLUMNS["fam"])
     texts = columns["father"].astype(object)
     texts[17_000] = value
     columns["father"] = texts.astype(dtype)
@@ -320,14 +338,14 @@ def test_a_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
 
 
 def test_a_first_value_that_looks_like_a_byte_order_mark_is_an_error(tmp_path):
-    columns = read_columns(LINE["fam"], "fam", COLUMNS["fam"])
+    columns = read_columns(LINE_OF_TABLE["fam"], "fam", COLUMNS["fam"])
     columns["fid"] = np.array(["\ufefff"])
     with pytest.raises(ArgumentError, match="fid, row 0"):
         write_table(tmp_path / "a.fam", "fam", columns)
 
 
 def test_columns_of_different_lengths_are_an_error(tmp_path):
-    columns = read_columns(LINE["fam"] * 2, "fam", COLUMNS["fam"])
+    columns = read_columns(LINE_OF_TABLE["fam"] * 2, "fam", COLUMNS["fam"])
     columns["sex"] = columns["sex"][:1]
     with pytest.raises(ArgumentError, match="one length"):
         write_table(tmp_path / "a.fam", "fam", columns)

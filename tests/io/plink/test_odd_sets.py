@@ -18,7 +18,7 @@ from seqloom.errors import DataWarning, FormatError
 from seqloom.io import genotype_stats, inspect_bed, open_bed, to_bed
 from seqloom.io.plink import _file_set
 
-SUFFIXES = (".bed", ".fam", ".bim")
+SET_SUFFIXES = (".bed", ".fam", ".bim")
 
 
 def some(individuals, variants, seed=0):
@@ -38,7 +38,7 @@ def fill_up(path, individuals, codes):
     return path
 
 
-READS = {
+READ_FUNCTIONS = {
     "all": lambda bed: bed.read(dtype="int8"),
     "a part": lambda bed: bed.read(np.s_[:, 2], dtype="int8"),
     "statistics": genotype_stats,
@@ -47,7 +47,7 @@ READS = {
 }
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("read", READ_FUNCTIONS.values(), ids=READ_FUNCTIONS)
 @pytest.mark.parametrize("code", [1, 2, 3])
 @pytest.mark.parametrize("individuals", [5, 6, 7])
 def test_equal_nonzero_padding_in_all_rows_is_a_warning(tmp_path, read, code, individuals):
@@ -62,7 +62,7 @@ def test_equal_nonzero_padding_in_all_rows_is_a_warning(tmp_path, read, code, in
     np.testing.assert_array_equal(found, values)
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("read", READ_FUNCTIONS.values(), ids=READ_FUNCTIONS)
 def test_different_padding_codes_are_an_error(tmp_path, read):
     to_bed(tmp_path / "x.bed", some(5, 20))
     fill_up(tmp_path / "x.bed", 5, [3] * 19 + [2])
@@ -133,7 +133,7 @@ def gzipped(path):
 def test_gzipped_tables_can_be_read(tmp_path):
     values = some(6, 9)
     to_bed(tmp_path / "x.bed", values, {"iid": list("abcdef"), "pheno": list("123456")})
-    for suffix in SUFFIXES[1:]:
+    for suffix in SET_SUFFIXES[1:]:
         gzipped(tmp_path / f"x{suffix}")
     bed = open_bed(tmp_path / "x.bed")
     assert (bed.shape, [*bed.iid]) == ((6, 9), [*"abcdef"])
@@ -159,7 +159,7 @@ def test_a_truncated_gzipped_table_is_an_error(tmp_path):
 
 untyped: Any = sl  # users' calls are not type-checked
 
-PATHS = {
+INVALID_PATH_CALLS = {
     "several sets": lambda: untyped.data.GenotypeDataset(["a.bed", "b.bed"]),
     "an array": lambda: untyped.data.GenotypeDataset(np.zeros((2, 3))),
     "a table's number": lambda: untyped.data.GenotypeDataset("a.bed", fam=3),
@@ -173,7 +173,7 @@ PATHS = {
 }
 
 
-@pytest.mark.parametrize("call", PATHS.values(), ids=PATHS)
+@pytest.mark.parametrize("call", INVALID_PATH_CALLS.values(), ids=INVALID_PATH_CALLS)
 def test_an_argument_that_is_not_a_path_is_an_error_of_one_sentence(call):
     with pytest.raises(
         sl.errors.ArgumentError, match=r"must be|expected|only datasets of sequences"
@@ -196,7 +196,7 @@ def exchange(path):
     fam.write_bytes(texts[1]), bim.write_bytes(texts[0])
 
 
-@pytest.mark.parametrize("read", READS.values(), ids=READS)
+@pytest.mark.parametrize("read", READ_FUNCTIONS.values(), ids=READ_FUNCTIONS)
 @pytest.mark.parametrize("shape", [(6, 6), (8, 20)])
 def test_exchanged_tables_are_an_error(tmp_path, read, shape):
     path = write_set(tmp_path, shape)
@@ -229,11 +229,11 @@ def test_exchanged_tables_with_numeric_alleles_are_not_detected(tmp_path):
     assert bed.read(dtype="int8").shape == (6, 6)
 
 
-FAM = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
-BIM = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
+FAM_TEXT = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
+BIM_TEXT = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
 # Three individuals, or two variants, leave room for one more genotype in a byte.
-PACKED = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
-HEADERS = {
+BED_ROWS_OF_MODE = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
+TABLE_HEADERS = {
     "PLINK 1's names": ("fam", "FID IID PAT MAT SEX PHENOTYPE\n"),
     "PLINK 2's names": ("fam", "#FID IID PAT MAT SEX PHENO1\n"),
     "bed_reader's names": ("fam", "fid iid father mother sex pheno\n"),
@@ -254,22 +254,22 @@ HEADERS = {
 
 def three_people(folder, major=1):
     """Write a PLINK set from the bytes of its files."""
-    (folder / "h.fam").write_text(FAM)
-    (folder / "h.bim").write_text(BIM)
-    (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + PACKED[major])
+    (folder / "h.fam").write_text(FAM_TEXT)
+    (folder / "h.bim").write_text(BIM_TEXT)
+    (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + BED_ROWS_OF_MODE[major])
     return folder / "h.bed"
 
 
-TABLE_READS = {
-    **READS,
+TABLE_READ_FUNCTIONS = {
+    **READ_FUNCTIONS,
     "the shape": lambda bed: bed.shape,
     "the ids": lambda bed: (bed.iid, bed.sid),
     "bed_reader's names": lambda bed: bed_reader_names.open_bed(bed.location).read(),
 }
 
 
-@pytest.mark.parametrize("read", TABLE_READS.values(), ids=TABLE_READS)
-@pytest.mark.parametrize(("suffix", "line"), HEADERS.values(), ids=HEADERS)
+@pytest.mark.parametrize("read", TABLE_READ_FUNCTIONS.values(), ids=TABLE_READ_FUNCTIONS)
+@pytest.mark.parametrize(("suffix", "line"), TABLE_HEADERS.values(), ids=TABLE_HEADERS)
 def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
     path = three_people(tmp_path)
     table = path.with_suffix(f".{suffix}")
@@ -282,7 +282,7 @@ def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
 @pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("key", ["PLINK 1's names", "five columns"])
 def test_a_header_is_an_error_in_any_layout_and_compression(tmp_path, key, pack, major):
-    path, (suffix, line) = three_people(tmp_path, major), HEADERS[key]
+    path, (suffix, line) = three_people(tmp_path, major), TABLE_HEADERS[key]
     table = path.with_suffix(f".{suffix}")
     table.write_text(line + table.read_text())
     if pack:
@@ -295,7 +295,7 @@ def test_a_header_is_an_error_in_any_layout_and_compression(tmp_path, key, pack,
 @pytest.mark.parametrize("rows", [3, 100_000])
 def test_a_comment_after_rows_of_a_table_is_an_error_with_its_line(tmp_path, name, rows):
     path = three_people(tmp_path)
-    text = "f0 s0 0 0 1 1\n" * rows + "# the last ones are new\n" + FAM
+    text = "f0 s0 0 0 1 1\n" * rows + "# the last ones are new\n" + FAM_TEXT
     path.with_suffix(".fam").write_text(text)
     with pytest.raises(FormatError, match=rf"h\.fam: line {rows + 1} is a comment"):
         getattr(open_bed(path), name)
@@ -303,7 +303,7 @@ def test_a_comment_after_rows_of_a_table_is_an_error_with_its_line(tmp_path, nam
 
 def test_a_family_id_may_begin_with_a_hash(tmp_path):
     path = three_people(tmp_path)
-    path.with_suffix(".fam").write_text(FAM.replace("f1", "#f1"))
+    path.with_suffix(".fam").write_text(FAM_TEXT.replace("f1", "#f1"))
     assert open_bed(path).fid.tolist() == ["f0", "#f1", "f2"]
 
 
@@ -313,7 +313,7 @@ def test_a_family_id_may_begin_with_a_hash(tmp_path):
 )
 def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
     path = three_people(tmp_path)
-    path.with_suffix(".fam").write_text(FAM.replace("0 0 2", f"0 0 {text}"))
+    path.with_suffix(".fam").write_text(FAM_TEXT.replace("0 0 2", f"0 0 {text}"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_bed(path).sex.tolist() == [1, code, 1]
@@ -322,7 +322,7 @@ def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
 @pytest.mark.parametrize("text", ["other", "NA", "U", "1.5", "99999999999", "Male"])
 def test_an_invalid_sex_is_unknown_with_a_warning(tmp_path, text):
     path = three_people(tmp_path)
-    path.with_suffix(".fam").write_text(FAM.replace("0 0 1", f"0 0 {text}"))
+    path.with_suffix(".fam").write_text(FAM_TEXT.replace("0 0 1", f"0 0 {text}"))
     with pytest.warns(
         DataWarning, match=rf"h\.fam: the sex of 2 individuals is '{text}' .* unknown"
     ) as caught:

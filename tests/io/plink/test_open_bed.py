@@ -10,7 +10,7 @@ import bed_reader
 import numpy as np
 import pytest
 
-from genotypes import KINDS, WHEEL, name_of, plink_sets, read_whole
+from genotypes import BED_READER_SETS, GENOTYPE_DTYPES, name_of, plink_sets, read_whole
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -21,13 +21,15 @@ from seqloom.errors import (
 )
 from seqloom.io import open_bed, to_bed
 
-VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
+EXPECTED_GENOTYPES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
 
 
 @pytest.fixture
 def path(tmp_path):
     """A PLINK set of three individuals and four variants."""
-    to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
+    to_bed(
+        tmp_path / "small.bed", EXPECTED_GENOTYPES, properties={"sid": ["a", "b", "c", "d"]}
+    )
     return tmp_path / "small.bed"
 
 
@@ -44,7 +46,7 @@ def test_tables_of_every_set_equal_those_of_bed_reader(bed):
 def test_counts_as_arguments_need_no_tables(path):
     path.with_suffix(".fam").unlink()
     path.with_suffix(".bim").unlink()
-    assert open_bed(path, 3, 4).read(dtype="int8").tolist() == VALUES
+    assert open_bed(path, 3, 4).read(dtype="int8").tolist() == EXPECTED_GENOTYPES
 
 
 def test_a_property_argument_replaces_the_table_column(path):
@@ -126,7 +128,7 @@ def test_a_file_name_of_maximum_length_can_be_read(path):
     for suffix in (".bed", ".fam", ".bim"):
         path.with_suffix(suffix).rename(path.with_name(long + suffix))
     np.testing.assert_array_equal(
-        open_bed(path.with_name(f"{long}.bed")).read(dtype="int8"), VALUES
+        open_bed(path.with_name(f"{long}.bed")).read(dtype="int8"), EXPECTED_GENOTYPES
     )
 
 
@@ -158,8 +160,8 @@ def test_a_missing_table_is_an_error_when_it_is_read(path):
 
 def test_a_file_that_is_not_a_bed_is_an_error_at_open_or_at_first_read():
     with pytest.raises(FormatError):
-        open_bed(WHEEL / "badfile.bed")
-    later = open_bed(WHEEL / "badfile.bed", 1, 1, skip_format_check=True)
+        open_bed(BED_READER_SETS / "badfile.bed")
+    later = open_bed(BED_READER_SETS / "badfile.bed", 1, 1, skip_format_check=True)
     with pytest.raises(FormatError):
         later.read()
 
@@ -176,7 +178,7 @@ def test_the_call_and_then_the_object_set_the_number_of_threads(path):
     with pytest.raises(NumberRangeError, match="got -1"):
         bed.read()
     for threads in (0, 1, 4):
-        assert bed.read(dtype="int8", num_threads=threads).tolist() == VALUES
+        assert bed.read(dtype="int8", num_threads=threads).tolist() == EXPECTED_GENOTYPES
 
 
 @pytest.mark.parametrize(
@@ -193,7 +195,7 @@ def test_leaving_the_with_block_closes_the_file(path):
     with open_bed(path) as bed:
         assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
     assert len(list(Path("/proc/self/fd").iterdir())) == before
-    assert bed.read(dtype="int8").tolist() == VALUES
+    assert bed.read(dtype="int8").tolist() == EXPECTED_GENOTYPES
 
 
 def test_a_pickled_open_bed_reads_the_same_values(path):
@@ -210,7 +212,7 @@ def test_another_process_reads_the_same_values(path, how):
     bed.read()
     context = multiprocessing.get_context(how)
     with context.Pool(1) as pool:
-        assert pool.apply_async(read_whole, (bed,)).get(timeout=60) == VALUES
+        assert pool.apply_async(read_whole, (bed,)).get(timeout=60) == EXPECTED_GENOTYPES
 
 
 @pytest.mark.parametrize("table", ["iid", "sid"])
@@ -224,7 +226,7 @@ def test_tables_replaced_since_opening_are_an_error(path, table):
 def test_a_removed_bed_stays_readable(path):
     bed = open_bed(path)
     path.unlink()
-    assert bed.read(dtype="int8").tolist() == VALUES
+    assert bed.read(dtype="int8").tolist() == EXPECTED_GENOTYPES
     assert bed.iid.tolist() == ["iid1", "iid2", "iid3"]
 
 
@@ -233,20 +235,20 @@ def test_a_link_to_a_bed_has_tables_next_to_the_link(path):
     link.symlink_to(path)
     for suffix in (".fam", ".bim"):
         os.link(path.with_suffix(suffix), link.with_suffix(suffix))
-    assert open_bed(link).read(dtype="int8").tolist() == VALUES
+    assert open_bed(link).read(dtype="int8").tolist() == EXPECTED_GENOTYPES
 
 
 def test_str_and_repr_contain_the_path(path):
     assert str(open_bed(path)) == f"open_bed('{path}',...)"
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
 def test_count_a1_false_counts_the_other_allele(path, kind):
     one, two = (
         open_bed(path).read(dtype=kind),
         open_bed(path, count_A1=False).read(dtype=kind),
     )
-    known = np.array(VALUES) != -127
+    known = np.array(EXPECTED_GENOTYPES) != -127
     np.testing.assert_array_equal(one[known] + two[known], 2)
 
 

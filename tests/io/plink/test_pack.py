@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 
-HEADER = 3
+HEADER_BYTES = 3
 
 
 def pack(values, *, transposed=True, count_a1=True, threads=2):
@@ -44,7 +44,7 @@ def test_packed_codes_equal_those_of_bed_reader(
     path = tmp_path_factory.mktemp("bed") / "a.bed"
     bed_reader.to_bed(path, values, count_A1=count_a1, major=major)
     found = pack(values, transposed=major == "SNP", count_a1=count_a1)
-    assert found.tobytes() == path.read_bytes()[HEADER:]
+    assert found.tobytes() == path.read_bytes()[HEADER_BYTES:]
 
 
 @pytest.mark.parametrize("order", ["C", "F"])

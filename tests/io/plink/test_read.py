@@ -8,12 +8,12 @@ import pgenlib
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from genotypes import KINDS, Specimen, indices, name_of, plink_sets, specimens
+from genotypes import GENOTYPE_DTYPES, Specimen, indices, name_of, plink_sets, specimens
 from plink_reference import read_reference
 from seqloom.errors import ArgumentError, FormatError, OutOfRangeError
 from seqloom.io import open_bed
 
-SETS = plink_sets()
+PLINK_SETS = plink_sets()
 anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -35,7 +35,7 @@ def same(found, expected):
 @given(
     data=st.data(),
     specimen=specimens(),
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(GENOTYPE_DTYPES),
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
     threads=st.integers(1, 3),
@@ -53,7 +53,7 @@ def test_any_index_reads_the_values_of_bed_reader(
 
 
 @anywhere
-@given(data=st.data(), specimen=specimens(140), kind=st.sampled_from(KINDS))
+@given(data=st.data(), specimen=specimens(140), kind=st.sampled_from(GENOTYPE_DTYPES))
 def test_any_index_reads_the_values_of_the_reference(tmp_path, data, specimen, kind):
     iids, sids = specimen.values.shape
     index = data.draw(st.tuples(indices(iids), indices(sids)))
@@ -86,8 +86,8 @@ def test_written_genotypes_are_read_back(tmp_path, specimen):
     same(bed.read(dtype="int8"), specimen.values)
 
 
-@pytest.mark.parametrize("bed", SETS, ids=name_of)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("bed", PLINK_SETS, ids=name_of)
+@pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
 def test_every_set_is_read_like_by_bed_reader(bed, kind):
     for order in "CF":
         same(
@@ -96,7 +96,7 @@ def test_every_set_is_read_like_by_bed_reader(bed, kind):
         )
 
 
-@pytest.mark.parametrize("bed", SETS, ids=name_of)
+@pytest.mark.parametrize("bed", PLINK_SETS, ids=name_of)
 def test_every_snp_major_set_is_read_like_by_pgenlib(bed):
     ours = open_bed(bed)
     if ours.major != "SNP":
@@ -109,7 +109,7 @@ def test_every_snp_major_set_is_read_like_by_pgenlib(bed):
     same(ours.read(dtype="int8"), theirs.T)
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
 @pytest.mark.parametrize("order", "CF")
 def test_out_is_filled_and_returned(small, kind, order):
     out = np.full((3, 4), 7, kind, order)

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from genotypes import KINDS, Specimen, indices, name_of, plink_sets, specimens
+from genotypes import GENOTYPE_DTYPES, Specimen, indices, name_of, plink_sets, specimens
 from object_server import serving
 from seqloom.errors import (
     ArgumentError,
@@ -31,9 +31,9 @@ from waiting import LONGEST_WAIT_S
 anywhere = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None
 )
-VALUES = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
+EXPECTED_GENOTYPES = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
 # Fail immediately instead of after minutes of retries.
-NO_RETRIES = {"max_retries": "0", "timeout": "5s"}
+OPTIONS_WITHOUT_RETRIES = {"max_retries": "0", "timeout": "5s"}
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,9 @@ def server(running):
 @pytest.fixture
 def url(server, tmp_path):
     """A PLINK set of three individuals and four variants, by URL."""
-    to_bed(tmp_path / "small.bed", VALUES, properties={"sid": ["a", "b", "c", "d"]})
+    to_bed(
+        tmp_path / "small.bed", EXPECTED_GENOTYPES, properties={"sid": ["a", "b", "c", "d"]}
+    )
     urls = [server.put(tmp_path / f"small.{suffix}") for suffix in ("bim", "fam", "bed")]
     return urls[-1]
 
@@ -78,7 +80,7 @@ def same(found, expected):
 @given(
     data=st.data(),
     specimen=specimens(40),
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(GENOTYPE_DTYPES),
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
     chunk=st.integers(1, 60),
@@ -124,7 +126,7 @@ def test_every_remote_set_with_tables_reads_like_the_files(server, bed):
 
 def test_read_sparse_accepts_a_url(url):
     found = open_bed(url).read_sparse(dtype="int8", format="csr")
-    same(found.toarray(), VALUES)
+    same(found.toarray(), EXPECTED_GENOTYPES)
 
 
 @pytest.mark.parametrize(("kind", "order"), [("int8", "C"), ("float32", "F")])
@@ -239,11 +241,11 @@ def test_the_url_query_is_sent_with_every_request(server, url):
 
 
 def test_an_object_name_may_contain_any_characters(server, tmp_path):
-    path = Specimen(VALUES, "SNP").write(tmp_path / "x.bed")
+    path = Specimen(EXPECTED_GENOTYPES, "SNP").write(tmp_path / "x.bed")
     server.put(path, "a b/100% é+.bed")
     same(
         open_bed(server.url("a%20b/100%25%20%C3%A9+.bed"), 3, 4).read(0),
-        VALUES[:, [0]].astype("f4"),
+        EXPECTED_GENOTYPES[:, [0]].astype("f4"),
     )
 
 
@@ -296,18 +298,18 @@ def test_a_dropped_connection_is_retried(server, large):
 
 def test_a_busy_server_is_retried(server, url):
     server.unavailable = 1
-    same(open_bed(url, 3, 4).read(dtype="int8"), VALUES)
+    same(open_bed(url, 3, 4).read(dtype="int8"), EXPECTED_GENOTYPES)
 
 
 def test_a_server_that_stays_busy_is_an_error(server, url):
     server.unavailable = 99
     with pytest.raises(RemoteError, match=r"small\.bed: cannot be read: .* 503"):
-        open_bed(url, cloud_options=NO_RETRIES)
+        open_bed(url, cloud_options=OPTIONS_WITHOUT_RETRIES)
 
 
 def test_an_unreachable_server_is_an_error():
     with pytest.raises(RemoteError, match=r"cannot be read: .*error sending request"):
-        open_bed("http://127.0.0.1:9/a.bed", cloud_options=NO_RETRIES)
+        open_bed("http://127.0.0.1:9/a.bed", cloud_options=OPTIONS_WITHOUT_RETRIES)
 
 
 def test_a_server_without_range_requests_is_an_error(server, url):
@@ -340,7 +342,7 @@ def test_a_table_larger_than_one_request_is_complete(server, tmp_path):
 
 def test_a_pickled_remote_bed_reads_the_same_values(url):
     again = pickle.loads(pickle.dumps(open_bed(url)))  # noqa: S301 - ours
-    same(again.read(dtype="int8"), VALUES)
+    same(again.read(dtype="int8"), EXPECTED_GENOTYPES)
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
@@ -358,7 +360,7 @@ def test_child_processes_read_a_remote_bed_of_their_parent(server, large, method
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_reports_errors(server, url):
-    bed = open_bed(url, 3, 4, cloud_options=NO_RETRIES)
+    bed = open_bed(url, 3, 4, cloud_options=OPTIONS_WITHOUT_RETRIES)
     server.objects.clear()
     pool = multiprocessing.get_context("fork").Pool(1)
     with pool, pytest.raises(MissingObjectError, match="not found"):
@@ -378,7 +380,7 @@ def test_a_running_event_loop_does_not_interfere(url):
     async def read():
         return open_bed(url).read(dtype="int8")
 
-    same(asyncio.run(read()), VALUES)
+    same(asyncio.run(read()), EXPECTED_GENOTYPES)
 
 
 def test_a_url_without_obstore_is_an_error_that_names_the_package(url, monkeypatch):
@@ -391,11 +393,11 @@ def test_a_url_without_obstore_is_an_error_that_names_the_package(url, monkeypat
 
 def test_a_file_url_does_not_need_obstore(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "obstore", None)
-    to_bed(tmp_path / "a b.bed", VALUES)
-    same(open_bed((tmp_path / "a b.bed").as_uri()).read(dtype="int8"), VALUES)
+    to_bed(tmp_path / "a b.bed", EXPECTED_GENOTYPES)
+    same(open_bed((tmp_path / "a b.bed").as_uri()).read(dtype="int8"), EXPECTED_GENOTYPES)
 
 
-READ_AND_WAIT = """
+READ_AND_WAIT_SCRIPT = """
 import sys
 from seqloom.io import open_bed
 bed = open_bed(sys.argv[1], 40_000, 1_200)
@@ -407,7 +409,7 @@ bed.read()
 
 def test_ctrl_c_stops_waiting_for_a_server(server, large):
     url = server.put(large[0])
-    command = [sys.executable, "-c", READ_AND_WAIT, url]
+    command = [sys.executable, "-c", READ_AND_WAIT_SCRIPT, url]
     with subprocess.Popen(command, stdin=-1, stdout=-1, stderr=-1) as process:
         process.stdout.readline()
         server.seconds = 10 * LONGEST_WAIT_S  # the server does not answer

@@ -8,8 +8,10 @@ from moto.server import ThreadedMotoServer
 from seqloom.errors import ArgumentError, MissingObjectError, RemoteError
 from seqloom.io import open_bed, to_bed
 
-VALUES = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (9, 50))
-KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
+EXPECTED_GENOTYPES = np.random.default_rng(0).choice(
+    np.array([0, 1, 2, -127], np.int8), (9, 50)
+)
+ACCESS_KEYS = {"aws_access_key_id": "id", "aws_secret_access_key": "secret"}
 
 
 @pytest.fixture(scope="module")
@@ -24,14 +26,14 @@ def endpoint():
 def options(endpoint, tmp_path_factory):
     """Options for a bucket that contains a PLINK set."""
     folder = tmp_path_factory.mktemp("set")
-    to_bed(folder / "x.bed", VALUES)
-    client = boto3.client("s3", "us-west-2", endpoint_url=endpoint, **KEYS)
+    to_bed(folder / "x.bed", EXPECTED_GENOTYPES)
+    client = boto3.client("s3", "us-west-2", endpoint_url=endpoint, **ACCESS_KEYS)
     place = {"LocationConstraint": "us-west-2"}
     client.create_bucket(Bucket="genotypes", CreateBucketConfiguration=place)
     for path in folder.iterdir():
         client.upload_file(str(path), "genotypes", f"some folder/{path.name}")
     reached = {"aws_endpoint": endpoint, "aws_region": "us-west-2", "allow_http": "true"}
-    return reached | KEYS | {"max_retries": "0", "timeout": "5s"}
+    return reached | ACCESS_KEYS | {"max_retries": "0", "timeout": "5s"}
 
 
 def test_a_set_in_a_bucket_is_read_correctly(options):
@@ -39,14 +41,14 @@ def test_a_set_in_a_bucket_is_read_correctly(options):
         assert bed.shape == (9, 50)
         assert bed.sid[-1] == "sid50"
         found = bed.read(np.s_[[3, 1], ::7], dtype="int8", order="C")
-        np.testing.assert_array_equal(found, VALUES[[3, 1], ::7])
+        np.testing.assert_array_equal(found, EXPECTED_GENOTYPES[[3, 1], ::7])
 
 
 def test_option_names_can_be_those_of_environment_variables(options):
     loud = {name.upper(): value for name, value in options.items()}
     url = "s3://genotypes/some%20folder/x.bed"
     found = open_bed(url, cloud_options=loud).read(dtype="int8")
-    np.testing.assert_array_equal(found, VALUES)
+    np.testing.assert_array_equal(found, EXPECTED_GENOTYPES)
 
 
 def test_a_missing_object_in_a_bucket_is_an_error(options):

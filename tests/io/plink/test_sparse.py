@@ -7,11 +7,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 from scipy import sparse
 
-from genotypes import KINDS, indices, name_of, plink_sets, specimens
+from genotypes import GENOTYPE_DTYPES, indices, name_of, plink_sets, specimens
 from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.io import open_bed, to_bed
 
-CLASSES = {"csc": sparse.csc_matrix, "csr": sparse.csr_matrix}
+SPARSE_CLASSES = {"csc": sparse.csc_matrix, "csr": sparse.csr_matrix}
 
 
 @pytest.fixture
@@ -25,8 +25,8 @@ def small(tmp_path):
 @given(
     data=st.data(),
     specimen=specimens(),
-    kind=st.sampled_from(KINDS),
-    form=st.sampled_from(sorted(CLASSES)),
+    kind=st.sampled_from(GENOTYPE_DTYPES),
+    form=st.sampled_from(sorted(SPARSE_CLASSES)),
     at_once=st.none() | st.integers(1, 5),
 )
 def test_a_sparse_matrix_has_the_values_of_the_dense_array(
@@ -38,21 +38,21 @@ def test_a_sparse_matrix_has_the_values_of_the_dense_array(
     found = bed.read_sparse(index, kind, at_once, form)
     dense = bed.read(index, kind)
     np.testing.assert_array_equal(found.toarray(), dense)
-    expected = CLASSES[form](dense)
+    expected = SPARSE_CLASSES[form](dense)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
-@pytest.mark.parametrize("form", sorted(CLASSES))
+@pytest.mark.parametrize("form", sorted(SPARSE_CLASSES))
 def test_every_sparse_set_equals_its_dense_array(bed, form):
     found = open_bed(bed).read_sparse(dtype="int8", format=form)
-    assert isinstance(found, CLASSES[form])
+    assert isinstance(found, SPARSE_CLASSES[form])
     np.testing.assert_array_equal(found.toarray(), open_bed(bed).read(dtype="int8"))
 
 
-@pytest.mark.parametrize("form", sorted(CLASSES))
+@pytest.mark.parametrize("form", sorted(SPARSE_CLASSES))
 @pytest.mark.parametrize(("index", "shape"), [([], (3, 0)), (([], None), (0, 4))])
 def test_an_empty_index_gives_an_empty_matrix(small, form, index, shape):
     assert small.read_sparse(index, format=form).shape == shape

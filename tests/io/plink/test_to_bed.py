@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings, strategies as st
 
-from genotypes import KINDS, specimens
+from genotypes import GENOTYPE_DTYPES, specimens
 from seqloom.errors import ArgumentError, FileError, FormatError, IdError
 from seqloom.io import open_bed, to_bed
 
-VALUES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
-SUFFIXES = ("bed", "fam", "bim")
+EXPECTED_GENOTYPES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
+SET_SUFFIXES = ("bed", "fam", "bim")
 anywhere = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
 )
@@ -23,7 +23,7 @@ anywhere = settings(
 
 def content(path):
     """Return the bytes of the existing files of a PLINK set, by suffix."""
-    files = {suffix: path.with_suffix(f".{suffix}") for suffix in SUFFIXES}
+    files = {suffix: path.with_suffix(f".{suffix}") for suffix in SET_SUFFIXES}
     return {suffix: file.read_bytes() for suffix, file in files.items() if file.exists()}
 
 
@@ -35,7 +35,7 @@ def names(folder):
 @anywhere
 @given(
     specimen=specimens(),
-    kind=st.sampled_from(KINDS),
+    kind=st.sampled_from(GENOTYPE_DTYPES),
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
 )
@@ -74,7 +74,7 @@ def test_properties_are_read_back(tmp_path):
         "allele_1": ["A", "ACGT" * 500, "C", "T"],
         "allele_2": None,
     }
-    to_bed(tmp_path / "x.bed", VALUES, properties=given)
+    to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES, properties=given)
     found = open_bed(tmp_path / "x.bed").properties
     assert found["pheno"].tolist() == ["0.5", "0", "2.0"]
     assert found["father"].tolist() == ["0", "0", "0"]
@@ -88,8 +88,10 @@ def test_properties_are_read_back(tmp_path):
 
 def test_integers_of_any_width_can_be_written(tmp_path):
     for kind in ("int16", "int64", "int32"):
-        to_bed(tmp_path / "x.bed", np.array(VALUES, kind))
-        assert open_bed(tmp_path / "x.bed").read(dtype="int8").tolist() == VALUES
+        to_bed(tmp_path / "x.bed", np.array(EXPECTED_GENOTYPES, kind))
+        assert (
+            open_bed(tmp_path / "x.bed").read(dtype="int8").tolist() == EXPECTED_GENOTYPES
+        )
 
 
 @pytest.mark.parametrize("major", ["SNP", "individual"])
@@ -134,12 +136,12 @@ def test_a_set_that_cannot_be_written_leaves_no_files(
 ):
     monkeypatch.chdir(tmp_path)
     with pytest.raises(error, match=message):
-        to_bed(**{"filepath": "x.bed", "val": VALUES} | call)
+        to_bed(**{"filepath": "x.bed", "val": EXPECTED_GENOTYPES} | call)
     assert names(tmp_path) == []
 
 
 def test_a_failed_write_leaves_the_old_set(tmp_path):
-    to_bed(tmp_path / "x.bed", VALUES)
+    to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES)
     before, there = content(tmp_path / "x.bed"), names(tmp_path)
     with pytest.raises(ArgumentError):
         to_bed(tmp_path / "x.bed", [[0, 1], [2, 3]])
@@ -149,7 +151,7 @@ def test_a_failed_write_leaves_the_old_set(tmp_path):
 def test_tables_can_have_other_paths(tmp_path):
     (tmp_path / "tables").mkdir()
     fam, bim = tmp_path / "tables/a.fam", tmp_path / "b.bim"
-    to_bed(tmp_path / "x.bed", VALUES, fam_filepath=fam, bim_filepath=bim)
+    to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES, fam_filepath=fam, bim_filepath=bim)
     assert names(tmp_path) == ["b.bim", "tables", "x.bed"]
     assert open_bed(tmp_path / "x.bed", fam_location=fam, bim_location=bim).shape == (3, 4)
 
@@ -239,7 +241,7 @@ def read_one_set(path):
 
 @pytest.mark.parametrize("journal", [b"", b"[1]", b"{}", b"\xff"])
 def test_a_corrupt_journal_is_named_in_the_error(tmp_path, journal):
-    to_bed(tmp_path / "x.bed", VALUES)
+    to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES)
     (tmp_path / ".x.bed.seqloom.set").write_bytes(journal)
     with pytest.raises(FormatError, match=r"\.x\.bed\.seqloom\.set: cannot be read"):
         open_bed(tmp_path / "x.bed").read()

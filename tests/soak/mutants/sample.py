@@ -27,7 +27,7 @@ from cosmic_ray.work_item import MutationSpec, TestOutcome
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FOLDER = Path(__file__).parent
+MUTANTS_FOLDER = Path(__file__).parent
 # Replacements of operators that a programmer could confuse. Other replacements, such as a
 # shift by a string, raise a TypeError that any test would detect.
 CONFUSABLE_OPERATORS = """
@@ -42,7 +42,7 @@ TEST_SECONDS = 300  # a change is detected if its tests take longer
 def main() -> None:
     """Test changes of the packages on the command line, or of all packages."""
     home, *names = sys.argv[1:]
-    packages = tomllib.loads((FOLDER / "packages.toml").read_text("utf-8"))
+    packages = tomllib.loads((MUTANTS_FOLDER / "packages.toml").read_text("utf-8"))
     for name, package in packages.items():
         if not names or name in names:
             _try_package(Path(home), name, **package)

@@ -17,11 +17,11 @@ from faults._page import replace_tables
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-FOLDER = Path(__file__).parent
+MUTANTS_FOLDER = Path(__file__).parent
 # Latest scores, and in a separate column the score of the first run of each package.
-SCORES = FOLDER / "scores.tsv"
+SCORES_FILE = MUTANTS_FOLDER / "scores.tsv"
 # Changes that no test can detect. Columns: file, old line, new line, reason.
-EQUIVALENT = FOLDER / "equivalent.tsv"
+EQUIVALENT_MUTANTS_FILE = MUTANTS_FOLDER / "equivalent.tsv"
 
 
 class Score(NamedTuple):
@@ -49,7 +49,7 @@ def publish(home: Path) -> None:
         first = scores[score.name].first if score.name in scores else score.detected
         scores[score.name] = score._replace(first=first)
     lines = ["\t".join(map(str, score)) for score in scores.values()]
-    SCORES.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    SCORES_FILE.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     rows = [
         (it.name, f"{it.all:,}", f"{it.tried}", f"{it.equivalent}", it.first, it.detected)
         for it in scores.values()
@@ -59,14 +59,14 @@ def publish(home: Path) -> None:
 
 
 def _read_scores() -> Iterator[Score]:
-    lines = SCORES.read_text("utf-8").splitlines() if SCORES.exists() else []
+    lines = SCORES_FILE.read_text("utf-8").splitlines() if SCORES_FILE.exists() else []
     for name, *numbers, first in (line.split("\t") for line in lines):
         yield Score(name, *map(int, numbers), first=first)
 
 
 def _count_packages(home: Path) -> Iterator[Score]:
     """Return the scores of the packages that sample.py tested."""
-    with EQUIVALENT.open(encoding="utf-8", newline="") as lines:
+    with EQUIVALENT_MUTANTS_FILE.open(encoding="utf-8", newline="") as lines:
         listed = {tuple(row[:3]) for row in csv.reader(lines, delimiter="\t")}
     for path in sorted(home.glob("*.json")):
         found = json.loads(path.read_text("utf-8"))

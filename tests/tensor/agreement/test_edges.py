@@ -17,10 +17,10 @@ from seqloom.tensor import apply
 
 everywhere = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
-EXTREMES = np.array(
+EXTREME_INPUTS = np.array(
     [0, 1e-30, -1e-8, 0.5, -5, 20, 88, -89, 104, 1e20, -1e20, np.inf, -np.inf, np.nan], "f4"
 )
-UNARY = {
+UNARY_FUNCTIONS = {
     "sinh": torch.sinh,
     "cosh": torch.cosh,
     "tanh": torch.tanh,
@@ -35,8 +35,10 @@ UNARY = {
     "rsqrt": torch.rsqrt,
     "reciprocal": torch.reciprocal,
 }
-OPERANDS = np.array([0, -0.0, 1, -1, 2, 0.5, -3, 1e-30, 1e10, np.inf, -np.inf], "f4")
-BINARY = {"pow": torch.pow, "logaddexp": torch.logaddexp, "atan2": torch.atan2}
+EXTREME_OPERANDS = np.array(
+    [0, -0.0, 1, -1, 2, 0.5, -3, 1e-30, 1e10, np.inf, -np.inf], "f4"
+)
+BINARY_FUNCTIONS = {"pow": torch.pow, "logaddexp": torch.logaddexp, "atan2": torch.atan2}
 
 
 def run(call: Any, arrays: Any, name: str) -> tuple[Any, list[Any]]:
@@ -64,12 +66,12 @@ def assert_results_close(ours: Any, theirs: Any, *, absolute: float = 1e-37) -> 
 
 
 @everywhere
-@pytest.mark.parametrize("operation", UNARY)
+@pytest.mark.parametrize("operation", UNARY_FUNCTIONS)
 def test_functions_and_gradients_equal_torch_at_extreme_inputs(operation, name):
     # The tolerance covers the values that PyTorch's expm1 rounds to 0.
     absolute = 1e-6 if operation in {"expm1", "tanh"} else 1e-37
-    theirs = run_torch(UNARY[operation], [EXTREMES])
-    ours = run(lambda x: apply(operation, x), [EXTREMES], name)
+    theirs = run_torch(UNARY_FUNCTIONS[operation], [EXTREME_INPUTS])
+    ours = run(lambda x: apply(operation, x), [EXTREME_INPUTS], name)
     assert_results_close(ours, theirs, absolute=absolute)
 
 
@@ -77,20 +79,22 @@ def test_functions_and_gradients_equal_torch_at_extreme_inputs(operation, name):
 def test_default_implementations_overflow_only_if_the_result_does(operation):
     b = found("strict")
     with np.errstate(all="ignore"):
-        ours = b.to_numpy(getattr(b, operation)(b.asarray(EXTREMES)))
-    np.testing.assert_allclose(ours, UNARY[operation](torch.tensor(EXTREMES)), rtol=1e-5)
+        ours = b.to_numpy(getattr(b, operation)(b.asarray(EXTREME_INPUTS)))
+    np.testing.assert_allclose(
+        ours, UNARY_FUNCTIONS[operation](torch.tensor(EXTREME_INPUTS)), rtol=1e-5
+    )
 
 
 @everywhere
-@pytest.mark.parametrize("operation", BINARY)
+@pytest.mark.parametrize("operation", BINARY_FUNCTIONS)
 def test_binary_functions_and_gradients_equal_torch_at_extreme_inputs(operation, name):
-    arrays = [each.ravel() for each in np.meshgrid(OPERANDS, OPERANDS)]
+    arrays = [each.ravel() for each in np.meshgrid(EXTREME_OPERANDS, EXTREME_OPERANDS)]
     if operation == "atan2":  # PyTorch returns 0 at a tiny radius
         arrays = [each[np.hypot(*arrays) != np.float32(1e-30)] for each in arrays]
         arrays = [each[np.maximum(*np.abs(arrays)) > 1e-20] for each in arrays]
         arrays = [np.append(each, np.float32(0)) for each in arrays]
     ours = run(lambda x, y: apply(operation, x, y), arrays, name)
-    assert_results_close(ours, run_torch(BINARY[operation], arrays))
+    assert_results_close(ours, run_torch(BINARY_FUNCTIONS[operation], arrays))
 
 
 @pytest.mark.filterwarnings("ignore:.*egrees of freedom")  # NumPy and PyTorch warn

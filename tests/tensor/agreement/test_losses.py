@@ -66,14 +66,14 @@ def test_two_runs_give_identical_bits(network, library):
 
 
 # PyTorch and JAX compile slowly, so only `make soak` compiles all networks with them.
-COMPILED = [
+COMPILED_NETWORKS = [
     *(("numpy", each) for each in (MLP, SpliceCNN, Encoder)),
     pytest.param("torch", SpliceCNN, marks=pytest.mark.soak),
     pytest.param("jax", Encoder, marks=pytest.mark.soak),
 ]
 
 
-@pytest.mark.parametrize(("library", "network"), COMPILED)
+@pytest.mark.parametrize(("library", "network"), COMPILED_NETWORKS)
 def test_a_compiled_step_gives_the_same_losses(library, network):
     compiled = sl.tensor.compile(train)
     ours = losses(network, backend(library), steps=10)

@@ -7,24 +7,24 @@ from torch.nn import functional as F
 
 from backend_oracle import Case, assert_agrees, everywhere, found, in_both, pulled, wide
 
-X = (3, 5)
-CASES = [
-    Case("relu", (X,), F.relu),
-    Case("sigmoid", (X,), torch.sigmoid),
-    Case("gelu", (X,), F.gelu),
-    Case("gelu_grad", (X, X), pulled(F.gelu)),
-    Case("silu", (X,), F.silu),
-    Case("softplus", (X,), lambda x: F.softplus(x, threshold=60)),
-    Case("erf", (X,), torch.erf),
-    Case("erfc", (X,), torch.erfc),
+INPUT_SHAPE = (3, 5)
+ACTIVATION_CASES = [
+    Case("relu", (INPUT_SHAPE,), F.relu),
+    Case("sigmoid", (INPUT_SHAPE,), torch.sigmoid),
+    Case("gelu", (INPUT_SHAPE,), F.gelu),
+    Case("gelu_grad", (INPUT_SHAPE, INPUT_SHAPE), pulled(F.gelu)),
+    Case("silu", (INPUT_SHAPE,), F.silu),
+    Case("softplus", (INPUT_SHAPE,), lambda x: F.softplus(x, threshold=60)),
+    Case("erf", (INPUT_SHAPE,), torch.erf),
+    Case("erfc", (INPUT_SHAPE,), torch.erfc),
     Case("rsqrt", (np.array([0.25, 4.0, 9.0], np.float32),), torch.rsqrt),
-    Case("softmax", (X,), lambda x: torch.softmax(x, -1)),
-    Case("softmax", (X,), torch.softmax, {"axis": 0}, "along 0"),
-    Case("log_softmax", (X,), torch.log_softmax, {"axis": 0}),
-    Case("logsumexp", (X,), lambda x: torch.logsumexp(x, (0, 1))),
+    Case("softmax", (INPUT_SHAPE,), lambda x: torch.softmax(x, -1)),
+    Case("softmax", (INPUT_SHAPE,), torch.softmax, {"axis": 0}, "along 0"),
+    Case("log_softmax", (INPUT_SHAPE,), torch.log_softmax, {"axis": 0}),
+    Case("logsumexp", (INPUT_SHAPE,), lambda x: torch.logsumexp(x, (0, 1))),
     Case(
         "logsumexp",
-        (X,),
+        (INPUT_SHAPE,),
         lambda x, axis, keepdims: torch.logsumexp(x, axis, keepdim=keepdims),
         {"axis": 1, "keepdims": True},
         "along 1",
@@ -37,7 +37,7 @@ CASES = [
 @everywhere
 @in_both
 @pytest.mark.parametrize(
-    "case", CASES, ids=lambda case: f"{case.name} {case.label}".strip()
+    "case", ACTIVATION_CASES, ids=lambda case: f"{case.name} {case.label}".strip()
 )
 def test_activations_equal_torch(case: Case, name: str, dtype: str):
     with wide(name, dtype):
@@ -45,19 +45,21 @@ def test_activations_equal_torch(case: Case, name: str, dtype: str):
             assert_agrees(found(name), case, dtype)
 
 
-FROM_OUTPUT = {"relu": F.relu, "sigmoid": torch.sigmoid}
-ALONG = {"softmax": torch.softmax, "log_softmax": torch.log_softmax}
+GRADIENTS_FROM_OUTPUT = {"relu": F.relu, "sigmoid": torch.sigmoid}
+FUNCTIONS_ALONG_AXIS = {"softmax": torch.softmax, "log_softmax": torch.log_softmax}
 
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("function", [*FROM_OUTPUT, *ALONG])
+@pytest.mark.parametrize("function", [*GRADIENTS_FROM_OUTPUT, *FUNCTIONS_ALONG_AXIS])
 def test_gradients_from_the_output_equal_torch(function: str, name: str, dtype: str):
     rng = np.random.default_rng(1)
     x, grad = (rng.standard_normal((3, 5)).astype(dtype) for _ in range(2))
     leaf = torch.from_numpy(x).double().requires_grad_()
-    oracle = FROM_OUTPUT.get(function) or (lambda x: ALONG[function](x, 0))
-    options = {} if function in FROM_OUTPUT else {"axis": 0}
+    oracle = GRADIENTS_FROM_OUTPUT.get(function) or (
+        lambda x: FUNCTIONS_ALONG_AXIS[function](x, 0)
+    )
+    options = {} if function in GRADIENTS_FROM_OUTPUT else {"axis": 0}
     (expected,) = torch.autograd.grad(oracle(leaf), leaf, torch.from_numpy(grad).double())
     with wide(name, dtype):
         b = found(name)

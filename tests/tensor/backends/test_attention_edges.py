@@ -9,7 +9,7 @@ from backend_oracle import everywhere, found
 from seqloom.errors import ShapeError
 
 # Sizes (n, h, l, s, d, e) of attention arrays; one size is 0.
-EMPTY = [
+EMPTY_SHAPES = [
     (1, 1, 3, 0, 2, 2),
     (1, 1, 0, 3, 2, 2),
     (1, 0, 3, 3, 2, 2),
@@ -18,7 +18,7 @@ EMPTY = [
     (1, 1, 3, 0, 2, 3),
 ]
 RNG = np.random.default_rng(3)
-ARRAYS = [RNG.standard_normal((2, 3, 5, 4)).astype("f4") for _ in range(4)]
+RANDOM_ARRAYS = [RNG.standard_normal((2, 3, 5, 4)).astype("f4") for _ in range(4)]
 
 
 def draw(*shape):
@@ -37,7 +37,7 @@ def run_with_gradients(b, arrays, mask=None, *, causal=False):
 @everywhere
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("masked", [False, True])
-@pytest.mark.parametrize("sizes", EMPTY, ids=str)
+@pytest.mark.parametrize("sizes", EMPTY_SHAPES, ids=str)
 def test_attention_without_keys_gives_zeros(sizes, masked, causal, name):
     n, h, rows, columns, d, e = sizes
     b = found(name)
@@ -60,18 +60,18 @@ def test_empty_packed_sequences_give_empty_results(sizes, name):
     assert tuple(b.attention_varlen(x, x, x, ends, max_seqlen=3)[0].shape) == sizes
 
 
-LAYOUTS = {
+MEMORY_LAYOUTS = {
     "strided last axis": lambda x: x.mT.contiguous().mT,
     "transposed axes": lambda x: x.permute(3, 2, 1, 0).contiguous().permute(3, 2, 1, 0),
     "every other number": lambda x: torch.stack([x, x * 7], -1)[..., 0],
 }
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS)
+@pytest.mark.parametrize("layout", MEMORY_LAYOUTS.values(), ids=MEMORY_LAYOUTS)
 def test_the_memory_order_does_not_change_attention(layout):
     b = found("torch")
-    expected = run_with_gradients(found("numpy"), ARRAYS)
-    got = run_with_gradients(b, [layout(torch.from_numpy(each)) for each in ARRAYS])
+    expected = run_with_gradients(found("numpy"), RANDOM_ARRAYS)
+    got = run_with_gradients(b, [layout(torch.from_numpy(each)) for each in RANDOM_ARRAYS])
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-5)
 
@@ -79,15 +79,15 @@ def test_the_memory_order_does_not_change_attention(layout):
 @pytest.mark.parametrize("kind", [bool, "f4"], ids=str)
 def test_the_memory_order_of_a_mask_does_not_change_attention(kind):
     mask = (draw(5, 5) < 0.7).astype(kind).T
-    expected = run_with_gradients(found("numpy"), ARRAYS, np.ascontiguousarray(mask))
-    tensors = [torch.from_numpy(each) for each in ARRAYS]
+    expected = run_with_gradients(found("numpy"), RANDOM_ARRAYS, np.ascontiguousarray(mask))
+    tensors = [torch.from_numpy(each) for each in RANDOM_ARRAYS]
     got = run_with_gradients(found("torch"), tensors, torch.from_numpy(mask.T).mT)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-4, atol=1e-5)
 
 
 def test_a_broadcast_gradient_is_read_correctly():
-    b, tensors = found("torch"), [torch.from_numpy(each) for each in ARRAYS]
+    b, tensors = found("torch"), [torch.from_numpy(each) for each in RANDOM_ARRAYS]
     one = torch.ones(()).expand(2, 3, 5, 4)
     expected = run_with_gradients(b, [*tensors[:3], one.contiguous()])
     for mine, truth in zip(
@@ -96,7 +96,7 @@ def test_a_broadcast_gradient_is_read_correctly():
         np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
 
 
-OTHER_SHAPES = {
+MISMATCHED_SHAPES = {
     "another batch": ((5, 1, 3, 2), (2, 1, 3, 2), (2, 1, 3, 2)),
     "fewer heads": ((1, 8, 3, 2), (1, 2, 3, 2), (1, 2, 3, 2)),
     "fewer values": ((1, 1, 3, 2), (1, 1, 4, 2), (1, 1, 3, 2)),
@@ -105,7 +105,7 @@ OTHER_SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shapes", OTHER_SHAPES.values(), ids=OTHER_SHAPES)
+@pytest.mark.parametrize("shapes", MISMATCHED_SHAPES.values(), ids=MISMATCHED_SHAPES)
 def test_different_shapes_are_an_error_before_the_torch_kernel(shapes):
     with pytest.raises(ShapeError, match="attention: expected"):
         found("torch").attention(*(torch.ones(shape) for shape in shapes))
@@ -120,7 +120,7 @@ def test_different_gradient_shapes_are_an_error_before_the_torch_kernel():
 
 
 def test_attention_dropout_with_a_mask_can_be_compiled():
-    b, x = found("torch"), torch.from_numpy(ARRAYS[0])
+    b, x = found("torch"), torch.from_numpy(RANDOM_ARRAYS[0])
     mask, key = torch.ones(5, 5, dtype=torch.bool).tril(), b.key_words(sl.Key(2))
 
     def attend(x, mask, key):
@@ -130,7 +130,7 @@ def test_attention_dropout_with_a_mask_can_be_compiled():
     torch.testing.assert_close(traced(x, mask, key), attend(x, mask, key))
 
 
-MASKS = {
+MASK_OF_NAME = {
     "keys": np.array([True, True, False, True, False])[None],
     "pairs": np.tril(np.ones((5, 5), bool)) & (np.arange(5) != 2),
 }
@@ -139,7 +139,7 @@ MASKS = {
 def run_padded(name, mask, value, *, clean):
     """Return attention output and gradients, with the number `value` at masked keys."""
     b, hidden = found(name), ~mask.any(0)
-    q, k, v, _ = (each.copy() for each in ARRAYS)
+    q, k, v, _ = (each.copy() for each in RANDOM_ARRAYS)
     k[:, :, hidden], v[:, :, hidden] = value, value
     real = b.asarray(~hidden[:, None])
 
@@ -156,20 +156,20 @@ def run_padded(name, mask, value, *, clean):
 
 
 @everywhere
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask", MASK_OF_NAME)
 def test_finite_values_at_masked_keys_have_no_effect(mask, name):
-    expected = run_padded(name, MASKS[mask], 0.0, clean=False)
-    got = run_padded(name, MASKS[mask], 1e9, clean=False)
+    expected = run_padded(name, MASK_OF_NAME[mask], 0.0, clean=False)
+    got = run_padded(name, MASK_OF_NAME[mask], 1e9, clean=False)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
 
 
 @everywhere
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("mask", MASKS)
+@pytest.mark.parametrize("mask", MASK_OF_NAME)
 def test_padding_that_is_set_to_0_has_no_effect(mask, value, name):
-    expected = run_padded(name, MASKS[mask], 0.0, clean=True)
-    got = run_padded(name, MASKS[mask], value, clean=True)
+    expected = run_padded(name, MASK_OF_NAME[mask], 0.0, clean=True)
+    got = run_padded(name, MASK_OF_NAME[mask], value, clean=True)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, truth)
 

@@ -8,13 +8,13 @@ from torch.nn import functional as F
 
 from backend_oracle import Case, assert_agrees, everywhere, found, in_both, pulled, wide
 
-GEOMETRIES = [
+CONV1D_GEOMETRIES = [
     {},
     {"stride": 2, "padding": 3},
     {"padding": 1, "dilation": 2},
     {"stride": 3, "padding": 2, "dilation": 2, "groups": 2},
 ]
-IMAGES = [
+CONV2D_GEOMETRIES = [
     {},
     {"stride": 2, "padding": 1},
     {"stride": (2, 1), "padding": (1, 2), "dilation": (1, 2), "groups": 2},
@@ -28,7 +28,7 @@ def option_id(options: object) -> str:
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", GEOMETRIES, ids=option_id)
+@pytest.mark.parametrize("options", CONV1D_GEOMETRIES, ids=option_id)
 def test_conv1d_and_its_gradients_equal_torch(
     options: dict[str, Any], name: str, dtype: str
 ):
@@ -40,7 +40,7 @@ def test_conv1d_and_its_gradients_equal_torch(
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", IMAGES, ids=option_id)
+@pytest.mark.parametrize("options", CONV2D_GEOMETRIES, ids=option_id)
 def test_conv2d_and_its_gradients_equal_torch(
     options: dict[str, Any], name: str, dtype: str
 ):
@@ -110,7 +110,7 @@ def test_transposed_convolutions_equal_torch(
             assert_agrees(found(name), case, dtype)
 
 
-COLUMNS = [
+UNFOLD_GEOMETRIES = [
     {"kernel": (2, 3)},
     {"kernel": (2, 2), "stride": (2, 1), "padding": (1, 0), "dilation": (1, 2)},
 ]
@@ -123,7 +123,7 @@ def with_torch_names(function):
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("options", COLUMNS, ids=option_id)
+@pytest.mark.parametrize("options", UNFOLD_GEOMETRIES, ids=option_id)
 def test_unfold_and_fold_equal_torch(options: dict[str, Any], name: str, dtype: str):
     with wide(name, dtype):
         b = found(name)
@@ -143,7 +143,7 @@ def test_unfold_and_fold_equal_torch(options: dict[str, Any], name: str, dtype: 
         assert_agrees(b, case, dtype)
 
 
-POOLS = [
+POOLING_CALLS = [
     ("max_pool1d", (2, 3, 9), {"kernel": 2, "stride": 2}),
     ("max_pool1d", (2, 3, 9), {"kernel": 3, "stride": 2, "padding": 1}),
     ("max_pool2d", (2, 3, 6, 7), {"kernel": (2, 3), "stride": (2, 1)}),
@@ -155,7 +155,7 @@ POOLS = [
 
 @everywhere
 @in_both
-@pytest.mark.parametrize(("function", "shape", "options"), POOLS, ids=str)
+@pytest.mark.parametrize(("function", "shape", "options"), POOLING_CALLS, ids=str)
 def test_pooling_and_its_gradient_equal_torch(function, shape, options, name, dtype):
     import torch
 

@@ -13,19 +13,19 @@ import cuda_device
 from seqloom.tensor import backend
 from seqloom.tensor.backends._torch import _packed_attention as device
 
-BOUNDS = [0, 3, 3, 70, 134, 135]
-MAX_LENGTH = 67
-TYPES = [torch.float16, torch.bfloat16, torch.float32]
-CAPABILITIES = [(8, 0), (7, 5)]
+SEQUENCE_BOUNDS = [0, 3, 3, 70, 134, 135]
+MAX_SEQUENCE_LENGTH = 67
+FLOAT_DTYPES = [torch.float16, torch.bfloat16, torch.float32]
+GPU_CAPABILITIES = [(8, 0), (7, 5)]
 
 causal_or_not = pytest.mark.parametrize("causal", [False, True])
-half = pytest.mark.parametrize("dtype", TYPES[:2])
-any_type = pytest.mark.parametrize("dtype", TYPES)
+half = pytest.mark.parametrize("dtype", FLOAT_DTYPES[:2])
+any_type = pytest.mark.parametrize("dtype", FLOAT_DTYPES)
 
 
 @any_type
 @causal_or_not
-@pytest.mark.parametrize("kind", CAPABILITIES)
+@pytest.mark.parametrize("kind", GPU_CAPABILITIES)
 def test_the_cuda_kernels_accept_these_arguments(kind, causal, dtype, monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
     monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
@@ -37,7 +37,7 @@ def test_the_cuda_kernels_accept_these_arguments(kind, causal, dtype, monkeypatc
         ends = torch.empty(6, device="cuda", dtype=torch.int32)
         given = q, q, q, ends
         out, lse = implementation_of(device.attend_on_cuda)(
-            *given, MAX_LENGTH, None, causal
+            *given, MAX_SEQUENCE_LENGTH, None, causal
         )
         grads = implementation_of(device.attend_on_cuda_grad)(
             q, *given, out, lse, 67, None, causal
@@ -93,18 +93,18 @@ def test_without_varlen_attention_the_memory_efficient_kernel_is_used(monkeypatc
 def draw(dtype: Any, seed: int = 0) -> list[Any]:
     made = torch.Generator().manual_seed(seed)
     return [
-        torch.randn(135, 2, 16, generator=made).to(cuda_device.DEVICE, dtype)
+        torch.randn(135, 2, 16, generator=made).to(cuda_device.DEVICE_NAME, dtype)
         for _ in range(4)
     ]
 
 
 def run_with_gradients(
-    arrays: Any, *, causal: bool = False, longest: int = MAX_LENGTH
+    arrays: Any, *, causal: bool = False, longest: int = MAX_SEQUENCE_LENGTH
 ) -> list[Any]:
     """Return the attention output, and the gradients of queries, keys and values."""
     b: Any = backend(cuda_device.TORCH)
     q, k, v, grad = arrays
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
+    ends = torch.tensor(SEQUENCE_BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE_NAME)
     rule = {"max_seqlen": longest, "causal": causal}
     out, lse = b.attention_varlen(q, k, v, ends, **rule)
     return [out, *b.attention_varlen_grad(grad, q, k, v, ends, out, lse, **rule)]
@@ -113,7 +113,7 @@ def run_with_gradients(
 def compute_expected(arrays: Any, *, causal: bool) -> list[Any]:
     """Return the expected output and gradients, computed per sequence in float64."""
     parts: list[list[Any]] = [[], [], [], []]
-    for start, end in pairwise(BOUNDS):
+    for start, end in pairwise(SEQUENCE_BOUNDS):
         rows = [x[start:end].double().cpu().transpose(0, 1) for x in arrays]
         leaves = [row.requires_grad_() for row in rows[:3]]
         out = F.scaled_dot_product_attention(*leaves, is_causal=causal)
@@ -162,7 +162,7 @@ def test_unaligned_arrays_give_equal_results_on_a_device(dtype):
     arrays = draw(dtype)
     moved = []
     for array in arrays:
-        room = torch.empty(array.numel() + 1, dtype=dtype, device=cuda_device.DEVICE)
+        room = torch.empty(array.numel() + 1, dtype=dtype, device=cuda_device.DEVICE_NAME)
         room[1:] = array.ravel()
         moved.append(room[1:].view(array.shape))
     for mine, wanted in zip(
@@ -177,12 +177,12 @@ def test_no_call_waits_for_the_device(dtype):
     arrays = draw(dtype)
     run_with_gradients(arrays)
     b: Any = backend(cuda_device.TORCH)
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device="cuda")
+    ends = torch.tensor(SEQUENCE_BOUNDS, dtype=torch.int32, device="cuda")
     torch.cuda.set_sync_debug_mode("error")
     try:
-        out, lse = b.attention_varlen(*arrays[:3], ends, max_seqlen=MAX_LENGTH)
+        out, lse = b.attention_varlen(*arrays[:3], ends, max_seqlen=MAX_SEQUENCE_LENGTH)
         b.attention_varlen_grad(
-            arrays[3], *arrays[:3], ends, out, lse, max_seqlen=MAX_LENGTH
+            arrays[3], *arrays[:3], ends, out, lse, max_seqlen=MAX_SEQUENCE_LENGTH
         )
     finally:
         torch.cuda.set_sync_debug_mode("default")
@@ -199,10 +199,10 @@ def test_a_sequence_longer_than_max_seqlen_is_nan_on_a_device(dtype):
 def test_a_model_compiled_for_a_device_uses_the_kernel(dtype):
     b: Any = backend(cuda_device.TORCH)
     q, k, v, _ = draw(dtype)
-    ends = torch.tensor(BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE)
+    ends = torch.tensor(SEQUENCE_BOUNDS, dtype=torch.int32, device=cuda_device.DEVICE_NAME)
 
     def attend(q: Any, k: Any, v: Any) -> Any:
-        return b.attention_varlen(q, k, v, ends, max_seqlen=MAX_LENGTH)[0] * 2
+        return b.attention_varlen(q, k, v, ends, max_seqlen=MAX_SEQUENCE_LENGTH)[0] * 2
 
     compiled = torch.compile(attend, fullgraph=True)
     np.testing.assert_array_equal(

@@ -14,9 +14,16 @@ from backend_oracle import Case, assert_agrees, everywhere, found, in_both, wide
 from seqloom.tensor import Autodiff, apply, backend
 
 ROWS, WIDTH, HIDDEN, HEADS = (2, 9), 24, 56, 4
-ANGLES = np.random.default_rng(3).uniform(-9, 9, (*ROWS, WIDTH // HEADS // 2))
-FEED = ((*ROWS, WIDTH), (WIDTH,), (WIDTH,), (HIDDEN, WIDTH), (HIDDEN,), (WIDTH, HIDDEN))
-PROJECTION = ((*ROWS, WIDTH), (3 * WIDTH, WIDTH), (3 * WIDTH,))
+ROTARY_ANGLES = np.random.default_rng(3).uniform(-9, 9, (*ROWS, WIDTH // HEADS // 2))
+FEED_FORWARD_SHAPES = (
+    (*ROWS, WIDTH),
+    (WIDTH,),
+    (WIDTH,),
+    (HIDDEN, WIDTH),
+    (HIDDEN,),
+    (WIDTH, HIDDEN),
+)
+PROJECTION_SHAPES = ((*ROWS, WIDTH), (3 * WIDTH, WIDTH), (3 * WIDTH,))
 
 
 def rotate(x, cosine, sine):
@@ -58,8 +65,10 @@ def test_linear_by_row_equals_torch_plus_the_residual(rest, name, dtype):
 @everywhere
 @in_both
 def test_queries_and_keys_are_rotated_by_their_angles(name, dtype):
-    angles = np.cos(ANGLES).astype(dtype), np.sin(ANGLES).astype(dtype)
-    case = Case("rotary_linear", (*PROJECTION, *angles), rotary_linear, {"heads": HEADS})
+    angles = np.cos(ROTARY_ANGLES).astype(dtype), np.sin(ROTARY_ANGLES).astype(dtype)
+    case = Case(
+        "rotary_linear", (*PROJECTION_SHAPES, *angles), rotary_linear, {"heads": HEADS}
+    )
     with wide(name, dtype):
         assert_agrees(found(name), case, dtype)
 
@@ -68,7 +77,7 @@ def test_queries_and_keys_are_rotated_by_their_angles(name, dtype):
 @in_both
 @pytest.mark.parametrize("last", [None, (WIDTH,)], ids=["no bias", "bias"])
 def test_feed_forward_equals_the_layers_of_torch(last, name, dtype):
-    case = Case("feed_forward", (*FEED, last), feed_forward, {"eps": 1e-5})
+    case = Case("feed_forward", (*FEED_FORWARD_SHAPES, last), feed_forward, {"eps": 1e-5})
     with wide(name, dtype):
         assert_agrees(found(name), case, dtype)
 
@@ -78,7 +87,7 @@ def test_feed_forward_equals_the_layers_of_torch(last, name, dtype):
 def test_empty_inputs_give_empty_results(name_of, name):
     b = found(name)
     none = b.zeros((0, WIDTH), dtype="float32")
-    weights = [b.ones(shape, dtype="float32") for shape in FEED[1:]]
+    weights = [b.ones(shape, dtype="float32") for shape in FEED_FORWARD_SHAPES[1:]]
     angles = [b.zeros((0, 3), dtype="float32")] * 2
     square = b.ones((3 * WIDTH, WIDTH), dtype="float32")
     out = {
@@ -194,7 +203,7 @@ def test_bfloat16_queries_on_numpy_are_rounded_once():
 
 
 def test_a_bfloat16_feed_forward_on_numpy_is_rounded_once():
-    arrays, truth = draw_bfloat16(*FEED, (WIDTH,))
+    arrays, truth = draw_bfloat16(*FEED_FORWARD_SHAPES, (WIDTH,))
     found = backend("numpy").feed_forward(*arrays, eps=1e-5)
     assert_rounded(found, feed_forward(*truth, eps=1e-5))
 

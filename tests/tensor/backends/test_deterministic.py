@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from compiled_networks import MODELS, batch_of, model_of, step
+from compiled_networks import NETWORK_FUNCTIONS, batch_of, model_of, step
 from seqloom.errors import BackendError
 from seqloom.tensor import backend
 
 RNG = np.random.default_rng(0)
-THREADS = (1, 2, 4)
+THREAD_COUNTS = (1, 2, 4)
 
 
 def deterministic(threads):
@@ -36,7 +36,7 @@ def test_a_backend_without_determinism_raises_an_error(name):
         backend(name, deterministic=True)
 
 
-PRODUCTS = {
+PRODUCT_CALLS = {
     "matrices": ("matmul", draw(90, 300), draw(300, 70)),
     "a vector": ("matmul", draw(700), draw(700, 90)),
     "two vectors": ("matmul", draw(900), draw(900)),
@@ -47,10 +47,10 @@ PRODUCTS = {
 }
 
 
-@pytest.mark.parametrize("case", PRODUCTS)
+@pytest.mark.parametrize("case", PRODUCT_CALLS)
 def test_deterministic_products_are_correct_for_any_thread_count(case):
-    name, *arrays = PRODUCTS[case]
-    found = [getattr(deterministic(threads), name)(*arrays) for threads in THREADS]
+    name, *arrays = PRODUCT_CALLS[case]
+    found = [getattr(deterministic(threads), name)(*arrays) for threads in THREAD_COUNTS]
     assert len({each.tobytes() for each in found}) == 1
     expected = getattr(backend("numpy"), name)(*arrays)
     np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-4)
@@ -64,9 +64,9 @@ def test_a_product_is_written_to_the_given_array():
 
 
 @pytest.mark.parametrize("compiled", [False, True], ids=["eager", "compiled"])
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORK_FUNCTIONS)
 def test_deterministic_training_has_the_same_bits_for_any_thread_count(name, compiled):
-    assert len({_trained(name, threads, compiled) for threads in THREADS}) == 1
+    assert len({_trained(name, threads, compiled) for threads in THREAD_COUNTS}) == 1
 
 
 def _trained(name, threads, compiled):

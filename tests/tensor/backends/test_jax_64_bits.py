@@ -8,30 +8,30 @@ from seqloom.nn import functional as F
 from seqloom.tensor import backend
 
 pytest.importorskip("jax")
-B = backend("jax")
-ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
+JAX_BACKEND = backend("jax")
+THREE_ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 def test_int64_indices_and_labels_are_accepted():
-    x, places = B.tensor(ROWS), np.array([2, 0])
-    np.testing.assert_array_equal(x[places].numpy(), ROWS[places])
-    np.testing.assert_array_equal(F.embedding(places, x).numpy(), ROWS[places])
+    x, places = JAX_BACKEND.tensor(THREE_ROWS), np.array([2, 0])
+    np.testing.assert_array_equal(x[places].numpy(), THREE_ROWS[places])
+    np.testing.assert_array_equal(F.embedding(places, x).numpy(), THREE_ROWS[places])
 
 
 def test_one_hot_has_the_default_integer_type():
-    found = F.one_hot(B.tensor([0, 2]), 3)
+    found = F.one_hot(JAX_BACKEND.tensor([0, 2]), 3)
     assert found.numpy().tolist() == [[1, 0, 0], [0, 0, 1]]
 
 
 def test_numbers_beyond_32_bits_are_an_error():
     with pytest.raises(BackendError, match="no int64 unless"):
-        B.tensor(np.array([2**40]))
+        JAX_BACKEND.tensor(np.array([2**40]))
 
 
 def test_complex64_is_allowed_without_64_bits():
-    assert B.tensor(np.array([1j], np.complex64)).dtype == np.complex64
+    assert JAX_BACKEND.tensor(np.array([1j], np.complex64)).dtype == np.complex64
 
 
 def test_data_that_are_not_numbers_are_an_error():
     with pytest.raises(DTypeError, match="numbers or booleans"):
-        B.asarray(np.array([object()]))
+        JAX_BACKEND.asarray(np.array([object()]))

@@ -6,7 +6,7 @@ import pytest
 from seqloom.tensor import backend
 from seqloom.tensor._families._numpy_arrays import BlockCache
 
-B = backend("numpy", num_threads=1)
+NUMPY = backend("numpy", num_threads=1)
 LARGE_SHAPE = (600, 700)
 
 
@@ -59,7 +59,7 @@ def test_functions_of_large_arrays_equal_numpy(name):
         2.0,
         np.asarray(2.0),
     ):
-        np.testing.assert_array_equal(getattr(B, name)(x, y), getattr(np, name)(x, y))
+        np.testing.assert_array_equal(getattr(NUMPY, name)(x, y), getattr(np, name)(x, y))
 
 
 def test_large_arrays_are_promoted_and_broadcast_as_in_numpy():
@@ -69,5 +69,5 @@ def test_large_arrays_are_promoted_and_broadcast_as_in_numpy():
         np.ones((2, 1, 1), np.float32),
         np.ones(LARGE_SHAPE, np.bool_),
     ):
-        found, wanted = B.add(x, y), np.add(x, y)
+        found, wanted = NUMPY.add(x, y), np.add(x, y)
         assert (found.dtype, found.shape) == (wanted.dtype, wanted.shape)

@@ -8,7 +8,7 @@ import seqloom as sl
 from backend_oracle import everywhere, found
 from seqloom.errors import ArgumentError, OutOfRangeError
 
-KEYS = {
+INDEX_KEYS = {
     "number": (1, ...),
     "negative number": (slice(None), -1, ...),
     "slice": (slice(None), slice(1, 3), ...),
@@ -17,15 +17,15 @@ KEYS = {
     "new axis": (slice(None), None, 2, ...),
     "mixed": (1, slice(3, 0, -1), slice(1, 5, 3)),
 }
-INDICES = np.array([3, 0])
-DISTINCT_KEYS = {
-    "number, slice, array": (0, slice(None), INDICES),
-    "array, slice, number": (INDICES[1:], slice(1, 3), -1),
-    "number, new axis, array": (1, None, INDICES),
-    "number with array": (slice(None), 0, INDICES),
+INDEX_ARRAY = np.array([3, 0])
+KEYS_WITHOUT_REPEATS = {
+    "number, slice, array": (0, slice(None), INDEX_ARRAY),
+    "array, slice, number": (INDEX_ARRAY[1:], slice(1, 3), -1),
+    "number, new axis, array": (1, None, INDEX_ARRAY),
+    "number with array": (slice(None), 0, INDEX_ARRAY),
 }
-VALUES = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
-keys = pytest.mark.parametrize("key", KEYS.values(), ids=KEYS)
+INPUT_ARRAY = np.arange(60, dtype=np.float32).reshape(3, 4, 5)
+keys = pytest.mark.parametrize("key", INDEX_KEYS.values(), ids=INDEX_KEYS)
 
 
 def numbers(b, x):
@@ -36,18 +36,22 @@ def numbers(b, x):
 @keys
 def test_indexing_equals_numpy(key, name):
     b = found(name)
-    np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), key)), VALUES[key])
+    np.testing.assert_array_equal(
+        numbers(b, b.index(b.asarray(INPUT_ARRAY), key)), INPUT_ARRAY[key]
+    )
 
 
 @everywhere
-@pytest.mark.parametrize("key", DISTINCT_KEYS.values(), ids=DISTINCT_KEYS)
+@pytest.mark.parametrize("key", KEYS_WITHOUT_REPEATS.values(), ids=KEYS_WITHOUT_REPEATS)
 def test_integers_in_a_key_with_arrays_count_as_arrays(key, name):
     b = found(name)
     own = tuple(b.asarray(p) if isinstance(p, np.ndarray) else p for p in key)
-    np.testing.assert_array_equal(numbers(b, b.index(b.asarray(VALUES), own)), VALUES[key])
-    expected = np.zeros_like(VALUES)
-    expected[key] = VALUES[key]
-    got = b.scatter_index(b.asarray(VALUES[key].copy()), own, VALUES.shape)
+    np.testing.assert_array_equal(
+        numbers(b, b.index(b.asarray(INPUT_ARRAY), own)), INPUT_ARRAY[key]
+    )
+    expected = np.zeros_like(INPUT_ARRAY)
+    expected[key] = INPUT_ARRAY[key]
+    got = b.scatter_index(b.asarray(INPUT_ARRAY[key].copy()), own, INPUT_ARRAY.shape)
     np.testing.assert_array_equal(numbers(b, got), expected)
 
 
@@ -55,16 +59,16 @@ def test_integers_in_a_key_with_arrays_count_as_arrays(key, name):
 @keys
 def test_scatter_index_reverses_indexing(key, name):
     b = found(name)
-    expected = np.zeros_like(VALUES)
-    expected[key] = VALUES[key]
-    got = b.scatter_index(b.asarray(VALUES[key].copy()), key, VALUES.shape)
+    expected = np.zeros_like(INPUT_ARRAY)
+    expected[key] = INPUT_ARRAY[key]
+    got = b.scatter_index(b.asarray(INPUT_ARRAY[key].copy()), key, INPUT_ARRAY.shape)
     np.testing.assert_array_equal(numbers(b, got), expected)
 
 
 @everywhere
 @keys
 def test_slices_can_be_replaced_and_added_to(key, name):
-    b, x = found(name), VALUES.copy()
+    b, x = found(name), INPUT_ARRAY.copy()
     new = np.full_like(x[key], 7)
     replaced, added = x.copy(), x.copy()
     replaced[key], added[key] = 7, x[key] + 7
@@ -73,7 +77,7 @@ def test_slices_can_be_replaced_and_added_to(key, name):
         np.testing.assert_array_equal(numbers(b, got), replaced)
         got = b.slice_add(b.asarray(x), key, values)
         np.testing.assert_array_equal(numbers(b, got), added)
-    np.testing.assert_array_equal(x, VALUES)
+    np.testing.assert_array_equal(x, INPUT_ARRAY)
 
 
 @everywhere
@@ -109,7 +113,7 @@ def test_scatter_add_equals_torch(axis, name):
 
 @everywhere
 def test_put_along_axis_equals_numpy(name):
-    b, x = found(name), VALUES[0].copy()
+    b, x = found(name), INPUT_ARRAY[0].copy()
     index = np.array([[3, 0, 1, 2, 3]], np.int32)
     expected = x.copy()
     np.put_along_axis(expected, index, -1, 0)
@@ -133,7 +137,7 @@ def test_an_embedding_and_its_gradient_equal_torch(name):
 
 @everywhere
 def test_pad_extends_and_truncates(name):
-    b, x = found(name), VALUES[0]
+    b, x = found(name), INPUT_ARRAY[0]
     expected = np.pad(x, ((1, 0), (0, 2)), constant_values=-1)
     got = b.pad(b.asarray(x), ((1, 0), (0, 2)), value=-1)
     np.testing.assert_array_equal(numbers(b, got), expected)
@@ -171,7 +175,7 @@ def test_one_hot_marks_the_class(name):
     assert numbers(b, got).tolist() == [[[0, 0, 1], [1, 0, 0]]]
 
 
-EQUATIONS = [
+EINSUM_EQUATIONS = [
     ("ij,jk->ik", (2, 3), (3, 4)),
     ("bhld,bhsd->bhls", (2, 3, 4, 5), (2, 3, 6, 5)),
     ("ij,ij", (2, 3), (2, 3)),
@@ -186,7 +190,7 @@ EQUATIONS = [
 
 
 @everywhere
-@pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in EQUATIONS])
+@pytest.mark.parametrize(("equation", "shapes"), [(e, s) for e, *s in EINSUM_EQUATIONS])
 def test_einsum_equals_numpy(equation, shapes, name):
     rng, b = np.random.default_rng(0), found(name)
     arrays = [rng.standard_normal(shape).astype(np.float32) for shape in shapes]

@@ -7,9 +7,9 @@ import seqloom as sl
 from backend_oracle import found
 from seqloom.tensor import apply
 
-INTEGERS = np.array([1, 2, 3], np.int32)
-FLOATS = np.array([0.5, 1.5, 2.5], np.float32)
-LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+INTEGER_ARRAY = np.array([1, 2, 3], np.int32)
+FLOAT_ARRAY = np.array([0.5, 1.5, 2.5], np.float32)
+FOR_EACH_LIBRARY = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
 
 def tensor(name, values):
@@ -23,7 +23,7 @@ def assert_float32(found_, wanted):
     np.testing.assert_allclose(np.asarray(found_), wanted, rtol=1e-6)
 
 
-BINARY = {
+BINARY_FUNCTIONS = {
     "add": np.add,
     "subtract": np.subtract,
     "multiply": np.multiply,
@@ -38,29 +38,31 @@ BINARY = {
 }
 
 
-@LIBRARIES
-@pytest.mark.parametrize("function", BINARY)
+@FOR_EACH_LIBRARY
+@pytest.mark.parametrize("function", BINARY_FUNCTIONS)
 def test_integers_and_floats_are_promoted_to_the_float_dtype(function, name):
-    whole, floats = tensor(name, INTEGERS), tensor(name, FLOATS)
+    whole, floats = tensor(name, INTEGER_ARRAY), tensor(name, FLOAT_ARRAY)
     assert_float32(
-        apply(function, whole, floats).numpy(), BINARY[function](INTEGERS, FLOATS)
+        apply(function, whole, floats).numpy(),
+        BINARY_FUNCTIONS[function](INTEGER_ARRAY, FLOAT_ARRAY),
     )
     assert_float32(
-        apply(function, floats, whole).numpy(), BINARY[function](FLOATS, INTEGERS)
+        apply(function, floats, whole).numpy(),
+        BINARY_FUNCTIONS[function](FLOAT_ARRAY, INTEGER_ARRAY),
     )
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("function", ["divide", "atan2", "logaddexp"])
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "bool"])
 def test_division_of_integers_returns_the_default_float_type(dtype, function, name):
     values = np.ones(3, dtype)
     x = tensor(name, values)
-    wanted = BINARY[function](values.astype("f4"), values.astype("f4"))
+    wanted = BINARY_FUNCTIONS[function](values.astype("f4"), values.astype("f4"))
     assert_float32(apply(function, x, x).numpy(), wanted)
 
 
-UNARY = [
+UNARY_FUNCTIONS = [
     "exp",
     "expm1",
     "log",
@@ -75,8 +77,8 @@ UNARY = [
 ]
 
 
-@LIBRARIES
-@pytest.mark.parametrize("function", [*UNARY, "reciprocal"])
+@FOR_EACH_LIBRARY
+@pytest.mark.parametrize("function", [*UNARY_FUNCTIONS, "reciprocal"])
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
 def test_float_functions_of_integers_return_the_default_float_type(dtype, function, name):
     values = np.ones(3, dtype)
@@ -84,7 +86,7 @@ def test_float_functions_of_integers_return_the_default_float_type(dtype, functi
     assert_float32(apply(function, tensor(name, values)).numpy(), wanted)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("function", ["mean", "var"])
 @pytest.mark.parametrize("dtype", ["int32", "bool"])
 def test_means_and_deviations_of_integers_have_the_default_float_type(
@@ -98,55 +100,62 @@ def test_means_and_deviations_of_integers_have_the_default_float_type(
     )
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_astype_float_is_the_default_float_type(name):
-    assert np.asarray(tensor(name, INTEGERS).astype(float)).dtype == np.float32
+    assert np.asarray(tensor(name, INTEGER_ARRAY).astype(float)).dtype == np.float32
     assert found(name).dtype(found(name).zeros((1,), dtype=float)) == np.float32
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_concat_where_and_clip_of_mixed_types_return_floats(name):
-    whole, floats = tensor(name, INTEGERS), tensor(name, FLOATS)
+    whole, floats = tensor(name, INTEGER_ARRAY), tensor(name, FLOAT_ARRAY)
     assert_float32(
-        apply("concat", [whole, floats]).numpy(), np.concatenate([INTEGERS, FLOATS])
+        apply("concat", [whole, floats]).numpy(),
+        np.concatenate([INTEGER_ARRAY, FLOAT_ARRAY]),
     )
-    assert_float32(apply("stack", [whole, floats]).numpy(), np.stack([INTEGERS, FLOATS]))
+    assert_float32(
+        apply("stack", [whole, floats]).numpy(), np.stack([INTEGER_ARRAY, FLOAT_ARRAY])
+    )
     assert_float32(apply("where", whole > 1, whole, floats).numpy(), [0.5, 2, 3])
     assert_float32(apply("where", whole > 1, 1, 0.5).numpy(), [0.5, 1, 1])
     assert_float32(apply("clip", whole, 1.5, 2.5).numpy(), [1.5, 2, 2.5])
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_products_of_integers_and_floats_return_floats(name):
-    whole, floats = tensor(name, INTEGERS), tensor(name, FLOATS)
-    assert_float32((whole @ floats).numpy(), INTEGERS @ FLOATS)
-    assert_float32(apply("tensordot", whole, floats, axes=1).numpy(), INTEGERS @ FLOATS)
-    assert_float32(apply("einsum", "i,i->", whole, floats).numpy(), INTEGERS @ FLOATS)
+    whole, floats = tensor(name, INTEGER_ARRAY), tensor(name, FLOAT_ARRAY)
+    assert_float32((whole @ floats).numpy(), INTEGER_ARRAY @ FLOAT_ARRAY)
+    assert_float32(
+        apply("tensordot", whole, floats, axes=1).numpy(), INTEGER_ARRAY @ FLOAT_ARRAY
+    )
+    assert_float32(
+        apply("einsum", "i,i->", whole, floats).numpy(), INTEGER_ARRAY @ FLOAT_ARRAY
+    )
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_a_python_float_converts_integers_to_floats(name):
-    x = tensor(name, INTEGERS)
-    assert_float32(apply("add", x, 1.5).numpy(), INTEGERS + 1.5)
+    x = tensor(name, INTEGER_ARRAY)
+    assert_float32(apply("add", x, 1.5).numpy(), INTEGER_ARRAY + 1.5)
     assert_float32(apply("multiply", x > 1, 2.5).numpy(), [0, 2.5, 2.5])
-    assert_float32((2 / x).numpy(), 2 / INTEGERS)
+    assert_float32((2 / x).numpy(), 2 / INTEGER_ARRAY)
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_the_result_type_of_integers_and_floats_is_the_float_type(name):
     b = found(name)
-    whole, floats = b.asarray(INTEGERS), b.asarray(FLOATS)
+    whole, floats = b.asarray(INTEGER_ARRAY), b.asarray(FLOAT_ARRAY)
     assert np.dtype(b.result_type(whole, floats)) == np.float32
     assert np.dtype(b.result_type(floats, floats)) == np.float32
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
 def test_float32_with_float64_gives_float64(name):
-    out = tensor(name, FLOATS) + tensor(name, FLOATS.astype("f8"))
+    out = tensor(name, FLOAT_ARRAY) + tensor(name, FLOAT_ARRAY.astype("f8"))
     assert np.asarray(out).dtype == np.float64
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_the_gradient_of_a_masked_mean_has_the_type_of_the_leaf(name):
     level = sl.tensor.Autodiff(found(name))
     x = level.tensor(np.ones((2, 3, 4), "f4"), requires_grad=True)
@@ -156,7 +165,7 @@ def test_the_gradient_of_a_masked_mean_has_the_type_of_the_leaf(name):
     assert_float32(grad.numpy()[:, :, 0], [[0.5, 0.5, 0], [1, 0, 0]])
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_a_compiled_step_with_mixed_types_equals_the_eager_step(name):
     b = found(name)
 
@@ -164,5 +173,8 @@ def test_a_compiled_step_with_mixed_types_equals_the_eager_step(name):
         total = (whole * floats).sum() / whole.sum()
         return total + apply("exp", whole).mean() + (whole / 2).sum() + whole.astype(float)
 
-    args = sl.tensor.Tensor(b.asarray(INTEGERS), b), sl.tensor.Tensor(b.asarray(FLOATS), b)
+    args = (
+        sl.tensor.Tensor(b.asarray(INTEGER_ARRAY), b),
+        sl.tensor.Tensor(b.asarray(FLOAT_ARRAY), b),
+    )
     assert_float32(sl.tensor.compile(step)(*args).numpy(), step(*args).numpy())

@@ -7,8 +7,11 @@ from torch.nn import functional as F
 
 from backend_oracle import Case, assert_agrees, everywhere, found, in_both, wide
 
-EPS = {"eps": 1e-3}
-ROWS = {"with weight": ((2, 3, 6), (6,), (6,)), "bare": ((2, 3, 6), None, None)}
+EPSILON_ARGUMENT = {"eps": 1e-3}
+SHAPES_OF_NORM_INPUTS = {
+    "with weight": ((2, 3, 6), (6,), (6,)),
+    "bare": ((2, 3, 6), None, None),
+}
 
 
 def layer_norm(x, weight, bias, eps):
@@ -33,11 +36,13 @@ def assert_close(b, got, expected):
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("shapes", ROWS.values(), ids=ROWS)
+@pytest.mark.parametrize(
+    "shapes", SHAPES_OF_NORM_INPUTS.values(), ids=SHAPES_OF_NORM_INPUTS
+)
 def test_layer_norm_and_its_gradient_equal_torch(shapes, name, dtype):
     with wide(name, dtype):
         b = found(name)
-        case = Case("layer_norm", shapes, layer_norm, EPS)
+        case = Case("layer_norm", shapes, layer_norm, EPSILON_ARGUMENT)
         assert_agrees(b, case, dtype)
         arrays = case.arrays(dtype)
         grad = np.random.default_rng(2).standard_normal(shapes[0]).astype(dtype)
@@ -45,20 +50,22 @@ def test_layer_norm_and_its_gradient_equal_torch(shapes, name, dtype):
             lambda x, w=None, c=None: F.layer_norm(x, (6,), w, c, 1e-3), arrays, grad
         )
         x, weight, bias = (None if a is None else b.asarray(a) for a in arrays)
-        _, mean, rstd = b.layer_norm(x, weight, bias, **EPS)
+        _, mean, rstd = b.layer_norm(x, weight, bias, **EPSILON_ARGUMENT)
         assert_close(b, b.layer_norm_grad(b.asarray(grad), x, weight, mean, rstd), expected)
 
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("shapes", [((2, 3, 6), (6,)), ((2, 3, 6), None)], ids=ROWS)
+@pytest.mark.parametrize(
+    "shapes", [((2, 3, 6), (6,)), ((2, 3, 6), None)], ids=SHAPES_OF_NORM_INPUTS
+)
 def test_rms_norm_and_its_gradient_equal_torch(shapes, name, dtype):
     def oracle(x, weight, eps):
         return F.rms_norm(x, (6,), weight, eps), None
 
     with wide(name, dtype):
         b = found(name)
-        case = Case("rms_norm", shapes, oracle, EPS)
+        case = Case("rms_norm", shapes, oracle, EPSILON_ARGUMENT)
         assert_agrees(b, case, dtype)
         arrays = case.arrays(dtype)
         grad = np.random.default_rng(2).standard_normal(shapes[0]).astype(dtype)
@@ -66,7 +73,7 @@ def test_rms_norm_and_its_gradient_equal_torch(shapes, name, dtype):
             lambda x, w=None: F.rms_norm(x, (6,), w, 1e-3), arrays, grad
         )
         x, weight = (None if a is None else b.asarray(a) for a in arrays)
-        rstd = b.rms_norm(x, weight, **EPS)[1]
+        rstd = b.rms_norm(x, weight, **EPSILON_ARGUMENT)[1]
         assert_close(b, b.rms_norm_grad(b.asarray(grad), x, weight, rstd), expected)
 
 

@@ -8,9 +8,9 @@ import pytest
 import seqloom as sl
 from seqloom.errors import NumberRangeError
 
-BYTES = np.array([0, 44, 200], "uint8")
-OPERATORS = ["add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "pow"]
-COMPARISONS = ["eq", "ne", "lt", "le", "gt", "ge"]
+UINT8_ARRAY = np.array([0, 44, 200], "uint8")
+ARITHMETIC_OPERATORS = ["add", "sub", "mul", "floordiv", "mod", "and_", "or_", "xor", "pow"]
+COMPARISON_OPERATORS = ["eq", "ne", "lt", "le", "gt", "ge"]
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 
 
@@ -20,9 +20,9 @@ def backend(library):
 
 
 @libraries
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", ARITHMETIC_OPERATORS)
 def test_arithmetic_with_a_number_outside_the_type_is_an_error(library, name):
-    operate, x = getattr(operator, name), backend(library).tensor(BYTES)
+    operate, x = getattr(operator, name), backend(library).tensor(UINT8_ARRAY)
     with pytest.raises(NumberRangeError, match="300"):
         operate(x, 300)
     with pytest.raises(NumberRangeError, match="300"):
@@ -33,30 +33,32 @@ def test_arithmetic_with_a_number_outside_the_type_is_an_error(library, name):
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 def test_maximum_with_a_number_outside_the_type_is_an_error(library, name):
     with pytest.raises(NumberRangeError, match="-1"):
-        getattr(sl.tensor, name)(backend(library).tensor(BYTES), -1)
+        getattr(sl.tensor, name)(backend(library).tensor(UINT8_ARRAY), -1)
 
 
 @libraries
-@pytest.mark.parametrize("name", COMPARISONS)
+@pytest.mark.parametrize("name", COMPARISON_OPERATORS)
 @pytest.mark.parametrize("number", [300, -1, -100, 2**70, 44])
 def test_a_comparison_with_any_integer_is_exact(library, name, number):
-    operate, x = getattr(operator, name), backend(library).tensor(BYTES)
-    wanted = [operate(each, number) for each in BYTES.tolist()]
+    operate, x = getattr(operator, name), backend(library).tensor(UINT8_ARRAY)
+    wanted = [operate(each, number) for each in UINT8_ARRAY.tolist()]
     assert operate(x, number).tolist() == wanted
-    assert operate(number, x).tolist() == [operate(number, each) for each in BYTES.tolist()]
+    assert operate(number, x).tolist() == [
+        operate(number, each) for each in UINT8_ARRAY.tolist()
+    ]
 
 
 @libraries
 def test_a_clip_bound_outside_the_type_has_no_effect(library):
-    x = backend(library).tensor(BYTES)
-    assert sl.tensor.clip(x, -5, 300).tolist() == BYTES.tolist()
+    x = backend(library).tensor(UINT8_ARRAY)
+    assert sl.tensor.clip(x, -5, 300).tolist() == UINT8_ARRAY.tolist()
     assert sl.tensor.clip(x, 40, 300).tolist() == [40, 44, 200]
 
 
 @libraries
 def test_writing_a_number_outside_the_type_is_an_error(library):
     made = backend(library)
-    x = made.tensor(BYTES)
+    x = made.tensor(UINT8_ARRAY)
     for put in (
         lambda: x.at[0].set(300),
         lambda: x.at[0].add(-1),
@@ -69,11 +71,11 @@ def test_writing_a_number_outside_the_type_is_an_error(library):
             put()
 
 
-TYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
+INTEGER_DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32"]
 
 
 @libraries
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES)
 def test_a_range_outside_the_type_is_an_error(library, dtype):
     xp, limits = backend(library).array_namespace(), np.iinfo(dtype)
     low, high = int(limits.min), int(limits.max)
@@ -94,7 +96,7 @@ def test_a_range_outside_the_type_is_an_error(library, dtype):
 
 
 @libraries
-@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("dtype", INTEGER_DTYPES)
 def test_filling_with_a_number_outside_the_type_is_an_error(library, dtype):
     made, limits = backend(library), np.iinfo(dtype)
     xp = made.array_namespace()
@@ -132,9 +134,11 @@ def test_padding_by_a_large_integer_is_exact_on_torch():
 
 @libraries
 def test_bytes_can_be_divided_by_any_integer(library):
-    x = backend(library).tensor(BYTES)
-    np.testing.assert_allclose((x / 300).numpy(), BYTES / 300, rtol=1e-6)
-    np.testing.assert_allclose((300 / (x + 1)).numpy(), 300 / (BYTES + 1.0), rtol=1e-6)
+    x = backend(library).tensor(UINT8_ARRAY)
+    np.testing.assert_allclose((x / 300).numpy(), UINT8_ARRAY / 300, rtol=1e-6)
+    np.testing.assert_allclose(
+        (300 / (x + 1)).numpy(), 300 / (UINT8_ARRAY + 1.0), rtol=1e-6
+    )
 
 
 @libraries

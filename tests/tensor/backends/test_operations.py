@@ -12,10 +12,10 @@ from seqloom.tensor._families import EXTENSION, REQUIRED, RULES, ArrayFunctions
 from seqloom.tensor._families._table import FAMILIES
 from seqloom.tensor._operations import OPERATIONS
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 def test_a_backend_class_derives_directly_from_backend(name):
     pytest.importorskip(name)
     kinds = type(backend(name)).__mro__

@@ -12,8 +12,8 @@ def draw(dtype, *shapes):
     return [rng.standard_normal(shape).astype(dtype) for shape in shapes]
 
 
-LAYOUT = [0, 3, 3, 9, 11]
-ALONE = {"max_seqlen": 6}
+SEQUENCE_OFFSETS = [0, 3, 3, 9, 11]
+MAX_SEQLEN_ARGUMENT = {"max_seqlen": 6}
 
 
 def run_with_gradients(b, arrays, bounds, **options):
@@ -29,21 +29,21 @@ def run_with_gradients(b, arrays, bounds, **options):
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf, 3e38])
 def test_the_values_of_a_sequence_never_affect_its_neighbours(number, causal, name):
-    b, rule = found(name), {**ALONE, "causal": causal}
+    b, rule = found(name), {**MAX_SEQLEN_ARGUMENT, "causal": causal}
     clean = draw("float32", *[(11, 2, 4)] * 4)
-    expected = run_with_gradients(b, clean, LAYOUT, **rule)
+    expected = run_with_gradients(b, clean, SEQUENCE_OFFSETS, **rule)
     mixed = [each.copy() for each in clean]
     for each in mixed:
         each[4, :, 1] = number
     with np.errstate(all="ignore"):
-        found_beside = run_with_gradients(b, mixed, LAYOUT, **rule)
+        found_beside = run_with_gradients(b, mixed, SEQUENCE_OFFSETS, **rule)
     for mine, truth in zip(found_beside, expected, strict=True):
         np.testing.assert_array_equal(mine[:3], truth[:3])
         np.testing.assert_array_equal(mine[9:], truth[9:])
 
 
 @everywhere
-@pytest.mark.parametrize("bounds", [LAYOUT, [0, 8, 8, 9, 11, 11]], ids=str)
+@pytest.mark.parametrize("bounds", [SEQUENCE_OFFSETS, [0, 8, 8, 9, 11, 11]], ids=str)
 def test_a_packed_sequence_gives_the_same_result_alone(bounds, name):
     b, rule = found(name), {"max_seqlen": 8}
     arrays = draw("float32", *[(11, 2, 4)] * 4)
@@ -63,7 +63,7 @@ def test_a_compiled_step_keeps_packed_sequences_separate(name):
     mixed = [each.copy() for each in clean]
     for each in mixed:
         each[4] = np.nan
-    ends = b.tensor(np.array(LAYOUT, np.int32))
+    ends = b.tensor(np.array(SEQUENCE_OFFSETS, np.int32))
 
     @sl.tensor.compile
     def step(q, k, v, ends):

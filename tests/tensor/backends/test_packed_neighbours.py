@@ -17,7 +17,7 @@ from backend_oracle import everywhere, found
 # The number of sequences and their total length are constant, so a step is compiled
 # once.
 TOTAL, COUNT, HEADS, WIDTH = 24, 5, 2, 8
-SHAPE = TOTAL, HEADS, WIDTH
+PACKED_SHAPE = TOTAL, HEADS, WIDTH
 
 few_examples = settings(max_examples=25, deadline=None)
 layouts = st.lists(st.integers(0, TOTAL), min_size=COUNT - 1, max_size=COUNT - 1).map(
@@ -30,7 +30,7 @@ halves = {"float16": 2.0**-10, "bfloat16": 2.0**-7}  # one unit in the last plac
 def draw(seed: int, dtype: Any = "float32") -> list[Any]:
     """Draw queries, keys and values, and weights for the sum of the output."""
     rng = np.random.default_rng(seed)
-    made = rng.standard_normal((4, *SHAPE)).astype("float32")
+    made = rng.standard_normal((4, *PACKED_SHAPE)).astype("float32")
     return [np.array(jax.numpy.asarray(array, dtype)) for array in made]
 
 
@@ -71,7 +71,7 @@ def run_on(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
 def compute_expected(arrays: Any, bounds: Any, way: str) -> list[Any]:
     """Return the expected output and gradients, from PyTorch per sequence in float64."""
     attend: Any = F.scaled_dot_product_attention
-    parts: list[Any] = [np.zeros(SHAPE) for _ in range(4)]
+    parts: list[Any] = [np.zeros(PACKED_SHAPE) for _ in range(4)]
     for start, end in pairwise(bounds):
         if start == end:
             continue

@@ -9,35 +9,37 @@ import seqloom as sl
 from backend_oracle import everywhere, found, wide
 from seqloom.errors import ArgumentError
 
-KEY = sl.Key(3)
-JAX_KEY = jax.random.wrap_key_data(jnp.array(KEY.words, jnp.uint32), impl="threefry2x32")
-SHAPE = (31, 7)
+RANDOM_KEY = sl.Key(3)
+JAX_KEY = jax.random.wrap_key_data(
+    jnp.array(RANDOM_KEY.words, jnp.uint32), impl="threefry2x32"
+)
+SAMPLE_SHAPE = (31, 7)
 
 
 def numbers(b, x):
     return np.asarray(b.to_numpy(x))
 
 
-BITS = {
+EXACT_FUNCTIONS = {
     "random_bits": (
-        lambda b, key: b.random_bits(key, SHAPE),
-        lambda k: jax.random.bits(k, SHAPE),
+        lambda b, key: b.random_bits(key, SAMPLE_SHAPE),
+        lambda k: jax.random.bits(k, SAMPLE_SHAPE),
     ),
     "uniform": (
-        lambda b, key: b.uniform(key, SHAPE),
-        lambda k: jax.random.uniform(k, SHAPE),
+        lambda b, key: b.uniform(key, SAMPLE_SHAPE),
+        lambda k: jax.random.uniform(k, SAMPLE_SHAPE),
     ),
     "bernoulli": (
-        lambda b, key: b.bernoulli(key, 0.3, SHAPE),
-        lambda k: jax.random.bernoulli(k, np.float32(0.3), SHAPE),
+        lambda b, key: b.bernoulli(key, 0.3, SAMPLE_SHAPE),
+        lambda k: jax.random.bernoulli(k, np.float32(0.3), SAMPLE_SHAPE),
     ),
     "randint": (
-        lambda b, key: b.randint(key, -5, 1000, SHAPE),
-        lambda k: jax.random.randint(k, SHAPE, -5, 1000),
+        lambda b, key: b.randint(key, -5, 1000, SAMPLE_SHAPE),
+        lambda k: jax.random.randint(k, SAMPLE_SHAPE, -5, 1000),
     ),
     "wide randint": (
-        lambda b, key: b.randint(key, 0, 2**31 - 1, SHAPE),
-        lambda k: jax.random.randint(k, SHAPE, 0, 2**31 - 1),
+        lambda b, key: b.randint(key, 0, 2**31 - 1, SAMPLE_SHAPE),
+        lambda k: jax.random.randint(k, SAMPLE_SHAPE, 0, 2**31 - 1),
     ),
     "permutation": (
         lambda b, key: b.permutation(key, 2000),
@@ -51,10 +53,10 @@ BITS = {
 
 
 @everywhere
-@pytest.mark.parametrize(("ours", "theirs"), BITS.values(), ids=BITS)
+@pytest.mark.parametrize(("ours", "theirs"), EXACT_FUNCTIONS.values(), ids=EXACT_FUNCTIONS)
 def test_random_numbers_equal_those_of_jax(ours, theirs, name):
     b, expected = found(name), np.asarray(theirs(JAX_KEY))
-    got = numbers(b, ours(b, KEY))
+    got = numbers(b, ours(b, RANDOM_KEY))
     assert got.dtype == expected.dtype
     np.testing.assert_array_equal(got, expected)
 
@@ -65,26 +67,29 @@ def test_uniform_numbers_of_other_types_equal_those_of_jax(dtype, name):
     if name == "strict" and dtype != "float64":
         pytest.skip("the standard has no half precision")
     with jax.enable_x64(dtype == "float64"):
-        b, expected = found(name), jax.random.uniform(JAX_KEY, SHAPE, dtype)
-        got = numbers(b, b.uniform(KEY, SHAPE, dtype=dtype))
+        b, expected = found(name), jax.random.uniform(JAX_KEY, SAMPLE_SHAPE, dtype)
+        got = numbers(b, b.uniform(RANDOM_KEY, SAMPLE_SHAPE, dtype=dtype))
     np.testing.assert_array_equal(got, np.asarray(expected))
 
 
 @everywhere
 def test_a_key_may_be_an_array_of_its_words(name):
     b = found(name)
-    words = b.asarray(np.array(KEY.words, np.uint32))
-    one, two = b.uniform(KEY, (5,)), b.uniform(words, (5,))
+    words = b.asarray(np.array(RANDOM_KEY.words, np.uint32))
+    one, two = b.uniform(RANDOM_KEY, (5,)), b.uniform(words, (5,))
     np.testing.assert_array_equal(numbers(b, one), numbers(b, two))
 
 
 @everywhere
 def test_derived_keys_equal_those_of_key(name):
     b = found(name)
-    assert tuple(numbers(b, b.fold_in(KEY, 7)).tolist()) == KEY.fold(7).words
-    assert tuple(numbers(b, b.fold_in(KEY, "head")).tolist()) == KEY.fold("head").words
-    split = [tuple(row) for row in numbers(b, b.split(KEY, 3)).tolist()]
-    assert split == [key.words for key in KEY.split(3)]
+    assert tuple(numbers(b, b.fold_in(RANDOM_KEY, 7)).tolist()) == RANDOM_KEY.fold(7).words
+    assert (
+        tuple(numbers(b, b.fold_in(RANDOM_KEY, "head")).tolist())
+        == RANDOM_KEY.fold("head").words
+    )
+    split = [tuple(row) for row in numbers(b, b.split(RANDOM_KEY, 3)).tolist()]
+    assert split == [key.words for key in RANDOM_KEY.split(3)]
 
 
 def ulps(got, expected):
@@ -92,20 +97,22 @@ def ulps(got, expected):
     return np.max(np.abs(got - expected) / np.spacing(np.abs(expected)))
 
 
-NORMALS = {
+NORMAL_FUNCTIONS = {
     "normal": (
-        lambda b: b.normal(KEY, (100_000,)),
+        lambda b: b.normal(RANDOM_KEY, (100_000,)),
         lambda: jax.random.normal(JAX_KEY, (100_000,)),
     ),
     "truncated": (
-        lambda b: b.truncated_normal(KEY, -2.0, 2.0, (100_000,)),
+        lambda b: b.truncated_normal(RANDOM_KEY, -2.0, 2.0, (100_000,)),
         lambda: jax.random.truncated_normal(JAX_KEY, -2.0, 2.0, (100_000,)),
     ),
 }
 
 
 @everywhere
-@pytest.mark.parametrize(("ours", "theirs"), NORMALS.values(), ids=NORMALS)
+@pytest.mark.parametrize(
+    ("ours", "theirs"), NORMAL_FUNCTIONS.values(), ids=NORMAL_FUNCTIONS
+)
 def test_normal_numbers_equal_those_of_jax_within_4_ulp(ours, theirs, name):
     b = found(name)
     assert ulps(numbers(b, ours(b)), np.asarray(theirs())) <= 4
@@ -114,11 +121,11 @@ def test_normal_numbers_equal_those_of_jax_within_4_ulp(ours, theirs, name):
 @everywhere
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_dropout_keeps_the_same_values_as_jax(dtype, name):
-    x = np.random.default_rng(0).standard_normal(SHAPE).astype(dtype)
+    x = np.random.default_rng(0).standard_normal(SAMPLE_SHAPE).astype(dtype)
     with wide(name, dtype):
         b = found(name)
-        got = numbers(b, b.dropout(b.asarray(x), KEY, 0.25))
-    kept = np.asarray(jax.random.bernoulli(JAX_KEY, np.float32(0.75), SHAPE))
+        got = numbers(b, b.dropout(b.asarray(x), RANDOM_KEY, 0.25))
+    kept = np.asarray(jax.random.bernoulli(JAX_KEY, np.float32(0.75), SAMPLE_SHAPE))
     np.testing.assert_allclose(got, np.where(kept, x / 0.75, 0), rtol=1e-6)
 
 
@@ -126,45 +133,60 @@ def test_the_device_functions_give_the_same_bits_on_a_cpu():
     torch = pytest.importorskip("torch")
     from seqloom.tensor.backends._torch import _device_random as device
 
-    words, b = torch.tensor(KEY.words, dtype=torch.uint32), found("torch")
+    words, b = torch.tensor(RANDOM_KEY.words, dtype=torch.uint32), found("torch")
     same = [
-        (device.random_bits(words, SHAPE), b.random_bits(KEY, SHAPE)),
-        (device.uniform(words, SHAPE, torch.float32), b.uniform(KEY, SHAPE)),
+        (device.random_bits(words, SAMPLE_SHAPE), b.random_bits(RANDOM_KEY, SAMPLE_SHAPE)),
         (
-            device.uniform(words, SHAPE, torch.float64),
-            b.uniform(KEY, SHAPE, dtype="float64"),
+            device.uniform(words, SAMPLE_SHAPE, torch.float32),
+            b.uniform(RANDOM_KEY, SAMPLE_SHAPE),
         ),
-        (device.randint(words, -5, 1000, SHAPE), b.randint(KEY, -5, 1000, SHAPE)),
-        (device.permutation(words, 2000), b.permutation(KEY, 2000)),
-        (device.split(words, 4), b.split(KEY, 4)),
+        (
+            device.uniform(words, SAMPLE_SHAPE, torch.float64),
+            b.uniform(RANDOM_KEY, SAMPLE_SHAPE, dtype="float64"),
+        ),
+        (
+            device.randint(words, -5, 1000, SAMPLE_SHAPE),
+            b.randint(RANDOM_KEY, -5, 1000, SAMPLE_SHAPE),
+        ),
+        (device.permutation(words, 2000), b.permutation(RANDOM_KEY, 2000)),
+        (device.split(words, 4), b.split(RANDOM_KEY, 4)),
     ]
     for one, two in same:
         np.testing.assert_array_equal(one.numpy(), two.numpy())
 
 
-INVALID = {
-    "a negative length": (lambda b: b.uniform(KEY, (2, -1)), "length is negative"),
+INVALID_CALLS = {
+    "a negative length": (lambda b: b.uniform(RANDOM_KEY, (2, -1)), "length is negative"),
     "normal numbers with a length below 0": (
-        lambda b: b.normal(KEY, (-1,)),
+        lambda b: b.normal(RANDOM_KEY, (-1,)),
         "length is negative",
     ),
-    "a permutation of -1 numbers": (lambda b: b.permutation(KEY, -1), "n must be at least"),
+    "a permutation of -1 numbers": (
+        lambda b: b.permutation(RANDOM_KEY, -1),
+        "n must be at least",
+    ),
     "a probability above 1": (
-        lambda b: b.bernoulli(KEY, 1.5, (3,)),
+        lambda b: b.bernoulli(RANDOM_KEY, 1.5, (3,)),
         r"in \[0, 1\], got 1.5",
     ),
-    "a probability below 0": (lambda b: b.bernoulli(KEY, -0.5, (3,)), r"in \[0, 1\]"),
-    "an empty range": (lambda b: b.randint(KEY, 5, 5, (3,)), "low must be below high"),
-    "a range beyond int32": (lambda b: b.randint(KEY, 0, 2**40, (3,)), "of int32"),
+    "a probability below 0": (
+        lambda b: b.bernoulli(RANDOM_KEY, -0.5, (3,)),
+        r"in \[0, 1\]",
+    ),
+    "an empty range": (
+        lambda b: b.randint(RANDOM_KEY, 5, 5, (3,)),
+        "low must be below high",
+    ),
+    "a range beyond int32": (lambda b: b.randint(RANDOM_KEY, 0, 2**40, (3,)), "of int32"),
     "reversed bounds": (
-        lambda b: b.truncated_normal(KEY, 1.0, -1.0, (3,)),
+        lambda b: b.truncated_normal(RANDOM_KEY, 1.0, -1.0, (3,)),
         "lower must be below upper",
     ),
 }
 
 
 @everywhere
-@pytest.mark.parametrize(("call", "message"), INVALID.values(), ids=INVALID)
+@pytest.mark.parametrize(("call", "message"), INVALID_CALLS.values(), ids=INVALID_CALLS)
 def test_invalid_arguments_of_random_functions_are_errors(call, message, name):
     with pytest.raises(ArgumentError, match=message):
         call(found(name))
@@ -174,5 +196,5 @@ def test_invalid_arguments_of_random_functions_are_errors(call, message, name):
 @pytest.mark.parametrize("bounds", [(20.0, 21.0), (-21.0, -20.0), (5.3, 40.0)], ids=str)
 def test_truncated_normal_numbers_are_within_distant_bounds(bounds, name):
     b, (low, high) = found(name), bounds
-    got = numbers(b, b.truncated_normal(KEY, low, high, (200,)))
+    got = numbers(b, b.truncated_normal(RANDOM_KEY, low, high, (200,)))
     assert ((got > low) & (got < high)).all()

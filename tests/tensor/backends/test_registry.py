@@ -35,7 +35,7 @@ def test_an_unknown_device_is_an_error_that_names_it(name):
         backend(name)
 
 
-MISSING = """
+MISSING_LIBRARY_SCRIPT = """
 import sys
 sys.modules["torch"] = None
 from seqloom.tensor import backend
@@ -47,7 +47,7 @@ except ImportError as error:
 
 
 def test_a_missing_library_is_an_error_that_names_the_package():
-    command = [sys.executable, "-c", MISSING]
+    command = [sys.executable, "-c", MISSING_LIBRARY_SCRIPT]
     out = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert out.startswith(MissingExtraError.__name__)
     assert "pip install torch" in out

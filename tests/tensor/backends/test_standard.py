@@ -11,11 +11,11 @@ def numbers(b, x):
     return np.asarray(b.to_numpy(x))
 
 
-FLOATS = ["zeros", "ones", "empty"]
+FLOAT_CREATION_FUNCTIONS = ["zeros", "ones", "empty"]
 
 
 @everywhere
-@pytest.mark.parametrize("function", FLOATS)
+@pytest.mark.parametrize("function", FLOAT_CREATION_FUNCTIONS)
 def test_created_arrays_are_float32_by_default(function, name):
     b = found(name)
     assert b.dtype(getattr(b, function)((2,))) == np.float32
@@ -34,7 +34,7 @@ def test_python_numbers_get_the_default_types(name):
     assert b.dtype(b.arange(3, dtype="float32")) == np.float32
 
 
-BINARY = [
+BINARY_FUNCTIONS = [
     "add",
     "subtract",
     "multiply",
@@ -48,7 +48,7 @@ BINARY = [
 
 
 @everywhere
-@pytest.mark.parametrize("function", BINARY)
+@pytest.mark.parametrize("function", BINARY_FUNCTIONS)
 def test_a_python_number_is_converted_to_the_dtype_of_the_array(function, name):
     b = found(name)
     for x, number in ((b.asarray([1.0, 2.0]), 2.0), (b.asarray([1.0, 2.0]), 2)):
@@ -102,7 +102,7 @@ def test_sorting_is_stable_in_both_directions(descending, name):
     assert numbers(b, b.sort(x, descending=descending)).tolist() == values
 
 
-KINDS = [
+KIND_OF_DTYPE = [
     ("float32", "real floating"),
     ("int32", "integral"),
     ("bool", "bool"),
@@ -111,7 +111,7 @@ KINDS = [
 
 
 @everywhere
-@pytest.mark.parametrize(("dtype", "kind"), KINDS)
+@pytest.mark.parametrize(("dtype", "kind"), KIND_OF_DTYPE)
 def test_isdtype_recognises_the_kind_of_each_type(dtype, kind, name):
     b = found(name)
     assert b.isdtype(np.dtype(dtype), kind)

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("torch")
 
-STEP = """
+STEP_SCRIPT = """
 import sys
 import seqloom as sl
 from seqloom import nn
@@ -25,5 +25,5 @@ print("torch._dynamo" in sys.modules)
 
 
 def test_an_uncompiled_step_does_not_import_the_torch_compiler():
-    printed = subprocess.check_output([sys.executable, "-c", STEP], text=True)
+    printed = subprocess.check_output([sys.executable, "-c", STEP_SCRIPT], text=True)
     assert printed.strip() == "False"

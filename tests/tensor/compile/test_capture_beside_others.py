@@ -10,8 +10,8 @@ import pytest
 import seqloom as sl
 from compiled_networks import batch_of, model_of, step
 
-B = sl.tensor.backend("numpy")
-KEY = sl.Key(7)
+NUMPY = sl.tensor.backend("numpy")
+RANDOM_KEY = sl.Key(7)
 
 
 def locked():
@@ -36,7 +36,7 @@ def slow_step(free, begun):
 def run_during_capture(function):
     """Call a function while another thread captures a step with the same arguments."""
     free, begun = locked(), locked()
-    layer, x = sl.nn.Linear(2, 1).bind(B, sl.Key(0)), B.tensor([[1.0, 2.0]])
+    layer, x = sl.nn.Linear(2, 1).bind(NUMPY, sl.Key(0)), NUMPY.tensor([[1.0, 2.0]])
     wanted, slow = layer(x).numpy(), slow_step(free, begun)
     thread = threading.Thread(target=slow, args=(layer, x))
     thread.start()
@@ -56,7 +56,7 @@ def test_another_thread_uses_the_module_during_a_capture():
 
 def test_another_thread_copies_the_module_during_a_capture():
     twin, wanted, _ = run_during_capture(lambda layer, _x: copy.deepcopy(layer))
-    assert np.array_equal(twin(B.tensor([[1.0, 2.0]])).numpy(), wanted)
+    assert np.array_equal(twin(NUMPY.tensor([[1.0, 2.0]])).numpy(), wanted)
     assert type(twin.weight) is sl.nn.Param
 
 
@@ -68,12 +68,12 @@ def test_writes_of_another_thread_survive_a_capture():
 def test_many_threads_compile_one_program():
     errors = []
     compiled = sl.tensor.compile(step)
-    (model, optimizer), batch = model_of("MLP", B), batch_of("MLP", B)
+    (model, optimizer), batch = model_of("MLP", NUMPY), batch_of("MLP", NUMPY)
 
     def work():
         try:
             for _ in range(5):
-                compiled(model, optimizer, 1e-2, batch, KEY)
+                compiled(model, optimizer, 1e-2, batch, RANDOM_KEY)
         except Exception as error:  # noqa: BLE001 - whatever it is, the test fails with it
             errors.append(error)
 
@@ -100,12 +100,12 @@ def run_in_child(function):
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_does_not_wait_for_a_capture_of_its_parent():
     free, begun = locked(), locked()
-    slow, layer = slow_step(free, begun), sl.nn.Linear(2, 1).bind(B, sl.Key(0))
-    thread = threading.Thread(target=slow, args=(layer, B.tensor([[1.0, 2.0]])))
+    slow, layer = slow_step(free, begun), sl.nn.Linear(2, 1).bind(NUMPY, sl.Key(0))
+    thread = threading.Thread(target=slow, args=(layer, NUMPY.tensor([[1.0, 2.0]])))
     thread.start()
     begun.acquire(timeout=20)
     try:
-        x = B.tensor([[1.0, 2.0], [3.0, 4.0]])
+        x = NUMPY.tensor([[1.0, 2.0], [3.0, 4.0]])
         assert run_in_child(lambda: free.release() or slow(layer, x).shape == (2, 1))
     finally:
         free.release()

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from compiled_networks import MODELS, batch_of, model_of, step
+from compiled_networks import NETWORK_FUNCTIONS, batch_of, model_of, step
 
-RATES = (1e-3, 1e-2, 3e-3)
+LEARNING_RATES = (1e-3, 1e-2, 3e-3)
 
 
 def backend_of(name):
@@ -20,12 +20,12 @@ def run(step_function, name, backend):
     (model, optimizer), batch = model_of(name, backend), batch_of(name, backend)
     losses = [
         step_function(model, optimizer, lr, batch, sl.Key(7, number))[1].item()
-        for number, lr in enumerate(RATES)
+        for number, lr in enumerate(LEARNING_RATES)
     ]
     return losses, model.to_record(), optimizer.to_record()
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("name", NETWORK_FUNCTIONS)
 def test_compiled_losses_and_state_equal_eager_ones_on_numpy(name):
     backend = backend_of("numpy")
     (losses, weights, states), (wanted, *records) = (

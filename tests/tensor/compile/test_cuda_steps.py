@@ -12,7 +12,12 @@ from compiled_networks import batch_of, model_of, step
 torch: Any = pytest.importorskip("torch")
 
 pytestmark = cuda_device.on_device
-RATES = (1e-3, 1e-2, 3e-3, 1e-3)  # learning rates; the second call records a CUDA graph
+LEARNING_RATES = (
+    1e-3,
+    1e-2,
+    3e-3,
+    1e-3,
+)  # learning rates; the second call records a CUDA graph
 
 
 def run(step_function, network, backend):
@@ -20,7 +25,7 @@ def run(step_function, network, backend):
     (model, optimizer), batch = model_of(network, backend), batch_of(network, backend)
     losses = [
         step_function(model, optimizer, lr, batch, sl.Key(7, number))[1].item()
-        for number, lr in enumerate(RATES)
+        for number, lr in enumerate(LEARNING_RATES)
     ]
     return losses, model.to_record()
 

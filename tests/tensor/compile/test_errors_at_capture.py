@@ -9,12 +9,12 @@ import seqloom as sl
 import seqloom.nn.functional as F
 from seqloom.errors import CaptureError, DTypeError, OutOfRangeError, ShapeError
 
-B = sl.tensor.backend("numpy")
+NUMPY = sl.tensor.backend("numpy")
 apply = sl.tensor.apply
 compiled: Any = sl.tensor.compile
-X = [1.0, 2.0, 3.0]
+INPUT_VALUES = [1.0, 2.0, 3.0]
 
-DYNAMIC_SHAPES = {
+FUNCTIONS_WITH_DYNAMIC_SHAPES = {
     "mask": lambda x: x[x > 1],
     "length of a mask": lambda x: x * x[x > 1].shape[0],
     "nonzero": lambda x: apply("nonzero", x),
@@ -22,25 +22,27 @@ DYNAMIC_SHAPES = {
 }
 
 
-@pytest.mark.parametrize("step", DYNAMIC_SHAPES.values(), ids=DYNAMIC_SHAPES)
+@pytest.mark.parametrize(
+    "step", FUNCTIONS_WITH_DYNAMIC_SHAPES.values(), ids=FUNCTIONS_WITH_DYNAMIC_SHAPES
+)
 def test_a_shape_that_depends_on_values_is_an_error_that_names_the_line(step):
     line = step.__code__.co_firstlineno
     with pytest.raises(CaptureError, match=rf"test_errors_at_capture.py:{line}: .*where"):
-        compiled(step)(B.tensor(X))
+        compiled(step)(NUMPY.tensor(INPUT_VALUES))
 
 
 def test_a_mask_with_known_values_can_be_an_index():
     mask = np.array([True, False, True])
-    taken = sl.tensor.compile(lambda x: x[mask] * 2)(B.tensor(X))
+    taken = sl.tensor.compile(lambda x: x[mask] * 2)(NUMPY.tensor(INPUT_VALUES))
     assert taken.tolist() == [2, 6]
 
 
 def test_a_mask_can_select_elements_to_replace():
-    replaced = sl.tensor.compile(lambda x: x.at[x > 1].set(5.0))(B.tensor(X))
+    replaced = sl.tensor.compile(lambda x: x.at[x > 1].set(5.0))(NUMPY.tensor(INPUT_VALUES))
     assert replaced.tolist() == [1, 5, 5]
 
 
-ERRORS = {
+FAILING_FUNCTIONS = {
     "stack": (ShapeError, lambda x: apply("stack", [x, x[1:]], axis=0)),
     "concat": (ShapeError, lambda x: apply("concat", [x, x.reshape(-1, 1)], axis=0)),
     "set": (ShapeError, lambda x: x.at[0:2].set(x)),
@@ -52,8 +54,10 @@ ERRORS = {
 }
 
 
-@pytest.mark.parametrize(("kind", "step"), ERRORS.values(), ids=ERRORS)
+@pytest.mark.parametrize(
+    ("kind", "step"), FAILING_FUNCTIONS.values(), ids=FAILING_FUNCTIONS
+)
 def test_shapes_that_do_not_match_are_an_error_that_names_the_line(kind, step):
     line = step.__code__.co_firstlineno
     with pytest.raises(kind, match=rf"test_errors_at_capture.py:{line}: .*float32|bool"):
-        compiled(step)(B.tensor(X))
+        compiled(step)(NUMPY.tensor(INPUT_VALUES))

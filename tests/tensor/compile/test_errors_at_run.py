@@ -7,7 +7,7 @@ import seqloom as sl
 import seqloom.nn.functional as F
 from seqloom.errors import MemoryLimitError, OutOfRangeError
 
-B = sl.tensor.backend("numpy")
+NUMPY = sl.tensor.backend("numpy")
 
 
 def test_an_index_out_of_range_names_the_operation_and_its_line():
@@ -18,11 +18,11 @@ def test_an_index_out_of_range_names_the_operation_and_its_line():
     with pytest.raises(
         OutOfRangeError, match=rf"test_errors_at_run.py:{line}: index\(float32\[2\].*7"
     ):
-        sl.tensor.compile(take)(B.tensor([1.0, 2.0]), B.tensor([0, 7]))
+        sl.tensor.compile(take)(NUMPY.tensor([1.0, 2.0]), NUMPY.tensor([0, 7]))
 
 
 def test_an_embedding_of_a_missing_row_is_an_error_that_names_it():
-    weight, ids = B.tensor(np.ones((3, 2), "f4")), B.tensor([0, 7])
+    weight, ids = NUMPY.tensor(np.ones((3, 2), "f4")), NUMPY.tensor([0, 7])
     compiled = sl.tensor.compile(lambda weight, ids: F.embedding(ids, weight) * 2)
     with pytest.raises(OutOfRangeError, match=r"embedding\(float32\[3, 2\]"):
         compiled(weight, ids)
@@ -30,13 +30,13 @@ def test_an_embedding_of_a_missing_row_is_an_error_that_names_it():
 
 def test_a_step_runs_again_after_it_failed():
     compiled = sl.tensor.compile(lambda x, places: x[places] * 2)
-    x = B.tensor([1.0, 2.0])
+    x = NUMPY.tensor([1.0, 2.0])
     with pytest.raises(OutOfRangeError):
-        compiled(x, B.tensor([0, 7]))
-    assert compiled(x, B.tensor([0, 1])).tolist() == [2, 4]
+        compiled(x, NUMPY.tensor([0, 7]))
+    assert compiled(x, NUMPY.tensor([0, 1])).tolist() == [2, 4]
 
 
 def test_a_result_that_is_too_large_is_a_memory_error():
     grow = sl.tensor.compile(lambda x: sl.tensor.apply("broadcast_to", x, (2**44, 3)) * 2)
     with pytest.raises(MemoryLimitError):
-        grow(B.tensor([1.0, 2.0, 3.0]))
+        grow(NUMPY.tensor([1.0, 2.0, 3.0]))

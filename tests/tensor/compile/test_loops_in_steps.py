@@ -7,15 +7,17 @@ import seqloom as sl
 from seqloom.tensor import apply
 
 RNG = np.random.default_rng(0)
-SIZES = {"x": (2, 5, 3), "h0": (2, 4), "w_ih": (12, 3), "w_hh": (12, 4)}
-ARRAYS = {name: RNG.normal(size=shape).astype("f4") for name, shape in SIZES.items()}
+GRU_SHAPES = {"x": (2, 5, 3), "h0": (2, 4), "w_ih": (12, 3), "w_hh": (12, 4)}
+GRU_ARRAYS = {
+    name: RNG.normal(size=shape).astype("f4") for name, shape in GRU_SHAPES.items()
+}
 
 
 @pytest.mark.parametrize("library", ["numpy", "jax"])
 def test_a_compiled_recurrent_layer_equals_the_uncompiled_one(library):
     if library != "numpy":
         pytest.importorskip(library)
-    tensors = [sl.tensor.backend(library).tensor(each) for each in ARRAYS.values()]
+    tensors = [sl.tensor.backend(library).tensor(each) for each in GRU_ARRAYS.values()]
 
     def run(*args):
         return apply("gru", *args)[0] * 2.0
@@ -44,7 +46,7 @@ def train(step, backend):
     fan = sl.nn.FanIn(4)
     params = sl.nn.Param((12, 3), fan), sl.nn.Param((12, 4), fan)
     model = Reader(*params, sl.nn.Linear(4, 1)).bind(backend, sl.Key(0))
-    x, h0 = (backend.tensor(ARRAYS[name]) for name in ("x", "h0"))
+    x, h0 = (backend.tensor(GRU_ARRAYS[name]) for name in ("x", "h0"))
     optimizer = sl.optim.AdamW()
     losses = [step(model, optimizer, x, h0).item() for _ in range(4)]
     return losses, model.to_record()

@@ -10,28 +10,30 @@ import seqloom as sl
 from seqloom.errors import CaptureError
 
 INF, NAN = float("inf"), float("nan")
-F = sl.tensor
+SL_TENSOR = sl.tensor
 
-STEPS = {
+STEP_FUNCTIONS = {
     "a product": lambda x: x * INF,
     "a sum with NaN": lambda x: x + NAN,
-    "a choice": lambda x: F.where(x > 0, x, -INF),
-    "a choice among several": lambda x: F.where(x > 0, x * 2, NAN) + INF,
-    "a bound": lambda x: F.maximum(F.minimum(x, INF), -INF),
+    "a choice": lambda x: SL_TENSOR.where(x > 0, x, -INF),
+    "a choice among several": lambda x: SL_TENSOR.where(x > 0, x * 2, NAN) + INF,
+    "a bound": lambda x: SL_TENSOR.maximum(SL_TENSOR.minimum(x, INF), -INF),
     "a comparison": lambda x: x < INF,
-    "bounds": lambda x: F.clip(x, -INF, 1.0),
+    "bounds": lambda x: SL_TENSOR.clip(x, -INF, 1.0),
     "a constant": lambda x: x * np.float32("inf") + np.array(NAN, "f4"),
 }
 
 
 @pytest.mark.parametrize("size", [3, 20_000])  # operations on the larger size are fused
-@pytest.mark.parametrize("case", STEPS)
+@pytest.mark.parametrize("case", STEP_FUNCTIONS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 def test_compiled_steps_accept_nan_and_infinity(name, case, size):
     pytest.importorskip(name)
     x = sl.tensor.backend(name).tensor(np.resize(np.array([-1, 1, 2], "f4"), size))
-    expected = STEPS[case](x).numpy()
-    np.testing.assert_array_equal(sl.tensor.compile(STEPS[case])(x).numpy(), expected)
+    expected = STEP_FUNCTIONS[case](x).numpy()
+    np.testing.assert_array_equal(
+        sl.tensor.compile(STEP_FUNCTIONS[case])(x).numpy(), expected
+    )
 
 
 def test_compiled_torch_steps_accept_nan_and_infinity():
@@ -39,33 +41,33 @@ def test_compiled_torch_steps_accept_nan_and_infinity():
     x = sl.tensor.backend("torch").tensor([-1.0, 1.0, 2.0])
 
     def step(x):
-        return [STEPS[case](x) for case in STEPS]
+        return [STEP_FUNCTIONS[case](x) for case in STEP_FUNCTIONS]
 
     for found, expected in zip(sl.tensor.compile(step)(x), step(x), strict=True):
         np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
-SCALARS = [3, np.int64(3), np.int32(3), np.uint8(3), np.True_, True]
-OPERATIONS: dict[str, Any] = {
+NUMPY_SCALARS = [3, np.int64(3), np.int32(3), np.uint8(3), np.True_, True]
+OPERATIONS_WITH_NUMBERS: dict[str, Any] = {
     "a product": lambda x, n: x * n,
     "a difference from it": lambda x, n: n - x.astype("float32"),
     "a quotient": lambda x, n: x / n,
     "a power": lambda x, n: x**n,
-    "a bound": F.maximum,
-    "a choice": lambda x, n: F.where(x > 0, x, n),
+    "a bound": SL_TENSOR.maximum,
+    "a choice": lambda x, n: SL_TENSOR.where(x > 0, x, n),
     "a sum with itself": lambda x, n: x + (n + n),
     "a number in a dict": lambda x, n: x * {"n": [n]}["n"][0],
 }
 
 
-@pytest.mark.parametrize("case", OPERATIONS)
+@pytest.mark.parametrize("case", OPERATIONS_WITH_NUMBERS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 @pytest.mark.parametrize("kind", ["u1", "i4", "f2"])
 def test_numpy_scalars_give_the_same_types_in_compiled_steps(kind, name, case):
     x = sl.tensor.backend(name).tensor(np.array([1, 2, 3], kind))
-    step: Any = sl.tensor.compile(OPERATIONS[case])
-    for number in SCALARS:
-        expected, found = OPERATIONS[case](x, number), step(x, number)
+    step: Any = sl.tensor.compile(OPERATIONS_WITH_NUMBERS[case])
+    for number in NUMPY_SCALARS:
+        expected, found = OPERATIONS_WITH_NUMBERS[case](x, number), step(x, number)
         assert found.dtype == expected.dtype, type(number)
         np.testing.assert_allclose(found.numpy(), expected.numpy(), rtol=1e-3)
 
@@ -73,7 +75,7 @@ def test_numpy_scalars_give_the_same_types_in_compiled_steps(kind, name, case):
 def test_numpy_scalars_give_the_same_types_in_compiled_torch_steps():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor(np.array([1, 2, 3], "u1"))
-    step: Any = sl.tensor.compile(OPERATIONS["a product"])
+    step: Any = sl.tensor.compile(OPERATIONS_WITH_NUMBERS["a product"])
     assert step(x, np.int64(3)).dtype == (x * np.int64(3)).dtype == np.uint8
 
 
@@ -97,23 +99,23 @@ def test_a_new_numpy_integer_compiles_a_new_program():
     assert step.recompiles == 1
 
 
-COMPUTED_NUMBERS = {
+FUNCTIONS_OF_COMPUTED_NUMBERS = {
     "a sum of it": lambda x, n: x + (n + n),
     "a fraction of it": lambda x, n: x * (1 - n / 2),
     "a power of it": lambda x, n: x * (n**2 + 1),
-    "a bound of it": lambda x, n: F.maximum(x, -n * 3),
-    "a choice of it": lambda x, n: F.where(x > 1, x, n * 0.5),
+    "a bound of it": lambda x, n: SL_TENSOR.maximum(x, -n * 3),
+    "a choice of it": lambda x, n: SL_TENSOR.where(x > 1, x, n * 0.5),
 }
 
 
-@pytest.mark.parametrize("case", COMPUTED_NUMBERS)
+@pytest.mark.parametrize("case", FUNCTIONS_OF_COMPUTED_NUMBERS)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int32"])
 def test_numbers_computed_from_numbers_do_not_widen_arrays(kind, name, case):
     x = sl.tensor.backend(name).tensor([1.0, 2.0, 3.0]).astype(kind)
-    step: Any = sl.tensor.compile(COMPUTED_NUMBERS[case])
+    step: Any = sl.tensor.compile(FUNCTIONS_OF_COMPUTED_NUMBERS[case])
     for number in (0.5, np.float64(1.5)):
-        expected, found = COMPUTED_NUMBERS[case](x, number), step(x, number)
+        expected, found = FUNCTIONS_OF_COMPUTED_NUMBERS[case](x, number), step(x, number)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(
             found.numpy().astype("f4"), expected.numpy().astype("f4"), rtol=0.01
@@ -124,7 +126,9 @@ def test_numbers_computed_from_numbers_do_not_widen_arrays(kind, name, case):
 def test_computed_numbers_do_not_widen_torch_arrays():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor([1.0, 2.0], dtype="bfloat16")
-    found: Any = sl.tensor.compile(COMPUTED_NUMBERS["a fraction of it"])(x, 0.5)
+    found: Any = sl.tensor.compile(FUNCTIONS_OF_COMPUTED_NUMBERS["a fraction of it"])(
+        x, 0.5
+    )
     assert found.dtype == x.dtype
     assert found.tolist() == [0.75, 1.5]
 

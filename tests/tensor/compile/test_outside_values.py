@@ -25,9 +25,9 @@ import torch
 import seqloom as sl
 from seqloom.errors import CaptureError
 
-BACKENDS = ["numpy", "jax"]
-FACTOR = 2.0
-TABLE = np.array([1.0, 2.0], "f4")
+BACKEND_NAMES = ["numpy", "jax"]
+OUTSIDE_FACTOR = 2.0
+OUTSIDE_TABLE = np.array([1.0, 2.0], "f4")
 
 
 class Settings:
@@ -42,7 +42,7 @@ class Settings:
 
 
 def scaled(x):
-    return x * FACTOR
+    return x * OUTSIDE_FACTOR
 
 
 def change_global(value):
@@ -313,14 +313,16 @@ def use_closure_cell():
     return lambda x: x * cell.cell_contents, change
 
 
-KINDS = {name: each for name, each in list(globals().items()) if name.startswith("use_")}
+STEPS_BY_NAME = {
+    name: each for name, each in list(globals().items()) if name.startswith("use_")
+}
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("kind", STEPS_BY_NAME)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 def test_a_change_of_an_outside_value_takes_effect(name, kind):
     pytest.importorskip(name)
-    parts: Any = KINDS[kind]()
+    parts: Any = STEPS_BY_NAME[kind]()
     step, change = parts
     compiled: Any = sl.tensor.compile(step)
     x = sl.tensor.backend(name).tensor([1.0, 10.0])
@@ -370,7 +372,7 @@ class Scaled(sl.nn.Module):
     linear: sl.nn.Linear
 
     def __call__(self, x):
-        return self.linear(x) * FACTOR
+        return self.linear(x) * OUTSIDE_FACTOR
 
 
 def test_values_read_by_module_methods_are_compared():
@@ -393,29 +395,29 @@ class WithFields(sl.nn.Module):
         return self.function(times(self.settings, scaled))
 
 
-FIELDS = {
+FIELD_CHANGES = {
     "a float": lambda model, value: setattr(model, "factor", value),
     "an object": lambda model, value: setattr(model.settings, "factor", value),
     "a closure": lambda _, value: change_global(value),
 }
 
 
-CASES = [
-    *itertools.product(BACKENDS, FIELDS),
+BACKENDS_AND_FIELDS = [
+    *itertools.product(BACKEND_NAMES, FIELD_CHANGES),
     pytest.param("torch", "an object", marks=pytest.mark.soak),
 ]
 
 
-@pytest.mark.parametrize(("name", "kind"), CASES)
+@pytest.mark.parametrize(("name", "kind"), BACKENDS_AND_FIELDS)
 def test_a_changed_field_of_a_module_takes_effect(name, kind):
     pytest.importorskip(name)
     linear = sl.nn.Linear(2, 1)
-    model = WithFields(linear, 2.0, Fields(), lambda x: x * FACTOR)
+    model = WithFields(linear, 2.0, Fields(), lambda x: x * OUTSIDE_FACTOR)
     model.bind(name, sl.Key(0))
     step = sl.tensor.compile(lambda model, x: model(x))
     x = model.backend.tensor([[1.0, 2.0]])
     for value in (2.0, 5.0, 2.0):
-        FIELDS[kind](model, value)
+        FIELD_CHANGES[kind](model, value)
         np.testing.assert_allclose(step(model, x).numpy(), model(x).numpy(), rtol=1e-6)
     assert step.recompiles == 1
 
@@ -492,11 +494,11 @@ def test_a_large_outside_array_is_an_error_that_names_it():
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-LOCAL = np.random.default_rng(0)
+LOCAL_GENERATOR = np.random.default_rng(0)
 LOCAL_NUMBERS = iter([1.0])
-DRAWS = {
-    "a generator of NumPy": lambda: 2 * LOCAL.normal(),
-    "a generator passed to a helper": lambda: drawn(LOCAL),
+RANDOM_DRAWS = {
+    "a generator of NumPy": lambda: 2 * LOCAL_GENERATOR.normal(),
+    "a generator passed to a helper": lambda: drawn(LOCAL_GENERATOR),
     "np.random": lambda: 2 * np.random.random(),  # noqa: NPY002
     "random": lambda: 2 * random.random(),  # noqa: S311
     "a function of random": lambda: uniform(0, 1),  # noqa: S311
@@ -507,16 +509,18 @@ def drawn(rng):
     return rng.normal()
 
 
-@pytest.mark.parametrize("kind", DRAWS)
+@pytest.mark.parametrize("kind", RANDOM_DRAWS)
 def test_random_draws_without_a_key_are_an_error(kind):
-    draw = DRAWS[kind]
+    draw = RANDOM_DRAWS[kind]
     step = sl.tensor.compile(lambda x: x * draw())
     with pytest.raises(CaptureError, match=r"draws from a .*use a key"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
 def test_an_unused_random_generator_is_allowed():
-    step = sl.tensor.compile(lambda x, far=False: x * LOCAL.normal() if far else x)
+    step = sl.tensor.compile(
+        lambda x, far=False: x * LOCAL_GENERATOR.normal() if far else x
+    )
     assert step(sl.tensor.backend("numpy").tensor([1.0])).tolist() == [1.0]
 
 
@@ -526,7 +530,7 @@ def test_unchanged_outside_values_need_one_program():
 
     @sl.tensor.compile
     def step(x):
-        return settings.scale(x) * float("nan") + TABLE
+        return settings.scale(x) * float("nan") + OUTSIDE_TABLE
 
     for _ in range(4):
         settings.other = object()  # a new object, which the step does not read
@@ -563,7 +567,7 @@ CHANGING_CALLS = {
 }
 
 
-@pytest.mark.parametrize("name", BACKENDS)
+@pytest.mark.parametrize("name", BACKEND_NAMES)
 @pytest.mark.parametrize("call", CHANGING_CALLS)
 def test_clocks_and_random_functions_are_an_error_wherever_they_are_called(call, name):
     pytest.importorskip(name)
@@ -638,7 +642,7 @@ def yield_numbers():
     yield 2.0
 
 
-ITERATORS = {
+OUTSIDE_ITERATORS = {
     "a generator": yield_numbers,
     "an iterator of a list": lambda: iter([1.0, 2.0]),
     "a count": itertools.count,
@@ -646,9 +650,9 @@ ITERATORS = {
 }
 
 
-@pytest.mark.parametrize("kind", ITERATORS)
+@pytest.mark.parametrize("kind", OUTSIDE_ITERATORS)
 def test_an_outside_iterator_is_an_error(kind):
-    numbers = ITERATORS[kind]()
+    numbers = OUTSIDE_ITERATORS[kind]()
     holder = SimpleNamespace(numbers=numbers)
     x = sl.tensor.backend("numpy").tensor([1.0])
     for step in (lambda x: x * next(numbers), lambda x: x * next(holder.numbers)):

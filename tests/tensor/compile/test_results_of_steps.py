@@ -10,7 +10,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import CaptureError
 
-B = sl.tensor.backend("numpy")
+NUMPY = sl.tensor.backend("numpy")
 compiled: Any = sl.tensor.compile
 
 
@@ -21,7 +21,7 @@ class Pair:
     first: object
 
 
-INVALID = {
+UNSUPPORTED_RESULTS = {
     "set": lambda x: {1, 2} if x is not None else x,
     "generator": lambda x: (x * n for n in range(3)),
     "dataclass": lambda x: Pair(x * 2),
@@ -29,22 +29,22 @@ INVALID = {
 }
 
 
-@pytest.mark.parametrize("step", INVALID.values(), ids=INVALID)
+@pytest.mark.parametrize("step", UNSUPPORTED_RESULTS.values(), ids=UNSUPPORTED_RESULTS)
 def test_an_unsupported_result_is_an_error_at_the_first_call(step):
     with pytest.raises(CaptureError, match="return tensors, numbers"):
-        compiled(step)(B.tensor([1.0]))
+        compiled(step)(NUMPY.tensor([1.0]))
 
 
 def test_a_number_argument_is_returned_as_a_number():
     compiled = sl.tensor.compile(lambda _x, rate: rate)
-    found = [compiled(B.tensor([1.0]), rate) for rate in (0.5, 0.25)]
+    found = [compiled(NUMPY.tensor([1.0]), rate) for rate in (0.5, 0.25)]
     assert found == [0.5, 0.25]
     assert type(found[0]) is float
 
 
 @pytest.mark.parametrize("kind", [OrderedDict, lambda **d: defaultdict(list, d)])
 def test_a_returned_dict_keeps_its_class(kind):
-    given = kind(x=B.tensor([1.0]))
+    given = kind(x=NUMPY.tensor([1.0]))
     found = sl.tensor.compile(lambda named: {"is": type(named).__name__, "it": named})(
         given
     )
@@ -55,22 +55,22 @@ def test_a_returned_dict_keeps_its_class(kind):
 def test_a_constant_array_result_is_copied_at_each_call():
     kept = np.ones(2)
     compiled = sl.tensor.compile(lambda x: (x, kept))
-    compiled(B.tensor([1.0]))[1][0] = 7
-    assert compiled(B.tensor([1.0]))[1].tolist() == [1, 1]
+    compiled(NUMPY.tensor([1.0]))[1][0] = 7
+    assert compiled(NUMPY.tensor([1.0]))[1].tolist() == [1, 1]
 
 
-VIEWS = {
+VIEW_FUNCTIONS = {
     "itself": lambda x: x,
     "flat": lambda x: x.reshape(-1),
     "turned": lambda x: x[::-1],
 }
 
 
-@pytest.mark.parametrize("view", VIEWS.values(), ids=VIEWS)
+@pytest.mark.parametrize("view", VIEW_FUNCTIONS.values(), ids=VIEW_FUNCTIONS)
 def test_a_view_of_an_argument_keeps_its_values_if_the_argument_changes(view):
     array = np.array([1.0, 2.0], "f4")
     wanted = view(array).copy()
-    found = sl.tensor.compile(lambda _t, x: view(x))(B.tensor([1.0]), array)
+    found = sl.tensor.compile(lambda _t, x: view(x))(NUMPY.tensor([1.0]), array)
     array[:] = 9
     assert np.array_equal(found.numpy(), wanted)
 
@@ -82,7 +82,7 @@ def test_a_view_of_reused_memory_is_copied():
         wide = sl.tensor.apply("broadcast_to", totals, (2, *totals.shape))
         return wide, other.max(axis=1)
 
-    x = B.tensor(np.arange(34, dtype="f4").reshape(17, 2))
+    x = NUMPY.tensor(np.arange(34, dtype="f4").reshape(17, 2))
     compiled = sl.tensor.compile(spread)
     wanted = spread(x)[0].numpy()
     for _ in range(2):
@@ -92,7 +92,7 @@ def test_a_view_of_reused_memory_is_copied():
 @pytest.mark.filterwarnings("ignore:.*compiled 8 times")
 def test_the_least_recently_used_programs_are_dropped():
     compiled = sl.tensor.compile(lambda x, n: x + n)
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     for n in range(100, 200):
         assert compiled(x, n).item() == 1 + n
         assert compiled(x, 3).item() == 4

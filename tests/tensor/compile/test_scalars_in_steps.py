@@ -8,7 +8,7 @@ import seqloom as sl
 from seqloom import nn
 from seqloom.nn import functional as F
 
-LIBRARIES = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
+FOR_EACH_LIBRARY = pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
 
 
 class Scale(nn.Module):
@@ -29,7 +29,7 @@ def step(model, optimizer, x):
     return loss
 
 
-OPTIMIZERS = {
+OPTIMIZER_PAIRS = {
     "AdamW": (
         lambda: sl.optim.AdamW(weight_decay=0.1),
         lambda params: torch.optim.AdamW(params, lr=0.1, weight_decay=0.1),
@@ -41,11 +41,11 @@ OPTIMIZERS = {
 }
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 @pytest.mark.parametrize("compiled", [False, True])
-@pytest.mark.parametrize("kind", OPTIMIZERS)
+@pytest.mark.parametrize("kind", OPTIMIZER_PAIRS)
 def test_a_scalar_parameter_is_updated_as_in_torch(kind, compiled, name):
-    ours, theirs = OPTIMIZERS[kind]
+    ours, theirs = OPTIMIZER_PAIRS[kind]
     factor = torch.tensor(2.0, requires_grad=True)
     optimizer = theirs([factor])
     model = Scale().bind(name, sl.Key(0))
@@ -60,7 +60,7 @@ def test_a_scalar_parameter_is_updated_as_in_torch(kind, compiled, name):
     assert abs(model.factor.numpy() - factor.item()) < 1e-5
 
 
-@LIBRARIES
+@FOR_EACH_LIBRARY
 def test_a_compiled_step_accepts_the_result_of_another_step(name):
     x = sl.tensor.backend(name).tensor(np.array([1, 2], np.float32))
     found = sl.tensor.compile(lambda total: sl.tensor.exp(total) * total)(x.sum())

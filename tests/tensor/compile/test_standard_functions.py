@@ -7,8 +7,8 @@ import seqloom as sl
 from seqloom.tensor import apply
 
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-X = np.array([[0.3, -0.6, 0.0], [0.9, -0.2, 0.5]], np.float32)
-UNARY = [
+INPUT_ARRAY = np.array([[0.3, -0.6, 0.0], [0.9, -0.2, 0.5]], np.float32)
+UNARY_FUNCTIONS = [
     "acos",
     "asin",
     "asinh",
@@ -28,7 +28,7 @@ def step(x):
     """Call each function whose result has a shape that does not depend on values."""
     up = abs(x) + 1.5
     return (
-        *(apply(name, x) for name in UNARY),
+        *(apply(name, x) for name in UNARY_FUNCTIONS),
         *(apply(name, up) for name in ("acosh", "log2", "log10")),
         *(apply(name, x, up) for name in ("hypot", "copysign", "nextafter")),
         apply("cumulative_prod", x, axis=1, include_initial=True),
@@ -44,7 +44,7 @@ def step(x):
 @libraries
 def test_compiled_functions_equal_uncompiled_ones(library):
     pytest.importorskip(library)
-    x = sl.tensor.backend(library).tensor(X)
+    x = sl.tensor.backend(library).tensor(INPUT_ARRAY)
     compiled = sl.tensor.compile(step)
     for ours, wanted in zip(compiled(x), step(x), strict=True):
         assert (ours.shape, ours.dtype) == (wanted.shape, wanted.dtype)
@@ -55,7 +55,7 @@ def test_compiled_functions_equal_uncompiled_ones(library):
 @pytest.mark.parametrize("name", ["values", "counts", "inverse", "all"])
 def test_set_functions_in_a_step_are_an_error_that_names_them(library, name):
     pytest.importorskip(library)
-    x = sl.tensor.backend(library).tensor(X)
+    x = sl.tensor.backend(library).tensor(INPUT_ARRAY)
     called = sl.tensor.compile(lambda x: apply(f"unique_{name}", x))
     with pytest.raises(
         sl.errors.CaptureError, match=f"result of unique_{name} depends on values"

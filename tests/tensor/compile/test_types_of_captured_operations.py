@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 
 ROWS, LABELS = np.ones((3, 4)), np.array([0, 1, 2])
-CALLS = {
+OPERATION_CALLS = {
     "batch_norm": ([np.ones((2, 3, 4)), np.ones(3), np.ones(3)], [], {"eps": 1e-5}),
     "cross_entropy": ([ROWS], [LABELS], {}),
     "embedding": ([ROWS], [LABELS], {}),
@@ -19,12 +19,12 @@ CALLS = {
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
-@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.parametrize("name", OPERATION_CALLS)
 @pytest.mark.parametrize("library", ["numpy", "torch"])
 def test_captured_operations_have_the_shapes_and_types_of_eager_calls(library, name, dtype):
     pytest.importorskip(library)
     backend = sl.tensor.backend(library)
-    floats, integers, options = CALLS[name]
+    floats, integers, options = OPERATION_CALLS[name]
     arrays = [backend.tensor(x, dtype=dtype) for x in floats]
     arrays += [backend.tensor(x) for x in integers]
 

@@ -6,15 +6,14 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.nn import functional as F
 
 pytest.importorskip("torch")
 from torch_engine import TorchEngine
 
-F = sl.nn.functional
-
-B = sl.tensor.backend("torch", num_threads=1)
-OURS, THEIRS = sl.tensor.Autodiff(B), TorchEngine(B)
-KEY = sl.Key(3)
+TORCH = sl.tensor.backend("torch", num_threads=1)
+OURS, THEIRS = sl.tensor.Autodiff(TORCH), TorchEngine(TORCH)
+RANDOM_KEY = sl.Key(3)
 
 
 def values(*shape, seed=0):
@@ -26,7 +25,7 @@ def attention(x, key=None):
     return F.scaled_dot_product_attention(x, x, x, dropout_p=rate, rng=key)
 
 
-CASES: dict[str, tuple[Any, Any]] = {
+FUNCTION_CASES: dict[str, tuple[Any, Any]] = {
     "linear": (F.linear, [values(3, 4), values(5, 4), values(5)]),
     "convolution": (F.conv1d, [values(2, 4, 9), values(3, 4, 3), values(3)]),
     "gelu": (F.gelu, [values(3, 4)]),
@@ -37,17 +36,17 @@ CASES: dict[str, tuple[Any, Any]] = {
     ),
     "pooling": (lambda x: F.max_pool1d(x, 2), [values(2, 4, 8)]),
     "cross_entropy": (lambda x: F.cross_entropy(x, [2, 0, 1]), [values(3, 4)]),
-    "dropout": (lambda x: F.dropout(x, 0.4, KEY), [values(3, 40)]),
+    "dropout": (lambda x: F.dropout(x, 0.4, RANDOM_KEY), [values(3, 40)]),
     "attention": (attention, [values(1, 2, 5, 3)]),
-    "attention with dropout": (lambda x: attention(x, KEY), [values(1, 2, 5, 3)]),
+    "attention with dropout": (lambda x: attention(x, RANDOM_KEY), [values(1, 2, 5, 3)]),
     "embedding": (lambda w: F.embedding([[1, 0, 1]], w), [values(3, 4)]),
     "stopped": (lambda x: sl.tensor.stop_gradient(x) * x, [values(3, 4)]),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", FUNCTION_CASES)
 def test_torch_engine_gradients_equal_autodiff(name):
-    function, arrays = CASES[name]
+    function, arrays = FUNCTION_CASES[name]
     found = []
     for engine in (OURS, THEIRS):
         leaves = [engine.tensor(each, requires_grad=True) for each in arrays]
@@ -58,9 +57,9 @@ def test_torch_engine_gradients_equal_autodiff(name):
 
 
 def test_a_module_trains_the_same_on_the_torch_engine():
-    x = B.tensor(values(4, 3).astype(np.float32))
+    x = TORCH.tensor(values(4, 3).astype(np.float32))
     found = []
-    for backend in (B, THEIRS):
+    for backend in (TORCH, THEIRS):
         model = sl.nn.Linear(3, 2).bind(backend, sl.Key(0))
         loss, grads = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(model, x)
         model = sl.optim.AdamW().step(0.1, model, grads)
@@ -71,7 +70,7 @@ def test_a_module_trains_the_same_on_the_torch_engine():
 
 def test_operations_outside_value_and_grad_are_not_recorded():
     model = sl.nn.Linear(3, 2).bind(THEIRS, sl.Key(0))
-    assert not model(B.tensor(values(4, 3).astype(np.float32))).raw.requires_grad
+    assert not model(TORCH.tensor(values(4, 3).astype(np.float32))).raw.requires_grad
 
 
 def test_second_derivatives_follow_from_nesting():

@@ -5,8 +5,8 @@ import pytest
 
 import seqloom as sl
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
 
 def line_here():
@@ -21,7 +21,7 @@ def run_checked(step, **options):
 
 
 def test_the_operation_and_its_line_are_named():
-    x, line = B.tensor([1.0, 0.0]), line_here() + 3
+    x, line = NUMPY.tensor([1.0, 0.0]), line_here() + 3
 
     def step():
         return (x + 1) * (x / x)
@@ -32,7 +32,7 @@ def test_the_operation_and_its_line_are_named():
 
 
 def test_an_error_in_a_gradient_reports_the_line_of_the_forward_operation():
-    x, line = A.tensor([4.0, 0.0], requires_grad=True), line_here() + 3
+    x, line = AUTODIFF.tensor([4.0, 0.0], requires_grad=True), line_here() + 3
 
     def step():
         root = sl.tensor.apply("sqrt", x * 2.0)
@@ -44,14 +44,14 @@ def test_an_error_in_a_gradient_reports_the_line_of_the_forward_operation():
 
 
 def test_infinities_may_be_allowed():
-    x = B.tensor([1.0, 0.0])
+    x = NUMPY.tensor([1.0, 0.0])
     assert run_checked(lambda: 1.0 / x, infinities=False).shape == (2,)
     with pytest.raises(sl.errors.NotFiniteError, match="1 NaN in"):
         run_checked(lambda: x / x, infinities=False)
 
 
 def test_operations_after_the_block_are_not_checked():
-    x = B.tensor([1.0, 0.0])
+    x = NUMPY.tensor([1.0, 0.0])
     with sl.tensor.check_finite():
         x + 1
     with np.errstate(all="ignore"):
@@ -60,4 +60,4 @@ def test_operations_after_the_block_are_not_checked():
 
 def test_integers_are_not_checked():
     with sl.tensor.check_finite():
-        assert (B.tensor([1, 2]) + 1).numpy().tolist() == [2, 3]
+        assert (NUMPY.tensor([1, 2]) + 1).numpy().tolist() == [2, 3]

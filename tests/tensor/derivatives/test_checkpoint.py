@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import seqloom as sl
+from seqloom.nn import functional as F
 from seqloom.tensor._replaced_gradients import is_recomputing
 
-F = sl.nn.functional
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
 
 def values(*shape, seed=0):
@@ -20,7 +20,7 @@ def block(x, w):
 
 
 def test_checkpoint_gradients_equal_those_without_checkpoint():
-    x, w = B.tensor(values(3, 4)), B.tensor(values(4, 4))
+    x, w = NUMPY.tensor(values(3, 4)), NUMPY.tensor(values(4, 4))
     both = sl.tensor.grad(lambda x, w: (block(x, w) ** 2).sum(), (0, 1))
     again = sl.tensor.grad(
         lambda x, w: (sl.tensor.checkpoint(block)(x, w) ** 2).sum(), (0, 1)
@@ -30,8 +30,8 @@ def test_checkpoint_gradients_equal_those_without_checkpoint():
 
 
 def test_checkpoint_second_derivatives_equal_those_without_checkpoint():
-    x, v = B.tensor(values(3, 4)), B.tensor(values(3, 4, seed=1))
-    w = B.tensor(values(4, 4))
+    x, v = NUMPY.tensor(values(3, 4)), NUMPY.tensor(values(3, 4, seed=1))
+    w = NUMPY.tensor(values(4, 4))
     again = sl.tensor.checkpoint(block)
     one = sl.tensor.hvp(lambda x: (block(x, w) ** 2).sum(), x, v)[1]
     other = sl.tensor.hvp(lambda x: (again(x, w) ** 2).sum(), x, v)[1]
@@ -45,7 +45,7 @@ def test_checkpoint_computes_twice_and_is_recomputing_the_second_time():
         seen.append(is_recomputing())
         return x * x
 
-    x = A.tensor([2.0], requires_grad=True)
+    x = AUTODIFF.tensor([2.0], requires_grad=True)
     out = sl.tensor.checkpoint(record_call)(x).sum()
     assert seen == [False]
     assert out.backward().wrt(x).item() == 4.0
@@ -53,13 +53,13 @@ def test_checkpoint_computes_twice_and_is_recomputing_the_second_time():
 
 
 def test_each_of_several_results_gets_a_gradient():
-    x = A.tensor([2.0], requires_grad=True)
+    x = AUTODIFF.tensor([2.0], requires_grad=True)
     square, cube = sl.tensor.checkpoint(lambda x: (x * x, x * x * x))(x)
     assert (square + cube * 10.0).sum().backward().wrt(x).item() == 4.0 + 120.0
 
 
 def test_dropout_is_the_same_in_both_computations():
-    x = A.tensor(np.ones(100), requires_grad=True)
+    x = AUTODIFF.tensor(np.ones(100), requires_grad=True)
     key = sl.Key(5)
     out = sl.tensor.checkpoint(lambda x: F.dropout(x, 0.5, key) * x)(x)
     kept = out.numpy() != 0
@@ -79,7 +79,7 @@ def create_net():
 
 
 def test_parameters_in_a_closure_get_gradients():
-    x = B.tensor(values(6, 4).astype(np.float32))
+    x = NUMPY.tensor(values(6, 4).astype(np.float32))
     one, other = create_net(), create_net()
     plain = sl.nn.value_and_grad(lambda m, x: (m(x) ** 2).sum())(one, x)[1]
     again = sl.nn.value_and_grad(lambda m, x: (sl.tensor.checkpoint(m)(x) ** 2).sum())
@@ -89,7 +89,7 @@ def test_parameters_in_a_closure_get_gradients():
 
 
 def test_a_checkpointed_buffer_is_updated_once():
-    model, x = create_net(), B.tensor(values(6, 4).astype(np.float32))
+    model, x = create_net(), NUMPY.tensor(values(6, 4).astype(np.float32))
     before = model.norm.running_mean.version
     sl.nn.value_and_grad(lambda m, x: sl.tensor.checkpoint(m)(x).sum())(model, x)
     assert model.norm.running_mean.version == before + 1
@@ -98,7 +98,7 @@ def test_a_checkpointed_buffer_is_updated_once():
 def test_checkpoint_saves_only_the_inputs():
     import tracemalloc
 
-    x = A.tensor(values(20_000), requires_grad=True)
+    x = AUTODIFF.tensor(values(20_000), requires_grad=True)
 
     def chain(x):
         for _ in range(20):
@@ -118,8 +118,10 @@ def test_checkpoint_saves_only_the_inputs():
 
 def test_an_untracked_tensor_is_not_recorded():
     assert (
-        sl.tensor.checkpoint(block)(B.tensor(values(3, 4)), B.tensor(values(4, 4))).backend
-        is B
+        sl.tensor.checkpoint(block)(
+            NUMPY.tensor(values(3, 4)), NUMPY.tensor(values(4, 4))
+        ).backend
+        is NUMPY
     )
 
 
@@ -127,5 +129,5 @@ def test_an_untracked_tensor_is_not_recorded():
 def test_checkpoints_can_be_nested(repeats):
     inner = sl.tensor.checkpoint(lambda x: x * x)
     outer = sl.tensor.checkpoint(lambda x: inner(x) * inner(x))
-    x = A.tensor([2.0], requires_grad=True)
+    x = AUTODIFF.tensor([2.0], requires_grad=True)
     assert outer(x).sum().backward().wrt(x).item() == 32.0

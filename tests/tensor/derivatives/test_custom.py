@@ -5,8 +5,8 @@ import pytest
 
 import seqloom as sl
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 grad = sl.tensor.grad
 
 cube = sl.tensor.custom_gradient(
@@ -18,19 +18,19 @@ doubled = sl.tensor.custom_gradient(
 
 
 def test_the_rule_replaces_the_gradient():
-    assert grad(lambda x: doubled(x) * 5.0)(B.tensor(1.0)).item() == 10.0
+    assert grad(lambda x: doubled(x) * 5.0)(NUMPY.tensor(1.0)).item() == 10.0
 
 
 def test_an_untracked_tensor_is_not_recorded():
-    assert doubled(B.tensor(3.0)).backend is B
+    assert doubled(NUMPY.tensor(3.0)).backend is NUMPY
 
 
 def test_second_derivatives_follow_the_rule():
-    assert grad(grad(cube))(B.tensor(2.0)).item() == 12.0
+    assert grad(grad(cube))(NUMPY.tensor(2.0)).item() == 12.0
 
 
 def test_inner_levels_use_the_custom_rule():
-    x = B.tensor(1.0)
+    x = NUMPY.tensor(1.0)
     assert grad(lambda x: grad(lambda y: y * y)(doubled(x)))(x).item() == 4.0
 
 
@@ -39,7 +39,10 @@ def test_a_custom_rule_may_return_none_for_an_argument():
         lambda x, y, power: x * y**power,
         lambda args, _out, grad: (grad * args[1], grad * args[0], None),
     )
-    x, y = A.tensor(2.0, requires_grad=True), A.tensor(5.0, requires_grad=True)
+    x, y = (
+        AUTODIFF.tensor(2.0, requires_grad=True),
+        AUTODIFF.tensor(5.0, requires_grad=True),
+    )
     grads = swap(x, y, 1).backward()
     assert (grads.wrt(x).item(), grads.wrt(y).item()) == (5.0, 2.0)
 
@@ -49,13 +52,13 @@ def test_a_custom_rule_gets_a_gradient_for_each_result():
         lambda x: (x * 2.0, x * 3.0),
         lambda _args, _out, grad: (grad[0] * 20.0 if grad[1] is None else grad[1],),
     )
-    x = A.tensor(1.0, requires_grad=True)
+    x = AUTODIFF.tensor(1.0, requires_grad=True)
     assert both(x)[0].backward().wrt(x).item() == 20.0
 
 
 def test_a_rule_with_too_few_gradients_is_an_error():
     wrong = sl.tensor.custom_gradient(lambda x, y: x * y, lambda _args, _out, grad: (grad,))
-    x = A.tensor(1.0, requires_grad=True)
+    x = AUTODIFF.tensor(1.0, requires_grad=True)
     with pytest.raises(sl.errors.GradientError, match="1 gradients for 2 arguments"):
         wrong(x, x).backward()
 
@@ -64,8 +67,8 @@ def test_stop_gradient_applies_to_all_levels():
     def square(x):
         return sl.tensor.stop_gradient(x) * x
 
-    assert grad(square)(B.tensor(3.0)).item() == 3.0
-    assert grad(grad(lambda x: square(x) * x))(B.tensor(3.0)).item() == 6.0
+    assert grad(square)(NUMPY.tensor(3.0)).item() == 3.0
+    assert grad(grad(lambda x: square(x) * x))(NUMPY.tensor(3.0)).item() == 6.0
 
 
 def test_a_dropped_result_frees_the_saved_values_of_a_custom_rule():
@@ -73,7 +76,7 @@ def test_a_dropped_result_frees_the_saved_values_of_a_custom_rule():
     import weakref
 
     array = np.ones(3)
-    x = A.tensor(array, requires_grad=True)
+    x = AUTODIFF.tensor(array, requires_grad=True)
     out = cube(x)
     watch = weakref.ref(out)
     del out
@@ -83,7 +86,7 @@ def test_a_dropped_result_frees_the_saved_values_of_a_custom_rule():
 
 def run_rule(rule):
     """Run the backward pass of a function of three numbers that has a custom rule."""
-    x = A.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    x = AUTODIFF.tensor([1.0, 2.0, 3.0], requires_grad=True)
     function = sl.tensor.custom_gradient(lambda x: x * 2.0, rule)
     return function(x).sum().backward().wrt(x)
 
@@ -91,9 +94,9 @@ def run_rule(rule):
 @pytest.mark.parametrize(
     ("part", "found"),
     [
-        (B.tensor([1.0]), r"float32 of shape \(1,\)"),
-        (B.tensor([[1.0, 2.0], [3.0, 4.0]]), r"float32 of shape \(2, 2\)"),
-        (B.tensor([1, 2, 3]), r"int64 of shape \(3,\)"),
+        (NUMPY.tensor([1.0]), r"float32 of shape \(1,\)"),
+        (NUMPY.tensor([[1.0, 2.0], [3.0, 4.0]]), r"float32 of shape \(2, 2\)"),
+        (NUMPY.tensor([1, 2, 3]), r"int64 of shape \(3,\)"),
         (1.0, "float, not a tensor"),
     ],
 )
@@ -117,7 +120,7 @@ def test_a_rule_that_returns_no_tuple_is_an_error(parts):
 
 
 def test_a_custom_rule_may_use_constants_of_the_level():
-    factor = A.tensor(2.0)
+    factor = AUTODIFF.tensor(2.0)
     assert run_rule(lambda _args, _out, grad: (grad * factor,)).tolist() == [2, 2, 2]
 
 
@@ -127,11 +130,11 @@ def test_a_function_that_returns_no_tensor_is_an_error(out):
     with pytest.raises(
         sl.errors.GradientError, match=f"must return a tensor .* got {type(out).__name__}"
     ):
-        function(A.tensor([1.0], requires_grad=True))
+        function(AUTODIFF.tensor([1.0], requires_grad=True))
 
 
 def test_a_tracked_tensor_must_be_an_argument():
-    x = A.tensor([1.0], requires_grad=True)
+    x = AUTODIFF.tensor([1.0], requires_grad=True)
     hidden = x * x
     function = sl.tensor.custom_gradient(
         lambda _x: hidden, lambda _args, _out, grad: (grad,)

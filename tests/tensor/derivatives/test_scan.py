@@ -10,9 +10,9 @@ import seqloom as sl
 from seqloom.tensor import Autodiff, Tensor
 
 torch = pytest.importorskip("torch")
-B = sl.tensor.backend("numpy", num_threads=1)
-FIRST = Autodiff(B)
-SECOND = Autodiff(FIRST)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+FIRST_LEVEL = Autodiff(NUMPY)
+SECOND_LEVEL = Autodiff(FIRST_LEVEL)
 
 
 def values(*shape, seed=0):
@@ -46,8 +46,10 @@ def theirs(h, x, w, *, reverse=False):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_loop_gradients_of_state_inputs_and_weights_equal_torch(reverse):
-    leaves = [FIRST.tensor(each, requires_grad=True) for each in (H, X, W)]
-    loss = Tensor(ours(FIRST, *(leaf.raw for leaf in leaves), reverse=reverse), FIRST)
+    leaves = [FIRST_LEVEL.tensor(each, requires_grad=True) for each in (H, X, W)]
+    loss = Tensor(
+        ours(FIRST_LEVEL, *(leaf.raw for leaf in leaves), reverse=reverse), FIRST_LEVEL
+    )
     grads = loss.backward()
     points = [torch.tensor(each, requires_grad=True) for each in (H, X, W)]
     expected = torch.autograd.grad(torch_second_derivatives(points, reverse), points)
@@ -62,9 +64,9 @@ def torch_second_derivatives(points, reverse):
 
 def test_second_derivatives_equal_torch():
     ways = [values(*each.shape, seed=4) for each in (H, X, W)]
-    outer = [FIRST.tensor(each, requires_grad=True) for each in (H, X, W)]
-    leaves = [Tensor(SECOND.leaf(each.raw), SECOND) for each in outer]
-    loss = Tensor(ours(SECOND, *(leaf.raw for leaf in leaves)), SECOND)
+    outer = [FIRST_LEVEL.tensor(each, requires_grad=True) for each in (H, X, W)]
+    leaves = [Tensor(SECOND_LEVEL.leaf(each.raw), SECOND_LEVEL) for each in outer]
+    loss = Tensor(ours(SECOND_LEVEL, *(leaf.raw for leaf in leaves)), SECOND_LEVEL)
     grads = loss.backward()
     pairs = zip(leaves, ways, strict=True)
     parts = [(grads.wrt(leaf) * way).sum() for leaf, way in pairs]
@@ -79,21 +81,21 @@ def test_second_derivatives_equal_torch():
 
 
 def test_a_loop_of_one_step_has_a_gradient():
-    w = FIRST.tensor(W, requires_grad=True)
+    w = FIRST_LEVEL.tensor(W, requires_grad=True)
 
     def body(carry, _):
-        return [FIRST.matmul(carry[0], w.raw)], []
+        return [FIRST_LEVEL.matmul(carry[0], w.raw)], []
 
-    (last,), _ = FIRST.scan(body, [B.asarray(H)], [], length=1)
-    found = Tensor(FIRST.sum(last), FIRST).backward().wrt(w).numpy()
+    (last,), _ = FIRST_LEVEL.scan(body, [NUMPY.asarray(H)], [], length=1)
+    found = Tensor(FIRST_LEVEL.sum(last), FIRST_LEVEL).backward().wrt(w).numpy()
     np.testing.assert_allclose(found, H.T @ np.ones((2, 3)), rtol=1e-12)
 
 
 def test_an_untracked_loop_is_not_recorded():
     def body(carry, _):
-        return [FIRST.add(carry[0], 1.0)], []
+        return [FIRST_LEVEL.add(carry[0], 1.0)], []
 
-    (last,), _ = FIRST.scan(body, [B.asarray(H)], [], length=3)
+    (last,), _ = FIRST_LEVEL.scan(body, [NUMPY.asarray(H)], [], length=3)
     assert isinstance(last, np.ndarray)
 
 
@@ -109,7 +111,7 @@ def test_gradients_of_recurrent_networks_equal_torch(name):
         values(gates * 3),
         values(gates * 3, seed=1),
     ]
-    leaves = [FIRST.tensor(each, requires_grad=True) for each in arrays]
+    leaves = [FIRST_LEVEL.tensor(each, requires_grad=True) for each in arrays]
     out = sl.tensor.apply(name, *leaves)[0]
     grads = (out * out).sum().backward()
     points = [torch.tensor(each, requires_grad=True) for each in arrays]

@@ -6,18 +6,18 @@ import pytest
 import seqloom as sl
 from seqloom.errors import BackendError, DTypeError, GradientError, ShapeError
 
-B = sl.tensor.backend("numpy")
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy")
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
 
 def squared():
-    x = A.tensor([1.0, 3.0], requires_grad=True)
+    x = AUTODIFF.tensor([1.0, 3.0], requires_grad=True)
     return x, x * x
 
 
 @pytest.mark.parametrize(
     "gradient",
-    [[1.0, 2.0], np.array([1, 2]), B.tensor([1.0, 2.0]), A.tensor([1, 2])],
+    [[1.0, 2.0], np.array([1, 2]), NUMPY.tensor([1.0, 2.0]), AUTODIFF.tensor([1, 2])],
     ids=["a list", "an array", "a tensor", "a constant of the level"],
 )
 def test_backward_accepts_anything_that_converts_to_an_array(gradient):

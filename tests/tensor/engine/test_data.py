@@ -6,10 +6,10 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DTypeError, ShapeError
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BACKEND_NAMES)
 def backend(request):
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)

@@ -10,13 +10,13 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DTypeError, GradientError, ShapeError
 
-B = sl.tensor.backend("numpy")
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy")
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
 
 def test_asarray_shares_read_only_memory():
     array = np.zeros(3)
-    found = np.asarray(B.from_numpy(array))
+    found = np.asarray(NUMPY.from_numpy(array))
     assert np.shares_memory(found, array)
     with pytest.raises(ValueError, match="read-only"):
         found[0] = 1
@@ -24,14 +24,14 @@ def test_asarray_shares_read_only_memory():
 
 def test_np_array_makes_a_writable_copy():
     array = np.zeros(3)
-    found = np.array(B.from_numpy(array))
+    found = np.array(NUMPY.from_numpy(array))
     found[0] = 1
     assert array[0] == 0
 
 
 def test_a_necessary_copy_with_copy_false_is_an_error():
     with pytest.raises(ValueError, match="copy"):
-        np.asarray(B.tensor([1.0]), dtype="f8", copy=False)
+        np.asarray(NUMPY.tensor([1.0]), dtype="f8", copy=False)
 
 
 @pytest.mark.parametrize("name", ["torch", "jax", "numpy"])
@@ -52,14 +52,14 @@ def test_dlpack_shares_memory():
 
 
 def test_a_tracked_tensor_is_not_exported():
-    x = A.tensor([1.0], requires_grad=True)
+    x = AUTODIFF.tensor([1.0], requires_grad=True)
     for way in (np.asarray, np.from_dlpack, lambda x: x.to("torch")):
         with pytest.raises(GradientError, match="detach"):
             way(x)
 
 
 def test_a_constant_of_a_level_is_exported():
-    assert np.from_dlpack(A.tensor([1.0])).tolist() == [1]
+    assert np.from_dlpack(AUTODIFF.tensor([1.0])).tolist() == [1]
 
 
 def test_an_object_without_dlpack_is_an_error():
@@ -68,44 +68,48 @@ def test_an_object_without_dlpack_is_an_error():
 
 
 def test_a_tensor_of_one_number_converts_to_a_python_number():
-    assert (float(B.tensor(1.5)), int(B.tensor(2.0)), bool(B.tensor([True]))) == (1.5, 2, 1)
-    assert complex(B.tensor(1.5)) == 1.5
-    assert operator.index(B.tensor(np.int64(3))) == 3
-    assert [10, 20][B.tensor(np.int64(1))] == 20
+    assert (
+        float(NUMPY.tensor(1.5)),
+        int(NUMPY.tensor(2.0)),
+        bool(NUMPY.tensor([True])),
+    ) == (1.5, 2, 1)
+    assert complex(NUMPY.tensor(1.5)) == 1.5
+    assert operator.index(NUMPY.tensor(np.int64(3))) == 3
+    assert [10, 20][NUMPY.tensor(np.int64(1))] == 20
 
 
 def test_a_float_tensor_is_not_an_index():
     with pytest.raises(DTypeError, match="float32"):
-        operator.index(B.tensor(1.0))
+        operator.index(NUMPY.tensor(1.0))
 
 
 @pytest.mark.parametrize("use", [bool, float, int, lambda x: x.item()])
 def test_a_vector_does_not_convert_to_a_python_number(use):
     with pytest.raises(ShapeError, match=r"\(2,\)"):
-        use(B.tensor([1.0, 2.0]))
+        use(NUMPY.tensor([1.0, 2.0]))
 
 
 def test_a_scalar_tensor_has_no_length_and_cannot_be_iterated():
     for use in (len, list):
         with pytest.raises(ShapeError, match="without axes"):
-            use(B.tensor(1.0))
+            use(NUMPY.tensor(1.0))
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
 def test_values_move_between_backends(name):
     pytest.importorskip(name)
-    x = B.tensor([1.0, 2.0]).to(name)
+    x = NUMPY.tensor([1.0, 2.0]).to(name)
     assert (x.backend.name, x.dtype) == (name, np.float32)
     assert x.to("numpy").tolist() == [1, 2]
 
 
 def test_moving_to_the_same_backend_returns_the_tensor():
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     assert x.to("numpy") is x
 
 
 def test_moving_to_a_level_creates_a_constant():
-    assert B.tensor([1.0]).to(A).backend is A
+    assert NUMPY.tensor([1.0]).to(AUTODIFF).backend is AUTODIFF
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
@@ -115,7 +119,7 @@ def test_dtype_is_a_numpy_dtype_on_every_backend(name):
 
 
 def test_repr_shows_values_shape_type_and_backend():
-    text = repr(B.tensor([[1.0, 2.0]]))
+    text = repr(NUMPY.tensor([[1.0, 2.0]]))
     assert text == "Tensor([[1., 2.]], shape=(1, 2), dtype=float32, backend=numpy)"
 
 
@@ -145,7 +149,7 @@ def test_tensor_reductions_equal_numpy(name, method, options):
 
 
 def test_shapes_and_types_can_be_changed():
-    x = B.tensor(np.zeros((2, 3, 4), "f4"))
+    x = NUMPY.tensor(np.zeros((2, 3, 4), "f4"))
     assert x.permute_dims(2, 0, 1).shape == x.permute_dims((2, 0, 1)).shape == (4, 2, 3)
     assert x.reshape(4, -1).shape == x.reshape((4, 6)).shape == (4, 6)
     assert (x.flatten().shape, x.mT.shape, x[0].T.shape) == ((24,), (2, 4, 3), (4, 3))
@@ -156,17 +160,17 @@ def test_shapes_and_types_can_be_changed():
 
 def test_the_transpose_property_needs_a_matrix():
     with pytest.raises(ShapeError, match="permute_dims"):
-        B.tensor(np.zeros((2, 3, 4))).T  # noqa: B018
+        NUMPY.tensor(np.zeros((2, 3, 4))).T  # noqa: B018
 
 
 def test_dlpack_export_works_for_readers_without_a_version():
     values = np.zeros(2, np.float32)
-    capsule = B.tensor(values).__dlpack__()
+    capsule = NUMPY.tensor(values).__dlpack__()
     assert type(capsule).__name__ == "PyCapsule"
 
 
 def test_scalar_tensors_can_be_exported_by_dlpack():
-    assert np.from_dlpack(B.tensor([1.0, 2.0]).sum()) == 3
+    assert np.from_dlpack(NUMPY.tensor([1.0, 2.0]).sum()) == 3
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
@@ -180,21 +184,21 @@ def test_a_pickle_contains_values_type_and_backend(name, dtype):
 
 
 def test_a_constant_of_a_level_is_pickled_as_its_values():
-    back = pickle.loads(pickle.dumps(A.tensor([1.0])))  # noqa: S301 - our own
-    assert (back.tolist(), back.backend) == ([1], B)
+    back = pickle.loads(pickle.dumps(AUTODIFF.tensor([1.0])))  # noqa: S301 - our own
+    assert (back.tolist(), back.backend) == ([1], NUMPY)
 
 
 @pytest.mark.parametrize("use", [pickle.dumps, copy.deepcopy])
 def test_a_tracked_tensor_is_not_pickled(use):
     with pytest.raises(GradientError, match="detach"):
-        use(A.tensor([1.0], requires_grad=True))
+        use(AUTODIFF.tensor([1.0], requires_grad=True))
 
 
 def test_a_copy_of_a_tracked_tensor_is_tracked():
-    x = A.tensor([3.0], requires_grad=True)
+    x = AUTODIFF.tensor([3.0], requires_grad=True)
     assert copy.copy(x * x).sum().backward().wrt(x).item() == 6
 
 
 def test_a_deep_copy_does_not_share_memory():
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     assert not np.shares_memory(copy.deepcopy(x).raw, x.raw)

@@ -6,13 +6,13 @@ import pytest
 import seqloom as sl
 from seqloom.errors import DTypeError, OutOfRangeError, ShapeError
 
-VALUES = np.array([1, 2, 3], np.float32)
+INPUT_ARRAY = np.array([1, 2, 3], np.float32)
 
 
 @pytest.fixture(params=["numpy", "torch", "jax"])
 def x(request):
     pytest.importorskip(request.param)
-    return sl.tensor.backend(request.param).tensor(VALUES)
+    return sl.tensor.backend(request.param).tensor(INPUT_ARRAY)
 
 
 @pytest.mark.parametrize(
@@ -20,7 +20,7 @@ def x(request):
 )
 def test_a_list_is_an_index_as_in_numpy(x, key):
     # NumPy accepts an empty list only if it is the whole index.
-    np.testing.assert_array_equal(x[key].numpy(), VALUES[key])
+    np.testing.assert_array_equal(x[key].numpy(), INPUT_ARRAY[key])
 
 
 @pytest.mark.parametrize("number", [2**32 + 1, 2**32, -(2**32), 3, -4])

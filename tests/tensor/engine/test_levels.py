@@ -7,8 +7,8 @@ import seqloom as sl
 from seqloom.errors import BackendError, GradientError
 from seqloom.tensor import apply
 
-B = sl.tensor.backend("numpy")
-FIRST_LEVEL = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy")
+FIRST_LEVEL = sl.tensor.Autodiff(NUMPY)
 SECOND_LEVEL = sl.tensor.Autodiff(FIRST_LEVEL)
 THIRD_LEVEL = sl.tensor.Autodiff(SECOND_LEVEL)
 
@@ -54,7 +54,7 @@ def test_a_sum_of_gradients_is_tracked_by_the_inner_level():
 
 
 def test_unrelated_levels_are_an_error_that_names_their_numbers():
-    other = sl.tensor.Autodiff(B)
+    other = sl.tensor.Autodiff(NUMPY)
     x, y = (level.tensor([1.0], requires_grad=True) for level in (FIRST_LEVEL, other))
     with pytest.raises(
         BackendError, match=rf"level {FIRST_LEVEL.number}.*level {other.number}"
@@ -63,7 +63,7 @@ def test_unrelated_levels_are_an_error_that_names_their_numbers():
 
 
 def test_levels_have_unique_numbers():
-    assert len({sl.tensor.Autodiff(B).number for _ in range(5)}) == 5
+    assert len({sl.tensor.Autodiff(NUMPY).number for _ in range(5)}) == 5
 
 
 @pytest.mark.parametrize("values", [[1, 2], [True, False]])

@@ -6,12 +6,12 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 # Length of an array whose memory JAX would share without a copy.
-LENGTH = 1 << 16
+SHARED_LENGTH = 1 << 16
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BACKEND_NAMES)
 def backend(request):
     pytest.importorskip(request.param)
     return sl.tensor.backend(request.param)
@@ -19,11 +19,11 @@ def backend(request):
 
 # Import ---------------------------------------------------------------------------------
 
-IMPORTS = {
+IMPORT_FUNCTIONS = {
     "the tensor": lambda level, array: level.tensor(array),
     "the other operand": lambda _level, array: array,
     "a function's argument": lambda level, array: sl.tensor.maximum(
-        level.tensor(np.zeros(LENGTH, "f4")), array
+        level.tensor(np.zeros(SHARED_LENGTH, "f4")), array
     ),
     "among several": lambda level, array: sl.tensor.concat(
         [array[:1], level.tensor(array[1:])]
@@ -42,18 +42,18 @@ def _read_only(array):
     return view
 
 
-@pytest.mark.parametrize("way", IMPORTS)
+@pytest.mark.parametrize("way", IMPORT_FUNCTIONS)
 def test_gradients_use_the_values_of_the_forward_pass(backend, way):
     level = sl.tensor.Autodiff(backend)
-    array = np.full(LENGTH, 2, "f4")
-    x = level.tensor(np.ones(LENGTH, "f4"), requires_grad=True)
-    loss = (x * IMPORTS[way](level, array)).sum()
+    array = np.full(SHARED_LENGTH, 2, "f4")
+    x = level.tensor(np.ones(SHARED_LENGTH, "f4"), requires_grad=True)
+    loss = (x * IMPORT_FUNCTIONS[way](level, array)).sum()
     array[:] = 10
     assert set(loss.backward().wrt(x).numpy()) == {2.0}
 
 
 def test_tensors_from_a_reused_buffer_are_independent(backend):
-    buffer = np.empty(LENGTH, "f4")
+    buffer = np.empty(SHARED_LENGTH, "f4")
     made = []
     for number in range(3):
         buffer[:] = number
@@ -93,9 +93,9 @@ def test_a_torch_tensor_is_copied(name):
 
 def test_a_compiled_step_reads_its_arrays_before_it_returns(backend):
     step = sl.tensor.compile(lambda x, array: x * array + x)
-    x = backend.tensor(np.ones(LENGTH, "f4"))
+    x = backend.tensor(np.ones(SHARED_LENGTH, "f4"))
     for number in range(3):
-        array = np.full(LENGTH, number, "f4")
+        array = np.full(SHARED_LENGTH, number, "f4")
         found = step(x, array)
         array[:] = 7
         assert found[0].item() == number + 1
@@ -125,10 +125,10 @@ def test_from_numpy_accepts_only_arrays(backend):
 
 # Export ---------------------------------------------------------------------------------
 
-KINDS = ["bool", "int32", "float32", "float16", "bfloat16", "complex64"]
+TESTED_DTYPES = ["bool", "int32", "float32", "float16", "bfloat16", "complex64"]
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", TESTED_DTYPES)
 def test_an_exported_array_cannot_be_made_writeable(backend, kind):
     x = backend.tensor([[1, 0, 1]], dtype=kind)
     for array in (x.numpy(), np.asarray(x), x.numpy()[0], x.numpy().view()):

@@ -17,7 +17,7 @@ from seqloom.errors import (
 )
 from seqloom.tensor import apply
 
-BACKENDS = ["numpy", "torch", "jax"]
+BACKEND_NAMES = ["numpy", "torch", "jax"]
 
 
 def tensor(name, *shape, dtype="float32"):
@@ -25,7 +25,7 @@ def tensor(name, *shape, dtype="float32"):
     return sl.tensor.backend(name).tensor(np.ones(shape, dtype))
 
 
-@pytest.fixture(params=BACKENDS)
+@pytest.fixture(params=BACKEND_NAMES)
 def make(request):
     """Return a function that creates tensors of ones, first untracked, then tracked."""
     return lambda *shape, **options: tensor(request.param, *shape, **options)

@@ -12,8 +12,8 @@ from seqloom.tensor._backward import pull_back
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._state import next_number, record
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
 
 class Watched(np.ndarray):
@@ -37,51 +37,56 @@ def split(x, tracked):
 
     rule = Rule(lambda *_: (), pull, tracked=tracked)
     outs = value[:half], value[half:], np.int64(len(value))
-    return record(A, rule, (x.node,), (), outs)
+    return record(AUTODIFF, rule, (x.node,), (), outs)
 
 
 def test_each_of_several_outputs_has_a_gradient():
-    x = A.leaf(np.arange(4.0))
+    x = AUTODIFF.leaf(np.arange(4.0))
     left, right, _ = split(x, ALL)
     found = pull_back([left, right], [np.array([1.0, 2]), np.array([3.0, 4])])
     assert found[x.node.number].tolist() == [1, 2, 3, 4]
 
 
 def test_an_unused_output_has_no_gradient():
-    x = A.leaf(np.arange(4.0))
+    x = AUTODIFF.leaf(np.arange(4.0))
     _, right, _ = split(x, 2)
-    assert A.gradients(right, np.array([3.0, 4]))[x.node.number].tolist() == [0, 0, 3, 4]
+    assert AUTODIFF.gradients(right, np.array([3.0, 4]))[x.node.number].tolist() == [
+        0,
+        0,
+        3,
+        4,
+    ]
 
 
 def test_outputs_beyond_the_tracked_number_are_not_tracked():
-    _, right, count = split(A.leaf(np.arange(4.0)), 1)
+    _, right, count = split(AUTODIFF.leaf(np.arange(4.0)), 1)
     assert type(right) is np.ndarray
     assert count == 4
 
 
 def test_an_integer_output_is_not_tracked():
-    assert split(A.leaf(np.arange(4.0)), ALL)[2] == 4
+    assert split(AUTODIFF.leaf(np.arange(4.0)), ALL)[2] == 4
 
 
 def test_an_output_that_is_used_twice_sums_its_gradients():
-    x = A.leaf(np.arange(4.0))
+    x = AUTODIFF.leaf(np.arange(4.0))
     left, _, _ = split(x, ALL)
-    total = A.add(A.multiply(left, left), left)
-    assert A.gradients(total, np.ones(2))[x.node.number].tolist() == [1, 3, 0, 0]
+    total = AUTODIFF.add(AUTODIFF.multiply(left, left), left)
+    assert AUTODIFF.gradients(total, np.ones(2))[x.node.number].tolist() == [1, 3, 0, 0]
 
 
 def test_a_backward_pass_can_stop_at_older_nodes():
-    x = A.leaf(np.array(3.0))
-    y = A.multiply(x, x)
+    x = AUTODIFF.leaf(np.array(3.0))
+    y = AUTODIFF.multiply(x, x)
     mark = next_number()
-    z = A.multiply(y, 2.0)
+    z = AUTODIFF.multiply(y, 2.0)
     assert pull_back([z], [np.array(1.0)], before=mark) == {y.node.number: 2}
-    assert A.gradients(y, np.array(1.0))[x.node.number] == 6
+    assert AUTODIFF.gradients(y, np.array(1.0))[x.node.number] == 6
 
 
 def test_a_backward_pass_with_retain_can_be_repeated():
-    x = A.leaf(np.array(3.0))
-    y = A.multiply(x, x)
+    x = AUTODIFF.leaf(np.array(3.0))
+    y = AUTODIFF.multiply(x, x)
     first = pull_back([y], [np.array(1.0)], retain=True)
     assert first == pull_back([y], [np.array(1.0)])
 
@@ -95,17 +100,17 @@ def test_saved_values_are_freed_during_the_backward_pass():
         seen.append(watch())
         return (grad,)
 
-    x = A.leaf(np.ones(3))
-    (early,) = record(A, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
-    late = A.multiply(early, kept)
+    x = AUTODIFF.leaf(np.ones(3))
+    (early,) = record(AUTODIFF, Rule(lambda *_: (), pull), (x.node,), (), (np.ones(3),))
+    late = AUTODIFF.multiply(early, kept)
     del kept
     assert watch() is not None
-    A.gradients(A.sum(late), np.array(1.0))
+    AUTODIFF.gradients(AUTODIFF.sum(late), np.array(1.0))
     assert seen == [None]
 
 
 def test_gradients_of_untracked_inputs_are_not_computed():
-    x, factor = A.leaf(np.ones(3)), np.ones(3)
+    x, factor = AUTODIFF.leaf(np.ones(3)), np.ones(3)
     asked = []
 
     def pull(b, saved, grad, needs):
@@ -114,21 +119,21 @@ def test_gradients_of_untracked_inputs_are_not_computed():
         return (grad, None)
 
     rule = Rule(lambda *_: (), pull)
-    (out,) = record(A, rule, (x.node, None), (), (x.value * factor,))
-    A.gradients(out, np.ones(3))
+    (out,) = record(AUTODIFF, rule, (x.node, None), (), (x.value * factor,))
+    AUTODIFF.gradients(out, np.ones(3))
     assert asked == [(True, False)]
 
 
 def test_the_gradient_argument_is_not_overwritten():
-    x = A.tensor([1.0, 2.0], requires_grad=True)
-    seed = B.tensor([1.0, 10.0])
+    x = AUTODIFF.tensor([1.0, 2.0], requires_grad=True)
+    seed = NUMPY.tensor([1.0, 10.0])
     (x + x + x + x).backward(seed)
     assert seed.tolist() == [1, 10]
 
 
 def test_saved_values_are_not_overwritten():
     # exp saves its output, and its gradient is a sum of three terms.
-    x = A.tensor([0.0, 1.0], requires_grad=True)
+    x = AUTODIFF.tensor([0.0, 1.0], requires_grad=True)
     y = sl.tensor.apply("exp", x)
     before = y.numpy().copy()
     (y + y * y + y * y * y).sum().backward()
@@ -137,15 +142,15 @@ def test_saved_values_are_not_overwritten():
 
 def test_a_backward_pass_creates_no_reference_cycles():
     gc.collect()
-    x = A.leaf(np.arange(4.0))
+    x = AUTODIFF.leaf(np.arange(4.0))
     left, right, _ = split(x, ALL)
-    A.gradients(A.sum(A.multiply(left, right)), np.array(1.0))
+    AUTODIFF.gradients(AUTODIFF.sum(AUTODIFF.multiply(left, right)), np.array(1.0))
     del x, left, right
     assert gc.collect() == 0
 
 
 def test_a_chain_of_a_hundred_thousand_operations_can_be_differentiated():
-    x = A.tensor(1.0, requires_grad=True)
+    x = AUTODIFF.tensor(1.0, requires_grad=True)
     y = x
     for _ in range(100_000):
         y = y + x
@@ -154,4 +159,4 @@ def test_a_chain_of_a_hundred_thousand_operations_can_be_differentiated():
 
 def test_numpy_functions_reject_tracked_arrays():
     with pytest.raises(GradientError, match="detach"):
-        np.asarray(A.leaf(np.ones(2)))
+        np.asarray(AUTODIFF.leaf(np.ones(2)))

@@ -7,7 +7,7 @@ import numpy as np
 import seqloom as sl
 from seqloom.tensor import apply
 
-THREADS = 8
+THREAD_COUNT = 8
 
 
 class Net(sl.nn.Module):
@@ -39,9 +39,9 @@ def losses(seed):
 
 
 def test_eight_concurrent_trainings_equal_sequential_ones():
-    expected = [losses(seed) for seed in range(THREADS)]
-    with ThreadPoolExecutor(THREADS) as pool:
-        assert list(pool.map(losses, range(THREADS))) == expected
+    expected = [losses(seed) for seed in range(THREAD_COUNT)]
+    with ThreadPoolExecutor(THREAD_COUNT) as pool:
+        assert list(pool.map(losses, range(THREAD_COUNT))) == expected
 
 
 def test_threads_can_differentiate_with_shared_leaves():
@@ -51,7 +51,7 @@ def test_threads_can_differentiate_with_shared_leaves():
     def slope(power):
         return (x**power).sum().backward().wrt(x).tolist()
 
-    with ThreadPoolExecutor(THREADS) as pool:
+    with ThreadPoolExecutor(THREAD_COUNT) as pool:
         found = list(pool.map(slope, [1, 2, 3, 4] * 50))
     assert found[:4] == [slope(power) for power in (1, 2, 3, 4)]
     assert found == found[:4] * 50

@@ -8,10 +8,10 @@ import pytest
 
 import seqloom as sl
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
-OPERATORS = {
+OPERATOR_FUNCTIONS = {
     "add": lambda x, y: x + y,
     "subtract": lambda x, y: x - y,
     "multiply": lambda x, y: x * y,
@@ -26,7 +26,7 @@ class Watched(np.ndarray):
 
 
 def leaf(*numbers):
-    return A.tensor(list(numbers), requires_grad=True)
+    return AUTODIFF.tensor(list(numbers), requires_grad=True)
 
 
 def lines_of_this_file():
@@ -35,20 +35,20 @@ def lines_of_this_file():
     return {int(line) for name, _, line in found if name == __file__ and line.isdigit()}
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", OPERATOR_FUNCTIONS)
 def test_operators_equal_the_functions_of_the_level(name):
     x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
-    one, two = OPERATORS[name](x, y), sl.tensor.apply(name, x, y)
+    one, two = OPERATOR_FUNCTIONS[name](x, y), sl.tensor.apply(name, x, y)
     assert one.tolist() == two.tolist()
     first, second = one.sum().backward(), two.sum().backward()
     assert first.wrt(x).tolist() == second.wrt(x).tolist()
     assert first.wrt(y).tolist() == second.wrt(y).tolist()
 
 
-@pytest.mark.parametrize("name", OPERATORS)
+@pytest.mark.parametrize("name", OPERATOR_FUNCTIONS)
 def test_operators_can_be_chained(name):
     x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
-    grads = OPERATORS[name](x * y, x + y).sum().backward()
+    grads = OPERATOR_FUNCTIONS[name](x * y, x + y).sum().backward()
     wanted = sl.tensor.apply(
         name, sl.tensor.apply("multiply", x, y), sl.tensor.apply("add", x, y)
     )
@@ -58,18 +58,18 @@ def test_operators_can_be_chained(name):
 def test_the_raw_array_of_a_result_is_cached():
     total = leaf(1.0) + leaf(2.0)
     assert total.raw is total.raw
-    assert total.raw.level is A
+    assert total.raw.level is AUTODIFF
 
 
 def test_operators_combine_tracked_and_untracked_tensors():
     x = leaf(1.0, 2.0)
-    assert (x * A.tensor([3.0, 4.0])).sum().backward().wrt(x).tolist() == [3, 4]
+    assert (x * AUTODIFF.tensor([3.0, 4.0])).sum().backward().wrt(x).tolist() == [3, 4]
 
 
 def test_operators_of_two_levels_use_the_outer_level():
-    outer = sl.tensor.Autodiff(A)
+    outer = sl.tensor.Autodiff(AUTODIFF)
     x = outer.tensor(leaf(2.0).raw, requires_grad=True)
-    y = A.tensor([5.0], requires_grad=True)
+    y = AUTODIFF.tensor([5.0], requires_grad=True)
     slope = (x * y).sum().backward().wrt(x)
     assert slope.sum().backward().wrt(y).tolist() == [1]
 

@@ -11,8 +11,13 @@ from kernel_oracle import assert_close, both_dtypes, both_threads, leaf, normal
 from seqloom import Key
 from seqloom.tensor import backend
 
-SHAPES = [(2, 3, 7, 5, 4), (1, 2, 300, 280, 64), (2, 1, 1, 33, 16), (1, 1, 40, 1, 3)]
-shapes = pytest.mark.parametrize("shape", SHAPES, ids=str)
+ATTENTION_SHAPES = [
+    (2, 3, 7, 5, 4),
+    (1, 2, 300, 280, 64),
+    (2, 1, 1, 33, 16),
+    (1, 1, 40, 1, 3),
+]
+shapes = pytest.mark.parametrize("shape", ATTENTION_SHAPES, ids=str)
 
 
 def arrays(shape: tuple[int, ...], dtype: type) -> tuple[Any, ...]:

@@ -10,7 +10,7 @@ from kernel_oracle import both_dtypes, both_threads, normal
 from seqloom.errors import SeqloomError
 from seqloom.tensor import backend
 
-BOUNDS = [[0, 5, 5, 6, 40], [0, 300], [0, 0]]
+SEQUENCE_BOUNDS = [[0, 5, 5, 6, 40], [0, 300], [0, 0]]
 
 
 def heads(x: Any, start: int, end: int) -> Any:
@@ -24,7 +24,7 @@ def packed(bounds: list[int], dtype: type) -> Any:
 @both_dtypes
 @both_threads
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("bounds", BOUNDS, ids=str)
+@pytest.mark.parametrize("bounds", SEQUENCE_BOUNDS, ids=str)
 def test_each_packed_sequence_attends_only_to_itself(
     *, bounds: list[int], dtype: type, threads: int, causal: bool
 ) -> None:

@@ -13,7 +13,7 @@ from seqloom._rust import _native
 from seqloom.tensor import backend
 
 # Shapes of input and weight, then stride, padding, dilation and groups.
-CONVOLUTIONS = {
+CONVOLUTION_CASES = {
     "length one": ((1, 1, 1), (1, 1, 1), 1, 0, 1, 1),
     "length one, padded": ((3, 2, 1), (5, 2, 3), 1, 1, 1, 1),
     "nothing": ((0, 4, 9), (6, 4, 3), 1, 1, 1, 1),
@@ -36,7 +36,7 @@ CONVOLUTIONS = {
     "an image of many channels": ((3, 40, 15, 17), (50, 40, 3, 3), 1, 1, 1, 1),
 }
 convolutions = pytest.mark.parametrize(
-    "sizes", CONVOLUTIONS.values(), ids=CONVOLUTIONS.keys()
+    "sizes", CONVOLUTION_CASES.values(), ids=CONVOLUTION_CASES.keys()
 )
 
 

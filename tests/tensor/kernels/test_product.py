@@ -12,7 +12,7 @@ from seqloom._rust import _native
 from seqloom.tensor import backend
 
 NUMPY = backend("numpy", num_threads=1)
-SIZES = st.integers(1, 70)
+RANDOM_SIZES = st.integers(1, 70)
 
 
 def product(x, y, threads=1):
@@ -28,9 +28,9 @@ def product(x, y, threads=1):
 @settings(deadline=None, max_examples=50)
 @given(
     batch=st.integers(1, 3),
-    m=SIZES,
+    m=RANDOM_SIZES,
     k=st.integers(0, 900),
-    n=SIZES,
+    n=RANDOM_SIZES,
     turned=st.integers(0, 3),
 )
 def test_the_product_kernel_equals_numpy(dtype, batch, m, k, n, turned):

@@ -10,8 +10,8 @@ from kernel_oracle import both_threads
 from seqloom import Key
 from seqloom.tensor import backend
 
-KEYS = [Key(0), Key(7), Key(2**63 + 5, 3)]
-keys = pytest.mark.parametrize("key", KEYS, ids=str)
+RANDOM_KEYS = [Key(0), Key(7), Key(2**63 + 5, 3)]
+keys = pytest.mark.parametrize("key", RANDOM_KEYS, ids=str)
 shapes = pytest.mark.parametrize("shape", [(5000,), (3, 7, 11), (), (0,), (1,)], ids=str)
 
 

@@ -9,7 +9,7 @@ import torch
 from kernel_oracle import assert_close, both_dtypes, both_threads, leaf, normal
 from seqloom.tensor import backend
 
-CASES = [
+SHAPES_AND_AXES = [
     ((3, 40), -1),
     ((3, 40), 0),
     ((2, 5, 70), 1),
@@ -18,7 +18,7 @@ CASES = [
     ((0, 4), 1),
     ((4, 0), 1),
 ]
-cases = pytest.mark.parametrize(("shape", "axis"), CASES, ids=str)
+cases = pytest.mark.parametrize(("shape", "axis"), SHAPES_AND_AXES, ids=str)
 
 
 @both_dtypes

@@ -11,8 +11,8 @@ import seqloom as sl
 from seqloom.errors import ReleasedError
 from seqloom.tensor._families._numpy_arrays import block_cache
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 MIB = 1 << 20
 
 
@@ -28,7 +28,7 @@ def _collected():
 def test_memory_counts_bytes_by_purpose():
     before = sl.tensor.memory().by_purpose
     layer = sl.nn.Linear(256, 128, bias=False).bind("numpy", sl.Key(0))
-    x = B.tensor(np.ones((4, 256), "f4"))
+    x = NUMPY.tensor(np.ones((4, 256), "f4"))
     loss, grads = sl.nn.value_and_grad(lambda n: n(x).sum())(layer)
     opt = sl.optim.AdamW()
     opt.step(0.1, layer, grads)
@@ -45,27 +45,27 @@ def test_memory_counts_bytes_by_purpose():
 def test_a_buffer_counts_as_a_buffer():
     before = sl.tensor.memory().by_purpose["buffers"]
     buffer = sl.nn.Buffer((10,), sl.nn.Fill(0.0))
-    buffer.bind("b", B, sl.Key(0))
+    buffer.bind("b", NUMPY, sl.Key(0))
     assert buffer.value.shape == (10,)
     assert sl.tensor.memory().by_purpose["buffers"] - before == 40
 
 
 def test_memory_names_lines_by_file_and_number():
-    kept = B.tensor(np.zeros(1000, "f4"))
+    kept = NUMPY.tensor(np.zeros(1000, "f4"))
     line = test_memory_names_lines_by_file_and_number.__code__.co_firstlineno + 1
     assert sl.tensor.memory().by_line[f"{__file__}:{line}"] == kept.size * 4
 
 
 def test_memory_names_the_user_line_above_layers():
     layer = sl.nn.Linear(4, 1000).bind("numpy", sl.Key(0))
-    out = layer(B.tensor(np.zeros((1, 4), "f4")))
+    out = layer(NUMPY.tensor(np.zeros((1, 4), "f4")))
     line = test_memory_names_the_user_line_above_layers.__code__.co_firstlineno + 2
     assert sl.tensor.memory().by_line[f"{__file__}:{line}"] >= out.size * 4
 
 
 def test_views_of_one_array_count_once():
     before = intermediates()
-    x = B.tensor(np.zeros((100, 100), "f4"))
+    x = NUMPY.tensor(np.zeros((100, 100), "f4"))
     views = [x[i] for i in range(100)] + [x.T, x.reshape(-1)]
     assert intermediates() - before == x.size * 4
     assert len(views) == 102
@@ -73,14 +73,14 @@ def test_views_of_one_array_count_once():
 
 def test_a_small_view_counts_all_memory_that_it_keeps_alive():
     before = intermediates()
-    small = B.tensor(np.zeros((1000,), "f4"))[:1]
+    small = NUMPY.tensor(np.zeros((1000,), "f4"))[:1]
     assert intermediates() - before == 4000
     assert small.size == 1
 
 
 def test_saved_arrays_count_at_the_line_of_their_result():
     before = intermediates()
-    x = A.tensor(np.ones(1000, "f4"), requires_grad=True)
+    x = AUTODIFF.tensor(np.ones(1000, "f4"), requires_grad=True)
     y = sl.tensor.apply("exp", sl.tensor.apply("exp", x))
     report = sl.tensor.memory()
     assert intermediates() - before == 3 * 4000
@@ -90,7 +90,7 @@ def test_saved_arrays_count_at_the_line_of_their_result():
 
 
 def test_backward_frees_the_saved_arrays():
-    x = A.tensor(np.ones(1000, "f4"), requires_grad=True)
+    x = AUTODIFF.tensor(np.ones(1000, "f4"), requires_grad=True)
     y = sl.tensor.apply("exp", sl.tensor.apply("exp", x)).sum()
     before = intermediates()
     y.backward()
@@ -104,10 +104,10 @@ def test_the_report_agrees_with_tracemalloc():
     try:
         before, traced = sl.tensor.memory().total, tracemalloc.get_traced_memory()[0]
         net = sl.nn.Linear(512, 512).bind("numpy", sl.Key(0))
-        x = A.tensor(rng.random((512, 512), dtype="f4"), requires_grad=True)
+        x = AUTODIFF.tensor(rng.random((512, 512), dtype="f4"), requires_grad=True)
         hidden = [sl.tensor.apply("exp", x * each) for each in range(5)]
         hidden += [each.T for each in hidden]
-        out = net(B.tensor(rng.random((64, 512), dtype="f4")))
+        out = net(NUMPY.tensor(rng.random((64, 512), dtype="f4")))
         now = tracemalloc.get_traced_memory()[0]
         told = sl.tensor.memory().total - before
     finally:
@@ -120,7 +120,7 @@ def test_the_report_agrees_with_tracemalloc():
 def test_intermediates_do_not_grow_over_a_thousand_steps():
     layer = sl.nn.Linear(16, 16).bind("numpy", sl.Key(0))
     opt, kept, figures = sl.optim.AdamW(), [], set()
-    x = B.tensor(np.ones((8, 16), "f4"))
+    x = NUMPY.tensor(np.ones((8, 16), "f4"))
 
     def train():
         with sl.tensor.scope():
@@ -140,8 +140,8 @@ def test_intermediates_do_not_grow_over_a_thousand_steps():
 
 def test_memory_does_not_grow_over_ten_thousand_forward_passes():
     layer = sl.nn.Linear(16, 16).bind("numpy", sl.Key(0))
-    x = B.tensor(np.ones((8, 16), "f4"))
-    weight = A.tensor(layer.weight.numpy(), requires_grad=True)
+    x = NUMPY.tensor(np.ones((8, 16), "f4"))
+    weight = AUTODIFF.tensor(layer.weight.numpy(), requires_grad=True)
 
     def forwards(count):
         for _ in range(count):
@@ -160,7 +160,7 @@ def test_exported_arrays_survive_a_thousand_steps_unchanged():
     exported, copies = [], []
     for step in range(1000):
         with sl.tensor.scope():
-            x = B.tensor(np.full(64, step, "f4")) * 2
+            x = NUMPY.tensor(np.full(64, step, "f4")) * 2
             ways = np.asarray, np.from_dlpack, torch.from_dlpack, lambda x: x.numpy()
             exported.append(ways[step % 4](x))
             copies.append(float(2 * step))
@@ -169,7 +169,7 @@ def test_exported_arrays_survive_a_thousand_steps_unchanged():
 
 
 def test_the_table_has_the_purposes_the_total_and_the_lines():
-    kept = B.tensor(np.zeros(10_000, "f4"))
+    kept = NUMPY.tensor(np.zeros(10_000, "f4"))
     table = str(sl.tensor.memory())
     for name in ("parameters", "optimiser", "total", "test_memory.py"):
         assert name in table

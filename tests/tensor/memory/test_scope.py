@@ -8,8 +8,8 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ReleasedError
 
-B = sl.tensor.backend("numpy", num_threads=1)
-A = sl.tensor.Autodiff(B)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
+AUTODIFF = sl.tensor.Autodiff(NUMPY)
 
 
 def is_released(tensor):
@@ -22,14 +22,14 @@ def is_released(tensor):
 
 def test_tensors_created_in_a_scope_are_released_at_its_end():
     with sl.tensor.scope():
-        x = B.tensor([1.0])
+        x = NUMPY.tensor([1.0])
         y = x + x
     assert is_released(x)
     assert is_released(y)
 
 
 def test_tensors_created_before_a_scope_are_kept():
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     with sl.tensor.scope():
         x + x
     assert x.item() == 1
@@ -37,18 +37,18 @@ def test_tensors_created_before_a_scope_are_kept():
 
 def test_the_error_names_the_line_of_the_tensor_and_explains_keep():
     with sl.tensor.scope():
-        x = B.tensor([1.0]) * 2  # The error names this line.
+        x = NUMPY.tensor([1.0]) * 2  # The error names this line.
     line = test_the_error_names_the_line_of_the_tensor_and_explains_keep
     number = line.__code__.co_firstlineno + 2
     with pytest.raises(ReleasedError, match=rf"test_scope\.py:{number} .*\.keep\(\)"):
         x.item()
 
 
-USES = {
+USES_OF_A_TENSOR = {
     "an operator": lambda x: x + 1,
     "an operator on the right": lambda x: 1 + x,
-    "an operator with a tensor": lambda x: B.tensor([1.0]) * x,
-    "a comparison": lambda x: x == B.tensor([1.0]),
+    "an operator with a tensor": lambda x: NUMPY.tensor([1.0]) * x,
+    "a comparison": lambda x: x == NUMPY.tensor([1.0]),
     "a method": lambda x: x.sum(),
     "an index": lambda x: x[0],
     "iteration": list,
@@ -62,18 +62,18 @@ USES = {
     "NumPy": np.asarray,
     "DLPack": np.from_dlpack,
     "detaching": lambda x: x.detach().numpy(),
-    "moving": lambda x: x.to(A) + 1,
-    "a function": lambda x: sl.tensor.apply("concat", [B.tensor([1.0]), x], axis=0),
-    "a choice": lambda x: sl.tensor.apply("where", B.tensor([True]), x, x),
+    "moving": lambda x: x.to(AUTODIFF) + 1,
+    "a function": lambda x: sl.tensor.apply("concat", [NUMPY.tensor([1.0]), x], axis=0),
+    "a choice": lambda x: sl.tensor.apply("where", NUMPY.tensor([True]), x, x),
 }
 
 
-@pytest.mark.parametrize("use", USES)
+@pytest.mark.parametrize("use", USES_OF_A_TENSOR)
 def test_every_use_of_a_released_tensor_is_an_error(use):
     with sl.tensor.scope():
-        x = B.tensor([1.0])
+        x = NUMPY.tensor([1.0])
     with pytest.raises(ReleasedError, match="released when its scope ended"):
-        USES[use](x)
+        USES_OF_A_TENSOR[use](x)
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
@@ -83,12 +83,12 @@ def test_other_libraries_reject_a_released_tensor(name, use):
     with sl.tensor.scope():
         x = sl.tensor.backend(name).tensor([1.0])
     with pytest.raises(ReleasedError):
-        USES[use](x)
+        USES_OF_A_TENSOR[use](x)
 
 
 def test_a_released_tracked_tensor_gives_no_gradients():
     with sl.tensor.scope():
-        x = A.tensor([1.0], requires_grad=True)
+        x = AUTODIFF.tensor([1.0], requires_grad=True)
         y = (x * x).sum()
     with pytest.raises(ReleasedError):
         y.backward()
@@ -96,28 +96,28 @@ def test_a_released_tracked_tensor_gives_no_gradients():
 
 def test_a_released_tensor_can_be_printed():
     with sl.tensor.scope():
-        x = B.tensor([1.0])
+        x = NUMPY.tensor([1.0])
     assert "released" in repr(x)
     assert "test_scope.py" in repr(x)
 
 
 def test_kept_tensors_survive_the_scope():
     with sl.tensor.scope():
-        x = (B.tensor([1.0]) * 3).keep()
+        x = (NUMPY.tensor([1.0]) * 3).keep()
     assert x.item() == 3
 
 
 def test_tensors_kept_by_an_inner_scope_belong_to_the_outer_scope():
     with sl.tensor.scope():
         with sl.tensor.scope():
-            x, y = B.tensor([1.0]).keep(), B.tensor([1.0])
+            x, y = NUMPY.tensor([1.0]).keep(), NUMPY.tensor([1.0])
         assert (is_released(x), is_released(y)) == (False, True)
     assert is_released(x)
 
 
 def test_a_tensor_of_the_outer_scope_survives_the_inner_one():
     with sl.tensor.scope():
-        x = B.tensor([1.0])
+        x = NUMPY.tensor([1.0])
         with sl.tensor.scope():
             x + x
         assert x.item() == 1
@@ -125,14 +125,14 @@ def test_a_tensor_of_the_outer_scope_survives_the_inner_one():
 
 def test_keep_in_an_inner_scope_applies_to_the_scope_of_the_tensor():
     with sl.tensor.scope():
-        x = B.tensor([1.0])
+        x = NUMPY.tensor([1.0])
         with sl.tensor.scope():
             x.keep()
     assert x.item() == 1
 
 
 def test_keep_without_a_scope_changes_nothing():
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     assert x.keep() is x
 
 
@@ -141,7 +141,7 @@ def test_a_scope_that_ends_with_an_error_releases_its_tensors():
 
     @sl.tensor.scope()
     def fail():
-        made.append(B.tensor([1.0]))
+        made.append(NUMPY.tensor([1.0]))
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -152,7 +152,7 @@ def test_a_scope_that_ends_with_an_error_releases_its_tensors():
 def test_a_scope_belongs_to_its_thread():
     made = []
     with sl.tensor.scope():
-        thread = threading.Thread(target=lambda: made.append(B.tensor([1.0])))
+        thread = threading.Thread(target=lambda: made.append(NUMPY.tensor([1.0])))
         thread.start()
         thread.join()
     assert made[0].item() == 1
@@ -164,19 +164,19 @@ def test_parameters_buffers_and_optimisers_survive_the_scope():
     for _ in range(2):
         with sl.tensor.scope():
             loss, grads = sl.nn.value_and_grad(lambda n, x: n(x).sum())(
-                layer, B.tensor([[1.0, 2.0]])
+                layer, NUMPY.tensor([[1.0, 2.0]])
             )
             loss.item()
             opt.step(0.1, layer, grads)
-            layer.bias.assign(B.tensor([5.0]))
+            layer.bias.assign(NUMPY.tensor([5.0]))
     assert layer.bias.value.item() == 5
-    assert layer(B.tensor([[0.0, 0.0]])).item() == 5
+    assert layer(NUMPY.tensor([[0.0, 0.0]])).item() == 5
 
 
 def test_gradients_can_be_read_after_the_scope():
     layer = sl.nn.Linear(2, 1).bind("numpy", sl.Key(0))
     with sl.tensor.scope():
-        x = B.tensor([[1.0, 2.0]])
+        x = NUMPY.tensor([[1.0, 2.0]])
         _, grads = sl.nn.value_and_grad(lambda n: n(x).sum())(layer)
     assert grads.wrt(layer.weight).tolist() == [[1, 2]]
 
@@ -184,7 +184,7 @@ def test_gradients_can_be_read_after_the_scope():
 def test_a_scope_can_decorate_a_function():
     @sl.tensor.scope()
     def step():
-        return B.tensor([1.0])
+        return NUMPY.tensor([1.0])
 
     assert is_released(step())
     assert is_released(step())
@@ -195,8 +195,8 @@ def test_tensors_created_in_suspend_scopes_belong_to_no_scope():
 
     with sl.tensor.scope():
         with suspend_scopes():
-            x = B.tensor([1.0])
-        y = B.tensor([1.0])
+            x = NUMPY.tensor([1.0])
+        y = NUMPY.tensor([1.0])
     assert (is_released(x), is_released(y)) == (False, True)
 
 
@@ -210,13 +210,13 @@ def open_scope():
 def test_scopes_that_end_in_the_wrong_order_are_all_closed():
     outer, inner = open_scope(), open_scope()
     outer.__exit__(None, None, None)
-    x = B.tensor([1.0])
+    x = NUMPY.tensor([1.0])
     assert not is_released(x)
     inner.__exit__(None, None, None)
     assert is_released(x)
-    assert not is_released(B.tensor([1.0]))
+    assert not is_released(NUMPY.tensor([1.0]))
     with sl.tensor.scope():
-        y = B.tensor([1.0])
+        y = NUMPY.tensor([1.0])
     assert is_released(y)
 
 
@@ -224,9 +224,9 @@ def test_the_outer_scope_stays_open():
     with sl.tensor.scope():
         outer, inner = open_scope(), open_scope()
         outer.__exit__(None, None, None)
-        x = B.tensor([1.0]).keep()
+        x = NUMPY.tensor([1.0]).keep()
         inner.__exit__(None, None, None)
-        y = B.tensor([1.0])
+        y = NUMPY.tensor([1.0])
         assert not is_released(x)
     assert is_released(x)
     assert is_released(y)
@@ -237,7 +237,7 @@ def closed_by_another_thread():
 
     def holding():
         with sl.tensor.scope():
-            yield B.tensor([1.0])
+            yield NUMPY.tensor([1.0])
 
     generator = holding()
     x = next(generator)
@@ -249,7 +249,7 @@ def closed_by_another_thread():
 
 def test_a_scope_closed_by_another_thread_releases_its_tensors():
     assert is_released(closed_by_another_thread())
-    x, y = B.tensor([1.0]), A.tensor([1.0], requires_grad=True)
+    x, y = NUMPY.tensor([1.0]), AUTODIFF.tensor([1.0], requires_grad=True)
     z = y * y
     with sl.tensor.scope():
         pass
@@ -259,6 +259,6 @@ def test_a_scope_closed_by_another_thread_releases_its_tensors():
 def test_after_a_scope_closed_by_another_thread_the_outer_scope_is_active():
     with sl.tensor.scope():
         closed_by_another_thread()
-        x, y = B.tensor([1.0]), B.tensor([1.0])
+        x, y = NUMPY.tensor([1.0]), NUMPY.tensor([1.0])
     assert is_released(x)
     assert is_released(y)

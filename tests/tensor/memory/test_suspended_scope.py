@@ -7,7 +7,7 @@ import seqloom as sl
 from seqloom.errors import ReleasedError
 from seqloom.tensor._origin import innermost
 
-B = sl.tensor.backend("numpy", num_threads=1)
+NUMPY = sl.tensor.backend("numpy", num_threads=1)
 
 
 def is_released(tensor):
@@ -22,14 +22,14 @@ def batches(made, count=3):
     """Yield numbers inside a scope, and append weak references to its tensors to `made`."""
     with sl.tensor.scope():
         for number in range(count):
-            x = B.tensor([float(number)])
+            x = NUMPY.tensor([float(number)])
             made["inside"] = x
             yield number
 
 
 def test_tensors_of_the_caller_survive_the_scope_of_a_paused_generator():
     made, mine = {}, []
-    mine.extend(B.tensor([1.0]) * number for number in batches(made))
+    mine.extend(NUMPY.tensor([1.0]) * number for number in batches(made))
     assert [each.item() for each in mine] == [0, 1, 2]
     assert is_released(made["inside"])
 
@@ -38,7 +38,7 @@ def test_tensors_of_the_caller_belong_to_its_scope_while_a_generator_is_paused()
     generator = batches({}, count=2)
     with sl.tensor.scope():
         next(generator)
-        mine = B.tensor([1.0])
+        mine = NUMPY.tensor([1.0])
         kept = (mine * 2).keep()
         generator.close()
         assert mine.item() == 1
@@ -49,7 +49,7 @@ def test_tensors_of_the_caller_belong_to_its_scope_while_a_generator_is_paused()
 def test_scopes_of_the_caller_do_not_release_tensors_of_a_generator():
     def doubling():
         with sl.tensor.scope():
-            x = B.tensor([1.0])
+            x = NUMPY.tensor([1.0])
             while True:
                 yield x.item()
                 x = x * 2
@@ -58,7 +58,7 @@ def test_scopes_of_the_caller_do_not_release_tensors_of_a_generator():
     for _ in range(4):
         with sl.tensor.scope():
             found.append(next(generator))
-            mine = B.tensor([1.0])
+            mine = NUMPY.tensor([1.0])
         assert is_released(mine)
     assert found == [1, 2, 4, 8]
 
@@ -67,7 +67,7 @@ def test_a_function_that_a_generator_calls_is_inside_its_scope():
     made = []
 
     def helper():
-        made.append(B.tensor([1.0]))
+        made.append(NUMPY.tensor([1.0]))
 
     def generator():
         with sl.tensor.scope():
@@ -85,10 +85,10 @@ def test_a_scope_in_a_contextmanager_applies_to_its_with_block():
             yield
 
     with session():
-        x = B.tensor([1.0])
+        x = NUMPY.tensor([1.0])
     with contextlib.ExitStack() as stack:
         stack.enter_context(session())
-        y = B.tensor([1.0])
+        y = NUMPY.tensor([1.0])
     assert is_released(x)
     assert is_released(y)
 
@@ -97,7 +97,7 @@ def test_a_scope_drops_references_to_deleted_tensors_of_a_generator():
     def generator():
         with sl.tensor.scope():
             for _ in range(5000):
-                B.tensor([1.0])
+                NUMPY.tensor([1.0])
             yield len(innermost.get().made)
 
     assert next(generator()) < 3000
@@ -106,7 +106,7 @@ def test_a_scope_drops_references_to_deleted_tensors_of_a_generator():
 def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
     async def inside(ready, over):
         with sl.tensor.scope():
-            x = B.tensor([1.0])
+            x = NUMPY.tensor([1.0])
             child = asyncio.create_task(beside(over))  # the task copies the current context
             ready.set()
             await over.wait()
@@ -115,10 +115,10 @@ def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
 
     async def made_for_it():
         await asyncio.sleep(0)
-        return B.tensor([2.0])
+        return NUMPY.tensor([2.0])
 
     async def beside(over):
-        x = B.tensor([3.0])
+        x = NUMPY.tensor([3.0])
         over.set()
         await asyncio.sleep(0)
         return x
@@ -127,7 +127,7 @@ def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
         ready, over = asyncio.Event(), asyncio.Event()
         task = asyncio.create_task(inside(ready, over))
         await ready.wait()
-        mine = B.tensor([4.0])
+        mine = NUMPY.tensor([4.0])
         return (*await task, mine)
 
     x, y, child, mine = asyncio.run(main())
@@ -138,6 +138,6 @@ def test_tensors_of_other_tasks_survive_the_scope_of_a_task():
 def test_tensors_of_a_thread_survive_the_scope_of_a_waiting_task():
     async def main():
         with sl.tensor.scope():
-            return await asyncio.to_thread(lambda: B.tensor([1.0]))
+            return await asyncio.to_thread(lambda: NUMPY.tensor([1.0]))
 
     assert asyncio.run(main()).item() == 1

@@ -4,8 +4,8 @@ from hypothesis import given, strategies as st
 
 from seqloom.tensor._compile._numpy._layout import Span, set_offsets
 
-LINE = 64
-INTERVALS = st.lists(
+CACHE_LINE_BYTES = 64
+RANDOM_INTERVALS = st.lists(
     st.tuples(st.integers(1, 500), st.integers(0, 20), st.integers(0, 20)), max_size=30
 )
 
@@ -22,16 +22,16 @@ def lowest_free(size, taken):
     """Find the lowest free offset by testing every multiple of a cache line."""
     offset = 0
     while any(low < offset + size and offset < end for low, end in taken):
-        offset += LINE
+        offset += CACHE_LINE_BYTES
     return offset
 
 
-@given(INTERVALS)
+@given(RANDOM_INTERVALS)
 def test_the_largest_values_come_first_at_the_lowest_free_offset(drawn):
     spans, done = intervals_of(drawn), []
     needed = set_offsets(spans)
     for span in sorted(spans.values(), key=lambda span: -span.nbytes):
-        size = -(-span.nbytes // LINE) * LINE
+        size = -(-span.nbytes // CACHE_LINE_BYTES) * CACHE_LINE_BYTES
         both = [each for each in done if each[0] <= span.last and span.first <= each[1]]
         assert span.offset == lowest_free(size, [each[2:] for each in both])
         done.append((span.first, span.last, span.offset, span.offset + size))

@@ -7,20 +7,23 @@ from plan_graphs import Building, random_group, slowly
 from seqloom.tensor import backend
 from seqloom.tensor._compile._numpy import NumPyProgram
 
-B = backend("numpy", num_threads=2)
+NUMPY = backend("numpy", num_threads=2)
 
 
-SEEDS = [*range(60), *(pytest.param(i, marks=pytest.mark.soak) for i in range(60, 200))]
+RANDOM_SEEDS = [
+    *range(60),
+    *(pytest.param(i, marks=pytest.mark.soak) for i in range(60, 200)),
+]
 
 
 @pytest.mark.sample(3)
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", RANDOM_SEEDS)
 def test_a_random_fused_group_equals_its_operations(seed):
     dtype, tolerance = [("float64", 1e-9), ("float32", 3e-4)][seed % 2]
     graph, arrays = random_group(seed, dtype)
     wide = [np.asarray(array, np.float64) for array in arrays]
     for found, wanted in zip(
-        NumPyProgram(graph, B)(arrays), slowly(graph, wide), strict=True
+        NumPyProgram(graph, NUMPY)(arrays), slowly(graph, wide), strict=True
     ):
         scale = np.prod(arrays[0].shape[-1:]) if found.ndim < arrays[0].ndim else 1
         np.testing.assert_allclose(found, wanted, rtol=tolerance, atol=tolerance * scale)
@@ -32,7 +35,7 @@ def test_a_chain_of_elementwise_operations_is_one_call():
     x, bias = build.given(64, 512), build.given(512)
     out = build("gelu", build("add", build("multiply", x, 0.5), bias))
     total = build("sum", out, axis=0)
-    text = str(NumPyProgram(build.returns(out, total), B))
+    text = str(NumPyProgram(build.returns(out, total), NUMPY))
     assert "1 calls, 1 of them fused" in text
     assert "multiply+add+gelu+sum" in text
 
@@ -44,7 +47,7 @@ def test_operations_after_a_reduction_are_fused_separately():
     out = build("divide", shifted, build("sum", shifted, axis=-1, keepdims=True))
     graph, array = build.returns(out), np.random.default_rng(0).normal(size=(40, 30))
     np.testing.assert_allclose(
-        NumPyProgram(graph, B)([array])[0], slowly(graph, [array])[0], rtol=1e-12
+        NumPyProgram(graph, NUMPY)([array])[0], slowly(graph, [array])[0], rtol=1e-12
     )
 
 
@@ -57,7 +60,7 @@ def test_operations_with_a_call_between_them_are_not_fused():
     graph = build.returns(out)
     arrays = list(np.random.default_rng(0).normal(size=(2, 8, 8)))
     np.testing.assert_allclose(
-        NumPyProgram(graph, B)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
+        NumPyProgram(graph, NUMPY)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
     )
 
 
@@ -72,7 +75,7 @@ def test_fused_groups_accept_booleans_and_integers():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(50, 9)).astype("float32"), rng.integers(0, 2, (50, 9))]
     for found, wanted in zip(
-        NumPyProgram(graph, B)(arrays), slowly(graph, arrays), strict=True
+        NumPyProgram(graph, NUMPY)(arrays), slowly(graph, arrays), strict=True
     ):
         np.testing.assert_array_equal(found, wanted)
         assert found.dtype == wanted.dtype
@@ -82,7 +85,7 @@ def test_a_number_argument_is_converted_to_the_dtype_of_the_array():
     build = Building("float32")
     x, rate = build.given(30_000), build.given(weak=True)
     graph = build.returns(build("multiply", build("add", x, 1.0), rate))
-    run, array = NumPyProgram(graph, B), np.ones(30_000, np.float32)
+    run, array = NumPyProgram(graph, NUMPY), np.ones(30_000, np.float32)
     assert run([array, 0.5])[0][0] == 1.0
     assert run([array, 2.0])[0].dtype == np.float32
 
@@ -95,5 +98,5 @@ def test_transposed_inputs_are_not_copied():
     rng = np.random.default_rng(0)
     arrays = [rng.normal(size=(30, 20, 10)), rng.normal(size=(10, 30, 20))]
     np.testing.assert_allclose(
-        NumPyProgram(graph, B)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
+        NumPyProgram(graph, NUMPY)(arrays)[0], slowly(graph, arrays)[0], rtol=1e-12
     )

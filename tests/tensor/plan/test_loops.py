@@ -7,14 +7,14 @@ from seqloom.tensor import backend
 from seqloom.tensor._compile import Graph, Operation, Value
 from seqloom.tensor._compile._numpy import NumPyProgram
 
-FLOAT = np.dtype("float64")
+FLOAT64 = np.dtype("float64")
 
 
 def test_a_loop_carries_states_and_stacks_results():
     build = Building("float64")
     given = build.given(3), build.given(5, 3), build.given(3)
     carry, row, around, total, made = (
-        Value(number, (3,), FLOAT) for number in range(90, 95)
+        Value(number, (3,), FLOAT64) for number in range(90, 95)
     )
     body = Graph(
         [carry, row, around],
@@ -26,7 +26,7 @@ def test_a_loop_carries_states_and_stacks_results():
         [total, made],
         {},
     )
-    last, stack = Value(98, (3,), FLOAT), Value(99, (5, 3), FLOAT)
+    last, stack = Value(98, (3,), FLOAT64), Value(99, (5, 3), FLOAT64)
     options = {"body": body, "length": 5, "reverse": False}
     args = tuple([value] for value in given)
     build.graph.operations.append(Operation("scan", args, options, (last, stack)))

@@ -13,7 +13,7 @@ from seqloom.tensor import backend
 from seqloom.tensor._compile._numpy import NumPyProgram
 from seqloom.tensor._compile._numpy._layout import Span, set_offsets
 
-B = backend("numpy", num_threads=1)
+NUMPY = backend("numpy", num_threads=1)
 
 
 def network(layers=6, width=64):
@@ -41,7 +41,7 @@ def network(layers=6, width=64):
 def test_a_compiled_network_equals_its_operations():
     graph, arrays = network()
     for found, wanted in zip(
-        NumPyProgram(graph, B)(arrays), slowly(graph, arrays), strict=True
+        NumPyProgram(graph, NUMPY)(arrays), slowly(graph, arrays), strict=True
     ):
         np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-6)
 
@@ -49,8 +49,8 @@ def test_a_compiled_network_equals_its_operations():
 def test_no_value_is_read_after_its_memory_is_reused():
     graph, arrays = network()
     clean, poisoned = (
-        NumPyProgram(graph, B)(arrays),
-        NumPyProgram(graph, B, poison=True)(arrays),
+        NumPyProgram(graph, NUMPY)(arrays),
+        NumPyProgram(graph, NUMPY, poison=True)(arrays),
     )
     for one, other in zip(clean, poisoned, strict=True):
         np.testing.assert_array_equal(one, other)
@@ -61,8 +61,8 @@ def test_no_value_is_read_after_its_memory_is_reused():
 def test_random_fused_operations_do_not_read_reused_memory(seed):
     graph, arrays = random_group(seed, "float64")
     pairs = zip(
-        NumPyProgram(graph, B)(arrays),
-        NumPyProgram(graph, B, poison=True)(arrays),
+        NumPyProgram(graph, NUMPY)(arrays),
+        NumPyProgram(graph, NUMPY, poison=True)(arrays),
         strict=True,
     )
     for one, other in pairs:
@@ -72,12 +72,12 @@ def test_random_fused_operations_do_not_read_reused_memory(seed):
 def test_memory_is_reused_within_a_call():
     graph, _ = network(layers=8)
     results = sum(v.nbytes for operation in graph.operations for v in operation.outputs)
-    assert NumPyProgram(graph, B).nbytes < results / 4
+    assert NumPyProgram(graph, NUMPY).nbytes < results / 4
 
 
 def test_the_next_call_does_not_change_outputs():
     graph, arrays = network()
-    run = NumPyProgram(graph, B)
+    run = NumPyProgram(graph, NUMPY)
     first = run(arrays)
     kept = [out.copy() for out in first]
     run([array + 1 for array in arrays])
@@ -93,7 +93,7 @@ def test_no_output_shares_memory_with_an_input_or_another_output():
     row = build("index", doubled, 1)
     graph = build.returns(doubled, turned, flat, row, build("reshape", x, (24,)), doubled)
     array = np.arange(24.0).reshape(4, 6)
-    outputs = NumPyProgram(graph, B)([array])
+    outputs = NumPyProgram(graph, NUMPY)([array])
     assert not any(np.shares_memory(a, b) for a, b in combinations([array, *outputs], 2))
     for found, wanted in zip(outputs, slowly(graph, [array]), strict=True):
         np.testing.assert_array_equal(found, wanted)
@@ -103,20 +103,20 @@ def test_an_input_that_is_an_output_is_returned_unchanged():
     build = Building("float64")
     x = build.given(3)
     array = np.ones(3)
-    assert NumPyProgram(build.returns(x), B)([array])[0] is array
+    assert NumPyProgram(build.returns(x), NUMPY)([array])[0] is array
 
 
 def test_inputs_keep_their_values():
     graph, arrays = network()
     kept = [array.copy() for array in arrays]
-    NumPyProgram(graph, B)(arrays)
+    NumPyProgram(graph, NUMPY)(arrays)
     for array, copy in zip(arrays, kept, strict=True):
         np.testing.assert_array_equal(array, copy)
 
 
 def test_repeated_calls_allocate_only_their_outputs():
     graph, arrays = network(width=128)
-    run = NumPyProgram(graph, B)
+    run = NumPyProgram(graph, NUMPY)
     run(arrays)
     tracemalloc.start()
     try:
@@ -129,7 +129,7 @@ def test_repeated_calls_allocate_only_their_outputs():
 
 def test_concurrent_calls_have_separate_memory():
     graph, arrays = network()
-    run = NumPyProgram(graph, B)
+    run = NumPyProgram(graph, NUMPY)
     many = [[array * (1 + turn / 8) for array in arrays] for turn in range(8)]
     alone = [run(each) for each in many]
     with ThreadPoolExecutor(8) as pool:
@@ -143,7 +143,9 @@ def test_strided_and_reversed_inputs_are_accepted():
     turned = [np.asfortranarray(arrays[0])[:, ::-1], *arrays[1:]]
     straight = [turned[0].copy(order="C"), *arrays[1:]]
     for one, other in zip(
-        NumPyProgram(graph, B)(turned), NumPyProgram(graph, B)(straight), strict=True
+        NumPyProgram(graph, NUMPY)(turned),
+        NumPyProgram(graph, NUMPY)(straight),
+        strict=True,
     ):
         np.testing.assert_array_equal(one, other)
 

@@ -11,7 +11,7 @@ import seqloom as sl
 from seqloom.errors import BackendError
 from seqloom.tensor import _inspection
 
-BACKEND = sl.tensor.backend("numpy", num_threads=1)
+NUMPY_BACKEND = sl.tensor.backend("numpy", num_threads=1)
 
 
 def results_of(profile):
@@ -19,7 +19,7 @@ def results_of(profile):
 
 
 def test_profile_counts_calls_and_bytes_of_results():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     x = profile.tensor(np.ones((4, 8), np.float32))
     for _ in range(3):
         x.sum(axis=1)
@@ -30,7 +30,7 @@ def test_profile_counts_calls_and_bytes_of_results():
 def test_profile_sums_the_time_of_calls(monkeypatch):
     clock = count()  # each call returns a time that is one nanosecond later
     monkeypatch.setattr(_inspection, "perf_counter_ns", lambda: next(clock))
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     x = profile.tensor(np.ones((4, 4), np.float32))
     for _ in range(20):
         x = x @ x * 1e-3
@@ -39,18 +39,18 @@ def test_profile_sums_the_time_of_calls(monkeypatch):
 
 def test_profile_results_equal_those_of_the_backend():
     x = np.random.default_rng(0).normal(size=(3, 5)).astype(np.float32)
-    both = [b.tensor(x) for b in (BACKEND, sl.tensor.Profile(BACKEND))]
+    both = [b.tensor(x) for b in (NUMPY_BACKEND, sl.tensor.Profile(NUMPY_BACKEND))]
     ours, theirs = (sl.nn.functional.softmax(each @ each.mT).numpy() for each in both)
     assert np.array_equal(ours, theirs)
 
 
 def test_profile_accepts_tensors_of_the_measured_backend():
-    profile = sl.tensor.Profile(BACKEND)
-    assert (profile.tensor([1.0]) + BACKEND.tensor([2.0])).item() == 3.0
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
+    assert (profile.tensor([1.0]) + NUMPY_BACKEND.tensor([2.0])).item() == 3.0
 
 
 def test_profile_below_autodiff_measures_forward_and_backward():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     x = sl.tensor.Autodiff(profile).tensor([[1.0, 2.0]], requires_grad=True)
     gradient = sl.nn.functional.relu(x).sum().backward().wrt(x)
     assert gradient.numpy().tolist() == [[1.0, 1.0]]
@@ -58,7 +58,7 @@ def test_profile_below_autodiff_measures_forward_and_backward():
 
 
 def test_profile_above_autodiff_measures_the_functions_of_the_level():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     twice = sl.tensor.Autodiff(sl.tensor.Autodiff(profile))
     x = twice.tensor(3.0, requires_grad=True)
     assert (x * x * x).backward().wrt(x).item() == 27.0
@@ -66,7 +66,7 @@ def test_profile_above_autodiff_measures_the_functions_of_the_level():
 
 
 def test_a_module_trains_on_a_profile():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     layer = sl.nn.Linear(3, 1).bind(profile, sl.Key(0))
     x = layer.backend.tensor(np.ones((2, 3), np.float32))
     loss, grads = sl.nn.value_and_grad(lambda layer, x: layer(x).sum())(layer, x)
@@ -85,7 +85,7 @@ def test_profile_waits_for_background_computation(library):
 
 
 def test_profile_writes_a_trace_with_one_event_per_call(tmp_path):
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     _ = (profile.tensor([1.0, 2.0]) + 1) * 2
     profile.trace(tmp_path / "step.json")
     events = json.loads((tmp_path / "step.json").read_text("utf-8"))["traceEvents"]
@@ -95,7 +95,7 @@ def test_profile_writes_a_trace_with_one_event_per_call(tmp_path):
 
 
 def test_profile_separates_threads():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     x = profile.tensor([1.0])
     threads = [threading.Thread(target=lambda: x + 1) for _ in range(4)]
     for each in threads:
@@ -106,20 +106,20 @@ def test_profile_separates_threads():
 
 
 def test_the_profile_table_lists_each_operation_once():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     _ = (profile.tensor([1.0]) + 1) + 1
     names = [line.split()[0] for line in profile.table().splitlines()]
     assert sorted(names) == ["add", "asarray", "operation"]
 
 
 def test_profile_measurements_can_be_cleared():
-    profile = sl.tensor.Profile(BACKEND)
+    profile = sl.tensor.Profile(NUMPY_BACKEND)
     profile.tensor([1.0])
     profile.clear()
     assert profile.operations == []
 
 
 def test_requires_grad_on_a_profile_over_autodiff_names_the_right_order():
-    profile = sl.tensor.Profile(sl.tensor.Autodiff(BACKEND))
+    profile = sl.tensor.Profile(sl.tensor.Autodiff(NUMPY_BACKEND))
     with pytest.raises(BackendError, match=r"Autodiff\(sl.tensor.Profile"):
         profile.tensor([1.0], requires_grad=True)

@@ -6,7 +6,7 @@ import pytest
 import rule_oracle
 from rule_oracle import Case, torch, values
 
-UNARY = {
+UNARY_FUNCTIONS = {
     "negative": torch.neg,
     "abs": torch.abs,
     "exp": torch.exp,
@@ -29,8 +29,8 @@ UNARY = {
     "conj": torch.conj,
     "real": torch.real,
 }
-BOUNDED_UNARY = {"asin": torch.asin, "acos": torch.acos, "atanh": torch.atanh}
-POSITIVE = {
+FUNCTIONS_ON_MINUS_1_TO_1 = {"asin": torch.asin, "acos": torch.acos, "atanh": torch.atanh}
+FUNCTIONS_OF_POSITIVE_INPUTS = {
     "log": torch.log,
     "log1p": torch.log1p,
     "log2": torch.log2,
@@ -48,13 +48,19 @@ STEP_FUNCTIONS = {
 }
 X, Y = values(3, 4), values(3, 4, seed=1)
 ROW, ABOVE_ZERO = values(1, 4, seed=2), values(3, 4, low=0.5)
-TIED = np.where(X > 0, X, Y)
+INPUT_WITH_TIES = np.where(X > 0, X, Y)
 CONDITION = X > Y
 
-CASES = [
-    *(Case(name, [X], theirs) for name, theirs in UNARY.items()),
-    *(Case(name, [ABOVE_ZERO], theirs) for name, theirs in POSITIVE.items()),
-    *(Case(name, [np.tanh(X)], theirs) for name, theirs in BOUNDED_UNARY.items()),
+RULE_CASES = [
+    *(Case(name, [X], theirs) for name, theirs in UNARY_FUNCTIONS.items()),
+    *(
+        Case(name, [ABOVE_ZERO], theirs)
+        for name, theirs in FUNCTIONS_OF_POSITIVE_INPUTS.items()
+    ),
+    *(
+        Case(name, [np.tanh(X)], theirs)
+        for name, theirs in FUNCTIONS_ON_MINUS_1_TO_1.items()
+    ),
     Case("acosh", [ABOVE_ZERO + 1], torch.acosh),
     Case("hypot", [X, ROW], torch.hypot),
     Case("copysign", [X, ROW], torch.copysign),
@@ -86,7 +92,7 @@ CASES = [
     Case("clip", [X, None, 0.5], torch.clamp),
     Case("clip", [X, ROW, np.abs(Y) + 1], torch.clamp),
 ]
-each_case = rule_oracle.each_of(CASES)
+each_case = rule_oracle.each_of(RULE_CASES)
 
 
 @each_case
@@ -111,7 +117,7 @@ def test_step_functions_have_zero_gradients(name):
 
 @pytest.mark.parametrize("name", ["maximum", "minimum"])
 def test_equal_inputs_share_the_gradient_of_maximum(name):
-    rule_oracle.check_against_torch(Case(name, [X, TIED], getattr(torch, name)))
+    rule_oracle.check_against_torch(Case(name, [X, INPUT_WITH_TIES], getattr(torch, name)))
 
 
 def test_a_power_with_exponent_zero_has_zero_gradient_at_zero():
@@ -119,19 +125,19 @@ def test_a_power_with_exponent_zero_has_zero_gradient_at_zero():
 
 
 def test_the_gradient_of_a_cast_has_the_type_of_the_input():
-    x = rule_oracle.FIRST.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    x = rule_oracle.FIRST_LEVEL.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
     grads = (x.astype("float64") * np.array([1.0, 3.0])).sum().backward()
     assert grads.wrt(x).dtype == np.float32
     assert grads.wrt(x).numpy().tolist() == [1.0, 3.0]
 
 
 def test_a_cast_to_integers_has_no_gradient():
-    x = rule_oracle.FIRST.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    x = rule_oracle.FIRST_LEVEL.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
     grads = (x.astype("int64").astype("float32") * x).sum().backward()
     assert grads.wrt(x).numpy().tolist() == [1.0, 2.0]
 
 
 def test_gradients_have_the_types_of_mixed_inputs():
-    x = rule_oracle.FIRST.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    x = rule_oracle.FIRST_LEVEL.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
     grads = (x * np.array([1.0, 3.0])).sum().backward()
     assert grads.wrt(x).dtype == np.float32

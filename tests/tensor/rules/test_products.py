@@ -10,7 +10,7 @@ def einsum(formula, *factors):
     return torch.einsum(formula, *factors)
 
 
-CASES = [
+RULE_CASES = [
     Case("matmul", [values(3, 4), values(4, 5)], torch.matmul),
     Case("matmul", [values(2, 1, 3, 4), values(5, 4, 2)], torch.matmul),
     Case("matmul", [values(4), values(4, seed=1)], torch.matmul),
@@ -50,7 +50,7 @@ CASES = [
     Case("einsum", ["ij,k->k", values(3, 4), values(2)], einsum),
     Case("einsum", ["ij,ij->ji", values(3, 4), values(3, 4, seed=1)], einsum),
 ]
-each_case = rule_oracle.each_of(CASES)
+each_case = rule_oracle.each_of(RULE_CASES)
 
 
 @each_case

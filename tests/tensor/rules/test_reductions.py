@@ -7,11 +7,11 @@ import rule_oracle
 import seqloom as sl
 from rule_oracle import Case, torch, values
 
-X = values(3, 4, 2)
-ZEROS = np.array([[1.0, 0.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
+INPUT_ARRAY = values(3, 4, 2)
+INPUT_WITH_ZEROS = np.array([[1.0, 0.0, 2.0, 3.0], [0.0, 0.0, 1.0, 2.0]])
 
 
-def reduction_cases(name, theirs, axes, x=X):
+def reduction_cases(name, theirs, axes, x=INPUT_ARRAY):
     """Return cases with no axis, one axis and two axes, with and without keepdims."""
     for axis in axes:
         for keepdims in (False, True):
@@ -30,31 +30,33 @@ def prod(x, axis, keepdims):
     return x if keepdims else x.sum(axis)
 
 
-CASES = [
+RULE_CASES = [
     *reduction_cases("sum", torch.sum, (None, 1, (0, -1))),
     *reduction_cases("mean", torch.mean, (None, 1, (0, -1))),
     *reduction_cases("max", torch.amax, (None, 1, (0, -1))),
     *reduction_cases("min", torch.amin, (None, 1, (0, 2))),
     *reduction_cases("prod", prod, (None, 1, (0, 2))),
     *reduction_cases("logsumexp", torch.logsumexp, (None, 1, (0, -1))),
-    Case("logcumsumexp", [X], lambda x: torch.logcumsumexp(x, 1), {"axis": 1}),
-    Case("cumulative_prod", [ZEROS], lambda x: torch.cumprod(x, -1), {"axis": -1}),
-    Case("var", [X], lambda x: torch.var(x, 1, correction=0), {"axis": 1}),
+    Case("logcumsumexp", [INPUT_ARRAY], lambda x: torch.logcumsumexp(x, 1), {"axis": 1}),
+    Case(
+        "cumulative_prod", [INPUT_WITH_ZEROS], lambda x: torch.cumprod(x, -1), {"axis": -1}
+    ),
+    Case("var", [INPUT_ARRAY], lambda x: torch.var(x, 1, correction=0), {"axis": 1}),
     Case(
         "var",
-        [X],
+        [INPUT_ARRAY],
         lambda x: torch.var(x, (0, 2), correction=1, keepdim=True),
         {"axis": (0, 2), "correction": 1.0, "keepdims": True},
     ),
-    Case("std", [X], lambda x: torch.std(x, 1, correction=0), {"axis": 1}),
+    Case("std", [INPUT_ARRAY], lambda x: torch.std(x, 1, correction=0), {"axis": 1}),
     Case(
         "std",
-        [X],
+        [INPUT_ARRAY],
         lambda x: torch.std(x, (0, 2), correction=1, keepdim=True),
         {"axis": (0, 2), "correction": 1.0, "keepdims": True},
     ),
-    Case("prod", [ZEROS], lambda x: torch.prod(x, 1), {"axis": 1}),
-    Case("cumulative_sum", [X], lambda x: torch.cumsum(x, 1), {"axis": 1}),
+    Case("prod", [INPUT_WITH_ZEROS], lambda x: torch.prod(x, 1), {"axis": 1}),
+    Case("cumulative_sum", [INPUT_ARRAY], lambda x: torch.cumsum(x, 1), {"axis": 1}),
     Case(
         "cumulative_sum",
         [values(4)],
@@ -62,7 +64,7 @@ CASES = [
         {"axis": 0, "include_initial": True},
     ),
 ]
-each_case = rule_oracle.each_of(CASES)
+each_case = rule_oracle.each_of(RULE_CASES)
 
 
 @each_case

@@ -7,9 +7,9 @@ import rule_oracle
 from rule_oracle import Case, torch, values
 
 X, Y = values(3, 4), values(3, 4, seed=1)
-INDICES = np.array([[0, 2, 2], [1, 0, 3], [3, 3, 3]])
-DISTINCT_INDICES = np.array([[0, 2], [1, 0], [3, 1]])
-IDS = np.array([[2, 0], [2, 1]])
+INDEX_ARRAY = np.array([[0, 2, 2], [1, 0, 3], [3, 3, 3]])
+DISTINCT_INDEX_ARRAY = np.array([[0, 2], [1, 0], [3, 1]])
+EMBEDDING_IDS = np.array([[2, 0], [2, 1]])
 
 
 def slice_update(x, _key, value):
@@ -22,7 +22,7 @@ def slice_add(x, _key, value):
     return x.index_put((torch.tensor([2, 0, 2]),), value, accumulate=True)
 
 
-CASES = [
+RULE_CASES = [
     Case("reshape", [X, (2, 6)], torch.reshape),
     Case("expand_dims", [X], lambda x: x[:, None], {"axis": 1}),
     Case("squeeze", [values(3, 1, 2)], lambda x: x[:, 0], {"axis": 1}),
@@ -63,10 +63,10 @@ CASES = [
         "index", [X, (slice(None), None, np.array([0, 0]))], lambda x, _: x[:, None, [0, 0]]
     ),
     Case("take", [X, np.array([3, 0, 3])], lambda x, p: x[:, p], {"axis": 1}),
-    Case("take_along_axis", [X, INDICES], lambda x, p: x.gather(1, p), {"axis": 1}),
+    Case("take_along_axis", [X, INDEX_ARRAY], lambda x, p: x.gather(1, p), {"axis": 1}),
     Case(
         "scatter_add",
-        [X, INDICES, values(3, 3)],
+        [X, INDEX_ARRAY, values(3, 3)],
         lambda x, p, s: x.scatter_add(1, p, s),
         {"axis": 1},
     ),
@@ -78,7 +78,7 @@ CASES = [
     ),
     Case(
         "put_along_axis",
-        [X, DISTINCT_INDICES, values(3, 2)],
+        [X, DISTINCT_INDEX_ARRAY, values(3, 2)],
         lambda x, p, s: x.scatter(1, p, s),
         {"axis": 1},
     ),
@@ -93,9 +93,9 @@ CASES = [
         [values(2, 4), np.array([2, 2]), (3, 4)],
         lambda v, key, shape: torch.zeros(shape).double().index_add(0, key, v),
     ),
-    Case("embedding", [X, IDS], lambda w, ids: w[ids]),
+    Case("embedding", [X, EMBEDDING_IDS], lambda w, ids: w[ids]),
 ]
-each_case = rule_oracle.each_of(CASES)
+each_case = rule_oracle.each_of(RULE_CASES)
 
 
 @each_case
@@ -117,14 +117,14 @@ def test_second_derivatives_equal_torch(case):
     ("name", "axis"), [("concat", 0), ("concat", 1), ("stack", 0), ("stack", 2)]
 )
 def test_each_joined_tensor_receives_its_slice_of_the_gradient(name, axis):
-    x = rule_oracle.FIRST.tensor(X, requires_grad=True)
-    y = rule_oracle.FIRST.tensor(Y, requires_grad=True)
-    out = rule_oracle.apply(name, [x, y, rule_oracle.B.tensor(Y)], axis=axis)
+    x = rule_oracle.FIRST_LEVEL.tensor(X, requires_grad=True)
+    y = rule_oracle.FIRST_LEVEL.tensor(Y, requires_grad=True)
+    out = rule_oracle.apply(name, [x, y, rule_oracle.NUMPY.tensor(Y)], axis=axis)
     weights = values(*out.shape)
     grads = (out * weights).sum().backward()
     joined = rule_oracle.apply(
         name,
-        [rule_oracle.B.tensor(each) for each in (0 * X, 0 * X + 1, 0 * X + 2)],
+        [rule_oracle.NUMPY.tensor(each) for each in (0 * X, 0 * X + 1, 0 * X + 2)],
         axis=axis,
     ).numpy()
     assert grads.wrt(x).numpy().ravel().tolist() == weights[joined == 0].tolist()
@@ -132,8 +132,8 @@ def test_each_joined_tensor_receives_its_slice_of_the_gradient(name, axis):
 
 
 def test_each_flattened_joined_tensor_receives_its_slice_of_the_gradient():
-    x = rule_oracle.FIRST.tensor(X, requires_grad=True)
-    out = rule_oracle.apply("concat", [rule_oracle.B.tensor(values(2)), x], axis=None)
+    x = rule_oracle.FIRST_LEVEL.tensor(X, requires_grad=True)
+    out = rule_oracle.apply("concat", [rule_oracle.NUMPY.tensor(values(2)), x], axis=None)
     weights = values(14)
     grads = (out * weights).sum().backward()
     assert grads.wrt(x).numpy().ravel().tolist() == weights[2:].tolist()

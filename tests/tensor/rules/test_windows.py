@@ -1,12 +1,13 @@
 """Derivatives of convolution, pooling and unfolding."""
 
-import rule_oracle
-from rule_oracle import Case, torch, values
+from torch.nn import functional as TF
 
-TF = torch.nn.functional
+import rule_oracle
+from rule_oracle import Case, values
+
 LINE, WIDE = values(2, 4, 9), values(2, 4, 7, 6)
-GEOMETRY = {"stride": 2, "padding": 1, "dilation": 2}
-PLANE = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2)}
+CONV1D_GEOMETRY = {"stride": 2, "padding": 1, "dilation": 2}
+CONV2D_GEOMETRY = {"stride": (2, 1), "padding": (1, 0), "dilation": (1, 2)}
 
 
 def conv(dimensions, weight, options, *, bias=True):
@@ -32,14 +33,19 @@ def pool(name, x, theirs, *, output=None, **options):
     return Case(name, [x], lambda x: theirs(x, kernel, stride, padding), options, output)
 
 
-WINDOW = {"kernel": (3, 2), "stride": (2, 1), "padding": (1, 0), "dilation": (1, 2)}
+UNFOLD_GEOMETRY = {
+    "kernel": (3, 2),
+    "stride": (2, 1),
+    "padding": (1, 0),
+    "dilation": (1, 2),
+}
 
-CASES = [
+RULE_CASES = [
     conv(1, values(3, 4, 3), {}),
-    conv(1, values(3, 4, 3), GEOMETRY),
-    conv(1, values(3, 4, 3), GEOMETRY, bias=False),
+    conv(1, values(3, 4, 3), CONV1D_GEOMETRY),
+    conv(1, values(3, 4, 3), CONV1D_GEOMETRY, bias=False),
     conv(1, values(6, 2, 3), {"groups": 2, "padding": 1}),
-    conv(2, values(3, 4, 3, 2), PLANE),
+    conv(2, values(3, 4, 3, 2), CONV2D_GEOMETRY),
     conv(2, values(6, 2, 3, 2), {"groups": 2}),
     transposed(1, values(4, 3, 3), {"stride": 2, "padding": 1, "output_padding": 1}),
     transposed(1, values(4, 3, 3), {"groups": 2}),
@@ -60,16 +66,16 @@ CASES = [
         "unfold",
         [WIDE],
         lambda x: TF.unfold(x, (3, 2), (1, 2), (1, 0), (2, 1)),
-        WINDOW,
+        UNFOLD_GEOMETRY,
     ),
     Case(
         "fold",
         [values(2, 24, 20)],
         lambda x: TF.fold(x, (7, 7), (3, 2), (1, 2), (1, 0), (2, 1)),
-        {"shape": (7, 7), **WINDOW},
+        {"shape": (7, 7), **UNFOLD_GEOMETRY},
     ),
 ]
-each_case = rule_oracle.each_of(CASES)
+each_case = rule_oracle.each_of(RULE_CASES)
 
 
 @each_case
@@ -88,7 +94,7 @@ def test_second_derivatives_equal_torch(case):
 
 
 def test_the_bias_gradient_is_the_sum_of_the_gradient():
-    bias = rule_oracle.FIRST.tensor(values(3), requires_grad=True)
-    x, weight = rule_oracle.B.tensor(LINE), rule_oracle.B.tensor(values(3, 4, 3))
+    bias = rule_oracle.FIRST_LEVEL.tensor(values(3), requires_grad=True)
+    x, weight = rule_oracle.NUMPY.tensor(LINE), rule_oracle.NUMPY.tensor(values(3, 4, 3))
     out = rule_oracle.apply("conv1d", x, weight, bias)
     assert out.sum().backward().wrt(bias).numpy().tolist() == [14.0] * 3
