@@ -2,7 +2,7 @@
 
 `python -m benchmarks --against COMMIT SUITE` builds the extension of the commit. Each round
 then runs the cases of a suite once with each package, each time in a fresh interpreter. The
-code of the cases is that of this working tree. `make bench AGAINST=COMMIT` also builds the
+code of the cases comes from this working tree. `make bench AGAINST=COMMIT` also builds the
 extension of the working tree again, if its source has changed.
 """
 
@@ -24,8 +24,8 @@ from benchmarks._measure import HOME, clock, run_module
 from benchmarks._page import machine, table
 from benchmarks.tensor._sides import environment
 
-# A suite, and the module whose `own_cases` yields the name of each case of seqloom with a
-# function that prepares its work.
+# Suite -> module. The function `own_cases` of the module yields, for each case, a name and
+# a function that prepares the work.
 MODULES = {
     "kernels": "benchmarks.kernels._ours",
     "products": "benchmarks.products._worker",
@@ -36,12 +36,12 @@ MODULES = {
 }
 BUILDS = HOME / "target/against"
 ROUNDS = 7
-# A ratio is marked if it differs from 1 by more than this plus the spread.
+# A ratio is marked if it differs from 1 by more than this tolerance plus the spread.
 TOLERATED = 1.03
 # A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
-THREADS = 2  # threads of the libraries; each case sets its own number of threads
-ALL_CASES = "all cases"  # Key of the error message in the results of a process that failed.
+THREADS = 2  # default number of threads; each case can set another number
+ALL_CASES = "all cases"  # key of a failed process's error message
 HEAD = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
@@ -50,7 +50,7 @@ Times: TypeAlias = Mapping[str, float | str]
 
 
 class Comparison(NamedTuple):
-    """Median times of one case with both packages, and their spread."""
+    """Median times of one case with the old and the new package, and their spread."""
 
     old: float
     new: float
@@ -63,7 +63,7 @@ class Comparison(NamedTuple):
 
     @property
     def verdict(self) -> str:
-        """Return "slower" or "faster" if times differ by more than tolerance and spread."""
+        """Return "slower" or "faster" if the ratio exceeds tolerance plus spread."""
         limit = TOLERATED + self.spread
         if self.ratio > limit:
             return "**slower**"
@@ -71,7 +71,7 @@ class Comparison(NamedTuple):
 
 
 def compare(old: Sequence[float], new: Sequence[float]) -> Comparison:
-    """Compare the times of one case; the spread is the larger one of both packages."""
+    """Compare the times of one case; use the larger spread of the two packages."""
     return Comparison(median(old), median(new), max(_spread(old), _spread(new)))
 
 

@@ -58,7 +58,7 @@ def one_hot(letters: str) -> Any:
 
 
 def loop(path: str) -> Iterator[Batch]:
-    """Yield batches of the fastest NumPy loop: one join, four comparisons per batch."""
+    """Yield batches from the fastest NumPy loop: a join, four comparisons per batch."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     with import_module("dnaio").open(path, open_threads=0) as file:
         while part := [record.sequence for record in islice(file, BATCH)]:
@@ -70,14 +70,14 @@ def loop(path: str) -> Iterator[Batch]:
 
 
 def fill(reads: int) -> None:
-    """Write as many bytes as one epoch has into arrays that are reused."""
+    """Write the number of bytes of one epoch into reused arrays."""
     arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
     for number in range(-(-reads // BATCH)):
         arrays[number % IN_FLIGHT].fill(1)
 
 
 def read_and_fill(path: str, reads: int) -> None:
-    """Read the file in blocks, and write as many bytes as one epoch has."""
+    """Read the file in blocks, and write the number of bytes of one epoch."""
     block = bytearray(READ_BYTES)
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):

@@ -50,11 +50,11 @@ def run_module(module: str, *arguments: str, **variables: str) -> Any:
 
     Args:
         module: The module.
-        arguments: The arguments of its command line.
+        arguments: Command-line arguments of the module.
         variables: Environment variables in addition to those of this process.
 
     Returns:
-        The value of the JSON.
+        The parsed JSON value.
     """
     command = [sys.executable, "-m", module, *arguments]
     done = subprocess.run(
@@ -69,8 +69,8 @@ def run_module(module: str, *arguments: str, **variables: str) -> Any:
 
 
 def memory_of(work: Callable[[], object]) -> int:
-    """Return how much `work` increases the peak of the resident memory, in bytes."""
-    Path("/proc/self/clear_refs").write_text("5")  # Writing 5 resets the recorded peak.
+    """Return how much `work` increases the peak resident memory, in bytes."""
+    Path("/proc/self/clear_refs").write_text("5")  # resets the recorded peak memory
     start = _resident("VmRSS")
     work()
     return _resident("VmHWM") - start

@@ -19,7 +19,7 @@ QUICK_NOTE = (
     "It does not write docs/benchmarks.md."
 )
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
-# The page shows the lowest and the highest ratio of tables with more rows.
+# For tables with more rows, the page shows only the lowest and the highest ratio.
 MAX_ROWS = 12
 ALSO = "Also measured on "
 # Section of the page: processor or device, its results, links to other CSV files.
@@ -37,16 +37,16 @@ def publish(
 ) -> None:
     """Print the results of a suite and write them into its section of the page.
 
-    The page shows the results of one processor. The results of any further processor are
-    written into a CSV file, to which the section has a link. A quick run only prints.
+    The page shows the results of one processor. Results of each further processor are
+    written to a CSV file that the section links to. A quick run only prints.
 
     Args:
         suite: Name of the section.
         text: Tables and paragraphs of this run.
         notes: Description of the method; written once per section.
         shown: Regular expression for the rows that the page shows.
-        hidden: Regular expression for the first lines of tables and paragraphs that only
-            the CSV file contains.
+        hidden: Regular expression for the first line of each table or paragraph that is
+            only written to the CSV file.
         kind: Processor or device; default: `name_processor()`.
     """
     notes = " ".join(notes.split())
@@ -65,7 +65,7 @@ def publish(
 
 
 def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) -> str:
-    """Return the results of the main processor, and links to CSV files of others."""
+    """Return the results of the main processor; link to CSV files of other processors."""
     title, text, shown, hidden = results
     match = SECTION.search(section)
     main_kind, part, others = match.groups("") if match else (kind, "", "")
@@ -84,8 +84,8 @@ def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) ->
 def shorten(text: str, shown: str = "", hidden: str = "") -> str:
     """Return a text with the main rows of its tables, and without hidden paragraphs.
 
-    The main rows are those that match `shown`. Without a match, tables of more than
-    `MAX_ROWS` rows with a ratio are replaced by the lowest and highest ratio.
+    The main rows are those that match `shown`. Without a match, a table with ratios and
+    more than `MAX_ROWS` rows is reduced to its lowest and highest ratio.
     """
     blocks = list[str]()
     for block in text.split("\n\n"):
@@ -106,7 +106,7 @@ def shorten(text: str, shown: str = "", hidden: str = "") -> str:
 
 
 def _write_rows(title: str, text: str) -> str:
-    """Write all rows and paragraphs into a CSV file; return its path from the page."""
+    """Write all rows and paragraphs to a CSV file; return the path relative to the page."""
     folder = PAGE.with_suffix("")
     file = folder / (re.sub(r"\W+", "-", title.lower()) + ".csv")
     lines = (line for line in text.split("\n") if line)
@@ -124,7 +124,8 @@ def _cells(line: str) -> list[str]:
 def _extremes(head: list[str], rows: list[list[str]], ratio: int) -> list[str]:
     """Return the rows with the lowest and highest ratio, and the geometric mean.
 
-    A ratio that was rounded to 0.00 enters the mean as 0.005, its largest possible value.
+    In the mean, a ratio that was rounded to 0.00 counts as 0.005, the largest value
+    that rounds to 0.00.
     """
     rows = sorted((row for row in rows if row[ratio]), key=lambda row: float(row[ratio]))
     ratios = [float(row[ratio]) for row in rows]

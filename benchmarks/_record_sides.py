@@ -100,7 +100,7 @@ def _to_numpy(arrays: Any) -> Arrays:
 
 
 def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
-    """Return the functions whose memory is measured, each with a preparation."""
+    """Return, by task, a setup function that returns the function to measure."""
 
     def fit_module() -> Callable[[], object]:
         module = make_module()

@@ -9,7 +9,7 @@ import numpy as np
 import seqloom as sl
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-# Number of features of an amino acid, and of interacting pairs of positions.
+# Number of features per amino acid; number of interacting pairs of positions.
 _TRAITS = 3
 _TOUCHING = 0.05
 
@@ -78,8 +78,8 @@ def scan(
 
 def train_and_evaluate(
     folder: Path, letters: list[str], values: np.ndarray, *, learned: int, **options: Any
-) -> Any:  # `fit` received a test set
-    """Train the defaults of `for_data` on the first variants and evaluate on the rest."""
+) -> Any:
+    """Train the default network of `for_data` on some variants; evaluate on the rest."""
     path, chosen_by = folder / "scan.fa", learned * 9 // 10
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
     data = sl.data.SequenceDataset(

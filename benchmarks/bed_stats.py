@@ -39,7 +39,7 @@ def main(*sizes: int) -> None:
 
 
 def write(folder: Path, shape: tuple[int, int]) -> Path:
-    """Write variants in equilibrium with all frequencies; 1 % of genotypes are missing."""
+    """Write variants in Hardy-Weinberg equilibrium; 1 % of the genotypes are missing."""
     rng, path = np.random.default_rng(0), folder / f"x{shape[0]}.bed"
     rates = rng.uniform(0, 1, shape[1])
     properties = {"chromosome": ["1"] * shape[1], "bp_position": np.arange(shape[1])}

@@ -1,8 +1,9 @@
 """Compare GenotypeMLP with ridge regression on the same folds and genotypes.
 
-Ridge chooses its penalty by leave-one-out on the training set. The network uses a tenth of
-the training set to choose its epoch. The traits of the example are hardly predictable from
-1,000 variants; simulated traits on the same genotypes are more predictable.
+Ridge chooses its penalty by leave-one-out on the training set. A tenth of the training set
+is used to choose the best epoch of the network. The traits of the example are hardly
+predictable from 1,000 variants; simulated traits on the same genotypes are more
+predictable.
 """
 
 from statistics import mean, stdev

@@ -81,7 +81,7 @@ def _seqloom(path: Path, threads: int) -> tuple[int, int]:
 
 
 def _first(path: Path) -> tuple[int, int]:
-    """Read a file with a new modification time, so that no stored positions are used."""
+    """Read a file with a new modification time, so that stored positions are ignored."""
     os.utime(path)
     return _seqloom(path, THREADS)
 

@@ -1,4 +1,4 @@
-"""Read FASTQ into one-hot batches, whole epochs, with seqloom and the torch DataLoader."""
+"""Read epochs of one-hot batches from FASTQ with seqloom and the torch DataLoader."""
 
 import gc
 import sys
@@ -31,7 +31,7 @@ from seqloom.encode import OneHot
 Epoch: TypeAlias = Callable[[], object]
 
 READS, FEW = pick((1_000_000, 100_000), (200_000, 20_000))
-OWN_READS = 100_000  # Reads in comparisons with an older commit.
+OWN_READS = 100_000  # Number of reads in comparisons with an older commit.
 ROUNDS = 3
 EPOCHS = 10
 NOTES = f"""
@@ -125,7 +125,8 @@ def _shuffled(path: str, few: int) -> str:
         "seqloom, shuffled": partial(
             drain, DataLoader(data, BATCH, shuffle=True, num_workers=2)
         ),
-        # One object per loader: workers that share an open file move its position.
+        # One object per loader, because workers that share an open file move its
+        # position.
         "DataLoader over pyfastx, 0 workers": _torch(Indexed(small, few), shuffle=True),
         "DataLoader over pyfastx, 2 workers": _torch(
             Indexed(small, few), shuffle=True, num_workers=2

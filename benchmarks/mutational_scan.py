@@ -1,7 +1,8 @@
 """Compare the defaults of `for_data` and `fit` with ridge regression on simulated scans.
 
-Four fifths of each scan are the training set; the rest is the test set. The network uses a
-tenth of the training set to choose its epoch. Ridge chooses its penalty by leave-one-out.
+Four fifths of each scan are the training set; the rest is the test set. A tenth of the
+training set is used to choose the best epoch of the network. The penalty of ridge
+regression is chosen by leave-one-out.
 """
 
 from pathlib import Path

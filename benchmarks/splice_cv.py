@@ -1,7 +1,7 @@
 """Choose the network of the demo by cross-validation on the 2,000 training windows.
 
-The test set is not read. Equal windows are in the same fold. As in the demo, a tenth of the
-training set chooses the epoch.
+The test set is not read. Equal windows are in the same fold. As in the demo, the best
+epoch is chosen on a tenth of the training set.
 """
 
 from collections.abc import Mapping

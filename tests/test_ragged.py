@@ -33,7 +33,7 @@ def test_a_slice_of_adjacent_rows_is_a_view():
 
 @pytest.mark.parametrize("index", [2, -3])
 def test_a_row_index_out_of_range_is_an_error(index):
-    with pytest.raises(OutOfRangeError, match=r"row -?\d of 2"):
+    with pytest.raises(OutOfRangeError, match=r"row -?\d: there are 2"):
         Ragged.from_list([b"A", b"C"])[index]
 
 

@@ -24,7 +24,7 @@ BLOCK_LINES = 1000
 
 
 def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
-    """Write a SNP-major .bed with its tables."""
+    """Write a SNP-major .bed with its .fam and .bim."""
     path = folder / f"{name or 'x'.join(map(str, shape))}.bed"
     rng, stride = np.random.default_rng(0), -(-shape[0] // 4)
     with path.open("wb") as file:

@@ -52,7 +52,7 @@ def _sections(folder: Path) -> list[str]:
 
 
 def _describe(copied: float, memory: float) -> str:
-    """Return sentences on the transposed copy, and on the memory of a long allele."""
+    """Return sentences about the transposed copy and about the memory of a long allele."""
     size = SQUARE_SHAPE[0] * SQUARE_SHAPE[1] / 4e6
     return (
         f"The individual-major copy of {size:,.0f} MB took {copied:.1f} s to create. "

@@ -46,7 +46,7 @@ def into_used(file: File) -> list[Sequence[object]]:
 
 
 def into_new(file: File) -> list[Sequence[object]]:
-    """Time readers that allocate the result, whose memory the system must clear."""
+    """Time readers that allocate the result; the system must clear this memory."""
     return [
         _new_row(file, (kind, "F"), threads)
         for threads in THREADS
@@ -76,7 +76,7 @@ def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
 
 
 def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
-    """Time seqloom, and clearing as much memory with the same number of threads."""
+    """Time seqloom, bed_reader, and writing to new memory of the same size."""
     dtype, order = kind
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(

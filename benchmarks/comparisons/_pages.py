@@ -1,7 +1,7 @@
 """Read and write the pages of docs/comparisons: the code to measure, and the results.
 
-The front matter of a page has `tool`, `packages` and `lacks`, and `threads` if both tools
-use a fixed number. The first block of code creates the input. Each measured section has
+The front matter of a page has `tool`, `packages` and `lacks`, and `threads` if the number
+of threads is fixed. The first block of code creates the input. Each measured section has
 three blocks: the code of the tool, the code of seqloom, and a comparison of the results.
 """
 

@@ -1,4 +1,4 @@
-"""Run code of a page in this new interpreter and print its seconds.
+"""Run code of a page in this new interpreter and print the elapsed seconds.
 
 The code first runs on the small input, so that the time excludes imports and first calls.
 """
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 def main(threads: str, small: str, large: str, *files: str) -> None:
     """Run files of code in order, on both inputs, with the given number of threads."""
-    if threads:  # both libraries read it before their first computation
+    if threads:  # both libraries read this variable at start
         os.environ["OMP_NUM_THREADS"] = threads
     code = "".join(Path(file).read_text("utf-8") for file in files)
     _run(code, small)

@@ -10,7 +10,7 @@ from benchmarks._measure import pick, run_module
 from benchmarks._page import machine, publish, table
 from benchmarks.tensor._networks import ON_PROCESSORS
 
-# Rounds of each library: the compiler of torch takes up to a minute.
+# Rounds per library; torch has only one, because it takes up to a minute to compile.
 SIDES = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
 NETWORKS = pick(ON_PROCESSORS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
@@ -101,7 +101,7 @@ def _added(calls: Sequence[Calls]) -> float:
 def _growth() -> str:
     """Return a table of sizes and seconds.
 
-    Four times as many should take four times as long.
+    A size that is four times as large should take four times as long.
     """
     named = {
         "chain": "a chain of `x * a + b`, rounds: compiling and the first call",

@@ -1,6 +1,6 @@
 """Measure the first call of a training step with one library in this process.
 
-python -m benchmarks.first_call._worker SIDE NETWORK FOLDER, where caches lie in FOLDER.
+python -m benchmarks.first_call._worker SIDE NETWORK FOLDER, with all caches in FOLDER.
 """
 
 import json
@@ -25,7 +25,7 @@ def main(side: str, network: str, folder: str) -> None:
 
 
 def _keep_in(folder: str) -> None:
-    """Make all libraries keep their caches in one folder, small entries too."""
+    """Make all libraries keep their caches in one folder, including small entries."""
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=f"{folder}/torch",
         JAX_COMPILATION_CACHE_DIR=f"{folder}/jax",
@@ -46,7 +46,7 @@ def _step_of(side: str, network: str) -> Callable[[], float]:
 
 
 def _watched() -> dict[str, float]:
-    """Replace tracing and planning by versions that record their seconds."""
+    """Wrap the functions for tracing and planning, to record how long they take."""
     from seqloom.tensor._compile import _trace
     from seqloom.tensor.backends._numpy import NumPyBackend
 
@@ -60,7 +60,7 @@ def _watched() -> dict[str, float]:
 
 
 def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
-    """Wrap a function so that it records its seconds."""
+    """Wrap a function so that it records how long each call takes."""
 
     def timed(*args: Any) -> Any:
         start = time.perf_counter()

@@ -1,4 +1,4 @@
-"""Benchmark of a GPU in eight minutes: tests, inference, training, a resumed command."""
+"""GPU benchmark of eight minutes: tests, inference, training, a resumed command."""
 
 from benchmarks.gpu._run import main
 

@@ -13,7 +13,8 @@ from benchmarks.infer._inputs import mix, query, write_fasta
 
 # Network size, copies of each protein, records per shard.
 FULL, TINY = ("35M", 10, 500), ("8M", 1, 4)
-PROTEINS, TINY_PROTEINS = 600, 12  # number if QUERY.fasta is missing, and in a tiny run
+# Number of proteins if QUERY.fasta is missing, and in a tiny run.
+PROTEINS, TINY_PROTEINS = 600, 12
 
 
 def run(results: Results) -> None:

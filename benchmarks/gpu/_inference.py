@@ -48,7 +48,7 @@ LEAST_COSINES = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
 
 
 class Side(NamedTuple):
-    """A library with a loaded network that has embedded all proteins once.
+    """A library that has loaded a network and embedded all proteins once.
 
     Args:
         work: Function that embeds all proteins.
@@ -175,8 +175,8 @@ def _count_work(case: "Case") -> dict[str, float]:
     """Count the tokens without padding, and the operations of all matrix products."""
     layers, width, _ = SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
-    # Attention has four matrices; the feed-forward block has two of four times the
-    # size.
+    # Attention has four matrices; the feed-forward block has two matrices of four times
+    # that size.
     linear = 2 * (4 + 8) * width**2 * lengths.sum()
     attention = 4 * width * (lengths**2).sum()
     return {"tokens": lengths.sum(), "operations": layers * (linear + attention)}

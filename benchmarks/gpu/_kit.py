@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 from benchmarks.gpu._tests import PACKAGES
 
 HOME = Path(__file__).parents[2]
-# Not packed: PyTorch, JAX and transformers have already installed these packages.
+# These packages are not packed, because PyTorch, JAX and transformers need them too.
 PRESENT = {"ml-dtypes", "numpy", "packaging", "safetensors"}
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (28, 27, 17, 12, 5)]

@@ -33,7 +33,7 @@ PARTS = {
     "embed": ("benchmarks.gpu._embed", 35),
 }
 LOG = "log.txt"
-MARGIN = 3  # seconds between the planned end of a part and its kill
+MARGIN = 3  # seconds from the planned end of a part until it is killed
 # By default JAX allocates 75 % of the GPU's memory, which other libraries need.
 VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 

@@ -20,7 +20,7 @@ SIZES = {"SequenceCNN": (4096, 200), "encoder": (64, 256), "dilated": (256, 2114
 TINY_SIZES = {"SequenceCNN": (8, 40), "encoder": (1, 16), "dilated": (2, 64)}
 # The network that is compiled first, on a GPU and in a tiny run.
 COMPILED_FIRST = ("dilated", "SequenceCNN")
-LOADED = "SequenceCNN"  # its steps are the shortest, so it waits longest for data
+LOADED = "SequenceCNN"  # its steps are short, so the GPU waits longest for data
 # Largest relative difference between the losses of two libraries.
 TOLERANCES = {"bfloat16": 2e-2, "float32": 1e-3}
 # Maximum seconds of each measurement, on a GPU and in a tiny run.
@@ -254,7 +254,7 @@ def _figures(side: dict[str, Any]) -> list[str]:
 
 
 def _comparison(result: Result, *, is_ours: bool) -> list[str]:
-    """Return the ratio of times in PyTorch's row, the difference of losses in seqloom's."""
+    """Return two table cells: ratio of times (PyTorch), difference of losses (seqloom)."""
     if "ratio" not in result:
         return ["", ""]
     if not is_ours:

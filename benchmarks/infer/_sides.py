@@ -15,7 +15,8 @@ REFERENCE = "Hugging Face, one at a time"
 OURS, OURS_INT8 = "seqloom, NumPy", "seqloom, NumPy, int8"
 PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
 
-# Only used if the processor has AVX512-BF16 and its use is not restricted.
+# These libraries run only if the processor has AVX512-BF16 and its use is not
+# restricted.
 HALVES: dict[str, Prepare] = {
     f"{REFERENCE}, bfloat16": partial(
         _huggingface.prepare, order="one at a time", dtype="bfloat16"

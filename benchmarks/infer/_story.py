@@ -46,7 +46,7 @@ CASES = pick(
     ),
     (Case("8M", "UniProt-like mix", 8, 2),),
 )
-EQUAL = 2e-5  # Maximum difference of float32 hidden states.
+EQUAL = 2e-5  # Maximum accepted difference of float32 hidden states.
 BOTH = f"{PRODUCTS}, exp and erf"
 RATIOS = (OURS, OURS_INT8)
 HEAD = (

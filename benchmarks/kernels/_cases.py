@@ -65,7 +65,7 @@ class Case(NamedTuple):
 
 
 def draw(case: Case) -> Arrays:
-    """Draw the inputs of a kernel, the same for all libraries; a gradient comes last."""
+    """Draw equal inputs of a kernel for all libraries; the output gradient comes last."""
     family = next(each for each in FAMILIES if case.kind.startswith(each))
     return FAMILIES[family](Draw(case.dtype), *case.shape)
 

@@ -33,7 +33,7 @@ class Side:
         )
 
     def set(self, case: Case) -> list[list[float]]:
-        """Run a kernel once, and return numbers from its results, for a comparison."""
+        """Run a kernel once, and return sampled numbers of its results for comparison."""
         return self._request([case.kind, case.shape, case.dtype])
 
     def measure(self, times: int) -> float:

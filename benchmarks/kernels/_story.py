@@ -80,7 +80,7 @@ def _check(case: Case, found: list[list[list[float]]]) -> None:
 
 
 def _family(row: list[str]) -> str:
-    """Return the kernel name of a table row, which gradients and variants share."""
+    """Return the kernel name of a table row; gradients and variants have the same name."""
     names = (name.replace("_", " ") for name in FAMILIES)
     return next(name for name in names if row[0].startswith(name))
 

@@ -16,7 +16,7 @@ from seqloom.cli._export import PROGRAM
 
 _COMMAND = "from ribodetector.detect_cpu import main; main()"
 _CLASS_NAMES = ("other", "ribosomal")
-# If the logits differ by more than this, rounding cannot change the prediction.
+# If the two logits differ by more than this, rounding cannot change the prediction.
 CLOSE = 1e-4
 
 Pair = tuple[Path, Path]

@@ -21,7 +21,7 @@ from seqloom.infer._forward import Forward
 
 THREADS = (1, 2)
 ROUNDS, SECONDS = pick(15, 5), 0.05  # seconds per round
-EQUAL = 1e-4  # Maximum difference of outputs.
+EQUAL = 1e-4  # Maximum accepted difference of outputs.
 NOTES = f"""
 The first table has median times of {ROUNDS} rounds for batches of {BATCH} encoded
 records. Outputs differ by at most {EQUAL:g}. Memory is the increase after loading the
@@ -130,7 +130,7 @@ def _compare(name: str, length: int, folder: Path) -> None:
     arrays = inputs_of(name, length)
     expected = np.asarray(forward(trained.model, arrays, encoder=trained.encoder))
     ours, theirs = (np.load(folder / f"{side}.npy") for side in SIDES)
-    if name == "transformer":  # Attention in Python sums in a different order.
+    if name == "transformer":  # Attention in Python sums numbers in another order.
         np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
     else:
         np.testing.assert_array_equal(ours, expected)

@@ -46,7 +46,8 @@ def main() -> None:
     work, peak = _load(side, name, int(length), threads=int(threads), folder=Path(folder))
     print(json.dumps(peak), flush=True)
     for line in sys.stdin:
-        # First after a pause, then with threads that are already awake.
+        # The threads are asleep before the first measurement, and awake before the
+        # second.
         both = [_time(work, int(line)) for _ in range(2)]
         print(json.dumps(both), flush=True)
 

@@ -159,7 +159,7 @@ def _products() -> Maker:
     """Return the lower bound: read the file, and multiply as the convolution does."""
 
     def work_of(sizes: Sizes, path: Path) -> Work:
-        threadpool_limits(1, user_api="blas")  # limit until the process ends
+        threadpool_limits(1, user_api="blas")  # thread limit of the whole process
         windows = np.ones((WINDOWS, 4 * KERNEL), np.float32)
         kernels = np.ones((4 * KERNEL, WIDTH), np.float32)
         out = np.empty((WINDOWS, WIDTH), np.float32)

@@ -83,7 +83,7 @@ def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
 
 
 def _start(operation: str, side: str) -> Any:
-    """Start a process that measures one library, and wait until it has been imported."""
+    """Start a process that measures one library, and wait until the library is imported."""
     worker: Any = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
         stdin=subprocess.PIPE,

@@ -31,7 +31,7 @@ def train_step(side: str) -> Maker:
     """Train on one batch and return the loss."""
     makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _products}
     if side == "torch eager":
-        import_module("torch._dynamo")  # AdamW would import this module at each size.
+        import_module("torch._dynamo")  # else the first step of AdamW imports it
     return lambda sizes, _: makers[side](_start(sizes))
 
 
@@ -47,7 +47,7 @@ def _seqloom(start: Start) -> Work:
     """Return a training step of seqloom on the NumPy backend."""
     import seqloom as sl
 
-    threadpool_limits(start.threads, user_api="blas")  # limit until the process ends
+    threadpool_limits(start.threads, user_api="blas")  # thread limit of the whole process
     table = sl.tensor.backend("numpy", num_threads=start.threads)
     width = start.x.shape[1]
     first, second = (sl.nn.Linear(width, width, bias=False) for _ in range(2))
@@ -90,7 +90,7 @@ def _torch(start: Start) -> Work:
 
 def _products(start: Start) -> Work:
     """Return the lower bound: the matrix products of a step, computed by NumPy's BLAS."""
-    threadpool_limits(start.threads, user_api="blas")  # limit until the process ends
+    threadpool_limits(start.threads, user_api="blas")  # thread limit of the whole process
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]
     row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)
 

@@ -37,7 +37,7 @@ class Unit(nn.Module):
 
 
 class SpliceAI(nn.Module):
-    """Blocks of units whose outputs are summed; layers have the order of Keras."""
+    """Blocks of units with summed outputs; layers are in the order of the Keras model."""
 
     def __init__(self) -> None:
         super().__init__()

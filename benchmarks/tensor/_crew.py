@@ -89,7 +89,7 @@ def start_worker(side: str, setup: Setup, **variables: str) -> Generator[Process
 
 @contextmanager
 def running_process(side: str, setup: Setup) -> Generator[Process]:
-    """Context manager: the running process of a library, which ends with the block."""
+    """Context manager that starts the process of a library, and ends it after the block."""
     with start_worker(side, setup) as one:
         one.answer()
         yield one

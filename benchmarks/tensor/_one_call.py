@@ -18,7 +18,7 @@ ROUNDS, CALLS = 100, 2000
 
 
 def tape() -> dict[str, list[float]]:
-    """Return the time of an addition recorded for gradients, and its excess over NumPy."""
+    """Return the time of a recorded addition, and the excess over an addition in NumPy."""
     torch.set_num_threads(1)
     plain = np.ones((8, 8), np.float32)
     level = Autodiff(backend("numpy", num_threads=1))

@@ -39,7 +39,7 @@ def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
         return model.loss(batch, key).astype("float32")
 
 
-# Rows per batch in comparisons with an older commit, which few rows make fast.
+# Rows per batch in comparisons with an older commit; few rows make each step fast.
 OWN_ROWS = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
 STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_half}
@@ -62,7 +62,7 @@ class OurSide:
         self.model = module.bind(table, Key(0)).load_record(weights_of(network))
         self.optimizer, self.count = AdamW(), 0
         self.limit = limit_blas(setup.threads)
-        self.limit.__enter__()  # the limit remains until the process ends
+        self.limit.__enter__()  # thread limit of the whole process
         step = STEP_OF_DTYPE[setup.dtype]
         self.train = _compiled(step) if compiled else step
 

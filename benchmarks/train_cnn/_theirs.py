@@ -48,7 +48,7 @@ class TorchSide:
 
 
 class Network(nn.Module):
-    """PyTorch modules with the names of the layers of `SequenceCNN`."""
+    """PyTorch modules that have the same names as the layers of `SequenceCNN`."""
 
     def __init__(
         self, config: SequenceCNNConfig, weights: Mapping[str, np.ndarray]

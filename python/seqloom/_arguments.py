@@ -24,7 +24,7 @@ def quote(value: object) -> str:
     try:
         text = " ".join(repr(value).split())
     except ValueError:
-        text = "a number of thousands of digits"  # Python limits the digits of repr
+        text = "a number with thousands of digits"  # Python limits the digits of repr
     return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
 
 
@@ -159,7 +159,7 @@ def _may_match(index: Any, other: Any) -> bool:
     if index.equals(other):
         return True
     counts = [it for it in (index, other) if is_count(it)]
-    # If one index has the default numbers in another order, its rows were sorted.
+    # If one index contains the default numbers in another order, its rows were sorted.
     return bool(counts) and set(index) != set(other)
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
 GZIP_MAGIC = b"\x1f\x8b"
-# Number of temporary file names that are checked for files of killed writers.
+# Number of temporary file names at which files of killed writers are looked for.
 _MAX_NAMES = 8
 # Seconds between two syncs while a file is written.
 _SYNC_SECONDS = 0.05
@@ -108,8 +108,8 @@ def _check_target(path: str | os.PathLike[str]) -> Path:
 def _temporary_file(final: Path) -> Generator[Path]:
     """Create a temporary file that no other writer removes during the block."""
     with ExitStack() as stack:
-        # Delay signals, because a signal before the cleanup is registered would leave
-        # the file.
+        # Delay signals, because a signal before the cleanup is registered would leave a
+        # temporary file.
         with signals_waiting():
             part, handle = _create_temporary(final)
             stack.callback(_remove_temporary, part, handle)
@@ -119,7 +119,7 @@ def _temporary_file(final: Path) -> Generator[Path]:
 def _remove_temporary(part: Path, handle: int) -> None:
     """Remove a temporary file and its lock."""
     with signals_waiting():
-        # After a rename, keep the path, because another writer may have created a new
+        # Do not remove the path after a rename: another writer may have created a new
         # file.
         if is_at(part, handle):
             part.unlink()

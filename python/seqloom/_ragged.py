@@ -59,7 +59,7 @@ class Ragged:
             offsets = self.offsets[start : max(start, stop) + 1]
             return Ragged(self.data[offsets[0] : offsets[-1]], offsets - offsets[0])
         if not -len(self) <= index < len(self):
-            raise OutOfRangeError(f"row {index} of {len(self)} rows")
+            raise OutOfRangeError(f"no row {index}: there are {len(self)} rows")
         row = index % len(self)
         return self.data[self.offsets[row] : self.offsets[row + 1]]
 
@@ -71,7 +71,9 @@ class Ragged:
         """Copy rows by index, in the order of `indices`; an index may be repeated."""
         rows = np.asarray(indices, np.int64)
         if rows.size and not (rows.min() >= 0 and rows.max() < len(self)):
-            raise OutOfRangeError(f"rows {rows.min()} to {rows.max()} of {len(self)} rows")
+            raise OutOfRangeError(
+                f"rows {rows.min()} to {rows.max()} requested, but {len(self)} exist"
+            )
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
         offsets = offsets_of(lengths)

@@ -65,16 +65,16 @@ def fatal_signals_interrupting() -> Generator[list[int]]:
 class HeldSignals:
     """Runner of signal handlers that can delay a signal until the current step is complete.
 
-    The delay allows a stopped run to save a checkpoint. With `waits`, which a run of
-    several processes needs, a signal is delayed until `deliver` is called.
+    The delay allows a stopped run to save a checkpoint. If `waits` is True, a signal is
+    delayed until `deliver` is called. Runs of several processes need this.
     """
 
     def __init__(self, *, waits: bool = False) -> None:
         self._waits = waits
         self._handlers: dict[int, _Handler] = {}
         self._is_held = False
-        # The delayed signal. Its stack frame is not stored, because the frame would
-        # keep tensors alive.
+        # The delayed signal. The stack frame of the signal is not stored, because it
+        # would keep tensors alive.
         self._waiting: int | None = None
 
     @contextmanager

@@ -17,7 +17,7 @@ NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 # Constants of renameat2 (linux/fcntl.h, linux/fs.h) and renamex_np (macOS sys/stdio.h).
 _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
 _RENAME_SWAP, _RENAME_EXCL = 2, 4
-# Error codes if the system or file system does not support the rename with a flag.
+# Error codes of a system or file system that does not support a rename with a flag.
 _UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 

@@ -100,7 +100,7 @@ def make_app(words: Sequence[str]) -> App:
             command.sort_key = position
             app.command(command)
             continue
-        # Not --help, because seqloom-run prints its own help.
+        # --help is passed to seqloom-run, which prints its own help.
         flags = {"help_flags": (), "version_flags": ()} if name == "run" else {}
         usage = _USAGES.get(name)
         app.command(command, name=name, sort_key=position, usage=usage, **flags)

@@ -36,12 +36,11 @@ class FilterOptions:
     """Filters of individuals and variants.
 
     Args:
-        keep: Keep only the individuals in this file, which has a line with FID and IID, or
-            only IID, for each individual. A header is allowed.
-        remove: Remove the individuals in this file, which has the same format as for
-            --keep.
-        extract: Keep only the variants in this file, which has one variant id on each line.
-        exclude: Remove the variants in this file, which has one variant id on each line.
+        keep: Keep only the individuals in this file. Each line contains FID and IID, or
+            only IID. A header is allowed.
+        remove: Remove the individuals in this file. The format is that of --keep.
+        extract: Keep only the variants in this file, with one variant id per line.
+        exclude: Remove the variants in this file, with one variant id per line.
         chromosome: Keep only variants on these chromosomes, written as in the .bim.
         maf: Minimum minor allele frequency, computed among founders.
         max_missing: Maximum fraction of missing genotypes of a variant; on Y, among males.
@@ -82,7 +81,7 @@ def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
 
 
 def _as_columns(*columns: Any) -> list[Any]:
-    """Return the columns for type checkers; on the command line, no column is None."""
+    """Narrow the type of columns; on the command line, no column is None."""
     return [column for column in columns if column is not None]
 
 
@@ -184,8 +183,8 @@ def inspect(
     Args:
         file: A .bed file; its .fam and .bim must be in the same folder.
         json: Print JSON.
-        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
-            .bim that does not match.
+        skip_format_check: Do not check the padding of the .bed. The check detects a
+            .fam or .bim that does not match.
     """
     from seqloom.io import inspect_bed, open_bed
 
@@ -230,8 +229,8 @@ def stats(
         mid_p: Compute the mid-p variant of the exact test.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the table and the plot if they exist.
-        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
-            .bim that does not match.
+        skip_format_check: Do not check the padding of the .bed. The check detects a
+            .fam or .bim that does not match.
 
     Raises:
         ArgumentError: The table and the plot have the same name.
@@ -285,8 +284,8 @@ def subset(
         filters: Filters of individuals and variants.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the set if it exists.
-        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
-            .bim that does not match.
+        skip_format_check: Do not check the padding of the .bed. The check detects a
+            .fam or .bim that does not match.
 
     Raises:
         ArgumentError: OUT does not end in .bed.
@@ -329,14 +328,14 @@ def convert(
     Args:
         source: A .bed file; its .fam and .bim must be in the same folder.
         target: The file to write; a failure leaves no partial file.
-        major: The layout of a .bed: one row for each SNP or each individual; by default the
-            layout that the source does not have.
+        major: The layout of a .bed: one row for each SNP or each individual; by default
+            the opposite of the source's layout.
         dtype: The dtype of a .npy or .npz; missing genotypes are -127 in int8 and NaN in
             float32.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the file if it exists.
-        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
-            .bim that does not match.
+        skip_format_check: Do not check the padding of the .bed. The check detects a
+            .fam or .bim that does not match.
     """
     from seqloom.io import open_bed
 

@@ -103,8 +103,8 @@ class ConvertPaths:
             if target == "-" or not Path(target).is_file():
                 continue
             advice = "--overwrite replaces it"
-            # The user may have given a read pair as IN and OUT if OUT contains
-            # sequences.
+            # If OUT contains sequences, the user may have given a read pair as IN and
+            # OUT.
             if is_one_each and _is_sequence_file(target):
                 advice = f"for a read pair: {_PAIR_USAGE} (--overwrite replaces this file)"
             raise FileError(f"{target}: already exists; {advice}")
@@ -352,10 +352,10 @@ class RecordFilter:
         return kept
 
     def _drop_records(
-        self, kept: NDArray[np.bool_], goes: Sequence[NDArray[np.bool_]], *, why: str
+        self, kept: NDArray[np.bool_], fails: Sequence[NDArray[np.bool_]], *, why: str
     ) -> None:
-        """Drop records or pairs for which `goes` is True, and count them by reason."""
-        gone = np.any(goes, axis=0)
+        """Drop records or pairs for which `fails` is True, and count them by reason."""
+        gone = np.any(fails, axis=0)
         self.dropped[why] += int((kept & gone).sum())
         kept &= ~gone
 

@@ -133,7 +133,7 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
 
     config, test = SequenceCNNConfig.for_data(splice.train), splice.test
     with catch_warnings():
-        # The last lines of the demo report the test windows in the training set.
+        # The last lines of the output report test windows that are in the training set.
         simplefilter("ignore", SeenRecordsWarning)
         return fit(config, splice.train, splice.valid, test=test, **NETWORK, **settings)
 

@@ -32,8 +32,8 @@ class TokenOptions:
             removed.
         unknown: The token for an ambiguity code such as B: its token in ESM-2, the mask
             token, or an error.
-        case: The token for a lower-case residue: that of upper case, the mask token, or an
-            error.
+        case: The token for a lower-case residue: the token of the upper-case residue,
+            the mask token, or an error.
     """
 
     symbols: Literal["strip_terminal_stop", "error", "zeros", "keep"] = (
@@ -74,8 +74,8 @@ def embed(
     """Compute embeddings of protein sequences with ESM-2.
 
     To continue a stopped or killed job, run the same command again, which computes only the
-    missing shards. To use several machines, give each process another --part; in torchrun
-    and SLURM arrays, --part is set automatically.
+    missing shards. To use several machines, give each process a different --part; in
+    torchrun and SLURM arrays, --part is set automatically.
 
     Example: seqloom embed proteins.fa --model esm2_t6_8M_UR50D --out embeddings
 
@@ -100,7 +100,7 @@ def embed(
         part: Compute only one part of the shards; 2/8 means the second of eight parts. By
             default, the rank in torchrun or a SLURM array selects the part; outside these,
             all shards are computed.
-        devices: Start this number of processes, which compute one part of the job each.
+        devices: Start this number of processes. Each process computes one part of the job.
             Each process uses one GPU (--backend torch:cuda) or an equal share of the
             threads.
         engine: Start the processes on this machine, or on a Ray cluster.

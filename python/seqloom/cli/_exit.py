@@ -25,7 +25,6 @@ from seqloom._text import printable
 from seqloom.errors import DataWarning, SeqloomError, WorkerError
 
 BAD_INPUT = 2
-# Default width of the terminal, as in Rich, which prints most of the output.
 BROKEN_PIPE = 1
 STREAM = "-"
 # Maximum number of characters of an option's help text in an error message.

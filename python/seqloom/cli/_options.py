@@ -63,7 +63,7 @@ Threads = Annotated[
 
 # Type of an option that is repeated for each value.
 Texts = Annotated[tuple[str, ...], Parameter(allow_leading_hyphen=True, show_default=False)]
-# Command-line names of fields that differ from the name of the field.
+# Field name -> option name, for fields whose option has another name.
 OPTION_NAMES = {"num_threads": "threads"}
 # Command-line types for the types of dataclass fields.
 _CLI_TYPES: dict[Any, Any] = {
@@ -89,8 +89,8 @@ def takes_options(
 
     Args:
         shown: Python names of the arguments and options that --help lists, separated by
-            spaces. None lists all options. `--set help` lists the options that --help
-            omits.
+            spaces. If None, all options are listed. `--set help` lists the options that
+            --help omits.
         without: Names of fields that do not become options of this command.
 
     Returns:
@@ -187,7 +187,7 @@ def _to_cli_type(item: Field[Any], hint: Any) -> Any:
 
 
 def _read_help_texts(kind: type[Any]) -> dict[str, str]:
-    """Read help texts from a docstring; of library classes, use only the first sentence."""
+    """Read help texts from a docstring; of a library class, only the first sentence."""
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")[2]

@@ -20,7 +20,7 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.infer._kinds import Kind
 
 DEFAULT_SHARE = 0.1
-# Minimum number of distinct sequences for each set at which duplicates stay in one set.
+# Duplicates stay in one set if there are at least this many distinct sequences per set.
 _MIN_SEQUENCES = 10
 _MAX_SHOWN = 3  # maximum number of chromosomes in an error message
 
@@ -38,10 +38,10 @@ class PartOptions:
         folds: Cross-validate with this number of folds.
         groups: Tables of groups, such as families or donors, which are joined to records by
             id. --valid-share and --folds never divide a group between two sets.
-        group_column: The column of groups, by default group. Without --groups, this is a
-            column of the --labels, FILES or --intervals tables. Special names are file (a
-            group for each file), sequence (a group of equal sequences) and fid (families of
-            a .bed).
+        group_column: The column of groups, by default group. Without --groups, the column
+            is read from the tables of --labels, FILES or --intervals. Special names are
+            file (a group for each file), sequence (a group of equal sequences) and fid
+            (families of a .bed).
         test: Files of the test set, which is scored once after training. With --intervals,
             these are files of intervals.
         test_chromosomes: Use all intervals on these chromosomes as the test set.
@@ -100,7 +100,7 @@ def _check_chromosomes(options: PartOptions, kind: Kind) -> None:
     if shared := set(options.valid_chromosomes).intersection(options.test_chromosomes):
         raise ArgumentError(
             f"{' and '.join(names)} both contain {', '.join(sorted(shared))}: a chromosome "
-            "belongs to one set"
+            "can belong to only one set"
         )
 
 
@@ -170,7 +170,7 @@ def _open_part(
         place = "the same source as for FILES: headers, file name, or a table column"
         if tables := inputs.given.get("labels"):
             names = " ".join(map(str, tables))
-            place = f"--labels: add their table to it (--labels {names} MORE.tsv)"
+            place = f"--labels: add the table of these files (--labels {names} MORE.tsv)"
         error.add_note(
             f"{option} files need labels, which come from {place}; `seqloom predict` "
             "scores files without labels"
@@ -221,7 +221,7 @@ def _duplicate_groups(whole: Dataset, parts: int) -> str | None:
 def hold_out(
     whole: Dataset, chromosomes: Sequence[str], option: str
 ) -> tuple[Dataset, Dataset]:
-    """Separate the intervals on some chromosomes, which are not augmented."""
+    """Separate the intervals on some chromosomes; these intervals are not augmented."""
     names = whole.group("chrom")
     known = dict.fromkeys(names)
     for name in chromosomes:
@@ -254,11 +254,11 @@ def groups_of(
         try:
             return whole.group(column)
         except ArgumentError as error:
-            # If sequences have labels without --labels, FILES are tables that may have
-            # a column of groups.
+            # Without --labels, sequences with labels come from tables, which may have a
+            # column of groups.
             is_table = kind.reads_tables and kind.has_labels(inputs.files, **inputs.given)
             if not tables and not is_table:
-                error.add_note("--groups TABLE names a table with a column of groups")
+                error.add_note("pass --groups TABLE if another table contains this column")
                 raise
     if not tables:
         return _read_groups(whole, inputs.files, column)

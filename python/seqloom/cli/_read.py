@@ -96,8 +96,8 @@ class CovariateOptions:
         covariate_column: A column of the tables of covariates; by default all columns.
         missing_covariates: If a covariate of a sample is missing: raise an error, or use
             the mean.
-        skip_format_check: Do not check the padding of the .bed, which detects a .fam or
-            .bim that does not match.
+        skip_format_check: Do not check the padding of the .bed. The check detects a
+            .fam or .bim that does not match.
     """
 
     covariates: Files = ()

@@ -213,7 +213,7 @@ def _parse_options(text: bytes) -> Mapping[str, list[str]]:
     for value in words.values():
         is_list = isinstance(value, list)
         if not is_list or not all(isinstance(it, str) for it in cast("list[Any]", value)):
-            raise ValueError("expected lists of words")
+            raise ValueError("expected lists of strings")
     return words
 
 

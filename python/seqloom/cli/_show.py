@@ -279,7 +279,7 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
 
 
 def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the folds that have the same marked names, together with these names."""
+    """Yield the folds that have the same marked names, and these names, as text."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)

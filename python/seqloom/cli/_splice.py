@@ -28,7 +28,7 @@ SUMMARY = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Splice:
-    """The three sets of windows, and a mask of test windows that another set contains."""
+    """Three sets of windows, and a mask of test windows that also occur in another set."""
 
     train: "Dataset"
     valid: "Dataset"
@@ -107,7 +107,7 @@ class Outcome:
 
 
 def compare(run: "Run", splice: Splice) -> Outcome:
-    """Compare the network with logistic regression, and measure it on new windows."""
+    """Compare the network with logistic regression; also score only the new windows."""
     right = _correct_mask(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(
@@ -138,5 +138,5 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
 
 def _correct_mask(run: "Run") -> NDArray[np.bool_]:
     """Return a mask of the test windows that were classified correctly."""
-    part = cast("Part", run.test)  # always set in the demo
+    part = cast("Part", run.test)  # the demo has a test set
     return part.scores.to_numpy().argmax(axis=1) == part.labels

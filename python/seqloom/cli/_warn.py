@@ -34,7 +34,7 @@ def warn_about_classes(console: Console, whole: Dataset) -> None:
     if 2 * classes > records:
         console.print(
             f"warning: {classes:,} classes for {records:,} {noun}: almost every label "
-            "is unique; numbers need --task regress, another column --label-column"
+            "is unique; use --task regress for numbers, --label-column for another column"
         )
     elif single := [name for name, count in whole.class_counts.items() if count == 1]:
         each, one = "each of " if len(single) > 1 else "", noun.removesuffix("s")
@@ -60,7 +60,7 @@ def _warn_about_similar_names(console: Console, classes: Sequence[str]) -> None:
 
 
 def _list_classes(names: Sequence[str]) -> str:
-    """Join class names; of many names, list only the first."""
+    """Join class names; if there are many, list only the first few."""
     shown = ", ".join(map(repr, names[:_MAX_CLASSES]))
     more = ", ..." if len(names) > _MAX_CLASSES else ""
     return f"the class{'es' if len(names) > 1 else ''} {shown}{more}"
@@ -117,8 +117,7 @@ def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> i
     other_stops: NDArray[np.int64] = others[1]
     order = np.argsort(starts)
     max_stops = np.maximum.accumulate(train[1, order])
-    # An evaluation interval overlaps if a training interval starts before it stops, and
-    # stops after it starts.
+    # Two intervals overlap if each of them starts before the other one stops.
     counts = np.searchsorted(starts[order], other_stops)
     overlaps = max_stops[np.maximum(counts - 1, 0)] > others[0]
     return int((overlaps & (counts > 0)).sum())

@@ -66,7 +66,7 @@ def prepare(
 
 
 def setting_of(model: object, name: str) -> Any:
-    """Return the encoder, length, crop or pair of a network, or None if it is not set."""
+    """Return a setting (encoder, length, crop or pair), or None if it is not set."""
     # A network from an ONNX file stores settings as attributes; other networks have a
     # config.
     holder = model if isinstance(model, OnnxModule) else getattr(model, "config", None)
@@ -127,7 +127,7 @@ def _copy_to_numpy(model: Any) -> Module:
 
 @dataclass(frozen=True, slots=True)
 class NetworkInput:
-    """Input of an exported network, which is either records with an encoder or arrays."""
+    """Input of an exported network: either records with an encoder, or arrays."""
 
     encoder: Any = None
     length: int | None = None
@@ -226,7 +226,7 @@ def _check_fitted(encoder: Any) -> None:
     """Raise if an encoder is not fitted."""
     if isinstance(encoder, LearnedEncoder) and not encoder.is_fitted:
         raise ExportError(
-            "the encoder is not fitted, so genotypes have no numbers: "
+            "the encoder is not fitted, so it cannot encode genotypes: "
             "pass the result of encoder.fit(train)"
         )
 

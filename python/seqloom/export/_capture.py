@@ -126,7 +126,7 @@ class ExportCapture(Capture):
 
 
 class _SizeRecorder(GraphRecorder):
-    """Recorder of values that restores a symbol if a shape rule returns a constant size."""
+    """Recorder of values that replaces a constant size of a shape rule by its symbol."""
 
     def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:
         super().__init__(target)

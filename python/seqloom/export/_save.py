@@ -79,8 +79,8 @@ def save(
             custom modules.
         path: A new or empty folder, or the path of a zip file, which ends in ``.zip``.
         encoder: The encoder of the records, if the model is a module.
-        task: The task of the outputs, such as `sl.models.Classify`; None exports raw
-            outputs.
+        task: The task of the outputs, such as `sl.models.Classify`; if None, raw
+            outputs are exported.
         inputs: The arrays that a module without encoder reads: a shape, such as ``("batch",
             4, "length")``, an `Input`, or several of these by name.
         length: Number of positions in every record; None uses the length in the config, or

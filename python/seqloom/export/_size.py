@@ -262,7 +262,7 @@ def _multiply_float(size: SymbolicSize, factor: float) -> float:
         return product
     exact = fractions.Fraction(factor)
     ratio = exact.limit_denominator(_MAX_DENOMINATOR)
-    # Use fractions, because float products may miss an integer, such as 180 * 0.35 <
+    # Use fractions, because a float product may be just below an integer: 180 * 0.35 <
     # 63.
     if abs(exact - ratio) * 2**54 > abs(ratio):
         return product

@@ -85,7 +85,7 @@ class Input:
         for size in self.shape:
             if not (isinstance(size, int) and size > 0) and size not in NAMES:
                 raise ArgumentError(
-                    "shape of an Input must hold numbers from 1, and the names "
+                    "shape of an Input must contain integers above 0, or the names "
                     f"{', '.join(map(repr, NAMES))}, got {quote(size)}"
                 )
 

@@ -214,8 +214,10 @@ class Plot:
         traces: The traces; each has its own colour.
         x_label: The label of the horizontal axis.
         y_label: The label of the vertical axis.
-        x_range: The ends of the horizontal axis; None fits the axis to the values.
-        y_range: The ends of the vertical axis; None fits the axis to the values.
+        x_range: The ends of the horizontal axis; if None, the axis is fitted to the
+            values.
+        y_range: The ends of the vertical axis; if None, the axis is fitted to the
+            values.
         x_scale: The scale of the horizontal axis. ``"whole"`` is for counts and epochs.
             ``"share"`` shows fractions of 1 as percentages. ``"log"`` is logarithmic and
             needs values above 0.

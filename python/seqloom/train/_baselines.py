@@ -215,7 +215,7 @@ def _targets(task: Task, labels: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """Training and validation records of a linear model, standardised alike."""
+    """Training and validation records of a linear model, with the same standardisation."""
 
     features: Features
     mean: Floats
@@ -325,7 +325,7 @@ class Ranking:
 
     @property
     def sentence(self) -> str:
-        """The result of the comparison with the best baseline, without a final stop."""
+        """Sentence about the comparison with the best baseline, without its full stop."""
         found = self.against_best
         difference = abs(found.network - found.baseline)
         verdict, amount = "is not shown to be better than", ""

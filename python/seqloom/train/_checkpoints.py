@@ -91,7 +91,7 @@ class State:
         own = self.weight_average
         if own is not None and own.update_count:
             return own.apply_average(self.model)
-        # Some optimisers train other weights than those to evaluate.
+        # Some optimisers train different weights from those that are evaluated.
         average = getattr(self.optimizer, "apply_average", None)
         return self.model if average is None else average(self.model)
 

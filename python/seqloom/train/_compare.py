@@ -54,7 +54,7 @@ def compare(
 
     Args:
         runs: Two or more runs or run folders, or one folder that contains run folders.
-        out: The path of the HTML page to write; with None, no page is written.
+        out: The path of the HTML page to write; if None, no page is written.
         overwrite: If True, replace an existing page.
 
     Returns:

@@ -53,8 +53,9 @@ class Part:
         scores: The predictions for each record; empty for a custom task.
         labels: The true labels of the records; empty for a custom task.
         metrics: The metrics, as `seqloom.infer.evaluate` computes them.
-        known: A mask of records that are duplicates of training sequences, whose scores may
-            be due to memorisation. None if the records are not sequences, or are too many.
+        known: A mask of the records that are duplicates of training sequences, which
+            the model may have memorised. None if the records are not sequences, or are too
+            many.
 
     Examples:
         >>> part = Part(Scores(["a"], ["gc"], np.ones((1, 1))), np.ones(1), {"n": 1})
@@ -214,7 +215,7 @@ def measure_all(
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
-            own = deepcopy(metric)  # `update` would change the user's object
+            own = deepcopy(metric)  # the user's object must not change
             own.update(labels, scores)
             value = own.compute()
         else:

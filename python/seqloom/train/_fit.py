@@ -102,7 +102,7 @@ def fit(
             ``"custom"``; ``"auto"`` infers the task from the labels of the dataset. A loss
             function ``loss(logits, labels)`` is also accepted, or an `Objective`, which can
             also set a step, metrics and class weights.
-        epochs: The number of passes over the training set. None uses the default of the
+        epochs: The number of passes over the training set. If None, the default of the
             network, or 20. With a validation set, rounds of 40 and 80 epochs then follow
             while the validation loss still falls. ``run.history`` and the report show the
             number of epochs. Pass `Epochs` to set early stopping.
@@ -112,20 +112,20 @@ def fit(
             function that returns the learning rate of a step, counted from 0. A ``Plateau``
             schedule is updated after each epoch with the validation loss, or without a
             validation set with the training loss.
-        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. Pass `Updates` to set
+        optimizer: An optimiser of `seqloom.optim`; if None, AdamW. Pass `Updates` to set
             weight decay, gradient clipping or weight averaging.
         seed: The seed of the initial weights, the order of the records and the dropout.
         backend: The array library and its device, as a name or a backend. Pass a
             `Computation` to set half precision, compiled steps or the number of threads.
-        out: The run folder; with None, no files are written. Pass a `RunFolder` to set when
+        out: The run folder; if None, no files are written. Pass a `RunFolder` to set when
             checkpoints are written, how many are kept, and whether an existing run is
             replaced.
         resume: If True, continue from the last checkpoint in ``out``; without a checkpoint,
             start a new run.
-        progress: True prints a line for each epoch, with a bar on a terminal. False prints
-            nothing. None is like True in a terminal or notebook; elsewhere it prints a line
-            to standard error at most every ten seconds. An object with some of the methods
-            of `Progress` is also accepted.
+        progress: If True, print a line for each epoch, with a bar on a terminal. If False,
+            print nothing. If None, print these lines in a terminal or notebook; elsewhere,
+            print a line to standard error at most every ten seconds. An object with some of
+            the methods of `Progress` is also accepted.
         callbacks: Further objects with methods of `Progress`, such as `TensorBoard`,
             `MLflow`, `WandB` or your own. `fit` calls these objects in the given order,
             after ``progress``.

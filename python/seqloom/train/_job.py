@@ -30,8 +30,8 @@ _ARGUMENTS = {
     "encoder": "the dataset's encoder=, --unknown, --case, --rare, --symbols",
     "model": "the model's settings, --width, --kernel-size, --dropout, --rank",
     "task": "class_weight=, --class-weight, and the labels",
-    "training data": "files, labels and parts",
-    "validation data": "files, labels and parts",
+    "training data": "files, labels and sets",
+    "validation data": "files, labels and sets",
     "loss": "loss=",
     "step": "step=",
 }
@@ -146,7 +146,7 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
         if name == "epochs" and not _may_resume_with(was, value):
             more = "" if value is None else f", not {value}"
             differences.append(
-                f"epochs {was}{more}; the same or more is allowed (epochs=, --epochs)"
+                f"epochs {was}{more}; give the same or a larger number (epochs=, --epochs)"
             )
         elif name != "epochs" and was != value:
             argument = _ARGUMENTS.get(name, f"{name}=, --{name.replace('_', '-')}")

@@ -96,7 +96,7 @@ def fit_lasso(train: Sample, valid: Sample) -> LinearModel:
 
 
 def _choose(path: Iterator[LinearModel], valid: Sample, link: Link) -> LinearModel:
-    """Return the model of a path with the lowest validation loss."""
+    """Return the model with the lowest validation loss, of a path of penalties."""
     best, worse = next(path), 0
     lowest = link.loss(best(valid.x), valid.targets, valid.weights)
     for model in path:

@@ -178,7 +178,7 @@ def _call_step(step: UserStep, model: Any, arrays: Inputs, *, key: Any) -> tuple
     loss, extra = pair
     if not hasattr(loss, "shape"):
         raise GradientError(
-            f"step must return a loss, a tensor of one number, or (loss, outputs), got "
+            f"step must return the loss (a tensor of one number) or (loss, outputs), got "
             f"{type(loss).__name__}"
         )
     if isinstance(extra, Mapping):  # reported numbers need no gradients

@@ -133,7 +133,7 @@ class Progress(Protocol):
     """
 
     def on_start(self, plan: Plan) -> None:
-        """Called at the start of a run, when data and settings are checked."""
+        """Called at the start of a run, after data and settings were checked."""
 
     def on_batch(self, step: Step) -> bool | None:
         """Called after each training step; return True to end the run."""

@@ -115,7 +115,7 @@ class Ranks:
 def have_several_processes() -> bool:
     """Return whether there are several processes, from torchrun or a process group."""
     group: Any = sys.modules.get("torch.distributed")
-    # The module may be incomplete, because another thread is importing PyTorch.
+    # The module may be incomplete if another thread is importing PyTorch.
     if getattr(group, "is_initialized", bool)():
         return group.get_world_size() > 1
     return "RANK" in os.environ and _read_number("WORLD_SIZE", 1) > 1

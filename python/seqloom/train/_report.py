@@ -363,7 +363,7 @@ def _baselines_of_card(ranking: Ranking | None) -> Iterator[str]:
 
 
 def _format_interval(low: float, high: float) -> str:
-    """Format a confidence interval with four decimals, as its metric."""
+    """Format a confidence interval with four decimals, like its metric."""
     return f"{low:.4f} to {high:.4f}"
 
 

@@ -100,8 +100,8 @@ def mistakes_section(
     first = "the first" if len(letters) == 1 else f"the first {len(letters)}"
     note += (
         f" In {first}, {each} in turn was replaced by {neutral} and the sequence was "
-        "scored again (occlusion). The darker a residue, the more this changed the log "
-        "ratio of the two probabilities. Positions count from 0."
+        "scored again (occlusion). The darker a residue, the more replacing it changed the "
+        "log ratio of the two probabilities. Positions count from 0."
     )
     drawing = _mark_mistakes(trained, letters, part=part, rows=rows)
     return Section(title="Worst mistakes", note=note, drawings=(drawing,), details=table)

@@ -163,8 +163,8 @@ class StepMaker:
 
     def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
         """Return the loss as a number; raise if it is NaN or infinite."""
-        # A compiled step has already changed the weights. They are not saved, because
-        # the error leaves the state marked as incomplete.
+        # A compiled step has already changed the weights. The changed weights are not
+        # saved, because the error leaves the state marked as incomplete.
         if not math.isfinite(loss):
             raise error_of_loss(
                 loss,
@@ -353,8 +353,8 @@ class CompiledStep:
 
 def _compile(objective: BatchLoss) -> Callable[..., Any]:
     """Compile forward, backward and update into one program."""
-    # A local variable, so that `compile` finds the user's function in the closure, and
-    # compiles again when values that it reads have changed.
+    # Use a local variable: `compile` then finds the user's function in the closure, and
+    # compiles again if values that the function reads have changed.
     function = objective.function
 
     def step(  # noqa: PLR0917 - as compile takes them

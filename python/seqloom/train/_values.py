@@ -164,13 +164,13 @@ class Updates:
     """Settings of the weight update, for the argument ``optimizer`` of `fit`.
 
     Args:
-        optimizer: An optimiser of `seqloom.optim`; None uses AdamW. If the optimiser
+        optimizer: An optimiser of `seqloom.optim`; if None, AdamW. If the optimiser
             averages the weights (``ScheduleFreeAdamW``), the average is evaluated and
             saved.
-        weight_decay: The weight decay of the default optimiser; None uses the network's
+        weight_decay: The weight decay of the default optimiser; if None, the network's
             default, or 0.01. Biases and normalisation layers have no weight decay.
         clip_norm: The largest norm of all gradients of a step together; larger gradients
-            are scaled down to this norm. None sets no limit.
+            are scaled down to this norm. If None, there is no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
             or ``"equal"`` for the mean over all steps (SWA). The average is evaluated and
             saved. Buffers (batch normalisation) are not averaged.
@@ -233,7 +233,8 @@ class Computation:
             networks, optimisers, losses and steps disable it, because their Python code
             would run only once. The last bits of the weights may change. A resumed run
             keeps its previous choice.
-        num_threads: The number of threads; None or 0 uses all available CPU cores.
+        num_threads: The number of threads; by default (None or 0) all available CPU
+            cores.
 
     Examples:
         >>> import seqloom as sl
@@ -263,7 +264,7 @@ class RunFolder:
     """The folder of a run and its checkpoints, for the argument ``out`` of `fit`.
 
     Args:
-        out: The run folder; None keeps everything in memory.
+        out: The run folder; if None, everything stays in memory.
         overwrite: If True, replace the run in the folder, but no other files.
         checkpoint_every: The interval between checkpoints within an epoch: a number of
             steps, or a time such as ``"90s"``, ``"10min"`` or ``"2h"``. ``"epoch"`` writes
@@ -298,7 +299,7 @@ class RunFolder:
 
     @property
     def path(self) -> Path | None:
-        """The run folder; None keeps everything in memory."""
+        """The run folder; if None, everything stays in memory."""
         return None if self.out is None else Path(self.out)
 
 

@@ -1,11 +1,11 @@
-//! Multiplies matrices with other crates, scale request per line of standard input:
+//! Multiplies matrices with other crates, one request per line of standard input:
 //! `crate type layout rows depth columns threads times`; prints the seconds per product.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
-/// Two factors and their product, of scale type.
+/// Two factors and their product, all of one type.
 struct Product<T> {
     left: Vec<T>,
     right: Vec<T>,
