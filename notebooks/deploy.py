@@ -82,7 +82,7 @@ print(f"maximum difference {np.abs(by_onnx - in_python).max():.1e}")
 # ## Publish a web page
 #
 # In a clone of the repository, `make web` builds static files into `web/dist`. Export the model as one file,
-# copy it there, and serve the folder:
+# copy it into `web/dist`, and serve that folder:
 
 # %%
 # !seqloom export runs/splice --out splice.seqloom.zip

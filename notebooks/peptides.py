@@ -97,7 +97,7 @@ plt.show()
 #
 # ## Split in two ways
 #
-# The first split assigns peptides at random. The second keeps families together: `groups` contains the family
+# The first split assigns peptides at random. The second split keeps families together: `groups` contains the family
 # of each id. `fit` would warn about the few test peptides that equal a training peptide, but it does not
 # detect near duplicates.
 

@@ -93,8 +93,8 @@ plt.show()
 # %% [markdown]
 # ## Fine-tune the network
 #
-# The new task has three classes: donor, acceptor and neither. The published network has two outputs. Use its
-# features, the 32 values before the last layer, and add a new head. The graph contains the names of all
+# The new task has three classes: donor, acceptor and neither. The published network has two outputs. Use the
+# 32 values before its last layer as features, and add a new head. The graph contains the names of all
 # tensors.
 
 # %%

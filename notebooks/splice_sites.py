@@ -42,7 +42,7 @@ axes[-1].legend(ncols=2)
 plt.show()
 
 # %% [markdown]
-# Donors have `GT` after the middle. Acceptors have `AG` before it and a stretch of C and T further left.
+# Donors have `GT` after the middle. Acceptors have `AG` before the middle and a stretch of C and T further left.
 # These patterns are the known splice-site motifs, so the labels are plausible.
 #
 # ## Train

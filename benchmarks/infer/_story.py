@@ -69,7 +69,8 @@ UniProt. The CSV files also have other batch orders and proteins, differences fr
 Face, and `sl.infer.embed`. Hugging Face runs EsmModel with SDPA attention.
 ONNX Runtime and OpenVINO run the exported EsmModel, one protein at a time; ONNX Runtime
 cannot be limited to AVX2.
-seqloom packs 4,096 tokens in file order. The floor is the matrix products of the network.
+seqloom packs 4,096 tokens per batch in file order. The floor is the matrix products of the
+network.
 """
 
 
