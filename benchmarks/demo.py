@@ -25,7 +25,7 @@ def main() -> None:
         for seed, (run, seconds), accuracy in zip(SEEDS, runs, accuracies, strict=True)
     ]
     rows.append(("median", "", "", f"**{median(accuracies):.4f}**"))
-    text = f"{table(HEAD, rows)}\n\nThe best accuracy of StatLog is {PUBLISHED:.3f}."
+    text = f"{table(HEAD, rows)}\n\nThe StatLog study's best accuracy is {PUBLISHED:.3f}."
     publish("demo", f"{text} {machine('numpy', 'seqloom')}")
 
 

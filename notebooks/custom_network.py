@@ -5,7 +5,7 @@
 # learned.
 #
 # The data are part of seqloom: intervals on four simulated chromosomes. Open intervals contain a motif on
-# either strand, with one base in twenty mutated. The goal is to find this motif.
+# either strand, with one base in twenty mutated. The goal is to find the motif.
 
 # %%
 # !seqloom demo --files .

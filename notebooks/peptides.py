@@ -3,7 +3,7 @@
 #
 # Databases contain families of peptides: natural peptides, and variants made from them by changing a few
 # residues. If a family has members in both the training set and the test set, the network can memorise the
-# family. The accuracy is then overestimated. This notebook measures the overestimation.
+# family, and its accuracy is overestimated. This notebook measures the overestimation.
 #
 # The peptides are simulated. Active peptides can form an amphipathic helix: every third or fourth residue is
 # hydrophobic, and most of the others are K and R. Inactive peptides have nearly the same residues in random
@@ -163,7 +163,7 @@ plt.show()
 
 # %% [markdown]
 # Active peptides have larger moments. Any score that distinguishes the classes therefore correlates with the
-# moment over all peptides, but not within one class. So compute the correlation in each class as well.
+# moment over all peptides, but not within one class. Compute the correlation within each class as well.
 # Members of a family are similar, so the bootstrap intervals resample whole families.
 
 
