@@ -76,7 +76,7 @@ def test_a_record_without_a_state_is_rejected():
     train(new_layer(), optimizer, 1)
     record = optimizer.to_record()
     arrays = {path: each for path, each in record.items() if path != "bias.second"}
-    with pytest.raises(RecordError, match="lacks the optimiser's second of bias"):
+    with pytest.raises(RecordError, match="lacks the array second for bias"):
         sl.optim.AdamW().load_record(sl.record.Record(arrays, metadata=record.metadata))
 
 
@@ -142,6 +142,6 @@ def test_a_gradient_of_another_dtype_is_rejected_with_both_dtypes():
     _, grads = sl.nn.value_and_grad(lambda layer: layer(x).sum())(layer)
     layer = layer.to("numpy", "float32")
     with pytest.raises(
-        DTypeError, match="weight has dtype float32, but its gradient float64"
+        DTypeError, match="weight has dtype float32, but its gradient has float64"
     ):
         sl.optim.AdamW().step(1e-3, layer, grads)

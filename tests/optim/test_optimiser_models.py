@@ -99,8 +99,8 @@ def test_optimiser_states_for_other_paths_are_rejected_at_the_first_step(step):
     wrapped = Wrapped(new_model()).bind("numpy", sl.Key(0))
     before = values_of(wrapped)
     message = (
-        r"states of layers.0.weight, .* which are not parameters of this model, and none "
-        r"of inner.layers.0.weight, .* which would start at 0\. .*keys="
+        r"states for layers.0.weight, .* but this model has no such parameters; "
+        r"for inner.layers.0.weight, .* would start at 0\. .*keys="
     )
     with pytest.raises(RecordError, match=message):
         run(step, wrapped, other, 1)

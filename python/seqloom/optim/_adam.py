@@ -33,12 +33,12 @@ class AdamW(Optimizer):
     Args:
         betas: Decay rates of the running averages of the gradient and its square, in [0,
             1).
-        eps: Number added to the root of the squared-gradient average.
+        eps: Number added to the square root of the averaged squared gradient.
         weight_decay: Weight decay, which is multiplied by the learning rate.
-        one_scale: If True, each parameter has one average of the squared gradient, so a
-            step has the direction of the averaged gradient (Adam-mini, Zhang et al.
-            2024). To set it for some parameters, call ``AdamW().group("embedding.*",
-            one_scale=True)``.
+        one_scale: If True, all elements of a parameter share one average of the squared
+            gradient (Adam-mini, Zhang et al. 2024). Steps then have the direction of
+            the averaged gradient. To set it for some parameters, call
+            ``AdamW().group("embedding.*", one_scale=True)``.
 
     Raises:
         ArgumentError: A number is out of range.
@@ -73,7 +73,7 @@ class AdamW(Optimizer):
         self.one_scale = one_scale
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
-        """Update all parameters in one call; with `one_scale`, one by one."""
+        """Update all parameters in one call, or one by one if `one_scale` is True."""
         if self.one_scale:
             for move in moves:
                 self._update_one_scale(backend, lr, move)
@@ -120,7 +120,7 @@ class AdamW(Optimizer):
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a state array; with `one_scale`, () for squared gradients."""
+        """Return the shape of a state array: if `one_scale`, () for squared gradients."""
         del path
         return () if name == "second" and self.one_scale else shape
 
@@ -137,7 +137,7 @@ class Adam(AdamW):
     Args:
         betas: Decay rates of the running averages of the gradient and its square, in [0,
             1).
-        eps: Number added to the root of the squared-gradient average.
+        eps: Number added to the square root of the averaged squared gradient.
         weight_decay: L2 penalty: ``weight_decay * weight`` is added to the gradient of
             each weight. `AdamW` shrinks the weights directly, which usually works
             better.
@@ -177,19 +177,19 @@ class ScheduleFreeState:
 
     z: Tensor  # z: the weights that AdamW updates
     second: Tensor  # running average of the squared gradient
-    weight_sum: Tensor  # sum of the weights with which each z entered the average
+    weight_sum: Tensor  # sum of the weights of all z in the average
     highest_lr: Tensor  # highest learning rate until now
 
 
 class ScheduleFreeAdamW(SimpleOptimizer):
-    """AdamW without a schedule: the trained weights are an average (Defazio et al. 2024).
+    """AdamW without a learning rate schedule, with averaged weights (Defazio et al. 2024).
 
     The method uses three sets of weights. Gradients are computed at ``y``, the model's
     parameters. AdamW steps update ``z``, which is part of the state. The trained
     weights are ``x``, a weighted average of all ``z``. Train with a constant learning
     rate, and evaluate and export the model that `apply_average` returns, because its
-    parameters are ``x``. A record of the trained model contains ``y``, which is also
-    the value of ``model_point`` in the metadata of the optimiser's record.
+    parameters are ``x``. A record of the trained model contains ``y``; therefore the
+    metadata of the optimiser's record contains ``"model_point": "y"``.
 
     Args:
         betas: Weight of the average ``x`` in ``y``, and decay rate of the squared

@@ -21,7 +21,7 @@ class LossScale:
     scale is reduced after a skipped step and increased after many good steps
     (Micikevicius et al. 2018). The defaults are those of ``torch.amp.GradScaler``.
     bfloat16 has the range of float32 and needs no scale. Convert a loss in float16 to
-    float32 first, because 65536 is infinite in float16.
+    float32 first, because the initial scale of 65536 is infinite in float16.
 
     Args:
         value: Initial scale.

@@ -152,7 +152,7 @@ class Optimizer(ABC):
     def _begin(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
-        """Check the states, and return the number of this step for each step counter."""
+        """Check the states, and return the number of the current step for each counter."""
         self._states.update_paths()
         self._states.assign_to(params, model)
         paths = [param.path for param in params]
@@ -236,8 +236,8 @@ class Optimizer(ABC):
         Raises:
             ArgumentError: A pattern of `keys` matches no path.
             RecordError: `record` does not come from an optimiser of this class. The
-                next `step` also raises if the record has states for unknown paths, but
-                none for some parameters of the model.
+                next `step` also raises if the record has states for unknown paths, and
+                lacks the states of some parameters of the model.
 
         Examples:
             >>> import seqloom as sl
@@ -267,7 +267,7 @@ class Optimizer(ABC):
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.update_paths()  # A capture may only change arrays.
+        self._states.update_paths()  # before a capture, which may only change arrays
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
@@ -289,8 +289,8 @@ class Optimizer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
 
-        Optimisers with equal dicts make equal steps, except that functions and other
-        objects are represented by their names only.
+        Optimisers with equal dicts make equal steps, except that the dict contains only
+        the names of functions and other objects.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -337,7 +337,7 @@ class Optimizer(ABC):
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a state array: by default that of the parameter."""
-        del name, path  # only used by subclasses
+        del name, path  # only subclasses use these arguments
         return shape
 
 
@@ -360,8 +360,8 @@ def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> No
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
         if param != grad:
             raise DTypeError(
-                f"the parameter {move.path} has dtype {param}, but its gradient {grad}; "
-                f'convert the data or weights of the loss with .astype("{param}")'
+                f"the parameter {move.path} has dtype {param}, but its gradient has "
+                f'{grad}; convert the data or weights of the loss with .astype("{param}")'
             ) from error
 
 
@@ -371,7 +371,7 @@ class ParameterGroup:
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # used for its settings only
+    rule: Optimizer  # only its settings are used
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""

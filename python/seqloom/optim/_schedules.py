@@ -279,9 +279,9 @@ class Noam(Schedule):
 class Plateau(Schedule):
     """Learning rate that is reduced when a metric stops improving.
 
-    The reductions are those of PyTorch's ``ReduceLROnPlateau``. The schedule never
-    changes; `observe` returns a new schedule. A saved schedule that is loaded again
-    continues with the same best value and counts.
+    The learning rate is reduced as by PyTorch's ``ReduceLROnPlateau``. The schedule
+    never changes; `observe` returns a new schedule. A saved schedule that is loaded
+    again continues with the same best value and counts.
 
     Attributes:
         lr: Current learning rate.
@@ -348,7 +348,7 @@ class Plateau(Schedule):
 
 @dataclass(frozen=True)
 class Chain(Schedule):
-    """Sequence of schedules, each used for a number of steps that it counts from 0.
+    """Sequence of schedules: each is used for a number of steps, counted from 0.
 
     Attributes:
         schedules: Schedules in the order of their use, at least one.

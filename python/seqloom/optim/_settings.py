@@ -137,7 +137,7 @@ def put_results(move: Move, param: Tensor, state: Mapping[str, Any]) -> None:
 
 
 def list_arrays(state: Mapping[str, Any], backend: Backend, dtype: str) -> dict[str, Array]:
-    """Convert a state to arrays by name, which do not share memory with each other."""
+    """Convert a state to a dict of arrays that do not share memory with each other."""
     found: dict[str, Array] = {}
     for name, value in state.items():
         array = _to_array(name, value, backend, dtype=dtype)
@@ -164,8 +164,9 @@ def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
         return backend.asarray(float(value), dtype=dtype)
     if not _MIN_INT32 <= int(value) <= _MAX_INT32:
         raise DTypeError(
-            f"the field {name} of an optimiser's state is {value}, but integers of a state "
-            f"are int32, from {_MIN_INT32} to {_MAX_INT32}. Use a float or two fields"
+            f"the field {name} of an optimiser's state is {value}, but integers in a "
+            f"state must be in the range of int32, from {_MIN_INT32} to {_MAX_INT32}. "
+            "Use a float or two fields"
         )
     return backend.asarray(np.asarray(value, "int32"))
 

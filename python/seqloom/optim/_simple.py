@@ -210,7 +210,7 @@ class AdaGrad(SimpleOptimizer):
         self.weight_decay = require_setting("weight_decay", weight_decay)
 
     def start_state(self, param: Tensor) -> SquareSum:
-        """Return the initial state: sums with the value `initial`."""
+        """Return the initial state: sums of squares, all equal to `initial`."""
         return SquareSum(apply("zeros_like", param) + self.initial)
 
     def rule(
@@ -225,7 +225,7 @@ class AdaGrad(SimpleOptimizer):
 
 @dataclass
 class RMSPropState:
-    """State of `RMSProp`, in which averages that are not needed are single numbers."""
+    """State of `RMSProp`; averages that the settings do not need are single numbers."""
 
     square: Tensor  # running average of the squared gradient
     mean: Tensor  # running average of the gradient, for `centered`

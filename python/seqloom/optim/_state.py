@@ -90,7 +90,7 @@ class States:
         leaves = {moved.get(path, path): state for path, state in self._leaves.items()}
         if len(leaves) < len(self._leaves):
             raise ArgumentError(
-                "the optimiser has states for parameters of two models at "
+                "this optimiser has states for two models that both have a parameter "
                 f"{_join_paths([*moved.values()])}; use a separate optimiser for each model"
             )
         self._leaves, self._shapes, self._flat = leaves, {}, None
@@ -107,9 +107,9 @@ class States:
         ]
         if new and unused:
             raise RecordError(
-                f"the optimiser has states of {_join_paths(unused)}, which are not "
-                f"parameters of this model, and none of {_join_paths(new)}, which would "
-                "start at 0. Map the paths: load_record(optimizer.to_record(), "
+                f"the optimiser has states for {_join_paths(unused)}, but this model has "
+                f"no such parameters; for {_join_paths(new)}, the states are missing and "
+                "would start at 0. Map the paths: load_record(optimizer.to_record(), "
                 'keys={"old": "new"}), or drop states with keys={"old": None}'
             )
 
@@ -144,7 +144,7 @@ class States:
         keys: KeyMap | None,
         names_of: Callable[[str], tuple[str, ...]],
     ) -> None:
-        """Load state arrays and step counts; the first use copies arrays to a backend."""
+        """Load state arrays and step counts; arrays move to a backend on first use."""
         record = _rename(record, keys)
         counts = Counts()
         counts.load(record.metadata)
@@ -152,17 +152,15 @@ class States:
         for full, array in record.items():
             path, _, name = full.rpartition(".")
             if name not in (names := names_of(path)):
-                known = f"only has the states {', '.join(names)} of each parameter"
+                known = f"has only {', '.join(names)} for each parameter"
                 raise RecordError(
-                    f"the record has {full}, but this optimiser "
-                    f"{known if names else 'keeps no states'}"
+                    f"the record has the array {full}, but this optimiser "
+                    f"{known if names else 'has no state arrays'}"
                 )
             found.setdefault(path, {})[name] = Leaf(np.array(array), None)
         for path, state in found.items():
             if missing := [name for name in names_of(path) if name not in state]:
-                raise RecordError(
-                    f"the record lacks the optimiser's {missing[0]} of {path}"
-                )
+                raise RecordError(f"the record lacks the array {missing[0]} for {path}")
         self.counts, self._leaves, self._shapes, self._flat = counts, found, {}, None
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
@@ -198,7 +196,7 @@ class Counts:
 
     def __init__(self) -> None:
         self.total = Counter()
-        self._fewer: dict[str, Counter] = {}  # parameters without a counter use the total
+        self._fewer: dict[str, Counter] = {}  # all other parameters use `total`
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
@@ -214,8 +212,8 @@ class Counts:
         for path in before:
             groups.setdefault(self.counter_of(path), set()).add(path)
         for counter, paths in groups.items():
-            # Parameters in this step continue to use the total; other parameters keep
-            # their own counter.
+            # Split off from the total the parameters that this step does not update;
+            # from any other counter, the parameters that this step updates.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
                 self._split_off(split, counter.read_committed(), backend)
@@ -254,8 +252,8 @@ class Counts:
         numbers: list[Any] = [total, *fewer.values()] if is_dict(fewer) else [None]
         if not all(type(number) is int and number >= 0 for number in numbers):
             raise RecordError(
-                "an optimiser's record needs integers from 0 up for step_count, and by "
-                f"path for step_counts; got {str(total)[:60]} and {str(fewer)[:60]}"
+                "in an optimiser's record, step_count and the values of step_counts must "
+                f"be integers from 0 up; got {str(total)[:60]} and {str(fewer)[:60]}"
             )
         self.total.number = total
         counters: dict[int, Counter] = {}
@@ -349,16 +347,16 @@ def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():
         raise RecordError(
-            f"the settings need the states {', '.join(expected) or 'none'} of "
-            f"{param.path}, but the optimiser has {', '.join(found) or 'none'}; add groups "
-            "before the first step"
+            f"the settings need the state arrays {', '.join(expected) or 'none'} for the "
+            f"parameter {param.path}, but the optimiser has {', '.join(found) or 'none'}; "
+            "add groups before the first step"
         )
     for name, leaf in found.items():
         shape, wanted = tuple(leaf.array.shape), tuple(expected[name].shape)
         if shape != wanted:
             raise RecordError(
                 f"the optimiser's {name} of {param.path} has shape {shape}, expected "
-                f"{wanted} for a parameter of {param.shape}"
+                f"{wanted} for a parameter of shape {param.shape}"
             )
         if leaf.backend is None and (problem := param.explain_misfit(leaf.array)):
             raise RecordError(f"the optimiser's {name} of {param.path} {problem}")

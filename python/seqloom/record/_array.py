@@ -1,4 +1,4 @@
-"""Arrays of records: their dtypes, lazy arrays in files, and arrays before writing."""
+"""Arrays of records: dtypes, lazy arrays in files, and arrays to be written."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TYPES: dict[str, np.dtype[Any]] = {
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _MAX_SHOWN = 200  # Maximum length of a name in an error message.
-# Float types between which a precision converts, from narrow to wide.
+# Float types that a precision converts to each other, from narrow to wide.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
 
@@ -147,7 +147,7 @@ _CONVERTED_BYTES = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class PreparedArray:
-    """Array with the dtype in which it is written to a file."""
+    """Array to be written to a file, and its dtype in the file."""
 
     path: str
     value: Any
@@ -240,7 +240,7 @@ def convert(path: str, array: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any
     lost = ~np.isfinite(converted)
     if lost.any() and (lost := lost & np.isfinite(array)).any():
         raise RecordError(
-            f"{path} holds {array[lost].flat[0]}, which {dtype} cannot hold; choose "
-            "another precision for it"
+            f"{path} contains {array[lost].flat[0]}, which is out of range for {dtype}; "
+            "choose another precision for this array"
         )
     return converted

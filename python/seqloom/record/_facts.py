@@ -79,7 +79,7 @@ def decode_facts(name: str, sealed: str) -> Facts:
 def _require_dict(
     name: str, parts: dict[str, Any], key: str, *, kind: type | None = None
 ) -> dict[str, Any]:
-    """Return an entry of the facts; raise unless it is a dict, optionally of one type."""
+    """Return an entry of the facts; raise unless it is a dict with values of one type."""
     value = parts.get(key)
     table = value if is_dict(value) else {}
     is_odd = kind is not None and any(type(each) is not kind for each in table.values())

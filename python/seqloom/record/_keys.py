@@ -49,7 +49,7 @@ def list_renamed(
                 f"for {old!r}"
             )
         if new in renamed:
-            raise ArgumentError(f"keys maps two arrays to the path {new!r}; one is {old!r}")
+            raise ArgumentError(f"keys maps {old!r} and another path to {new!r}")
         renamed[new] = old, new, change
     return [*renamed.values()]
 
@@ -84,7 +84,8 @@ def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     parts = path.split("*")
     if len(parts) - 1 not in {0, len(texts)}:
         raise ArgumentError(
-            f"keys maps {pattern!r} to {path!r}, which must contain as many * or none"
+            f"keys maps {pattern!r} to {path!r}; the new path must have as many * as the "
+            "old path, or none"
         )
     filled = "".join(
         part + text for part, text in zip(parts, (*texts, ""), strict=len(parts) > 1)
@@ -114,6 +115,4 @@ def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
     try:
         return np.asarray(change(array))
     except Exception as error:  # the caller's function may raise any exception
-        raise RecordError(
-            f"the function that keys has for {path} failed: {error}"
-        ) from error
+        raise RecordError(f"the function in keys for {path} failed: {error}") from error

@@ -116,7 +116,8 @@ def _read_folder(folder: Path, *, mapped: bool) -> Record:
         expected = {key for key, file in files.items() if file == name}
         if difference := sorted(expected ^ record.keys()):
             raise RecordError(
-                f"{folder / name}: its arrays differ from {path.name}: {difference[0]}"
+                f"{folder / name}: its arrays differ from those that {path.name} lists: "
+                f"{difference[0]}"
             )
     return Record({key: records[name][key] for key, name in files.items()})
 
@@ -223,7 +224,7 @@ def _list_arrays(
             yield from _list_arrays(source, item, h5py, seen=seen, prefix=f"{name}/")
             continue
         if not isinstance(item, h5py.Dataset):
-            raise RecordError(f"{source.name}: {name} is a type, not an array")
+            raise RecordError(f"{source.name}: {name} is a named HDF5 type, not an array")
         if item.is_virtual or item.external:
             raise RecordError(f"{source.name}: {name} is in another file; it is not read")
         name_dtype(f"{source.name}: {name}", item.dtype.newbyteorder("="))

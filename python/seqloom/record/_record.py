@@ -220,8 +220,9 @@ class Recorder(ABC):
         """Write a record to a binary file.
 
         Args:
-            record: Record whose arrays have the attributes ``shape`` and ``dtype``, the
-                dtype to write; ``numpy.asarray(record[path])`` converts one array.
+            record: Record of arrays with the attributes ``shape`` and ``dtype`` (the
+                dtype in the file); ``numpy.asarray(record[path])`` converts an array to
+                this dtype.
             file: Binary file that supports seeking.
         """
 

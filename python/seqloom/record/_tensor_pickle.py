@@ -57,8 +57,8 @@ _KNOWN_FUNCTIONS = frozenset(
     }
 )
 _TORCH_PREFIX = "torch."
-# Values to save in PyTorch instead of tensors that arrays cannot represent, by the name
-# in the pickle.
+# Conversions of tensors that arrays cannot represent, by the name in the pickle: the
+# user must save the result in PyTorch instead of the tensor.
 _CONVERSIONS = {
     "torch._utils._rebuild_qtensor": "tensor.dequantize()",
     "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",
@@ -105,7 +105,7 @@ def read_pickle(file: str, data: bytes) -> Any:
     except (ValueError, IndexError, KeyError, TypeError, AttributeError) as error:
         raise RecordError(f"{file}: its pickle is damaged ({error})") from None
     if len(machine.stack) != 1:
-        raise RecordError(f"{file}: its pickle is damaged (it does not end)")
+        raise RecordError(f"{file}: its pickle is damaged (its end is missing)")
     return machine.stack[0]
 
 
@@ -128,7 +128,7 @@ class _PickleMachine:
         elif name not in _IGNORED:
             raise RecordError(
                 f"{self.file}: its pickle has the instruction {name}, which tensors do not "
-                "need; it is not followed"
+                "need and seqloom does not execute"
             )
 
     def remember(self, number: int) -> None:
@@ -172,7 +172,7 @@ class _PickleMachine:
         """Replace the description of a storage by a `PickledStorage`."""
         kind, name, key, _, _ = self.stack.pop()[:5]
         if kind != "storage" or not isinstance(key, str):
-            raise ValueError("a storage is not described")
+            raise ValueError("a storage has no valid description")
         is_untyped = name.name == "torch.storage.UntypedStorage"
         dtype = None if is_untyped else _DTYPES[name.name.removeprefix(_TORCH_PREFIX)]
         self.stack.append(PickledStorage(key, dtype))
@@ -238,7 +238,7 @@ def _make_entry(file: str, arguments: tuple[Any, ...]) -> TensorEntry:
     storage, offset, shape, strides = arguments[:4]
     numbers = (offset, *shape, *strides)
     if not isinstance(storage, PickledStorage) or len(shape) != len(strides):
-        raise ValueError("a tensor is not described")
+        raise ValueError("a tensor has no valid description")
     if any(type(number) is not int or number < 0 for number in numbers):
         raise ValueError("a tensor has impossible sizes")
     key, dtype = storage

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 ZIP = b"PK\x03\x04"
 # First byte of pickles, and of PyTorch files before version 1.6.
 PICKLE = b"\x80"
-_LOCAL_HEADER_BYTES = 30  # Size of a member's header before its name.
+_LOCAL_HEADER_BYTES = 30  # Size of a zip member's header without its name.
 # Limits for the depth of nested dicts and for the number of their values.
 _MAX_DEPTH, _MAX_VALUES = 32, 1 << 20
 
@@ -68,7 +68,7 @@ def read_torch(source: RecordSource) -> Record:
 
 
 def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Read an archive member; raise if it is compressed, unlike those of torch.save."""
+    """Read an archive member; raise if it is compressed: torch.save never compresses."""
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise RecordError(
             f"{source.name}: {name} is compressed, unlike torch.save files; save it again"
@@ -79,7 +79,7 @@ def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
 def reject_pickle(source: RecordSource) -> Record:
     """Raise if a file is only a pickle, because loading a pickle may execute code."""
     raise RecordError(
-        f"{source.name}: is a pickle, perhaps of torch.save in its old format; a pickle "
+        f"{source.name}: is a pickle, perhaps in the old format of torch.save; a pickle "
         "may run any code and is not loaded. Load it in torch with weights_only=True, and "
         "save it again with torch.save"
     )
@@ -95,7 +95,7 @@ def _find_prefix(source: RecordSource, members: dict[str, ZipInfo]) -> str:
             "model.state_dict() with torch.save"
         )
     if len(found) != 1:
-        raise RecordError(f"{source.name}: is not a file of torch.save (no data.pkl)")
+        raise RecordError(f"{source.name}: is not from torch.save (it has no data.pkl)")
     return prefixes[0]
 
 
@@ -148,7 +148,7 @@ class _ArchivedTensor:
         size = min(self.info.file_size, self.info.compress_size)
         if self.info.compress_type != ZIP_STORED or end > size:
             raise _no_storage(self.source, self.path)
-        # A stride of 0 repeats elements, which a copy would store many times.
+        # With a stride of 0, a small storage becomes a large copy.
         self.source.require_plausible(self.path, prod(entry.shape) * entry.dtype.itemsize)
         read = self.view if self.source.is_mapped else self.read
         name = self.source.name

@@ -67,17 +67,17 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
         dtype: ``"bfloat16"``, ``"float16"``, or ``"float32"`` for an inner block that
             computes in full precision again.
         allow_slow: If True, allow dtypes that are slower than float32, for example to
-            try a step before it runs on another machine. None means the value of the
-            enclosing block, or False if there is no such block.
+            try a step before it runs on another machine. By default, use the value of
+            the enclosing block, or False without such a block.
 
     Yields:
         None.
 
     Raises:
         ArgumentError: `dtype` is not one of the three names.
-        BackendError: A product would be slower than in float32: on NumPy, on JAX on a
-            CPU, and on a processor without instructions for `dtype`. The product raises
-            the error, not the ``with`` statement.
+        BackendError: Products would be slower than in float32: this applies to NumPy,
+            to JAX on a CPU, and to processors without instructions for `dtype`. The
+            product raises the error, not the ``with`` statement.
 
     Examples:
         >>> import seqloom as sl

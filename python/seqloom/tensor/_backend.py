@@ -144,7 +144,7 @@ class Backend(ArrayFunctions, ABC):
         return self.astype(x, "float32") if narrow else x
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Compile a captured step; the default runs its operations one by one.
+        """Compile a captured step; by default, run its operations one by one.
 
         Args:
             graph: Graph of the step. Inputs marked ``weak`` are Python numbers.
@@ -192,7 +192,7 @@ class Backend(ArrayFunctions, ABC):
         """
         if requires_grad:
             raise BackendError(
-                f"the backend {self.name} records no gradients; make the tensor on "
+                f"the backend {self.name} does not record gradients; create the tensor on "
                 f'sl.tensor.Autodiff(sl.tensor.backend("{self.name}"))'
             )
         return Tensor(make_array(data, dtype, self), self)
@@ -292,7 +292,7 @@ def backend(
 def make_array(
     data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
 ) -> Array:
-    """Create an array of a backend from data; if `copy` is None, it may share memory."""
+    """Create an array of a backend from data; if `copy` is None, they may share memory."""
     check_unmasked("data", data)
     try:
         _require_integers_fit(data, dtype)
@@ -330,8 +330,8 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
     Each function implements the operation that has its name. `prefix` is removed from
     the name, and so is a trailing underscore, as in ``max_``. If the first parameter of
-    a function is called `b`, the backend is passed to it. `LIBRARY` of a module lists
-    functions of the library that are used as operations directly.
+    a function is called `b`, the backend is passed to it. A module's dict `LIBRARY`
+    lists library functions that are used directly as operations.
     """
     found: dict[str, Any] = {}
     for module in modules:
@@ -352,7 +352,7 @@ def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
 
 def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
-    """Return a library's functions as operations; raise if some are not in the table."""
+    """Return the functions of a library; raise if the table of operations differs."""
     listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
     if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
         raise InternalError(

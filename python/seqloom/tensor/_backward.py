@@ -75,7 +75,8 @@ class _BackwardPass:
         self.pending: list[tuple[int, Node]] = []
         # Gradients by node number: an array, or a list with an array per output.
         self.grads: dict[int, Any] = {}
-        # Numbers of gradients that this pass has summed, and may therefore overwrite.
+        # Numbers of the gradients that are sums from this pass, which may overwrite
+        # them.
         self.owned: set[int] = set()
 
     def run(self) -> dict[int, Array]:
@@ -189,7 +190,7 @@ def scan_tracked(
 
 
 def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
-    """Wrap a loop body: also return the state before the step, and collect outer nodes."""
+    """Wrap a loop body to also return the state before a step; collect outer nodes."""
     first = True
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:

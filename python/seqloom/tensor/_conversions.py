@@ -107,7 +107,7 @@ class TensorConversions(TensorState):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         values = self.numpy()
         if isinstance(self.raw, TrackedArray):
-            return self.raw.__array__()  # raises: the gradient would be lost
+            return self.raw.__array__()  # raises, because the gradient would be lost
         return np.array(values, dtype=dtype, copy=copy)
 
     def __array_function__(
@@ -187,7 +187,7 @@ class TensorConversions(TensorState):
 
         Args:
             device: The name of the device, such as ``"cpu"`` or ``"cuda:0"``.
-            stream: None; streams of other libraries are not supported.
+            stream: Must be None: streams of other libraries are not supported.
 
         Returns:
             A tensor on the device; this tensor if it is already on the device.

@@ -67,7 +67,7 @@ _SCANS = frozenset((
 # fmt: on
 _AXIS_FUNCTIONS = _REDUCTIONS | _SCANS
 
-# Usually empty. An operation only tests whether the list is empty.
+# Without observers, an operation only tests whether the list is empty.
 observers: list[Observer] = []
 
 
@@ -131,7 +131,7 @@ def apply(name: str, *args: object, **options: Any) -> Any:
 
 
 def _require_axis(name: str, axis: object) -> None:
-    """Raise if `axis` requires an axis of a tensor that has no axes."""
+    """Raise an error about `axis` for a tensor without axes, unless it means all axes."""
     if axis == () or (axis is None and name in _REDUCTIONS):
         return
     which = "" if axis is None else f" {axis}"
@@ -246,7 +246,8 @@ def find_backend(
     return _create(library, device or None, count_threads(num_threads), deterministic)
 
 
-# Backends by their own name, which is the same for all names of a device.
+# Backends by full name: two names of one device, such as "torch" and "torch:cpu", share
+# a backend.
 _backends: dict[tuple[str, int, bool], Any] = {}
 
 

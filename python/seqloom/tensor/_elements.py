@@ -73,7 +73,7 @@ def require_representable(number: Any, dtype: Any) -> None:
         number = cast("Any", number).item()
     if type(number) is float and dtype is not None and dtype.kind in "iu":
         if not math.isfinite(number):
-            raise NumberRangeError(f"{number} is not an integer; {dtype} cannot hold it")
+            raise NumberRangeError(f"{number} is not an integer, as {dtype} requires")
         number = int(number)
     require_in_range(number, dtype)
 
@@ -172,7 +172,7 @@ def first_indexed_axes(parts: list[Any], shape: tuple[int, ...]) -> list[int]:
     counts = [_axis_count(part) for part in parts]
     rest = len(shape) - sum(counts)
     if rest < 0:
-        raise OutOfRangeError(f"{sum(counts)} indices for a tensor of shape {shape}")
+        raise OutOfRangeError(f"{sum(counts)} indices are too many for shape {shape}")
     axes: list[int] = []
     axis = 0
     for part, count in zip(parts, counts, strict=True):

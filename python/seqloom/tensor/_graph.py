@@ -45,7 +45,7 @@ class Value:
         return f"%{self.number}"
 
     def declare(self) -> str:
-        """Return the name, dtype and shape, as printed in a graph."""
+        """Return the name, dtype and shape, for the text of a graph."""
         kind = "number" if self.weak else f"{self.dtype}{list(self.shape)}"
         return f"%{self.number}: {kind}"
 
@@ -143,7 +143,7 @@ def map_values(tree: Any, change: Callable[[Value], Any]) -> Any:
 
 
 def _format_arg(arg: object) -> str:
-    """Format an argument as printed in a graph."""
+    """Format an argument for the text of a graph."""
     if isinstance(arg, Graph):
         return "{" + "; ".join(str(arg).split("\n")) + "}"
     if isinstance(arg, (list, tuple)):
@@ -169,8 +169,8 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
     exec(compile(source, file, "exec"), scope)  # noqa: S102
     step = scope["step"]
     # `linecache` stores the source while the function exists, so tracebacks show its
-    # lines. torch.compile also needs the source. Without source, all functions are one
-    # function to torch.compile, which is compiled at most eight times.
+    # lines. torch.compile also needs the source. Without source, torch.compile treats
+    # all functions as one, and compiles it at most eight times.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)
     return step
@@ -240,7 +240,7 @@ class _SourceWriter:
         return [f"    {_write_assignment(operation, call)}"]
 
     def _write_body(self, name: str, body: Graph, *, carried: int, rows: int) -> list[str]:
-        """Return the source of a loop's body, and of its wrapper for lists, ``NAME_``."""
+        """Return the source of a loop's body, and of ``NAME_``, its wrapper for lists."""
         inputs = body.inputs[: carried + rows]
         inner = Graph(inputs, {}, body.operations, body.outputs, {})
         return [

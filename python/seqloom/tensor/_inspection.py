@@ -226,8 +226,8 @@ class Profile(Backend):
         """
         if requires_grad:
             raise BackendError(
-                f"{self} records no gradients, so requires_grad must be False; make the "
-                "tensor on sl.tensor.Autodiff(sl.tensor.Profile(backend))"
+                f"{self} does not record gradients, so requires_grad must be False; create "
+                "the tensor on sl.tensor.Autodiff(sl.tensor.Profile(backend))"
             )
         return super().tensor(data, dtype=dtype)
 
@@ -274,7 +274,7 @@ def check_finite(*, infinities: bool = True) -> Generator[None]:
     check = _FiniteCheck(infinities=infinities)
     observers.append(check)
     try:
-        with np.errstate(all="ignore"):  # NumPy's warnings do not contain the line
+        with np.errstate(all="ignore"):  # NumPy's warnings do not name the line
             yield
     finally:
         observers.remove(check)

@@ -107,7 +107,7 @@ class Counter(Leaf):
         self.version += 1
 
     def read_committed(self) -> int:
-        """Return the number that was current before the captured step, if any."""
+        """Return the number; during a capture, the number before the captured step."""
         own = vars(self)
         backend: Backend | None = own["backend"]
         return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
@@ -174,7 +174,7 @@ def copy_array(array: Array, backend: Backend) -> Array:
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copy the array of a leaf to a backend, optionally with a new dtype."""
-    own = vars(leaf)  # attributes as they are outside a captured step
+    own = vars(leaf)  # bypasses the symbols of a captured step
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
     # Convert in NumPy, because the target library may not support the old dtype.
@@ -192,7 +192,7 @@ def freeze(value: object) -> Any:
     if isinstance(value, (list, tuple, set)):
         parts = cast("list[Any]", value)
         return (type(parts), *map(freeze, parts))
-    # 1, 1.0 and True are equal, but a program compiled for one is wrong for another.
+    # 1, 1.0 and True are equal, but each needs a different compiled program.
     kind = cast("Any", type(value))
     return (kind, value) if _is_hashable(value, kind) else _Identity(value)
 

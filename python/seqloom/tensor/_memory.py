@@ -107,7 +107,7 @@ def measure_memory(array: Array, backend: ArrayFunctions | None) -> tuple[int, i
     if hasattr(array, "untyped_storage"):
         storage = array.untyped_storage()
         return storage.data_ptr(), storage.nbytes()
-    is_symbol = getattr(array, "nbytes", None) == 0  # in a captured step
+    is_symbol = getattr(array, "nbytes", None) == 0  # arrays of a captured step
     return id(array), backend.nbytes(array) if backend and not is_symbol else 0
 
 

@@ -108,7 +108,7 @@ def _make_cumulative(name: str) -> Callable[..., Tensor]:
 
 
 def _dtype_option(dtype: Any) -> dict[str, Any]:
-    """Return `dtype` as a keyword argument, or none to let the library choose."""
+    """Return `dtype` as a keyword argument; for None, no argument."""
     return {} if dtype is None else {"dtype": dtype}
 
 

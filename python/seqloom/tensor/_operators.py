@@ -91,7 +91,7 @@ def differentiable(name: str) -> Operator:
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
     save = None if rule.save is two_specs else rule.save
-    latest: CodeType | None = None  # cached, because loops call from the same code
+    latest: CodeType | None = None  # cached: calls in a loop come from the same code
 
     def operate(self: Any, other: Any) -> Any:
         nonlocal latest

@@ -175,7 +175,7 @@ class Scope:
         return False
 
     def prune(self) -> None:
-        """Delete dead references, or move tensors to the scope that owns them."""
+        """Delete references to dead tensors, or move tensors to their scope."""
         if self.has_ended:
             # Tensors that were added after the scope's end belong to the enclosing open
             # scope.
@@ -199,7 +199,7 @@ class Scope:
         self.limit, self.opener = -1, None
 
     def _drop_dead(self) -> int:
-        """Delete references to dead tensors; return the length at which to repeat this."""
+        """Delete references to dead tensors; return the length for the next deletion."""
         self.made[:] = [reference for reference in self.made if reference() is not None]
         self.prune_at = max(_DEAD_LIMIT, 2 * len(self.made))
         return self.prune_at

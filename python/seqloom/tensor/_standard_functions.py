@@ -195,7 +195,7 @@ def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
 
     Args:
         tensors: One or more tensors, whose shapes may differ only on the joined axis.
-        axis: The axis to join along; None flattens all tensors first.
+        axis: The axis to join along; if None, all tensors are flattened first.
 
     Returns:
         A tensor; its length on the joined axis is the sum of the lengths.

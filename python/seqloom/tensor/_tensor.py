@@ -113,7 +113,7 @@ class Tensor(ArrayMethods, TensorConversions):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         raise ArgumentError(
-            "a tensor does not change. Instead, x.at[key].set(value) returns a new tensor "
+            "tensors are immutable. Instead, x.at[key].set(value) returns a new tensor "
             "with replaced elements, and x.at[key].add(value) adds to the elements"
         )
 
@@ -152,7 +152,7 @@ class Tensor(ArrayMethods, TensorConversions):
         shape = self.shape
         if not hasattr(level, "leaf_number") or level.leaf_number(self.raw) is None:
             raise GradientError(
-                "backward needs a tensor that was computed from leaves; make the leaves "
+                "backward needs a tensor that was computed from leaves; create the leaves "
                 "with Autodiff(backend).tensor(..., requires_grad=True)"
             )
         arrays = level.gradients(self.raw, self._seed(gradient, shape))
@@ -299,7 +299,7 @@ class Gradients:
                 same factor.
             value: The maximum absolute value, instead of `norm`. Elements with a larger
                 absolute value are set to this value, with their sign.
-            of: A module. Only the gradients of its parameters are clipped, by the norm of
+            of: A module: only the gradients of the module are clipped, by the norm of
                 these gradients. Default: all gradients.
 
         Returns:

@@ -431,7 +431,7 @@ def test_scatter_add_needs_a_source_tensor_of_the_index_length(name):
     x, index = made.tensor(np.ones(4, "f4")), made.tensor([0, 2])
     with pytest.raises(ArgumentError, match=r"src must be a tensor, got 1\.0"):
         sl.tensor.scatter_add(x, 0, index, 1.0)  # pyright: ignore[reportArgumentType]
-    with pytest.raises(ShapeError, match=r"src has shape \(1,\), index \(2,\)"):
+    with pytest.raises(ShapeError, match=r"src has shape \(1,\), index has shape \(2,\)"):
         apply("scatter_add", x, index, made.tensor([1.0]), axis=0)
 
 

@@ -215,7 +215,7 @@ class Capture(Backend):
         return self.add(total, more)
 
     def key_words(self, key: Any) -> Array:
-        """Return the words of a key as a symbol or an array."""
+        """Return the two integers of a random key as a symbol or an array."""
         if isinstance(key, SymbolKey):
             return key.symbol
         return key if isinstance(key, Symbol) else self.target.key_words(key)

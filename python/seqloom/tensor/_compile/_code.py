@@ -42,12 +42,12 @@ class Missing:
 
 @dataclass(slots=True)
 class Snapshot:
-    """The description of a value, with functions that read the value again."""
+    """Description of a value, with functions that read the value again."""
 
     form: object  # Hashable, and equal for equal values.
     # Returns the contents, which are compared by identity.
     read: Callable[[Any], list[Any]] | None = None
-    # Each part of the value, with a suffix of its path.
+    # Pairs of a path suffix and a part of the value, such as an attribute.
     parts: Sequence[tuple[str, Any]] = ()
     # Returns a checksum of the value, for comparison.
     digest: Callable[[Any], object] | None = None
@@ -68,8 +68,8 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
     read = _make_reader(function, names, imports)
     variables = [*code.co_freevars, *names]
     parts: list[tuple[str, Any]] = list(zip(variables, read(function), strict=False))
-    # If the step imports a module for the first time, the module is an additional part
-    # at the next call.
+    # If the first call imports a module, the function has one more part at the next
+    # call.
     parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
         defaults = function.__defaults__ or ()
@@ -216,7 +216,7 @@ def reject_impure_calls(executed: set[CodeType]) -> Generator[None]:
 
 
 class _CallProfiler:
-    """The profile function. Python runs it twice for each call, so it must be fast."""
+    """The profile function, which must be fast: Python runs it twice for each call."""
 
     def __init__(self, executed: set[CodeType]) -> None:
         self.found: list[str] = []

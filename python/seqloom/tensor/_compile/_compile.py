@@ -95,7 +95,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # One for each signature key.
+        self._environments: dict[Any, Environment] = {}  # Keys are signature keys.
         # Tuples of signature key, environment and state number.
         self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0

@@ -45,7 +45,7 @@ _SEPARATOR = object()  # Separates the contents of one object from those of the 
 
 
 class Environment:
-    """The values outside of a step, and the compiled program for each state of them."""
+    """The values outside of a step, and the compiled program for each set of values."""
 
     def __init__(self, function: object, key: object) -> None:
         self._function, self._key = function, key
@@ -63,7 +63,7 @@ class Environment:
         return number
 
     def _walk(self) -> tuple[Walk, int]:
-        """Visit all outside values; return the walk and the number of their state."""
+        """Visit all outside values; return the visit and the number of their state."""
         walk = Walk(self._function, self._key)
         form = tuple(walk.items)
         if form not in self._numbers:
@@ -110,7 +110,7 @@ class Environment:
 
 
 def _is_same_or_extended(before: Any, after: Any) -> bool:
-    """Return True if the descriptions are equal, or `after` only has more parts."""
+    """Return True if the descriptions are equal, or `after` only has additional parts."""
     # An additional part, such as a cached property, causes a new compilation at the
     # next call.
     if before == after or isinstance(before, Repeat):
@@ -134,8 +134,7 @@ class Walk:
     def __init__(
         self, function: object, key: object, executed: set[CodeType] | None = None
     ) -> None:
-        # Code objects of the user functions that are visited; None for all user
-        # functions.
+        # Code objects of the user functions to visit; None visits all user functions.
         self._executed = executed
         # The path and description of each visited value; together they are the state.
         self.items: list[tuple[str, object]] = []
@@ -220,7 +219,7 @@ class Walk:
         if len(self.items) + len(self._waiting) + len(node.parts) > _MAX_VALUES:
             self._report(f"more than {_MAX_VALUES:,} values, the last of them in {path},")
             return
-        # A variable of a function has its full name already.
+        # The variables of a function are listed with their full names.
         is_function = isinstance(value, FunctionType)
         parts = ((name if is_function else path + name, part) for name, part in node.parts)
         self._waiting.extend(parts)
@@ -238,7 +237,7 @@ class Walk:
     def _report(self, what: str, remedy: str = _ADVICE) -> None:
         """Add the error message for a value that cannot be compared."""
         self.problems.append(
-            f"the compiled step reads {what} from outside of it, where it may change; the "
+            f"the compiled step reads {what} outside of the step, where it may change; the "
             f"program would repeat its first value at every call. {remedy}"
         )
 

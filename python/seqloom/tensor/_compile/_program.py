@@ -62,7 +62,7 @@ class Program:
         # Indices of the leaf tensors whose new arrays are the first outputs.
         written: list[int],
         build: Build,
-        # Pairs of indices: an optimiser state, and its parameter.
+        # Pairs of the index of an optimiser state and the index of its parameter.
         owned: list[tuple[int, int]],
     ) -> None:
         self.graph = graph
@@ -142,7 +142,7 @@ def explain_failure(
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
         if operation.name in OVERWRITES or operation.name == "scan":
-            break  # The operation overwrites state, or is a loop with many operations.
+            break  # cannot run the operation again, or it is a long loop
         if (found := _run_operation(operation, known, backend)) is not None:
             return found
     return translate(error, "a compiled step", tuple(arrays), backend)
@@ -197,7 +197,7 @@ class Signature:
         )
 
     def take_derived(self, value: Any) -> object:
-        """Return the class and the key of an instance of a subclass of a basic class."""
+        """Return the class of a value and its key, if it is a subclass of a basic class."""
         kind = next(kind for kind in _BASE_TYPES if isinstance(value, kind))
         return (type(cast("object", value)), _METHODS[kind](self, value))
 

@@ -102,7 +102,7 @@ class SymbolKey:
 
     @property
     def words(self) -> NoReturn:
-        """Raise an error, because the words have no value before the step runs."""
+        """Raise an error, because a key has no values before the step runs."""
         raise_no_value("the words of a key")
 
     bits = uniform = each = to_json = words
@@ -163,7 +163,7 @@ def check_declared(stored: Any) -> None:
 
 
 def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
-    """Replace a leaf tensor's array during a capture; return a function that undoes it."""
+    """Replace a leaf tensor's array during a capture; return a function to restore it."""
     hidden = (*_ATTRIBUTES, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
     values = {
@@ -181,7 +181,7 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
 
 
 def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
-    """End the substitution by one capture; after the last one, restore the class."""
+    """End the substitution by one capture; after the last capture, restore the class."""
     with _ClassLock.lock:
         substitutes = vars(leaf)[_SUBSTITUTES]
         del substitutes[capture]

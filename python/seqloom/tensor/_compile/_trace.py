@@ -65,14 +65,13 @@ def trace(
             "the compiled step changes a mode, a setting or a name in its arguments. A "
             "compiled change would happen only once; change it outside of the step"
         )
-    # Another optimiser of the same kind has already compiled a program for these
-    # arguments.
+    # With another optimiser of the same kind, these arguments already have a program.
     if (program := find_known(after.key)) is not None:
         return program, after
     results = ResultPlan(after.holders)
     build = results.plan(result)
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
-    capture.admitted.clear()  # The results may keep the capture in memory.
+    capture.admitted.clear()  # free the leaf tensors: results may keep the capture alive
     run = capture.target.program(graph)
     return Program(graph, run, written, build, list(_find_owned(after))), after
 
@@ -203,7 +202,7 @@ class ResultPlan:
         return _plan_constant(value)
 
     def _plan_tensor(self, value: Tensor) -> Build:
-        """Return a builder of a tensor; a Python number of the arguments stays a number."""
+        """Return a builder of a tensor; a Python number stays a number."""
         raw = value.raw
         while hasattr(raw, "node"):  # The tensor records a gradient.
             raw = raw.value

@@ -56,7 +56,7 @@ def relu(b: Functions, x: Array) -> Array:
 
 def relu_grad(b: Functions, grad: Array, out: Array, /) -> Array:
     """Return the gradient of ``relu``, computed from its output."""
-    # Where the input is NaN, the gradient is passed on.
+    # Where the input is NaN, the gradient passes unchanged.
     return b.where(b.less_equal(out, 0), 0, grad)
 
 
@@ -128,7 +128,7 @@ def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1
 
 
 def _apply_to_scalars(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
-    """Apply a function over an axis to scalars, each reshaped to an array of length 1."""
+    """Apply a function that needs an axis to scalars, as arrays of length 1."""
     rows = [b.reshape(array, (1,)) for array in arrays]
     return b.reshape(function(*rows, axis=axis), ())
 

@@ -157,7 +157,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
-    """Save the inputs, the output, the log-sum-exp and the options, not the weights."""
+    """Save inputs, output, log-sum-exp and options, but not the attention weights."""
     mask, key = (*args[3:], None, None)[:2]
     return (*args[:3], mask, key, *out), options
 

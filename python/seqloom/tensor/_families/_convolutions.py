@@ -1,9 +1,10 @@
 """Convolutions along any number of axes.
 
 ``x`` has the shape ``(n, c, …)``, ``weight`` has ``(o, c / groups, …)`` and the result has
-``(n, o, …)``. The number of axes is that of the weight. ``stride``, ``padding`` and
-``dilation`` are one number, or one number per axis; padding adds zeros on both sides. The
-default implementation computes one matrix product for each element of the kernel.
+``(n, o, …)``. The shape of the weight determines the number of axes. ``stride``,
+``padding`` and ``dilation`` are one number, or one number per axis; padding adds zeros
+on both sides. The default implementation computes one matrix product for each element
+of the kernel.
 
 A convolution is linear in its input and in its weight, so its gradients are convolutions
 too. Only the input and the weight are saved.
@@ -96,7 +97,7 @@ def conv_weight_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """Return the gradients of the weight, which has `shape`, and of the bias of `conv`."""
+    """Return the gradients of `conv` with respect to its weight, of `shape`, and bias."""
     windows = Windows.of(shape[2:], **geometry)
     rows = _to_rows(b, grad, groups)
     parts: list[Array] = []
@@ -341,7 +342,7 @@ def numpy_conv_weight_grad(
     out: tuple[Floats, Floats] | None = None,
     **geometry: Size,
 ) -> tuple[Floats, Floats]:
-    """Return the gradients of the weight, which has `shape`, and of the bias of `conv`."""
+    """Return the gradients of `conv` with respect to its weight, of `shape`, and bias."""
     windows = Windows.of(shape[2:], **geometry)
     if out is None:
         out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)

@@ -210,7 +210,7 @@ def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 def _factor_gradient(
     b: Functions, wanted: str, known: list[tuple[str, Any]], sizes: Any
 ) -> Array:
-    """Return the gradient of one operand: the sum over all labels that it lacks."""
+    """Return the gradient of an operand: the sum over the labels that the operand lacks."""
     dtype, seen = known[0][1].dtype, "".join(term for term, _ in known)
     unique = ""
     for letter in wanted:

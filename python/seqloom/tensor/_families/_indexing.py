@@ -208,7 +208,7 @@ def shape_index(call: Call) -> Spec:
 
 
 def _encode_part(part: Any, rows: Any) -> Any:
-    """Return an element of a key for axes whose lengths are replaced by unique ones."""
+    """Return an element of a key such that the result keeps the unique axis lengths."""
     if isinstance(part, Value):
         return rows
     if isinstance(part, slice):
@@ -250,7 +250,7 @@ def _shape_take(call: Call) -> Spec:
 
 @add_shape(SHAPES, "take_along_axis")
 def _shape_take_along(call: Call) -> Spec:
-    """Return the shape with the length of the indices along `axis`, after broadcasting."""
+    """Return the shape of `x`, with the length of the indices along `axis`."""
     x, indices = call.args[:2]
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
     others = tuple(1 if axis == at else size for axis, size in enumerate(x.shape))

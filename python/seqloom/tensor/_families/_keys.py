@@ -144,7 +144,7 @@ def check_range(low: int, high: int) -> tuple[int, int]:
     """Return the bounds of a range; raise if the range is empty or exceeds int32."""
     if not _INT32.min <= low < high <= _INT32.max:
         raise ArgumentError(
-            f"randint: low must be below high, both of int32; got {low} and {high}"
+            f"randint: low must be below high, both must fit int32; got {low} and {high}"
         )
     return low, high
 

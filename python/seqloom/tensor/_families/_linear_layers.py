@@ -69,7 +69,8 @@ def rotary_linear(
             keys, then of values.
         bias: Bias of shape ``(3 * heads * d,)``, or None.
         cosine: Cosines of the angles, ``(..., d / 2)``. Each angle rotates an element of
-            the first half of a head together with the same element of the second half.
+            the first half of a head together with the corresponding element of the
+            second half.
         sine: Sines of the angles, of shape ``(..., d / 2)``.
         heads: Number of heads.
 

@@ -333,7 +333,7 @@ def _normalise(
 
 
 def _fill_columns(values: Floats | None, x: Floats, default: int) -> Floats:
-    """Return one number per column; an array filled with `default` for None."""
+    """Return the values, one per column; for None, an array filled with `default`."""
     if values is not None:
         return to_contiguous(values)
     filled: Any = np.full(x.shape[-1], default, x.dtype)

@@ -35,7 +35,7 @@ _CACHE_FACTOR = 1.5
 
 
 class BlockCache:
-    """A cache of memory blocks, in which arrays are created.
+    """A cache of memory blocks for new arrays.
 
     The memory in use and in the cache is at most 1.5 times the peak of memory in use.
     Blocks above this limit are freed before new memory is allocated.
@@ -112,7 +112,7 @@ class BlockCache:
             self._waiting.setdefault(block.size, []).append(block)
 
     def _free_excess(self) -> None:
-        """Free cached blocks, oldest sizes first, until the limit is no longer exceeded."""
+        """Free cached blocks, oldest block size first, until the limit is met."""
         most = self._peak * _CACHE_FACTOR
         for size in list(self._waiting):
             waiting = self._waiting[size]
@@ -197,7 +197,7 @@ def all_contiguous(*arrays: Floats | None) -> Any:
 
 
 def suits_rust(*arrays: Floats | None) -> bool:
-    """Return whether the arrays have one float type and are not empty, as kernels need."""
+    """Return whether the arrays have one float type and are not empty."""
     given = [array for array in arrays if array is not None]
     dtype = given[0].dtype
     is_one_type = all(array.dtype == dtype and array.size for array in given)
@@ -310,7 +310,7 @@ _PROMOTING_FUNCTIONS = frozenset({"numpy_matmul", "numpy_tensordot"})
 
 
 def _half_type(name: str, types: list[Any]) -> Any:
-    """Return the half-precision dtype of the result, or None if it has more bits."""
+    """Return the half-precision dtype of the result, or None if it is wider."""
     deciding = types if name in _PROMOTING_FUNCTIONS else types[:1]
     is_narrow = is_half(types[0]) and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None

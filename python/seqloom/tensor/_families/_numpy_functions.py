@@ -155,8 +155,8 @@ def wrap_binary(name: str) -> Callable[..., Floats]:
         name: The name of the function in the Array API standard.
 
     Returns:
-        A wrapper. Its attribute `ufunc` is the NumPy function; its attribute `of_arrays` is
-        a faster function for two float arrays.
+        A wrapper with two attributes: `ufunc`, the NumPy function, and `of_arrays`, a
+        faster function for two float arrays.
     """
     ufunc: Any = getattr(np, name)
     function = _reuse_memory(ufunc) if name in ARITHMETIC else ufunc
@@ -198,7 +198,7 @@ def _reuse_memory(ufunc: np.ufunc) -> Callable[..., Floats]:
 
 
 def _allocate(x: Floats, y: Any) -> Floats | None:
-    """Return memory for a result like `x`, or None if its shape or dtype may differ."""
+    """Return memory for a result, or None if it may differ from `x` in shape or dtype."""
     if x.dtype.kind != "f":
         return None
     if type(y) is float or type(y) is int:

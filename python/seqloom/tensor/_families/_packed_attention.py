@@ -44,12 +44,12 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-# Maximum number of rows with padding per real row, if each tile is a whole sequence.
+# Maximum ratio of padded to real rows at which each tile is a whole sequence.
 _MAX_PADDING = 4
 
 
 class _Tiles(NamedTuple):
-    """Row numbers of the queries and keys of each tile, and the pairs that may attend."""
+    """Row numbers of the queries and keys of each tile, and the unmasked pairs."""
 
     queries: Array  # Shape (n, t); padding has row number `total`.
     keys: Array  # Shape (n, s); padding has row number `total`.
@@ -164,7 +164,7 @@ def _tile_sequences(
 
 
 def _rows_at(b: Functions, cu_seqlens: Array, owner: Array, at: Array, total: int) -> Array:
-    """Return row numbers of positions in each tile's sequence; `total` after its end."""
+    """Return row numbers of positions in each tile's sequence; after the end, `total`."""
     start = b.expand_dims(b.take(cu_seqlens, owner, axis=0), axis=1)
     end = b.expand_dims(b.take(cu_seqlens, b.add(owner, 1), axis=0), axis=1)
     rows = b.add(start, at)

@@ -172,7 +172,7 @@ def _remaining_axes(axes: list[int], ndim: int) -> list[int]:
 
 
 def _paired_axes(axes: list[int], by: list[int]) -> list[int]:
-    """Return `axes` in ascending order of the axes in `by` with which they are paired."""
+    """Return `axes`, sorted by the axes in `by` with which they are paired."""
     return [axis for _, axis in sorted(zip(by, axes, strict=True))]
 
 

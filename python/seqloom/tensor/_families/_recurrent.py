@@ -235,7 +235,7 @@ RULES: dict[str, Rule] = {
 
 
 def _shape_recurrent(call: Call, firsts: tuple[Value, ...], kept: int) -> list[Spec]:
-    """Return the shapes of a layer that saves `kept` numbers per element of the state."""
+    """Return the result shapes of a layer that saves `kept` numbers per state element."""
     x, h0, w_ih, w_hh = (*call.args[:2], *call.args[1 + len(firsts) :][:2])
     width = h0.shape[-1]
     require_fit(x.shape[-1] == w_ih.shape[1], x.shape, w_ih.shape)

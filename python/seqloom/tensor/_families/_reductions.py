@@ -76,7 +76,7 @@ def cumulative_prod(
 ) -> Array:
     """Return the cumulative product."""
     if axis is None and len(x.shape) > 1:
-        raise ArgumentError("cumulative_prod needs an axis if there is more than one")
+        raise ArgumentError("cumulative_prod needs axis= for an array with several axes")
     x = x if x.shape else b.reshape(x, (1,))
     position = normalize_axis_index(axis or 0, len(x.shape))
     x = b.astype(x, _product_dtype(b, x) if dtype is None else dtype)
@@ -194,7 +194,7 @@ def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
 
 @add_rule(RULES, "max", "min", save=keep.all_values)
 def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
-    """Pass the gradient to the maximum or minimum; equal ones each get a fraction."""
+    """Pass the gradient to the maximum or minimum; equal values each get a fraction."""
     (x,), out, options = saved
     shape = tuple(x.shape)
     best = b.astype(b.equal(x, restore_axes(b, out, shape, options)), grad.dtype)
@@ -205,7 +205,7 @@ def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
 
 @add_rule(RULES, "prod", save=keep.first_and_options)
 def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
-    """Return the gradient from the product of all other elements, without division."""
+    """Return the gradient: the product of all other elements, without division."""
     x, options = saved
     shape = tuple(x.shape)
     gone = to_axes(options.get("axis"), len(shape))
@@ -286,7 +286,7 @@ def _shape_cumulative(call: Call) -> Spec:
     """Return the shape of a cumulative function, optionally with an initial element."""
     shape, axis = list(call.args[0].shape) or [1], call.options.get("axis")
     if axis is None and len(shape) > 1:
-        raise ValueError(f"{call.name} needs an axis, because the array has {len(shape)}")
+        raise ValueError(f"{call.name} needs axis= for an array with {len(shape)} axes")
     axis = 0 if axis is None else normalize_axis_index(axis, len(shape))
     shape[axis] += bool(call.options.get("include_initial"))
     return tuple(shape), find_dtype(call)

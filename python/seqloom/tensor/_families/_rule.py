@@ -242,7 +242,7 @@ def promote(target: Functions, *values: Any) -> np.dtype[np.generic]:
 
 
 def infer_by_call(call: Call) -> Spec | list[Spec]:
-    """Return shapes and dtypes of a function without a rule, by calling it on ones."""
+    """Return shapes and dtypes of a function without a rule: call it on arrays of ones."""
     target, name, args, options = call
     whole = [_make_ones(target, arg, lambda value: value.shape) for arg in args]
     result = getattr(target, name)(*whole, **options)

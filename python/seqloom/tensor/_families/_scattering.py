@@ -63,7 +63,7 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
 
 
 def require_covered(index: Array, src: Array) -> None:
-    """Raise if an index has no value; a length of 1 is not broadcast."""
+    """Raise if `src` is smaller than `index`; a length of 1 is not broadcast."""
     if not hasattr(src, "shape"):
         raise ArgumentError(
             f"scatter_add: src must be a tensor, got {quote(src)}; convert it to a tensor "
@@ -73,7 +73,7 @@ def require_covered(index: Array, src: Array) -> None:
     if len(index.shape) != len(src.shape) or any(size < i for i, size in sizes):
         raise ShapeError(
             "scatter_add: src must be at least as long as index on every axis; src has "
-            f"shape {tuple(src.shape)}, index {tuple(index.shape)}"
+            f"shape {tuple(src.shape)}, index has shape {tuple(index.shape)}"
         )
 
 
@@ -178,7 +178,7 @@ def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> 
 
 
 def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
-    """Return the elements at the indices, which may be shorter along other axes."""
+    """Return the elements at `positions`, which may be shorter along other axes."""
     reach = tuple(
         slice(None) if other == axis else slice(0, size)
         for other, size in enumerate(positions.shape)

@@ -79,7 +79,7 @@ class Windows(NamedTuple):
     def taps(
         self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap, with the elements under that tap in all or the first windows."""
+        """Yield each tap, with the elements under that tap in all (or `counts`) windows."""
         lengths = x.shape[-len(self.kernel) :]
         ends = self._ends(lengths)
         if counts:

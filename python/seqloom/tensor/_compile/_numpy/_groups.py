@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class OperationGroup:
-    """Operations that run in one call: several fused operations, or one that is not."""
+    """Operations that run in one call: several fused operations, or one other operation."""
 
     number: int  # Groups are numbered in order of creation.
     operations: list[Operation]
@@ -132,7 +132,7 @@ class Grouping:
         return self._groups[last]
 
     def _update_dependencies(self, group: OperationGroup) -> set[int]:
-        """Replace merged groups in the dependencies of a group, and return them all."""
+        """Replace merged groups in the dependencies of a group; return all dependencies."""
         current = {self._group(number).number for number in group.dependencies}
         group.dependencies = current - {group.number}
         return group.dependencies
@@ -180,7 +180,7 @@ class Grouping:
             group.barriers.add(producer.number)
 
     def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
-        """Return True if dtypes and shapes match, and no group must run in between."""
+        """Return True if dtypes and shapes match, and no group must run between the two."""
         if one.dtype is None or (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
         if self._is_barrier(one, other) or self._is_barrier(other, one):
@@ -200,8 +200,8 @@ class Grouping:
         pending = list(self._update_dependencies(last) - seen)
         while pending:
             third = self._groups[pending.pop()]
-            # A group that ends before `first` begins cannot depend on `first`; its
-            # dependencies cannot either.
+            # Neither a group that ends before `first` begins, nor its dependencies, can
+            # depend on `first`.
             if third.span[1] < first.span[0]:
                 continue
             dependencies = self._update_dependencies(third)
@@ -336,7 +336,7 @@ class Aliases:
         return number
 
     def is_whole(self, value: Value) -> bool:
-        """Return True if a value is contiguous and covers all memory of its root."""
+        """Return True if a value is contiguous and covers the memory that it shares."""
         return self._get_strided(value).flags.c_contiguous and (
             value.nbytes == self.values[self.root(value)].nbytes
         )
@@ -360,7 +360,7 @@ def is_alias(operation: Operation) -> bool:
 
 
 def make_view(operation: Operation, x: Array) -> Array:
-    """Return the result of an operation, which is a view of `x`."""
+    """Run an operation that returns a view of `x`."""
     return _VIEW_FUNCTIONS[operation.name](x, *operation.args[1:], **operation.options)
 
 

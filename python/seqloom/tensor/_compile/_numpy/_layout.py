@@ -95,7 +95,7 @@ def _choose_outputs(
     return fresh, copied
 
 
-CACHE_LINE = 64  # Bytes; vector instructions load aligned memory fastest.
+CACHE_LINE = 64  # Alignment in bytes: vector instructions load aligned memory fastest.
 
 
 @dataclass(slots=True)
@@ -178,8 +178,8 @@ def _reuse_in_place(
 def set_offsets(spans: dict[int, Span]) -> int:
     """Set the offset of each span; return the total number of bytes."""
     # Spans that are in use at the same time do not overlap. The largest spans are
-    # placed first, each at the lowest free offset. A span that reuses the memory of
-    # another span has its offset.
+    # placed first, each at the lowest free offset. If a span reuses the memory of
+    # another span, both have the same offset.
     chains: dict[int, list[Span]] = {}
     for span in spans.values():
         start = span
@@ -245,7 +245,7 @@ def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]
     np.copyto(out.reshape(x.shape), x)
 
 
-@cache  # `inspect.signature` takes longer than all other work on the layout.
+@cache  # `inspect.signature` is slower than the rest of the layout
 def _has_out(function: Callable[..., Any]) -> bool:
     """Return True if a function has an argument `out`."""
     if isinstance(function, np.ufunc):

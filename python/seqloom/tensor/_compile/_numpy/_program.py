@@ -89,7 +89,7 @@ class NumPyProgram:
         memory = memory[-memory.ctypes.data % CACHE_LINE :]
         for number, span in self._layout.spans.items():
             value = self._layout.aliases.values[number]
-            # Kernels compare the addresses of arrays, including empty arrays.
+            # Empty arrays get separate memory, because kernels compare addresses.
             shared = memory if span.nbytes else np.empty(0, np.uint8)
             room = shared[span.offset : span.offset + span.nbytes]
             scope[f"bytes{number}"] = room

@@ -140,7 +140,7 @@ class Writer:
 
 
 class ScanLoop:
-    """Runs the program of a loop body for each slice, and passes the carry along."""
+    """Runs the program of a loop body for each slice, and passes on the carried values."""
 
     def __init__(self, body: Run, length: int, reverse: bool) -> None:  # noqa: FBT001
         self._body = body
@@ -149,7 +149,7 @@ class ScanLoop:
     def __call__(
         self, init: list[Array], xs: list[Array], around: list[Array]
     ) -> list[Array]:
-        """Return the last carry, and the stacked results of all iterations."""
+        """Return the last carried values, and the stacked results of all iterations."""
         carry, stacks = list(init), list["Array"]()
         for iteration, position in enumerate(self._positions):
             results = self._body([*carry, *(x[position] for x in xs), *around])

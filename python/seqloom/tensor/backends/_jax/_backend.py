@@ -84,4 +84,4 @@ def _find_device(device: str) -> Any:
     try:
         return jax.devices(platform)[int(number or 0)]
     except (RuntimeError, IndexError, ValueError) as error:
-        raise BackendError(f"jax has no device {device!r} here: {error}") from error
+        raise BackendError(f"jax found no device {device!r}: {error}") from error

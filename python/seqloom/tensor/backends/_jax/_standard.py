@@ -201,7 +201,7 @@ def clip(
 
 
 def sign(x: Array) -> Array:
-    """Return -1, 0 or 1; the sign of -0 is 0, for which JAX returns -0."""
+    """Return the sign: -1, 0 or 1; for -0, return 0 (JAX would return -0)."""
     return jnp.where(x == 0, jnp.zeros((), x.dtype), jnp.sign(x))
 
 

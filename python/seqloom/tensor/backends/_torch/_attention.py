@@ -119,7 +119,7 @@ def attention_varlen_grad(
 def _find_kernels(
     q: Tensor, k: Tensor, v: Tensor, mask: Tensor | None, *, dropped: bool
 ) -> tuple[Callable[..., Any], Callable[..., Any]] | None:
-    """Return the forward and backward kernel for these arrays; None if there are none."""
+    """Return the forward and backward kernel for these arrays; None if no kernel fits."""
     rows, columns, values = q.shape, k.shape, v.shape
     if (
         columns[:-1] != values[:-1]
@@ -177,7 +177,7 @@ def _to_additive_mask(
     return mask.expand(q.shape[0], q.shape[1], rows, columns), False, scale
 
 
-# Forward kernels, and backward kernels of [grad, q, k, v, out] ----------------
+# Forward kernels, and backward kernels, whose arrays are [grad, q, k, v, out] ---
 
 
 def _flash_cpu(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:

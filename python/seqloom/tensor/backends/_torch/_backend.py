@@ -167,5 +167,5 @@ def _require_device(device: str) -> str:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:
         reason = str(error).partition("\n")[0]
-        raise BackendError(f"torch has no device {device!r} here: {reason}") from error
+        raise BackendError(f"torch found no device {device!r}: {reason}") from error
     return device

@@ -33,7 +33,7 @@ def kernel(function: Callable[..., Any], *args: Any) -> Any:
 
 @cache
 def _compile(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Compile a function, which PyTorch compiles again for each shape."""
+    """Compile a function; PyTorch compiles it again for each shape."""
     return torch.compile(function)
 
 
@@ -92,7 +92,7 @@ def uniform(key: Tensor, shape: tuple[int, ...], dtype: torch.dtype) -> Tensor:
 def between(
     key: Tensor, low: float, high: float, shape: tuple[int, ...], dtype: torch.dtype
 ) -> Tensor:
-    """Return normal random numbers, computed from uniform ones between `low` and `high`."""
+    """Return normal random numbers, from uniform numbers between `low` and `high`."""
     one = to_numpy_type(dtype).type
     span, share = float(one(high) - one(low)), uniform(key, shape, dtype)
     u = torch.clamp((share.double() * span + low).to(dtype), min=low)

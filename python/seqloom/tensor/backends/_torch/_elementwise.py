@@ -74,7 +74,7 @@ def abs_(x: Tensor) -> Tensor:
 
 
 def sign(x: Tensor) -> Tensor:
-    """Return -1, 0 or 1; the sign of NaN is NaN, for which torch returns 0."""
+    """Return the sign: -1, 0 or 1; for NaN, return NaN (torch would return 0)."""
     if x.dtype is torch.bool:
         raise DTypeError("sign does not accept booleans; convert them first with .astype")
     found = torch.sgn(x) if x.is_complex() else torch.sign(x)
@@ -96,7 +96,7 @@ def floor_divide(x: Operand, y: Operand) -> Tensor:
 
 
 def remainder(x: Operand, y: Operand) -> Tensor:
-    """Return the remainder of the floor division; for an integer divided by 0, it is 0."""
+    """Return the remainder of the floor division: 0 for an integer divided by 0."""
     found = _divide_by_zero_safely(torch.remainder, x, y)
     # torch returns +0 even for a negative y. copysign would break the gradient of x.
     plain = found.is_floating_point() and not found.requires_grad

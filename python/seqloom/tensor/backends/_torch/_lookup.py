@@ -138,7 +138,7 @@ def _replace_length(shape: Sequence[int], axis: int, length: int) -> list[int]:
 
 
 def _index_put_key(key: tuple[Any, ...]) -> list[Tensor | None] | None:
-    """Convert a key for ``index_put``; None if it has more than arrays and full slices."""
+    """Convert a key of arrays and full slices for ``index_put``; None for other keys."""
     whole = slice(None)
     arrays = [isinstance(part, Tensor) for part in key]
     if not any(arrays) or not all(

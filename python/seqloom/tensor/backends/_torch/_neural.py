@@ -155,7 +155,7 @@ def avg_pool_grad(
 
 
 def _materialise(x: Tensor) -> Tensor:
-    """Return the same array, which torch.compile then stores instead of recomputing."""
+    """Return the same array, but make torch.compile store it instead of recomputing it."""
     # torch.compile would recompute the input of pooling for each window, and again in
     # the backward pass. A strided view prevents this.
     if not torch.compiler.is_compiling() or x.device.type != "cpu":

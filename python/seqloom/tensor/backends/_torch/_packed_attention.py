@@ -222,7 +222,7 @@ def _efficient(
 def _efficient_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward kernel of `_efficient`; one key block keeps the order of sums."""
+    """Run the backward kernel of `_efficient`; one key block fixes the order of sums."""
     *inputs, out, lse = arrays
     rows = _pad_rows(lse, sizes)
     state = torch.zeros((), dtype=torch.int64, device=out.device)

@@ -193,7 +193,7 @@ def _run_packed(
     weights: list[Tensor],
     mask: Tensor,
 ) -> tuple[Tensor, list[Tensor]]:
-    """Run a PyTorch kernel without masked positions; return all states and the last."""
+    """Run a PyTorch kernel without masked positions; return all and the last states."""
     count = mask.sum(dim=1)
     packed = _pack(x, mask, count)
     begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]

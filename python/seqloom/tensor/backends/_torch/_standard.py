@@ -330,7 +330,7 @@ def argsort(
     b: Backend, x: Tensor, *, axis: int = -1, descending: bool = False, stable: bool = True
 ) -> Tensor:
     """Return the indices that sort the values; equal values keep their order."""
-    if x.is_complex():  # PyTorch cannot sort complex numbers; sort by real part, as NumPy
+    if x.is_complex():  # PyTorch cannot sort complex numbers; sort like NumPy
         options: dict[str, Any] = {"axis": axis, "descending": descending}
         order = b.argsort(x.imag, **options)
         second = b.argsort(torch.gather(x.real, axis, order), **options)
@@ -366,7 +366,7 @@ def _only_axis(name: str, x: Tensor) -> int:
 
 
 def _to_axes(x: Tensor, axis: Axis) -> tuple[int, ...]:
-    """Return axes as a tuple; None means all axes."""
+    """Return axes as a tuple; for None, return all axes."""
     if axis is None:
         return tuple(range(x.ndim))
     return (axis,) if isinstance(axis, int) else axis
