@@ -177,7 +177,10 @@ INVALID_CALLS = {
         lambda b: b.randint(RANDOM_KEY, 5, 5, (3,)),
         "low must be below high",
     ),
-    "a range beyond int32": (lambda b: b.randint(RANDOM_KEY, 0, 2**40, (3,)), "must fit int32"),
+    "a range beyond int32": (
+        lambda b: b.randint(RANDOM_KEY, 0, 2**40, (3,)),
+        "must fit int32",
+    ),
     "reversed bounds": (
         lambda b: b.truncated_normal(RANDOM_KEY, 1.0, -1.0, (3,)),
         "lower must be below upper",
