@@ -15,7 +15,7 @@ from seqloom.data import (
     VarlenCollator,
     default_collate,
 )
-from seqloom.data.collate._output import converter
+from seqloom.data.collate._output import choose_converter
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError, ShapeError
 
@@ -102,7 +102,7 @@ def test_tensors_stay_tensors_and_arrays_become_tensors_without_a_copy():
     assert isinstance(default_collate([torch.ones(2)] * 2), torch.Tensor)
     items = [{"x": np.arange(3.0)}, {"x": np.ones(3)}]
     batch = default_collate(items)
-    tensor = converter("torch", pin_memory=False)(batch)["x"]
+    tensor = choose_converter("torch", pin_memory=False)(batch)["x"]
     assert tensor.data_ptr() == batch["x"].ctypes.data
 
 

@@ -96,9 +96,9 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
     rest = total - sum(strange.values())
     expected = (
         f"{found.name}, like {rest:,} of {total:,} residues (exceptions: "
-        f"{list_counts(strange)}); correct the file{_name_remedy(found)}"
+        f"{list_counts(strange)}); correct the file{_suggest_option(found)}"
     )
-    for path, record, name, letters in _records_with(inputs, "".join(strange)):
+    for path, record, name, letters in _find_records_with(inputs, "".join(strange)):
         position = next(i for i, it in enumerate(letters) if it.upper() in strange)
         letter = letters[position]
         error = AlphabetError("", position=position, character=letter, expected=expected)
@@ -106,7 +106,7 @@ def _raise_invalid(found: FoundAlphabet, inputs: Inputs, *, total: int) -> NoRet
     raise AlphabetError(f"{', '.join(inputs.paths)}: expected {expected}")
 
 
-def _name_remedy(found: FoundAlphabet) -> str:
+def _suggest_option(found: FoundAlphabet) -> str:
     """Return a hint with the option that accepts the invalid characters, if any."""
     strange = found.strange.keys()
     if strange <= set(_GAP_CHARACTERS):
@@ -118,7 +118,7 @@ def _name_remedy(found: FoundAlphabet) -> str:
     return ""
 
 
-def _records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
+def _find_records_with(inputs: Inputs, letters: str) -> Iterator[tuple[str, int, str, str]]:
     """Yield file, index, id and sequence of records that contain certain characters."""
     wanted = np.frombuffer((letters + letters.lower()).encode("latin-1"), np.uint8)
     for path in inputs.paths:

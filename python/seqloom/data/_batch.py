@@ -20,9 +20,9 @@ from seqloom.data._encoder import (
     encoded_kind,
     extents_of,
     find_override,
-    mask_of,
     pad_length,
     padded_length,
+    padding_mask,
     position_axis,
 )
 from seqloom.data._ids import Ids
@@ -73,9 +73,9 @@ class BatchMaker:
         native = self.source.native
         if native is None or not self.is_native:
             raise ArgumentError("Rust cannot make the batches of this dataset: use batch()")
-        return self._native(native, Shape(length, multiple))
+        return self._native(native, BatchShape(length, multiple))
 
-    def _native(self, native: NativeRecords, shape: Shape) -> NativeBatchMaker:
+    def _native(self, native: NativeRecords, shape: BatchShape) -> NativeBatchMaker:
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
             # Copied, because users may change the ordinals before the ids are decoded.
             return self.source.columns(rows.copy(), 0) | self._labels_at(positions)
@@ -103,7 +103,7 @@ class BatchMaker:
         """Return the batch of the records at some indices, from Rust if possible."""
         native = self.source.native if out is None and self._is_plain else None
         if native is not None:
-            maker = self._native(native, Shape(length, multiple))
+            maker = self._native(native, BatchShape(length, multiple))
             return maker.make(positions, num_threads)
         options = FetchOptions(
             self.encoder,
@@ -180,7 +180,7 @@ class BatchMaker:
         return {} if self.labels is None else {"label": self.labels[positions]}
 
 
-def items_of(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
+def split_batch(batch: dict[str, Any], encoder: Any) -> list[dict[str, Any]]:
     """Split a batch into items without padding."""
     lengths = batch.pop("lengths", None)
     batch.pop("mask", None)
@@ -236,7 +236,7 @@ def encode_columns(
     columns = {"inputs": inputs, "lengths": lengths}
     positions = inputs.shape[position_axis(encoder)]
     if not (lengths == positions).all():
-        columns["mask"] = mask_of(lengths, positions)
+        columns["mask"] = padding_mask(lengths, positions)
     return columns
 
 
@@ -256,7 +256,7 @@ def supports_native_batches(encoder: Any) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class BatchShape:
     """The padded length of the sequences in a batch."""
 
     length: int | None = None  # None for the length of the longest sequence.
@@ -277,7 +277,7 @@ class NativeBatchMaker:
     # A function from (indices, rows) to the other columns of a batch, in new memory.
     columns: Callable[[Rows, Rows], Batch]
     explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds an error position.
-    shape: Shape = field(default_factory=Shape)  # Number of positions of a batch.
+    shape: BatchShape = field(default_factory=BatchShape)  # Number of positions of a batch.
     selected: Rows | None = None  # Source row of each index; None if equal.
     is_store_kept: bool = True  # If True, ids may be decoded later from the store.
     _kernel: _native.SequenceKernel = field(init=False)
@@ -301,7 +301,7 @@ class NativeBatchMaker:
         arguments = self._kernel, self.store, plan.rows, plan.size, names, num_threads
         return self._finish(plan, partial(_BATCH_MAKER.make, *arguments))
 
-    def _plan(self, positions: Rows) -> _Plan:
+    def _plan(self, positions: Rows) -> _BatchPlan:
         rows = positions if self.selected is None else self.selected[positions]
         lengths = self.extents.at(rows)
         width = pad_length(
@@ -314,9 +314,9 @@ class NativeBatchMaker:
             row = self.encoder.shape(1, width)[1:]
             self._rows[width] = row, math.prod(row) * self._dtype.itemsize
         row, size = self._rows[width]
-        return _Plan(positions, rows, lengths, width, row, size * rows.size)
+        return _BatchPlan(positions, rows, lengths, width, row, size * rows.size)
 
-    def _finish(self, plan: _Plan, make: Callable[[], NativeBatch]) -> Batch:
+    def _finish(self, plan: _BatchPlan, make: Callable[[], NativeBatch]) -> Batch:
         try:
             memory, _, names = make()
         except AlphabetError as error:
@@ -333,7 +333,7 @@ class NativeBatchMaker:
 
 
 @dataclass(slots=True)
-class _Plan:
+class _BatchPlan:
     """The records of a batch, and the size of the batch in positions and bytes."""
 
     positions: Rows

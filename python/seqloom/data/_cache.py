@@ -17,7 +17,7 @@ from seqloom._ragged import Ragged, offsets_of
 from seqloom._threads import supports_threads
 from seqloom.data._cache_folder import CacheFolder
 from seqloom.data._dataset import Dataset
-from seqloom.data._encoder import empty, mask_of, padded_length, position_axis
+from seqloom.data._encoder import allocate_batch, padded_length, padding_mask, position_axis
 from seqloom.data._parts import has_letters
 from seqloom.data._source import Fetched, FetchOptions, Source, columns_of, fetch_letters
 from seqloom.errors import ArgumentError
@@ -211,10 +211,10 @@ class CachedSource(Source):
             multiple=options.multiple,
         )
         shape, inputs = encoder.shape(rows.size, length), options.out
-        inputs = empty(shape, encoder.dtype) if inputs is None else inputs
+        inputs = allocate_batch(shape, encoder.dtype) if inputs is None else inputs
         is_padded = bool((lengths != length).any())
         self._gather(rows, lengths, inputs)
-        mask = {"mask": mask_of(lengths, length)} if is_padded else {}
+        mask = {"mask": padding_mask(lengths, length)} if is_padded else {}
         return {"inputs": inputs, "lengths": lengths, **mask}
 
     def _gather(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:

@@ -80,7 +80,7 @@ class CacheFolder:
             return content
         try:
             private_folder(self.path)
-            with _lock(self.path / f"{key}.lock"):
+            with _lock_file(self.path / f"{key}.lock"):
                 content = _open_entry(self.path / key, opened)
                 return self._make(key, opened, write) if content is None else content
         except FileError:
@@ -119,9 +119,9 @@ class CacheFolder:
         """Remove the least recently used entries, except the newest entry."""
         if self.size_limit is None:
             return
-        with _lock(self.path / "limit.lock"):
+        with _lock_file(self.path / "limit.lock"):
             entries = sorted(self.path.glob(f"*/{_ENTRY_FILE}"), key=_last_use)
-            sizes = {facts.parent: _size(facts.parent) for facts in entries}
+            sizes = {facts.parent: _entry_size(facts.parent) for facts in entries}
             excess = sum(sizes.values()) - self.size_limit
             for entry, size in sizes.items():
                 if excess > 0 and entry.name != key and not entry.name.startswith("."):
@@ -204,23 +204,23 @@ def private_folder(path: Path) -> None:
 def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
     """Flush the files of an entry to the disk, then write their metadata."""
     for path in folder.iterdir():
-        _finish(path)
+        _sync_private_file(path)
     text = json.dumps(facts)
-    (folder / _ENTRY_FILE).write_text(f"{text}\n{_sum(text)}\n", encoding="utf-8")
-    _finish(folder / _ENTRY_FILE)
+    (folder / _ENTRY_FILE).write_text(f"{text}\n{_text_checksum(text)}\n", encoding="utf-8")
+    _sync_private_file(folder / _ENTRY_FILE)
     sync(folder)
 
 
 def read_metadata(entry: Path) -> dict[str, Any]:
     """Return the metadata of an entry's files, and update its time of last use."""
     text, _, checksum = (entry / _ENTRY_FILE).read_text(encoding="utf-8").partition("\n")
-    if checksum.strip() != _sum(text):
+    if checksum.strip() != _text_checksum(text):
         raise ValueError("the checksum differs")  # the caller writes the entry again
     os.utime(entry / _ENTRY_FILE)
     return json.loads(text)
 
 
-def _sum(text: str) -> str:
+def _text_checksum(text: str) -> str:
     return f"{zlib.crc32(text.encode()):08x}"
 
 
@@ -229,7 +229,7 @@ def invalidate_entry(entry: Path) -> None:
     (entry / _ENTRY_FILE).unlink(missing_ok=True)
 
 
-def _finish(path: Path) -> None:
+def _sync_private_file(path: Path) -> None:
     """Flush a file to the disk and make it readable by its owner only."""
     sync(path)
     path.chmod(_PRIVATE)
@@ -246,14 +246,14 @@ def _last_use(facts: Path) -> float:
     return 0.0
 
 
-def _size(entry: Path) -> int:
+def _entry_size(entry: Path) -> int:
     with suppress(FileNotFoundError):
         return sum(path.stat().st_size for path in entry.iterdir())
     return 0
 
 
 @contextmanager
-def _lock(path: Path) -> Generator[None]:
+def _lock_file(path: Path) -> Generator[None]:
     """Lock a file; the system releases the lock when the process ends."""
     # Do not follow links, because in a shared folder another user may have created a
     # link with the name of the lock.

@@ -11,8 +11,8 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._threads import supports_threads
-from seqloom.data._batch import BatchMaker, encode_part, items_of
-from seqloom.data._describe import class_counts, composition, describe, html_of
+from seqloom.data._batch import BatchMaker, encode_part, split_batch
+from seqloom.data._describe import class_counts, composition, dataset_html, describe
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import Epoch, epoch_of, position, positions
 from seqloom.data._source import ids_of, iterate_letters, lengths_of, selects_all_rows
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seqloom.data._source import Rows, Source
 
 _ITEMS_PER_READ = 256
-_REPLACEABLE = {"augment", "encoder", "seed", "jitter", "rows", "source"}
+_REPLACEABLE_ATTRIBUTES = {"augment", "encoder", "seed", "jitter", "rows", "source"}
 
 
 @final
@@ -142,7 +142,7 @@ class Dataset:
     def __repr__(self) -> str:
         return f"{self.title}({self})"
 
-    _repr_html_ = html_of
+    _repr_html_ = dataset_html
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         # All items use the same epoch, even if another epoch is set during the
@@ -223,7 +223,7 @@ class Dataset:
             b'GTT'
         """
         count = len(attributes.get("rows", self.rows))
-        if attributes.keys() - _REPLACEABLE or count != len(self):
+        if attributes.keys() - _REPLACEABLE_ATTRIBUTES or count != len(self):
             raise ArgumentError(
                 "replace accepts augment=, encoder= and seed=; select(...) chooses "
                 f"records; got {', '.join(attributes)}"
@@ -323,7 +323,7 @@ class Dataset:
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
         """Return the items at valid indices."""
-        return items_of(self._maker().make(indices, self._current(epoch)), self.encoder)
+        return split_batch(self._maker().make(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:
         """Return the dataset without augmentation and jitter."""

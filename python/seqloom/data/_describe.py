@@ -21,7 +21,7 @@ _MAX_ITEMS = 10
 # The code for any residue, followed by the other ambiguity codes.
 _AMBIGUITY_CODES = {"protein": ("X", "BZJ")}
 _NUCLEOTIDE_CODES = ("N", "RYSWKMBDHV")
-_SHOWN_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
+_CATEGORY_NAMES = {"ambiguous": "other ambiguous", "soft_masked": "soft-masked"}
 
 
 def describe(
@@ -38,7 +38,7 @@ def describe(
     if lengths.size:
         shortest, longest = int(lengths.min()), int(lengths.max())
         head += f" of {shortest:,}" + (f" to {longest:,}" if longest > shortest else "")
-    tail = "" if task is None else _labels(labels, task, classes)
+    tail = "" if task is None else _describe_labels(labels, task, classes)
     return f"{head}; {printable(tail)}" if tail else head
 
 
@@ -58,7 +58,7 @@ class DescribedDataset(Protocol):
     paths: tuple[str, ...]
 
 
-def html_of(dataset: DescribedDataset) -> str:
+def dataset_html(dataset: DescribedDataset) -> str:
     """Return a dataset as HTML for a notebook."""
     return as_html(dataset.title, str(dataset), dataset.paths)
 
@@ -74,7 +74,7 @@ def class_counts(labels: Any, task: str | None, classes: tuple[str, ...]) -> dic
     return dict(zip(classes, numbers.tolist(), strict=True))
 
 
-def _labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
+def _describe_labels(labels: Any, task: str, classes: tuple[str, ...]) -> str:
     """Return classes with their counts, or values with their range, as text."""
     if task == "regress":
         columns = np.asarray(labels).reshape(-1, len(classes)).T
@@ -99,12 +99,12 @@ def composition(parts: Iterable[Ragged], encoder: Any) -> dict[str, int]:
     totals = {"letters": int(counts.sum())}
     if alphabet in {"dna", "rna", "iupac", "protein"}:
         any_letter, codes = _AMBIGUITY_CODES.get(alphabet, _NUCLEOTIDE_CODES)
-        totals[any_letter] = _count(counts, any_letter)
-        totals["ambiguous"] = _count(counts, codes)
+        totals[any_letter] = _count_codes(counts, any_letter)
+        totals["ambiguous"] = _count_codes(counts, codes)
     return totals | {"soft_masked": int(counts[ord("a") : ord("z") + 1].sum())}
 
 
-def _count(counts: NDArray[np.int64], codes: str) -> int:
+def _count_codes(counts: NDArray[np.int64], codes: str) -> int:
     return int(counts[list((codes + codes.lower()).encode())].sum())
 
 
@@ -112,7 +112,7 @@ def describe_letters(counts: dict[str, int]) -> str:
     """Return the counts of ambiguous and masked residues as text."""
     total = counts.get("letters", 0)
     parts = [
-        f"{_SHOWN_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"
+        f"{_CATEGORY_NAMES.get(name, name)} {count:,} ({100 * count / total:.2f} %)"
         for name, count in counts.items()
         if name != "letters" and count
     ]

@@ -120,8 +120,8 @@ def EmbeddingDataset(
         >>> len(data), data.classes, data.batch([1, 2])["inputs"].shape
         (3, ('no', 'yes'), (2, 8))
     """
-    rows = rows_of(embeddings)
-    encoder = describe_rows(rows, layer)
+    rows = embedded_rows_of(embeddings)
+    encoder = make_embedding_encoder(rows, layer)
     labels = Labels.of(labels, DEFAULTS, old, maker=EmbeddingDataset)
     labels.check_unsupported("coding", of="GenotypeDataset")
     labels.check_unsupported("label_from_header", of="SequenceDataset")
@@ -213,7 +213,7 @@ class RowsInMemory:
         return self._rows[record]
 
 
-def rows_of(embeddings: Any) -> EmbeddedRows:
+def embedded_rows_of(embeddings: Any) -> EmbeddedRows:
     """Return the embeddings of an open folder or of a dict."""
     if isinstance(embeddings, Mapping) and embeddings:
         return RowsInMemory(cast("Mapping[Any, Any]", embeddings))
@@ -228,7 +228,7 @@ def rows_of(embeddings: Any) -> EmbeddedRows:
     )
 
 
-def describe_rows(rows: Any, layer: int | None) -> EmbeddingEncoder:
+def make_embedding_encoder(rows: Any, layer: int | None) -> EmbeddingEncoder:
     """Return the encoder of the embeddings; raise unless each record has one row."""
     pool = str(getattr(rows, "pool", ""))
     if pool == "none":

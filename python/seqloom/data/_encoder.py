@@ -154,14 +154,14 @@ def _takes_letters_and_key(augment: Any) -> bool:
 copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
 
 
-def empty(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
+def allocate_batch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
     """Return uninitialised memory for a batch, as ``np.empty`` does, reused if possible."""
     kind = np.dtype(dtype)
     memory = REUSED_MEMORY.take(math.prod(shape) * kind.itemsize)
     return memory.view(kind).reshape(shape)
 
 
-def mask_of(lengths: NDArray[np.int64], positions: int) -> NDArray[np.float32]:
+def padding_mask(lengths: NDArray[np.int64], positions: int) -> NDArray[np.float32]:
     """Return a mask: 1 at positions with a residue, 0 in padding."""
     return (np.arange(positions) < lengths[:, None]).astype(np.float32)
 
@@ -172,7 +172,7 @@ def count_positions(encoder: Any, lengths: NDArray[np.int64]) -> NDArray[np.int6
     return lengths if count is None else count(lengths)
 
 
-def leaves_out(encoder: Any) -> bool:
+def may_drop_residues(encoder: Any) -> bool:
     """Return whether an encoder may drop residues, such as a final ``*``."""
     return bool(getattr(encoder, "leaves_out", False))
 
@@ -224,7 +224,7 @@ class Extents:
             if isinstance(self.each, int)
             else bool((lengths == positions).all())
         )
-        return {} if is_full else {"mask": mask_of(lengths, positions)}
+        return {} if is_full else {"mask": padding_mask(lengths, positions)}
 
 
 def padded_length(
@@ -263,12 +263,12 @@ def encode(
     """Encode sequences into memory that is reused after the batch is garbage collected."""
     options: dict[str, Any] = {"length": length}
     kind = encoder.__class__
-    names = _options(kind)
+    names = _batch_arguments(kind)
     if "num_threads" in names:
         options["num_threads"] = num_threads
     is_of_numpy = hasattr(encoder, "shape") and encoder.dtype != "bfloat16"
     if out is None and "out" in names and is_of_numpy:
-        out = empty(encoder.shape(len(letters), length), encoder.dtype)
+        out = allocate_batch(encoder.shape(len(letters), length), encoder.dtype)
     if out is not None:
         options["out"] = out
     if find_override(kind) == "__call__":
@@ -296,7 +296,7 @@ def _encode_each(encoder: Any, letters: Ragged, *, length: int, out: Any) -> Any
 
 
 @lru_cache(maxsize=64)
-def _options(kind: Any) -> frozenset[str]:
+def _batch_arguments(kind: Any) -> frozenset[str]:
     """Return the names of the arguments of an encoder's ``batch``."""
     return frozenset(inspect.signature(kind.batch).parameters)
 
@@ -307,13 +307,13 @@ def apply_augment(
     """Augment sequences, each with its key."""
     sequences, qualities = letters
     if not getattr(augment, "has_kernel", hasattr(augment, "batch")):
-        return _one_by_one(augment, letters, keys)
+        return _augment_each(augment, letters, keys)
     if qualities is None:
         return augment.batch(sequences, keys, num_threads=num_threads), None
     return augment.batch(sequences, keys, qualities=qualities, num_threads=num_threads)
 
 
-def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
+def _augment_each(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Letters:
     sequences, qualities = letters
     record_keys = [Key.from_json(words) for words in keys.tolist()]
     rows = sequences.to_list()
@@ -321,7 +321,7 @@ def _one_by_one(augment: Any, letters: Letters, keys: NDArray[np.uint32]) -> Let
         changed_rows = [_as_letters(augment, it) for it in map(augment, rows, record_keys)]
         return Ragged.from_list(changed_rows), None
     pairs = [
-        _as_pair(augment, augment(row, key, quality=quality))
+        _as_letters_and_quality(augment, augment(row, key, quality=quality))
         for row, key, quality in zip(rows, record_keys, qualities.to_list(), strict=True)
     ]
     changed, changed_qualities = zip(*pairs, strict=True) if pairs else ((), ())
@@ -337,7 +337,7 @@ def _as_letters(augment: Any, given: Any) -> Any:
     return given  # pyright: ignore[reportUnknownVariableType]
 
 
-def _as_pair(augment: Any, given: Any) -> tuple[Any, Any]:
+def _as_letters_and_quality(augment: Any, given: Any) -> tuple[Any, Any]:
     """Return residues and qualities; raise unless both have the same length."""
     both: list[Any] = list(given) if isinstance(given, (tuple, list)) else []  # pyright: ignore[reportUnknownArgumentType]
     pair = [_as_letters(augment, it) for it in both] if len(both) == 2 else []  # noqa: PLR2004 - a pair

@@ -13,7 +13,7 @@ from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header
 
 _MAX_LISTED_IDS = 3
-_MAX_LENGTH = 80
+_MAX_SHOWN = 80
 _BOOLEAN_DTYPES = {"bool", "boolean", "bool[pyarrow]"}
 _LIST_METHODS = ("to_pylist", "to_list", "tolist")
 
@@ -37,7 +37,7 @@ class Frame:
                 return None
             _check_indexes(columns)
             return cls(what, list(map(str, columns)), columns)
-        names = _names_of(table)
+        names = _column_names_of(table)
         has_rows = hasattr(table, "__len__") and hasattr(table, "__getitem__")
         if isinstance(table, type) or not has_rows or names is None or callable(names):
             return None
@@ -50,7 +50,7 @@ class Frame:
             raise LabelError(f"{self.what}: two columns are named {name!r}; rename one")
         # Data frames may have numbers as column names.
         is_dict = isinstance(self.table, Mapping)
-        keys: Any = self.table if is_dict else _names_of(self.table)
+        keys: Any = self.table if is_dict else _column_names_of(self.table)
         column = self.table[next((key for key in keys if str(key) == name), name)]
         has_type = not isinstance(self.features, Mapping) or hasattr(column, "features")
         return values_of(column, None if has_type else self.features.get(name))  # pyright: ignore[reportUnknownMemberType]
@@ -58,7 +58,7 @@ class Frame:
     def index(self) -> list[Any] | None:
         """Return the index of the rows, or None for the default index."""
         is_dict = isinstance(self.table, Mapping)
-        return index_of(next(iter(self.table.values())) if is_dict else self.table)
+        return frame_index(next(iter(self.table.values())) if is_dict else self.table)
 
     def ids(self, id_column: str) -> list[Any] | None:
         """Return the ids: the column with the given name, or the index."""
@@ -80,7 +80,7 @@ def _check_indexes(columns: dict[Any, Any]) -> None:
             )
 
 
-def _names_of(table: Any) -> Any:
+def _column_names_of(table: Any) -> Any:
     """Return the names of the columns of an object; None if it has no columns."""
     return getattr(table, "column_names", getattr(table, "columns", None))
 
@@ -105,7 +105,7 @@ def values_of(column: Any, feature: Any = None) -> list[Any]:
     return [None if at is None or at < 0 else classes[at] for at in values]
 
 
-def index_of(table: Any) -> list[Any] | None:
+def frame_index(table: Any) -> list[Any] | None:
     """Return the index of a pandas series or data frame; None for the default index."""
     if not has_index(table):
         return None
@@ -133,10 +133,10 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
     if not is_dict and (table := Frame.of(values)) and len(table.names) > 1:
         raise ArgumentError(
             f"{name} must be one value for each record, got {table.what} with the columns "
-            f"{', '.join(map(repr, table.names))[:_MAX_LENGTH]}: pass dict(zip(table[id], "
+            f"{', '.join(map(repr, table.names))[:_MAX_SHOWN]}: pass dict(zip(table[id], "
             "table[value])) with the names of two columns"
         )
-    keys: list[Any] | None = list(values) if is_dict else index_of(values)  # pyright: ignore[reportUnknownArgumentType]
+    keys: list[Any] | None = list(values) if is_dict else frame_index(values)  # pyright: ignore[reportUnknownArgumentType]
     if keys is None:
         return None
     in_order = f"if the values are in record order, pass {name}.to_numpy()"
@@ -151,7 +151,7 @@ def values_by_id(name: str, values: Any, dataset: Any) -> list[Any] | None:
 def mask_by_id(name: str, mask: Any, ids: Callable[[], Iterable[str]]) -> Any:
     """Return a boolean series in the order of the ids; return other values unchanged."""
     is_mask = str(getattr(mask, "dtype", None)) in _BOOLEAN_DTYPES
-    keys = index_of(mask) if is_mask else None
+    keys = frame_index(mask) if is_mask else None
     if keys is None:
         return mask
     return np.array(_order_by_ids(name, mask, keys, ids=list(ids())))

@@ -27,7 +27,7 @@ class UnreadId:
     """
 
 
-_UNREAD: Any = UnreadId()
+_UNREAD_ID: Any = UnreadId()
 
 
 class Ids(list[str]):
@@ -68,7 +68,7 @@ class Ids(list[str]):
                     "names is a function, so count must be the number of its ids; got None"
                 )
             if count:  # decoded on first access
-                super().append(_UNREAD)
+                super().append(_UNREAD_ID)
                 self._make = names
         elif isinstance(names, str) or not hasattr(names, "__iter__"):
             raise ArgumentError(f"names must be a list of ids, got {quote(names)}")
@@ -128,7 +128,7 @@ class Ids(list[str]):
         return [*other, *self] if isinstance(other, list) else NotImplemented
 
 
-def _decoding(name: str) -> Any:
+def _make_decoding_method(name: str) -> Any:
     """Return a list method that first decodes the ids of the list and of its arguments."""
     method = getattr(list, name)
 
@@ -144,8 +144,8 @@ def _decoding(name: str) -> Any:
 
 
 # List methods that need no decoding, because they do not read the elements.
-_UNWRAPPED_METHODS = frozenset(
+_NONDECODING_METHODS = frozenset(
     ("__new__", "__init__", "__getattribute__", "__hash__", "__class_getitem__", "__doc__")
 )
-for _name in list.__dict__.keys() - _UNWRAPPED_METHODS:
-    setattr(Ids, _name, _decoding(_name))
+for _name in list.__dict__.keys() - _NONDECODING_METHODS:
+    setattr(Ids, _name, _make_decoding_method(_name))

@@ -146,7 +146,7 @@ def letters_of_rows(
     """Join sequences; raise if a value is not a sequence or has invalid characters."""
     parts: list[bytes] = []
     for i, row in enumerate(rows):
-        part = _bytes(row)
+        part = _as_bytes(row)
         if part is None:
             found = "a missing value; remove the record" if is_nothing(row) else quote(row)
             message = f"{name}: record {i} ({ids[i]}): expected a sequence, found {found}"
@@ -154,7 +154,7 @@ def letters_of_rows(
         parts.append(part)
     letters = Ragged.from_list(parts)
     if whitespace == "strip":
-        letters = _without(letters, _BLANKS[letters.data])
+        letters = _remove_characters(letters, _BLANKS[letters.data])
     is_invalid = ~_IS_RESIDUE[letters.data]
     if is_invalid.any():
         at = int(is_invalid.argmax())
@@ -171,7 +171,7 @@ def letters_of_rows(
     return letters
 
 
-def _bytes(row: Any) -> bytes | None:
+def _as_bytes(row: Any) -> bytes | None:
     """Return a string, bytes or Biopython sequence as bytes; None for other values."""
     text = str(row) if type(row).__name__ in {"Seq", "MutableSeq"} else row
     if isinstance(text, str):
@@ -183,7 +183,7 @@ def _bytes(row: Any) -> bytes | None:
     return None
 
 
-def _without(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
+def _remove_characters(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
     """Return the sequences without the characters where ``dropped`` is True."""
     if not dropped.any():
         return letters

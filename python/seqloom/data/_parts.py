@@ -72,7 +72,7 @@ def check_dataset(dataset: Any) -> None:
         )
 
 
-def letters_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
+def sequences_of(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     """Return sequences before augmentation; None if the records are not sequences."""
     if not has_letters(examples):
         return None
@@ -150,7 +150,7 @@ def split(
     stratify = as_flag("stratify", stratify)
     parts = _assign_records(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
-    dataset = _fit_to(dataset, rows[0])
+    dataset = _fit_to_rows(dataset, rows[0])
     plain = dataset.plain()
     return tuple((plain if i else dataset).select(part) for i, part in enumerate(rows))
 
@@ -198,14 +198,14 @@ def folds(
     stratify = as_flag("stratify", stratify)
     parts = _assign_records(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
-    wholes = [_fit_to(dataset, train) for train, _ in rows]
+    wholes = [_fit_to_rows(dataset, train) for train, _ in rows]
     return [
         (whole.select(train), whole.plain().select(valid))
         for whole, (train, valid) in zip(wholes, rows, strict=True)
     ]
 
 
-def _fit_to(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
+def _fit_to_rows(dataset: Dataset, rows: NDArray[np.int64]) -> Dataset:
     source = dataset.source.fitted(dataset.rows[rows])
     return dataset if source is dataset.source else dataset.replace(source=source)
 
@@ -256,17 +256,17 @@ def _assign_by_class(
     """Assign records to subsets, with the same class fractions in each subset."""
     parts = np.zeros(classes.size, np.int64)
     remaining = permutation(classes.size, key)
-    for part, size in enumerate(_apportion(classes.size, shares)):
-        is_chosen = _first_of_each_class(classes[remaining], size)
+    for part, size in enumerate(_round_shares(classes.size, shares)):
+        is_chosen = _select_by_class(classes[remaining], size)
         parts[remaining[is_chosen]] = part
         remaining = remaining[~is_chosen]
     return parts
 
 
-def _first_of_each_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
+def _select_by_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
     """Mark ``size`` records, in proportion to the remaining records of each class."""
     counts = np.bincount(classes)
-    quotas = np.array(_apportion(size, counts / max(classes.size, 1)), np.int64)
+    quotas = np.array(_round_shares(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
     starts = counts.cumsum() - counts
     position_in_class = np.empty_like(by_class)
@@ -274,7 +274,7 @@ def _first_of_each_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bo
     return position_in_class < quotas[classes]
 
 
-def _apportion(n: int, shares: Iterable[float]) -> list[int]:
+def _round_shares(n: int, shares: Iterable[float]) -> list[int]:
     """Round fractions of n to integers whose sum is n (largest remainder method)."""
     exact = [n * share for share in shares]
     sizes = [math.floor(size + 1e-9) for size in exact]

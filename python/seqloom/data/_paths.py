@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _HASHED_BYTES = 1 << 16  # number of bytes that are hashed at each end of a file
 
 
-def expand(
+def expand_paths(
     paths: Any,
 ) -> tuple[str, ...]:
     """Return paths; each glob pattern is replaced by the sorted paths that match it."""
@@ -32,14 +32,14 @@ def expand(
     several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
     if not several:
         raise ArgumentError("no file was given, expected at least one")
-    return tuple(name for path in several for name in _matches(path))
+    return tuple(name for path in several for name in _expand_pattern(path))
 
 
-def tables_of(
+def expand_table_paths(
     what: str, paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 ) -> tuple[str, ...]:
     """Return the paths of tables; raise if the strings seem to be labels."""
-    names = expand(paths)
+    names = expand_paths(paths)
     if len(names) > 1 and not any(Path(name).exists() for name in names):
         raise MissingFileError(
             f"{names[0]}: no such file, nor any of the other {len(names) - 1:,}; a list of "
@@ -48,7 +48,7 @@ def tables_of(
     return names
 
 
-def _matches(path_or_pattern: Any) -> list[str]:
+def _expand_pattern(path_or_pattern: Any) -> list[str]:
     path = os.fspath(as_path("each file", path_or_pattern).expanduser())
     if not glob.has_magic(path) or Path(path).exists():
         return [path]
@@ -87,13 +87,13 @@ def file_digest(path: str) -> str:
     return digest.hexdigest()
 
 
-def index_of(path: str, num_threads: int | None = None) -> SequenceIndex:
+def open_index(path: str, num_threads: int | None = None) -> SequenceIndex:
     """Open the index of a file; build it if it is missing."""
     # An existing index is opened without the lock, because a suspended process may hold
     # the lock.
     if (index := open_existing_index(path, num_threads)) is not None:
         return index
-    with _locked(path):
+    with _index_lock(path):
         return SequenceIndex(path, num_threads=num_threads)
 
 
@@ -106,7 +106,7 @@ def open_existing_index(path: str, num_threads: int | None = None) -> SequenceIn
 
 
 @contextmanager
-def _locked(path: str) -> Generator[None]:
+def _index_lock(path: str) -> Generator[None]:
     """Lock a file while its index is built, if the file system supports locks."""
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below

@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom._arguments import as_choice, as_integer, quote
 from seqloom._rust import _native
-from seqloom.data._frame import index_of
+from seqloom.data._frame import frame_index
 from seqloom.errors import ArgumentError, OutOfRangeError
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
     if is_plain and int(rows.view(np.uint64).max()) < size:
         return rows
     if rows.dtype == np.bool_:
-        if index_of(indices) is not None:
+        if frame_index(indices) is not None:
             raise ArgumentError(
                 "the mask has an index: sl.data.Subset(dataset, mask) joins it by id; "
                 "if the mask is in item order, pass mask.to_numpy()"
@@ -154,7 +154,7 @@ class Epoch:
     """
 
     def __init__(self, shared: Any = None) -> None:
-        self._shared: Any = _cells() if shared is None else shared
+        self._shared: Any = _allocate_shared_epoch() if shared is None else shared
         self._seen = 0
         self._made = 0
 
@@ -190,13 +190,13 @@ class Epoch:
     def __setstate__(self, state: dict[str, Any]) -> None:
         shared = state["_shared"]
         if isinstance(shared, list):
-            cells = _cells()
+            cells = _allocate_shared_epoch()
             cells[:] = shared
             state = {**state, "_shared": cells}
         self.__dict__.update(state)
 
 
-def _cells() -> Any:
+def _allocate_shared_epoch() -> Any:
     """Allocate two integers in shared memory: the number of `set` calls, and the epoch."""
     from multiprocessing import sharedctypes  # imported late: takes 20 ms
 

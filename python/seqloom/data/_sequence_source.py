@@ -9,11 +9,7 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._ragged import offsets_of
-from seqloom.data._encoder import (
-    add_file_position,
-    count_positions,
-    leaves_out,
-)
+from seqloom.data._encoder import add_file_position, count_positions, may_drop_residues
 from seqloom.data._source import Fetched, NativeRecords, Source, selects_all_rows
 from seqloom.data._store import MEMORY_LIMIT, IndexedStore, MemoryStore, read_store
 from seqloom.errors import ArgumentError, FileError, FormatError
@@ -48,7 +44,7 @@ class SequenceSource(Source):
             if path not in inputs.held:
                 check_regular(path)
         self.inputs, self.paths, self.has_ids = inputs, inputs.paths, has_ids
-        self._store: Store | None = _open(inputs, in_memory=in_memory)
+        self._store: Store | None = _open_store(inputs, in_memory=in_memory)
         self.in_memory = self.counts_letters = isinstance(self._store, MemoryStore)
         self._digest: bytes | None = None
         self._stamp: bytes | None = None
@@ -61,7 +57,7 @@ class SequenceSource(Source):
     def store(self) -> Store:
         """Open files, which are reopened after unpickling."""
         if self._store is None:
-            store = _open(self.inputs, in_memory=self.in_memory)
+            store = _open_store(self.inputs, in_memory=self.in_memory)
             store.forget_headers()
             if store.stamp() != self._stamp:
                 raise FileError(
@@ -86,7 +82,7 @@ class SequenceSource(Source):
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
         """Return the length of each row, without a ``*`` that the encoder drops."""
-        if not leaves_out(encoder):
+        if not may_drop_residues(encoder):
             return self.store.lengths[rows]
         # An index does not record a final ``*``, and therefore large files are read
         # completely.
@@ -177,7 +173,7 @@ class SequenceSource(Source):
         return {**self.__dict__, "_store": None, "_native": None, "_encoded": None}
 
 
-def _open(inputs: Inputs, *, in_memory: bool | None) -> Store:
+def _open_store(inputs: Inputs, *, in_memory: bool | None) -> Store:
     """Read small files into memory; open an index for large ones."""
     if in_memory is not False or inputs.held:
         store = read_store(inputs, None if in_memory or inputs.held else MEMORY_LIMIT)

@@ -19,9 +19,9 @@ from seqloom._arguments import quote
 from seqloom._files import GZIP_MAGIC
 from seqloom._ragged import Ragged
 from seqloom._warning import warn_user
-from seqloom.data._frame import Frame, has_index, index_of, is_array, key_text, values_of
+from seqloom.data._frame import Frame, frame_index, has_index, is_array, key_text, values_of
 from seqloom.data._inputs import letters_of_rows
-from seqloom.data._paths import expand
+from seqloom.data._paths import expand_paths
 from seqloom.data.label._labels import MISSING, is_nothing
 from seqloom.data.label._table import header_of, is_parquet, is_utf16, open_text, read_frame
 from seqloom.errors import ArgumentError, FormatError
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
     from seqloom.data._inputs import SourceOptions
 
 
-_SUFFIXES = (".csv", ".tsv", ".parquet")
+_TABLE_SUFFIXES = (".csv", ".tsv", ".parquet")
 _HEAD_BYTES = 1 << 16
 # The strings of a list that match this pattern are sequences, not paths. Lower case is
 # accepted for bases only.
-_SEQUENCE = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
+_SEQUENCE_PATTERN = re.compile(r"[A-Z*.-]*|[ACGTUNacgtun*.-]*")
 _MISSING_TEXTS = frozenset(MISSING) - {"", "."}
 _MAX_CHECKED_ROWS = 100
 _MAX_PATH_CHARACTERS = 255
@@ -83,7 +83,7 @@ def sources_of(data: Any, options: SourceOptions) -> Sources:
     held = take_records(data, options)
     if held is not None:
         return Sources((held.name,), {held.name: held})
-    paths = expand(data)
+    paths = expand_paths(data)
     tables = [path for path in paths if is_sequence_table(path, options.sequence_column)]
     wanted = (options.sequence_column,)
     frames = {path: from_frame(path, read_frame(path, wanted), options) for path in tables}
@@ -121,7 +121,7 @@ def _begins_as_table(path: str, column: str) -> bool:
 
 
 def _has_table_suffix(path: str) -> bool:
-    return Path(path.removesuffix(".gz")).suffix.lower() in _SUFFIXES
+    return Path(path.removesuffix(".gz")).suffix.lower() in _TABLE_SUFFIXES
 
 
 def _read_start(path: str) -> bytes:
@@ -164,9 +164,9 @@ def take_records(data: Any, options: SourceOptions) -> MemoryRecords | None:
             raise ArgumentError(f"sequences are in {parts}: pass only one of them")
         _check_first_words(name, _ids(name, list(by_id), options))
         return _make_records(name, zip(by_id, by_id.values(), strict=True), options)
-    rows = _rows(data)
+    rows = _list_rows(data)
     has_no_records = not rows or _are_paths(rows)
-    return None if has_no_records else _from_rows(name, rows, data, options=options)
+    return None if has_no_records else _read_rows(name, rows, data, options=options)
 
 
 def from_frame(name: str, frame: Frame, options: SourceOptions) -> MemoryRecords:
@@ -201,12 +201,12 @@ def _ids(name: str, ids: list[Any], options: SourceOptions) -> list[str]:
     return [
         each
         if isinstance(each, str) and each and not each.isspace()
-        else _id(each, (name, record), options.ids)
+        else _format_id(each, (name, record), options.ids)
         for record, each in enumerate(ids)
     ]
 
 
-def _id(each: Any, position: tuple[str, int], ids: str) -> str:
+def _format_id(each: Any, position: tuple[str, int], ids: str) -> str:
     text = key_text(each)
     if not (is_nothing(each) or not text.strip() or isinstance(each, _CONTAINER_TYPES)):
         return text
@@ -238,7 +238,7 @@ def _check_first_words(name: str, ids: list[str]) -> None:
             )
 
 
-def _rows(data: Any) -> list[Any]:
+def _list_rows(data: Any) -> list[Any]:
     if isinstance(data, _Array) and data.ndim == _CHARACTER_AXES:
         if data.dtype.itemsize == 1:
             return [row.tobytes() for row in data]
@@ -270,7 +270,7 @@ def _are_paths(rows: list[Any]) -> bool:
     texts = [row for row in rows if isinstance(row, str)]
     if len(texts) < len(rows):
         return False
-    if not any(texts) or not all(map(_SEQUENCE.fullmatch, texts)):
+    if not any(texts) or not all(map(_SEQUENCE_PATTERN.fullmatch, texts)):
         return True
     return any(
         0 < len(text) <= _MAX_PATH_CHARACTERS and Path(text).exists()
@@ -278,30 +278,30 @@ def _are_paths(rows: list[Any]) -> bool:
     )
 
 
-def _from_rows(
+def _read_rows(
     name: str, rows: list[Any], data: Any, *, options: SourceOptions
 ) -> MemoryRecords:
     first = rows[0]
-    _check_one_kind(name, rows)
+    _check_row_types(name, rows)
     if isinstance(first, Mapping):
         names = list(dict.fromkeys(key for row in rows for key in row))
         columns = {key: [row.get(key) for row in rows] for key in names}
         features = getattr(data, "features", None)
         return from_frame(name, Frame(name, names, columns, features), options)
     if hasattr(first, "sequence"):
-        return _from_records(name, rows, options)
+        return _convert_records(name, rows, options)
     is_seq = hasattr(first, "seq")
     if is_seq or isinstance(first, (tuple, list)):
         pairs = ((row.id, row.seq) if is_seq else _split_pair(name, row) for row in rows)
         return _make_records(name, pairs, options)
-    index = index_of(data)
+    index = frame_index(data)
     ids = _ids(name, list(range(len(rows))) if index is None else index, options)
     _check_first_words(name, ids)
     held = _make_records(name, zip(ids, rows, strict=True), options)
     return replace(held, has_ids=has_index(data))
 
 
-def _check_one_kind(name: str, rows: list[Any]) -> None:
+def _check_row_types(name: str, rows: list[Any]) -> None:
     """Raise if a list mixes types of rows, such as records and sequences."""
     kind = _row_type(rows[0])
     if {str} == set(map(type, rows)):
@@ -340,7 +340,7 @@ def _split_pair(name: str, row: Any) -> tuple[Any, Any]:
     return cells[0], cells[1]
 
 
-def _from_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
+def _convert_records(name: str, rows: list[Any], options: SourceOptions) -> MemoryRecords:
     """Return the records of `SequenceRecord` objects, with their qualities."""
     held = _make_records(name, ((row.id, row.sequence) for row in rows), options)
     # The header of the record or, without a header, its id and description.

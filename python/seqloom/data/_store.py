@@ -11,7 +11,7 @@ import numpy as np
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
 from seqloom.data._ids import ids_of
-from seqloom.data._paths import content_digest, index_of
+from seqloom.data._paths import content_digest, open_index
 from seqloom.errors import FormatError
 from seqloom.io import SequenceBatch
 from seqloom.io._records import join
@@ -90,7 +90,7 @@ def share_column(rows: Ragged) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
 
 def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
     """Read files into memory; return None if they exceed the limit in bytes."""
-    if limit is not None and sum(map(_size, inputs.paths)) > limit:
+    if limit is not None and sum(map(_file_size, inputs.paths)) > limit:
         return None
     columns, counts, kinds = _StoreBuilder(), [0] * len(inputs.paths), list[bool]()
     for number, path in enumerate(inputs.paths):
@@ -138,7 +138,7 @@ class _StoreBuilder:
         )
 
 
-def _size(path: str) -> int:
+def _file_size(path: str) -> int:
     """Return the size of a file in bytes; 0 if it cannot be read."""
     try:
         return Path(path).stat().st_size
@@ -163,7 +163,7 @@ class IndexedStore:
 
     def __init__(self, inputs: Inputs) -> None:
         self._inputs = inputs
-        self._indexes = [index_of(path) for path in inputs.paths]
+        self._indexes = [open_index(path) for path in inputs.paths]
         self.counts: NDArray[np.int64] = np.array(list(map(len, self._indexes)), np.int64)
         self._starts = offsets_of(self.counts)
         self.lengths: NDArray[np.int64] = np.concatenate(
@@ -216,7 +216,7 @@ class IndexedStore:
 
     def digest(self) -> bytes:
         """Return a hash of the content; reads all files."""
-        return content_digest(map(_columns, self.batches()))
+        return content_digest(map(_columns_of_batch, self.batches()))
 
     def stamp(self) -> bytes:
         """Return a hash of the files as they were when they were indexed."""
@@ -226,7 +226,7 @@ class IndexedStore:
         return whole.digest()
 
 
-def _columns(batch: SequenceBatch) -> Columns:
+def _columns_of_batch(batch: SequenceBatch) -> Columns:
     headers = batch.headers
     names = Ragged(*_native.first_words(headers.data, headers.offsets))
     return names, batch.sequences, batch.qualities

@@ -8,14 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom.data import Dataset, SequenceDataset
-from seqloom.data._encoder import leaves_out
-from seqloom.data._parts import letters_of
-from seqloom.infer._loop import (
-    OnBatch,
-    evaluation_batch_size,
-    run_model,
-    run_strands,
-)
+from seqloom.data._encoder import may_drop_residues
+from seqloom.data._parts import sequences_of
+from seqloom.infer._loop import OnBatch, evaluation_batch_size, run_model, run_strands
 from seqloom.models import Trained
 
 # (outputs, record indices) -> one score for each record
@@ -71,8 +66,8 @@ def reason_against_hiding(encoder: Any) -> str | None:
 
 def sequences_to_mutate(examples: Any, rows: NDArray[np.int64]) -> list[bytes] | None:
     """Return the sequences to mutate; None if the records are not sequences."""
-    letters = letters_of(examples, rows)
-    if letters is None or not leaves_out(examples.encoder):
+    letters = sequences_of(examples, rows)
+    if letters is None or not may_drop_residues(examples.encoder):
         return letters
     return [it.removesuffix(b"*") for it in letters]
 

@@ -98,7 +98,7 @@ def test_using_an_encoder_before_fitting_is_an_error_with_a_remedy():
 
 def test_fitting_on_no_samples_is_an_error(write_bed):
     data = sl.data.GenotypeDataset(write_bed().path)
-    with pytest.raises(ValueError, match="no samples"):
+    with pytest.raises(ValueError, match="at least one sample"):
         data.encoder.fit(data[:0])
 
 

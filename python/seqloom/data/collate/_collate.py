@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom.data.collate._output import converter
+from seqloom.data.collate._output import choose_converter
 from seqloom.errors import ArgumentError, DTypeError, ShapeError
 
 
@@ -41,12 +41,12 @@ def default_collate(items: Sequence[Any], *, output: str = "numpy") -> Any:
         {'x': array([1, 2]), 'id': ['a', 'b']}
     """
     if output != "numpy":
-        return converter(output)(default_collate(items))
+        return choose_converter(output)(default_collate(items))
     check_items(items)
     first = items[0]
     if is_tensor(first):
         return _stack_tensors(items)
-    for kind, collate in _COLLATORS:
+    for kind, collate in _COLLATORS_BY_TYPE:
         if isinstance(first, kind):
             return collate(items)
     if hasattr(first, "__array__"):
@@ -76,7 +76,7 @@ def is_tensor(thing: Any) -> bool:
 def _stack_tensors(items: Sequence[Any]) -> Any:
     shapes = {tuple(item.shape) for item in items}
     if len(shapes) > 1:
-        raise unequal(min(shapes), max(shapes))
+        raise unequal_length_error(min(shapes), max(shapes))
     torch: Any = sys.modules["torch"]
     return torch.utils.data.default_collate(list(items))
 
@@ -88,7 +88,7 @@ def _collate_dicts(items: Sequence[Mapping[Any, Any]]) -> Any:
     try:
         if not isinstance(first, MutableMapping):
             return type(first)(batch)
-        copied = _clone(first)
+        copied = _copy_container(first)
         copied.update(batch)
     except TypeError:
         return batch
@@ -103,15 +103,15 @@ def _collate_rows(items: Sequence[Sequence[Any]]) -> Any:
     columns = [default_collate(column) for column in zip(*items, strict=True)]
     if hasattr(first, "_fields"):
         return type(first)(*columns)
-    return columns if isinstance(first, tuple) else _refill(first, columns)
+    return columns if isinstance(first, tuple) else _rebuild_container(first, columns)
 
 
-def _refill(first: Any, columns: list[Any]) -> Any:
+def _rebuild_container(first: Any, columns: list[Any]) -> Any:
     """Return a sequence of the same class as the first item, if possible."""
     try:
         if not isinstance(first, MutableSequence):
             return type(first)(columns)
-        copied = _clone(first)
+        copied = _copy_container(first)
         for position, column in enumerate(columns):
             copied[position] = column
     except TypeError:
@@ -119,7 +119,7 @@ def _refill(first: Any, columns: list[Any]) -> Any:
     return copied
 
 
-def _clone(thing: Any) -> Any:
+def _copy_container(thing: Any) -> Any:
     return copy.copy(thing)
 
 
@@ -128,11 +128,11 @@ def _stack(items: Sequence[Any]) -> Any:
     _check_numbers(arrays[0])
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
-        raise unequal(min(shapes), max(shapes))
+        raise unequal_length_error(min(shapes), max(shapes))
     return np.stack(arrays)
 
 
-def _numbers(items: Sequence[Any]) -> Any:
+def _stack_numbers(items: Sequence[Any]) -> Any:
     array = np.array(items)
     _check_numbers(array)
     return array
@@ -144,7 +144,7 @@ def _check_numbers(array: np.ndarray[Any, Any]) -> None:
         raise DTypeError(f"arrays of a batch must contain numbers; found {array.dtype}")
 
 
-def unequal(a: Any, b: Any) -> ShapeError:
+def unequal_length_error(a: Any, b: Any) -> ShapeError:
     """Return the error for sequences of unequal length."""
     return ShapeError(
         f"sequences of unequal length in one batch ({a} and {b}): "
@@ -152,9 +152,9 @@ def unequal(a: Any, b: Any) -> ShapeError:
     )
 
 
-_COLLATORS: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
+_COLLATORS_BY_TYPE: tuple[tuple[Any, Callable[[Any], Any]], ...] = (
     ((str, bytes), lambda items: items),
-    ((bool, int, float, complex), _numbers),
+    ((bool, int, float, complex), _stack_numbers),
     (Mapping, _collate_dicts),
     (Sequence, _collate_rows),
 )

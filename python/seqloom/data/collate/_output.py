@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
+def choose_converter(output: str, *, pin_memory: bool = False) -> Callable[[Any], Any]:
     """Return the function that converts a batch to the output type."""
     if output == "torch":
         return _torch_converter(pin_memory=pin_memory)
@@ -34,7 +34,7 @@ class TensorCollate:
 
     def __call__(self, items: Any) -> Any:
         """Return a batch of tensors."""
-        return converter("torch")(self.collate(items))
+        return choose_converter("torch")(self.collate(items))
 
 
 def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
@@ -53,7 +53,7 @@ def _torch_converter(*, pin_memory: bool) -> Callable[[Any], Any]:
             wrapped = torch.from_numpy(array)  # pyright: ignore[reportUnknownMemberType]
         return wrapped.pin_memory() if pins else wrapped
 
-    return lambda batch: _convert(batch, tensor)
+    return lambda batch: _convert_batch(batch, tensor)
 
 
 def _can_pin(torch: Any) -> bool:
@@ -67,33 +67,33 @@ def _can_pin(torch: Any) -> bool:
     return False
 
 
-def _convert(batch: Any, tensor: Callable[[Any], Any]) -> Any:
+def _convert_batch(batch: Any, tensor: Callable[[Any], Any]) -> Any:
     for kinds, convert in _CONVERTERS:
         if isinstance(batch, kinds):
             return convert(batch, tensor)
     return tensor(batch) if hasattr(batch, "pin_memory") else batch
 
 
-def _array(array: Any, tensor: Callable[[Any], Any]) -> Any:
+def _convert_array(array: Any, tensor: Callable[[Any], Any]) -> Any:
     """Wrap an array of numbers as a tensor; other arrays are unchanged."""
     return tensor(array) if array.dtype.kind in "biufc" else array
 
 
-def _dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
-    return {key: _convert(batch[key], tensor) for key in batch}
+def _convert_dict(batch: Any, tensor: Callable[[Any], Any]) -> Any:
+    return {key: _convert_batch(batch[key], tensor) for key in batch}
 
 
-def _rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
+def _convert_rows(rows: Any, tensor: Callable[[Any], Any]) -> Any:
     if _STRING_TYPES.issuperset(map(type, rows)):  # a list of strings needs no conversion
         return rows
-    values = [_convert(value, tensor) for value in rows]
+    values = [_convert_batch(value, tensor) for value in rows]
     return type(rows)(*values) if hasattr(rows, "_fields") else type(rows)(values)
 
 
 _STRING_TYPES = frozenset((str, bytes))
 _CONVERTERS: tuple[tuple[Any, Callable[[Any, Callable[[Any], Any]], Any]], ...] = (
     (Ids, lambda ids, _: ids),  # do not decode the ids
-    (np.ndarray, _array),
-    (dict, _dict),
-    ((list, tuple), _rows),
+    (np.ndarray, _convert_array),
+    (dict, _convert_dict),
+    ((list, tuple), _convert_rows),
 )

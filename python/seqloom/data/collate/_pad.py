@@ -10,10 +10,10 @@ import numpy as np
 
 from seqloom._arguments import as_choice, quote
 from seqloom._threads import supports_threads
-from seqloom.data._encoder import mask_of
+from seqloom.data._encoder import padding_mask
 from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate, is_tensor
-from seqloom.data.collate._output import converter
+from seqloom.data.collate._output import choose_converter
 from seqloom.errors import ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class PadCollator:
             raise ArgumentError(
                 f"keys must be the names of the keys to pad, got {quote(self.keys)}"
             )
-        converter(self.output)
+        choose_converter(self.output)
 
     def __call__(self, items: Sequence[dict[str, Any]]) -> dict[str, Any]:
         """Collate items into a padded batch.
@@ -107,7 +107,7 @@ class PadCollator:
         for key in self.keys:
             extent = self._pad_key(padded, key)
             extents |= _name_extent(key, extent, extents)
-        return converter(self.output)(default_collate(padded) | extents)
+        return choose_converter(self.output)(default_collate(padded) | extents)
 
     @property
     def supports_threads(self) -> bool:
@@ -165,8 +165,8 @@ class PadCollator:
         batch.pop("mask", None)
         axis = self._batch_axis(inputs)
         extent = self._extent(lengths, inputs.shape[axis])
-        self._fill(_positions_first(inputs, axis), extent, encoder)
-        return converter(self.output)(batch | extent)
+        self._fill(_move_positions_first(inputs, axis), extent, encoder)
+        return choose_converter(self.output)(batch | extent)
 
     def takes_columns(self, encoder: Any) -> bool:
         """Return whether the method ``columns`` supports the output of an encoder.
@@ -220,7 +220,7 @@ class PadCollator:
         start = positions - shape[axis] if self.side == "left" else 0
         where[axis] = slice(start, start + shape[axis])
         shape[axis] = positions
-        padded = _full(inputs, shape, self._value(self.encoder, inputs))
+        padded = _allocate_filled(inputs, shape, self._value(self.encoder, inputs))
         padded[tuple(where)] = inputs
         return padded
 
@@ -234,7 +234,7 @@ class PadCollator:
     def _check_tokens(self, inputs: Any) -> None:
         """Raise if tokens must be padded and the padding value is unknown."""
         is_known = self.value is not None or self.encoder is not None
-        if not is_known and inputs.ndim == 1 and _is_whole(inputs):
+        if not is_known and inputs.ndim == 1 and _has_integer_type(inputs):
             raise ArgumentError(
                 "the padding value of integers is unknown, because 0 may be a token: "
                 "pass PadCollator(encoder=dataset.encoder) or PadCollator(value=...)"
@@ -255,7 +255,7 @@ class PadCollator:
             rows[is_padding] = value
 
     def _extent(self, lengths: NDArray[np.int64], positions: int) -> dict[str, Any]:
-        mask = mask_of(lengths, positions)
+        mask = padding_mask(lengths, positions)
         if self.side == "left":
             mask = np.ascontiguousarray(mask[:, ::-1])
         return {"lengths": lengths, "mask": mask}
@@ -276,7 +276,7 @@ def _as_array(thing: Any) -> Any:
     return np.frombuffer(thing, np.uint8) if isinstance(thing, bytes) else np.asarray(thing)
 
 
-def _full(like: Any, shape: list[int], value: float) -> Any:
+def _allocate_filled(like: Any, shape: list[int], value: float) -> Any:
     return (
         like.new_full(shape, value)
         if is_tensor(like)
@@ -286,7 +286,7 @@ def _full(like: Any, shape: list[int], value: float) -> Any:
 
 def _check_fits(value: float, array: Any) -> None:
     """Raise if the padding value does not fit the dtype of an array."""
-    dtype = _numpy_type(array) if _is_whole(array) else None
+    dtype = _numpy_type(array) if _has_integer_type(array) else None
     if dtype is None or dtype.kind == "b":
         return
     limits = np.iinfo(dtype)
@@ -303,7 +303,7 @@ def _numpy_type(array: Any) -> np.dtype[Any]:
     return np.dtype(str(dtype).removeprefix("torch.")) if is_tensor(array) else dtype
 
 
-def _is_whole(array: Any) -> bool:
+def _has_integer_type(array: Any) -> bool:
     if is_tensor(array):
         return not (array.is_floating_point() or array.is_complex())
     return array.dtype.kind in "iu"
@@ -313,6 +313,6 @@ def _copy_array(array: Any) -> Any:
     return array.clone() if is_tensor(array) else array.copy()
 
 
-def _positions_first(batch: Any, axis: int) -> Any:
+def _move_positions_first(batch: Any, axis: int) -> Any:
     """Return a view of a batch with positions as its second axis."""
     return batch.movedim(axis, 1) if is_tensor(batch) else np.moveaxis(batch, axis, 1)

@@ -14,7 +14,7 @@ from seqloom._threads import supports_threads
 from seqloom.data._encoder import find_override
 from seqloom.data._position import check_integer
 from seqloom.data.collate._collate import check_items, default_collate
-from seqloom.data.collate._output import converter
+from seqloom.data.collate._output import choose_converter
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     PooledItem = tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]
 
 
-_WINDOW = 256
+_DEFAULT_WINDOW = 256
 _MAX_PROBED_TOKENS = 20
 
 
@@ -65,13 +65,13 @@ class VarlenCollator:
 
     tokens: Any = None
     max_tokens: int = 4096
-    window: int = _WINDOW
+    window: int = _DEFAULT_WINDOW
     output: Literal["numpy", "torch"] = "numpy"
 
     def __post_init__(self) -> None:
         check_integer("max_tokens", self.max_tokens, least=1)
         check_integer("window", self.window, least=1)
-        converter(self.output)
+        choose_converter(self.output)
         if self.tokens is not None and not callable(self.tokens):
             raise ArgumentError(
                 "tokens must be sl.encode.Tokens(...), a Hugging Face tokenizer or a "
@@ -147,7 +147,7 @@ class VarlenCollator:
             yield self._pack_items(pool.take())
 
     def _pack_items(self, chosen: list[Any]) -> Any:
-        return converter(self.output)(_pack(chosen))
+        return choose_converter(self.output)(_pack_items(chosen))
 
     def _encode_items(self, items: Iterable[dict[str, Any]]) -> Iterator[Any]:
         waiting: list[dict[str, Any]] = []
@@ -171,7 +171,7 @@ class VarlenCollator:
             return []
         if self.tokens is not None and "sequence" in items[0]:
             return self._encode(items)
-        return [_inputs_of(item) for item in items]
+        return [_input_tokens_of(item) for item in items]
 
     def _encode(self, items: Sequence[dict[str, Any]]) -> list[NDArray[np.int64]]:
         """Return the tokens of sequences; error messages name the record."""
@@ -182,7 +182,7 @@ class VarlenCollator:
         try:
             flat, offsets = self.tokens.flat(rows)
         except AlphabetError as error:
-            raise _name_record(error, items) from None
+            raise _locate_error(error, items) from None
         flat = np.asarray(flat, np.int64)
         return [flat[a:b] for a, b in pairwise(offsets.tolist())]
 
@@ -192,8 +192,8 @@ class VarlenCollator:
         for item, row in zip(items, rows, strict=True):
             if row.size > self.max_tokens:
                 raise ShapeError(
-                    f"sequence {_name(item)} has {row.size:,} tokens, more than max_tokens="
-                    f"{self.max_tokens:,}: increase it, or crop with sl.augment.Crop"
+                    f"sequence {_item_name(item)} has {row.size:,} tokens, more than "
+                    f"max_tokens={self.max_tokens:,}: increase it, or use sl.augment.Crop"
                 )
 
 
@@ -201,7 +201,7 @@ class VarlenCollator:
 _ENCODED_ITEMS = 64
 
 
-def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
+def _pack_items(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) -> Any:
     items = [item for _, (item, _) in chosen]
     rows = [row for _, (_, row) in chosen]
     lengths = np.array([row.size for row in rows], np.int64)
@@ -222,7 +222,7 @@ def _pack(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]]]) ->
     return batch
 
 
-def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
+def _input_tokens_of(item: dict[str, Any]) -> NDArray[np.int64]:
     if "inputs" not in item:
         raise ArgumentError(
             "items have sequences but no tokens: pass tokens=sl.encode.Tokens(...)"
@@ -232,24 +232,24 @@ def _inputs_of(item: dict[str, Any]) -> NDArray[np.int64]:
     row = np.asarray(item["inputs"])
     if row.ndim != 1:
         raise ShapeError(
-            f"tokens of one sequence must be one row, but those of {_name(item)} have "
+            f"tokens of one sequence must be one row, but those of {_item_name(item)} have "
             f"shape {row.shape}"
         )
     return row.astype(np.int64)
 
 
-def _name(item: dict[str, Any]) -> str:
+def _item_name(item: dict[str, Any]) -> str:
     """Return the id or the number of an item, for messages."""
     position = f" (ordinal {item['ordinal']})" if "ordinal" in item else ""
     return f"{item.get('id', '?')!r}{position}"
 
 
-def _name_record(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
+def _locate_error(error: AlphabetError, items: Sequence[dict[str, Any]]) -> AlphabetError:
     """Add the record with the invalid character to an error."""
     if error.record is None:
         return error
     return error.with_message(
-        f"sequence {_name(items[error.record])}, position {error.position}: "
+        f"sequence {_item_name(items[error.record])}, position {error.position}: "
         f"found {error.character!r}, expected {error.expected}",
         items[error.record].get("ordinal", error.record),
     )

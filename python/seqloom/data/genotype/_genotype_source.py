@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.data._encoder import empty
+from seqloom.data._encoder import allocate_batch
 from seqloom.data._source import FetchOptions, Source, find_group
 from seqloom.data.genotype._codes import CodeStore
 from seqloom.data.genotype._encoder import GenotypeEncoder, constants_of, flip_codes
@@ -111,7 +111,7 @@ class GenotypeSource(Source):
         """Return decoded genotypes, in memory that is reused after the batch is freed."""
         shape = (rows.size, self._codes.row_length)
         if out is None:
-            out = empty(shape, self._dtype)
+            out = allocate_batch(shape, self._dtype)
         elif out.shape != shape or out.dtype != self._dtype or not out.flags.c_contiguous:
             raise ShapeError(
                 f"out must be {self._dtype} {shape} in C order, got {out.dtype} {out.shape}"

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom.data._frame import Frame, index_of, is_array, values_of
-from seqloom.data._paths import tables_of
+from seqloom.data._frame import Frame, frame_index, is_array, values_of
+from seqloom.data._paths import expand_table_paths
 from seqloom.data.label._labels import Cells, cells_of
 from seqloom.data.label._source import id_text
 from seqloom.data.label._table import (
@@ -313,7 +313,7 @@ def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     frame = Frame.of(values)
     if frame is not None:
         return [frame_table(frame, columns)]
-    if (index := index_of(values)) is not None:
+    if (index := frame_index(values)) is not None:
         what = f"the series of {columns.what}s"
         return [_of_rows(what, index, values_of(values), columns=columns)]
     is_each = _are_in_record_order(values, people)
@@ -330,7 +330,7 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
             f"{columns.what}s must be paths of tables, a data frame, a dict from IID "
             f"to value, or an array in the order of the .fam; got {strange[0]!r}"
         )
-    names = tables_of(f"{columns.what}s", paths)
+    names = expand_table_paths(f"{columns.what}s", paths)
     return [read_person_table(path, columns, people) for path in names]
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from seqloom._arguments import as_flag, as_path, as_seed
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import check_augment, check_encoder
-from seqloom.data._frame import Frame, index_of, values_of
+from seqloom.data._frame import Frame, frame_index, values_of
 from seqloom.data._position import check_integer
 from seqloom.data.interval._interval_source import (
     IntervalSource,
@@ -334,7 +334,7 @@ def _are_in_record_order(labels: Any, intervals: Intervals) -> bool:
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return not (rows and isinstance(rows[0], os.PathLike))
-    index = index_of(labels)
+    index = frame_index(labels)
     # A series with the same index as the intervals is in their order.
     is_in_order = index is None or index == intervals.index
     return callable(getattr(labels, "__len__", None)) and is_in_order

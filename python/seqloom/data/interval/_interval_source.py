@@ -10,7 +10,7 @@ from seqloom._arguments import as_choice
 from seqloom._key import Key
 from seqloom._ragged import Ragged, offsets_of
 from seqloom._rust import _native
-from seqloom.data._encoder import leaves_out
+from seqloom.data._encoder import may_drop_residues
 from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
 from seqloom.data.interval._intervals import STRAND_SIGNS
 from seqloom.data.interval._spans import shifts
@@ -96,7 +96,7 @@ class IntervalSource(Source):
 
     def lengths(self, rows: Rows, encoder: Any) -> Rows:
         """Return the lengths of rows, without a final ``*`` that the encoder drops."""
-        if not leaves_out(encoder):
+        if not may_drop_residues(encoder):
             return (self.spans.stops - self.spans.starts)[rows]
         unknown = np.unique(rows[self._encoded[rows] < 0])
         parts = iterate_letters(self, unknown, encoder)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_path, quote
-from seqloom.data._frame import Frame, index_of
+from seqloom.data._frame import Frame, frame_index
 from seqloom.data.interval._bed import NAMES, as_whole_number, read_rows, to_zero_based
 from seqloom.data.label._labels import MISSING, is_nothing
 from seqloom.data.label._table import list_names, name_nearest
@@ -72,7 +72,7 @@ def read_intervals(intervals: Any) -> Intervals:
     if isinstance(intervals, (list, tuple)):
         return _join_intervals([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
     found = _from_columns("the table of intervals", _table_columns(intervals), [])
-    return _check_intervals(replace(found, index=index_of(intervals)))
+    return _check_intervals(replace(found, index=frame_index(intervals)))
 
 
 def _read(path: Any) -> Intervals:

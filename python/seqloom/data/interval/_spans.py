@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom._text import list_some
-from seqloom.data._paths import index_of
+from seqloom.data._paths import open_index
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -163,7 +163,7 @@ class Genome:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self._index = index_of(path)
+        self._index = open_index(path)
         self.names: list[str] = self._index.ids
         self.lengths: NDArray[np.int64] = self._index.lengths
 

@@ -20,7 +20,7 @@ import numpy as np
 from seqloom._arguments import as_choice, quote
 from seqloom._warning import warn_user
 from seqloom.data._frame import values_of
-from seqloom.data._paths import expand
+from seqloom.data._paths import expand_paths
 from seqloom.data.label._table import check_column, column_names
 from seqloom.errors import ArgumentError, LabelError
 
@@ -300,7 +300,7 @@ def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
     if not any(_matches_files(key, known) for key in itertools.islice(by_file, _MAX_KEYS)):
         return None
     entries = {
-        _absolute(path): by_file[key] for key in by_file for path in expand(str(key))
+        _absolute(path): by_file[key] for key in by_file for path in expand_paths(str(key))
     }
     if lacking := [path for path in paths if _absolute(path) not in entries]:
         raise LabelError(

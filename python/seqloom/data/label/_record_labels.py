@@ -13,7 +13,7 @@ import numpy as np
 
 from seqloom._arguments import as_pattern
 from seqloom._text import list_some, match_text
-from seqloom.data._frame import Frame, index_of, is_array, values_of
+from seqloom.data._frame import Frame, frame_index, is_array, values_of
 from seqloom.data.label._labels import DEFAULTS, Cells, LabelColumn, Labels, labels_of_files
 from seqloom.data.label._numbers import label_rows
 from seqloom.data.label._source import (
@@ -88,14 +88,14 @@ def choose_source(
         return None
     frame = None if records.has_ids else frame_of(labels.source, set())
     has_column = frame is not None and (labels.id_column or "id") in frame.names
-    has_index = not has_column and index_of(labels.source) is not None
+    has_index = not has_column and frame_index(labels.source) is not None
     if has_index and not records.has_ids:
         raise LabelError(
             "labels have an index, but the sequences have no ids to join it to: for "
             "labels in the order of the sequences pass labels.to_numpy()"
         )
     labels = replace(labels, source=source)
-    index = index_of(source) if is_array(source) else None
+    index = frame_index(source) if is_array(source) else None
     if index is not None and index in [frame.index() for frame in tables]:
         # A column of the table of sequences is in the order of the records.
         labels = replace(labels, source=np.array(values_of(source), object))
@@ -159,7 +159,7 @@ def _are_in_record_order(labels: Any) -> bool:
     if isinstance(labels, (list, tuple)):
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))
-    return is_array(labels) and Frame.of(labels) is None and index_of(labels) is None
+    return is_array(labels) and Frame.of(labels) is None and frame_index(labels) is None
 
 
 def file_source(labels: list[Any], records: SequenceSource, columns: Cells) -> LabelSource:
@@ -356,7 +356,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
 def _rows_source(labels: Labels, count: int) -> LabelSource:
     source = labels.source
     is_by_id = isinstance(source, (str, os.PathLike, Mapping)) or (
-        Frame.of(source) is not None or index_of(source) is not None
+        Frame.of(source) is not None or frame_index(source) is not None
     )
     rows: list[Any] = [] if is_by_id else list(labels.source)
     is_paths = bool(rows) and all(isinstance(row, (str, os.PathLike)) for row in rows)

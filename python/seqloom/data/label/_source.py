@@ -13,8 +13,8 @@ import numpy as np
 from seqloom._arguments import quote
 from seqloom._text import is_decimal
 from seqloom._warning import warn_user
-from seqloom.data._frame import Frame, index_of, is_array, key_text, values_of
-from seqloom.data._paths import tables_of
+from seqloom.data._frame import Frame, frame_index, is_array, key_text, values_of
+from seqloom.data._paths import expand_table_paths
 from seqloom.data.label._labels import (
     MISSING,
     Cells,
@@ -119,7 +119,7 @@ def labels_by_id(labels: Labels) -> LabelSource:
         return _of_tables([_frame_table(frame, id_column, names)], names)
     if isinstance(source, Mapping):
         return dict_source(source, names)  # pyright: ignore[reportUnknownArgumentType]
-    if (index := index_of(source)) is not None:
+    if (index := frame_index(source)) is not None:
         what = "the series of labels"
         source = dict_source(by_id(what, index, source), names)
         return replace(source, what=what, is_of_index=True)
@@ -184,7 +184,7 @@ def table_source(
 ) -> LabelSource:
     """Return labels from files of tables."""
     tables: list[LabelTable] = []
-    for path in tables_of("labels", labels):
+    for path in expand_table_paths("labels", labels):
         with reading_table(path):
             frame = parquet_frame(path, (id_column, *columns))
         tables.append(

@@ -17,9 +17,9 @@ import numpy as np
 
 from seqloom._system import count_cores, total_memory
 from seqloom._warning import warn_user
-from seqloom.data._paths import expand
+from seqloom.data._paths import expand_paths
 from seqloom.data._position import check_integer
-from seqloom.data.collate._output import converter
+from seqloom.data.collate._output import choose_converter
 from seqloom.data.collate._varlen import VarlenCollator
 from seqloom.data.loader._batches import (
     BatchSource,
@@ -124,7 +124,7 @@ def create_async_dataloader(
         check_integer("max_length", max_length, least=1)
     pins = _decide_pin(output, pin_memory)
     return DataLoader(
-        RawFiles(expand(files), worker_memory, max_length),
+        RawFiles(expand_paths(files), worker_memory, max_length),
         batch_size,
         num_workers=num_workers,
         collate_fn=collate_fn,
@@ -319,7 +319,7 @@ def packed_file_batches(
     )
     if start.stream_state is not None:
         stream.load_state_dict(start.stream_state)
-    convert = converter(collate.output)
+    convert = choose_converter(collate.output)
     for position, packed in enumerate(stream, start.position + 1):
         batch = {key: packed[key] for key in _PACKED_KEYS}
         batch |= {key: batch[key].astype(np.int64) for key in _INT64_KEYS}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Generic
 from seqloom._warning import warn_user
 from seqloom.data._position import STATE_FORMAT, Rank, check_integer, check_state, find_rank
 from seqloom.data.collate._collate import default_collate
-from seqloom.data.collate._output import TensorCollate, converter
+from seqloom.data.collate._output import TensorCollate, choose_converter
 from seqloom.data.loader._batches import choose_source
 from seqloom.data.loader._order import (
     EpochIterator,
@@ -269,7 +269,7 @@ class DataLoader(Generic[T]):
             batching=self._batching,
             workers=self._workers(),
             collate=self._collate(),
-            convert=converter(self.output, pin_memory=self.pin_memory),
+            convert=choose_converter(self.output, pin_memory=self.pin_memory),
             seed=self.seed,
         )
 

@@ -17,7 +17,7 @@ import numpy as np
 from seqloom._threads import count_threads, supports_threads
 from seqloom.data._dataset import Dataset
 from seqloom.data._position import epoch_of, positions
-from seqloom.data.collate._collate import default_collate, unequal
+from seqloom.data.collate._collate import default_collate, unequal_length_error
 from seqloom.data.collate._pad import PadCollator
 from seqloom.data.loader._executor import BatchFunction
 from seqloom.data.stream._piece import StreamPiece
@@ -60,7 +60,7 @@ class _UnpaddedColumns:
         del encoder
         lengths = batch.pop("lengths", None)  # batches of genotypes have no lengths
         if "mask" in batch:
-            raise unequal(lengths.min(), lengths.max())
+            raise unequal_length_error(lengths.min(), lengths.max())
         return batch
 
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._system import follow_parent, is_running
-from seqloom.data._encoder import empty
+from seqloom.data._encoder import allocate_batch
 from seqloom.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ def _receive_part(source: socket.socket, size: int) -> memoryview:
     """Receive one buffer of a message."""
     # Large buffers reuse the memory of earlier batches.
     large = size >= _MIN_REUSED_BYTES
-    part = empty((size,), np.uint8).data if large else memoryview(bytearray(size))
+    part = allocate_batch((size,), np.uint8).data if large else memoryview(bytearray(size))
     filled = 0
     while filled < size:
         # Read all bytes in one call if possible, because each call waits for the GIL.

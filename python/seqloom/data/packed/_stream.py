@@ -13,7 +13,7 @@ from seqloom._threads import count_threads
 from seqloom.data._describe import as_html
 from seqloom.data._encoder import add_file_position
 from seqloom.data._ids import Ids, ids_of
-from seqloom.data._paths import expand, file_digest, index_of, open_existing_index
+from seqloom.data._paths import expand_paths, file_digest, open_existing_index, open_index
 from seqloom.data._position import check_integer
 from seqloom.data.packed._progress import StreamProgress, hex_of
 from seqloom.data.packed._tokeniser import Tokeniser
@@ -110,7 +110,7 @@ class PackedStream:
         whitespace: str = "error",
         ids: str = "error",
     ) -> None:
-        self.paths = expand(files)
+        self.paths = expand_paths(files)
         for path in self.paths:
             check_rereadable(path)
         self.max_tokens = check_integer("max_tokens", max_tokens, least=1, most=_MAX_INT32)
@@ -252,7 +252,7 @@ class PackedStream:
         """Return the index for reading from a position; None if it is not needed."""
         file, record, _ = place[0]
         if self.records is not None:
-            index = index_of(self.paths[0], self.num_threads)
+            index = open_index(self.paths[0], self.num_threads)
             if self.records[1] > len(index):
                 raise OutOfRangeError(
                     f"records ends at {self.records[1]:,}, but {index.path} has only "

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from seqloom._key import Key
 from seqloom.data._batch import (
+    BatchShape,
     NativeBatchMaker,
-    Shape,
     encode_columns,
-    items_of,
     list_letters,
+    split_batch,
 )
 from seqloom.data._encoder import add_file_position, apply_augment
 from seqloom.data._ids import Ids, ids_of
@@ -65,7 +65,7 @@ class StreamPiece:
 
     def items(self) -> list[dict[str, Any]]:
         """Return the records as items."""
-        return items_of(self.batch(), self.stream.encoder)
+        return split_batch(self.batch(), self.stream.encoder)
 
     def batch(self, *, num_threads: int = 1, **shape: Any) -> dict[str, Any]:
         """Return the batch as columns."""
@@ -105,7 +105,7 @@ class StreamPiece:
             source.extents(encoder),
             lambda _, rows: _describe(source, rows),
             partial(_explain, source),
-            Shape(length, multiple),
+            BatchShape(length, multiple),
             is_store_kept=False,
         )
 

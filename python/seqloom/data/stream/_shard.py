@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 import numpy as np
 
 from seqloom._ragged import offsets_of
-from seqloom.data._paths import index_of, open_existing_index
+from seqloom.data._paths import open_existing_index, open_index
 from seqloom.data._position import check_integer
 from seqloom.data._store import check_one_kind
 from seqloom.data.stream._chunk import ChunkSource, slice_batch
@@ -232,7 +232,7 @@ def part_of(
         return whole if index is None else FileRange(index, shard, options)
     if compression_of(path) not in _SEEKABLE:
         return whole
-    return FileRange(index_of(path, options.get("num_threads")), shard, options)
+    return FileRange(open_index(path, options.get("num_threads")), shard, options)
 
 
 def compression_of(path: str) -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import quote
 from seqloom._threads import count_threads
-from seqloom.data._paths import expand
+from seqloom.data._paths import expand_paths
 from seqloom.errors import ArgumentError
 from seqloom.infer._input_warnings import warn_of_tokens
 from seqloom.infer.embedding._model import LAST_LAYER
@@ -152,7 +152,7 @@ def embed(
         ((33,), np.float32(0.25))
     """
     settings = EmbedSettings(
-        files=expand(files),
+        files=expand_paths(files),
         out=os.fspath(out),
         cloud_options=cloud_options,
         pool=pool,
