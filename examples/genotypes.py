@@ -4,15 +4,15 @@ from pathlib import Path
 
 import seqloom as sl
 
-HOME = Path(sl.__file__).parent / "_demo/genotypes"
+GENOTYPES_FOLDER = Path(sl.__file__).parent / "_demo/genotypes"
 
 
 def main() -> None:
     """Predict a simulated trait from genotypes and covariates."""
     data = sl.data.GenotypeDataset(
-        HOME / "example.bed",
-        sl.data.Labels(HOME / "phenotype.txt", label_column="Y1"),
-        HOME / "covariates.txt",
+        GENOTYPES_FOLDER / "example.bed",
+        sl.data.Labels(GENOTYPES_FOLDER / "phenotype.txt", label_column="Y1"),
+        GENOTYPES_FOLDER / "covariates.txt",
     )
     print(data)
     train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0)

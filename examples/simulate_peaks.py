@@ -7,7 +7,7 @@ import numpy as np
 
 import seqloom as sl
 
-HOME = Path(sl.__file__).parent / "_demo/genome"
+GENOME_FOLDER = Path(sl.__file__).parent / "_demo/genome"
 CHROMOSOMES, CHROMOSOME_LENGTH = 4, 24_000
 # Distance between peaks, width of a peak, and largest distance of a motif from the
 # middle of its peak, in bases.
@@ -17,7 +17,7 @@ MOTIF = np.frombuffer(b"TGACTCA", np.uint8)
 MUTATION_RATE = 0.05
 
 
-def simulate(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
+def simulate_genome(seed: int = 0) -> tuple[dict[str, Any], list[tuple[object, ...]]]:
     """Return random chromosomes and their peaks; half of the peaks contain the motif."""
     random = np.random.default_rng(seed)
     bases = np.frombuffer(b"ACGT", np.uint8)
@@ -51,14 +51,14 @@ def mutated_motif(random: np.random.Generator, strand: str) -> np.ndarray:
 
 def main() -> None:
     """Write the genome as gzip FASTA, and the peaks as BED."""
-    genome, peaks = simulate()
+    genome, peaks = simulate_genome()
     records = [
         sl.io.SequenceRecord(name, "", sequence.tobytes())
         for name, sequence in genome.items()
     ]
-    sl.io.write_sequences(HOME / "genome.fa.gz", records)
+    sl.io.write_sequences(GENOME_FOLDER / "genome.fa.gz", records)
     lines = ["\t".join(map(str, peak)) + "\n" for peak in peaks]
-    (HOME / "peaks.bed").write_text("".join(lines))
+    (GENOME_FOLDER / "peaks.bed").write_text("".join(lines))
 
 
 if __name__ == "__main__":

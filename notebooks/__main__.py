@@ -23,8 +23,8 @@ from nbconvert import MarkdownExporter
 from PIL import Image
 from traitlets.config import Config
 
-HOME = Path(__file__).parent
-PAGES = HOME.parent / "docs/notebooks"
+NOTEBOOKS = Path(__file__).parent
+PAGES = NOTEBOOKS.parent / "docs/notebooks"
 PARALLEL_NOTEBOOKS = 2
 CELL_TIMEOUT_SECONDS = 120
 KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -32,55 +32,57 @@ KERNEL = {"name": "python3", "display_name": "Python 3", "language": "python"}
 
 def main() -> None:
     """Execute the named notebooks; without names, replace the whole folder of pages."""
-    sources = [HOME / f"{name}.py" for name in sys.argv[1:]]
+    sources = [NOTEBOOKS / f"{name}.py" for name in sys.argv[1:]]
     if not sources:
         rmtree(PAGES, ignore_errors=True)
-        sources = sorted(HOME.glob("[!_]*.py"))
-    os.environ |= environment()
-    failures = asyncio.run(publish_all(sources))
+        sources = sorted(NOTEBOOKS.glob("[!_]*.py"))
+    os.environ |= cell_environment()
+    failures = asyncio.run(publish_notebooks(sources))
     if failures:
         sys.exit("\n\n".join(failures))
 
 
-def environment() -> dict[str, str]:
+def cell_environment() -> dict[str, str]:
     """Return variables for the cells: command path, plot style and number of threads."""
     folder = str(Path(sys.executable).parent)
     return {
         "PATH": os.pathsep.join([folder, os.environ["PATH"]]),
-        "MATPLOTLIBRC": str(HOME / "matplotlibrc"),
+        "MATPLOTLIBRC": str(NOTEBOOKS / "matplotlibrc"),
         "OMP_NUM_THREADS": str(max(1, len(os.sched_getaffinity(0)) // PARALLEL_NOTEBOOKS)),
     }
 
 
-async def publish_all(sources: list[Path]) -> list[str]:
+async def publish_notebooks(sources: list[Path]) -> list[str]:
     """Publish notebooks, several in parallel, and return the error messages."""
     semaphore = asyncio.Semaphore(PARALLEL_NOTEBOOKS)
-    results = await asyncio.gather(*(publish(source, semaphore) for source in sources))
+    results = await asyncio.gather(
+        *(publish_notebook(source, semaphore) for source in sources)
+    )
     return [failure for failure in results if failure]
 
 
-async def publish(source: Path, semaphore: asyncio.Semaphore) -> str | None:
+async def publish_notebook(source: Path, semaphore: asyncio.Semaphore) -> str | None:
     """Execute a notebook and write its page, or return an error message."""
-    notebook = read(source)
+    notebook = read_notebook(source)
     async with semaphore:
         start = time.perf_counter()
         try:
-            await execute(notebook)
+            await execute_cells(notebook)
         except CellExecutionError as error:
-            return f"{source}, {describe(error, notebook)}"
+            return f"{source}, {describe_failure(error, notebook)}"
         print(f"{source.stem:20}{time.perf_counter() - start:6.1f} s", flush=True)
-    write(source.stem, notebook)
+    write_page(source.stem, notebook)
     return None
 
 
-def read(path: Path) -> Any:
+def read_notebook(path: Path) -> Any:
     """Read a Python file as a notebook without outputs."""
     notebook = jupytext.read(path, fmt="py:percent")
     notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     return notebook
 
 
-async def execute(notebook: Any) -> None:
+async def execute_cells(notebook: Any) -> None:
     """Execute the cells in an empty folder and store their outputs."""
     with TemporaryDirectory(prefix="seqloom-notebook-") as folder:
         resources = {"metadata": {"path": folder}}
@@ -92,7 +94,7 @@ async def execute(notebook: Any) -> None:
         await client.async_execute()
 
 
-def describe(error: CellExecutionError, notebook: Any) -> str:
+def describe_failure(error: CellExecutionError, notebook: Any) -> str:
     """Return a message with the number, the error and the source of the failed cell."""
     number, cell = next(
         (number, cell)
@@ -102,12 +104,12 @@ def describe(error: CellExecutionError, notebook: Any) -> str:
     return f"cell {number}: {error.ename}: {error.evalue}\n\n{cell.source}"
 
 
-def write(name: str, notebook: Any) -> None:
+def write_page(name: str, notebook: Any) -> None:
     """Write the page, its pictures and the notebook."""
     for cell in notebook.cells:
         cell.metadata.pop("execution", None)  # execution times
     resources = {"unique_key": name, "output_files_dir": f"{name}_files"}
-    exporter = MarkdownExporter(template_file=str(HOME / "page.md.j2"))
+    exporter = MarkdownExporter(template_file=str(NOTEBOOKS / "page.md.j2"))
     page, output = exporter.from_notebook_node(notebook, resources)
     title, text = page.strip().split("\n", 1)
     link = f"[Download this page as a notebook]({name}.ipynb){{ download }}"
@@ -115,12 +117,12 @@ def write(name: str, notebook: Any) -> None:
     rmtree(PAGES / f"{name}_files", ignore_errors=True)
     (PAGES / f"{name}_files").mkdir(parents=True)
     for path, picture in output["outputs"].items():
-        (PAGES / path).write_bytes(shrink(picture))
+        (PAGES / path).write_bytes(shrink_png(picture))
     (PAGES / f"{name}.md").write_text(f"{title}\n\n{link}\n{text}\n", encoding="utf-8")
     nbformat.write(notebook, PAGES / f"{name}.ipynb")
 
 
-def shrink(picture: bytes) -> bytes:
+def shrink_png(picture: bytes) -> bytes:
     """Return a PNG with 256 colours: plots look the same at a third of the size."""
     small, plot = io.BytesIO(), Image.open(io.BytesIO(picture)).convert("RGB")
     plot.quantize(256, dither=Image.Dither.NONE).save(small, "PNG", optimize=True)

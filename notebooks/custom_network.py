@@ -118,7 +118,7 @@ effect = weights[data.classes.index("open")] - weights[data.classes.index("close
 best = int(effect.argmax())
 
 
-def sites():
+def best_matches():
     """Yield the best match of the best filter in each open interval."""
     for row in np.flatnonzero(batch["label"] == data.classes.index("open")):
         strand = int(matches[1][row, best].max() > matches[0][row, best].max())
@@ -126,7 +126,7 @@ def sites():
         yield strands[strand][row, :, start : start + 9]
 
 
-shares = np.mean(list(sites()), axis=0)
+shares = np.mean(list(best_matches()), axis=0)
 bits = 2 + (shares * np.log2(shares + 1e-9)).sum(axis=0)
 print("".join("ACGT"[row] for row in shares.argmax(axis=0)))
 

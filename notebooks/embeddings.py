@@ -24,7 +24,7 @@ PROTEIN_FAMILIES = {
 }
 
 
-def protein(shares):
+def random_protein(shares):
     """Return a protein of 60 to 200 residues with approximately these group shares."""
     shares = draw.dirichlet(np.array(shares) * 60)
     kinds = draw.choice(3, draw.integers(60, 201), p=shares)
@@ -36,7 +36,7 @@ with open("proteins.fa", "w") as fasta, open("labels.tsv", "w") as table:
     for family, shares in PROTEIN_FAMILIES.items():
         for number in range(150):
             name = f"{family[0]}{number}"
-            print(f">{name}", protein(shares), sep="\n", file=fasta)
+            print(f">{name}", random_protein(shares), sep="\n", file=fasta)
             print(name, family, sep="\t", file=table)
 
 # %% [markdown]
@@ -107,8 +107,8 @@ plt.show()
 
 # %%
 with open("new.fa", "w") as fasta:
-    print(">x", protein(PROTEIN_FAMILIES["membrane"]), sep="\n", file=fasta)
-    print(">y", protein(PROTEIN_FAMILIES["nuclear"]), sep="\n", file=fasta)
+    print(">x", random_protein(PROTEIN_FAMILIES["membrane"]), sep="\n", file=fasta)
+    print(">y", random_protein(PROTEIN_FAMILIES["nuclear"]), sep="\n", file=fasta)
 sl.infer.embed(model, "new.fa", out="new")
 scores = sl.infer.predict(run, "new")
 for name, row in zip(scores.ids, scores.to_numpy()):

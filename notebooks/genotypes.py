@@ -16,7 +16,7 @@ draw = np.random.default_rng(0)
 INDIVIDUALS, BLOCKS, BLOCK_SIZE = 1500, 60, 10
 
 
-def block():
+def linked_variants():
     """Return linked variants: copies of one variant with a fifth of the alleles resampled."""
     frequency = draw.uniform(0.1, 0.5)
     first = draw.random((2, INDIVIDUALS, 1)) < frequency
@@ -24,7 +24,7 @@ def block():
     return np.where(draw.random(new.shape) < 1 / 5, new, first).sum(axis=0)
 
 
-codes = np.concatenate([block() for _ in range(BLOCKS)], axis=1).astype("int8")
+codes = np.concatenate([linked_variants() for _ in range(BLOCKS)], axis=1).astype("int8")
 causal = draw.choice(BLOCKS, 8, replace=False) * BLOCK_SIZE + draw.integers(
     0, BLOCK_SIZE, 8
 )
@@ -94,13 +94,13 @@ plt.show()
 
 
 # %%
-def arrays(subset):
+def genotypes_and_trait(subset):
     """Return the standardised genotypes and the trait of a subset."""
     batch = subset.batch(range(len(subset)))
     return batch["inputs"].astype("float64"), batch["label"]
 
 
-x, y = arrays(train)
+x, y = genotypes_and_trait(train)
 
 
 def ridge(penalty):
@@ -110,7 +110,7 @@ def ridge(penalty):
 
 def r2_of_ridge(penalty):
     """Return the r2 of ridge regression on the validation set."""
-    inputs, labels = arrays(valid)
+    inputs, labels = genotypes_and_trait(valid)
     return sl.nn.r2(labels, inputs @ ridge(penalty) + y.mean())
 
 
@@ -118,7 +118,7 @@ penalty = max([10, 30, 100, 300, 1000, 3000], key=r2_of_ridge)
 truth = run.test.labels
 predicted = {
     "network": run.test.scores.to_numpy()[:, 0],
-    "ridge": arrays(test)[0] @ ridge(penalty) + y.mean(),
+    "ridge": genotypes_and_trait(test)[0] @ ridge(penalty) + y.mean(),
 }
 print("penalty", penalty)
 
@@ -169,14 +169,14 @@ inputs = batch["inputs"]
 baseline = network.logits(network.backend.tensor(inputs)).numpy()
 
 
-def change(variant):
+def prediction_change(variant):
     """Return the change of the prediction for one standard deviation of a variant."""
     changed = inputs.copy()
     changed[:, variant] += 1
     return (network.logits(network.backend.tensor(changed)).numpy() - baseline).mean()
 
 
-changes = np.array([change(variant) for variant in range(BLOCKS * BLOCK_SIZE)])
+changes = np.array([prediction_change(variant) for variant in range(BLOCKS * BLOCK_SIZE)])
 plt.figure(figsize=(9, 3))
 plt.vlines(range(len(changes)), 0, changes, linewidth=1)
 sizes = effects * np.nanstd(np.where(codes < 0, np.nan, codes), axis=0)[causal]

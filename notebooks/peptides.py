@@ -19,21 +19,21 @@ draw = np.random.default_rng(3)
 HYDROPHOBIC, CHARGED, OTHER = [*"AILVFW"], [*"KR"], [*"GSTNQEDHPY"]
 
 
-def residue(angle, noise):
+def residue_at(angle, noise):
     """Return a residue for an angle on the helix; noise moves the hydrophobic boundary."""
     if np.cos(angle) + draw.normal(0, noise) > 0.1:
         return draw.choice(HYDROPHOBIC)
     return draw.choice(CHARGED if draw.random() < 0.55 else OTHER)
 
 
-def parent(active):
+def random_peptide(active):
     """Return a peptide; an active one has a hydrophobic side at 100 degrees per residue."""
     length, turn = draw.integers(14, 29), draw.uniform(0, 2 * np.pi)
-    residues = [residue(turn + np.radians(100) * at, 0.3) for at in range(length)]
+    residues = [residue_at(turn + np.radians(100) * at, 0.3) for at in range(length)]
     return residues if active else list(draw.permutation(residues))
 
 
-def variant(residues):
+def mutated_copy(residues):
     """Return a copy in which one residue in eight is mutated."""
     is_mutated = draw.random(len(residues)) < 1 / 8
     mutations = draw.choice(HYDROPHOBIC + CHARGED + OTHER, len(residues))
@@ -43,11 +43,11 @@ def variant(residues):
 rows = []
 for family in range(200):
     kind = "active" if family % 2 else "inactive"
-    residues = parent(kind == "active")
+    residues = random_peptide(kind == "active")
     rows += [
         {
             "id": f"p{family}.{child}",
-            "sequence": variant(residues),
+            "sequence": mutated_copy(residues),
             "label": kind,
             "family": family,
         }
@@ -142,7 +142,7 @@ plt.show()
 
 
 # %% alt="Scatter plot of score against hydrophobic moment for the test peptides: inactive peptides are at the lower left, active peptides at the upper right."
-def moment(text):
+def hydrophobic_moment(text):
     """Return the length of the mean hydrophobicity vector on the helix."""
     weights = np.array([residue in HYDROPHOBIC for residue in text]) - 0.5
     return abs((weights * np.exp(1j * np.radians(100) * np.arange(len(text)))).mean())
@@ -151,7 +151,7 @@ def moment(text):
 test = by_family.test
 row_of_id = {row["id"]: row for row in rows}
 tested = [row_of_id[name] for name in test.scores.ids]
-moments = np.array([moment(row["sequence"]) for row in tested])
+moments = np.array([hydrophobic_moment(row["sequence"]) for row in tested])
 scores = test.scores.to_numpy()[:, data.classes.index("active")]
 for number, kind in enumerate(data.classes):
     is_class = test.labels == number
@@ -168,23 +168,28 @@ plt.show()
 
 
 # %% alt="Three correlations with their intervals: 0.8 over all peptides, and about half of that within active and within inactive peptides, with wide intervals above 0."
-def correlation(subset):
+def score_correlation(subset):
     """Return the correlation of moment and score over the given peptides."""
     return np.corrcoef(moments[subset], scores[subset])[0, 1]
 
 
-def interval(subset):
+def confidence_interval(subset):
     """Return the 95 % bootstrap interval of the correlation, from 1,000 resamples."""
     family = np.array([row["family"] for row in tested])
     members = [subset[family[subset] == name] for name in np.unique(family[subset])]
     picks = draw.integers(0, len(members), (1000, len(members)))
-    samples = [correlation(np.concatenate([members[k] for k in pick])) for pick in picks]
+    samples = [
+        score_correlation(np.concatenate([members[k] for k in pick])) for pick in picks
+    ]
     return np.percentile(samples, [2.5, 97.5])
 
 
 subsets = {"all": np.arange(len(tested))}
 subsets |= {kind: np.flatnonzero(test.labels == k) for k, kind in enumerate(data.classes)}
-results = {name: (correlation(rows), *interval(rows)) for name, rows in subsets.items()}
+results = {
+    name: (score_correlation(rows), *confidence_interval(rows))
+    for name, rows in subsets.items()
+}
 figure, axis = plt.subplots(figsize=(6, 2.2))
 for row, (name, (middle, low, high)) in enumerate(results.items()):
     print(f"{name:8} {middle:5.2f}, 95 % interval {low:5.2f} to {high:5.2f}")

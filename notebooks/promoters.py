@@ -12,34 +12,34 @@ import numpy as np
 
 draw = np.random.default_rng(1)
 WIDTH, START = 100, 70  # width of a window, and position of the start site in it
-BOX = ["T", "A", "T", "A", "AT", "A", "AT", "AG"]
+TATA_BOX = ["T", "A", "T", "A", "AT", "A", "AT", "AG"]
 INITIATOR = ["CT", "A", "ACGT", "AT"]
 
 
-def background(length):
+def random_bases(length):
     """Return random bases with slightly more A and T than C and G."""
     return draw.choice([*"ACGT"], length, p=[0.28, 0.22, 0.22, 0.28])
 
 
 def promoter():
     """Return a window around a transcription start site."""
-    window = background(WIDTH)
+    window = random_bases(WIDTH)
     window[START - 1 : START + 3] = [draw.choice([*choice]) for choice in INITIATOR]
     if draw.random() < 6 / 7:
         box = START - 30 + draw.integers(-3, 4)
-        window[box : box + 8] = [draw.choice([*choice]) for choice in BOX]
+        window[box : box + 8] = [draw.choice([*choice]) for choice in TATA_BOX]
     return window
 
 
-def write(name, windows):
+def write_fasta(name, windows):
     """Write a FASTA file."""
     with open(name, "w") as file:
         for number, window in enumerate(windows):
             print(f">{number}", "".join(window), sep="\n", file=file)
 
 
-write("promoter.fa", [promoter() for _ in range(1500)])
-write("other.fa", [background(WIDTH) for _ in range(3000)])
+write_fasta("promoter.fa", [promoter() for _ in range(1500)])
+write_fasta("other.fa", [random_bases(WIDTH) for _ in range(3000)])
 
 # %% [markdown]
 # ## Load both files as one dataset
@@ -116,14 +116,14 @@ plt.show()
 # file without copying it.
 
 # %%
-long = background(4000)
+long = random_bases(4000)
 starts = [703, 1857, 3204]
 for start in starts:
     window = promoter()
     while "".join(window[START - 33 : START - 26]).count("TA") < 2:  # needs a TATA box
         window = promoter()
     long[start - START : start - START + WIDTH] = window
-write("long.fa", [long])
+write_fasta("long.fa", [long])
 
 windows = sl.data.windows("long.fa", WIDTH, 1, encoder=run.trained.encoder)
 scan = sl.infer.predict(run.trained, windows).to_numpy()[:, data.classes.index("promoter")]

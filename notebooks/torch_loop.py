@@ -40,7 +40,7 @@ optimizer = torch.optim.AdamW(network.parameters(), lr=1e-3)
 losses = []
 
 
-def step(batch):
+def train_on_batch(batch):
     """Train on one batch."""
     loss = torch.nn.functional.cross_entropy(network(batch["inputs"]), batch["label"])
     optimizer.zero_grad()
@@ -52,7 +52,7 @@ def step(batch):
 with sl.infer.GPUMonitor() as monitor:
     for _ in range(5):
         for batch in monitor.wait_for(loader):
-            step(batch)
+            train_on_batch(batch)
 print(f"{len(losses)} steps")
 print(monitor.check_bottleneck())
 
@@ -90,21 +90,21 @@ print(f"accuracy {accuracy:.3f} on {len(correct)} records")
 
 
 # %%
-def order(batches):
+def ids_of(batches):
     """Return the ids of all batches in order."""
     return [name for batch in batches for name in batch["id"]]
 
 
 first = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5)
 running = iter(first)
-before = order(next(running) for _ in range(10))
+before = ids_of(next(running) for _ in range(10))
 state = first.state_dict()
 print({name: state[name] for name in ("epoch", "position", "seed")})
 
 again = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5)
 again.load_state_dict(state)
-after = order(again)
-whole = order(sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5))
+after = ids_of(again)
+whole = ids_of(sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5))
 print(f"{len(before)} records before, {len(after)} after")
 print("same order as a full pass:", before + after == whole)
 
@@ -115,7 +115,7 @@ print("same order as a full pass:", before + after == whole)
 
 # %%
 parallel = sl.data.DataLoader(data, batch_size=64, shuffle=True, seed=5, num_workers=2)
-by_workers = order(parallel)
+by_workers = ids_of(parallel)
 print("same order:", by_workers == whole)
 
 # %% [markdown]

@@ -47,7 +47,7 @@ def failures(folder: Path) -> list[str]:
         source.write_text(text.strip())
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(notebooks, "PAGES", folder)
-        return asyncio.run(notebooks.publish_all(sources))
+        return asyncio.run(notebooks.publish_notebooks(sources))
 
 
 def test_each_notebook_is_in_the_list_of_notebooks():
