@@ -38,14 +38,14 @@ _open = os.open
 
 
 def _refuse_folders(path, flags, mode=0o777, *, dir_fd=None):
-    """Open a file like `os.open` on Windows, which rejects folders."""
+    """Open a file; reject folders, as `os.open` does on Windows."""
     if not isinstance(path, int) and dir_fd is None and Path(path).is_dir():
         raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
     return _open(path, flags, mode, dir_fd=dir_fd)  # pyright: ignore[reportArgumentType]
 
 
 def _create_file(name, access, share, security, creation, flags, template):
-    """Emulate CreateFile; `creation` 1 creates the file, 3 opens it, and 4 does either."""
+    """Emulate CreateFile: `creation` 1 creates a file, 3 opens it, 4 does either."""
     assert (share, security, template) == (7, 0, 0)
     assert flags == 0x02000000
     extra = {1: os.O_CREAT | os.O_EXCL, 3: 0, 4: os.O_CREAT}[creation]
@@ -115,7 +115,7 @@ def hide() -> None:
         (os, "open", _refuse_folders),
         (os, "readlink", _hide_proc(os.readlink)),
         (Path, "read_text", _hide_proc(Path.read_text)),
-        (shutil, "_use_fd_functions", False),  # these functions open folders
+        (shutil, "_use_fd_functions", False),  # shutil opens folders
         (sys, "platform", "win32"),
     ):
         setattr(owner, name, value)

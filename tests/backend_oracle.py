@@ -76,7 +76,7 @@ def given(b: Any, arg: Any) -> Any:
 
 
 def wanted(arg: Any) -> Any:
-    """Convert arrays to tensors for the oracle."""
+    """Convert NumPy arrays to PyTorch tensors; keep other values."""
     if isinstance(arg, np.ndarray):
         tensor = torch.from_numpy(arg.copy())
         return tensor.double() if tensor.is_floating_point() else tensor
@@ -91,7 +91,7 @@ def flat(out: Any) -> list[Any]:
 
 
 def assert_agrees(b: Any, case: Case, dtype: str) -> None:
-    """Call backend and oracle, and compare the values and float dtypes of their results."""
+    """Call the backend and PyTorch, and compare values and float dtypes of the results."""
     arrays = case.arrays(dtype)
     out = flat(getattr(b, case.name)(*(given(b, each) for each in arrays), **case.options))
     expected = flat(case.oracle(*(wanted(each) for each in arrays), **case.options))
@@ -109,7 +109,7 @@ def assert_agrees(b: Any, case: Case, dtype: str) -> None:
 def pulled(
     forward: Callable[..., Any], *, skip: int = 1, by: int | None = None
 ) -> Callable[..., Any]:
-    """Return the oracle of a gradient; its first argument is the output's gradient."""
+    """Return PyTorch's gradient function; its first argument is the output's gradient."""
 
     def call(grad: Any, *args: Any, **options: Any) -> Any:
         leaves = [

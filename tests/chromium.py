@@ -91,7 +91,7 @@ class Page:
         self.rest = b""
 
     def ask(self, method: str, **given: Any) -> dict[str, Any]:
-        """Call a method of the protocol."""
+        """Call a method of Chromium's debugging protocol."""
         self.number += 1
         message = {"id": self.number, "method": method, "params": given}
         if self.session:

@@ -33,7 +33,7 @@ ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 7
 BACKEND_TEST_PATHS = re.compile("tests/(conformance|promises|tensor)/")
 TORCH_COMPILE_TESTS = re.compile(r"(?=.*\bcompiled\b).*\btorch\b(?!:)", re.DOTALL)
 
-# A shell starts background processes and their children without Ctrl-C.
+# Processes that a shell starts in the background ignore Ctrl-C.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -1,7 +1,7 @@
 """Device of the CUDA tests: a CUDA device, or the CPU as a replacement.
 
-``SEQLOOM_TEST_DEVICE=cpu`` runs these tests on the CPU, which finds their errors on
-machines without a CUDA device. Tests that need CUDA are skipped there.
+``SEQLOOM_TEST_DEVICE=cpu`` runs these tests on the CPU, to find errors in the tests
+without a CUDA device. Tests that need CUDA are skipped on the CPU.
 """
 
 import os

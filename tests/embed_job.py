@@ -46,7 +46,7 @@ def run(file, out, shard_size: Any = 500, **options):
 
 
 def load_model(backend):
-    """Return the model, for several processes."""
+    """Return the model; each process of a job calls this function."""
     return embed_tokens
 
 

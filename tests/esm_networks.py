@@ -8,7 +8,10 @@ import torch
 import transformers
 
 PAD, MASK = 1, 32
-_WEIGHT_SCALES = {"embeddings": 5, "contact_head": 50}  # scale of weights, otherwise 2
+_WEIGHT_SCALES = {
+    "embeddings": 5,
+    "contact_head": 50,
+}  # the scale of all other weights is 2
 SIZES_OF_NETWORK = {"8M": (6, 320, 20), "35M": (12, 480, 20)}
 
 

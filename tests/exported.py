@@ -1,4 +1,4 @@
-"""A reference reader of exports in NumPy, based only on the format's documentation."""
+"""Exported models run in NumPy, based only on the format's documentation."""
 
 import json
 from math import prod

@@ -24,7 +24,7 @@ PACKAGE_FOLDER = Path(sl.__file__).parent
 
 
 class Recorder:
-    """A recorder of package files whose functions are called before `stop` is called."""
+    """Records the package files whose functions are called before `stop`."""
 
     def __init__(self, stop: str = "") -> None:
         self.files: dict[str, None] = {}

@@ -61,7 +61,7 @@ def function(name):
 
 
 class Building:
-    """A recorder of operations, which infers shapes and dtypes from arrays of zeros."""
+    """Records operations, and computes shapes and dtypes by running them on zeros."""
 
     def __init__(self, dtype="float64"):
         self.graph = Graph()

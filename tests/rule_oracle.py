@@ -20,13 +20,13 @@ SECOND_LEVEL = Autodiff(FIRST_LEVEL)
 
 @dataclass
 class Case:
-    """An operation, its tracked arrays among other arguments, and its PyTorch version."""
+    """An operation, its arguments (some of them tracked), and its PyTorch version."""
 
     name: str
     args: list[Any]
     theirs: Any
     options: dict[str, Any] = field(default_factory=dict)
-    output: int | None = None  # index of the output in the loss
+    output: int | None = None  # index of the output that the loss uses
 
     @property
     def places(self):

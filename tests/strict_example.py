@@ -1,4 +1,4 @@
-"""The example backend, loaded by path: its folder contains names of test modules."""
+"""Loads the example backend by path: modules next to it have names of test modules."""
 
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path

@@ -86,7 +86,7 @@ def test_a_quick_benchmark_has_separate_sizes(value, size, monkeypatch):
 
 
 def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
-    # Quartiles of 1 to 5 are 2 and 4: the range 2 divided by the median 3.
+    # The quartiles of 1 to 5 are 2 and 4; their difference is divided by the median, 3.
     found = _against.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
     assert (found.old, found.new, found.ratio) == (2, 3, 1.5)
     assert found.spread == pytest.approx(2 / 3)

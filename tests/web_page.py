@@ -1,4 +1,4 @@
-"""The module and page built by `make web`, and helpers to run them."""
+"""The WebAssembly module and the page that `make web` builds, and helpers to run them."""
 
 import gzip
 import json

@@ -61,7 +61,7 @@ def list_arguments(name: str) -> tuple[list[str], int]:
     function = getattr(Backend, name, None) or getattr(ARRAY_NAMESPACE, name)
     signature = inspect.signature(function).parameters
     parameters = [signature[it] for it in signature if it not in EXCLUDED_ARGUMENTS]
-    # The options of windows are those of `Windows.of`.
+    # Window operations have the options of `Windows.of`.
     if parameters[-1].kind is inspect.Parameter.VAR_KEYWORD:
         known = {it.name for it in parameters[:-1]} | {"kernel"}
         windows = inspect.signature(Windows.of).parameters.values()

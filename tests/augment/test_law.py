@@ -1,4 +1,4 @@
-"""Augmentations change the expected fraction of residues, and choose uniformly."""
+"""Augmentations change the expected fraction of residues, at uniformly random positions."""
 
 from collections import Counter
 from itertools import pairwise, permutations

@@ -114,7 +114,7 @@ def test_individuals_are_filtered_like_plink(bed, tmp_path, call):
     assert said.out == "individuals 18 of 41\nvariants    163 of 240\n"
     assert (tmp_path / "ours.bed").read_bytes() == (tmp_path / "plink.bed").read_bytes()
     ours, theirs = read(tmp_path / "ours.bed")[1], read(tmp_path / "plink.bed")[1]
-    for name in ours.keys() - {"chromosome"}:  # PLINK writes X as 23
+    for name in ours.keys() - {"chromosome"}:  # PLINK writes chromosome X as 23
         assert ours[name] == theirs[name]
 
 

@@ -31,7 +31,7 @@ LABELS_WITH_ONE_RARE = ["a", "b"] * 12 + ["rare"]
 
 
 def absent(name):
-    """Return the folds, from 1, whose validation set has no record of a class."""
+    """Return the numbers of the folds without a validation record of a class."""
     tables = [Path(f"runs/fold-{fold}/labels-valid.tsv").read_text() for fold in (1, 2, 3)]
     return [fold for fold, it in enumerate(tables, 1) if f"\t{name}\n" not in it]
 

@@ -50,7 +50,7 @@ def torch_values_of(call: Call, theirs: Any) -> list[torch.Tensor]:
 
 
 def torch_gradients_of(call: Call, outs: list[Any], cotangents: list[Any]) -> list[Any]:
-    """Return PyTorch's gradients for the arguments at the indices from `followed`."""
+    """Return PyTorch's gradients for the arguments with the indices `followed`."""
     pairs = [(o, c) for o, c in zip(outs, cotangents, strict=True) if c is not None]
     leaves = [_flat(call.args)[i] for i in followed(call)]
     total: Any = sum((out * cotangent).sum() for out, cotangent in pairs)
@@ -128,5 +128,5 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _contains_arrays(value: tuple[Any, ...]) -> bool:
-    """Return whether a tuple contains arrays, so is not a shape or an index."""
+    """Return whether a tuple contains arrays; shapes and indices do not."""
     return any(isinstance(each, (Tensor, torch.Tensor, list)) for each in value)

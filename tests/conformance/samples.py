@@ -34,7 +34,7 @@ def samples(operation: Operation, dtype: str) -> list[tuple[Any, Any]]:
 @lru_cache(maxsize=16)  # an operation and its gradient share samples
 def _cached_samples(name: str, dtype: str) -> list[tuple[Any, Any]]:
     """Create the samples of one OpInfo entry; some entries have thousands."""
-    # PyTorch formats the call stack for each sample, which is faster in a new thread.
+    # PyTorch formats the call stack for each sample; a new thread has a short stack.
     with ThreadPoolExecutor(max_workers=1) as thread:
         return thread.submit(_make_samples, name, dtype).result()
 

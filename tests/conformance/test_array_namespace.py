@@ -75,7 +75,7 @@ def test_a_function_returns_the_result_of_array_api_strict(library, name):
         deadline=None,
         derandomize=True,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
-        phases=[Phase.generate],  # drawn calls are small, so shrinking is not needed
+        phases=[Phase.generate],  # Hypothesis need not shrink calls that are already small
         database=None,
     )
     @given(st.data())

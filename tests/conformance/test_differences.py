@@ -25,7 +25,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
 DIFFERENCE_STEP = 1e-6
-# Operations whose derivative is 0 in PyTorch, or whose values jump near a sample.
+# Operations with a derivative of 0 in PyTorch, or with a jump close to a test input.
 NOT_DIFFERENTIABLE_NAMES = {"floor_divide", "stop_gradient", "remainder"}
 DIFFERENTIABLE_NAMES = [
     n
@@ -89,7 +89,7 @@ def _is_finite(outs):
 
 
 def _random_directions(call):
-    """Return a random direction for each argument that has a gradient, by its index."""
+    """Return a random direction for each differentiable argument, by argument index."""
     draw = np.random.default_rng(2)
     flat = _leaves(call.args)
     return {i: draw.normal(size=tuple(flat[i].shape)) for i in followed(call)}

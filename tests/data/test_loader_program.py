@@ -1,4 +1,4 @@
-"""Random sequences of calls on loaders, which stop, save and resume epochs."""
+"""Random sequences of calls that stop, save and resume epochs of loaders."""
 
 import json
 from functools import partial
@@ -185,7 +185,7 @@ class LoaderProgram(RuleBasedStateMachine):
         self.epoch, self.position = epoch, 0
 
     def _order(self):
-        """Return the order of the current epoch in the uninterrupted run."""
+        """Return the order of the records in this epoch of an uninterrupted run."""
         while len(self.orders) <= self.epoch:
             batches = [self.source.numbers(batch) for batch in self.unstopped]
             self.orders.append(np.concatenate(batches).tolist())

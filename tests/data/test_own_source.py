@@ -50,7 +50,7 @@ class Inherited(Doubled):
 
 
 class Declared(sl.encode.OneHot):
-    """An encoder that overrides ``__call__`` and declares native batches."""
+    """An encoder that overrides ``__call__`` and sets ``supports_native_batches``."""
 
     supports_native_batches = True
 

@@ -1,4 +1,4 @@
-"""Iterators that a thread reads ahead."""
+"""Iterators whose items a thread reads in advance."""
 
 import threading
 
@@ -12,7 +12,7 @@ def test_a_read_ahead_closed_in_its_own_thread_ends():
         yield 1
         is_begun.wait()
         try:
-            ahead.close()  # the garbage collector may do this in any thread
+            ahead.close()  # the garbage collector may call close in any thread
         except RuntimeError as error:
             errors.append(error)
         is_closed.set()

@@ -1,4 +1,4 @@
-"""Records of datasets with FASTQ, augmentation, slices, pickles and other processes."""
+"""Datasets of FASTA and FASTQ: augmentation, slices, pickling and other processes."""
 
 import multiprocessing
 import pickle
@@ -285,7 +285,7 @@ def test_unlabelled_must_be_error_or_skip(fasta, value):
 
 @pytest.fixture
 def both_stores(many, fastq):
-    """Datasets of the same files, in memory and through an index."""
+    """The same files as two datasets: in memory, and read through an index."""
 
     def make(path, **options):
         return [SequenceDataset(path, in_memory=held, **options) for held in (True, False)]

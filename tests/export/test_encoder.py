@@ -1,4 +1,4 @@
-"""encoder.json: a kernel built from this file alone equals the encoder."""
+"""A kernel that is built from encoder.json alone equals the encoder."""
 
 import json
 

@@ -42,7 +42,7 @@ def sealed(files):
 
 
 def kill_at(number, change):
-    """Call `change` in a process to be killed at call `number`; return whether it was."""
+    """Return whether a process was killed at call `number` while it ran `change`."""
     child = os.fork()
     if child:
         _, status = os.waitpid(child, 0)

@@ -112,7 +112,7 @@ def test_an_input_of_another_dtype_is_an_error():
 
 
 def run_limited(calls):
-    """Return errors of operations, in a process of 1 GiB with a model limit of 64 MiB."""
+    """Return errors of operations in a process with 1 GiB and a model limit of 64 MiB."""
     code = f"""
 import resource
 import numpy as np

@@ -1,4 +1,4 @@
-"""Exported networks and the reference reader compute equal bits, for any input size."""
+"""Exported networks and `evaluate` give bitwise equal results for any input size."""
 
 import numpy as np
 import pytest

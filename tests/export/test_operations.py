@@ -1,4 +1,4 @@
-"""Every operation of exported models returns NumPy's bits on the samples of PyTorch."""
+"""Operations of exported models are bitwise equal to NumPy on PyTorch's samples."""
 
 import warnings
 from typing import Any

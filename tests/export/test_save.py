@@ -1,4 +1,4 @@
-"""sl.export.save: the written files, and a reference reader that repeats the scores."""
+"""The files that sl.export.save writes, and the scores computed from these files."""
 
 import hashlib
 import json

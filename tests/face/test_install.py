@@ -6,7 +6,7 @@ from pathlib import Path
 import yaml
 
 REPOSITORY = Path(__file__).parents[2]
-# A CI step that calls make, whose name differs between operating systems.
+# A CI step that calls make; the name of make differs between operating systems.
 MAKE_COMMAND = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 

@@ -1,4 +1,4 @@
-"""The model of a disk that loses power: the states after a writer's calls."""
+"""Simulated power failures: the possible states of a disk after a writer's calls."""
 
 import pytest
 from faults._disk import Disk

@@ -1,4 +1,4 @@
-"""Exhausted resources: file handles, and a folder for the cache."""
+"""Errors if no file handle is left, or if the cache folder cannot be created."""
 
 import os
 import resource

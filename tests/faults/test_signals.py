@@ -114,7 +114,7 @@ def _send_at(number, sent):
             others += 1
             if others % 200:
                 return
-        moment = next(moments)  # each thread has a different number
+        moment = next(moments)  # no two threads get the same number
         seen["when"] = max(seen["when"], moment + 1)
         if moment == number:
             os.kill(os.getpid(), sent)

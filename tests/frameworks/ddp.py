@@ -1,4 +1,4 @@
-"""Train with Lightning in two processes, and write the records that each has seen.
+"""Train with Lightning in two processes; write the records that each process received.
 
 The second process is forked, so that Lightning is imported once.
 """

@@ -29,7 +29,7 @@ COLLATOR_NAMES = ["torch", "default", "pad", "varlen"]
 
 @pytest.fixture
 def users():
-    """Code of Lightning users, which takes ten seconds to import."""
+    """The module `lightning_users`; its import takes ten seconds."""
     return import_module("lightning_users")
 
 

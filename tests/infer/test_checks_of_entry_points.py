@@ -13,7 +13,7 @@ from seqloom.errors import DataWarning
 
 TRAINING_PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
 DNA_SEQUENCES = ["ACGTTGCA", "TTGGCCAAA"] * 80
-# Records, and the message of the check that they do not pass.
+# For each check: records that fail it, and its message.
 RECORDS_AND_WARNINGS = {
     "kind": (
         DNA_SEQUENCES,

@@ -56,7 +56,7 @@ def test_the_last_batch_is_filled_with_copies(run, toy, batch_size):
 
 
 class Lengths(sl.nn.Module):
-    """A network that returns the lengths of sequences, and records the fill of batches."""
+    """Returns sequence lengths, and records the fraction of each batch without padding."""
 
     scale: sl.nn.Linear  # a network must have parameters
 
@@ -77,7 +77,9 @@ def test_batches_have_little_padding_and_scores_are_in_file_order(toy, batch_siz
     model = Lengths().bind("numpy", sl.Key(0))
     found = run_model(model, data, batch_size=batch_size)
     assert found[:, 0].tolist() == data.lengths.tolist()
-    assert np.mean(model.fills) > 0.7  # the fill would be 0.4 with batches in file order
+    assert (
+        np.mean(model.fills) > 0.7
+    )  # the fraction would be 0.4 with batches in file order
 
 
 def test_several_files_are_scored_as_one(run, toy, tmp_path):

@@ -18,7 +18,7 @@ import seqloom as sl
 from seqloom.errors import FormatError
 from seqloom.io import build_index, open_sequences
 
-# Compressed, these exceed 8 MiB, above which all threads decompress.
+# The compressed text exceeds 8 MiB; all threads decompress larger files.
 READS, LENGTH = 1200, 8000
 # An index stores a hash of each part of this size; opening a file compares four parts.
 HASHED_BYTES = 256 << 10

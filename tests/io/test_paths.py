@@ -62,7 +62,9 @@ FUNCTIONS_AND_PATHS = [
     pytest.param(look, *case, id=f"{look.__name__} {name}")
     for look in (read, inspect, SequenceIndex)
     for name, case in UNREADABLE_PATHS.items()
-    if not (look is SequenceIndex and case[0] is make_sparse)  # would read the whole file
+    if not (
+        look is SequenceIndex and case[0] is make_sparse
+    )  # SequenceIndex would read the whole file
 ]
 
 

@@ -14,7 +14,7 @@ counted = 0
 
 
 def die_at(moment):
-    """Kill the process, as in a power failure, if `moment` is that on the command line."""
+    """Kill the process, as in a power failure, if `moment` is the requested moment."""
     if moment == death:
         os.kill(os.getpid(), signal.SIGKILL)
 

@@ -15,7 +15,7 @@ def variants():
 
 @pytest.fixture(scope="module")
 def run(variants, tmp_path_factory):
-    """Return the run of a training with default settings."""
+    """Train with default settings, and return the run."""
     folder = tmp_path_factory.mktemp("scan")
     return train_and_evaluate(folder, *variants, learned=2000)
 

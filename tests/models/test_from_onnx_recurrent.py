@@ -13,7 +13,7 @@ pytest.importorskip("onnx")
 pytest.importorskip("onnxruntime")
 
 GATE_COUNT = {"GRU": 3, "LSTM": 4, "RNN": 1}
-INPUT_ARRAY = floats(6, 3, 2)  # axes: position, record, in
+INPUT_ARRAY = floats(6, 3, 2)  # axes: position, record, input feature
 HIDDEN_WIDTH = 5
 OUTPUT_NAMES = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
 

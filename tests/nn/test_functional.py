@@ -243,7 +243,7 @@ FUNCTION_CASES = {
 }
 
 
-# PyTorch warns about a copy if one end needs one zero more than the other end.
+# PyTorch warns about a copy if the padding of both ends differs by one.
 @pytest.mark.filterwarnings("ignore:Using padding='same':UserWarning")
 @pytest.mark.parametrize("name", FUNCTION_CASES)
 def test_values_and_gradients_match_pytorch(name):

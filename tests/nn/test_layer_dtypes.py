@@ -168,7 +168,7 @@ def test_integers_are_rejected_by_float_functions(function, name):
 def test_integer_inputs_behave_like_in_pytorch_on_every_backend(kind, name):
     values = np.array([[[[3, 0, 7], [2, 9, 4], [1, 5, 8]]]])
     whole = torch.tensor(values, dtype=getattr(torch, kind))
-    floats = whole.float()  # The largest values are equal.
+    floats = whole.float()  # Several elements equal the maximum.
     x = found(name).tensor(values.astype(kind))
     theirs = torch.nn.functional
     pairs = {

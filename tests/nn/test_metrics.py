@@ -223,7 +223,7 @@ NUMBERS_WITH_INFINITY = [math.inf, 1.0, 2.0, 3.0]
 @pytest.mark.parametrize("equal", [-math.inf, math.inf])
 def test_equal_infinite_scores_are_a_tie_in_any_order_of_records(order, equal):
     labels = np.array([1, 0])[order]
-    # All records have one score, so the only precision is 1/2, at recall 1.
+    # All records have the same score, so the only precision is 1/2, at recall 1.
     assert ours.auprc(labels, [equal] * 2) == 0.5
     assert ours.auroc(labels, [equal] * 2) == 0.5
     curve = RankCurve.of(labels, [equal] * 2)

@@ -1,7 +1,7 @@
 """Specification 2: PLINK files become arrays and batches.
 
-Difference: the native functions of ``bed_reader`` are not included; the module
-``compat.bed_reader`` lists them.
+Deviation from the specification: the native functions of ``bed_reader`` are not
+included; the module ``compat.bed_reader`` lists them.
 """
 
 import os

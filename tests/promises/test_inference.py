@@ -1,8 +1,9 @@
 """Specification 5: embeddings of millions of sequences without losses.
 
-Difference: a shard is a numbered part of the input that a process claims with a file. SLURM
-arrays, torchrun and Ray therefore use the same plan; Ray schedules shards, and transfers no
-data. Tests that need a GPU are in ``test_embed_cuda.py``.
+Deviation from the specification: a shard is a numbered part of the input that a process
+claims with a file. SLURM arrays, torchrun and Ray therefore use the same plan; Ray
+schedules shards, and transfers no data. Tests that need a GPU are in
+``test_embed_cuda.py``.
 """
 
 import json

@@ -1,8 +1,9 @@
 """Specification 4: modules, optimisers, records, training.
 
-Difference: an optimiser belongs to one model and its state has the paths of that model, so
-another model loads the state with ``load_record(keys=)``. Schedules return a rate, which is
-an argument of ``step``; they do not change the optimiser.
+Deviation from the specification: an optimiser belongs to one model and its state has
+the paths of that model, so another model loads the state with ``load_record(keys=)``.
+Schedules return a rate, which is an argument of ``step``; they do not change the
+optimiser.
 """
 
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Specification 1: sequence files become batches without losses.
 
-Difference: the order of an epoch is computed, so there is no queue whose depth could be
-read; ``state_dict()`` contains the position instead.
+Deviation from the specification: the order of an epoch is computed, so there is no
+queue whose depth could be read; ``state_dict()`` contains the position instead.
 """
 
 import bz2

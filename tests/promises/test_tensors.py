@@ -1,8 +1,8 @@
 """Specification 3: one tensor over any array library.
 
-Difference: there is no ``.grad`` and no ``no_grad``; gradients are values, and parameters
-are on the backend below ``Autodiff``. Gradients are released at the end of the scope that
-created them, or by Python when nothing refers to them.
+Deviation from the specification: there is no ``.grad`` and no ``no_grad``; gradients
+are values, and parameters are on the backend below ``Autodiff``. Gradients are released
+at the end of the scope that created them, or by Python when nothing refers to them.
 """
 
 import gc
@@ -76,7 +76,7 @@ def test_autodiff_of_autodiff_computes_a_second_derivative(backend):
 
 
 def test_levels_of_nested_autodiff_are_not_confused(backend):
-    # The derivative of x times the derivative of x + y by y is 1.
+    # The derivative of x * d(x + y)/dy by x is 1.
     y = backend.tensor(2.0)
     found = sl.tensor.grad(lambda x: x * sl.tensor.grad(lambda y: x + y)(y))
     assert found(backend.tensor(3.0)).item() == 1.0

@@ -191,7 +191,7 @@ def test_a_header_in_a_table_of_genotypes_is_an_error(program, exported, tmp_pat
 def test_variants_are_matched_by_id_and_alleles(program, exported, tmp_path):
     trained, export = exported("genotypes")
     bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
-    # The variants with swapped alleles, half of them, follow the others.
+    # The second half of the variants has swapped alleles.
     values, order = bed.read(dtype="int8"), list(reversed(range(bed.sid_count)))
     properties = {name: bed.properties[name][order] for name in ("sid", "chromosome")}
     one, other = bed.allele_1[order].copy(), bed.allele_2[order].copy()

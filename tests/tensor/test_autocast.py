@@ -61,7 +61,9 @@ class TorchNetwork(torch.nn.Module):
 
     def forward(self, x):
         conv = self.conv(x)
-        norm = self.norm(conv.float())  # PyTorch computes it in float32 only on CUDA
+        norm = self.norm(
+            conv.float()
+        )  # PyTorch's autocast computes norms in float32 only on CUDA
         return self.head((conv.relu() + norm.relu()).float().mean(2))
 
 

@@ -88,7 +88,7 @@ def test_a_nan_weight_is_reported_with_its_layer(path):
 
 def test_an_overflowing_gradient_is_reported_with_its_operation():
     def loss_of(model, x):
-        root = sl.tensor.apply("sqrt", model(x) * 0.0)  # the slope of a root at 0
+        root = sl.tensor.apply("sqrt", model(x) * 0.0)  # the slope of the square root at 0
         return root.sum()
 
     line = find_line(loss_of, "# the slope")

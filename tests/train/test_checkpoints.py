@@ -1,4 +1,4 @@
-"""Tests of the times at which checkpoints are written, of their number, and of reading."""
+"""Tests of checkpoints: when they are written, how many are kept, and reading."""
 
 import functools
 import os
@@ -150,7 +150,7 @@ def test_a_short_epoch_writes_no_checkpoint_by_default(start):
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_within_a_step_waits_for_the_end_of_the_step(start, tmp_path, number):
     def send(logits, labels, calls=iter(range(99))):  # noqa: B008 - counts the calls
-        if next(calls) == 4:  # the first step of epoch 2; validation is a call too
+        if next(calls) == 4:  # call 3 is the validation, call 4 the first step of epoch 2
             os.kill(os.getpid(), number)
         return sl.nn.functional.cross_entropy(logits, labels)
 

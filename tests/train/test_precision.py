@@ -99,7 +99,7 @@ def test_a_loss_in_half_precision_is_scaled_in_float32(precision):
     options: dict[str, Any] = {"step": half_step, "loss": None}
     options |= {"schedule": sl.optim.Constant(1e-3)}
     full, half = train("float32", **options), train(precision, **options)
-    # The first of 12 steps in float16 is skipped: 65536 overflows as a gradient.
+    # The first of 12 float16 steps is skipped: the loss scale 65536 overflows a gradient.
     np.testing.assert_allclose(losses(half), losses(full), rtol=0.05)
 
 
@@ -110,7 +110,7 @@ def test_the_report_names_the_precision(tmp_path):
 
 
 def far_data():
-    """Return inputs; in each batch, one row has gradients that overflow at first."""
+    """Return inputs; one row of each batch overflows at the initial loss scale."""
     rows = data()
     rows["inputs"][::20] *= 300
     return rows

@@ -175,7 +175,7 @@ print(peak() - before)
 
 
 def test_transposing_takes_at_most_256_mib(tmp_path, cache):
-    """Transpose a file of 400 MB, whose tiles have the maximum size."""
+    """Transpose a file of 400 MB, with tiles of the maximum size."""
     individuals, variants = 40_000, 40_000
     path = tmp_path / "large.bed"
     line = np.random.default_rng(0).integers(0, 256, individuals // 4 * 100, np.uint8)

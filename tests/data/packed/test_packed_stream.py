@@ -214,7 +214,9 @@ def _compress(plain, folder, packed):
 
 
 def test_a_range_of_records_reads_only_its_bytes(tmp_path):
-    path = write(tmp_path / "p.fa", [500] * 20_000)  # > 1 MiB, which the check reads
+    path = write(
+        tmp_path / "p.fa", [500] * 20_000
+    )  # larger than the 1 MiB that the check reads
     list(PackedStream(path, records=(0, 1)))  # creates the index
     before = _bytes_read()
     list(PackedStream(path, records=(1000, 1100), num_threads=1))

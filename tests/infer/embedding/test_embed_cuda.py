@@ -1,4 +1,4 @@
-"""Tests of `embed` on a GPU; without a GPU, tests of its streams and memory by mocks."""
+"""Tests of `embed` on a GPU; without a GPU, mocks replace its streams and memory."""
 
 from contextlib import contextmanager
 from typing import Any

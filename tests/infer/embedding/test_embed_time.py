@@ -28,8 +28,8 @@ def file(tmp_path, monkeypatch):
     Path("a.fa").write_text(text)
 
 
-# Activities of the clock in which threads currently are.
-SLOW_OPERATIONS: set[str] = set()
+# Activities, as named by the clock, that threads currently perform.
+CURRENT_ACTIVITIES: set[str] = set()
 
 
 def note_waits(name):
@@ -40,11 +40,11 @@ def note_waits(name):
     def wait(clock, *arguments):
         block = " ".join([name, *arguments])
         with method(clock, *arguments):
-            SLOW_OPERATIONS.add(block)
+            CURRENT_ACTIVITIES.add(block)
             try:
                 yield
             finally:
-                SLOW_OPERATIONS.discard(block)
+                CURRENT_ACTIVITIES.discard(block)
 
     return wait
 
@@ -84,7 +84,7 @@ def test_a_slow_reader_makes_a_job_input_bound(monkeypatch, fake):
     class SlowStream(sl.data.PackedStream):
         def __iter__(self):
             for batch in super().__iter__():
-                wait_until(lambda: "spending input" in SLOW_OPERATIONS)
+                wait_until(lambda: "spending input" in CURRENT_ACTIVITIES)
                 fake.sleep(1)
                 yield batch
 
@@ -102,9 +102,9 @@ def test_a_slow_writer_makes_a_job_output_bound(monkeypatch, fake, shard_size):
         if name.endswith(".safetensors"):
             wait_until(
                 lambda: (
-                    "waiting_for_writer" in SLOW_OPERATIONS
+                    "waiting_for_writer" in CURRENT_ACTIVITIES
                     and not time.sleep(0.01)
-                    and "waiting_for_writer" in SLOW_OPERATIONS
+                    and "waiting_for_writer" in CURRENT_ACTIVITIES
                 )
             )
             fake.sleep(1)

@@ -45,7 +45,7 @@ def test_forty_truncations_and_three_extensions_are_errors(bed):
 def test_any_flipped_header_bit_of_a_real_set_is_an_error(bed):
     content, told = bed.read_bytes(), set(range(24))
     if not any(size % 4 for size in open_bed(bed).shape):
-        told.remove(16)  # the mode: equal size in both layouts, no padding
+        told.remove(16)  # both layouts have equal size and no padding
     for bit in told:
         changed = bytearray(content[:3])
         changed[bit // 8] ^= 1 << bit % 8

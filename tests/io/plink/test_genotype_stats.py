@@ -82,7 +82,7 @@ def check_frequencies(stats, at, frequencies, counts):
 
 
 def check_hardy(stats, at, tests):
-    """Compare every p-value; PLINK also prints p-values on Y and MT, without a test."""
+    """Compare the p-values in the lines ALL (cases and controls together)."""
     is_all = np.char.startswith(tests["TEST"].astype(str), "ALL")
     for sid, text in zip(tests["SNP"][is_all], tests["P"][is_all], strict=True):
         assert is_printed(stats.hardy_p[at[sid]], text)

@@ -15,7 +15,7 @@ RANDOM_KEY = sl.Key(7)
 
 
 def locked():
-    """Return a locked lock, for which a captured step can wait, unlike an event."""
+    """Return a locked lock; a captured step can wait for a lock, but not for an event."""
     lock = threading.Lock()
     lock.acquire()
     return lock
