@@ -6,7 +6,7 @@ use std::ptr;
 use seqloom_run::graph::{Array, Input, Numbers};
 use seqloom_run::{Error, Result};
 
-use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path};
+use crate::ffi::{borrow, borrow_slice, catch, free, into_pointer, path};
 use crate::model::SeqloomModel;
 
 /// Booleans: one byte each, 0 or 1.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn seqloom_run(
     inputs: *const SeqloomArray,
     count: usize,
 ) -> *mut SeqloomArrays {
-    guard(ptr::null_mut(), || {
+    catch(ptr::null_mut(), || {
         // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         // SAFETY: the caller guarantees valid pointers.
@@ -79,7 +79,7 @@ pub unsafe extern "C" fn seqloom_run(
             .collect();
         let pairs = names.iter().zip(given);
         // SAFETY: the caller guarantees valid pointers.
-        let inputs = pairs.map(|(name, it)| unsafe { input(name, it) });
+        let inputs = pairs.map(|(name, it)| unsafe { graph_input(name, it) });
         let arrays = model.predictor.run(&inputs.collect::<Result<Vec<_>>>()?)?;
         Ok(into_pointer(SeqloomArrays::new(arrays)))
     })
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn seqloom_run(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> usize {
     // SAFETY: the caller guarantees valid pointers.
-    guard(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
+    catch(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
 /// Returns the array at a zero-based index, or null if the index is too large. The
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
     arrays: *const SeqloomArrays,
     index: usize,
 ) -> *const SeqloomArray {
-    guard(ptr::null(), || {
+    catch(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         let view = unsafe { borrow("arrays", arrays) }?.views.get(index);
         Ok(view.map_or(ptr::null(), ptr::from_ref))
@@ -132,14 +132,14 @@ impl SeqloomArrays {
         let names: Vec<CString> = names.collect();
         let pairs = names.iter().zip(&arrays);
         Self {
-            views: pairs.map(|(name, array)| view(name, array)).collect(),
+            views: pairs.map(|(name, array)| array_view(name, array)).collect(),
             _names: names,
             _arrays: arrays,
         }
     }
 }
 
-fn view(name: &CString, array: &Array) -> SeqloomArray {
+fn array_view(name: &CString, array: &Array) -> SeqloomArray {
     let (dtype, data) = match array.values.data() {
         Numbers::Bool(numbers) => (SEQLOOM_BOOL, numbers.as_ptr().cast()),
         Numbers::U8(numbers) => (SEQLOOM_UINT8, numbers.as_ptr().cast()),
@@ -163,7 +163,7 @@ fn view(name: &CString, array: &Array) -> SeqloomArray {
 /// # Safety
 ///
 /// `shape` points to `axes` lengths, and `data` points to all elements of this shape.
-unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>> {
+unsafe fn graph_input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>> {
     // SAFETY: the caller guarantees valid pointers.
     let shape = unsafe { borrow_slice("the shape of an input", array.shape, array.axes) }?;
     let size = shape
@@ -171,19 +171,19 @@ unsafe fn input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Input<'a>>
         .try_fold(1_usize, |all, it| all.checked_mul(*it));
     let size = size.ok_or_else(|| Error::argument(format!("{name}: the shape is too large")))?;
     // SAFETY: the caller guarantees valid pointers.
-    let data = unsafe { data(name, array, size) }?;
+    let data = unsafe { numbers(name, array, size) }?;
     Ok(Input { name, shape, data })
 }
 
 /// # Safety
 ///
 /// The array has `size` elements.
-unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numbers<'a>> {
+unsafe fn numbers<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numbers<'a>> {
     let from = array.data;
     // SAFETY: the caller guarantees valid pointers.
     unsafe {
         Ok(match array.dtype {
-            SEQLOOM_BOOL => Numbers::Bool(booleans(name, borrow_slice(name, from.cast(), size)?)?),
+            SEQLOOM_BOOL => Numbers::Bool(to_bools(name, borrow_slice(name, from.cast(), size)?)?),
             SEQLOOM_UINT8 => Numbers::U8(borrow_slice(name, from.cast(), size)?),
             SEQLOOM_INT32 => Numbers::I32(borrow_slice(name, from.cast(), size)?),
             SEQLOOM_INT64 => Numbers::I64(borrow_slice(name, from.cast(), size)?),
@@ -200,7 +200,7 @@ unsafe fn data<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numb
 }
 
 /// Converts bytes to booleans, or returns an error if a byte is not 0 or 1.
-fn booleans<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [bool]> {
+fn to_bools<'a>(name: &str, bytes: &'a [u8]) -> Result<&'a [bool]> {
     if let Some(byte) = bytes.iter().find(|byte| **byte > 1) {
         return Err(Error::argument(format!(
             "{name}: booleans must be 0 or 1, got {byte}"

@@ -47,7 +47,7 @@ const VERSION_BYTES: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()
 
 /// Runs the body of a C function. On an error or a panic, stores the message and
 /// returns `failed`.
-pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
+pub(crate) fn catch<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     let (answer, text) = match done {
         Ok(Ok(answer)) => (answer, String::new()),
@@ -61,7 +61,7 @@ pub(crate) fn guard<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     answer
 }
 
-pub(crate) fn warn(sentences: &[String]) {
+pub(crate) fn store_warnings(sentences: &[String]) {
     WARNINGS.set(text_of(&sentences.join("\n")));
 }
 
@@ -82,7 +82,7 @@ fn panic_text(panic: &(dyn Any + Send)) -> &str {
 }
 
 /// Returns the error for a null argument.
-pub(crate) fn null(name: &str) -> Error {
+pub(crate) fn null_error(name: &str) -> Error {
     Error::argument(format!("{name} is null"))
 }
 
@@ -93,7 +93,7 @@ pub(crate) fn null(name: &str) -> Error {
 /// The pointer is null, or its target outlives the returned reference.
 pub(crate) unsafe fn borrow<'a, T>(name: &str, pointer: *const T) -> Result<&'a T> {
     // SAFETY: the caller guarantees valid pointers.
-    unsafe { pointer.as_ref() }.ok_or_else(|| null(name))
+    unsafe { pointer.as_ref() }.ok_or_else(|| null_error(name))
 }
 
 /// Borrows an array of `count` elements.
@@ -110,7 +110,7 @@ pub(crate) unsafe fn borrow_slice<'a, T>(
         return Ok(&[]);
     }
     if pointer.is_null() {
-        return Err(null(name));
+        return Err(null_error(name));
     }
     let size = count.checked_mul(size_of::<T>());
     let fits = size.is_some_and(|size| isize::try_from(size).is_ok());
@@ -131,7 +131,7 @@ pub(crate) unsafe fn borrow_slice<'a, T>(
 /// The pointer is null, or points to a C string.
 pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
     if text.is_null() {
-        return Err(null(name));
+        return Err(null_error(name));
     }
     // SAFETY: the caller guarantees valid pointers.
     let text = unsafe { CStr::from_ptr(text) };

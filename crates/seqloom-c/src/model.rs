@@ -5,7 +5,7 @@ use std::ptr;
 
 use seqloom_run::Predictor;
 
-use crate::ffi::{borrow, free, guard, into_pointer, path};
+use crate::ffi::{borrow, catch, free, into_pointer, path};
 
 /// An exported model. Several threads may use a model at the same time.
 pub struct SeqloomModel {
@@ -23,7 +23,7 @@ pub struct SeqloomModel {
 /// `path` is null or a zero-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *mut SeqloomModel {
-    guard(ptr::null_mut(), || {
+    catch(ptr::null_mut(), || {
         // SAFETY: the caller guarantees valid pointers.
         let path = unsafe { self::path("path", path) }?;
         let predictor = Predictor::open(&path, threads.max(1))?;
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
 /// `model` is null, or comes from `seqloom_open` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
-    guard(0, || {
+    catch(0, || {
         // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         Ok(model.columns.len())
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn seqloom_column(
     model: *const SeqloomModel,
     column: usize,
 ) -> *const c_char {
-    guard(ptr::null(), || {
+    catch(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         let name = model.columns.get(column);

@@ -6,7 +6,7 @@ use std::ptr;
 
 use seqloom_run::{Error, PredictOptions, Result, Scores};
 
-use crate::ffi::{borrow, borrow_slice, free, guard, into_pointer, path, warn};
+use crate::ffi::{borrow, borrow_slice, catch, free, into_pointer, path, store_warnings};
 use crate::model::SeqloomModel;
 
 /// A callback that receives `context`, and the id and scores of one record. The id and
@@ -49,15 +49,15 @@ pub unsafe extern "C" fn seqloom_predict(
     row: SeqloomRow,
     context: *mut c_void,
 ) -> c_int {
-    guard(-1, || {
+    catch(-1, || {
         let row = row.ok_or_else(|| Error::argument("row is null"))?;
         // SAFETY: the caller guarantees valid pointers.
-        let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
+        let (model, files) = unsafe { (borrow("model", model)?, borrow_paths(files, count)?) };
         let options = PredictOptions::default();
-        warn(&[]);
+        store_warnings(&[]);
         let summary = model.predictor.predict(&files, &options, |_, scores| {
             for (id, values) in scores.rows() {
-                let id = name(id);
+                let id = c_string(id);
                 // SAFETY: the caller guarantees valid pointers.
                 let answer = unsafe { row(context, id.as_ptr(), values.as_ptr(), values.len()) };
                 if answer != 0 {
@@ -68,7 +68,7 @@ pub unsafe extern "C" fn seqloom_predict(
             }
             Ok(())
         })?;
-        warn(&summary.warnings);
+        store_warnings(&summary.warnings);
         Ok(0)
     })
 }
@@ -84,9 +84,9 @@ pub unsafe extern "C" fn seqloom_score(
     files: *const *const c_char,
     count: usize,
 ) -> *mut SeqloomScores {
-    guard(ptr::null_mut(), || {
+    catch(ptr::null_mut(), || {
         // SAFETY: the caller guarantees valid pointers.
-        let (model, files) = unsafe { (borrow("model", model)?, paths(files, count)?) };
+        let (model, files) = unsafe { (borrow("model", model)?, borrow_paths(files, count)?) };
         let mut all = SeqloomScores {
             ids: Vec::new(),
             values: Vec::new(),
@@ -95,13 +95,13 @@ pub unsafe extern "C" fn seqloom_score(
         let options = PredictOptions::default();
         let add = |_: &[String], scores: &Scores| {
             all.columns = scores.columns;
-            all.ids.extend(scores.names.iter().map(name));
+            all.ids.extend(scores.names.iter().map(c_string));
             all.values.extend_from_slice(&scores.values);
             Ok(())
         };
-        warn(&[]);
+        store_warnings(&[]);
         let summary = model.predictor.predict(&files, &options, add)?;
-        warn(&summary.warnings);
+        store_warnings(&summary.warnings);
         Ok(into_pointer(all))
     })
 }
@@ -114,7 +114,7 @@ pub unsafe extern "C" fn seqloom_score(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> usize {
     // SAFETY: the caller guarantees valid pointers.
-    guard(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
+    catch(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
 }
 
 /// Returns the number of scores of each record.
@@ -125,7 +125,7 @@ pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) -> usize {
     // SAFETY: the caller guarantees valid pointers.
-    guard(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
+    catch(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
 /// Returns the id of the record at a zero-based index, or null if the index is too
@@ -139,7 +139,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
     scores: *const SeqloomScores,
     row: usize,
 ) -> *const c_char {
-    guard(ptr::null(), || {
+    catch(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         let id = unsafe { borrow("scores", scores) }?.ids.get(row);
         Ok(id.map_or(ptr::null(), |id| id.as_ptr()))
@@ -153,7 +153,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> *const f32 {
-    guard(ptr::null(), || {
+    catch(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         Ok(unsafe { borrow("scores", scores) }?.values.as_ptr())
     })
@@ -175,7 +175,7 @@ pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
 /// # Safety
 ///
 /// The pointer is null, or points to `count` C strings.
-unsafe fn paths(files: *const *const c_char, count: usize) -> Result<Vec<PathBuf>> {
+unsafe fn borrow_paths(files: *const *const c_char, count: usize) -> Result<Vec<PathBuf>> {
     // SAFETY: the caller guarantees valid pointers.
     let files = unsafe { borrow_slice("files", files, count) }?;
     // SAFETY: the caller guarantees valid pointers.
@@ -184,7 +184,7 @@ unsafe fn paths(files: *const *const c_char, count: usize) -> Result<Vec<PathBuf
 }
 
 /// Returns an id as a C string, which ends at its first zero.
-fn name(id: &[u8]) -> CString {
+fn c_string(id: &[u8]) -> CString {
     let end = id.iter().position(|byte| *byte == 0).unwrap_or(id.len());
     CString::new(id.get(..end).unwrap_or_default()).unwrap_or_default()
 }

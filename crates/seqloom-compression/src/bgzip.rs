@@ -72,7 +72,7 @@ pub(crate) fn corrupt(at: u64, why: &str) -> Fault {
 }
 
 /// Returns the error for a file that ends inside a block.
-pub(crate) fn truncated(at: u64) -> Fault {
+pub(crate) fn cut_block(at: u64) -> Fault {
     let message = format!("the file is truncated: it ends at byte {at}, inside a bgzip block");
     Fault::compressed(at, message)
 }

@@ -9,7 +9,7 @@ use seqloom_core::error::Fault;
 
 use super::bgzip::{self, BlockDecoder, MAX_BLOCK_BYTES, MIN_HEADER_BYTES, block_size, corrupt};
 use super::text::{Text, Trouble, UnpackOptions, already_failed};
-use crate::input::{BufferedInput, forked, zeroed};
+use crate::input::{BufferedInput, fork_error, zeroed_vec};
 use seqloom_core::number::as_u64;
 use seqloom_core::workers::{Job, Workers};
 
@@ -62,7 +62,7 @@ impl BgzipText {
             return Err(Trouble::Damage(fault));
         }
         if !self.workers.is_in_this_process() {
-            return Err(forked().into());
+            return Err(fork_error().into());
         }
         self.push_runs()?;
         match self.workers.pop(&mut self.decoder) {
@@ -135,12 +135,12 @@ impl BgzipText {
         }
         let Some(size) = self.block_size()? else {
             if self.input.waiting().len() < MIN_HEADER_BYTES {
-                return Err(Trouble::Damage(bgzip::truncated(self.input.size_so_far())));
+                return Err(Trouble::Damage(bgzip::cut_block(self.input.size_so_far())));
             }
             return Err(Trouble::Damage(corrupt(at, "no bgzip block begins there")));
         };
         if self.input.fill(size)?.len() < size {
-            return Err(Trouble::Damage(bgzip::truncated(self.input.size_so_far())));
+            return Err(Trouble::Damage(bgzip::cut_block(self.input.size_so_far())));
         }
         Ok(size)
     }
@@ -208,7 +208,7 @@ impl BlockRun {
         Ok(Self {
             at: 0,
             packed: Vec::with_capacity(MAX_RUN_BLOCKS * MAX_BLOCK_BYTES / 2),
-            text: zeroed(MAX_RUN_BLOCKS * MAX_BLOCK_BYTES)?,
+            text: zeroed_vec(MAX_RUN_BLOCKS * MAX_BLOCK_BYTES)?,
             start: 0,
             stop: 0,
             fault: None,

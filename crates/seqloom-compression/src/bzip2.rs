@@ -29,8 +29,8 @@ impl Codec for Bzip2 {
     fn step(&mut self, packed: &[u8], piece: &mut TextPiece) -> Result<CodecStep, StreamError> {
         let (read, written) = (self.0.total_in(), self.0.total_out());
         let status = self.0.decompress(packed, piece.spare());
-        let used = difference(self.0.total_in(), read);
-        piece.grow(difference(self.0.total_out(), written));
+        let used = increase(self.0.total_in(), read);
+        piece.grow(increase(self.0.total_out(), written));
         let then = match status {
             Ok(Status::StreamEnd) => StepEnd::Done,
             Ok(_) if piece.is_full() => StepEnd::Full,
@@ -45,6 +45,6 @@ impl Codec for Bzip2 {
 }
 
 /// Returns the number of bytes by which a running total has increased.
-pub(super) fn difference(after: u64, before: u64) -> usize {
+pub(super) fn increase(after: u64, before: u64) -> usize {
     usize::try_from(after - before).unwrap_or(usize::MAX)
 }

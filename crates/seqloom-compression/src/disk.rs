@@ -36,7 +36,7 @@ impl Disk {
         }
         Ok(Self {
             size: facts.len(),
-            changed: changed(&facts),
+            changed: mtime(&facts),
             file,
         })
     }
@@ -45,7 +45,7 @@ impl Disk {
     /// when it was opened.
     pub fn is_unchanged(&self) -> bool {
         let facts = self.file.metadata();
-        facts.is_ok_and(|facts| (facts.len(), changed(&facts)) == (self.size, self.changed))
+        facts.is_ok_and(|facts| (facts.len(), mtime(&facts)) == (self.size, self.changed))
     }
 
     /// Returns the identity of the file, or `None` if the system does not provide it.
@@ -80,7 +80,7 @@ impl Disk {
     }
 }
 
-fn changed(facts: &Metadata) -> u64 {
+fn mtime(facts: &Metadata) -> u64 {
     let time = facts.modified().ok();
     let since = time.and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     since

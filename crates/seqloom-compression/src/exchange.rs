@@ -18,7 +18,7 @@ use seqloom_core::threads::{SharedState, Threads};
 
 use super::piece::TextPiece;
 use super::text::Trouble;
-use crate::input::{forked, zeroed};
+use crate::input::{fork_error, zeroed_vec};
 
 /// Size in bytes of a chunk of compressed data.
 const INPUT_CHUNK_BYTES: usize = 128 << 10;
@@ -81,7 +81,7 @@ impl TextExchange {
     fn new(chunks: usize) -> io::Result<Self> {
         let chunk = |_| {
             Ok(Chunk {
-                bytes: zeroed(INPUT_CHUNK_BYTES)?,
+                bytes: zeroed_vec(INPUT_CHUNK_BYTES)?,
                 size: 0,
                 is_last: false,
                 failure: None,
@@ -253,7 +253,7 @@ impl HelperThread {
         if self.0.is_in_this_process() {
             return Ok(self.0.shared());
         }
-        Err(forked())
+        Err(fork_error())
     }
 }
 

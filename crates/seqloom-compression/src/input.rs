@@ -177,7 +177,7 @@ impl BufferedInput {
     /// changed.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if process::id() != self.owner {
-            return Err(forked());
+            return Err(fork_error());
         }
         let count = loop {
             let read = match &mut self.source {
@@ -224,7 +224,7 @@ impl BufferedInput {
         self.start = 0;
         let size = count.max(INPUT_READ_BYTES);
         if self.buffer.len() < size {
-            let mut larger = zeroed(size)?;
+            let mut larger = zeroed_vec(size)?;
             larger[..self.stop].copy_from_slice(&self.buffer[..self.stop]);
             self.buffer = larger;
         }
@@ -245,7 +245,7 @@ impl FileStamp {
 
 /// Returns a zeroed buffer. The pages of the buffer take no memory until they are used.
 /// Returns an error if the buffer cannot be allocated.
-pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
+pub(crate) fn zeroed_vec(size: usize) -> io::Result<Vec<u8>> {
     let mut trial: Vec<u8> = Vec::new();
     trial
         .try_reserve_exact(size)
@@ -255,7 +255,7 @@ pub(crate) fn zeroed(size: usize) -> io::Result<Vec<u8>> {
 }
 
 /// Returns the error for a forked process that uses a file opened by its parent.
-pub(crate) fn forked() -> io::Error {
+pub(crate) fn fork_error() -> io::Error {
     io::Error::other(
         "was opened before this process was forked: both processes would share its position; \
          open it again in this process",

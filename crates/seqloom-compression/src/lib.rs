@@ -74,14 +74,14 @@ pub fn unpack(
         #[cfg(feature = "containers")]
         Compression::Xz => streams(input, xz::Xz::new(), options)?,
         #[cfg(not(feature = "containers"))]
-        other => return Err(unsupported(other)),
+        other => return Err(unsupported_error(other)),
     };
     Ok((compression, text))
 }
 
 /// Returns the error for a format that this build does not support.
 #[cfg(not(feature = "containers"))]
-fn unsupported(compression: Compression) -> Trouble {
+fn unsupported_error(compression: Compression) -> Trouble {
     let message = format!("this build cannot read {compression} files: unpack it first");
     Trouble::Damage(seqloom_core::error::Fault::whole(message))
 }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::input::zeroed;
+use crate::input::zeroed_vec;
 
 /// Size of a text buffer in bytes. Larger buffers are passed to another thread less
 /// often; smaller buffers are still in the cache when they are parsed.
@@ -19,7 +19,7 @@ pub(super) struct TextPiece {
 impl TextPiece {
     pub(super) fn new() -> io::Result<Self> {
         Ok(Self {
-            bytes: zeroed(TEXT_PIECE_BYTES)?,
+            bytes: zeroed_vec(TEXT_PIECE_BYTES)?,
             start: 0,
             stop: 0,
         })

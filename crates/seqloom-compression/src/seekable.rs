@@ -9,11 +9,11 @@ use std::ops::Range;
 use seqloom_core::number::as_u64;
 
 pub use self::block::{BgzipBlock, blocks};
-use self::packed::shorter;
+use self::packed::shortened_file;
 pub use self::packed::{MAX_TEXT_BYTES, changed, check_positions};
 pub(crate) use self::packed::{check_size, packed_bytes};
 pub use self::span::{Span, encode};
-pub(crate) use self::span::{differs, read_span};
+pub(crate) use self::span::{not_deflate, read_span};
 use super::disk::{Disk, try_resize};
 use super::image::IndexBytes;
 use crate::text::Trouble;
@@ -82,7 +82,7 @@ impl Seekable {
             Container::Plain => {
                 try_resize(out, before.saturating_add(size))?;
                 let text = out.get_mut(before..).unwrap_or_default();
-                self.disk.read(range.start, text).map_err(shorter)
+                self.disk.read(range.start, text).map_err(shortened_file)
             }
             _ => self.unpack(range, out, cache, is_sealed),
         }

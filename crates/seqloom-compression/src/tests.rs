@@ -147,7 +147,7 @@ fn every_compression_gives_the_same_text() {
 }
 
 #[test]
-fn members_follow_each_other_even_within_a_record() {
+fn a_record_may_span_several_gzip_members() {
     let file = [gzip(&SAMPLE[..13]), gzip(b""), gzip(&SAMPLE[13..])].concat();
     assert_eq!(text_of(&file).unwrap(), SAMPLE);
 }
@@ -199,7 +199,7 @@ fn a_flipped_bit_never_changes_the_text_silently() {
 }
 
 #[test]
-fn only_zeros_may_follow_gzip() {
+fn only_zero_bytes_may_follow_gzip_data() {
     let file = gzip(SAMPLE);
     let size = file.len() as u64;
     assert_eq!(

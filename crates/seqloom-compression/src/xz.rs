@@ -3,7 +3,7 @@
 
 use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 
-use super::bzip2::difference;
+use super::bzip2::increase;
 use super::piece::TextPiece;
 use super::streams::{Codec, CodecStep, StepEnd, StreamError, StreamErrorKind};
 
@@ -42,14 +42,14 @@ impl Codec for Xz {
         };
         let (read, written) = (stream.total_in(), stream.total_out());
         let status = stream.process(packed, piece.spare(), Action::Run);
-        let used = difference(stream.total_in(), read);
-        piece.grow(difference(stream.total_out(), written));
+        let used = increase(stream.total_in(), read);
+        piece.grow(increase(stream.total_out(), written));
         let then = match status {
             Ok(Status::StreamEnd) => StepEnd::Done,
             Ok(_) if piece.is_full() => StepEnd::Full,
             Ok(_) => StepEnd::NeedsInput,
             Err(error) => {
-                let why = explain(error);
+                let why = to_error_kind(error);
                 return Err(StreamError { used, why });
             }
         };
@@ -57,7 +57,7 @@ impl Codec for Xz {
     }
 }
 
-fn explain(error: Error) -> StreamErrorKind {
+fn to_error_kind(error: Error) -> StreamErrorKind {
     match error {
         Error::MemLimit => StreamErrorKind::TooLarge(format!(
             "it needs more than {} MiB of memory; unpack it first (xz -d)",

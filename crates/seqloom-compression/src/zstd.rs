@@ -61,7 +61,7 @@ impl Codec for Zstd {
             Ok(_) if piece.is_full() => StepEnd::Full,
             Ok(_) => StepEnd::NeedsInput,
             Err(error) => {
-                let why = explain(&error);
+                let why = to_error_kind(&error);
                 return Err(StreamError { used, why });
             }
         };
@@ -69,7 +69,7 @@ impl Codec for Zstd {
     }
 }
 
-fn explain(error: &io::Error) -> StreamErrorKind {
+fn to_error_kind(error: &io::Error) -> StreamErrorKind {
     let said = error.to_string();
     if said.contains("memory") {
         return StreamErrorKind::TooLarge(format!(

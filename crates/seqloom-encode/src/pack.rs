@@ -90,7 +90,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_remaining_sequence_would_fit(
+        fn a_row_is_full_if_no_remaining_sequence_fits(
             lengths in prop::collection::vec(0_i64..50, 1..60),
         ) {
             let chosen = best_fit(&lengths, 50).unwrap();

@@ -60,7 +60,7 @@ fn write_index<W: Write + Seek + Send>(path: &Path, out: W, building: &Building)
         if building.check_cancelled().is_err() {
             to_error(path, trouble)
         } else {
-            explain(path, trouble)
+            locate_fault(path, trouble)
         }
     })?;
     check_unchanged(path, &source)?;
@@ -122,7 +122,7 @@ pub(super) fn text_of(
 
 /// Reads a file again from the beginning after the scan failed, and returns the error,
 /// with the record and line of the fault.
-fn explain(path: &Path, trouble: Trouble) -> Error {
+fn locate_fault(path: &Path, trouble: Trouble) -> Error {
     let mut reader = match Reader::open(path, &ReaderOptions::default()) {
         Ok(reader) => reader,
         Err(error) => return error,

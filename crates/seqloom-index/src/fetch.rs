@@ -20,9 +20,9 @@ use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::parser::Parser;
 
 /// The maximum gap in bytes between two records that are read together.
-const MAX_GAP: u64 = 4 << 10;
+const MAX_GAP_BYTES: u64 = 4 << 10;
 /// The maximum size in bytes of records that are read together.
-const MAX_READ: u64 = 1 << 20;
+const MAX_READ_BYTES: u64 = 1 << 20;
 /// The minimum number of records for a thread.
 const MIN_THREAD_RECORDS: usize = 64;
 
@@ -38,7 +38,7 @@ impl Index {
             .all(|(position, from)| position == *from);
         match parts.len() {
             1 if is_in_order => Ok(parts.remove(0)),
-            _ => Ok(merge(&parts, &order)),
+            _ => Ok(merge_batches(&parts, &order)),
         }
     }
 
@@ -213,8 +213,8 @@ impl Index {
                 .map_err(|trouble| self.error(trouble))?;
             rest = behind;
         }
-        let batch =
-            parse_records(self.format(), &text, rows.len()).filter(|batch| is_same(batch, &rows));
+        let batch = parse_records(self.format(), &text, rows.len())
+            .filter(|batch| matches_rows(batch, &rows));
         batch.map_or_else(
             || Err(self.explain(numbers, &rows, cache)),
             |batch| self.check_ids(batch, &rows),
@@ -233,7 +233,7 @@ impl Index {
         };
         let range = first.begin..last.begin + last.size;
         let is_sealed = self.side.head.has_sums;
-        let is_gapless = pairs(rows).all(|(row, next)| end(row) == next.begin);
+        let is_gapless = neighbours(rows).all(|(row, next)| record_end(row) == next.begin);
         if is_gapless {
             let before = text.len();
             self.text
@@ -246,10 +246,10 @@ impl Index {
             self.check(rows, &cache.together)?;
             for row in rows {
                 text.extend_from_slice(text_of_row(rows, row, &cache.together));
-                end_line(text);
+                add_line_end(text);
             }
         }
-        end_line(text);
+        add_line_end(text);
         Ok(())
     }
 
@@ -287,7 +287,7 @@ impl Index {
                 return self.error(trouble);
             }
             let found = parse_records(self.format(), &text, 1);
-            if !found.is_some_and(|batch| is_same(&batch, &[*row])) {
+            if !found.is_some_and(|batch| matches_rows(&batch, &[*row])) {
                 let how = format!("record {number} does not have {} residues", row.length);
                 return self.error(changed(&how));
             }
@@ -308,12 +308,12 @@ fn sort_numbers(numbers: &[u64]) -> (Vec<u64>, Vec<usize>) {
 }
 
 /// Returns pairs of each item and the next item.
-fn pairs<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
+fn neighbours<T>(items: &[T]) -> impl Iterator<Item = (&T, &T)> {
     items.iter().zip(items.iter().skip(1))
 }
 
 /// Returns the offset after the last byte of a record.
-fn end(row: &IndexRow) -> u64 {
+fn record_end(row: &IndexRow) -> u64 {
     row.begin + row.size
 }
 
@@ -321,14 +321,15 @@ fn end(row: &IndexRow) -> u64 {
 fn count_adjacent(rows: &[IndexRow]) -> usize {
     let first = rows.first().map_or(0, |first| first.begin);
     let is_adjacent = |(row, next): &(&IndexRow, &IndexRow)| {
-        let size = end(next).checked_sub(first);
-        next.begin.saturating_sub(end(row)) <= MAX_GAP && size.is_some_and(|size| size <= MAX_READ)
+        let size = record_end(next).checked_sub(first);
+        next.begin.saturating_sub(record_end(row)) <= MAX_GAP_BYTES
+            && size.is_some_and(|size| size <= MAX_READ_BYTES)
     };
-    1 + pairs(rows).take_while(is_adjacent).count()
+    1 + neighbours(rows).take_while(is_adjacent).count()
 }
 
 /// Adds a missing line end, so that the next record begins on a new line.
-fn end_line(text: &mut Vec<u8>) {
+fn add_line_end(text: &mut Vec<u8>) {
     if text.last() != Some(&b'\n') {
         text.push(b'\n');
     }
@@ -361,14 +362,14 @@ fn parse_records(format: Format, text: &[u8], records: usize) -> Option<Batch> {
     outcome.is_ok().then_some(batch)
 }
 
-fn is_same(batch: &Batch, rows: &[IndexRow]) -> bool {
-    let lengths = pairs(&batch.offsets).map(|(begin, end)| end - begin);
+fn matches_rows(batch: &Batch, rows: &[IndexRow]) -> bool {
+    let lengths = neighbours(&batch.offsets).map(|(begin, end)| end - begin);
     batch.len() == rows.len() && lengths.eq(rows.iter().map(|row| as_i64(row.length)))
 }
 
 /// Merges the batches of several threads in the requested order; `order` contains each
 /// record's position in the result.
-fn merge(parts: &[Batch], order: &[usize]) -> Batch {
+fn merge_batches(parts: &[Batch], order: &[usize]) -> Batch {
     let positions = parts
         .iter()
         .flat_map(|part| (0..part.len()).map(move |row| (part, row)));

@@ -56,7 +56,7 @@ impl Index {
         wanted.sort_by_key(|part| (part.number, part.start));
         let parts =
             self.in_parallel(&wanted, threads, |part, cache| self.read_parts(part, cache))?;
-        Ok(arrange(&parts, numbers.len()))
+        Ok(in_requested_order(&parts, numbers.len()))
     }
 
     /// Reads intervals that are sorted by record.
@@ -191,7 +191,7 @@ fn copy_residues(
 }
 
 /// Copies the residues of intervals in the requested order.
-fn arrange(parts: &[IntervalLetters], count: usize) -> (Vec<u8>, Vec<i64>) {
+fn in_requested_order(parts: &[IntervalLetters], count: usize) -> (Vec<u8>, Vec<i64>) {
     let mut sources: Vec<&[u8]> = vec![&[]; count];
     for (letters, lengths) in parts {
         let mut rest = &letters[..];

@@ -87,7 +87,7 @@ pub(crate) fn compare(
     }
     if disk.size() < before.size {
         let whole = disk.size() / CHUNK_BYTES;
-        let is_same = all_same(disk, chunks, 0..whole, threads)?;
+        let is_same = same_chunks(disk, chunks, 0..whole, threads)?;
         return Ok(if is_same { Change::Cut } else { Change::Other });
     }
     if disk.size() > before.size {
@@ -95,10 +95,10 @@ pub(crate) fn compare(
     }
     let count = as_u64(chunks.len());
     if disk.changed() == before.changed && before.changed != 0 {
-        let is_same = four_same(disk, chunks)?;
+        let is_same = same_sample(disk, chunks)?;
         return Ok(if is_same { Change::None } else { Change::Other });
     }
-    let is_same = all_same(disk, chunks, 0..count, threads)?;
+    let is_same = same_chunks(disk, chunks, 0..count, threads)?;
     Ok(if is_same {
         Change::Touched
     } else {
@@ -107,7 +107,7 @@ pub(crate) fn compare(
 }
 
 /// Returns whether the first, the last and two other chunks are the same.
-fn four_same(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
+fn same_sample(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
     let count = chunks.len();
     let positions = [0, count / 3, count * 2 / 3, count.saturating_sub(1)];
     for position in positions {
@@ -120,7 +120,7 @@ fn four_same(disk: &Disk, chunks: &[u64]) -> io::Result<bool> {
     Ok(true)
 }
 
-fn all_same(disk: &Disk, chunks: &[u64], range: Range<u64>, threads: usize) -> io::Result<bool> {
+fn same_chunks(disk: &Disk, chunks: &[u64], range: Range<u64>, threads: usize) -> io::Result<bool> {
     let is_same = |number: u64| -> io::Result<bool> {
         let before = usize::try_from(number)
             .ok()

@@ -310,7 +310,7 @@ mod tests {
     }
 
     #[test]
-    fn one_padding_code_is_a_warning_and_several_are_an_error() {
+    fn equal_padding_codes_are_a_warning_and_different_codes_an_error() {
         for (name, filler) in [
             ("fill1", 0b0101_0000),
             ("fill2", 0b1010_0000),

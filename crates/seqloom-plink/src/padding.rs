@@ -17,11 +17,11 @@ use super::{Bed, BedLayout, Major};
 
 /// The minimum number of rows for a warning that the last genotypes of all rows are
 /// homozygous A1.
-const ZERO_LINES: usize = 64;
+const MIN_ZERO_ROWS: usize = 64;
 
 /// The minimum number of rows with the same padding code for a warning; in fewer rows,
 /// equal codes may be genotypes.
-const FILLER_LINES: usize = 8;
+const MIN_FILLER_ROWS: usize = 8;
 
 /// A summary of the last bytes of all rows that the threads have read.
 #[derive(Debug)]
@@ -102,7 +102,7 @@ impl PaddingCheck {
     /// error.
     fn validate_filler(&self, bed: &Bed, layout: &BedLayout, odd: usize) -> Result<()> {
         let (any_bits, all_bits) = (self.any_bits.load(Relaxed), self.all_bits.load(Relaxed));
-        let is_known = self.lines.load(Relaxed) >= FILLER_LINES;
+        let is_known = self.lines.load(Relaxed) >= MIN_FILLER_ROWS;
         if !is_known || !is_filler(any_bits, all_bits, layout.padding()) {
             return Err(padding_error(bed, layout, odd));
         }
@@ -110,7 +110,7 @@ impl PaddingCheck {
         Ok(())
     }
 
-    /// Warns if the last genotypes are homozygous A1 in all of at least `ZERO_LINES`
+    /// Warns if the last genotypes are homozygous A1 in all of at least `MIN_ZERO_ROWS`
     /// rows.
     fn note_zero_positions(&self, bed: &Bed, layout: &BedLayout) {
         let Some(last) = layout.positions().checked_sub(1) else {
@@ -119,7 +119,7 @@ impl PaddingCheck {
         let any_bits = self.any_bits.load(Relaxed);
         let empty = |position: &usize| (any_bits >> (2 * position)).is_multiple_of(4);
         let count = (1..=last % 4).rev().take_while(empty).count();
-        if count > 0 && layout.lines() >= ZERO_LINES && any_bits & layout.padding() == 0 {
+        if count > 0 && layout.lines() >= MIN_ZERO_ROWS && any_bits & layout.padding() == 0 {
             bed.set_warning(zero_positions_warning(layout, count));
         }
     }
@@ -154,7 +154,7 @@ pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
 
 /// Returns the words for a row and for columns in messages, and the table that lists
 /// the columns.
-fn names(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
+fn row_nouns(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
     match layout.major {
         Major::Variant => ("variant", "individuals", ".fam"),
         Major::Individual => ("individual", "variants", ".bim"),
@@ -164,7 +164,7 @@ fn names(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
 const HINT: &str = "skip_format_check=True (--skip-format-check) skips this check";
 
 fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
-    let (one, many, table) = names(layout);
+    let (one, many, table) = row_nouns(layout);
     let positions = layout.positions();
     let message = format!(
         "expected zeros after the last of {positions} {many}, found genotypes there in {one} {line}: \
@@ -180,7 +180,7 @@ fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
 }
 
 fn filler_warning(layout: &BedLayout, code: u8) -> String {
-    let (one, many, table) = names(layout);
+    let (one, many, table) = row_nouns(layout);
     format!(
         "after the last of {} {many} the bits are {code:02b} in every {one}, where PLINK writes 00; \
          they are ignored: some tools write them, but if the {table} is too short, {many} are \
@@ -190,7 +190,7 @@ fn filler_warning(layout: &BedLayout, code: u8) -> String {
 }
 
 fn zero_positions_warning(layout: &BedLayout, count: usize) -> String {
-    let (one, many, table) = names(layout);
+    let (one, many, table) = row_nouns(layout);
     format!(
         "the last {count} of {} {many} are homozygous A1 in all {} {one}s, like the padding of a \
          row: check whether the {table} is too long, or belongs to another file ({HINT})",

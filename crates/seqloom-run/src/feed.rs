@@ -119,10 +119,10 @@ pub(crate) fn run_here(
 }
 
 fn check_signals() -> Result<()> {
-    interrupt::check_signals().map_err(|_| interrupted())
+    interrupt::check_signals().map_err(|_| interrupted_error())
 }
 
 /// Returns the error for work that a signal has cancelled.
-pub(crate) fn interrupted() -> Error {
+pub(crate) fn interrupted_error() -> Error {
     Error::argument("interrupted")
 }

@@ -196,7 +196,7 @@ impl IdCounts {
 }
 
 /// Returns a warning if the training of the model did not finish.
-pub(crate) fn unfinished(training: &Training) -> Option<String> {
+pub(crate) fn unfinished_warning(training: &Training) -> Option<String> {
     let text = "training of this model did not finish: its weights are those of the best epoch so \
                 far; resume the run, or train it again";
     (!training.finished).then(|| text.to_owned())
@@ -268,8 +268,8 @@ mod tests {
             finished: false,
             ..Training::default()
         };
-        let found = unfinished(&training).unwrap();
+        let found = unfinished_warning(&training).unwrap();
         assert!(found.starts_with("training of this model did not finish"));
-        assert_eq!(unfinished(&Training::default()), None);
+        assert_eq!(unfinished_warning(&Training::default()), None);
     }
 }

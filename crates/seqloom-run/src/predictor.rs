@@ -14,7 +14,7 @@ use seqloom_sequences::ReaderOptions;
 use crate::encoder::Encoder;
 use crate::feed::{Feed, FeedBatch, FeedEvent, run_ahead, run_here};
 use crate::genotypes::{GenotypeEncoder, GenotypeFeed};
-use crate::input_warnings::{IdCounts, unfinished};
+use crate::input_warnings::{IdCounts, unfinished_warning};
 use crate::network::{Network, NetworkOutputs};
 use crate::scores::Scores;
 use crate::sequences::{BatchFiller, RecordSource, SequenceFeed};
@@ -448,7 +448,7 @@ impl WindowScores<'_> {
         }
         let mut summary = self.summary;
         let ids = self.ids.sentence(self.predictor.noun());
-        let training = unfinished(&self.predictor.manifest.training);
+        let training = unfinished_warning(&self.predictor.manifest.training);
         summary.warnings.extend(ids.into_iter().chain(training));
         Ok(summary)
     }

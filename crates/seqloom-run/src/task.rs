@@ -25,7 +25,7 @@ pub(crate) fn activate(task: &Task, outputs: &mut [f32], columns: usize) -> Resu
 }
 
 fn softmax(row: &mut [f32], powers: &mut Vec<f64>) {
-    let largest = row.iter().copied().fold(f32::NEG_INFINITY, larger);
+    let largest = row.iter().copied().fold(f32::NEG_INFINITY, max_or_nan);
     powers.clear();
     powers.extend(
         row.iter()
@@ -38,7 +38,7 @@ fn softmax(row: &mut [f32], powers: &mut Vec<f64>) {
 }
 
 /// Returns the larger of two numbers, or NaN if one of them is NaN.
-fn larger(one: f32, other: f32) -> f32 {
+fn max_or_nan(one: f32, other: f32) -> f32 {
     if one.is_nan() || one > other {
         one
     } else {
@@ -112,7 +112,7 @@ mod tests {
     }
 
     #[test]
-    fn a_nan_makes_its_row_nan() {
+    fn a_nan_output_makes_all_probabilities_of_its_row_nan() {
         let mut outputs = [f32::NAN, 1.0, 0.0, 0.0];
         activate(&task(TaskName::Classify, 2), &mut outputs, 2).unwrap();
         assert!(outputs[0].is_nan() && outputs[1].is_nan());
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn sigmoid_accepts_any_output() {
+    fn sigmoid_does_not_overflow_for_any_output() {
         let mut outputs = [0.0, 1e30, -1e30];
         activate(&task(TaskName::Multilabel, 3), &mut outputs, 3).unwrap();
         assert_eq!(outputs, [0.5, 1.0, 0.0]);

@@ -23,7 +23,7 @@ fn kind(file: &[u8]) -> Option<Kind> {
 }
 
 #[test]
-fn every_published_fault_is_found_with_its_kind() {
+fn every_fault_of_published_test_files_is_reported_with_its_kind() {
     let expected = [
         ("error_diff_ids", Kind::Names),
         ("error_double_qual", Kind::Header),
@@ -60,7 +60,7 @@ fn every_published_fault_is_found_with_its_kind() {
 }
 
 #[test]
-fn specimens_are_valid_or_invalid_as_their_index_states() {
+fn real_files_are_valid_or_invalid_as_index_yml_states() {
     for folder in ["FASTA", "FASTQ"] {
         let all = files(&format!("fastx/specimens/{folder}"));
         let index = all.iter().find(|(name, _)| name == "index.yml");

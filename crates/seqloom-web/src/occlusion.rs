@@ -22,7 +22,7 @@ pub(crate) struct Cover(Vec<u8>);
 const MAX_RESIDUES: usize = 4 << 20;
 
 /// The maximal number of intervals of a record that are masked.
-const MAX_PARTS: usize = 2000;
+const MAX_MASKED_INTERVALS: usize = 2000;
 
 impl Cover {
     /// Returns the residues that replace masked residues for this model.
@@ -60,7 +60,8 @@ impl Occlusion {
     pub(crate) fn new(predictor: &Predictor, record: FileRecord) -> Result<Self> {
         let cover = Cover::of(predictor)?;
         let length = record.letters.len();
-        let parts = (MAX_RESIDUES / length.max(1) / cover.0.len().max(1)).clamp(1, MAX_PARTS);
+        let parts =
+            (MAX_RESIDUES / length.max(1) / cover.0.len().max(1)).clamp(1, MAX_MASKED_INTERVALS);
         Ok(Self {
             record,
             cover,
@@ -73,13 +74,13 @@ impl Occlusion {
     fn text(&self) -> Vec<u8> {
         let letters = &self.record.letters;
         let mut text = Vec::new();
-        put(&mut text, letters);
+        put_fasta(&mut text, letters);
         for start in (0..letters.len()).step_by(self.step) {
             for &cover in &self.cover.0 {
                 let mut covered = letters.clone();
                 let part = covered.iter_mut().skip(start).take(self.step);
                 part.for_each(|letter| *letter = cover);
-                put(&mut text, &covered);
+                put_fasta(&mut text, &covered);
             }
         }
         text
@@ -122,7 +123,7 @@ pub(crate) fn answer(
 }
 
 /// Appends a record to FASTA text.
-fn put(text: &mut Vec<u8>, letters: &[u8]) {
+fn put_fasta(text: &mut Vec<u8>, letters: &[u8]) {
     text.extend_from_slice(b">x\n");
     text.extend_from_slice(letters);
     text.push(b'\n');

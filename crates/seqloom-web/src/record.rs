@@ -19,7 +19,7 @@ pub(crate) struct FileRecord {
 const READ_LIMITS: (usize, usize) = (4096, 1 << 20);
 
 /// Reads a file up to a record and returns this record; the first record has number 0.
-pub(crate) fn find(
+pub(crate) fn find_record(
     name: &str,
     stream: impl Read + Send + Sync + 'static,
     number: u64,
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn a_record_is_found_by_its_number() {
-        let found = find("x.fa", Cursor::new(">a\nAC\n>b c\nGT\nA\n"), 1).unwrap();
+        let found = find_record("x.fa", Cursor::new(">a\nAC\n>b c\nGT\nA\n"), 1).unwrap();
         let expected = FileRecord {
             id: "b".to_owned(),
             letters: b"GTA".to_vec(),
@@ -67,8 +67,8 @@ mod tests {
     }
 
     #[test]
-    fn a_number_after_the_last_record_is_an_error() {
-        let error = find("x.fa", Cursor::new(">a\nAC\n"), 1).unwrap_err();
+    fn a_record_number_beyond_the_last_record_is_an_error() {
+        let error = find_record("x.fa", Cursor::new(">a\nAC\n"), 1).unwrap_err();
         assert_eq!(
             error.to_string(),
             "x.fa has no record 1; number of records: 1"

@@ -72,7 +72,7 @@ impl Session {
     /// model does not read sequences.
     pub fn explain(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
         host.rewind();
-        let record = record::find(name, HostStream(host.clone()), number)?;
+        let record = record::find_record(name, HostStream(host.clone()), number)?;
         let occlusion = Occlusion::new(&self.predictor, record)?;
         occlusion::answer(&occlusion, |text| {
             let mut stored = StoredScores::default();

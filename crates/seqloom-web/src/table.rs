@@ -6,8 +6,8 @@ use seqloom_run::{ScoreFormat, ScoreWriter, Scores};
 /// Returns the bytes of a table; only the first table has a header line.
 pub(crate) fn of(columns: &[String], scores: &Scores, has_head: bool) -> Result<Vec<u8>> {
     let mut bytes = Vec::with_capacity(8 + 4 * scores.values.len() + 32 * scores.len());
-    put(&mut bytes, scores.len());
-    put(&mut bytes, scores.columns);
+    push_size(&mut bytes, scores.len());
+    push_size(&mut bytes, scores.columns);
     put_floats(&mut bytes, &scores.values);
     let text = text_of(columns, scores)?;
     let head = text.iter().position(|byte| *byte == b'\n');
@@ -30,7 +30,7 @@ pub(crate) fn put_floats(bytes: &mut Vec<u8>, floats: &[f32]) {
     bytes.extend(floats.iter().flat_map(|float| float.to_le_bytes()));
 }
 
-fn put(bytes: &mut Vec<u8>, size: usize) {
+fn push_size(bytes: &mut Vec<u8>, size: usize) {
     let size = u32::try_from(size).unwrap_or(u32::MAX);
     bytes.extend_from_slice(&size.to_le_bytes());
 }
@@ -59,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_later_table_has_no_header() {
+    fn only_the_first_table_has_a_header() {
         let table = of(&["EI".to_owned()], &scores(), false).unwrap();
         assert_eq!(&table[16..], b"a\t0.5\nbc\t1.0\n");
     }

@@ -6,7 +6,7 @@ use sirocco::Format;
 use sirocco::inflate::Decoder;
 
 use crate::checksum::low;
-use crate::seekable::{changed, differs};
+use crate::seekable::{changed, not_deflate};
 use crate::text::Trouble;
 
 /// Number of spare bytes in the buffer after the expected text. If the decoder writes
@@ -104,7 +104,7 @@ pub(super) fn inflate(
     let (mut base, mut done, mut rest) = (0, from, packed);
     loop {
         let progress = decoder.decompress(rest, &mut out[base..], false);
-        let progress = progress.map_err(differs)?;
+        let progress = progress.map_err(not_deflate)?;
         let (used, left) = rest.split_at(progress.consumed);
         (done, rest) = (done + progress.output.len(), left);
         let (is_first, is_done) = (members.end.is_none(), progress.done);

@@ -9,13 +9,13 @@ use sirocco::inflate::Decoder;
 
 use super::members::{Member, MemberSum};
 use super::{StartPositions, TextPart};
-use crate::input::{BufferedInput, forked};
+use crate::input::{BufferedInput, fork_error};
 use crate::seekable::changed;
 use crate::text::{Text, Trouble, UnpackOptions, already_failed};
 use crate::unpack;
 
 /// Maximal total size in bytes of the decompressed, unread text.
-const MAX_WAITING: u64 = 256 << 20;
+const MAX_UNREAD_TEXT_BYTES: u64 = 256 << 20;
 
 /// The text of a file that is decompressed by several threads, including the reader's
 /// thread.
@@ -100,7 +100,7 @@ impl Parallel {
     /// Replaces the current part of the file by the next one.
     fn advance(&mut self) -> Result<(), Trouble> {
         if !self.workers.is_in_this_process() {
-            return Err(forked().into());
+            return Err(fork_error().into());
         }
         self.push_parts();
         let next = self.decoder.as_mut();
@@ -186,7 +186,7 @@ impl Parallel {
 
 /// Returns the number of parts of the file to queue ahead of the reader.
 fn parts_ahead(max_part_text: u64, threads: usize) -> usize {
-    let max = MAX_WAITING / max_part_text.max(1);
+    let max = MAX_UNREAD_TEXT_BYTES / max_part_text.max(1);
     usize::try_from(max).unwrap_or(usize::MAX).min(2 * threads)
 }
 

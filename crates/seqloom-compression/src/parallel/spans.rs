@@ -12,7 +12,7 @@ use crate::UnpackOptions;
 use crate::checksum::sum;
 use crate::disk::{Disk, try_resize};
 use crate::input::BufferedInput;
-use crate::seekable::{Seekable, Span, changed, check_size, differs, read_span};
+use crate::seekable::{Seekable, Span, changed, check_size, not_deflate, read_span};
 use crate::text::Trouble;
 
 /// Returns the text of a file from an offset on. Several threads decompress the file.
@@ -68,7 +68,7 @@ impl StartPositions for Seekable {
         *decoder = Decoder::new(Format::Deflate);
         if !primed.bytes.is_empty() {
             let progress = decoder.decompress(&primed.bytes, &mut part.out, false);
-            drop(progress.map_err(differs)?);
+            drop(progress.map_err(not_deflate)?);
         }
         let (stop, members) = inflate(decoder, &part.packed, &mut part.out, primed.text)?;
         part.text = primed.text..primed.text + size;

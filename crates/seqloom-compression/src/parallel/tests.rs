@@ -15,7 +15,7 @@ use crate::input::BufferedInput;
 use crate::snapshots::{MIN_PARALLEL_FILE_BYTES, snapshots_of, store_under_other_identity};
 use crate::{Text, Trouble, UnpackOptions, unpack};
 
-fn read_again(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
+fn read_from_snapshots(path: &Path, threads: usize) -> Option<(Vec<u8>, Option<String>)> {
     text_from_snapshots(path, &threads_of(threads)).map(|mut text| drain(&mut *text))
 }
 
@@ -27,10 +27,10 @@ fn a_second_read_uses_the_snapshots_of_the_first() {
     ] {
         let (text, packed) = large_file(ends);
         let file = PackedFile::new(&packed);
-        assert!(read_again(&file.0, 2).is_none());
+        assert!(read_from_snapshots(&file.0, 2).is_none());
         assert!(read_by_threads(&file.0) == (text.clone(), None));
         for threads in [2, 5] {
-            assert!(read_again(&file.0, threads) == Some((text.clone(), None)));
+            assert!(read_from_snapshots(&file.0, threads) == Some((text.clone(), None)));
         }
     }
 }
@@ -42,7 +42,7 @@ fn a_changed_file_has_no_snapshots() {
     drop(read_by_threads(&file.0));
     packed[4_000_000] ^= 1;
     file.change(&packed);
-    assert!(read_again(&file.0, 2).is_none());
+    assert!(read_from_snapshots(&file.0, 2).is_none());
 }
 
 #[test]
@@ -51,7 +51,7 @@ fn an_invalid_file_has_no_snapshots() {
     packed.truncate(packed.len() - 200);
     let file = PackedFile::new(&packed);
     assert!(read_by_threads(&file.0).1.is_some());
-    assert!(read_again(&file.0, 2).is_none());
+    assert!(read_from_snapshots(&file.0, 2).is_none());
 }
 
 proptest! {
@@ -73,6 +73,6 @@ proptest! {
         file.change(&packed);
         let after = Disk::open(&file.0).unwrap().identity().unwrap();
         store_under_other_identity(&before, &after);
-        prop_assert!(read_again(&file.0, threads) == Some(read_by_one_thread(&file.0)));
+        prop_assert!(read_from_snapshots(&file.0, threads) == Some(read_by_one_thread(&file.0)));
     }
 }

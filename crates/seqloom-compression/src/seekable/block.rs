@@ -62,7 +62,7 @@ pub fn blocks(disk: &Disk) -> Result<(Vec<BgzipBlock>, u64), Trouble> {
 /// Returns the size of the compressed block that begins at `at`.
 fn size_at(disk: &Disk, at: u64) -> Result<u64, Trouble> {
     let rest = disk.size() - at;
-    let truncated = || Trouble::Damage(bgzip::truncated(disk.size()));
+    let truncated = || Trouble::Damage(bgzip::cut_block(disk.size()));
     let mut head = vec![0; MIN_HEADER_BYTES.min(usize::try_from(rest).unwrap_or(MIN_HEADER_BYTES))];
     disk.read(at, &mut head)?;
     let Some(fixed) = head.first_chunk::<MIN_HEADER_BYTES>() else {

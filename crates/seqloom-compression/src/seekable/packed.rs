@@ -15,7 +15,7 @@ pub fn changed(how: &str) -> Trouble {
     )))
 }
 
-pub(super) fn shorter(error: std::io::Error) -> Trouble {
+pub(super) fn shortened_file(error: std::io::Error) -> Trouble {
     match error.kind() {
         std::io::ErrorKind::UnexpectedEof => changed("it is shorter"),
         _ => Trouble::Io(error),
@@ -36,7 +36,7 @@ pub(crate) fn packed_bytes(
         out,
         usize::try_from(range.end - range.start).unwrap_or(usize::MAX),
     )?;
-    disk.read(range.start, out).map_err(shorter)
+    disk.read(range.start, out).map_err(shortened_file)
 }
 
 /// Maximal size of the decompressed text of a file. The sum of two such sizes does not

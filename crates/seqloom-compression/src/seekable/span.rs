@@ -95,17 +95,17 @@ fn window(image: &IndexBytes, span: &Span) -> Result<Vec<u8>, Trouble> {
     let mut packed = Vec::new();
     let end = span.window.checked_add(u64::from(span.window_size));
     if end.is_none_or(|end| end > image.size()) {
-        return Err(damaged());
+        return Err(bad_index());
     }
     try_resize(&mut packed, span.window_size as usize)?;
     image.read(span.window, &mut packed)?;
     if sum(&packed) != span.window_sum {
-        return Err(damaged());
+        return Err(bad_index());
     }
-    decompress(Format::Deflate, &packed, WINDOW_BYTES).map_err(|_| damaged())
+    decompress(Format::Deflate, &packed, WINDOW_BYTES).map_err(|_| bad_index())
 }
 
-fn damaged() -> Trouble {
+fn bad_index() -> Trouble {
     changed("the index is damaged")
 }
 
@@ -200,7 +200,7 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     let mut decoder = Box::new(Decoder::new(Format::Deflate));
     let mut done = 0;
     if !head.is_empty() {
-        let progress = decoder.decompress(head, out, false).map_err(differs)?;
+        let progress = decoder.decompress(head, out, false).map_err(not_deflate)?;
         done = progress.output.len();
     }
     let (size, mut rest) = (out.len(), packed);
@@ -214,7 +214,7 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
         let progress = match decoder.decompress(rest, target, false) {
             Ok(progress) => progress,
             Err(Error::BufferFull) if done == size => return Ok(()),
-            Err(error) => return Err(differs(error)),
+            Err(error) => return Err(not_deflate(error)),
         };
         let (used, count, is_done) = (progress.consumed, progress.output.len(), progress.done);
         done += count;
@@ -240,6 +240,6 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
     }
 }
 
-pub(crate) fn differs(_: Error) -> Trouble {
+pub(crate) fn not_deflate(_: Error) -> Trouble {
     changed("the data at an index position is not deflate data")
 }

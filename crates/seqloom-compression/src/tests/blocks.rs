@@ -67,7 +67,7 @@ fn a_file_without_its_last_block_is_accepted_only_with_an_option() {
 }
 
 #[test]
-fn an_empty_block_in_the_middle_does_not_end_the_text() {
+fn text_after_an_empty_bgzip_block_is_read() {
     let (texts, blocks) = many_blocks();
     let file = [
         blocks[..9].concat(),
@@ -103,7 +103,7 @@ fn a_size_field_of_four_bytes_is_not_accepted() {
 }
 
 #[test]
-fn the_size_field_may_follow_other_fields() {
+fn the_block_size_may_follow_other_extra_fields() {
     let member = gzip(SAMPLE);
     let size = u16::try_from(member.len() + 15 - 1).unwrap().to_le_bytes();
     let extra = [

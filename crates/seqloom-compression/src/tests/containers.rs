@@ -58,7 +58,7 @@ fn the_text_does_not_depend_on_the_size_of_reads() {
 }
 
 #[test]
-fn streams_follow_each_other_even_within_a_record() {
+fn a_record_may_span_several_streams() {
     for (kind, pack) in STREAM_FORMATS {
         let file = [pack(&SAMPLE[..13]), pack(b""), pack(&SAMPLE[13..])].concat();
         assert_eq!(text_of(&file).unwrap(), SAMPLE, "{kind}");
@@ -147,7 +147,7 @@ fn the_text_before_a_fault_does_not_depend_on_reads_or_threads() {
 }
 
 #[test]
-fn a_window_above_the_limit_is_an_error_but_not_damage() {
+fn a_zstd_window_above_the_limit_is_not_reported_as_damage() {
     let mut encoder = ::zstd::stream::write::Encoder::new(Vec::new(), 1).unwrap();
     encoder.window_log(28).unwrap();
     encoder.write_all(&random_bases(200_000)).unwrap();

@@ -41,7 +41,7 @@ fn random_text(count: usize, size: u32) -> Vec<u8> {
 }
 
 #[test]
-fn texts_with_any_codes_are_decompressed() {
+fn texts_with_any_huffman_codes_are_decompressed() {
     for size in 1..=256 {
         let text = random_text(3000, size);
         for level in [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST] {

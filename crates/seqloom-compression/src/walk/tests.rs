@@ -53,7 +53,7 @@ fn the_text_equals_that_of_the_fast_decoder() {
 }
 
 #[test]
-fn members_and_zeros_may_follow_each_other() {
+fn zeros_and_further_members_may_follow_a_member() {
     let (a, b) = (text(90_000), text(5));
     let pack = |text: &[u8]| compress(Format::Gzip, Level::DEFAULT, text);
     let file = [pack(&a), pack(b""), pack(&b), vec![0; 1000]].concat();
@@ -78,7 +78,7 @@ fn every_truncation_and_flipped_bit_is_an_error() {
 }
 
 #[test]
-fn a_block_start_has_the_text_before_it() {
+fn a_block_start_contains_the_preceding_text() {
     let file = compress(Format::Gzip, Level::DEFAULT, &text(3_000_000));
     let starts = notes(&file).unwrap().starts;
     assert_eq!(starts[0], (80, 0, 0));

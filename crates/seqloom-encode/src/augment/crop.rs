@@ -79,13 +79,13 @@ impl Shift {
             self.max_shift.saturating_sub(sampled),
         );
         match self.fill {
-            Some(letter) => fill(row, letter, right, left),
-            None => roll(row, right, left),
+            Some(letter) => shift_and_fill(row, letter, right, left),
+            None => rotate(row, right, left),
         }
     }
 }
 
-fn fill(row: &mut AugmentedRow, letter: u8, right: usize, left: usize) {
+fn shift_and_fill(row: &mut AugmentedRow, letter: u8, right: usize, left: usize) {
     let length = row.letters.len();
     let (right, left) = (right.min(length), left.min(length));
     row.begin();
@@ -95,7 +95,7 @@ fn fill(row: &mut AugmentedRow, letter: u8, right: usize, left: usize) {
     row.finish();
 }
 
-fn roll(row: &mut AugmentedRow, right: usize, left: usize) {
+fn rotate(row: &mut AugmentedRow, right: usize, left: usize) {
     for bytes in [&mut row.letters, &mut row.qualities] {
         let length = bytes.len().max(1);
         bytes.rotate_right(right % length);

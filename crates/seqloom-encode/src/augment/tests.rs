@@ -98,7 +98,7 @@ fn rates_of_0_change_no_residue_and_rates_of_1_change_every_residue() {
 }
 
 #[test]
-fn a_substitution_changes_members_and_no_other_characters() {
+fn a_substitution_changes_only_residues_of_the_alphabet() {
     let letters = b"ACGTacgtNn-".repeat(40);
     let (changed, _) = apply(&mutate([1.0, 0.0, 0.0]), &letters, Key([3, 1]));
     for (old, new) in letters.iter().zip(&changed) {
@@ -141,7 +141,7 @@ proptest! {
     }
 
     #[test]
-    fn two_reverse_complements_return_the_sequence(letters in dna(), key: [u32; 2]) {
+    fn two_reverse_complements_give_the_original_sequence(letters in dna(), key: [u32; 2]) {
         let (once, _) = apply(&complement(1.0), &letters, Key(key));
         prop_assert_eq!(apply(&complement(1.0), &once, Key(key)).0, letters);
     }

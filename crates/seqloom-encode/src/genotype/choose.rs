@@ -194,7 +194,7 @@ mod tests {
     use super::*;
 
     /// Compares the decoded columns with a separate lookup of each column.
-    fn check(stride: usize, count: usize, positions: &[usize]) {
+    fn check_codes(stride: usize, count: usize, positions: &[usize]) {
         let bytes = (0..count * stride).map(|i: usize| (i * i * 31 + i).to_le_bytes()[0]);
         let bytes: Vec<u8> = bytes.collect();
         let lines: Vec<&[u8]> = bytes.chunks(stride).collect();
@@ -221,10 +221,10 @@ mod tests {
             let minimum = MIN_TRANSPOSED_LINES;
             for count in [1, minimum - 1, minimum, 16, 17, 40] {
                 let positions = 4 * stride;
-                check(stride, count, &[positions - 1]);
-                check(stride, count, &[positions - 1, 0, 0]);
+                check_codes(stride, count, &[positions - 1]);
+                check_codes(stride, count, &[positions - 1, 0, 0]);
                 let many: Vec<usize> = (0..1100).map(|i| i * 7919 % positions).collect();
-                check(stride, count, &many);
+                check_codes(stride, count, &many);
             }
         }
     }

@@ -131,7 +131,7 @@ mod tests {
 
     #[cfg(target_arch = "x86_64")]
     #[test]
-    fn avx2_and_the_loop_transpose_a_square_alike() {
+    fn avx2_and_the_loop_give_the_same_transposed_square() {
         let Some(simd) = seqloom_core::simd::avx2() else {
             return;
         };

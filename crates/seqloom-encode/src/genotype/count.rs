@@ -106,7 +106,7 @@ const COUNTED_BYTES: usize = 256;
 type ByteSums = [[u8; COUNTED_BYTES]; 4];
 /// The number of sums over three rows that fit in a byte: each sum is at most 3, so 85
 /// sums are at most 255.
-const MAX_SUMS: usize = 85;
+const MAX_BYTE_SUMS: usize = 85;
 
 /// Adds the genotypes of packed rows to the counts of each column. The first count is
 /// the number of missing genotypes. If `N` is 3, the other counts are the numbers of
@@ -117,7 +117,7 @@ const MAX_SUMS: usize = 85;
 #[vectorized]
 pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]]) {
     for (number, counts) in counts.chunks_mut(4 * COUNTED_BYTES).enumerate() {
-        for lines in lines.chunks(3 * MAX_SUMS) {
+        for lines in lines.chunks(3 * MAX_BYTE_SUMS) {
             let mut bytes = [[[0; COUNTED_BYTES]; 4]; N];
             for triple in lines.chunks(3) {
                 add_to_bytes(&mut bytes, &sum_lines(triple, number * COUNTED_BYTES));

@@ -84,7 +84,7 @@ fn decode_tile<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut 
 mod tests {
     use super::*;
 
-    fn check<T: CodeIndex + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
+    fn check_codes<T: CodeIndex + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
         let (lines, stride) = (3, positions.div_ceil(4));
         let codes: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let planes: [Vec<T>; 4] = std::array::from_fn(|code| {
@@ -113,18 +113,18 @@ mod tests {
     fn every_position_decodes_with_its_table() {
         for positions in [1, 3, 4, 15, 16, 17, 63, 1023, 1024, 1025, 1040, 2053] {
             let small = |code, position| i8::try_from((position + 61 * code) % 127).unwrap();
-            check(positions, small);
-            check(positions, |code, position| {
+            check_codes(positions, small);
+            check_codes(positions, |code, position| {
                 f32::from(small(code, position)) / 3.0
             });
-            check(positions, |code, position| {
+            check_codes(positions, |code, position| {
                 f64::from(small(code, position)) / 7.0
             });
         }
     }
 
     #[test]
-    fn no_positions_decode_to_no_numbers() {
+    fn zero_positions_decode_to_an_empty_output() {
         decode::<f32>(&[], 0, [&[]; 4], &mut []);
     }
 }

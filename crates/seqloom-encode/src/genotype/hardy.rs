@@ -170,13 +170,13 @@ mod tests {
     }
 
     #[test]
-    fn p_is_1_without_genotypes() {
+    fn the_p_value_without_genotypes_is_1() {
         assert!((exact_p(0, 0, 0, false) - 1.0).abs() < 1e-12);
         assert!((exact_p(0, 0, 0, true) - 0.5).abs() < 1e-12);
     }
 
     #[test]
-    fn p_below_the_smallest_number_is_zero() {
+    fn p_values_below_the_smallest_float_are_zero() {
         let small = exact_p(530, 0, 530, false);
         assert!(small > 0.0 && small < 1e-300, "{small}");
         assert!(exact_p(100_000, 0, 100_000, false).abs() < f64::MIN_POSITIVE);
@@ -199,7 +199,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn p_equals_the_definition(
+        fn p_values_agree_with_the_definition(
             hom_a1 in 0_u32..60, het in 0_u32..60, hom_a2 in 0_u32..60, mid: bool,
         ) {
             let (found, expected) = (exact_p(hom_a1, het, hom_a2, mid), p_by_definition(hom_a1, het, hom_a2, mid));
@@ -207,7 +207,7 @@ mod tests {
         }
 
         #[test]
-        fn p_is_the_same_with_exchanged_alleles(hom_a1: u16, het: u16, hom_a2: u16) {
+        fn exchanged_alleles_do_not_change_the_p_value(hom_a1: u16, het: u16, hom_a2: u16) {
             let [first, two, three] = [hom_a1, het, hom_a2].map(u32::from);
             let (found, exchanged) = (exact_p(first, two, three, false), exact_p(three, two, first, false));
             prop_assert!((found - exchanged).abs() <= 1e-9 * found);

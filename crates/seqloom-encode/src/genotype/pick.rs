@@ -237,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kept_codes_of_each_line_are_the_requested_ones() {
+    fn each_line_keeps_the_requested_codes() {
         let stride = 100;
         let mut lines: Vec<u8> = (0..3 * stride)
             .map(|i: usize| (i * 37).to_le_bytes()[0])
@@ -270,7 +270,7 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_moves_bits_together() {
+    fn the_loop_moves_selected_bits_to_the_low_bits() {
         assert_eq!(extract(0b11_10_01_00, 0b11_00_11_11), 0b11_01_00);
         assert_eq!(extract(u64::MAX, u64::MAX), u64::MAX);
     }
@@ -278,7 +278,7 @@ mod tests {
     #[cfg(target_arch = "x86_64")]
     proptest! {
         #[test]
-        fn the_instruction_and_the_loop_move_the_same_bits(word: u64, positions: u32) {
+        fn pext_and_the_loop_extract_the_same_bits(word: u64, positions: u32) {
             let kept = (0..32).filter(|position| positions >> position & 1 == 1);
             let mask = kept.fold(0, |mask, position| mask | 3 << (2 * position));
             if let Some(simd) = pulp::x86::V3::try_new() {

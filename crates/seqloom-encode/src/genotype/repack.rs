@@ -20,7 +20,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn codes_have_the_order_of_the_positions() {
+    fn repacked_codes_follow_the_order_of_the_positions() {
         let mut out = [0xff; 3];
         repack(
             &[0b11_10_01_00, 0b00_01_10_11],

@@ -20,7 +20,7 @@ pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
 mod tests {
     use super::*;
 
-    fn check<T: Genotype + std::fmt::Debug + Default>(table: &CodeTable<T>) {
+    fn check_codes<T: Genotype + std::fmt::Debug + Default>(table: &CodeTable<T>) {
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
         for positions in (0..70).chain([1000, 2047, 2048]) {
             let mut out = vec![T::default(); positions];
@@ -34,9 +34,9 @@ mod tests {
 
     #[test]
     fn positions_decode_to_the_values_of_their_codes_for_all_lengths() {
-        check::<i8>(&[2, -127, 1, 0]);
-        check::<f32>(&[2.0, -9.0, 1.0, 0.0]);
-        check::<f64>(&[0.1, -9.5, 1.25, 7.0]);
+        check_codes::<i8>(&[2, -127, 1, 0]);
+        check_codes::<f32>(&[2.0, -9.0, 1.0, 0.0]);
+        check_codes::<f64>(&[0.1, -9.5, 1.25, 7.0]);
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(super) type Square = [[u8; SQUARE_SIDE]; SQUARE_SIDE];
 /// Transposes a square with four perfect shuffles.
 pub(super) fn transpose_square(mut square: Square) -> Square {
     for _ in 0..SQUARE_SIDE.ilog2() {
-        square = shuffled(&square);
+        square = perfect_shuffle(&square);
     }
     square
 }
@@ -17,7 +17,7 @@ pub(super) fn transpose_square(mut square: Square) -> Square {
 /// Returns a perfect shuffle of all 256 bytes, in which the bytes of the two halves
 /// alternate.
 #[inline(always)]
-fn shuffled(rows: &Square) -> Square {
+fn perfect_shuffle(rows: &Square) -> Square {
     let mut out = [[0; SQUARE_SIDE]; SQUARE_SIDE];
     let (upper, lower) = rows.split_at(SQUARE_SIDE / 2);
     for (pair, (upper, lower)) in out.chunks_exact_mut(2).zip(upper.iter().zip(lower)) {

@@ -196,7 +196,7 @@ mod tests {
         to
     }
 
-    fn check(lines: usize, positions: usize, spare: usize) {
+    fn check_codes(lines: usize, positions: usize, spare: usize) {
         let (stride, width) = (positions.div_ceil(4), lines.div_ceil(4) + spare);
         let from: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let mut to = vec![0xaa; positions * width];
@@ -209,15 +209,15 @@ mod tests {
     fn rows_and_columns_are_exchanged() {
         for lines in [1, 2, 3, 4, 5, 31, 32, 33, 255, 256, 257, 514, 1023] {
             for positions in [1, 2, 3, 4, 6, 31, 64, 255, 256, 259, 513] {
-                check(lines, positions, 0);
+                check_codes(lines, positions, 0);
             }
         }
     }
 
     #[test]
     fn the_padding_of_a_line_is_zero() {
-        check(5, 7, 3);
-        check(257, 9, 200);
+        check_codes(5, 7, 3);
+        check_codes(257, 9, 200);
     }
 
     #[test]

@@ -176,7 +176,7 @@ fn policies() -> impl Strategy<Value = Policy> {
 proptest! {
     /// Compares the flags of the vector instructions with the table for each character.
     #[test]
-    fn a_chunk_is_checked_like_its_characters(
+    fn a_chunk_gets_the_flags_of_its_characters(
         policy in policies(),
         alphabet in prop::sample::select(vec!["dna", "protein", "iupac"]),
         sequence in prop::collection::vec(prop::sample::select(b"ACGTacgtNnMKL*!{@[`".to_vec()), 0..200),
@@ -193,7 +193,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_accepted_or_an_error(sequence: Vec<u8>) {
+    fn any_bytes_are_accepted_or_give_an_error(sequence: Vec<u8>) {
         for alphabet in ["dna", "rna", "protein", "iupac"] {
             let _ = encode(&letters(alphabet, Policy::default()), &sequence);
         }

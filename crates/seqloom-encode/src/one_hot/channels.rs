@@ -9,7 +9,7 @@ use crate::letters::{CHUNK_RESIDUES, ChunkFlags};
 
 /// The number of elements that are written together: 4-byte elements fill one cache
 /// line.
-const LINE_NUMBERS: usize = 16;
+const LINE_ELEMENTS: usize = 16;
 
 /// The size and alignment of a cache line in bytes.
 const LINE_BYTES: usize = 64;
@@ -54,12 +54,12 @@ impl<T: Word> OneHot<T> {
             return;
         };
         if let Some(part) = out.first_chunk_mut() {
-            self.compare::<LINE_NUMBERS>(first, member, part);
+            self.compare::<LINE_ELEMENTS>(first, member, part);
         }
-        let skipped = out.as_ptr().align_offset(LINE_BYTES).min(LINE_NUMBERS);
+        let skipped = out.as_ptr().align_offset(LINE_BYTES).min(LINE_ELEMENTS);
         self.fill_blocks(&letters[skipped..], member, &mut out[skipped..]);
         if let Some(part) = out.last_chunk_mut() {
-            self.compare::<LINE_NUMBERS>(last, member, part);
+            self.compare::<LINE_ELEMENTS>(last, member, part);
         }
     }
 
@@ -71,8 +71,8 @@ impl<T: Word> OneHot<T> {
         for (chunk, part) in chunks.iter().zip(parts) {
             self.compare(chunk, member, part);
         }
-        let runs = rest.as_chunks::<LINE_NUMBERS>().0;
-        let parts = others.as_chunks_mut::<LINE_NUMBERS>().0;
+        let runs = rest.as_chunks::<LINE_ELEMENTS>().0;
+        let parts = others.as_chunks_mut::<LINE_ELEMENTS>().0;
         for (run, part) in runs.iter().zip(parts) {
             self.compare(run, member, part);
         }

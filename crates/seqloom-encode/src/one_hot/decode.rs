@@ -37,12 +37,12 @@ fn decode_position(letters: &LetterTable, number: impl Fn(usize) -> f32) -> u8 {
     let mut found = (0..members.len()).filter(|channel| is_largest(*channel));
     match (found.next(), found.next()) {
         (Some(only), None) => members[only],
-        _ => code_of(letters, is_largest),
+        _ => exact_ambiguity_code(letters, is_largest),
     }
 }
 
 /// Returns the ambiguity code for exactly the residues of these channels.
-fn code_of(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
+fn exact_ambiguity_code(letters: &LetterTable, holds: impl Fn(usize) -> bool) -> u8 {
     let fits = |stands_for: &[u8]| {
         let mut members = letters.members().iter().enumerate();
         members.all(|(channel, member)| stands_for.contains(member) == holds(channel))

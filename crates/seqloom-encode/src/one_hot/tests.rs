@@ -36,13 +36,13 @@ fn encode(sequence: &[u8], positions: usize, channels_first: bool) -> Result<Vec
 }
 
 #[test]
-fn each_member_has_its_channel() {
+fn each_residue_of_the_alphabet_has_a_channel() {
     let expected = [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0];
     assert_eq!(encode(b"GA", 2, false).unwrap(), expected);
 }
 
 #[test]
-fn an_ambiguity_code_is_divided_among_its_members() {
+fn an_ambiguity_code_is_divided_among_its_residues() {
     assert_eq!(encode(b"R", 1, true).unwrap(), [0.5, 0.0, 0.5, 0.0]);
     assert_eq!(encode(b"N", 1, false).unwrap(), [0.25; 4]);
 }

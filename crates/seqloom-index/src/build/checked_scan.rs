@@ -62,11 +62,11 @@ impl CheckedScan {
     /// bytes that were consumed.
     pub(super) fn feed(&mut self, chunk: &[u8], stop: u64) -> Result<usize, Trouble> {
         let used = self.scan.feed(chunk, stop);
-        let whole = chunk.get(..used).ok_or_else(disagreement)?;
+        let whole = chunk.get(..used).ok_or_else(disagreement_error)?;
         let parsed = self.parser.feed(whole, &mut self.parsed_records);
         match parsed.map_err(Trouble::Damage)? {
             parsed if parsed == used => Ok(used),
-            _ => Err(disagreement()),
+            _ => Err(disagreement_error()),
         }
     }
 
@@ -83,7 +83,7 @@ impl CheckedScan {
         if self.scan.rows.len() == self.parsed_records.records.len() {
             return Ok(());
         }
-        Err(disagreement())
+        Err(disagreement_error())
     }
 
     /// Returns the offset of the next record.
@@ -97,7 +97,7 @@ impl CheckedScan {
         let records = self.parsed_records.records.drain(..count);
         for (row, (name, length)) in self.scan.rows.drain(..count).zip(records) {
             if row.length != length {
-                return Err(disagreement());
+                return Err(disagreement_error());
             }
             take.take(row, name)?;
         }
@@ -113,7 +113,7 @@ impl RowSink for Vec<(IndexRow, u64)> {
     }
 }
 
-pub(super) fn disagreement() -> Trouble {
+pub(super) fn disagreement_error() -> Trouble {
     Trouble::Damage(Fault::whole(
         "the scan and the parser found different records: please report it",
     ))

@@ -17,7 +17,7 @@ pub(super) fn integer(name: &str, field: &[u8]) -> FieldResult<i32> {
         Ok(number) => Ok(number),
         Err(error) => match error.kind() {
             IntErrorKind::PosOverflow | IntErrorKind::NegOverflow => {
-                Err(beyond(name, field, "a 32-bit integer"))
+                Err(out_of_range(name, field, "a 32-bit integer"))
             }
             _ => integral_float(name, text),
         },
@@ -27,10 +27,10 @@ pub(super) fn integer(name: &str, field: &[u8]) -> FieldResult<i32> {
 fn integral_float(name: &str, text: &str) -> FieldResult<i32> {
     let number = text.parse::<f64>().ok();
     let Some(number) = number.filter(|number| number.fract() == 0.0) else {
-        return Err(wrong(name, text.as_bytes(), "an integer"));
+        return Err(invalid_number(name, text.as_bytes(), "an integer"));
     };
     if !(f64::from(i32::MIN)..=f64::from(i32::MAX)).contains(&number) {
-        return Err(beyond(name, text.as_bytes(), "a 32-bit integer"));
+        return Err(out_of_range(name, text.as_bytes(), "a 32-bit integer"));
     }
     #[expect(clippy::cast_possible_truncation, reason = "an integer in range")]
     Ok(number as i32)
@@ -40,24 +40,24 @@ fn integral_float(name: &str, text: &str) -> FieldResult<i32> {
 pub(super) fn float(name: &str, field: &[u8]) -> FieldResult<f32> {
     let text = str::from_utf8(field).unwrap_or_default();
     let number = text.parse::<f64>();
-    let number = number.map_err(|_| wrong(name, field, "a number"))?;
+    let number = number.map_err(|_| invalid_number(name, field, "a number"))?;
     #[expect(clippy::cast_possible_truncation, reason = "rounded on purpose")]
     let short = number as f32;
     if number.is_finite() && short.is_infinite() {
-        return Err(beyond(name, field, "a number of float32"));
+        return Err(out_of_range(name, field, "a number of float32"));
     }
     Ok(short)
 }
 
-fn wrong(name: &str, field: &[u8], expected: &str) -> Fault {
+fn invalid_number(name: &str, field: &[u8], expected: &str) -> Fault {
     let found = quote_field(field);
     Fault::whole(format!("{name}: expected {expected}, found {found}"))
 }
 
-fn beyond(name: &str, field: &[u8], expected: &str) -> Fault {
+fn out_of_range(name: &str, field: &[u8], expected: &str) -> Fault {
     Fault {
         kind: Kind::Range,
-        ..wrong(name, field, expected)
+        ..invalid_number(name, field, expected)
     }
 }
 

@@ -40,11 +40,11 @@ pub fn render(
     let start = text.len();
     for row in 0..rows {
         push_line(sheet, columns, row, text)
-            .map_err(|(name, value)| refused(name, first + row, &value))?;
+            .map_err(|(name, value)| unwritable_value(name, first + row, &value))?;
     }
     let rendered = text.get(start..).unwrap_or_default();
     if first == 0 && lines::text_start(rendered) > 0 {
-        return Err(refused(sheet.names()[0], 0, "\u{FEFF}"));
+        return Err(unwritable_value(sheet.names()[0], 0, "\u{FEFF}"));
     }
     Ok(())
 }
@@ -72,7 +72,7 @@ fn push_line(
     Ok(())
 }
 
-fn refused(name: &str, row: usize, value: &str) -> Error {
+fn unwritable_value(name: &str, row: usize, value: &str) -> Error {
     Error::argument(format!(
         "{name}, row {row}: expected text without white space, of at least one letter, found \
          {value:?}: it would not read back"

@@ -45,7 +45,7 @@ pub(super) fn scan(
     let rows = lines::count(text);
     let text = lines::trim_end(text);
     let mut at = lines::text_start(text);
-    let (order, fields) = order_of(text, at, sheet);
+    let (order, fields) = file_columns(text, at, sheet);
     for (position, column) in columns.iter_mut().enumerate() {
         column.is_absent = !order.contains(&position);
         column
@@ -112,7 +112,7 @@ fn count_while(text: &[u8], start: usize, is_so: impl Fn(u8) -> bool) -> usize {
 
 /// Returns the columns of the file and the number of fields of a line, from its first line.
 /// A `.fam` may have more phenotypes at the end, which are ignored.
-fn order_of(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
+fn file_columns(text: &[u8], start: usize, sheet: Sheet) -> (&'static [usize], usize) {
     let (_, found) = scan_line(text, start, &[], &mut <[FieldStarts; COLUMNS]>::default());
     match (sheet, found) {
         (Sheet::Bim, 5) => (&WITHOUT_CM, 5),

@@ -87,7 +87,7 @@ impl ExportedModel {
         let arrays = error::raise(py, py.detach(|| self.model.run(&arguments, threads)))?;
         arrays
             .into_iter()
-            .map(|array| returned(py, &array))
+            .map(|array| to_numpy(py, &array))
             .collect()
     }
 }
@@ -114,7 +114,7 @@ macro_rules! element_types {
         }
 
         /// Copies an output to a NumPy array.
-        fn returned<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
+        fn to_numpy<'py>(py: Python<'py>, array: &Array) -> PyResult<Bound<'py, PyAny>> {
             let shape = array.shape.clone();
             match &array.values {
                 $(Values::$kind(numbers) => Ok(numbers.to_pyarray(py).reshape(shape)?.into_any()),)*

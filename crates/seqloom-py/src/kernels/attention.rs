@@ -39,12 +39,12 @@ pub(crate) fn attention(
     by_dtype!(q, T => {
         let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
-        let sums = sums(&q, bounds.as_deref(), &inputs)?;
+        let sums = shape_of_logarithms(&q, bounds.as_deref(), &inputs)?;
         let (mut out, mut lse) = (out.write_any::<T>("out")?, lse.write::<T>("lse", sums)?);
         let out = strided::heads_mut(&mut out, "out")?;
         check_shape("out", out.shape(), output_shape(&inputs))?;
         let lse = lse.as_slice_mut()?;
-        let threads = seqloom_kernels::useful_threads(threads, cost(&inputs));
+        let threads = seqloom_kernels::useful_threads(threads, estimated_nanoseconds(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
             None => kernel::forward(&inputs, out, lse, threads),
             Some(bounds) => varlen::forward(&inputs, bounds, out, lse, threads),
@@ -76,12 +76,12 @@ pub(crate) fn attention_grad(
     by_dtype!(q, T => {
         let arrays = BorrowedInputs::<T>::new([&q, &k, &v], mask.as_ref())?;
         let inputs = arrays.inputs(rule::<T>(scale, causal, dropout))?;
-        let sums = sums(&q, bounds.as_deref(), &inputs)?;
+        let sums = shape_of_logarithms(&q, bounds.as_deref(), &inputs)?;
         let results = BorrowedResults::<T>::new(&grad, &out, &lse, sums)?;
         let given = results.borrow(output_shape(&inputs))?;
         let mut outs = BorrowedGrads::<T>::new(&out_q, out_k.as_ref().zip(out_v.as_ref()))?;
         let grads = outs.heads([inputs.queries.shape(), inputs.keys.shape(), inputs.values.shape()])?;
-        let threads = seqloom_kernels::useful_threads(threads, cost(&inputs));
+        let threads = seqloom_kernels::useful_threads(threads, estimated_nanoseconds(&inputs));
         pool::run_kernel(py, threads, || match &bounds {
             None => kernel::backward(&inputs, &given, grads, threads),
             Some(bounds) => varlen::backward(&inputs, bounds, &given, grads, threads),
@@ -250,14 +250,14 @@ fn output_shape<T: Float>(inputs: &AttentionInputs<'_, T>) -> [usize; 4] {
 }
 
 /// Returns the estimated time of one thread in nanoseconds.
-fn cost<T: Float>(inputs: &AttentionInputs<'_, T>) -> usize {
+fn estimated_nanoseconds<T: Float>(inputs: &AttentionInputs<'_, T>) -> usize {
     let [n, h, l, d] = inputs.queries.shape();
     n * h * l * inputs.keys.shape()[2] * (d + 16) / 32
 }
 
 /// Returns the shape of the array of logarithms, or an error if the bounds do not
 /// increase from 0 to the number of positions.
-fn sums<'a, T: Float>(
+fn shape_of_logarithms<'a, T: Float>(
     q: &'a Floats<'_>,
     bounds: Option<&[usize]>,
     inputs: &AttentionInputs<'_, T>,

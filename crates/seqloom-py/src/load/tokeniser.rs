@@ -84,7 +84,7 @@ impl Tokenise for Tokeniser {
                 }
                 Ok(())
             }
-            Self::Function(function) => call(function, windows, out),
+            Self::Function(function) => call_function(function, windows, out),
         }
     }
 
@@ -98,7 +98,7 @@ impl Tokenise for Tokeniser {
 
 /// Calls a Python function. If that function raises an exception, stores the exception
 /// and returns fewer tokens.
-fn call(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
+fn call_function(function: &Py<PyAny>, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()> {
     out.offsets.clear();
     out.data.clear();
     let called = Python::try_attach(|py| run(function.bind(py), windows, out));

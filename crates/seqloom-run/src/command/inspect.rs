@@ -27,7 +27,7 @@ fn details(path: &str, export: &Export) -> String {
         ("written by", manifest.written_by.clone()),
         ("format", format!("version {}", manifest.version)),
         ("task", task(manifest)),
-        ("reads", reads(export)),
+        ("reads", describe_records(export)),
         ("batch", batch(manifest)),
         (
             "inputs",
@@ -65,7 +65,7 @@ fn task(manifest: &Manifest) -> String {
 }
 
 /// Appends a description of the records that the model reads.
-fn reads(export: &Export) -> String {
+fn describe_records(export: &Export) -> String {
     let kernel = export.encoder().and_then(|file| file.get("kernel"));
     let Some(kernel) = kernel else {
         return "arrays".to_owned();

@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn word_tokens_outside_the_type_are_an_error() {
+    fn kmer_tokens_outside_the_type_are_an_error() {
         let letters = json!({"alphabet": "dna", "codes": true, "case": "fold",
             "rna_as_dna": false, "rare": "error", "symbols": "strip_terminal_stop"});
         let file = |first: u64| {

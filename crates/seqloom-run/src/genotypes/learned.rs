@@ -48,9 +48,9 @@ impl GenotypeEncoder {
         }
         let arrays = arrays.ok_or_else(|| fault("no such file, but the encoder needs it"))?;
         let variants = Variants {
-            ids: texts(arrays, "id")?,
-            counted: texts(arrays, "counted")?,
-            other: texts(arrays, "other")?,
+            ids: read_strings(arrays, "id")?,
+            counted: read_strings(arrays, "counted")?,
+            other: read_strings(arrays, "other")?,
         };
         let count = variants.ids.len();
         if count == 0 || [variants.counted.len(), variants.other.len()] != [count; 2] {
@@ -104,7 +104,7 @@ fn read_codes(arrays: &SafeTensors<'_>, count: usize) -> Result<CodeValues> {
 }
 
 /// Returns the strings of a column, which is stored as concatenated UTF-8 with offsets.
-fn texts(arrays: &SafeTensors<'_>, name: &str) -> Result<Vec<String>> {
+fn read_strings(arrays: &SafeTensors<'_>, name: &str) -> Result<Vec<String>> {
     let text = tensor(arrays, &format!("{name}_text"))?;
     let ends = tensor(arrays, &format!("{name}_ends"))?;
     if (text.dtype(), ends.dtype()) != (Dtype::U8, Dtype::I64) {

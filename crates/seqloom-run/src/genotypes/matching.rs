@@ -47,7 +47,7 @@ impl VariantMatch {
         let alleles = wanted.counted.iter().zip(&wanted.other);
         for (id, (counted, other)) in wanted.ids.iter().zip(alleles) {
             let here = candidates.get(id.as_str()).map_or(&[][..], Vec::as_slice);
-            let position = choose((id, [counted, other]), found, here)
+            let position = choose_variant((id, [counted, other]), found, here)
                 .map_err(|message| fault(path, message))?;
             let here = [text(&found.counted, position), text(&found.other, position)];
             made.positions.push(position);
@@ -124,7 +124,7 @@ fn shares_one_allele(here: [&str; 2], wanted: [&str; 2]) -> bool {
 
 /// Returns the index of the only variant in the file that matches the alleles of the
 /// model; one of its alleles may be missing.
-fn choose(
+fn choose_variant(
     (id, alleles): (&str, [&str; 2]),
     found: &Variants,
     here: &[usize],

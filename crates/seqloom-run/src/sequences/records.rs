@@ -148,7 +148,7 @@ mod tests {
     }
 
     #[test]
-    fn a_file_given_twice_is_located_twice() {
+    fn records_of_a_repeated_file_are_located_in_each_copy() {
         let path = Path::new("a.fa");
         let mut records = Records::default();
         records.append(&batch("a b", b"AC", &[0, 1, 2]), (path, 0));

@@ -55,7 +55,7 @@ fn pairs(expected: &[(&str, &str)]) -> Vec<(String, String)> {
 }
 
 /// Returns the record, line, byte and message of the error.
-fn fault(text: &[u8]) -> (Option<u64>, u64, u64, String) {
+fn error_of(text: &[u8]) -> (Option<u64>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     (
         fault.record,
@@ -106,7 +106,7 @@ fn a_header_may_contain_anything_but_line_ends_and_nul() {
 #[test]
 fn text_before_the_first_header_is_an_error() {
     assert_eq!(
-        fault(b"\nACGT\n"),
+        error_of(b"\nACGT\n"),
         (None, 2, 1, "expected '>' and an id, found 'A'".into())
     );
 }
@@ -114,7 +114,7 @@ fn text_before_the_first_header_is_an_error() {
 #[test]
 fn a_blank_within_residues_is_an_error_with_its_position() {
     assert_eq!(
-        fault(b">a\nAC\n>b\nAC GT\n"),
+        error_of(b">a\nAC\n>b\nAC GT\n"),
         (
             Some(1),
             4,
@@ -125,7 +125,7 @@ fn a_blank_within_residues_is_an_error_with_its_position() {
         )
     );
     assert_eq!(
-        fault(b">a\n\tAC\n"),
+        error_of(b">a\n\tAC\n"),
         (
             Some(0),
             2,
@@ -140,26 +140,26 @@ fn a_blank_within_residues_is_an_error_with_its_position() {
 #[test]
 fn control_bytes_and_bytes_above_ascii_are_errors() {
     assert_eq!(
-        fault(b">a\nA\0C\n").3,
+        error_of(b">a\nA\0C\n").3,
         "expected a residue, found a NUL byte"
     );
     assert_eq!(
-        fault(b">a\nA\x07C\n").3,
+        error_of(b">a\nA\x07C\n").3,
         "expected a residue, found the byte 0x07"
     );
     assert_eq!(
-        fault(b">a\nA\xFFC\n").3,
+        error_of(b">a\nA\xFFC\n").3,
         "expected a residue, found the byte 0xff"
     );
     assert_eq!(
-        fault(b">a\0b\nA\n"),
+        error_of(b">a\0b\nA\n"),
         (Some(0), 1, 2, "expected a header, found a NUL byte".into())
     );
 }
 
 #[test]
 fn a_missing_line_end_is_an_error() {
-    let (record, line, byte, message) = fault(b">a\nACGT>b\nAC\n");
+    let (record, line, byte, message) = error_of(b">a\nACGT>b\nAC\n");
     assert_eq!((record, line, byte), (Some(0), 2, 7));
     assert!(message.contains("'>' within a line"), "{message}");
 }
@@ -167,17 +167,21 @@ fn a_missing_line_end_is_an_error() {
 #[test]
 fn a_lone_carriage_return_is_an_error() {
     assert!(
-        fault(b">a\rACGT\r>b\rAC\r")
+        error_of(b">a\rACGT\r>b\rAC\r")
             .3
             .contains("a lone carriage return")
     );
-    assert!(fault(b">a\nAC\rGT\n").3.contains("a lone carriage return"));
+    assert!(
+        error_of(b">a\nAC\rGT\n")
+            .3
+            .contains("a lone carriage return")
+    );
 }
 
 #[test]
 fn a_header_without_an_id_is_an_error() {
     for text in [&b">\nA\n"[..], b"> \t\nA\n", b">\r\nA\n", b">"] {
-        assert_eq!(fault(text).3, "expected an id after '>', found none");
+        assert_eq!(error_of(text).3, "expected an id after '>', found none");
     }
 }
 
@@ -229,7 +233,7 @@ fn parse_as(
 #[test]
 fn a_comment_is_an_error_unless_comments_are_skipped() {
     let text = b"; one\n#\n>a ;\nAC\n;two A\n# three\nGT;#\n>b\n;\n";
-    assert_eq!(fault(b">a\nAC\n;x\n").1, 3);
+    assert_eq!(error_of(b">a\nAC\n;x\n").1, 3);
     let options = ReaderOptions {
         comments: Comments::Skip,
         ..ReaderOptions::default()

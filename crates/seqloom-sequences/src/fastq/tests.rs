@@ -66,7 +66,7 @@ fn triples(expected: &[(&str, &str, &str)]) -> Vec<TextRecord> {
 }
 
 /// Returns the kind, record, id, line, byte and message of the error.
-fn fault(text: &[u8]) -> (Kind, Option<u64>, Option<String>, u64, u64, String) {
+fn error_of(text: &[u8]) -> (Kind, Option<u64>, Option<String>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     let (line, byte) = (fault.line.unwrap(), fault.byte.unwrap());
     (
@@ -120,7 +120,7 @@ fn a_record_may_be_empty() {
 fn a_fault_names_kind_record_id_line_and_byte() {
     let text = b"@a\nACGT\n+\nIIII\n@b x\nA T\n+\nIII\n";
     assert_eq!(
-        fault(text),
+        error_of(text),
         (
             Kind::Letter,
             Some(1),
@@ -204,15 +204,15 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
 #[test]
 fn an_error_names_lone_carriage_returns() {
     for text in [&b"@r\rAC\r+\rII\r"[..], b"@r x\rAC"] {
-        let (kind, _, _, line, byte, message) = fault(text);
+        let (kind, _, _, line, byte, message) = error_of(text);
         assert_eq!((kind, line), (Kind::Header, 1));
         let at = usize::try_from(byte).unwrap();
         assert_eq!(text.get(at), Some(&b'\r'));
         assert!(message.contains("carriage return"), "{message}");
     }
     let long = [b"@r\r", &vec![b'A'; MAX_HEADER_BYTES + 9][..]].concat();
-    assert!(fault(&long).5.contains("carriage return"));
-    assert_eq!(fault(b"@r\r").0, Kind::Cut);
+    assert!(error_of(&long).5.contains("carriage return"));
+    assert_eq!(error_of(b"@r\r").0, Kind::Cut);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn a_format_that_was_not_requested_is_an_error() {
 }
 
 #[test]
-fn an_ambiguous_beginning_is_not_enough() {
+fn an_ambiguous_beginning_does_not_determine_the_format() {
     for start in [&b""[..], b"\n", b"@HD", b"\xEF\xBB", b"BA"] {
         assert!(!is_enough(start), "{start:?}");
     }

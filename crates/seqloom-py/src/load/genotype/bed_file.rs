@@ -61,8 +61,8 @@ impl BedFile {
     ) -> PyResult<()> {
         let call = BedRead {
             shape,
-            individuals: picks(py, iid, shape.0)?,
-            variants: picks(py, sid, shape.1)?,
+            individuals: to_picks(py, iid, shape.0)?,
+            variants: to_picks(py, sid, shape.1)?,
             count_a1,
             check,
             threads,
@@ -153,7 +153,7 @@ fn threads_for(threads: usize, bytes: usize) -> usize {
 
 const PARALLEL_BYTES: usize = 1 << 19;
 
-fn picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult<Picks> {
+fn to_picks(py: Python<'_>, positions: AxisPositions<'_>, count: usize) -> PyResult<Picks> {
     let Some(positions) = positions else {
         return Ok(Picks::all(count));
     };
@@ -188,7 +188,7 @@ pub(crate) fn decode_lines(
             lines: lines.as_slice()?,
             stride: lines.shape()[1],
         },
-        positions: picks(py, Some(positions), 0)?,
+        positions: to_picks(py, Some(positions), 0)?,
         along,
         count_a1,
         threads,
