@@ -7,7 +7,7 @@ from importlib import import_module
 
 from benchmarks._against import compare_with
 from benchmarks._measure import QUICK
-from benchmarks._processor import CAPS, cap
+from benchmarks._processor import INSTRUCTION_LIMITS, limit_instructions
 
 # Suite name -> module, fastest suite first.
 SUITES = {
@@ -45,7 +45,7 @@ def main() -> None:
     """Run suites one after another, so that nothing else runs during a measurement."""
     wanted = _arguments()
     if wanted.simd:
-        cap(wanted.simd)
+        limit_instructions(wanted.simd)
     if wanted.quick or wanted.against is not None:
         os.environ[QUICK] = "1"  # suites read this variable at import
     if wanted.against is not None:
@@ -58,7 +58,9 @@ def main() -> None:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
-    parser.add_argument("--simd", choices=CAPS, help="the instruction set of every library")
+    parser.add_argument(
+        "--simd", choices=INSTRUCTION_LIMITS, help="the instruction set of every library"
+    )
     parser.add_argument(
         "--quick", action="store_true", help="at most 3 minutes a suite; writes no page"
     )

@@ -20,13 +20,13 @@ from statistics import geometric_mean, median, quantiles
 from tempfile import TemporaryDirectory
 from typing import NamedTuple, TypeAlias
 
-from benchmarks._measure import HOME, clock, run_module
-from benchmarks._page import machine, table
+from benchmarks._measure import REPOSITORY_ROOT, run_module, time_call
+from benchmarks._page import describe_machine, markdown_table
 from benchmarks.tensor._sides import environment
 
 # Suite -> module. The function `own_cases` of the module yields, for each case, a name and
 # a function that prepares the work.
-MODULES = {
+CASE_MODULES = {
     "kernels": "benchmarks.kernels._ours",
     "products": "benchmarks.products._worker",
     "tensor": "benchmarks.tensor._our_side",
@@ -34,15 +34,15 @@ MODULES = {
     "loader": "benchmarks.loader",
     "bed": "benchmarks.bed._parts",
 }
-BUILDS = HOME / "target/against"
+BUILDS_FOLDER = REPOSITORY_ROOT / "target/against"
 ROUNDS = 7
 # A ratio is marked if it differs from 1 by more than this tolerance plus the spread.
-TOLERATED = 1.03
+RATIO_TOLERANCE = 1.03
 # A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
 THREADS = 2  # default number of threads; each case can set another number
 ALL_CASES = "all cases"  # key of a failed process's error message
-HEAD = ("ms", "old", "new", "new / old", "spread", "")
+TABLE_COLUMNS = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
 # Case -> seconds, or the error message.
@@ -64,7 +64,7 @@ class Comparison(NamedTuple):
     @property
     def verdict(self) -> str:
         """Return "slower" or "faster" if the ratio exceeds tolerance plus spread."""
-        limit = TOLERATED + self.spread
+        limit = RATIO_TOLERANCE + self.spread
         if self.ratio > limit:
             return "**slower**"
         return "faster" if self.ratio < 1 / limit else ""
@@ -72,16 +72,18 @@ class Comparison(NamedTuple):
 
 def compare(old: Sequence[float], new: Sequence[float]) -> Comparison:
     """Compare the times of one case; use the larger spread of the two packages."""
-    return Comparison(median(old), median(new), max(_spread(old), _spread(new)))
+    return Comparison(
+        median(old), median(new), max(_relative_spread(old), _relative_spread(new))
+    )
 
 
-def _spread(seconds: Sequence[float]) -> float:
+def _relative_spread(seconds: Sequence[float]) -> float:
     """Return the interquartile range as a fraction of the median."""
     first, middle, third = quantiles(seconds, n=4, method="inclusive")
     return (third - first) / middle
 
 
-def report(old: Sequence[Times], new: Sequence[Times]) -> str:
+def comparison_table(old: Sequence[Times], new: Sequence[Times]) -> str:
     """Return a table of all cases, and the mean of their ratios."""
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
@@ -112,64 +114,72 @@ def report(old: Sequence[Times], new: Sequence[Times]) -> str:
     if ratios:
         mean = f"{geometric_mean(ratios):.3f}"
         rows.append(("geometric mean", "", "", mean, "", ""))
-    return table(HEAD, rows)
+    return markdown_table(TABLE_COLUMNS, rows)
 
 
 def compare_with(commit: str, suites: Sequence[str]) -> None:
     """Build a commit, measure the cases of each suite alternately, and print the tables."""
-    unknown = sorted(set(suites) - set(MODULES))
+    unknown = sorted(set(suites) - set(CASE_MODULES))
     if unknown:
         sys.exit(
             f"--against has no cases of {', '.join(unknown)}; it has those of: "
-            f"{', '.join(MODULES)}"
+            f"{', '.join(CASE_MODULES)}"
         )
-    folder = build(commit)
-    packages = {"old": folder / "python", "new": HOME / "python"}
-    print(f"old: {folder.name}; new: the working tree. {machine('numpy', 'seqloom')}")
+    folder = build_commit(commit)
+    packages = {"old": folder / "python", "new": REPOSITORY_ROOT / "python"}
+    print(
+        f"old: {folder.name}; new: the working tree. {describe_machine('numpy', 'seqloom')}"
+    )
     print(
         f"Medians of {ROUNDS} rounds; a round takes the least time of several calls. The "
         "spread is the interquartile range over the median. A case is marked if it is "
-        f"slower or faster by more than {100 * (TOLERATED - 1):.0f} % plus the spread."
+        f"slower or faster by over {100 * (RATIO_TOLERANCE - 1):.0f} % plus the spread."
     )
-    for suite in suites or MODULES:
-        times = _measure(suite, packages)
-        print(f"\n== {suite}\n\n{report(times['old'], times['new'])}", flush=True)
+    for suite in suites or CASE_MODULES:
+        times = _measure_alternately(suite, packages)
+        print(f"\n== {suite}\n\n{comparison_table(times['old'], times['new'])}", flush=True)
 
 
-def build(commit: str) -> Path:
+def build_commit(commit: str) -> Path:
     """Build the extension of a commit, once, and return the folder of its sources."""
-    found = _git("rev-parse", "--short=12", "--verify", "--quiet", f"{commit}^{{commit}}")
+    found = _run_git(
+        "rev-parse", "--short=12", "--verify", "--quiet", f"{commit}^{{commit}}"
+    )
     if not found:
         sys.exit(f"--against got {commit!r}, which is not a commit, branch or tag here")
-    folder = BUILDS / found.decode().strip()
+    folder = BUILDS_FOLDER / found.decode().strip()
     extension = folder / "python/seqloom/_rust/_native.abi3.so"
     if extension.exists():
         return folder
     shutil.rmtree(folder, ignore_errors=True)
-    with tarfile.open(fileobj=io.BytesIO(_git("archive", folder.name))) as sources:
+    with tarfile.open(fileobj=io.BytesIO(_run_git("archive", folder.name))) as sources:
         sources.extractall(folder, filter="data")
     print(f"building {folder.name}, which takes minutes the first time", flush=True)
     # All commits share one folder, so that dependencies are compiled once.
     variables = {
-        "CARGO_TARGET_DIR": str(BUILDS / "build"),
+        "CARGO_TARGET_DIR": str(BUILDS_FOLDER / "build"),
         "PYO3_BUILD_EXTENSION_MODULE": "1",
         "PYO3_PYTHON": sys.executable,
     }
     command = ["cargo", "build", "--release", "--locked", "--package", "seqloom-py"]
     subprocess.run(command, check=True, cwd=folder, env={**os.environ, **variables})
     part = extension.with_suffix(".part")
-    shutil.copyfile(BUILDS / "build/release/lib_native.so", part)
+    shutil.copyfile(BUILDS_FOLDER / "build/release/lib_native.so", part)
     part.replace(extension)
     return folder
 
 
-def _git(*arguments: str) -> bytes:
+def _run_git(*arguments: str) -> bytes:
     """Return the output of git; empty if git fails."""
     command = ["git", *arguments]
-    return subprocess.run(command, check=False, cwd=HOME, capture_output=True).stdout
+    return subprocess.run(
+        command, check=False, cwd=REPOSITORY_ROOT, capture_output=True
+    ).stdout
 
 
-def _measure(suite: str, packages: Mapping[str, Path]) -> dict[str, list[Times]]:
+def _measure_alternately(
+    suite: str, packages: Mapping[str, Path]
+) -> dict[str, list[Times]]:
     """Run all cases of a suite with each package, in turn."""
     times: dict[str, list[Times]] = {side: [] for side in packages}
     with TemporaryDirectory() as cache:
@@ -200,17 +210,17 @@ def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, floa
     """Yield each case with its shortest time in seconds, or with its error message."""
     for name, prepare in cases:
         try:
-            yield name, _shortest(prepare())
+            yield name, _shortest_time(prepare())
         except Exception as error:  # noqa: BLE001  # an older package may lack anything
             yield name, f"{type(error).__name__}: {error}"
 
 
-def _shortest(work: Callable[[], object]) -> float:
+def _shortest_time(work: Callable[[], object]) -> float:
     """Return the shortest of several calls in seconds; the first call is not counted."""
     work()
     count, total, least = 0, 0.0, float("inf")
     while count < CALLS or total < SECONDS:
-        seconds = clock(work)
+        seconds = time_call(work)
         count, total, least = count + 1, total + seconds, min(least, seconds)
     return least
 
@@ -220,7 +230,7 @@ def _main(suite: str, package: str) -> None:
     import seqloom
 
     assert Path(seqloom.__file__).is_relative_to(package), f"not {package}'s seqloom"
-    cases = import_module(MODULES[suite]).own_cases()
+    cases = import_module(CASE_MODULES[suite]).own_cases()
     print(json.dumps(dict(time_cases(cases))))
 
 

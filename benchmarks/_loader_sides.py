@@ -15,14 +15,14 @@ Batch: TypeAlias = NDArray[np.float32]
 
 LETTERS, BATCH = 150, 512
 # Number of batches that our loader prepares at the same time.
-IN_FLIGHT = 6
+BATCHES_IN_FLIGHT = 6
 READ_BYTES = 1 << 18
 # Lookup table: byte -> one-hot column, for encoding one read at a time.
 ONE_HOT = np.zeros((256, 4), np.float32)
 ONE_HOT[[*b"ACGT"], range(4)] = 1
 
 
-class Records(IterableDataset[Any]):
+class DnaioDataset(IterableDataset[Any]):
     """PyTorch dataset of one-hot records from dnaio; workers yield different records."""
 
     def __init__(self, path: str) -> None:
@@ -36,7 +36,7 @@ class Records(IterableDataset[Any]):
                 yield one_hot(record.sequence)
 
 
-class Indexed(Dataset[Any]):
+class PyfastxDataset(Dataset[Any]):
     """PyTorch dataset that reads records by index with pyfastx and encodes them."""
 
     def __init__(self, path: str, count: int) -> None:
@@ -57,7 +57,7 @@ def one_hot(letters: str) -> Any:
     return torch.from_numpy(ONE_HOT[np.frombuffer(letters.encode(), np.uint8)].T)
 
 
-def loop(path: str) -> Iterator[Batch]:
+def numpy_batches(path: str) -> Iterator[Batch]:
     """Yield batches from the fastest NumPy loop: a join, four comparisons per batch."""
     out = np.empty((BATCH, 4, LETTERS), np.float32)
     with import_module("dnaio").open(path, open_threads=0) as file:
@@ -69,11 +69,11 @@ def loop(path: str) -> Iterator[Batch]:
             yield rows
 
 
-def fill(reads: int) -> None:
+def fill_arrays(reads: int) -> None:
     """Write the number of bytes of one epoch into reused arrays."""
-    arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(IN_FLIGHT)]
+    arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(BATCHES_IN_FLIGHT)]
     for number in range(-(-reads // BATCH)):
-        arrays[number % IN_FLIGHT].fill(1)
+        arrays[number % BATCHES_IN_FLIGHT].fill(1)
 
 
 def read_and_fill(path: str, reads: int) -> None:
@@ -82,4 +82,4 @@ def read_and_fill(path: str, reads: int) -> None:
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):
             pass
-    fill(reads)
+    fill_arrays(reads)

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-HOME = Path(__file__).parents[1]
+REPOSITORY_ROOT = Path(__file__).parents[1]
 # Environment variable that is 1 in a quick run and in its child processes.
 QUICK = "SEQLOOM_BENCH_QUICK"
 T = TypeVar("T")
@@ -22,26 +22,26 @@ def is_quick() -> bool:
     return os.environ.get(QUICK) == "1"
 
 
-def pick(full: T, quick: T) -> T:
+def full_or_quick(full: T, quick: T) -> T:
     """Return `full` in a full run, and `quick` in a quick run."""
     return quick if is_quick() else full
 
 
-def clock(work: Callable[[], object]) -> float:
+def time_call(work: Callable[[], object]) -> float:
     """Time one call."""
     start = time.perf_counter()
     work()
     return time.perf_counter() - start
 
 
-def interleave(
+def time_alternately(
     sides: Mapping[str, Callable[[], object]], *, rounds: int
 ) -> dict[str, list[float]]:
     """Time each function once per round, so that other load affects all functions."""
     seconds: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(rounds):
         for name, work in sides.items():
-            seconds[name].append(clock(work))
+            seconds[name].append(time_call(work))
     return seconds
 
 
@@ -62,18 +62,18 @@ def run_module(module: str, *arguments: str, **variables: str) -> Any:
         check=True,
         capture_output=True,
         text=True,
-        cwd=HOME,
+        cwd=REPOSITORY_ROOT,
         env={**os.environ, **variables},
     )
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def memory_of(work: Callable[[], object]) -> int:
+def peak_memory_increase(work: Callable[[], object]) -> int:
     """Return how much `work` increases the peak resident memory, in bytes."""
     Path("/proc/self/clear_refs").write_text("5")  # resets the recorded peak memory
-    start = _resident("VmRSS")
+    start = _resident_memory("VmRSS")
     work()
-    return _resident("VmHWM") - start
+    return _resident_memory("VmHWM") - start
 
 
 def touch_memory(size: int = 4 << 30) -> None:
@@ -89,7 +89,7 @@ def read_blocks(path: Path) -> None:
             pass
 
 
-def _resident(key: str) -> int:
+def _resident_memory(key: str) -> int:
     """Return the resident memory (VmRSS) or its peak (VmHWM) in bytes."""
     lines = Path("/proc/self/status").read_text().splitlines()
     return next(int(line.split()[1]) for line in lines if line.startswith(key)) * 1024

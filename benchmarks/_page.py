@@ -21,9 +21,11 @@ QUICK_NOTE = (
 PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 # For tables with more rows, the page shows only the lowest and the highest ratio.
 MAX_ROWS = 12
-ALSO = "Also measured on "
+OTHER_RESULTS_PREFIX = "Also measured on "
 # Section of the page: processor or device, its results, links to other CSV files.
-SECTION = re.compile(rf"(?sm)^### ([^\n]+)\n\n(.*?)(?:\n\n{ALSO}(.+))?\Z")
+SECTION_PATTERN = re.compile(
+    rf"(?sm)^### ([^\n]+)\n\n(.*?)(?:\n\n{OTHER_RESULTS_PREFIX}(.+))?\Z"
+)
 
 
 def publish(
@@ -67,10 +69,10 @@ def publish(
 def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) -> str:
     """Return the results of the main processor; link to CSV files of other processors."""
     title, text, shown, hidden = results
-    match = SECTION.search(section)
+    match = SECTION_PATTERN.search(section)
     main_kind, part, others = match.groups("") if match else (kind, "", "")
     links = dict(re.findall(r"\[([^]]+)\]\((\S+)\)", others))
-    short = shorten(text, shown, hidden)
+    short = shorten_tables(text, shown, hidden)
     if kind != main_kind:
         links[kind] = _write_rows(title, text)
     elif short != text:
@@ -78,10 +80,12 @@ def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) ->
     else:
         part = text
     also = ", ".join(f"[{name}]({link})" for name, link in sorted(links.items()))
-    return f"### {main_kind}\n\n{part}" + (f"\n\n{ALSO}{also}." if also else "")
+    return f"### {main_kind}\n\n{part}" + (
+        f"\n\n{OTHER_RESULTS_PREFIX}{also}." if also else ""
+    )
 
 
-def shorten(text: str, shown: str = "", hidden: str = "") -> str:
+def shorten_tables(text: str, shown: str = "", hidden: str = "") -> str:
     """Return a text with the main rows of its tables, and without hidden paragraphs.
 
     The main rows are those that match `shown`. Without a match, a table with ratios and
@@ -98,7 +102,9 @@ def shorten(text: str, shown: str = "", hidden: str = "") -> str:
             split = (enumerate(line.split(" | ")) for line in lines)
             ratio = min((at for row in split for at, it in row if "**" in it), default=0)
             if not main and ratio and len(lines) > MAX_ROWS:
-                main = _extremes(_cells(head), list(map(_cells, lines)), ratio)
+                main = _extreme_rows(
+                    _split_cells(head), list(map(_split_cells, lines)), ratio
+                )
             blocks.append("\n".join([head, rule, *(main or lines)]))
         else:
             blocks.append(block)
@@ -112,16 +118,16 @@ def _write_rows(title: str, text: str) -> str:
     lines = (line for line in text.split("\n") if line)
     lines = [line for line in lines if not line.startswith(("|--", "!["))]
     with file.open("w", encoding="utf-8", newline="") as out:
-        rows = (_cells(line) if line.startswith("|") else [line] for line in lines)
+        rows = (_split_cells(line) if line.startswith("|") else [line] for line in lines)
         csv.writer(out).writerows(rows)
     return f"{folder.name}/{file.name}"
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     return [cell.strip(" *") for cell in line.strip("|").split(" | ")]
 
 
-def _extremes(head: list[str], rows: list[list[str]], ratio: int) -> list[str]:
+def _extreme_rows(head: list[str], rows: list[list[str]], ratio: int) -> list[str]:
     """Return the rows with the lowest and highest ratio, and the geometric mean.
 
     In the mean, a ratio that was rounded to 0.00 counts as 0.005, the largest value
@@ -132,10 +138,10 @@ def _extremes(head: list[str], rows: list[list[str]], ratio: int) -> list[str]:
     note = "" if all(ratios) else " (0.00 as 0.005)"
     mean = [f"geometric mean of {len(rows)} cases{note}", *[""] * (len(head) - 1)]
     mean[ratio] = f"**{geometric_mean(it or 0.005 for it in ratios):.2f}**"
-    return table(head, [rows[0], mean, rows[-1]]).split("\n")[2:]
+    return markdown_table(head, [rows[0], mean, rows[-1]]).split("\n")[2:]
 
 
-def table(
+def markdown_table(
     head: Sequence[str], rows: Iterable[Sequence[object]], *, texts: Sequence[str] = ()
 ) -> str:
     """Return a Markdown table. The first column and `texts` are left-aligned."""
@@ -144,7 +150,7 @@ def table(
     return "\n".join([first, f"|{'|'.join(rule)}|", *others])
 
 
-def machine(*packages: str) -> str:
+def describe_machine(*packages: str) -> str:
     """Return the processor and the versions of Python and the packages."""
     versions = ", ".join(f"{name} {metadata.version(name)}" for name in packages)
     processor = describe_processor()

@@ -13,7 +13,7 @@ SIMD_NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "
 # Environment variables that the libraries read at start: seqloom, torch and its compiler,
 # MKL and oneDNN in torch, OpenBLAS (Haswell kernels use AVX2), NumPy, jax. Other libraries
 # are not limited.
-CAPS = {
+INSTRUCTION_LIMITS = {
     "avx2": {
         "SEQLOOM_SIMD": "avx2",
         "ATEN_CPU_CAPABILITY": "avx2",
@@ -26,9 +26,9 @@ CAPS = {
 }
 
 
-def cap(name: str) -> None:
+def limit_instructions(name: str) -> None:
     """Restart this program with the instruction set of every library limited."""
-    variables = CAPS[name]
+    variables = INSTRUCTION_LIMITS[name]
     if variables.items() <= os.environ.items():
         return  # the environment is already set in the restarted program
     command = [sys.executable, "-m", "benchmarks", *sys.argv[1:]]
@@ -39,7 +39,7 @@ def cap(name: str) -> None:
 
 def name_processor() -> str:
     """Return the processor and the instruction set, for a heading of the page."""
-    return f"{_read_name()}, {SIMD_NAMES[_native.simd()]}"
+    return f"{_read_model_name()}, {SIMD_NAMES[_native.simd()]}"
 
 
 def uses_avx512() -> bool:
@@ -50,8 +50,8 @@ def uses_avx512() -> bool:
 def describe_processor() -> str:
     """Return the processor with its family, model, number of cores and load."""
     facts = (
-        _read_fact("cpu family"),
-        _read_fact("model"),
+        _read_cpuinfo("cpu family"),
+        _read_cpuinfo("model"),
         os.cpu_count(),
         os.getloadavg()[0],
     )
@@ -60,12 +60,12 @@ def describe_processor() -> str:
     )
 
 
-def _read_name() -> str:
+def _read_model_name() -> str:
     """Return the model name of the processor; the architecture if there is no name."""
-    return _read_fact("model name").replace("(R)", "") or platform.machine()
+    return _read_cpuinfo("model name").replace("(R)", "") or platform.machine()
 
 
-def _read_fact(wanted: str) -> str:
+def _read_cpuinfo(wanted: str) -> str:
     """Return a field of the first core in /proc/cpuinfo; "" if it is missing."""
     facts = [line.partition(":") for line in Path("/proc/cpuinfo").read_text().splitlines()]
     return next((value.strip() for key, _, value in facts if key.strip() == wanted), "")

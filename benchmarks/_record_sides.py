@@ -14,10 +14,10 @@ import safetensors.torch
 import torch
 
 import seqloom as sl
-from benchmarks._measure import memory_of, pick
+from benchmarks._measure import full_or_quick, peak_memory_increase
 
-TENSORS, SIDE = pick(60, 12), 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB.
-SEQLOOM = "seqloom"
+TENSORS, SIDE = full_or_quick(60, 12), 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB.
+SEQLOOM_NAME = "seqloom"
 Arrays = dict[str, Any]
 
 
@@ -28,31 +28,34 @@ def make_arrays() -> Arrays:
     return {f"layer{n}": rng.standard_normal(shape, "f4") for n in range(TENSORS)}
 
 
-class Model(sl.nn.Module):
+class LargeModel(sl.nn.Module):
     """Module with the same number of parameters as the safetensors file."""
 
     layers: dict[str, sl.nn.Param]
 
 
-def make_module(dtype: str = "float32") -> Model:
+def make_module(dtype: str = "float32") -> LargeModel:
     """Create an uninitialised module."""
     fill = sl.nn.Fill(0.0)
     params = {f"{n}": sl.nn.Param((SIDE, SIDE), fill, dtype=dtype) for n in range(TENSORS)}
-    return Model(params).bind("numpy", 0)
+    return LargeModel(params).bind("numpy", 0)
 
 
 def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], object]]]:
     """Return the file and the save function of each library; each syncs its file."""
     tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
     found = {
-        SEQLOOM: ("ours.safetensors", sl.record.Record(arrays).save),
+        SEQLOOM_NAME: ("ours.safetensors", sl.record.Record(arrays).save),
         "safetensors.numpy": ("numpy.st", partial(safetensors.numpy.save_file, arrays)),
         "safetensors.torch": ("torch.st", partial(safetensors.torch.save_file, tensors)),
         "torch.save": ("torch.pt", partial(torch.save, tensors)),
-        "floor: one write": ("floor", partial(_write_plain, arrays)),
+        "floor: one write": ("floor", partial(_write_raw_bytes, arrays)),
     }
     return {
-        name: (home / file, partial(_save, save, home / file, is_synced=name == SEQLOOM))
+        name: (
+            home / file,
+            partial(_save_and_sync, save, home / file, is_synced=name == SEQLOOM_NAME),
+        )
         for name, (file, save) in found.items()
     }
 
@@ -62,8 +65,10 @@ def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
     ours = home / "ours.safetensors"
     load = partial(torch.load, home / "torch.pt", weights_only=True)
     return {
-        SEQLOOM: lambda: _to_numpy(sl.record.load(ours)),
-        f"{SEQLOOM}, mapped=True": lambda: _to_numpy(sl.record.load(ours, mapped=True)),
+        SEQLOOM_NAME: lambda: _to_numpy(sl.record.load(ours)),
+        f"{SEQLOOM_NAME}, mapped=True": lambda: _to_numpy(
+            sl.record.load(ours, mapped=True)
+        ),
         "safetensors.numpy": lambda: safetensors.numpy.load_file(home / "numpy.st"),
         "safetensors.torch (mmap)": lambda: _to_numpy(
             safetensors.torch.load_file(home / "torch.st")
@@ -73,12 +78,12 @@ def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
     }
 
 
-def touch(arrays: Arrays) -> float:
+def read_all_pages(arrays: Arrays) -> float:
     """Read one number of every memory page of the arrays."""
     return sum(float(array.reshape(-1)[::1024].sum()) for array in arrays.values())
 
 
-def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> None:
+def _save_and_sync(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> None:
     """Save, then sync the file and its folder, as seqloom does."""
     save(path)
     for each in () if is_synced else (path, path.parent):
@@ -87,7 +92,7 @@ def _save(save: Callable[[Path], object], path: Path, *, is_synced: bool) -> Non
         os.close(handle)
 
 
-def _write_plain(arrays: Arrays, path: Path) -> None:
+def _write_raw_bytes(arrays: Arrays, path: Path) -> None:
     """Write the bytes of the arrays without a file format."""
     with path.open("wb", buffering=0) as file:
         for array in arrays.values():
@@ -99,7 +104,7 @@ def _to_numpy(arrays: Any) -> Arrays:
     return {path: np.asarray(array) for path, array in arrays.items()}
 
 
-def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
+def _list_memory_tasks(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
     """Return, by task, a setup function that returns the function to measure."""
 
     def fit_module() -> Callable[[], object]:
@@ -135,14 +140,14 @@ def _works(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
     }
 
 
-WORKS = tuple(_works(Path()))
+MEMORY_TASKS = tuple(_list_memory_tasks(Path()))
 
 
 def main(home: str, name: str) -> None:
     """Print the peak memory of one task in bytes."""
-    work = _works(Path(home))[name]()
+    work = _list_memory_tasks(Path(home))[name]()
     kept: list[object] = []
-    print(json.dumps(memory_of(lambda: kept.append(work()))))
+    print(json.dumps(peak_memory_increase(lambda: kept.append(work()))))
 
 
 if __name__ == "__main__":

@@ -9,12 +9,12 @@ import numpy as np
 import seqloom as sl
 
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
-# Number of features per amino acid; number of interacting pairs of positions.
-_TRAITS = 3
-_TOUCHING = 0.05
+# Number of features per amino acid, and fraction of pairs of positions that interact.
+_FEATURES_PER_RESIDUE = 3
+_INTERACTING_SHARE = 0.05
 
 
-class Protein:
+class SimulatedProtein:
     """A protein whose fitness depends on its residues and on pairs of residues.
 
     Args:
@@ -27,20 +27,23 @@ class Protein:
         draw = self.random.normal
         self.wild = self.random.integers(0, 20, length)
         # Effect of each amino acid at each position, relative to the wild type.
-        traits = draw(size=(20, _TRAITS))
+        traits = draw(size=(20, _FEATURES_PER_RESIDUE))
         self.change = traits[None] - traits[self.wild][:, None]
         self.effect = self._effects()
-        pairs = np.triu(self.random.random((length, length)) < _TOUCHING, 1)
+        pairs = np.triu(self.random.random((length, length)) < _INTERACTING_SHARE, 1)
         self.pairs = [
             (int(one), int(other)) for one, other in zip(*np.nonzero(pairs), strict=True)
         ]
-        self.coupling = {pair: 0.4 * draw(size=(_TRAITS, _TRAITS)) for pair in self.pairs}
+        self.coupling = {
+            pair: 0.4 * draw(size=(_FEATURES_PER_RESIDUE, _FEATURES_PER_RESIDUE))
+            for pair in self.pairs
+        }
 
     def _effects(self) -> np.ndarray:
         """Draw the effect of each residue at each position: most are small, some large."""
         length = len(self.wild)
         sensitive = self.random.gamma(0.6, 1.0, length)[:, None]
-        wishes = self.random.normal(size=(length, _TRAITS))
+        wishes = self.random.normal(size=(length, _FEATURES_PER_RESIDUE))
         far = np.linalg.norm(self.change, axis=2)
         liked = np.einsum("ijk,ik->ij", self.change, wishes)
         own = self.random.normal(size=(length, 20)) * (far > 0)
@@ -66,11 +69,11 @@ class Protein:
         return measured + noise * self.random.normal(size=len(rows))
 
 
-def scan(
+def simulate_scan(
     count: int, *, length: int, noise: float = 0.1, seed: int = 0
 ) -> tuple[list[str], np.ndarray]:
     """Simulate a scan: sequences of the variants and their fitness."""
-    protein = Protein(length, seed)
+    protein = SimulatedProtein(length, seed)
     rows = protein.variants(count)
     letters = ["".join(AMINO_ACIDS[number] for number in row) for row in rows]
     return letters, protein.fitness(rows, noise=noise)
@@ -97,7 +100,7 @@ def train_and_evaluate(
     return sl.train.fit(config, train, valid, test=test, **options)
 
 
-def ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
+def predict_by_ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
     """Predict the remaining values with ridge regression on one-hot residues."""
     from sklearn.linear_model import RidgeCV
 

@@ -9,7 +9,7 @@ from seqloom.data import Dataset, Labels, SequenceDataset
 from seqloom.encode import OneHot
 
 
-def read(part: str) -> Dataset:
+def read_windows(part: str) -> Dataset:
     """Read the training set ("train") or the test set ("test")."""
     fasta, table = _demo.path(f"{part}.fa.gz"), _demo.path(f"{part}.tsv")
     labels = Labels(table, classes=("EI", "IE", "N"))
@@ -24,7 +24,7 @@ def windows_as_groups(data: Dataset) -> dict[str, str]:
     }
 
 
-def batches(data: Dataset, size: int) -> list[dict[str, Any]]:
+def make_batches(data: Dataset, size: int) -> list[dict[str, Any]]:
     """Return all batches of a dataset in file order, created in advance."""
     places = np.arange(len(data))
     return [data.batch(places[start : start + size]) for start in range(0, len(data), size)]

@@ -13,32 +13,39 @@ from typing import TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick, time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
 from seqloom.io import genotype_stats
 
 Work: TypeAlias = Callable[[], object]
 
-SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((2_000, 10_000), (10_000, 2_000)))
+SHAPES = full_or_quick(
+    ((4_000, 50_000), (50_000, 4_000)), ((2_000, 10_000), (10_000, 2_000))
+)
 ROUNDS = 5
 NOTES = """
 Each program opens the file, reads its tables and counts, all from the page cache. PLINK
 also writes two text tables but computes no mean or variance; the NumPy code computes no
 p-values.
 """
-HEAD = ("statistics of all variants", "seconds", "genotypes/s", "time relative to seqloom")
+TABLE_COLUMNS = (
+    "statistics of all variants",
+    "seconds",
+    "genotypes/s",
+    "time relative to seqloom",
+)
 
 
 def main(*sizes: int) -> None:
     """Create the files, check that all programs agree, then time them."""
     shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or SHAPES
     with tempfile.TemporaryDirectory() as folder:
-        parts = [_part(write(Path(folder), shape), shape) for shape in shapes]
-    text = "\n\n".join([*parts, machine("numpy", "bed-reader", "seqloom")])
+        parts = [_measure_file(write_bed(Path(folder), shape), shape) for shape in shapes]
+    text = "\n\n".join([*parts, describe_machine("numpy", "bed-reader", "seqloom")])
     publish("bed_stats", text, notes=NOTES)
 
 
-def write(folder: Path, shape: tuple[int, int]) -> Path:
+def write_bed(folder: Path, shape: tuple[int, int]) -> Path:
     """Write variants in Hardy-Weinberg equilibrium; 1 % of the genotypes are missing."""
     rng, path = np.random.default_rng(0), folder / f"x{shape[0]}.bed"
     rates = rng.uniform(0, 1, shape[1])
@@ -52,7 +59,7 @@ def write(folder: Path, shape: tuple[int, int]) -> Path:
     return path
 
 
-def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
+def count_by_numpy(path: Path) -> tuple[np.ndarray, ...]:
     """Count genotypes with bed_reader and NumPy, without p-values."""
     with import_module("bed_reader").open_bed(path) as bed:
         values = bed.read(dtype="int8")
@@ -61,7 +68,7 @@ def by_numpy(path: Path) -> tuple[np.ndarray, ...]:
     return *counts, np.nanmean(floats, axis=0), np.nanvar(floats, axis=0)
 
 
-def by_plink(path: Path) -> None:
+def run_plink(path: Path) -> None:
     """Run PLINK, which writes two tables with frequencies and p-values."""
     out = path.with_suffix("")
     command = ["plink1.9", "--bfile", out, "--out", out, "--threads", "2"]
@@ -69,30 +76,31 @@ def by_plink(path: Path) -> None:
     subprocess.run([str(word) for word in words], check=True, capture_output=True)
 
 
-def _part(path: Path, shape: tuple[int, int]) -> str:
+def _measure_file(path: Path, shape: tuple[int, int]) -> str:
     """Time all programs on one .bed file."""
     sides: dict[str, Work] = {
         "seqloom, 2 threads": partial(genotype_stats, path, num_threads=2),
         "seqloom, 1 thread": partial(genotype_stats, path, num_threads=1),
-        "bed_reader and NumPy": partial(by_numpy, path),
+        "bed_reader and NumPy": partial(count_by_numpy, path),
     }
     if shutil.which("plink1.9"):
-        sides["plink1.9 --freq --hardy"] = partial(by_plink, path)
-    _check(path)
-    rounds = interleave(sides, rounds=ROUNDS)
+        sides["plink1.9 --freq --hardy"] = partial(run_plink, path)
+    _check_equal_counts(path)
+    rounds = time_alternately(sides, rounds=ROUNDS)
     times = {name: median(seconds) for name, seconds in rounds.items()}
     first, size = next(iter(times.values())), shape[0] * shape[1]
     rows = [
         (name, f"{t:.3f}", f"{size / t / 1e9:.2f} G", f"{t / first:.1f}")
         for name, t in times.items()
     ]
-    return f"{shape[0]:,} individuals, {shape[1]:,} variants:\n\n{table(HEAD, rows)}"
+    text = markdown_table(TABLE_COLUMNS, rows)
+    return f"{shape[0]:,} individuals, {shape[1]:,} variants:\n\n{text}"
 
 
-def _check(path: Path) -> None:
+def _check_equal_counts(path: Path) -> None:
     """Raise if seqloom and NumPy disagree."""
     ours = genotype_stats(path)
-    missing, two, het, one, mean, variance = by_numpy(path)
+    missing, two, het, one, mean, variance = count_by_numpy(path)
     assert np.array_equal(ours.missing, missing)
     assert np.array_equal([ours.hom_a2, ours.het, ours.hom_a1], [two, het, one])
     assert np.allclose(ours.mean, mean)

@@ -4,7 +4,7 @@ import time
 from statistics import median
 from typing import Any
 
-from benchmarks._page import machine, publish, table
+from benchmarks._page import describe_machine, markdown_table, publish
 from seqloom.cli._demo import NETWORK
 from seqloom.cli._splice import read_splice
 from seqloom.models import SequenceCNNConfig
@@ -12,24 +12,25 @@ from seqloom.train import Run, fit
 
 SEEDS = (0, 1, 2)
 # Best result of the StatLog study on the same split.
-PUBLISHED = 0.959
-HEAD = ("seed", "epoch chosen", "training, s", "test accuracy")
+PUBLISHED_ACCURACY = 0.959
+TABLE_COLUMNS = ("seed", "epoch chosen", "training, s", "test accuracy")
 
 
 def main() -> None:
     """Train for each seed; the test windows do not influence the training."""
-    runs = [_train(seed) for seed in SEEDS]
+    runs = [_train_with_seed(seed) for seed in SEEDS]
     accuracies = [run.test.metrics["accuracy"] for run, _ in runs if run.test]
     rows: list[tuple[object, ...]] = [
         (seed, run.best_epoch, f"{seconds:.1f}", f"{accuracy:.4f}")
         for seed, (run, seconds), accuracy in zip(SEEDS, runs, accuracies, strict=True)
     ]
     rows.append(("median", "", "", f"**{median(accuracies):.4f}**"))
-    text = f"{table(HEAD, rows)}\n\nThe StatLog study's best accuracy is {PUBLISHED:.3f}."
-    publish("demo", f"{text} {machine('numpy', 'seqloom')}")
+    text = markdown_table(TABLE_COLUMNS, rows)
+    text += f"\n\nThe StatLog study's best accuracy is {PUBLISHED_ACCURACY:.3f}."
+    publish("demo", f"{text} {describe_machine('numpy', 'seqloom')}")
 
 
-def _train(seed: int) -> tuple[Run, float]:
+def _train_with_seed(seed: int) -> tuple[Run, float]:
     """Train like the demo, and return the run and its seconds."""
     splice = read_splice(seed)
     config = SequenceCNNConfig.for_data(splice.train)

@@ -13,8 +13,13 @@ from pathlib import Path
 from statistics import median
 from typing import Any, TextIO, TypeAlias
 
-from benchmarks._measure import HOME, interleave, pick, touch_memory
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import (
+    REPOSITORY_ROOT,
+    full_or_quick,
+    time_alternately,
+    touch_memory,
+)
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks._reads import write_proteins, write_reads
 from seqloom.io import open_sequences
 
@@ -22,9 +27,9 @@ Sums: TypeAlias = tuple[int, int]
 Side: TypeAlias = Callable[[Path], Sums]
 Seconds: TypeAlias = dict[str, float]
 
-READS, PROTEINS = pick((1_000_000, 50_000), (150_000, 10_000))
-BATCH = 4096
-ROUNDS = pick(5, 3)
+READS, PROTEINS = full_or_quick((1_000_000, 50_000), (150_000, 10_000))
+BATCH_RECORDS = 4096
+ROUNDS = full_or_quick(5, 3)
 THREADS = os.cpu_count() or 1
 NOTES = f"""
 The files are in the page cache: {READS:,} reads of 150 bases with realistic qualities,
@@ -33,7 +38,7 @@ rounds. Each library reads headers, sequences and qualities. seqloom has already
 gzip file once, so several threads can decompress it; the next section measures a first
 pass.
 """
-FLOORS = {
+FLOOR_NAMES = {
     "read": "floor: reading the file in blocks",
     "lines": "floor: counting line ends",
     "unpack": "floor: decompression only, one thread",
@@ -53,10 +58,10 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
                 for kind, path in write_proteins(home, proteins).items()
             },
         }
-        columns = {name: _time(path, floors) for name, path in files.items()}
-    rivals = [name.split(",")[0] for name in SIDES if name != "seqloom"]
-    packages = machine("numpy", *dict.fromkeys(rivals), "seqloom")
-    rows = table(("seconds (relative to seqloom)", *columns), _rows(columns))
+        columns = {name: _time_readers(path, floors) for name, path in files.items()}
+    rivals = [name.split(",")[0] for name in READERS if name != "seqloom"]
+    packages = describe_machine("numpy", *dict.fromkeys(rivals), "seqloom")
+    rows = markdown_table(("seconds (relative to seqloom)", *columns), _table_rows(columns))
     publish(
         "fastx",
         f"{rows}\n\n{packages}",
@@ -65,11 +70,11 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     )
 
 
-def _seqloom(path: Path) -> Sums:
+def _read_by_seqloom(path: Path) -> Sums:
     """Read columns of headers, sequences and qualities with seqloom."""
     records = letters = 0
     with open_sequences(path) as reader:
-        for batch in reader.batches(BATCH):
+        for batch in reader.batches(BATCH_RECORDS):
             records += len(batch)
             letters += int(batch.sequences.offsets[-1])
     return records, letters
@@ -78,27 +83,29 @@ def _seqloom(path: Path) -> Sums:
 def read_by_dnaio(path: Path, *, threads: int) -> Sums:
     """Read with dnaio, the parser of cutadapt."""
     with import_module("dnaio").open(str(path), open_threads=threads) as file:
-        return _sum(map(len, file))
+        return _count_residues(map(len, file))
 
 
-def _needletail(path: Path) -> Sums:
+def _read_by_needletail(path: Path) -> Sums:
     """Read with needletail, a parser in Rust."""
     file = import_module("needletail").parse_fastx_file(str(path))
-    return _sum(len(record.seq) for record in file)
+    return _count_residues(len(record.seq) for record in file)
 
 
-def _pyfastx(path: Path) -> Sums:
+def _read_by_pyfastx(path: Path) -> Sums:
     """Read with pyfastx, a parser in C, without its index."""
-    return _sum(len(record[1]) for record in import_module("pyfastx").Fastx(str(path)))
+    return _count_residues(
+        len(record[1]) for record in import_module("pyfastx").Fastx(str(path))
+    )
 
 
-def _pysam(path: Path) -> Sums:
+def _read_by_pysam(path: Path) -> Sums:
     """Read with pysam, the parser of htslib, which reuses one record object."""
     with import_module("pysam").FastxFile(str(path), persist=False) as file:
-        return _sum(len(record.sequence) for record in file)
+        return _count_residues(len(record.sequence) for record in file)
 
 
-def _polars_bio(path: Path) -> Sums:
+def _read_by_polars_bio(path: Path) -> Sums:
     """Read Arrow columns with polars-bio, on all cores."""
     os.environ["TQDM_DISABLE"] = "1"
     library = import_module("polars_bio")
@@ -108,14 +115,14 @@ def _polars_bio(path: Path) -> Sums:
     return frame.height, int(frame["sequence"].str.len_bytes().sum())
 
 
-def _biopython(path: Path) -> Sums:
+def _read_by_biopython(path: Path) -> Sums:
     """Read with the fastest parsers of Biopython, which return tuples."""
     with _open_text(path) as file:
         if ".fastq" in path.name:
             records = import_module("Bio.SeqIO.QualityIO").FastqGeneralIterator(file)
         else:
             records = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser(file)
-        return _sum(len(record[1]) for record in records)
+        return _count_residues(len(record[1]) for record in records)
 
 
 def _open_text(path: Path) -> TextIO:
@@ -124,7 +131,7 @@ def _open_text(path: Path) -> TextIO:
     return TextIOWrapper(gzip.open(path)) if packed else path.open(encoding="ascii")
 
 
-def _sum(lengths: Iterable[int]) -> Sums:
+def _count_residues(lengths: Iterable[int]) -> Sums:
     """Count records and residues."""
     records = letters = 0
     for length in lengths:
@@ -133,26 +140,26 @@ def _sum(lengths: Iterable[int]) -> Sums:
     return records, letters
 
 
-SIDES: dict[str, Side] = {
-    "seqloom": _seqloom,
+READERS: dict[str, Side] = {
+    "seqloom": _read_by_seqloom,
     "dnaio, one thread": partial(read_by_dnaio, threads=0),
     "dnaio, decompression thread": partial(read_by_dnaio, threads=1),
-    "needletail": _needletail,
-    "pyfastx": _pyfastx,
-    "pysam": _pysam,
-    f"polars-bio, {THREADS} threads": _polars_bio,
-    "biopython": _biopython,
+    "needletail": _read_by_needletail,
+    "pyfastx": _read_by_pyfastx,
+    "pysam": _read_by_pysam,
+    f"polars-bio, {THREADS} threads": _read_by_polars_bio,
+    "biopython": _read_by_biopython,
 }
 
 
-def _time(path: Path, floors: Path) -> Seconds:
+def _time_readers(path: Path, floors: Path) -> Seconds:
     """Return the median seconds of each reader and of the lower bounds."""
-    found = {name: side(path) for name, side in SIDES.items()}
+    found = {name: side(path) for name, side in READERS.items()}
     assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
-    works = {name: partial(side, path) for name, side in SIDES.items()}
+    works = {name: partial(side, path) for name, side in READERS.items()}
     rounds = [
         {
-            **{name: times[0] for name, times in interleave(works, rounds=1).items()},
+            **{name: times[0] for name, times in time_alternately(works, rounds=1).items()},
             **measure_floors(floors, path),
         }
         for _ in range(ROUNDS)
@@ -163,8 +170,10 @@ def _time(path: Path, floors: Path) -> Seconds:
 def build_floors() -> Path:
     """Build the program that measures the lower bounds."""
     command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
-    subprocess.run([*command, "--package", "seqloom-index"], check=True, cwd=HOME)
-    target = Path(os.environ.get("CARGO_TARGET_DIR", HOME / "target"))
+    subprocess.run(
+        [*command, "--package", "seqloom-index"], check=True, cwd=REPOSITORY_ROOT
+    )
+    target = Path(os.environ.get("CARGO_TARGET_DIR", REPOSITORY_ROOT / "target"))
     return target / "release/examples/floors"
 
 
@@ -173,15 +182,17 @@ def measure_floors(program: Path, path: Path) -> Seconds:
     command = [str(program), "1", "1", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
-    return {words: found[name][0] for name, words in FLOORS.items()}
+    return {words: found[name][0] for name, words in FLOOR_NAMES.items()}
 
 
-def _rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:
+def _table_rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:
     """Return a table row for each reader."""
     names = next(iter(columns.values()))
-    return [(name, *(_cell(each, name) for each in columns.values())) for name in names]
+    return [
+        (name, *(_format_cell(each, name) for each in columns.values())) for name in names
+    ]
 
 
-def _cell(seconds: Seconds, name: str) -> str:
+def _format_cell(seconds: Seconds, name: str) -> str:
     """Format a time and its ratio to seqloom."""
     return f"{seconds[name]:.3f} ({seconds[name] / seconds['seqloom']:.2f})"

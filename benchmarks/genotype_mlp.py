@@ -12,20 +12,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
-from benchmarks._measure import HOME, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
 from seqloom.data import Dataset, GenotypeDataset, Labels, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import GenotypeMLPConfig
 from seqloom.nn import r2
 from seqloom.train import Computation, fit
 
-DATA = HOME / "python/seqloom/_demo/genotypes"
-FOLDS, SEEDS = 5, pick(3, 1)
+DATA_FOLDER = REPOSITORY_ROOT / "python/seqloom/_demo/genotypes"
+FOLDS, SEEDS = 5, full_or_quick(3, 1)
 # Number of causal variants of a simulated trait, and its heritability.
-TRAITS = pick(((20, 0.8), (1000, 0.95), (50, 0.5)), ((1000, 0.95),))
+SIMULATED_TRAITS = full_or_quick(((20, 0.8), (1000, 0.95), (50, 0.5)), ((1000, 0.95),))
 PENALTIES = np.logspace(0, 6, 25)
-HEAD = (
+TABLE_COLUMNS = (
     "trait",
     "ridge regression, r2",
     "ridge on nine tenths of the samples, r2",
@@ -38,50 +38,58 @@ HEAD = (
 def main() -> None:
     """Evaluate ridge regression and the network on each fold and seed."""
     rows = [
-        (f"{name}, of the example", *_compare(read(name)))
-        for name in pick(("Y1", "Y2"), ("Y1",))
+        (f"{name}, of the example", *_compare_scores(read_example(name)))
+        for name in full_or_quick(("Y1", "Y2"), ("Y1",))
     ]
-    for causal, share in TRAITS:
-        trait = simulate(causal, share, seed=causal)
+    for causal, share in SIMULATED_TRAITS:
+        trait = simulate_trait(causal, share, seed=causal)
         title = f"simulated: {causal} causal variants, h2 {share}"
-        rows.append((title, *_compare(GenotypeDataset(DATA / "example.bed", trait))))
-    text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'scikit-learn')}"
+        rows.append(
+            (title, *_compare_scores(GenotypeDataset(DATA_FOLDER / "example.bed", trait)))
+        )
+    text = markdown_table(TABLE_COLUMNS, rows)
+    text += f"\n\n{describe_machine('numpy', 'scikit-learn')}"
     publish("genotype_mlp", text, shown="Y1|simulated: [12]")
 
 
-def read(column: str) -> Dataset:
+def read_example(column: str) -> Dataset:
     """Read the example data with one trait."""
     return GenotypeDataset(
-        DATA / "example.bed", Labels(DATA / "phenotype.txt", label_column=column)
+        DATA_FOLDER / "example.bed",
+        Labels(DATA_FOLDER / "phenotype.txt", label_column=column),
     )
 
 
-def simulate(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
+def simulate_trait(causal: int, share: float, *, seed: int) -> NDArray[np.float64]:
     """Simulate a trait; causal variants explain the given fraction of its variance."""
     rng = np.random.default_rng(seed)
-    genotypes = GenotypeDataset(DATA / "example.bed", False).to_numpy()["inputs"]  # noqa: FBT003 - no labels
+    genotypes = GenotypeDataset(DATA_FOLDER / "example.bed", False).to_numpy()["inputs"]  # noqa: FBT003 - no labels
     chosen = rng.choice(genotypes.shape[1], causal, replace=False)
     value = genotypes[:, chosen] @ rng.normal(size=causal)
     noise = rng.normal(size=len(value))
     return np.sqrt(share) * value / value.std() + np.sqrt(1 - share) * noise
 
 
-def scores_of(data: Dataset) -> list[tuple[float, float, float]]:
+def scores_by_fold(data: Dataset) -> list[tuple[float, float, float]]:
     """Return the r2 of ridge, of ridge on fewer samples, and of the network, per fold."""
     return [
-        _score(teach, held, seed=FOLDS * seed + number)
+        _score_fold(teach, held, seed=FOLDS * seed + number)
         for seed in range(SEEDS)
         for number, (teach, held) in enumerate(folds(data, FOLDS, seed=seed))
     ]
 
 
-def _score(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, float]:
+def _score_fold(teach: Dataset, held: Dataset, *, seed: int) -> tuple[float, float, float]:
     """Evaluate both ridge regressions and the network on one fold."""
     train, valid = split(teach, (0.9, 0.1), seed=seed)
-    return ridge(teach, held), ridge(train, held), network(train, valid, held, seed=seed)
+    return (
+        score_ridge(teach, held),
+        score_ridge(train, held),
+        score_network(train, valid, held, seed=seed),
+    )
 
 
-def ridge(teach: Dataset, held: Dataset) -> float:
+def score_ridge(teach: Dataset, held: Dataset) -> float:
     """Fit ridge regression and return its r2 on the held-out samples."""
     encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
@@ -90,7 +98,7 @@ def ridge(teach: Dataset, held: Dataset) -> float:
     return r2(new["label"][:, None], np.asarray(guess, np.float32)[:, None])
 
 
-def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> float:
+def score_network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> float:
     """Train like `seqloom train` and return the r2 on the held-out samples."""
     config = GenotypeMLPConfig.for_data(train)
     # Matrices of this size do not benefit from a second thread.
@@ -98,9 +106,9 @@ def network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -> floa
     return evaluate(run.trained, held, num_threads=1)["r2"]
 
 
-def _compare(data: Dataset) -> tuple[str, ...]:
+def _compare_scores(data: Dataset) -> tuple[str, ...]:
     """Return the mean scores, and the difference of the network with its standard error."""
-    scores = scores_of(data)
+    scores = scores_by_fold(data)
     gaps = [ours - theirs for theirs, _, ours in scores]
     means = [f"{mean(values):.4f}" for values in zip(*scores, strict=True)]
     print(data, *means, sep="\t", flush=True)

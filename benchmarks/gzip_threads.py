@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from benchmarks._measure import interleave, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick, time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks._reads import write_proteins, write_reads
 from benchmarks.fastx import build_floors, read_by_dnaio
 from seqloom.io import build_index, open_sequences
 
-READS, PROTEINS = pick((600_000, 150_000), (200_000, 50_000))
-BATCH = 4096
-ROUNDS = pick(5, 3)
+READS, PROTEINS = full_or_quick((600_000, 150_000), (200_000, 50_000))
+BATCH_RECORDS = 4096
+ROUNDS = full_or_quick(5, 3)
 THREADS = os.cpu_count() or 1
 NOTES = f"""
 The files have {READS:,} reads of 150 bases, or {PROTEINS:,} proteins in lines of 60,
@@ -36,33 +36,38 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         columns = {
-            "FASTQ": _time(write_reads(home, reads)["gzip"], floors),
-            "FASTA": _time(write_proteins(home, proteins)["gzip"], floors),
+            "FASTQ": _time_readers(write_reads(home, reads)["gzip"], floors),
+            "FASTA": _time_readers(write_proteins(home, proteins)["gzip"], floors),
         }
     names = next(iter(columns.values()))
-    rows = [(name, *(_cell(each, name) for each in columns.values())) for name in names]
+    rows = [
+        (name, *(_format_cell(each, name) for each in columns.values())) for name in names
+    ]
     head = ("seconds (speed-up over one thread)", *columns)
-    text = f"{table(head, rows)}\n\n{machine('numpy', 'dnaio', 'isal', 'seqloom')}"
+    text = markdown_table(head, rows)
+    text += f"\n\n{describe_machine('numpy', 'dnaio', 'isal', 'seqloom')}"
     publish("gzip", text, notes=NOTES)
 
 
-def _time(path: Path, floors: Path) -> dict[str, float]:
+def _time_readers(path: Path, floors: Path) -> dict[str, float]:
     """Return the median seconds of each reader and of the lower bounds."""
     known = path.with_name(f"known_{path.name}")
     shutil.copy(path, known)
     build_index(known)
     works = {
-        "seqloom, one thread": partial(_seqloom, path, 1),
-        f"seqloom, first epoch, {THREADS} threads": partial(_first, path),
-        f"seqloom, later epochs, {THREADS} threads": partial(_seqloom, path, THREADS),
-        f"seqloom, index, {THREADS} threads": partial(_seqloom, known, THREADS),
+        "seqloom, one thread": partial(_read_by_seqloom, path, 1),
+        f"seqloom, first epoch, {THREADS} threads": partial(_read_without_index, path),
+        f"seqloom, later epochs, {THREADS} threads": partial(
+            _read_by_seqloom, path, THREADS
+        ),
+        f"seqloom, index, {THREADS} threads": partial(_read_by_seqloom, known, THREADS),
         "dnaio, decompression thread": partial(read_by_dnaio, path, threads=1),
     }
     found = {name: work() for name, work in works.items()}
     assert len(set(found.values())) == 1, f"{path.name}: not the same: {found}"
     rounds = [
         {
-            **{name: times[0] for name, times in interleave(works, rounds=1).items()},
+            **{name: times[0] for name, times in time_alternately(works, rounds=1).items()},
             **_floors(floors, known),
         }
         for _ in range(ROUNDS)
@@ -70,20 +75,20 @@ def _time(path: Path, floors: Path) -> dict[str, float]:
     return {name: median(seconds[name] for seconds in rounds) for name in rounds[0]}
 
 
-def _seqloom(path: Path, threads: int) -> tuple[int, int]:
+def _read_by_seqloom(path: Path, threads: int) -> tuple[int, int]:
     """Read headers, sequences and qualities as columns."""
     records = letters = 0
     with open_sequences(path, num_threads=threads) as reader:
-        for batch in reader.batches(BATCH):
+        for batch in reader.batches(BATCH_RECORDS):
             records += len(batch)
             letters += int(batch.sequences.offsets[-1])
     return records, letters
 
 
-def _first(path: Path) -> tuple[int, int]:
+def _read_without_index(path: Path) -> tuple[int, int]:
     """Read a file with a new modification time, so that stored positions are ignored."""
     os.utime(path)
-    return _seqloom(path, THREADS)
+    return _read_by_seqloom(path, THREADS)
 
 
 def _floors(program: Path, path: Path) -> dict[str, float]:
@@ -94,7 +99,7 @@ def _floors(program: Path, path: Path) -> dict[str, float]:
     return {words: found[name][0] for name, words in FLOORS.items()}
 
 
-def _cell(seconds: dict[str, float], name: str) -> str:
+def _format_cell(seconds: dict[str, float], name: str) -> str:
     """Format a time, and the speed-up over one thread."""
     is_floor = name in FLOORS.values()
     base = seconds[FLOORS["unpack"] if is_floor else "seqloom, one thread"]

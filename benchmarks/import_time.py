@@ -4,19 +4,22 @@ import subprocess
 import sys
 from statistics import median
 
-from benchmarks._page import machine, publish, table
+from benchmarks._page import describe_machine, markdown_table, publish
 
 ROUNDS = 15
 LIMIT_MS = 40
-SIDES = {"import numpy": "import numpy", "import numpy, seqloom": "import numpy, seqloom"}
+TIMED_STATEMENTS = {
+    "import numpy": "import numpy",
+    "import numpy, seqloom": "import numpy, seqloom",
+}
 
 
 def main() -> None:
     """Time both statements in new interpreters, alternating."""
-    seconds: dict[str, list[float]] = {name: [] for name in SIDES}
+    seconds: dict[str, list[float]] = {name: [] for name in TIMED_STATEMENTS}
     for _ in range(ROUNDS + 1):
-        for name, statement in SIDES.items():
-            seconds[name].append(_time_fresh(statement))
+        for name, statement in TIMED_STATEMENTS.items():
+            seconds[name].append(_time_in_new_process(statement))
     # The first round loads the files into the page cache.
     numpy, both = (1000 * median(times[1:]) for times in seconds.values())
     rows = [
@@ -25,10 +28,12 @@ def main() -> None:
         (f"what seqloom adds (limit {LIMIT_MS})", f"**{both - numpy:.1f}**"),
     ]
     head = ("median of 15 fresh interpreters, interleaved", "ms")
-    publish("import", f"{table(head, rows)}\n\n{machine('numpy', 'seqloom')}")
+    publish(
+        "import", f"{markdown_table(head, rows)}\n\n{describe_machine('numpy', 'seqloom')}"
+    )
 
 
-def _time_fresh(statement: str) -> float:
+def _time_in_new_process(statement: str) -> float:
     """Return the seconds of a statement in a new interpreter."""
     code = (
         f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"

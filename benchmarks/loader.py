@@ -17,20 +17,20 @@ from torch.utils.data import DataLoader as TorchLoader
 from benchmarks._loader_sides import (
     BATCH,
     LETTERS,
-    Indexed,
-    Records,
-    fill,
-    loop,
+    DnaioDataset,
+    PyfastxDataset,
+    fill_arrays,
+    numpy_batches,
     read_and_fill,
 )
-from benchmarks._measure import interleave, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick, time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
 from seqloom.data import DataLoader, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 
 Epoch: TypeAlias = Callable[[], object]
 
-READS, FEW = pick((1_000_000, 100_000), (200_000, 20_000))
+READS, FEW = full_or_quick((1_000_000, 100_000), (200_000, 20_000))
 OWN_READS = 100_000  # Number of reads in comparisons with an older commit.
 ROUNDS = 3
 EPOCHS = 10
@@ -39,22 +39,22 @@ The file is in the page cache and has random reads of {LETTERS} bases. All progr
 equal float32 batches of shape ({BATCH}, 4, {LETTERS}). seqloom uses two threads, and its
 batches also contain ids, files and ordinals. The NumPy loop reuses one array.
 """
-HEAD = ("one epoch", "seconds", "reads/s", "time relative to seqloom")
+TABLE_COLUMNS = ("one epoch", "seconds", "reads/s", "time relative to seqloom")
 
 
 def main(reads: int = READS, few: int = FEW) -> None:
     """Create a file, check that all loaders return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder:
-        path = write(Path(folder), reads)
+        path = write_reads_file(Path(folder), reads)
         whole = _measure_in_order(path, reads)
-        shuffled = _shuffled(path, few)
-        growth = _growth(path)
-    packages = machine("numpy", "torch", "dnaio", "pyfastx", "seqloom")
+        shuffled = _measure_shuffled(path, few)
+        growth = _describe_memory_growth(path)
+    packages = describe_machine("numpy", "torch", "dnaio", "pyfastx", "seqloom")
     text = f"{whole}\n\n{shuffled}\n\n{growth}\n\n{packages}"
     publish("loader", text, notes=NOTES, shown=r"^\| (?!floor)")
 
 
-def write(folder: Path, reads: int) -> str:
+def write_reads_file(folder: Path, reads: int) -> str:
     """Write random reads."""
     rng = np.random.default_rng(0)
     path = folder / "reads.fastq"
@@ -78,12 +78,14 @@ def our_epochs(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
     held = DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options)
 
     def opened() -> None:
-        drain(DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options))
+        exhaust_batches(
+            DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options)
+        )
 
-    return partial(drain, stream), opened, partial(drain, held)
+    return partial(exhaust_batches, stream), opened, partial(exhaust_batches, held)
 
 
-def drain(batches: Iterable[Any]) -> None:
+def exhaust_batches(batches: Iterable[Any]) -> None:
     """Iterate over all batches without keeping them."""
     for _ in batches:
         pass
@@ -92,92 +94,96 @@ def drain(batches: Iterable[Any]) -> None:
 def _measure_in_order(path: str, reads: int) -> str:
     """Time epochs in file order with each loader."""
     stream, opened, held = our_epochs(path, num_workers=2)
-    _check(path)
+    _check_equal_batches(path)
     sides: dict[str, Epoch] = {
         "seqloom, dataset in memory": held,
         "seqloom, open the dataset, one epoch": opened,
         "seqloom, stream": stream,
-        "NumPy loop over dnaio": lambda: drain(loop(path)),
-        "floor: writing the numbers, one thread": lambda: fill(reads),
+        "NumPy loop over dnaio": lambda: exhaust_batches(numpy_batches(path)),
+        "floor: writing the numbers, one thread": lambda: fill_arrays(reads),
         "floor: and reading the file in blocks": lambda: read_and_fill(path, reads),
-        "DataLoader over dnaio, 0 workers": _torch(Records(path)),
-        "DataLoader over dnaio, 2 workers": _torch(Records(path), num_workers=2),
+        "DataLoader over dnaio, 0 workers": _torch_epoch(DnaioDataset(path)),
+        "DataLoader over dnaio, 2 workers": _torch_epoch(DnaioDataset(path), num_workers=2),
     }
-    drain_all(sides)
-    return _table(sides, reads)
+    warm_up_loaders(sides)
+    return _loader_table(sides, reads)
 
 
-def _torch(data: Any, **options: Any) -> Epoch:
+def _torch_epoch(data: Any, **options: Any) -> Epoch:
     """Return an epoch of the torch DataLoader."""
-    return partial(drain, TorchLoader(data, batch_size=BATCH, **options))
+    return partial(exhaust_batches, TorchLoader(data, batch_size=BATCH, **options))
 
 
-def _shuffled(path: str, few: int) -> str:
+def _measure_shuffled(path: str, few: int) -> str:
     """Time epochs in random order; other loaders read a smaller file."""
     folder = Path(path).parent / "few"
     folder.mkdir()
-    small = write(folder, few)
+    small = write_reads_file(folder, few)
     import_module("pyfastx").Fastq(
         small
     )  # The first access creates the index, which is not timed.
     data = SequenceDataset(small, encoder=OneHot("dna"))
     sides: dict[str, Epoch] = {
         "seqloom, shuffled": partial(
-            drain, DataLoader(data, BATCH, shuffle=True, num_workers=2)
+            exhaust_batches, DataLoader(data, BATCH, shuffle=True, num_workers=2)
         ),
         # One object per loader, because workers that share an open file move its
         # position.
-        "DataLoader over pyfastx, 0 workers": _torch(Indexed(small, few), shuffle=True),
-        "DataLoader over pyfastx, 2 workers": _torch(
-            Indexed(small, few), shuffle=True, num_workers=2
+        "DataLoader over pyfastx, 0 workers": _torch_epoch(
+            PyfastxDataset(small, few), shuffle=True
+        ),
+        "DataLoader over pyfastx, 2 workers": _torch_epoch(
+            PyfastxDataset(small, few), shuffle=True, num_workers=2
         ),
     }
-    drain_all(sides)
-    return f"In random order, {few:,} reads:\n\n{_table(sides, few)}"
+    warm_up_loaders(sides)
+    return f"In random order, {few:,} reads:\n\n{_loader_table(sides, few)}"
 
 
-def drain_all(sides: dict[str, Epoch]) -> None:
+def warm_up_loaders(sides: dict[str, Epoch]) -> None:
     """Run each loader once before timing, so that its memory is allocated."""
     for epoch in sides.values():
         epoch()
 
 
-def _check(path: str) -> None:
+def _check_equal_batches(path: str) -> None:
     """Raise if the loaders return different batches."""
     stream = DataLoader(SequenceStream(path, encoder=OneHot("dna")), BATCH, num_workers=2)
     data = DataLoader(SequenceDataset(path, encoder=OneHot("dna")), BATCH)
-    theirs = TorchLoader(Records(path), batch_size=BATCH)
-    four = zip(stream, data, loop(path), theirs, strict=True)
+    theirs = TorchLoader(DnaioDataset(path), batch_size=BATCH)
+    four = zip(stream, data, numpy_batches(path), theirs, strict=True)
     for one, other, third, fourth in islice(four, 20):
         assert np.array_equal(one["inputs"], other["inputs"])
         assert np.array_equal(one["inputs"], third)
         assert np.array_equal(one["inputs"], fourth.numpy())
 
 
-def _table(sides: dict[str, Epoch], reads: int) -> str:
+def _loader_table(sides: dict[str, Epoch], reads: int) -> str:
     """Time all loaders and return the table."""
-    rounds = interleave(sides, rounds=ROUNDS)
+    rounds = time_alternately(sides, rounds=ROUNDS)
     times = {name: median(seconds) for name, seconds in rounds.items()}
     first = next(iter(times.values()))
-    return table(HEAD, [_row(name, reads, (times[name], first)) for name in times])
+    return markdown_table(
+        TABLE_COLUMNS, [_loader_row(name, reads, (times[name], first)) for name in times]
+    )
 
 
-def _row(name: str, reads: int, times: tuple[float, float]) -> tuple[object, ...]:
+def _loader_row(name: str, reads: int, times: tuple[float, float]) -> tuple[object, ...]:
     """Return the table row of a loader, with its time relative to the first loader."""
     seconds, first = times
     speed = f"{reads / seconds / 1e6:.2f} M"
     return name, f"{seconds:.2f}", speed, f"{seconds / first:.1f}"
 
 
-def _growth(path: str) -> str:
+def _describe_memory_growth(path: str) -> str:
     """Return a sentence on the growth of memory over ten epochs."""
     data = SequenceDataset(path, encoder=OneHot("dna"))
     sizes: list[int] = []
     loader = DataLoader(data, BATCH, shuffle=True, num_workers=2)
     for _ in range(EPOCHS):
-        drain(loader)
+        exhaust_batches(loader)
         gc.collect()
-        sizes.append(_resident())
+        sizes.append(_resident_bytes())
     share = 100 * (sizes[-1] / sizes[1] - 1)
     return (
         f"From the second epoch to the tenth, memory changed by {share:+.1f} % of "
@@ -185,7 +191,7 @@ def _growth(path: str) -> str:
     )
 
 
-def _resident() -> int:
+def _resident_bytes() -> int:
     """Return the resident memory of this process in bytes."""
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
@@ -194,20 +200,25 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
     """Yield functions that read an epoch with one and with two workers."""
     names = ("stream", "dataset, opened", "dataset, held")
     with tempfile.TemporaryDirectory() as folder:
-        path = write(Path(folder), OWN_READS)
+        path = write_reads_file(Path(folder), OWN_READS)
         for workers in (1, 2):
             for number, name in enumerate(names):
-                yield f"{name}, {workers}", partial(_own, path, number, workers)
-            yield f"dataset, shuffled, {workers}", partial(_own_shuffled, path, workers)
+                yield f"{name}, {workers}", partial(_own_epoch, path, number, workers)
+            yield (
+                f"dataset, shuffled, {workers}",
+                partial(_own_shuffled_epoch, path, workers),
+            )
 
 
-def _own(path: str, number: int, workers: int) -> Epoch:
+def _own_epoch(path: str, number: int, workers: int) -> Epoch:
     return our_epochs(path, num_workers=workers)[number]
 
 
-def _own_shuffled(path: str, workers: int) -> Epoch:
+def _own_shuffled_epoch(path: str, workers: int) -> Epoch:
     data = SequenceDataset(path, encoder=OneHot("dna"))
-    return partial(drain, DataLoader(data, BATCH, shuffle=True, num_workers=workers))
+    return partial(
+        exhaust_batches, DataLoader(data, BATCH, shuffle=True, num_workers=workers)
+    )
 
 
 if __name__ == "__main__":

@@ -11,35 +11,44 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
-from benchmarks._scan import ridge, scan, train_and_evaluate
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._scan import predict_by_ridge, simulate_scan, train_and_evaluate
 from seqloom.nn import spearman
 
-SIZES = pick(((1500, 40), (3000, 60), (6000, 100)), ((1500, 40), (3000, 60)))
-SEEDS = range(pick(3, 1))
-HEAD = ("variants", "letters", "ridge regression, Spearman", "SequenceCNN, Spearman")
+SIZES = full_or_quick(((1500, 40), (3000, 60), (6000, 100)), ((1500, 40), (3000, 60)))
+SEEDS = range(full_or_quick(3, 1))
+TABLE_COLUMNS = (
+    "variants",
+    "letters",
+    "ridge regression, Spearman",
+    "SequenceCNN, Spearman",
+)
 
 
 def main() -> None:
     """Evaluate the network and ridge regression on every protein."""
-    rows = [_compare(*size) for size in SIZES]
-    publish("mutational_scan", f"{table(HEAD, rows)}\n\n{machine('numpy', 'scikit-learn')}")
+    rows = [_mean_correlations(*size) for size in SIZES]
+    publish(
+        "mutational_scan",
+        markdown_table(TABLE_COLUMNS, rows)
+        + f"\n\n{describe_machine('numpy', 'scikit-learn')}",
+    )
 
 
-def _compare(count: int, length: int) -> tuple[str, str, str, str]:
+def _mean_correlations(count: int, length: int) -> tuple[str, str, str, str]:
     """Return the mean rank correlations over all proteins."""
-    pairs = np.array([_scores(count, length, seed) for seed in SEEDS])
+    pairs = np.array([_protein_correlations(count, length, seed) for seed in SEEDS])
     by_ridge, by_network = (f"{mean(column):.3f}" for column in pairs.T)
     return f"{count:,}", str(length), by_ridge, by_network
 
 
-def _scores(count: int, length: int, seed: int) -> tuple[float, float]:
+def _protein_correlations(count: int, length: int, seed: int) -> tuple[float, float]:
     """Return the rank correlations of both models for one protein."""
-    letters, values = scan(count, length=length, seed=seed)
+    letters, values = simulate_scan(count, length=length, seed=seed)
     learned = 4 * count // 5
     with TemporaryDirectory() as folder:
         run = train_and_evaluate(Path(folder), letters, values, learned=learned)
     expected = values[learned:].astype(np.float32)
-    found = ridge(letters, values, learned=learned)
+    found = predict_by_ridge(letters, values, learned=learned)
     return spearman(expected, found), run.test.metrics["spearman"]

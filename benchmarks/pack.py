@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave, read_blocks
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import read_blocks, time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
 from seqloom.data import PackedStream, SequenceStream, VarlenCollator
 from seqloom.encode import Tokens
 
@@ -50,10 +50,10 @@ def main() -> None:
         _check(part, sides)
         works = {name: partial(_drain, side, path) for name, (side, path) in sides.items()}
         floor = partial(_floor, whole, np.ones(2 * sizes[whole], np.int32))
-        seconds = interleave({**works, FLOOR: floor}, rounds=ROUNDS)
+        seconds = time_alternately({**works, FLOOR: floor}, rounds=ROUNDS)
         paths = {name: path for name, (_, path) in sides.items()} | {FLOOR: whole}
         speeds = {name: sizes[paths[name]] / median(each) for name, each in seconds.items()}
-        text = f"{_table(speeds)}\n\n{_fill(whole)}\n\n{machine(*PACKAGES)}"
+        text = f"{_table(speeds)}\n\n{_fill(whole)}\n\n{describe_machine(*PACKAGES)}"
     publish("pack", text, notes=NOTES, hidden="mean fill")
 
 
@@ -170,7 +170,7 @@ def _table(speeds: dict[str, float]) -> str:
         (name, f"{speed / 1e6:.2f} M", f"{speed / speeds[OURS]:.4f}")
         for name, speed in speeds.items()
     ]
-    return table(
+    return markdown_table(
         ("from a plain file, one thread", "tokens/s", "relative to PackedStream"), rows
     )
 
@@ -181,4 +181,4 @@ def _fill(path: Path) -> str:
     for budget in BUDGETS:
         sizes = [batch["input_ids"].size for batch in _seqloom(path, budget)]
         rows.append((f"{budget:,}", f"{np.mean(sizes) / budget:.4f}"))
-    return table(("max. tokens per batch", "mean fill, with the last batch"), rows)
+    return markdown_table(("max. tokens per batch", "mean fill, with the last batch"), rows)

@@ -16,9 +16,9 @@ from typing import TextIO, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks._measure import interleave
-from benchmarks._page import machine, publish, table
-from benchmarks.fastx import FLOORS, build_floors, measure_floors
+from benchmarks._measure import time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks.fastx import FLOOR_NAMES, build_floors, measure_floors
 from seqloom._threads import limit_blas
 from seqloom.encode import OneHot
 from seqloom.io import open_sequences
@@ -28,7 +28,7 @@ Batches: TypeAlias = Iterator[NDArray[np.float32]]
 RECORDS, LETTERS, LINE = 40_000, 1_000, 60
 BATCH = 256
 ROUNDS = 7
-UNPACK = FLOORS["unpack"]
+UNPACK = FLOOR_NAMES["unpack"]
 FLOOR = "floor: unpacking, and writing as many numbers"
 NOTES = f"""
 The file is in the page cache and has {RECORDS:,} random records of {LETTERS:,} bases in
@@ -51,7 +51,8 @@ def main() -> None:
         plain, packed = _write(Path(folder))
         program = build_floors()
         seconds = [_time(path, program) for path in (plain, packed)]
-    text = f"{table(HEAD, _rows(*seconds))}\n\n{machine('numpy', *RIVALS, 'seqloom')}"
+    text = markdown_table(HEAD, _rows(*seconds))
+    text += f"\n\n{describe_machine('numpy', *RIVALS, 'seqloom')}"
     publish("read_fasta", text, notes=NOTES)
 
 
@@ -142,7 +143,9 @@ def _time(path: str, program: Path) -> dict[str, float]:
         name: partial(_drain, batches, path) for name, batches in SIDES.items()
     }
     works[FLOOR] = _fill
-    times = {name: median(each) for name, each in interleave(works, rounds=ROUNDS).items()}
+    times = {
+        name: median(each) for name, each in time_alternately(works, rounds=ROUNDS).items()
+    }
     unpacking = [measure_floors(program, Path(path))[UNPACK] for _ in range(ROUNDS)]
     times[FLOOR] += median(unpacking)
     return times

@@ -11,27 +11,27 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import (
-    HOME,
-    interleave,
-    pick,
+    REPOSITORY_ROOT,
+    full_or_quick,
     read_blocks,
     run_module,
+    time_alternately,
     touch_memory,
 )
-from benchmarks._page import machine, publish, table
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks._record_sides import (
-    SEQLOOM,
+    MEMORY_TASKS,
+    SEQLOOM_NAME,
     SIDE,
     TENSORS,
-    WORKS,
     Arrays,
     loaders,
     make_arrays,
+    read_all_pages,
     savers,
-    touch,
 )
 
-ROUNDS = pick(5, 3)
+ROUNDS = full_or_quick(5, 3)
 TENSOR = SIDE * SIDE * 4
 MODEL = TENSORS * TENSOR
 FLOOR = "floor: the file in blocks"
@@ -45,7 +45,7 @@ except with `mapped=True`, which is compared with memory-mapped files.
 
 def main() -> None:
     """Save and load with all libraries in turns, on the disk of this repository."""
-    folder = HOME / "target"
+    folder = REPOSITORY_ROOT / "target"
     folder.mkdir(exist_ok=True)
     home = Path(tempfile.mkdtemp(dir=folder, prefix="bench_record_"))
     try:
@@ -56,7 +56,8 @@ def main() -> None:
         loaded = _time_loads(home, arrays)
         del arrays
         memory = {
-            name: run_module("benchmarks._record_sides", str(home), name) for name in WORKS
+            name: run_module("benchmarks._record_sides", str(home), name)
+            for name in MEMORY_TASKS
         }
     finally:
         shutil.rmtree(home)
@@ -78,7 +79,7 @@ def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
         for name, (path, save) in sides.items():
             path.unlink(missing_ok=True)
             os.sync()  # frees the disk space of the removed file before the measurement
-            seconds |= {name: interleave({name: save}, rounds=1)[name][0]}
+            seconds |= {name: time_alternately({name: save}, rounds=1)[name][0]}
         rounds.append(seconds)
     return {name: median(each[name] for each in rounds) for name in sides}
 
@@ -93,12 +94,14 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
         del found
     works: dict[str, Any] = {name: _touching(load) for name, load in sides.items()}
     works[FLOOR] = lambda: read_blocks(home / "ours.safetensors")
-    return {name: median(each) for name, each in interleave(works, rounds=ROUNDS).items()}
+    return {
+        name: median(each) for name, each in time_alternately(works, rounds=ROUNDS).items()
+    }
 
 
 def _touching(load: Any) -> Any:
     """Return a function that loads a record and reads every memory page."""
-    return lambda: touch(load())
+    return lambda: read_all_pages(load())
 
 
 def _describe(
@@ -106,29 +109,29 @@ def _describe(
 ) -> str:
     """Return the tables of times and of memory."""
     rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
-    times = table(("", "seconds", "GB/s", "seqloom / this"), rows)
-    peaks = table(
+    times = markdown_table(("", "seconds", "GB/s", "seqloom / this"), rows)
+    peaks = markdown_table(
         ("peak memory", "MB", "in models of float32", "in tensors"),
         [
             (name, f"{size / 1e6:.0f}", f"{size / MODEL:.3f}", f"{size / TENSOR:.2f}")
             for name, size in memory.items()
         ],
     )
-    packages = machine("numpy", "safetensors", "torch", "seqloom")
+    packages = describe_machine("numpy", "safetensors", "torch", "seqloom")
     return f"{times}\n\n{peaks}\n\n{packages}"
 
 
 def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
     """Return the rows of one task; memory-mapped loads are compared with each other."""
-    mapped = seconds.get(f"{SEQLOOM}, mapped=True", seconds[SEQLOOM])
+    mapped = seconds.get(f"{SEQLOOM_NAME}, mapped=True", seconds[SEQLOOM_NAME])
     return [
         (
             f"{what}: {name}",
             f"{each:.3f}",
             f"{MODEL / 1e9 / each:.2f}",
             ""
-            if name.startswith(SEQLOOM)
-            else f"**{(mapped if 'mmap' in name else seconds[SEQLOOM]) / each:.2f}**",
+            if name.startswith(SEQLOOM_NAME)
+            else f"**{(mapped if 'mmap' in name else seconds[SEQLOOM_NAME]) / each:.2f}**",
         )
         for name, each in seconds.items()
     ]

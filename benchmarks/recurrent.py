@@ -8,8 +8,8 @@ import numpy as np
 import torch
 
 import seqloom as sl
-from benchmarks._measure import interleave
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
 
 BATCH, LENGTH, INSIDE, WIDTH = 32, 100, 64, 128
 KINDS = {"GRU": 3, "LSTM": 4}  # number of gates
@@ -26,7 +26,7 @@ def main() -> None:
     """Time one step of each layer with equal weights in both libraries."""
     rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
-    text = f"{table(head, rows)}\n\n{machine('torch', 'seqloom')}"
+    text = f"{markdown_table(head, rows)}\n\n{describe_machine('torch', 'seqloom')}"
     publish("recurrent", text, notes=NOTES)
 
 
@@ -45,7 +45,8 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
     }
     np.testing.assert_allclose(sides["ours"](), sides["torch"](), rtol=1e-3, atol=1e-3)
     seconds = {
-        name: median(times[2:]) for name, times in interleave(sides, rounds=ROUNDS).items()
+        name: median(times[2:])
+        for name, times in time_alternately(sides, rounds=ROUNDS).items()
     }
     return (
         kind,

@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from statistics import mean, stdev
 from typing import Any
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
-from benchmarks._splice import read, windows_as_groups
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._splice import read_windows, windows_as_groups
 from seqloom.cli._demo import NETWORK
 from seqloom.data import Dataset, folds, split
 from seqloom.infer import evaluate
@@ -19,7 +19,7 @@ from seqloom.models import SequenceCNNConfig
 from seqloom.train import Objective, Updates, fit
 
 FOLDS = 5
-REPEATS = pick(4, 1)
+REPEATS = full_or_quick(4, 1)
 HEAD = ("network and training", "accuracy", "difference from the demo", "standard error")
 
 
@@ -57,12 +57,12 @@ CANDIDATES = (
 
 def main() -> None:
     """Evaluate every candidate on the same folds."""
-    data = read("train")
-    candidates = pick(CANDIDATES, CANDIDATES[:4])
+    data = read_windows("train")
+    candidates = full_or_quick(CANDIDATES, CANDIDATES[:4])
     scores = {each.name: _scores(each, data) for each in candidates}
     first = next(iter(scores.values()))
     rows = [(name, *_summary(values, first)) for name, values in scores.items()]
-    text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'seqloom')}"
+    text = f"{markdown_table(HEAD, rows)}\n\n{describe_machine('numpy', 'seqloom')}"
     publish("splice_cv", text, shown="demo's|one block|four blocks|wide")
 
 

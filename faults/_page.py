@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchmarks._page import table
+from benchmarks._page import markdown_table
 from benchmarks._processor import name_processor
 
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def _tables(results: Sequence[Result], seconds: float, *, jobs: int) -> dict[str
         f"{wrong} had a wrong result**, with {jobs} processes on an {name_processor()}.",
         "writers": summarise("writers", WRITER_HEAD, writers),
         "readers": summarise("readers", READER_HEAD, readers),
-        "rivals": table(
+        "rivals": markdown_table(
             ("library", "faults", "data lost"),
             [(name, f"{it.tried:,}", _count_wrong(it)) for name, it in rival.items()],
         ),
@@ -84,7 +84,7 @@ def summarise(name: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> 
             map(sum, zip(sums.get(kind, [0] * len(counts)), counts, strict=True))
         )
     lines = [(kind, *(f"{count:,}" for count in counts)) for kind, counts in sums.items()]
-    return f"{table(head, lines)}\n\n[All rows as CSV]({folder.name}/{name}.csv)."
+    return f"{markdown_table(head, lines)}\n\n[All rows as CSV]({folder.name}/{name}.csv)."
 
 
 def _count_wrong(*results: Result) -> str:

@@ -14,7 +14,7 @@ from collections import defaultdict
 from pathlib import Path
 from typing import Any
 
-from benchmarks._page import table
+from benchmarks._page import markdown_table
 from faults._page import replace_tables
 
 ROOT = Path(__file__).parents[1]
@@ -38,7 +38,7 @@ def main(exported: Path) -> None:
         for crate in PARSERS
     ]
     head = ("crate", "lines", "lines reached", "functions", "functions not reached")
-    replace_tables({"reached": table(head, rows)})
+    replace_tables({"reached": markdown_table(head, rows)})
     print(f"{len(missed)} functions are not reached: {NAMES.relative_to(ROOT)}")
 
 

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from benchmarks import _against, _page
-from benchmarks._measure import QUICK, pick
+from benchmarks._measure import QUICK, full_or_quick
 
 EMPTY_BENCHMARK_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
 
@@ -33,7 +33,7 @@ def test_a_full_benchmark_writes_the_page(page):
 def test_the_page_shows_the_extremes_of_a_long_table(page):
     page.with_suffix("").mkdir()
     rows = [(f"case {number}", f"**{2.0 ** (number - 25)}**") for number in range(51)]
-    _page.publish("demo", _page.table(["case", "ratio"], rows))
+    _page.publish("demo", _page.markdown_table(["case", "ratio"], rows))
     text = page.read_text()
     assert "case 0 " in text
     assert "case 50 " in text
@@ -61,14 +61,14 @@ def test_a_ratio_that_was_rounded_to_zero_enters_the_mean_as_its_largest_value(p
         ("case 0", "**0.00**"),
         *[(f"case {number}", "**0.50**") for number in range(50)],
     ]
-    short = _page.shorten(_page.table(["case", "ratio"], rows))
+    short = _page.shorten_tables(_page.markdown_table(["case", "ratio"], rows))
     mean = (0.005 * 0.5**50) ** (1 / 51)
     assert f"geometric mean of 51 cases (0.00 as 0.005) | **{mean:.2f}**" in short
 
 
 def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
     page.with_suffix("").mkdir()
-    rows = _page.table(["case", "ms"], [("small", 1), ("large", 2)])
+    rows = _page.markdown_table(["case", "ms"], [("small", 1), ("large", 2)])
     for kind in ("one", "two"):
         _page.publish("demo", rows, notes="the notes", shown="large", kind=kind)
     text = page.read_text()
@@ -82,7 +82,7 @@ def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
 @pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])
 def test_a_quick_benchmark_has_separate_sizes(value, size, monkeypatch):
     monkeypatch.setenv(QUICK, value)
-    assert pick(5, 3) == size
+    assert full_or_quick(5, 3) == size
 
 
 def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
@@ -110,7 +110,7 @@ def test_a_ratio_within_the_spread_is_not_marked():
 def test_a_case_that_fails_in_one_package_is_reported_but_not_compared():
     old = [{"one": 1.0, "two": "TypeError: no such option"}] * 7
     new = [{"one": 0.5, "two": 2.0}] * 7
-    _, _, one, two, mean = _against.report(old, new).splitlines()
+    _, _, one, two, mean = _against.comparison_table(old, new).splitlines()
     assert one == "| one | 1000 | 500 | 0.500 | 0.0 % | faster |"
     assert two == "| two | failed: TypeError: no such option |  |  |  |  |"
     assert mean.startswith("| geometric mean |  |  | 0.500 |")

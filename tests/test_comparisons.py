@@ -7,7 +7,7 @@ from subprocess import CalledProcessError
 
 import pytest
 from benchmarks.comparisons import _story
-from benchmarks.comparisons._pages import Page, read_pages
+from benchmarks.comparisons._pages import ComparisonPage, read_pages
 
 COMPARISON_PAGE = """---
 tool: NumPy
@@ -46,14 +46,14 @@ assert theirs == ours
 
 
 @pytest.fixture
-def page(tmp_path: Path) -> Page:
+def page(tmp_path: Path) -> ComparisonPage:
     path = tmp_path / "numpy.md"
     path.write_text(COMPARISON_PAGE)
-    return Page(path)
+    return ComparisonPage(path)
 
 
 @pytest.mark.parametrize("page", read_pages(), ids=lambda page: page.path.stem)
-def test_each_comparison_has_a_date_and_a_processor(page: Page):
+def test_each_comparison_has_a_date_and_a_processor(page: ComparisonPage):
     for pair in page.pairs():
         if "Not measured yet" in pair.result:
             continue
@@ -64,15 +64,15 @@ def test_each_comparison_has_a_date_and_a_processor(page: Page):
 
 def test_the_index_contains_the_results_of_all_pages():
     text = _story.index_text(read_pages())
-    assert text in _story.INDEX.read_text("utf-8")
+    assert text in _story.INDEX_PAGE.read_text("utf-8")
 
 
-def test_benchmarks_use_the_larger_input_of_the_page(page: Page):
+def test_benchmarks_use_the_larger_input_of_the_page(page: ComparisonPage):
     assert page.large_input == page.small_input.replace("3  # measured: 40", "40")
     assert page.sizes == "`count = 40`"
 
 
-def test_a_result_is_written_to_the_section_of_its_task(page: Page, monkeypatch):
+def test_a_result_is_written_to_the_section_of_its_task(page: ComparisonPage, monkeypatch):
     monkeypatch.setattr(_story, "ROUNDS", 1)
     _story.measure_page(page)
     (pair,) = page.pairs()
@@ -80,7 +80,7 @@ def test_a_result_is_written_to_the_section_of_its_task(page: Page, monkeypatch)
     assert page.text.replace(pair.result, "") == COMPARISON_PAGE
 
 
-def test_code_with_different_results_is_not_measured(page: Page, monkeypatch):
+def test_code_with_different_results_is_not_measured(page: ComparisonPage, monkeypatch):
     page.path.write_text(COMPARISON_PAGE.replace("ours = int(", "ours = 1 + int("))
     with pytest.raises(CalledProcessError):
         _story.measure_page(page)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 from benchmarks.gpu import _run
-from benchmarks.gpu._device import RATES, find_published_rate
+from benchmarks.gpu._device import PUBLISHED_RATES, find_published_rate
 from benchmarks.gpu._read import make_page
 from benchmarks.gpu._results import RESULTS, has_failed, read_results
 from benchmarks.gpu._training import make_tables
@@ -170,7 +170,7 @@ def test_tests_that_did_not_run_are_counted():
     ],
 )
 def test_a_known_gpu_has_the_peak_rate_of_its_data_sheet(device, words):
-    assert find_published_rate(device) == RATES[words]
+    assert find_published_rate(device) == PUBLISHED_RATES[words]
 
 
 @pytest.mark.parametrize(

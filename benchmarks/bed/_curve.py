@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks._measure import interleave, pick, read_blocks
+from benchmarks._measure import full_or_quick, read_blocks, time_alternately
 from benchmarks.bed import _files
 from benchmarks.bed._whole import THREADS
 from seqloom.io import open_bed
 
-HEAD = (
+TABLE_COLUMNS = (
     "reading int8 in slices, GB/s of .bed",
     "file, GB",
     "1 thread",
@@ -19,36 +19,38 @@ HEAD = (
     "blocks only",
 )
 INDIVIDUALS = 50_000
-SIZES_GB = pick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))
-SLICE = 2000
+SIZES_GB = full_or_quick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))
+SLICE_VARIANTS = 2000
 
 
-def rows(folder: Path) -> list[Sequence[object]]:
+def size_rows(folder: Path) -> list[Sequence[object]]:
     """Read files of up to 4 GB or a tenth of the free disk space."""
     most = min(SIZES_GB[-1], shutil.disk_usage(folder).free / 10 / 1e9)
     sizes = sorted({min(size, most) for size in SIZES_GB})
-    return [_row(folder, size) for size in sizes]
+    return [_measure_size(folder, size) for size in sizes]
 
 
-def _row(folder: Path, size: float) -> Sequence[object]:
+def _measure_size(folder: Path, size: float) -> Sequence[object]:
     """Create a .bed file, time its readers, and remove it."""
     variants = int(size * 1e9 / (INDIVIDUALS / 4))
-    file = _files.write(folder, (INDIVIDUALS, variants), name="curve")
-    out = np.zeros((INDIVIDUALS, SLICE), np.int8, order="F")
+    file = _files.write_bed(folder, (INDIVIDUALS, variants), name="curve")
+    out = np.zeros((INDIVIDUALS, SLICE_VARIANTS), np.int8, order="F")
     sides = {
-        str(threads): (lambda threads=threads: _read(file, out, threads))
+        str(threads): (lambda threads=threads: _read_in_slices(file, out, threads))
         for threads in THREADS
     }
-    seconds = interleave({**sides, "blocks": lambda: read_blocks(file.path)}, rounds=2)
+    seconds = time_alternately(
+        {**sides, "blocks": lambda: read_blocks(file.path)}, rounds=2
+    )
     file.path.unlink()
     speeds = [f"{size / min(taken):.2f}" for taken in seconds.values()]
     return [str(file), f"{size:.1f}", *speeds]
 
 
-def _read(file: _files.File, out: np.ndarray, threads: int) -> None:
+def _read_in_slices(file: _files.BedFile, out: np.ndarray, threads: int) -> None:
     """Read a file in slices of variants."""
     bed = open_bed(file.path, num_threads=threads)
-    for first in range(0, file.shape[1], SLICE):
-        part = out[:, : min(SLICE, file.shape[1] - first)]
+    for first in range(0, file.shape[1], SLICE_VARIANTS):
+        part = out[:, : min(SLICE_VARIANTS, file.shape[1] - first)]
         index = np.s_[:, first : first + part.shape[1]]
         bed.read(index, dtype="int8", out=part)

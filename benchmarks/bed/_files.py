@@ -5,10 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchmarks._measure import pick
+from benchmarks._measure import full_or_quick
 
 
-class File(NamedTuple):
+class BedFile(NamedTuple):
     """A .bed file with its numbers of individuals and variants."""
 
     path: Path
@@ -18,12 +18,14 @@ class File(NamedTuple):
         return f"{self.shape[0]:,} x {self.shape[1]:,}"
 
 
-SHAPES = pick(((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000)))
+SHAPES = full_or_quick(
+    ((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000))
+)
 # Number of variants that are created at a time.
 BLOCK_LINES = 1000
 
 
-def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
+def write_bed(folder: Path, shape: tuple[int, int], *, name: str = "") -> BedFile:
     """Write a SNP-major .bed with its .fam and .bim."""
     path = folder / f"{name or 'x'.join(map(str, shape))}.bed"
     rng, stride = np.random.default_rng(0), -(-shape[0] // 4)
@@ -34,11 +36,11 @@ def write(folder: Path, shape: tuple[int, int], *, name: str = "") -> File:
             codes = rng.integers(0, 256, (lines, stride), dtype=np.uint8)
             codes[:, -1] &= 255 >> (-2 * shape[0] % 8)
             file.write(codes.tobytes())
-    write_tables(path, shape)
-    return File(path, shape)
+    write_fam_and_bim(path, shape)
+    return BedFile(path, shape)
 
 
-def write_tables(path: Path, shape: tuple[int, int], *, long_allele: int = 1) -> None:
+def write_fam_and_bim(path: Path, shape: tuple[int, int], *, long_allele: int = 1) -> None:
     """Write .fam and .bim; one variant in the middle can have a long allele."""
     people = (f"f{i} i{i} 0 0 {1 + i % 2} {i % 3}\n" for i in range(shape[0]))
     path.with_suffix(".fam").write_text("".join(people))

@@ -12,14 +12,14 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave, pick, read_blocks
+from benchmarks._measure import full_or_quick, read_blocks, time_alternately
 from benchmarks.bed import _files, _sides
-from benchmarks.bed._files import File
+from benchmarks.bed._files import BedFile
 from benchmarks.bed._sides import Side
-from benchmarks.bed._whole import KINDS, THREADS, touch
+from benchmarks.bed._whole import DTYPES_AND_ORDERS, THREADS, touch_new_memory
 from seqloom.data import GenotypeDataset
 
-HEAD = (
+TABLE_COLUMNS = (
     "part of a file, ms",
     "seqloom",
     "bed_reader",
@@ -27,37 +27,39 @@ HEAD = (
     "first touch only",
     "bed_reader / seqloom",
 )
-Floors: TypeAlias = Mapping[str, Callable[[], object]]
+LowerBounds: TypeAlias = Mapping[str, Callable[[], object]]
 
-NO_FLOORS: Floors = MappingProxyType({})
-ROUNDS = pick(7, 3)
+NO_FLOORS: LowerBounds = MappingProxyType({})
+ROUNDS = full_or_quick(7, 3)
 SAMPLES = 256
-CALLS = 50  # Number of calls per measurement if a call reads one variant.
+CALLS_PER_MEASUREMENT = 50  # Number of calls per measurement if a call reads one variant.
 
 
-def rows(file: File) -> list[Sequence[object]]:
+def parts_rows(file: BedFile) -> list[Sequence[object]]:
     """Time parts of a file that are read into new memory."""
-    subset = _subset(file)
+    subset = _draw_subset(file)
     chosen = [
         (f"random 1,000 x {len(subset[1]):,}", subset, kind, threads)
         for threads in THREADS
-        for kind in KINDS
+        for kind in DTYPES_AND_ORDERS
     ]
     single = [
         ("one variant", np.s_[:, file.shape[1] // 2], ("int8", "F"), 1),
         ("one individual", np.s_[file.shape[0] // 2, :], ("int8", "F"), 1),
     ]
-    return [_row(file, part) for part in [*chosen, *single]]
+    return [_parts_row(file, part) for part in [*chosen, *single]]
 
 
-def _subset(file: File) -> tuple[Any, ...]:
+def _draw_subset(file: BedFile) -> tuple[Any, ...]:
     """Draw individuals and variants."""
     rng = np.random.default_rng(1)
     sizes = zip(file.shape, (1000, 5000), strict=True)
     return tuple(rng.permutation(count)[:most] for count, most in sizes)
 
 
-def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[object]:
+def _parts_row(
+    file: BedFile, part: tuple[str, Any, tuple[str, str], int]
+) -> Sequence[object]:
     """Check that both readers agree, then time both readers and the lower bounds."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
@@ -67,15 +69,18 @@ def _row(file: File, part: tuple[str, Any, tuple[str, str], int]) -> Sequence[ob
     assert np.array_equal(read, theirs(), equal_nan=True), "the sides do not agree"
     title = f"{file}: {name}, {dtype} {order}, {threads} thread{'s' * (threads > 1)}"
     if isinstance(index[0], np.ndarray):
-        floors = _floors(file, read.nbytes)
-        return [title, *compared(ours, theirs, rounds=ROUNDS, floors=floors)]
-    calls = CALLS if isinstance(index[1], int) else 1
-    return [title, *_without_floors(compared(ours, theirs, rounds=ROUNDS, calls=calls))]
+        floors = _lower_bounds(file, read.nbytes)
+        return [title, *time_readers(ours, theirs, rounds=ROUNDS, floors=floors)]
+    calls = CALLS_PER_MEASUREMENT if isinstance(index[1], int) else 1
+    return [title, *_without_floors(time_readers(ours, theirs, rounds=ROUNDS, calls=calls))]
 
 
-def _floors(file: File, size: int) -> Floors:
+def _lower_bounds(file: BedFile, size: int) -> LowerBounds:
     """Return lower bounds: reading the bytes of the file, and writing to new memory."""
-    return {"blocks": lambda: read_blocks(file.path), "touch": lambda: touch(size, 1)}
+    return {
+        "blocks": lambda: read_blocks(file.path),
+        "touch": lambda: touch_new_memory(size, 1),
+    }
 
 
 def _without_floors(figures: Sequence[str]) -> Sequence[str]:
@@ -84,23 +89,32 @@ def _without_floors(figures: Sequence[str]) -> Sequence[str]:
     return [*times, "", "", ratio]
 
 
-def compared(
-    ours: Side, theirs: Side, *, rounds: int, calls: int = 1, floors: Floors = NO_FLOORS
+def time_readers(
+    ours: Side,
+    theirs: Side,
+    *,
+    rounds: int,
+    calls: int = 1,
+    floors: LowerBounds = NO_FLOORS,
 ) -> Sequence[str]:
     """Return the median milliseconds of readers and lower bounds, and the ratio."""
-    sides = {"ours": _repeated(ours, calls), "theirs": _repeated(theirs, calls), **floors}
-    seconds = interleave(sides, rounds=rounds)
+    sides = {
+        "ours": _repeat_call(ours, calls),
+        "theirs": _repeat_call(theirs, calls),
+        **floors,
+    }
+    seconds = time_alternately(sides, rounds=rounds)
     one, other = (1e3 * median(seconds[name]) / calls for name in ("ours", "theirs"))
     lowest = [f"{1e3 * median(seconds[name]):.3f}" for name in floors]
     return [f"{one:.3f}", f"{other:.3f}", *lowest, f"**{other / one:.1f}**"]
 
 
-def _repeated(work: Callable[[], object], calls: int) -> Callable[[], object]:
+def _repeat_call(work: Callable[[], object], calls: int) -> Callable[[], object]:
     """Return a function that repeats a short call, like a user's loop."""
     return lambda: [work() for _ in range(calls)]
 
 
-def samples(file: File) -> tuple[Sequence[object], float]:
+def samples(file: BedFile) -> tuple[Sequence[object], float]:
     """Time random samples from a transposed copy, and the creation of the copy."""
     with tempfile.TemporaryDirectory(dir=file.path.parent) as cache:
         start = time.perf_counter()
@@ -114,25 +128,25 @@ def samples(file: File) -> tuple[Sequence[object], float]:
         theirs = _sides.bed_reader(file, 1, index=(picks, slice(None)), order="C")
         assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
         name = f"{file}: {SAMPLES} random samples, float32, by the copy"
-        return [name, *_without_floors(compared(ours, theirs, rounds=3))], copied
+        return [name, *_without_floors(time_readers(ours, theirs, rounds=3))], copied
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
     """Yield reads of whole and partial files for each dtype, order and thread count."""
     with tempfile.TemporaryDirectory() as folder:
         for shape in _files.SHAPES:
-            yield from _own_cases(_files.write(Path(folder), shape))
+            yield from _own_cases(_files.write_bed(Path(folder), shape))
 
 
-def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
+def _own_cases(file: BedFile) -> Iterator[tuple[str, Callable[[], Side]]]:
     """Yield the reads of one file; partial reads allocate their result."""
     parts = {
         "whole": np.s_[:, :],
-        "random part": _subset(file),
+        "random part": _draw_subset(file),
         "one variant": np.s_[:, file.shape[1] // 2],
         "one individual": np.s_[file.shape[0] // 2, :],
     }
-    for threads, (dtype, order) in product(THREADS, KINDS):
+    for threads, (dtype, order) in product(THREADS, DTYPES_AND_ORDERS):
         options: dict[str, Any] = {"dtype": dtype, "order": order}
         label = f"{dtype} {order}, {threads}"
         used = partial(_prepare_used, file, threads, **options)
@@ -142,7 +156,7 @@ def _own_cases(file: File) -> Iterator[tuple[str, Callable[[], Side]]]:
             yield f"{file}: {name}, {label}", new
 
 
-def _prepare_used(file: File, threads: int, **options: Any) -> Side:
+def _prepare_used(file: BedFile, threads: int, **options: Any) -> Side:
     """Allocate the output array before timing."""
     out = np.zeros(file.shape, **options)
     return _sides.seqloom(file, threads, out=out, **options)

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.bed._files import File
+from benchmarks.bed._files import BedFile
 from seqloom.io import open_bed
 
 Side: TypeAlias = Callable[[], Any]
@@ -16,21 +16,21 @@ Side: TypeAlias = Callable[[], Any]
 BLOCK_LINES = 256
 
 
-def seqloom(file: File, threads: int, **options: Any) -> Side:
+def seqloom(file: BedFile, threads: int, **options: Any) -> Side:
     """Return a function that reads an open file with seqloom."""
     bed = open_bed(file.path, num_threads=threads)
     assert bed.shape == file.shape
     return lambda: bed.read(**options)
 
 
-def bed_reader(file: File, threads: int, **options: Any) -> Side:
+def bed_reader(file: BedFile, threads: int, **options: Any) -> Side:
     """Return a function that reads with bed_reader, without counting table rows."""
     counts = dict(zip(("iid_count", "sid_count"), file.shape, strict=True))
     bed = import_module("bed_reader").open_bed(file.path, num_threads=threads, **counts)
     return lambda: bed.read(**options)
 
 
-def pgenlib(file: File, out: NDArray[Any]) -> Side:
+def pgenlib(file: BedFile, out: NDArray[Any]) -> Side:
     """Return a function that reads (variants, individuals) with pgenlib."""
     individuals, variants = file.shape
     library = import_module("pgenlib")
@@ -45,7 +45,7 @@ def pgenlib(file: File, out: NDArray[Any]) -> Side:
     return work
 
 
-def by_numpy(file: File, out: NDArray[Any]) -> Side:
+def by_numpy(file: BedFile, out: NDArray[Any]) -> Side:
     """Decode each byte by a lookup table into `out`, (variants, individuals)."""
     codes = np.arange(256)[:, None] >> 2 * np.arange(4) & 3
     missing = -127 if out.dtype == np.int8 else np.nan

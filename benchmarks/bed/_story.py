@@ -3,11 +3,11 @@
 import tempfile
 from pathlib import Path
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.bed import _curve, _files, _parts, _tables, _whole
 
-SQUARE_SHAPE = pick((50_000, 50_000), (10_000, 10_000))
+SQUARE_SHAPE = full_or_quick((50_000, 50_000), (10_000, 10_000))
 TOUCHED = 4 << 30
 MAIN_ROWS = (
     r"4,000 x 50,000 float32 F, 1 thread|4,000 x 50,000: (one|random.*float32 F"
@@ -25,7 +25,7 @@ copy" reads an individual-major copy of the file.
 
 def main() -> None:
     """Create files, check that all libraries read the same values, then time them."""
-    _whole.touch(TOUCHED, 1)
+    _whole.touch_new_memory(TOUCHED, 1)
     with tempfile.TemporaryDirectory() as name:
         text = "\n\n".join(_sections(Path(name)))
     publish("bed", text, notes=NOTES, shown=MAIN_ROWS, hidden=HIDDEN)
@@ -33,20 +33,20 @@ def main() -> None:
 
 def _sections(folder: Path) -> list[str]:
     """Yield each table of the page as text."""
-    files = [_files.write(folder, shape) for shape in _files.SHAPES]
-    used = [row for file in files for row in _whole.into_used(file)]
-    new = [row for file in files for row in _whole.into_new(file)]
-    parts = [row for file in files for row in _parts.rows(file)]
-    square = _files.write(folder, SQUARE_SHAPE)
+    files = [_files.write_bed(folder, shape) for shape in _files.SHAPES]
+    used = [row for file in files for row in _whole.time_reused_arrays(file)]
+    new = [row for file in files for row in _whole.time_new_arrays(file)]
+    parts = [row for file in files for row in _parts.parts_rows(file)]
+    square = _files.write_bed(folder, SQUARE_SHAPE)
     by_copy, copied = _parts.samples(square)
     square.path.unlink()
-    tables, memory = _tables.rows(folder)
+    tables, memory = _tables.tables_rows(folder)
     return [
-        table(_whole.HEAD_USED, used),
-        table(_whole.HEAD_NEW, new),
-        table(_parts.HEAD, [*parts, by_copy]),
-        table(_tables.HEAD, tables),
-        table(_curve.HEAD, _curve.rows(folder)),
+        markdown_table(_whole.HEAD_USED, used),
+        markdown_table(_whole.HEAD_NEW, new),
+        markdown_table(_parts.TABLE_COLUMNS, [*parts, by_copy]),
+        markdown_table(_tables.TABLE_COLUMNS, tables),
+        markdown_table(_curve.TABLE_COLUMNS, _curve.size_rows(folder)),
         _describe(copied, memory),
     ]
 
@@ -58,5 +58,5 @@ def _describe(copied: float, memory: float) -> str:
         f"The individual-major copy of {size:,.0f} MB took {copied:.1f} s to create. "
         "Reading a .bim of 300,000 variants with one allele of 2,000 bases adds "
         f"{memory / 1e6:.0f} MB to peak memory.\n\n"
-        f"{machine('numpy', 'bed-reader', 'pgenlib', 'seqloom')}"
+        f"{describe_machine('numpy', 'bed-reader', 'pgenlib', 'seqloom')}"
     )

@@ -6,41 +6,49 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchmarks._measure import memory_of, run_module
-from benchmarks.bed._files import write_tables
-from benchmarks.bed._parts import compared
+from benchmarks._measure import peak_memory_increase, run_module
+from benchmarks.bed._files import write_fam_and_bim
+from benchmarks.bed._parts import time_readers
 from seqloom.io import open_bed
 
 Reader: TypeAlias = Callable[..., Any]
 
 VARIANTS = 300_000
 INDIVIDUALS = 100
-HEAD = ("all six columns of a .bim, ms", "seqloom", "bed_reader", "bed_reader / seqloom")
+TABLE_COLUMNS = (
+    "all six columns of a .bim, ms",
+    "seqloom",
+    "bed_reader",
+    "bed_reader / seqloom",
+)
 COLUMN_NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_2")
 
 
-def rows(folder: Path) -> tuple[list[Sequence[object]], float]:
+def tables_rows(folder: Path) -> tuple[list[Sequence[object]], float]:
     """Time reading .bim files, and return the peak memory with a long allele."""
     path = folder / "table.bed"
-    write_tables(path, (INDIVIDUALS, VARIANTS))
-    ours, theirs = (lambda: _columns(open_bed, path)), (lambda: _columns(_theirs(), path))
+    write_fam_and_bim(path, (INDIVIDUALS, VARIANTS))
+    ours, theirs = (
+        (lambda: _read_all_columns(open_bed, path)),
+        (lambda: _read_all_columns(_load_open_bed(), path)),
+    )
     for one, other in zip(ours(), theirs(), strict=True):
         assert (one == other).all(), "the sides do not agree"
-    row = [f"{VARIANTS:,} variants", *compared(ours, theirs, rounds=5)]
-    write_tables(path, (INDIVIDUALS, VARIANTS), long_allele=2000)
+    row = [f"{VARIANTS:,} variants", *time_readers(ours, theirs, rounds=5)]
+    write_fam_and_bim(path, (INDIVIDUALS, VARIANTS), long_allele=2000)
     return [row], run_module("benchmarks.bed._tables", str(path))
 
 
-def _theirs() -> Reader:
+def _load_open_bed() -> Reader:
     """Return the class `open_bed` of bed_reader."""
     return import_module("bed_reader").open_bed
 
 
-def _columns(reader: Reader, path: Path) -> list[Any]:
+def _read_all_columns(reader: Reader, path: Path) -> list[Any]:
     """Read every column of the .bim."""
     bed = reader(path, iid_count=INDIVIDUALS, skip_format_check=True)
     return [getattr(bed, name) for name in COLUMN_NAMES]
 
 
 if __name__ == "__main__":
-    print(memory_of(lambda: _columns(open_bed, Path(sys.argv[1]))))
+    print(peak_memory_increase(lambda: _read_all_columns(open_bed, Path(sys.argv[1]))))

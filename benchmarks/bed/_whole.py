@@ -6,13 +6,13 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from benchmarks._measure import interleave, pick
+from benchmarks._measure import full_or_quick, time_alternately
 from benchmarks.bed import _sides
-from benchmarks.bed._files import File
+from benchmarks.bed._files import BedFile
 
 Kind: TypeAlias = tuple[str, Literal["F", "C"]]
 
-KINDS: tuple[Kind, ...] = (
+DTYPES_AND_ORDERS: tuple[Kind, ...] = (
     ("int8", "F"),
     ("int8", "C"),
     ("float32", "F"),
@@ -20,7 +20,7 @@ KINDS: tuple[Kind, ...] = (
     ("float64", "F"),
 )
 THREADS = (1, 2)
-ROUNDS = pick(5, 3)
+ROUNDS = full_or_quick(5, 3)
 HEAD_USED = (
     "whole file into used memory, ms",
     "seqloom",
@@ -40,12 +40,14 @@ HEAD_NEW = (
 )
 
 
-def into_used(file: File) -> list[Sequence[object]]:
+def time_reused_arrays(file: BedFile) -> list[Sequence[object]]:
     """Time all dtypes and orders; pgenlib and NumPy support one thread and one order."""
-    return [_used_row(file, kind, threads) for threads in THREADS for kind in KINDS]
+    return [
+        _used_row(file, kind, threads) for threads in THREADS for kind in DTYPES_AND_ORDERS
+    ]
 
 
-def into_new(file: File) -> list[Sequence[object]]:
+def time_new_arrays(file: BedFile) -> list[Sequence[object]]:
     """Time readers that allocate the result; the system must clear this memory."""
     return [
         _new_row(file, (kind, "F"), threads)
@@ -54,7 +56,7 @@ def into_new(file: File) -> list[Sequence[object]]:
     ]
 
 
-def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
+def _used_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     """Check that all readers agree, then time them in turns."""
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
@@ -62,49 +64,55 @@ def _used_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
         "ours": _sides.seqloom(file, threads, dtype=dtype, order=order, out=out),
         "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
     }
-    _agree(sides["ours"], sides["bed_reader"])
+    _check_equal_genotypes(sides["ours"], sides["bed_reader"])
     if order == "F" and threads == 1 and dtype != "float64":
         other = np.zeros(file.shape[::-1], dtype)
         sides["pgenlib"] = _sides.pgenlib(file, other)
         sides["NumPy"] = _sides.by_numpy(file, other)
-        _agree(lambda: sides["ours"]().T, sides["NumPy"])
-        _agree(lambda: sides["ours"]().T, lambda: _with_our_missing(sides["pgenlib"]()))
+        _check_equal_genotypes(lambda: sides["ours"]().T, sides["NumPy"])
+        _check_equal_genotypes(
+            lambda: sides["ours"]().T, lambda: _with_our_missing(sides["pgenlib"]())
+        )
     times = _medians(sides)
     names = ("ours", "bed_reader", "pgenlib", "NumPy")
-    ratios = [_ratio(times.get(name), times["ours"]) for name in names[1:3]]
-    return [_name(file, kind, threads), *map(_format_time, map(times.get, names)), *ratios]
+    ratios = [_format_ratio(times.get(name), times["ours"]) for name in names[1:3]]
+    return [
+        _row_label(file, kind, threads),
+        *map(_format_time, map(times.get, names)),
+        *ratios,
+    ]
 
 
-def _new_row(file: File, kind: Kind, threads: int) -> Sequence[object]:
+def _new_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     """Time seqloom, bed_reader, and writing to new memory of the same size."""
     dtype, order = kind
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(
         {
             "ours": _sides.seqloom(file, threads, dtype=dtype, order=order),
-            "touch": lambda: touch(size, threads),
+            "touch": lambda: touch_new_memory(size, threads),
             "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
         }
     )
     return [
-        _name(file, kind, threads),
+        _row_label(file, kind, threads),
         *map(_format_time, times.values()),
-        _ratio(times["ours"], times["touch"]),
-        _ratio(times["bed_reader"], times["ours"]),
+        _format_ratio(times["ours"], times["touch"]),
+        _format_ratio(times["bed_reader"], times["ours"]),
     ]
 
 
-def touch(size: int, threads: int) -> None:
+def touch_new_memory(size: int, threads: int) -> None:
     """Allocate memory, and write one byte to each page."""
     from concurrent.futures import ThreadPoolExecutor
 
     memory = np.empty(size, np.uint8)
     parts = np.array_split(memory, threads)
     with ThreadPoolExecutor(threads) as pool:
-        list(pool.map(_touch_part, parts))
+        list(pool.map(_touch_pages, parts))
 
 
-def _touch_part(part: np.ndarray) -> None:
+def _touch_pages(part: np.ndarray) -> None:
     """Write one byte to each page of an array."""
     part[::4096] = 1
 
@@ -115,18 +123,20 @@ def _with_our_missing(values: np.ndarray) -> np.ndarray:
     return np.where(values == -9, values.dtype.type(missing), values)
 
 
-def _agree(one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]) -> None:
+def _check_equal_genotypes(
+    one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]
+) -> None:
     """Raise if two readers return different genotypes."""
     assert np.array_equal(one(), other(), equal_nan=True), "the sides do not agree"
 
 
 def _medians(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return the median milliseconds of each library."""
-    seconds = interleave(sides, rounds=ROUNDS)
+    seconds = time_alternately(sides, rounds=ROUNDS)
     return {name: 1e3 * median(taken) for name, taken in seconds.items()}
 
 
-def _name(file: File, kind: Kind, threads: int) -> str:
+def _row_label(file: BedFile, kind: Kind, threads: int) -> str:
     """Return the label of a table row: dtype, order and number of threads."""
     plural = "s" if threads > 1 else ""
     return f"{file} {kind[0]} {kind[1]}, {threads} thread{plural}"
@@ -137,6 +147,6 @@ def _format_time(milliseconds: float | None) -> str:
     return "" if milliseconds is None else f"{milliseconds:.1f}"
 
 
-def _ratio(above: float | None, below: float) -> str:
+def _format_ratio(above: float | None, below: float) -> str:
     """Format a ratio."""
     return "" if above is None else f"**{above / below:.2f}**"

@@ -12,17 +12,17 @@ from functools import cached_property
 from importlib import metadata
 from pathlib import Path
 
-HOME = Path(__file__).parents[2] / "docs/comparisons"
+PAGES_FOLDER = Path(__file__).parents[2] / "docs/comparisons"
 CODE_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Markers around the result of a section.
 BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
 # A size of the input: the value on the page, and the value for measurements.
 SIZE_LINE = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
-SECONDS = re.compile(r"^\| seconds \| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
+SECONDS_PATTERN = re.compile(r"^\| seconds \| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Pair:
+class ComparedTask:
     """Code of one task for both tools, and the comparison of their results."""
 
     task: str
@@ -34,12 +34,12 @@ class Pair:
     @property
     def seconds(self) -> tuple[str, str, str]:
         """Seconds of the tool, seconds of seqloom, and their ratio."""
-        found = SECONDS.search(self.result)
+        found = SECONDS_PATTERN.search(self.result)
         return (found[1], found[2], found[3]) if found else ("", "", "")
 
 
 @dataclass(frozen=True)
-class Page:
+class ComparisonPage:
     """One page of docs/comparisons."""
 
     path: Path
@@ -100,7 +100,7 @@ class Page:
             f"`{name} = {size}`" for name, size in SIZE_LINE.findall(self.small_input)
         )
 
-    def pairs(self) -> list[Pair]:
+    def pairs(self) -> list[ComparedTask]:
         """Return the measured sections."""
         return [
             _pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section
@@ -119,13 +119,13 @@ class Page:
         )
 
 
-def read_pages() -> list[Page]:
+def read_pages() -> list[ComparisonPage]:
     """Return every page of docs/comparisons except the index."""
-    paths = sorted(HOME.glob("*.md"))
-    return [Page(path) for path in paths if path.name != "index.md"]
+    paths = sorted(PAGES_FOLDER.glob("*.md"))
+    return [ComparisonPage(path) for path in paths if path.name != "index.md"]
 
 
-def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
+def index_rows(pages: list[ComparisonPage]) -> Iterator[tuple[str, ...]]:
     """Yield a row of the index for each task: tool, task, ratio, both times."""
     for page in pages:
         for pair in page.pairs():
@@ -133,13 +133,13 @@ def index_rows(pages: list[Page]) -> Iterator[tuple[str, ...]]:
             yield page.link, pair.task, ratio or "not measured", theirs, ours
 
 
-def index_lacks(pages: list[Page]) -> Iterator[str]:
+def index_lacks(pages: list[ComparisonPage]) -> Iterator[str]:
     """Yield a line for each tool with the features that seqloom lacks."""
     for page in pages:
         yield f"- {page.link}: {page.facts['lacks']}."
 
 
-def _pair(section: str) -> Pair:
+def _pair(section: str) -> ComparedTask:
     """Read a section: its heading, its three blocks and its result."""
     task = section.partition("\n")[0]
     blocks: list[str] = CODE_BLOCK.findall(section)
@@ -147,4 +147,4 @@ def _pair(section: str) -> Pair:
     assert count == 3, f"{task!r} has {count} blocks, not theirs, ours and the comparison"
     theirs, ours, comparison = blocks
     result = section.partition(BEGIN)[2].partition(END)[0]
-    return Pair(task, theirs, ours, comparison, result)
+    return ComparedTask(task, theirs, ours, comparison, result)

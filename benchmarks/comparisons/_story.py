@@ -9,24 +9,24 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import is_quick, pick, run_module
-from benchmarks._page import machine, table
+from benchmarks._measure import full_or_quick, is_quick, run_module
+from benchmarks._page import describe_machine, markdown_table
 from benchmarks.comparisons._pages import (
     BEGIN,
     END,
-    HOME,
-    Page,
-    Pair,
+    PAGES_FOLDER,
+    ComparedTask,
+    ComparisonPage,
     index_lacks,
     index_rows,
     read_pages,
 )
 
-ROUNDS = pick(5, 1)
-INDEX = HOME / "index.md"
+ROUNDS = full_or_quick(5, 1)
+INDEX_PAGE = PAGES_FOLDER / "index.md"
 # A phone shows the first columns, so the ratio is one of them.
-HEAD = ("tool", "task", "tool / seqloom", "tool, s", "seqloom, s")
-LACKS = "Features of each tool that seqloom does not have:"
+INDEX_COLUMNS = ("tool", "task", "tool / seqloom", "tool, s", "seqloom, s")
+LACKS_HEADING = "Features of each tool that seqloom does not have:"
 
 
 def main(names: Sequence[str] = ()) -> None:
@@ -39,36 +39,36 @@ def main(names: Sequence[str] = ()) -> None:
         write_index(pages)
 
 
-def write_index(pages: list[Page]) -> None:
+def write_index(pages: list[ComparisonPage]) -> None:
     """Write the results of all pages into the index."""
-    before, begin, rest = INDEX.read_text("utf-8").partition(BEGIN)
+    before, begin, rest = INDEX_PAGE.read_text("utf-8").partition(BEGIN)
     _, end, after = rest.partition(END)
-    INDEX.write_text(f"{before}{begin}\n{index_text(pages)}\n\n{end}{after}", "utf-8")
+    INDEX_PAGE.write_text(f"{before}{begin}\n{index_text(pages)}\n\n{end}{after}", "utf-8")
 
 
-def index_text(pages: list[Page]) -> str:
+def index_text(pages: list[ComparisonPage]) -> str:
     """Return the table of the index page, and the list of missing features."""
-    rows = table(HEAD, index_rows(pages), texts=("task",))
+    rows = markdown_table(INDEX_COLUMNS, index_rows(pages), texts=("task",))
     lacks = "\n".join(index_lacks(pages))
-    return f"{rows}\n\n{LACKS}\n\n{lacks}"
+    return f"{rows}\n\n{LACKS_HEADING}\n\n{lacks}"
 
 
-def measure_page(page: Page) -> None:
+def measure_page(page: ComparisonPage) -> None:
     """Measure each task of a page; a quick run only prints the times of the first task."""
     if not page.is_runnable:
         print(f"{page.path.name} is skipped: {', '.join(page.packages)} must be installed")
         return
     with TemporaryDirectory() as folder:
         inputs = _make_inputs(page, Path(folder))
-        for pair in page.pairs()[: pick(None, 1)]:
+        for pair in page.pairs()[: full_or_quick(None, 1)]:
             arguments = (page.threads, *inputs)
-            seconds = _measure(pair, Path(folder), arguments)
+            seconds = _measure_task(pair, Path(folder), arguments)
             if not is_quick():
-                page.write(pair.task, _result(page, seconds))
+                page.write(pair.task, _result_sentence(page, seconds))
             print(page.tool, pair.task, *seconds)
 
 
-def _make_inputs(page: Page, folder: Path) -> tuple[str, str]:
+def _make_inputs(page: ComparisonPage, folder: Path) -> tuple[str, str]:
     """Create the small and the large input in two folders and return their paths."""
     codes = {"small": page.small_input, "large": page.large_input}
     for name, code in codes.items():
@@ -77,7 +77,9 @@ def _make_inputs(page: Page, folder: Path) -> tuple[str, str]:
     return str(folder / "small"), str(folder / "large")
 
 
-def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float, float]:
+def _measure_task(
+    pair: ComparedTask, folder: Path, arguments: Sequence[str]
+) -> tuple[float, float]:
     """Compare the results of both tools, then return the median times of each."""
     codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
     for name, code in codes.items():
@@ -90,7 +92,7 @@ def _measure(pair: Pair, folder: Path, arguments: Sequence[str]) -> tuple[float,
     return median(theirs), median(ours)
 
 
-def _result(page: Page, seconds: tuple[float, float]) -> str:
+def _result_sentence(page: ComparisonPage, seconds: tuple[float, float]) -> str:
     """Return the sentence that reports a result on the page."""
     theirs, ours = seconds
     head = ("", page.tool, "seqloom", f"{page.tool} / seqloom")
@@ -98,7 +100,7 @@ def _result(page: Page, seconds: tuple[float, float]) -> str:
     when = f"{datetime.now(UTC):%Y-%m-%d}"
     threads = f" and `threads = {page.threads}`" if page.threads else ""
     return (
-        f"{table(head, [row])}\n\nOn {when}, both tools ran with {page.sizes}"
+        f"{markdown_table(head, [row])}\n\nOn {when}, both tools ran with {page.sizes}"
         f"{threads}. "
-        f"{machine(*page.packages, 'numpy', 'seqloom')}"
+        f"{describe_machine(*page.packages, 'numpy', 'seqloom')}"
     )

@@ -17,11 +17,11 @@ def main(threads: str, small: str, large: str, *files: str) -> None:
     if threads:  # both libraries read this variable at start
         os.environ["OMP_NUM_THREADS"] = threads
     code = "".join(Path(file).read_text("utf-8") for file in files)
-    _run(code, small)
-    print(json.dumps(_run(code, large)))
+    _time_code(code, small)
+    print(json.dumps(_time_code(code, large)))
 
 
-def _run(code: str, made: str) -> float:
+def _time_code(code: str, made: str) -> float:
     """Time code in a copy of the inputs, so that runs do not share output files."""
     with TemporaryDirectory() as folder:
         os.chdir(copytree(made, folder, dirs_exist_ok=True))

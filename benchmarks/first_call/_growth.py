@@ -10,7 +10,7 @@ import numpy as np
 import seqloom as sl
 
 
-def chain(rounds: int) -> float:
+def time_chain(rounds: int) -> float:
     """Return the processor seconds of the first call of a chain of operations."""
 
     def step(x: Any) -> Any:
@@ -34,7 +34,7 @@ class ParameterList(sl.nn.Module):
         self.params = [sl.nn.Param((4,), sl.nn.Fill(1.0)) for _ in range(count)]
 
 
-def optimizer(count: int) -> float:
+def time_optimizer(count: int) -> float:
     """Return the processor seconds of the first AdamW step for a number of parameters."""
     model = ParameterList(count).bind("numpy", sl.Key(0))
 
@@ -50,5 +50,9 @@ def optimizer(count: int) -> float:
 
 if __name__ == "__main__":
     print(
-        json.dumps({"chain": chain, "optimizer": optimizer}[sys.argv[1]](int(sys.argv[2])))
+        json.dumps(
+            {"chain": time_chain, "optimizer": time_optimizer}[sys.argv[1]](
+                int(sys.argv[2])
+            )
+        )
     )

@@ -6,16 +6,16 @@ from contextlib import contextmanager
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import pick, run_module
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick, run_module
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.tensor._networks import ON_PROCESSORS
 
 # Rounds per library; torch has only one, because it takes up to a minute to compile.
-SIDES = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
-NETWORKS = pick(ON_PROCESSORS, ("MLP",))
+ROUNDS_BY_LIBRARY = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
+NETWORKS = full_or_quick(ON_PROCESSORS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
-Calls = dict[str, float]
+CallSeconds = dict[str, float]
 NOTES = """
 The table has the additional seconds of the first call of a compiled training step,
 compared with a later call. Each process is new, with empty caches, one thread and dropout
@@ -26,9 +26,11 @@ caches no files. The floor is the time to trace the step with symbolic values.
 
 def main() -> None:
     """Measure the first calls, and write both tables."""
-    with _compiled_sources():
+    with _with_compiled_sources():
         rows = [
-            _row(network, {side: _calls(side, network) for side in SIDES})
+            _network_row(
+                network, {side: _measure_calls(side, network) for side in ROUNDS_BY_LIBRARY}
+            )
             for network in NETWORKS
         ]
     head = [
@@ -41,36 +43,36 @@ def main() -> None:
             "jax again",
         ),
     ]
-    rounds = ", ".join(f"{rounds} ({side})" for side, rounds in SIDES.items())
+    rounds = ", ".join(f"{rounds} ({side})" for side, rounds in ROUNDS_BY_LIBRARY.items())
     story = f"Times are medians; rounds: {rounds}."
     text = [
-        table(head, rows),
-        _growth(),
+        markdown_table(head, rows),
+        _growth_table(),
         story,
-        machine("numpy", "torch", "jax", "seqloom"),
+        describe_machine("numpy", "torch", "jax", "seqloom"),
     ]
     publish("compile", "\n\n".join(text), notes=NOTES, hidden="grows")
 
 
 @contextmanager
-def _compiled_sources() -> Generator[None]:
+def _with_compiled_sources() -> Generator[None]:
     """Let Python cache compiled sources, as after an installation."""
     before = dict(os.environ)
     with TemporaryDirectory() as folder:
         os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
         os.environ["PYTHONPYCACHEPREFIX"] = folder
-        for side in SIDES:
+        for side in ROUNDS_BY_LIBRARY:
             run_module("benchmarks.first_call._worker", side, "MLP", f"{folder}/caches")
         yield
     os.environ.clear()
     os.environ.update(before)
 
 
-def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
+def _measure_calls(side: str, network: str) -> tuple[list[CallSeconds], list[CallSeconds]]:
     """Return the results of a library with empty and then with filled caches."""
-    cold: list[Calls] = []
-    warm: list[Calls] = []
-    for _ in range(SIDES[side]):
+    cold: list[CallSeconds] = []
+    warm: list[CallSeconds] = []
+    for _ in range(ROUNDS_BY_LIBRARY[side]):
         with TemporaryDirectory() as folder:
             for found in (cold, warm):
                 found.append(
@@ -79,26 +81,28 @@ def _calls(side: str, network: str) -> tuple[list[Calls], list[Calls]]:
     return cold, warm
 
 
-def _row(network: str, calls: dict[str, tuple[list[Calls], list[Calls]]]) -> list[str]:
+def _network_row(
+    network: str, calls: dict[str, tuple[list[CallSeconds], list[CallSeconds]]]
+) -> list[str]:
     """Return the table row of one network."""
     ours = [*calls["numpy compiled"][0], *calls["numpy compiled"][1]]
-    row = [_middle(ours, "trace"), _middle(ours, "plan"), _added(ours)]
+    row = [_median_of(ours, "trace"), _median_of(ours, "plan"), _added_seconds(ours)]
     others = [pair for side, pair in calls.items() if side != "numpy compiled"]
-    row += [_added(each) for pair in others for each in pair]
+    row += [_added_seconds(each) for pair in others for each in pair]
     return [network, *(f"{each:.3f}" for each in row)]
 
 
-def _middle(calls: Sequence[Calls], name: str) -> float:
+def _median_of(calls: Sequence[CallSeconds], name: str) -> float:
     """Return the median of one measurement over all rounds."""
     return median([each[name] for each in calls])
 
 
-def _added(calls: Sequence[Calls]) -> float:
+def _added_seconds(calls: Sequence[CallSeconds]) -> float:
     """Return the median seconds that the first call adds to a later call."""
     return median([each["first"] - each["later"] for each in calls])
 
 
-def _growth() -> str:
+def _growth_table() -> str:
     """Return a table of sizes and seconds.
 
     A size that is four times as large should take four times as long.
@@ -108,7 +112,7 @@ def _growth() -> str:
         "optimizer": "AdamW's first step, parameters",
     }
     rows = [[named[kind], *_sizes(kind)] for kind in SIZES]
-    return table(("grows", "of", "s", "of", "s", "ratio (floor: 4)"), rows)
+    return markdown_table(("grows", "of", "s", "of", "s", "ratio (floor: 4)"), rows)
 
 
 def _sizes(kind: str) -> list[str]:

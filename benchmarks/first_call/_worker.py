@@ -16,15 +16,15 @@ LATER, DROPOUT, THREADS = 3, 0.1, 1
 
 def main(side: str, network: str, folder: str) -> None:
     """Print the seconds of the first call, of a later call, and of tracing and planning."""
-    _keep_in(folder)
-    parts = _watched() if side == "numpy compiled" else {}
-    call = _step_of(side, network)
-    first = _clocked(call)
-    later = median([_clocked(call) for _ in range(LATER)])
+    _set_cache_folder(folder)
+    parts = _record_stages() if side == "numpy compiled" else {}
+    call = _make_step(side, network)
+    first = _time_call(call)
+    later = median([_time_call(call) for _ in range(LATER)])
     print(json.dumps({"first": first, "later": later, **parts}))
 
 
-def _keep_in(folder: str) -> None:
+def _set_cache_folder(folder: str) -> None:
     """Make all libraries keep their caches in one folder, including small entries."""
     os.environ.update(
         TORCHINDUCTOR_CACHE_DIR=f"{folder}/torch",
@@ -34,7 +34,7 @@ def _keep_in(folder: str) -> None:
     )
 
 
-def _step_of(side: str, network: str) -> Callable[[], float]:
+def _make_step(side: str, network: str) -> Callable[[], float]:
     """Return a training step with its batch, after setting environment variables."""
     from benchmarks.tensor._networks import Setup, batch_of
     from benchmarks.tensor._sides import SIDES
@@ -45,7 +45,7 @@ def _step_of(side: str, network: str) -> Callable[[], float]:
     return lambda: made.step(batch)
 
 
-def _watched() -> dict[str, float]:
+def _record_stages() -> dict[str, float]:
     """Wrap the functions for tracing and planning, to record how long they take."""
     from seqloom.tensor._compile import _trace
     from seqloom.tensor.backends._numpy import NumPyBackend
@@ -55,11 +55,11 @@ def _watched() -> dict[str, float]:
         (_trace, "_run", "trace"),
         (NumPyBackend, "program", "plan"),
     ):
-        setattr(owner, name, _timed(getattr(owner, name), label, parts))
+        setattr(owner, name, _with_recorded_time(getattr(owner, name), label, parts))
     return parts
 
 
-def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
+def _with_recorded_time(function: Any, label: str, parts: dict[str, float]) -> Any:
     """Wrap a function so that it records how long each call takes."""
 
     def timed(*args: Any) -> Any:
@@ -71,7 +71,7 @@ def _timed(function: Any, label: str, parts: dict[str, float]) -> Any:
     return timed
 
 
-def _clocked(call: Callable[[], float]) -> float:
+def _time_call(call: Callable[[], float]) -> float:
     """Return the seconds of one call."""
     start = time.perf_counter()
     call()

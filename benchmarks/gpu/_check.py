@@ -31,11 +31,11 @@ def run(results: Results) -> None:
         return
     results.add("machine", **machine)
     for library in ("torch", "jax"):
-        measure = partial(_multiply, results.device, library)
-        _check(results, f"product, {library}", measure, limit=PRODUCT_LIMIT)
+        measure = partial(_product_error, results.device, library)
+        _write_error(results, f"product, {library}", measure, limit=PRODUCT_LIMIT)
     for dtype, limit in ATTENTION_LIMITS.items():
-        measure = partial(_attend, results.device, dtype)
-        _check(results, f"packed attention, {dtype}", measure, limit=limit)
+        measure = partial(_attention_error, results.device, dtype)
+        _write_error(results, f"packed attention, {dtype}", measure, limit=limit)
 
 
 def describe_machine(device: str) -> dict[str, Any]:
@@ -84,7 +84,7 @@ def _find_driver_version() -> str | None:
     return answer.stdout.partition("\n")[0].strip() or None
 
 
-def _check(
+def _write_error(
     results: Results, what: str, measure: Callable[[], float], *, limit: float
 ) -> None:
     """Write a numerical error and whether it is within its limit, or why it is missing."""
@@ -101,7 +101,7 @@ def _check(
         results.add(what, error=error, limit=limit, ok=error <= limit)
 
 
-def _multiply(device: str, library: str) -> float:
+def _product_error(device: str, library: str) -> float:
     """Return the relative error of a bfloat16 matrix product, compared with float64."""
     import seqloom as sl
 
@@ -113,7 +113,7 @@ def _multiply(device: str, library: str) -> float:
     return float(abs(product - expected).max() / abs(expected).max())
 
 
-def _attend(device: str, dtype: str) -> float:
+def _attention_error(device: str, dtype: str) -> float:
     """Return the largest difference of packed attention from dense float64 attention."""
     import torch
 
@@ -125,11 +125,11 @@ def _attend(device: str, dtype: str) -> float:
     inputs = normal.to(device, getattr(torch, dtype))
     offsets = torch.tensor(OFFSETS, dtype=torch.int32, device=device)
     packed, _ = backend.attention_varlen(*inputs, offsets, max_seqlen=MAX_RESIDUES)
-    expected = torch.cat([_attend_dense(inputs[:, a:b]) for a, b in pairwise(OFFSETS)])
+    expected = torch.cat([_dense_attention(inputs[:, a:b]) for a, b in pairwise(OFFSETS)])
     return float((packed.double().cpu() - expected).abs().max())
 
 
-def _attend_dense(inputs: Any) -> Any:
+def _dense_attention(inputs: Any) -> Any:
     """Return the attention within one sequence, computed in float64 on the CPU."""
     import torch
 

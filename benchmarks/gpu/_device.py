@@ -5,12 +5,12 @@ import time
 from typing import Any
 
 # Rows of the square matrices that `measure_rate` multiplies.
-SQUARE = {"cuda": 8192, "cpu": 512}
+SQUARE_ROWS = {"cuda": 8192, "cpu": 512}
 PRODUCTS, RATE_SECONDS = 20, 0.5
 
 # Dense bfloat16 operations per second from the vendors' data sheets. The key is part of
 # the device's name; the first match counts.
-RATES = {
+PUBLISHED_RATES = {
     "B200": 2250e12,
     "GH200": 989e12,
     "H200 NVL": 835e12,
@@ -34,7 +34,11 @@ def find_published_rate(device_name: str) -> float | None:
         return None
     # Match whole words, because "A10G" is not an A10 and "RTX A4000" is not an A40.
     return next(
-        (rate for words, rate in RATES.items() if re.search(rf"\b{words}\b", device_name)),
+        (
+            rate
+            for words, rate in PUBLISHED_RATES.items()
+            if re.search(rf"\b{words}\b", device_name)
+        ),
         None,
     )
 
@@ -44,7 +48,7 @@ def measure_rate(device: str, dtype: str) -> float:
     import torch
 
     torch_dtype: Any = getattr(torch, dtype)
-    rows = SQUARE[device]
+    rows = SQUARE_ROWS[device]
     x, y = (torch.randn(rows, rows, device=device).to(torch_dtype) for _ in range(2))
     rate = 0.0
     # A cool GPU is faster at first; only the second measurement is a sustained rate.
@@ -53,14 +57,14 @@ def measure_rate(device: str, dtype: str) -> float:
         while seconds < RATE_SECONDS:
             for _ in range(PRODUCTS):
                 torch.mm(x, y)
-            wait(device)
+            wait_for_gpu(device)
             products += PRODUCTS
             seconds = time.perf_counter() - start
         rate = products * 2 * rows**3 / seconds
     return rate
 
 
-def wait(device: str) -> None:
+def wait_for_gpu(device: str) -> None:
     """Wait until the GPU has finished its work."""
     import torch
 

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 import seqloom as sl
 from benchmarks.gpu._results import Results
-from benchmarks.infer._inputs import mix, query, write_fasta
+from benchmarks.infer._inputs import read_query_proteins, sample_proteins, write_fasta
 
 # Network size, copies of each protein, records per shard.
 FULL, TINY = ("35M", 10, 500), ("8M", 1, 4)
@@ -61,9 +61,9 @@ class Job:
 
     def write_proteins(self) -> tuple[str, int]:
         """Write the FASTA file; return the source of the proteins and their number."""
-        records = query(10**6)
+        records = read_query_proteins(10**6)
         source = "QUERY.fasta" if records else "UniProt-like mix"
-        records = records or mix(PROTEINS)
+        records = records or sample_proteins(PROTEINS)
         if self.is_tiny:
             records = records[:TINY_PROTEINS]
         write_fasta(records, self.folder / "proteins.fa", self.copies)

@@ -11,24 +11,24 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from benchmarks._measure import interleave
-from benchmarks._page import table
+from benchmarks._measure import time_alternately
+from benchmarks._page import markdown_table
 from benchmarks.gpu._device import (
-    SQUARE,
+    SQUARE_ROWS,
     find_published_rate,
     measure_rate,
     peak_memory_above,
     reset_peak_memory,
 )
 from benchmarks.gpu._results import Result, Results
-from benchmarks.infer._inputs import SHAPES, mix, write_network
+from benchmarks.infer._inputs import SHAPES, sample_proteins, write_network
 from benchmarks.infer._whole import run_loop
 
 if TYPE_CHECKING:  # these modules import torch, which `benchmarks.gpu read` does not need
-    from benchmarks.gpu._sides import Case, Work
+    from benchmarks.gpu._sides import NetworkCase, Work
 
 SEQLOOM_PACKED = "seqloom, packed"
-BUDGET = 16_384  # tokens per batch
+MAX_BATCH_TOKENS = 16_384  # tokens per batch
 
 # Network, dtype and expected seconds of each measurement, most important first.
 CASES = (
@@ -47,7 +47,7 @@ ROUNDS, TINY_ROUNDS = 5, 2
 LEAST_COSINES = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
 
 
-class Side(NamedTuple):
+class LoadedLibrary(NamedTuple):
     """A library that has loaded a network and embedded all proteins once.
 
     Args:
@@ -74,13 +74,13 @@ def run(results: Results) -> None:
 
 def _measure(results: Results, size: str, dtype: str) -> None:
     """Measure one network in one dtype: all libraries alternately, then `embed`."""
-    from benchmarks.gpu._sides import Case
+    from benchmarks.gpu._sides import NetworkCase
 
     with TemporaryDirectory() as folder:
         network = Path(folder, "network")
         write_network(size, network, device=results.device, dtype=dtype)
-        records = mix(TINY_PROTEINS if results.is_tiny else PROTEINS)
-        case = Case(size, results.device, dtype, network, records)
+        records = sample_proteins(TINY_PROTEINS if results.is_tiny else PROTEINS)
+        case = NetworkCase(size, results.device, dtype, network, records)
         sides = _start_sides(results, case)
         if SEQLOOM_PACKED not in sides:  # `_start_sides` has written the error
             return
@@ -88,24 +88,24 @@ def _measure(results: Results, size: str, dtype: str) -> None:
         _measure_sides(results, case, sides, product_rate=rate)
         sides.clear()
         _free_memory(case.device)
-        records = mix(TINY_PROTEINS if results.is_tiny else LOOP_PROTEINS)
+        records = sample_proteins(TINY_PROTEINS if results.is_tiny else LOOP_PROTEINS)
         case = case._replace(records=records)
         _measure_loop(results, case, product_rate=rate)
 
 
-def _start_sides(results: Results, case: "Case") -> dict[str, Side]:
+def _start_sides(results: Results, case: "NetworkCase") -> dict[str, LoadedLibrary]:
     """Load and run each library once; write an error as a result."""
     from benchmarks.gpu._sides import make_sides
 
     lengths = [len(ids) for ids in case.records]
-    sides: dict[str, Side] = {}
+    sides: dict[str, LoadedLibrary] = {}
 
     def start(name: str, load: Callable[[], "Work"]) -> None:
         work = load()
         weights = reset_peak_memory(case.device)
         states = work()
         peak = peak_memory_above(weights, case.device)
-        sides[name] = Side(work, peak, _mean_states(states, lengths))
+        sides[name] = LoadedLibrary(work, peak, _mean_states(states, lengths))
 
     for name, load in make_sides(case).items():
         what = f"{case.size}, {case.dtype}, {name}"
@@ -124,12 +124,16 @@ def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
 
 
 def _measure_sides(
-    results: Results, case: "Case", sides: dict[str, Side], *, product_rate: float
+    results: Results,
+    case: "NetworkCase",
+    sides: dict[str, LoadedLibrary],
+    *,
+    product_rate: float,
 ) -> None:
     """Time the libraries alternately; compare their hidden states with those of seqloom."""
     works = {name: side.work for name, side in sides.items()}
     rounds = TINY_ROUNDS if results.is_tiny else ROUNDS
-    for name, seconds in interleave(works, rounds=rounds).items():
+    for name, seconds in time_alternately(works, rounds=rounds).items():
         side = sides[name]
         cosine = float((side.means * sides[SEQLOOM_PACKED].means).sum(1).min())
         results.add(
@@ -146,10 +150,12 @@ def _measure_sides(
         )
 
 
-def _measure_loop(results: Results, case: "Case", *, product_rate: float) -> None:
+def _measure_loop(results: Results, case: "NetworkCase", *, product_rate: float) -> None:
     """Time `embed` from a FASTA file to files on disk."""
     folder = case.folder.parent
-    summary = run_loop(case.load_seqloom(), case.records, folder, max_tokens=BUDGET)
+    summary = run_loop(
+        case.load_seqloom(), case.records, folder, max_tokens=MAX_BATCH_TOKENS
+    )
     results.add(
         "loop",
         size=case.size,
@@ -171,7 +177,7 @@ def _free_memory(device: str) -> None:
         torch.cuda.empty_cache()
 
 
-def _count_work(case: "Case") -> dict[str, float]:
+def _count_work(case: "NetworkCase") -> dict[str, float]:
     """Count the tokens without padding, and the operations of all matrix products."""
     layers, width, _ = SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
@@ -212,10 +218,10 @@ def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
         if result["side"] == SEQLOOM_PACKED
     }
     rows = [_side_row(it, ours[_describe_network(it)], device_name) for it in sides]
-    tables = [table(SIDES_HEAD, rows, texts=("side",))] if rows else []
+    tables = [markdown_table(SIDES_HEAD, rows, texts=("side",))] if rows else []
     if loops:
         rows = [_loop_row(result, device_name) for result in loops]
-        tables.append(table(LOOPS_HEAD, rows, texts=("verdict",)))
+        tables.append(markdown_table(LOOPS_HEAD, rows, texts=("verdict",)))
     return [*tables, " ".join(NOTES.split())] if tables else []
 
 
@@ -232,7 +238,7 @@ def _side_row(result: Result, our_seconds: float, device_name: str) -> list[str]
         f"{result['tokens'] / seconds:,.0f}",
         f"{spread:.1%}",
         f"**{seconds / our_seconds:.2f}**",
-        *_shares(result, seconds, device_name),
+        *_rate_shares(result, seconds, device_name),
         "" if result["peak"] is None else f"{result['peak'] / 2**20:,.0f}",
         f"{result['cosine']:.4f}" + ("" if result["ok"] else " (too low)"),
     ]
@@ -244,12 +250,12 @@ def _loop_row(result: Result, device_name: str) -> list[str]:
         _describe_network(result),
         f"{result['tokens'] / seconds:,.0f}",
         f"{result['shares']['input']:.2%}",
-        *_shares(result, seconds, device_name),
+        *_rate_shares(result, seconds, device_name),
         result["verdict"],
     ]
 
 
-def _shares(result: Result, seconds: float, device_name: str) -> list[str]:
+def _rate_shares(result: Result, seconds: float, device_name: str) -> list[str]:
     """Divide the operations per second by the published and by the measured GPU rate."""
     is_half = result["dtype"] != "float32"
     published = find_published_rate(device_name) if is_half else None
@@ -265,9 +271,9 @@ distributed as those of UniProt. Tokens a second do not count padding; they are 
 the rounds' times relative to their median. The ratio is a side's time relative to
 seqloom's: above 1, seqloom is faster. The two shares divide the operations of the
 network's matrix products by the dense bfloat16 rate in the device's data sheet, and by
-the rate of a product of two square matrices of {SQUARE["cuda"]:,} rows of random numbers
-in the same type, measured shortly before. The least cosine compares the mean state of
-each protein with seqloom's. Hugging Face pads 16 proteins at a time in file order, or
-sorted ones within seqloom's budget of {BUDGET:,} tokens. The loop is `embed` from a FASTA
-file of {LOOP_PROTEINS:,} proteins to files on disk.
+the rate of a product of two square matrices of {SQUARE_ROWS["cuda"]:,} rows of random
+numbers in the same type, measured shortly before. The least cosine compares the mean
+state of each protein with seqloom's. Hugging Face pads 16 proteins at a time in file
+order, or sorted ones within seqloom's budget of {MAX_BATCH_TOKENS:,} tokens. The loop is
+`embed` from a FASTA file of {LOOP_PROTEINS:,} proteins to files on disk.
 """

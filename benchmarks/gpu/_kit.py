@@ -14,12 +14,12 @@ from packaging.requirements import Requirement
 
 from benchmarks.gpu._tests import PACKAGES
 
-HOME = Path(__file__).parents[2]
+REPOSITORY_ROOT = Path(__file__).parents[2]
 # These packages are not packed, because PyTorch, JAX and transformers need them too.
-PRESENT = {"ml-dtypes", "numpy", "packaging", "safetensors"}
+PREINSTALLED_PACKAGES = {"ml-dtypes", "numpy", "packaging", "safetensors"}
 PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (28, 27, 17, 12, 5)]
-LIMIT = 50 << 20  # maximum size of the folder in bytes
+MAX_KIT_BYTES = 50 << 20  # maximum size of the folder in bytes
 
 
 def make_kit(folder: Path) -> None:
@@ -30,26 +30,30 @@ def make_kit(folder: Path) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     wheels.mkdir(parents=True)
     _copy_sources(folder)
-    names = sorted(_find_requirements(["seqloom", *PACKAGES]) - PRESENT)
+    names = sorted(_find_requirements(["seqloom", *PACKAGES]) - PREINSTALLED_PACKAGES)
     _build_wheel(wheels)
     _download([name for name in names if name != "seqloom"], wheels)
     (wheels / "names.txt").write_text("".join(f"{name}\n" for name in names))
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     mib = f"{size / 2**20:.1f} MiB"
-    if size > LIMIT:
-        raise SystemExit(f"{folder} has {mib}; at most {LIMIT >> 20} MiB are allowed")
+    if size > MAX_KIT_BYTES:
+        raise SystemExit(
+            f"{folder} has {mib}; at most {MAX_KIT_BYTES >> 20} MiB are allowed"
+        )
     print(f"{folder}: {mib}. On the machine with the GPU: {folder}/run OUT")
 
 
 def _copy_sources(folder: Path) -> None:
     """Copy the tests and benchmarks that git tracks, and QUERY.fasta if it exists."""
     command = ["git", "ls-files", "-z", "tests", "benchmarks", "pyproject.toml"]
-    listing = subprocess.run(command, check=True, cwd=HOME, capture_output=True, text=True)
+    listing = subprocess.run(
+        command, check=True, cwd=REPOSITORY_ROOT, capture_output=True, text=True
+    )
     for name in filter(None, listing.stdout.split("\0")):
         target = folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(HOME / name, target)
-    shutil.copy2(HOME / "benchmarks/gpu/run", folder / "run")
+        shutil.copy2(REPOSITORY_ROOT / name, target)
+    shutil.copy2(REPOSITORY_ROOT / "benchmarks/gpu/run", folder / "run")
     proteins = Path(os.environ.get("SEQLOOM_DATA", "none"), "protein/QUERY.fasta")
     if proteins.exists():
         (folder / "data/protein").mkdir(parents=True)
@@ -65,7 +69,7 @@ def _find_requirements(names: Iterable[str]) -> set[str]:
         if name in packages:
             continue
         packages.add(name)
-        if name in PRESENT:
+        if name in PREINSTALLED_PACKAGES:
             continue
         for line in metadata.requires(name) or ():
             requirement = Requirement(line)
@@ -77,12 +81,12 @@ def _find_requirements(names: Iterable[str]) -> set[str]:
 
 def _build_wheel(wheels: Path) -> None:
     command = ["maturin", "build", "--quiet", "--release", "--compatibility", "linux"]
-    subprocess.run([*command, "--out", wheels], check=True, cwd=HOME)
+    subprocess.run([*command, "--out", wheels], check=True, cwd=REPOSITORY_ROOT)
 
 
 def _download(names: Iterable[str], wheels: Path) -> None:
     """Download the pinned wheels for each Python version, and check their hashes."""
-    pins = (HOME / "constraints.txt").read_text()
+    pins = (REPOSITORY_ROOT / "constraints.txt").read_text()
     blocks = {
         match[1].lower(): match[0]
         for match in re.finditer(r"^([\w.-]+)==(?:.*\\\n)*.*$", pins, re.MULTILINE)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks._page import publish, table
+from benchmarks._page import markdown_table, publish
 from benchmarks.gpu import _inference, _training
 from benchmarks.gpu._results import (
     RESULTS,
@@ -80,7 +80,7 @@ def _describe_checks(results: Sequence[Result]) -> list[str]:
         for result in results
         if "error" in result
     ]
-    return [table(("operation", "error", "limit", "within"), rows)] if rows else []
+    return [markdown_table(("operation", "error", "limit", "within"), rows)] if rows else []
 
 
 def _describe_tests(results: Sequence[Result]) -> list[str]:

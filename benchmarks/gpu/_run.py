@@ -33,9 +33,9 @@ PARTS = {
     "embed": ("benchmarks.gpu._embed", 35),
 }
 LOG = "log.txt"
-MARGIN = 3  # seconds from the planned end of a part until it is killed
+KILL_DELAY_SECONDS = 3  # seconds from the planned end of a part until it is killed
 # By default JAX allocates 75 % of the GPU's memory, which other libraries need.
-VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
+PROCESS_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 
 
 def main() -> None:
@@ -90,13 +90,20 @@ def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]
     """Run one part of the benchmark; at its time limit, kill its process group."""
     module, seconds = PARTS[part]
     results = Results(path, part, device=device, seconds=seconds, is_tiny=is_tiny)
-    arguments = [str(path), part, module, str(seconds - MARGIN), "--device", device]
+    arguments = [
+        str(path),
+        part,
+        module,
+        str(seconds - KILL_DELAY_SECONDS),
+        "--device",
+        device,
+    ]
     if is_tiny:
         arguments.append("--tiny")
     start = time.monotonic()
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.gpu", "part", *arguments],
-        env={**os.environ, **VARIABLES},
+        env={**os.environ, **PROCESS_VARIABLES},
         stdout=log,
         stderr=subprocess.STDOUT,
         start_new_session=True,
@@ -113,10 +120,13 @@ def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]
         results.add("end", failed=f"killed after its limit of {seconds} s")
     elif status:
         results.add("end", failed=f"ended with status {status}: see {LOG}")
-    print(f"{part}: {time.monotonic() - start:.0f} s, {_count(path, part)}", flush=True)
+    print(
+        f"{part}: {time.monotonic() - start:.0f} s, {_summarise_part(path, part)}",
+        flush=True,
+    )
 
 
-def _count(path: Path, part: str) -> str:
+def _summarise_part(path: Path, part: str) -> str:
     """Return a text with the number of results of a part, and its failures."""
     results = [result for result in read_results(path) if result["part"] == part]
     skipped = sum(map(is_skipped, results))

@@ -9,17 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 import torch
 
-from benchmarks.gpu._device import wait
-from benchmarks.gpu._inference import BUDGET, SEQLOOM_PACKED
+from benchmarks.gpu._device import wait_for_gpu
+from benchmarks.gpu._inference import MAX_BATCH_TOKENS, SEQLOOM_PACKED
 from benchmarks.infer._huggingface import ORDERS
-from benchmarks.infer._inputs import Ids, budgeted
+from benchmarks.infer._inputs import Ids, split_by_tokens
 
 PAD = 1
 FILE, SORTED = "file order", "sorted within a budget"
 Work = Callable[[], list[torch.Tensor]]
 
 
-class Case(NamedTuple):
+class NetworkCase(NamedTuple):
     """A network, its device and dtype, and the proteins that it embeds."""
 
     size: str
@@ -48,7 +48,7 @@ class Case(NamedTuple):
         return network.eval().to(self.device)
 
 
-def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
+def make_sides(case: NetworkCase) -> dict[str, Callable[[], Work]]:
     """Return for each library a function that loads it, by name; seqloom is the first."""
     sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
@@ -63,25 +63,25 @@ def make_sides(case: Case) -> dict[str, Callable[[], Work]]:
     return sides
 
 
-def _load_packed(case: Case) -> Work:
+def _load_packed(case: NetworkCase) -> Work:
     """Load seqloom; return a function that computes the hidden states of packed batches."""
     network = case.load_seqloom()
     lengths = [len(ids) for ids in case.records]
     batches = [
-        _pack([case.records[number] for number in batch], case.device)
-        for batch in budgeted(lengths, BUDGET, padded=False)
+        _pack_proteins([case.records[number] for number in batch], case.device)
+        for batch in split_by_tokens(lengths, MAX_BATCH_TOKENS, padded=False)
     ]
 
     def work() -> list[torch.Tensor]:
         with torch.inference_mode():
             states: list[Any] = [network.embed(batch)[-1].raw for batch in batches]
-            wait(case.device)
+            wait_for_gpu(case.device)
         return states
 
     return work
 
 
-def _pack(records: Sequence[Ids], device: str) -> dict[str, Any]:
+def _pack_proteins(records: Sequence[Ids], device: str) -> dict[str, Any]:
     """Concatenate proteins into one packed batch on the device."""
     lengths = [len(ids) for ids in records]
     offsets = np.cumsum([0, *lengths], dtype="int32")
@@ -92,7 +92,7 @@ def _pack(records: Sequence[Ids], device: str) -> dict[str, Any]:
     }
 
 
-def _load_padded(case: Case, load: Callable[[], Any], order: str) -> Work:
+def _load_padded(case: NetworkCase, load: Callable[[], Any], order: str) -> Work:
     """Load EsmModel; return a function that computes hidden states by padded batches."""
     network = load()
     batches = _make_batches([len(ids) for ids in case.records], order)
@@ -107,7 +107,7 @@ def _load_padded(case: Case, load: Callable[[], Any], order: str) -> Work:
                 hidden = network(input_ids=ids, attention_mask=mask).last_hidden_state
                 for number, row in zip(batch, hidden, strict=True):
                     states[number] = row[: len(case.records[number])].clone()
-            wait(case.device)
+            wait_for_gpu(case.device)
         return states
 
     return work
@@ -118,7 +118,9 @@ def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
     if order == FILE:
         return ORDERS[order](lengths)
     by_length = np.argsort(lengths, kind="stable").tolist()
-    batches = budgeted([lengths[number] for number in by_length], BUDGET, padded=True)
+    batches = split_by_tokens(
+        [lengths[number] for number in by_length], MAX_BATCH_TOKENS, padded=True
+    )
     return [[by_length[rank] for rank in batch] for batch in batches]
 
 

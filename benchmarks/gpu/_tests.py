@@ -32,12 +32,12 @@ PACKAGES = (
     "nvidia-ml-py",
 )
 ROOT = Path(__file__).parents[2]
-RESERVE = 4  # seconds reserved for pytest to end
+RESERVED_SECONDS = 4  # seconds reserved for pytest to end
 TEST_SECONDS = {"cuda": 60, "cpu": 90}  # time limit of a test
 MAX_LOG = 1500  # characters of the log that the summary contains
 
 # Test files in order of importance; other files test_cuda_*.py follow.
-FIRST = (
+FIRST_TEST_FILES = (
     "tests/tensor/backends/test_cuda_attention.py",
     "tests/train/test_cuda_training.py",
     "tests/infer/embedding/test_embed_cuda.py",
@@ -70,8 +70,11 @@ _OTHER_OPERATIONS = """
     zeros_like conv1d_weight_grad conv1d_input_grad attention_grad layer_norm_grad
     batch_norm_grad embedding_grad cross_entropy_grad
 """
-_WORDS = re.compile(r"\w+")
-SMOOTH, OTHERS = _WORDS.findall(_SMOOTH), _WORDS.findall(_OTHER_OPERATIONS)
+_WORD_PATTERN = re.compile(r"\w+")
+SMOOTH_OPERATIONS, OTHERS = (
+    _WORD_PATTERN.findall(_SMOOTH),
+    _WORD_PATTERN.findall(_OTHER_OPERATIONS),
+)
 STANDARD = (
     "test_two_arrays_broadcast_and_promote",
     "test_sums_over_axes_have_the_standards_shape_and_type",
@@ -86,7 +89,7 @@ TINY_CASES = 6  # parameter sets per test in a tiny run
 
 def run(results: Results) -> None:
     """Run the tests; write a result for each, and finally the number of each outcome."""
-    choice = choose(results.device, is_tiny=results.is_tiny)
+    choice = choose_tests(results.device, is_tiny=results.is_tiny)
     results.add("conformance sample", cases=len(choice["conformance"]))
     print(*choice["conformance"], sep="\n", flush=True)
     start = time.monotonic()
@@ -104,11 +107,11 @@ def run(results: Results) -> None:
                 pass_fds=[pipe],
             )
         os.close(pipe)
-        tally = Tally(results)
+        tally = OutcomeCounter(results)
         try:
             has_ended = _read_events(events, tally)
         finally:
-            _end(process, is_late=results.seconds_left() < RESERVE)
+            _end_pytest(process, is_late=results.seconds_left() < RESERVED_SECONDS)
             os.close(events)
         tally.add_missing(choice, has_ended=has_ended)
         results.add(
@@ -120,22 +123,22 @@ def run(results: Results) -> None:
         )
 
 
-def choose(device: str, *, is_tiny: bool) -> dict[str, Any]:
+def choose_tests(device: str, *, is_tiny: bool) -> dict[str, Any]:
     """Return the test files in order, and the names of the chosen conformance tests."""
     cuda = sorted(
         path.relative_to(ROOT).as_posix()
         for path in (ROOT / "tests").rglob("test_cuda_*.py")
     )
     last = CONFORMANCE[:2] if is_tiny else (MONITOR, *CONFORMANCE)
-    files = dict.fromkeys((*FIRST, *cuda, *last))
+    files = dict.fromkeys((*FIRST_TEST_FILES, *cuda, *last))
     torch, jax = f"torch:{device}", f"jax:{device}"
-    operations = (*SMOOTH, *OTHERS)
+    operations = (*SMOOTH_OPERATIONS, *OTHERS)
     values = "test_computes_and_differentiates_as_torch"
     gradients = "test_gradients_equal_central_differences"
     groups = [
         [f"{values}[{torch}-{name}]" for name in operations],
         [f"{values}[{jax}-{name}]" for name in operations[::JAX_STEP]],
-        [f"{gradients}[{torch}-{name}]" for name in SMOOTH],
+        [f"{gradients}[{torch}-{name}]" for name in SMOOTH_OPERATIONS],
         [
             f"test_hessian_vector_products_are_torchs[{library}-{network}]"
             for network in NETWORKS
@@ -181,10 +184,10 @@ def _make_environment(
     return environment
 
 
-def _read_events(events: int, tally: "Tally") -> bool:
+def _read_events(events: int, tally: "OutcomeCounter") -> bool:
     """Count the plugin's events; return False if the time was over before pytest ended."""
     text = b""
-    while (seconds := tally.results.seconds_left() - RESERVE) > 0:
+    while (seconds := tally.results.seconds_left() - RESERVED_SECONDS) > 0:
         if not select.select([events], [], [], seconds)[0]:
             return False
         if not (piece := os.read(events, 1 << 16)):
@@ -197,17 +200,17 @@ def _read_events(events: int, tally: "Tally") -> bool:
     return False
 
 
-def _end(process: "subprocess.Popen[bytes]", *, is_late: bool) -> None:
+def _end_pytest(process: "subprocess.Popen[bytes]", *, is_late: bool) -> None:
     """Wait a few seconds for pytest to end unless the time is over, then kill pytest."""
     if not is_late:
         with suppress(subprocess.TimeoutExpired):
-            process.wait(timeout=RESERVE)
+            process.wait(timeout=RESERVED_SECONDS)
     # `_run.py` kills this process group, which contains the workers of pytest-xdist.
     process.kill()
     process.wait()
 
 
-class Tally:
+class OutcomeCounter:
     """Counts the outcomes of tests, and writes each outcome as a result."""
 
     def __init__(self, results: Results) -> None:

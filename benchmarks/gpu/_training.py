@@ -7,7 +7,7 @@ from statistics import median
 from time import perf_counter
 from typing import Any
 
-from benchmarks._page import table
+from benchmarks._page import markdown_table
 from benchmarks.gpu._device import peak_memory_above, reset_peak_memory
 from benchmarks.gpu._results import Result, Results
 from benchmarks.tensor._networks import Setup
@@ -20,13 +20,13 @@ SIZES = {"SequenceCNN": (4096, 200), "encoder": (64, 256), "dilated": (256, 2114
 TINY_SIZES = {"SequenceCNN": (8, 40), "encoder": (1, 16), "dilated": (2, 64)}
 # The network that is compiled first, on a GPU and in a tiny run.
 COMPILED_FIRST = ("dilated", "SequenceCNN")
-LOADED = "SequenceCNN"  # its steps are short, so the GPU waits longest for data
+LOADED_NETWORK = "SequenceCNN"  # its steps are short, so the GPU waits longest for data
 # Largest relative difference between the losses of two libraries.
 TOLERANCES = {"bfloat16": 2e-2, "float32": 1e-3}
 # Maximum seconds of each measurement, on a GPU and in a tiny run.
 EAGER_SECONDS, COMPILED_SECONDS, WAIT_SECONDS = (8.0, 2.0), (70.0, 20.0), (18.0, 2.0)
 # Number of rounds on a GPU and in a tiny run; seconds per round; steps to warm up.
-ROUNDS, ROUND_SECONDS, FIRST_STEPS = (5, 2), 0.2, 3
+ROUNDS, ROUND_SECONDS, WARM_UP_STEPS = (5, 2), 0.2, 3
 
 Sides = dict[str, dict[str, Any]]  # library -> measurements by name
 
@@ -42,7 +42,7 @@ def run(results: Results) -> None:
     items = [
         *((*eager, name, "bfloat16") for name in SIZES),
         (*compiled, compiled_first, "bfloat16"),
-        ("wait share", measure_waits, WAIT_SECONDS, LOADED, "bfloat16"),
+        ("wait share", measure_waits, WAIT_SECONDS, LOADED_NETWORK, "bfloat16"),
         *((*eager, name, "float32") for name in SIZES),
     ]
     if not results.is_tiny:  # one compiled network shows that the code works
@@ -71,7 +71,7 @@ def _make_setup(results: Results, name: str, dtype: str) -> Setup:
 
 def _measure_eager(results: Results, setup: Setup) -> None:
     """Time eager steps of seqloom and PyTorch alternately, and compare their losses."""
-    from benchmarks._measure import interleave
+    from benchmarks._measure import time_alternately
     from benchmarks.tensor._networks import batch_of
     from benchmarks.tensor._sides import SIDES
 
@@ -81,7 +81,7 @@ def _measure_eager(results: Results, setup: Setup) -> None:
         start = reset_peak_memory(setup.device)
         learner = SIDES[name](setup)
         batch = learner.prepare(arrays)
-        losses = [learner.step(batch) for _ in range(FIRST_STEPS)]
+        losses = [learner.step(batch) for _ in range(WARM_UP_STEPS)]
         peak = peak_memory_above(start, setup.device)
         sides[name] = {"losses": losses, "seconds": [], "peak_bytes": peak}
         learners[name] = learner, batch
@@ -90,7 +90,7 @@ def _measure_eager(results: Results, setup: Setup) -> None:
         name: partial(_make_steps, learner, batch, steps)
         for name, (learner, batch) in learners.items()
     }
-    for name, seconds in interleave(works, rounds=ROUNDS[results.is_tiny]).items():
+    for name, seconds in time_alternately(works, rounds=ROUNDS[results.is_tiny]).items():
         sides[name]["seconds"] = [total / steps for total in seconds]
     write_step(results, setup, sides, mode="eager", pair=(OURS, TORCH))
     _find_synchronisation(results, setup, learners)
@@ -134,7 +134,7 @@ def write_step(
         if causes:
             results.add(STEP, **fields, **{key: "; ".join(causes)})
             return
-    difference = _compare(ours["losses"], theirs["losses"])
+    difference = _compare_losses(ours["losses"], theirs["losses"])
     fields["ratio"] = median(ours["seconds"]) / median(theirs["seconds"])
     fields |= {"difference": difference, "tolerance": TOLERANCES[setup.dtype]}
     # `not <`, so that a NaN fails too
@@ -143,7 +143,7 @@ def write_step(
     results.add(STEP, **fields)
 
 
-def _compare(ours: Sequence[float], theirs: Sequence[float]) -> float:
+def _compare_losses(ours: Sequence[float], theirs: Sequence[float]) -> float:
     """Return the largest difference between losses, relative to the first loss."""
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) / abs(theirs[0])
 
@@ -210,7 +210,7 @@ time relative to ours in the row above: above 1, seqloom is faster. Peak memory 
 steps is what torch allocates, with the weights. That of compiled steps is what torch
 reserves, or what JAX has in use, because each side runs in its own process. Compiled
 steps of seqloom on a GPU use CUDA graphs (``mode="reduce-overhead"``); torch.compile has
-its default mode. The losses are those of the first {FIRST_STEPS} steps; their greatest
+its default mode. The losses are those of the first {WARM_UP_STEPS} steps; their greatest
 difference is relative to the first loss.
 """
 
@@ -222,9 +222,12 @@ def make_tables(results: Sequence[Result]) -> list[str]:
     lines = [_describe_wait(it) for it in results if it["what"] == SYNCHRONISATION]
     texts: list[str] = []
     if steps:
-        texts += [table(STEPS_HEAD, steps, texts=STEPS_TEXTS), " ".join(NOTES.split())]
+        texts += [
+            markdown_table(STEPS_HEAD, steps, texts=STEPS_TEXTS),
+            " ".join(NOTES.split()),
+        ]
     if waits:
-        texts.append(table(WAITS_HEAD, waits))
+        texts.append(markdown_table(WAITS_HEAD, waits))
     if lines:
         texts.append("\n".join(lines))
     return texts
@@ -235,12 +238,18 @@ def _step_rows(result: Result) -> list[list[str]]:
     network = f"{result['network']}, {result['rows']:,} x {result['length']:,}"
     computation = f"{result['dtype']}, {result['mode']}"
     return [
-        [network, computation, name, *_figures(side), *_comparison(result, is_ours=not row)]
+        [
+            network,
+            computation,
+            name,
+            *_library_cells(side),
+            *_comparison_cells(result, is_ours=not row),
+        ]
         for row, (name, side) in enumerate(result["sides"].items())
     ]
 
 
-def _figures(side: dict[str, Any]) -> list[str]:
+def _library_cells(side: dict[str, Any]) -> list[str]:
     """Return speed, spread, memory and compile time of a library; "" if not measured."""
     if "samples_per_second" not in side:
         return ["none", "", "", ""]
@@ -253,7 +262,7 @@ def _figures(side: dict[str, Any]) -> list[str]:
     ]
 
 
-def _comparison(result: Result, *, is_ours: bool) -> list[str]:
+def _comparison_cells(result: Result, *, is_ours: bool) -> list[str]:
     """Return two table cells: ratio of times (PyTorch), difference of losses (seqloom)."""
     if "ratio" not in result:
         return ["", ""]

@@ -12,11 +12,11 @@ import numpy as np
 
 from benchmarks.gpu._results import Results
 from benchmarks.gpu._training import (
-    FIRST_STEPS,
     OURS,
     ROUND_SECONDS,
     ROUNDS,
     WAIT,
+    WARM_UP_STEPS,
     Sides,
     write_step,
 )
@@ -29,7 +29,7 @@ PAIRS = (
 )
 COMPILE_SECONDS = 70.0
 # Seconds reserved for measurements after compilation, on a GPU and in a tiny run.
-RESERVE = (35.0, 8.0)
+RESERVED_SECONDS = (35.0, 8.0)
 THREADS = (4, 8, 16)
 # Number of records in the file, and seconds per number of threads.
 RECORDS, TINY_RECORDS, PASS_SECONDS = 400_000, 200, 3.0
@@ -45,8 +45,8 @@ def measure_compiled(results: Results, setup: Setup) -> None:
             )
             for name in names
         }
-        sides = _compile(results, members)
-        _time(results, members, sides)
+        sides = _compile_all(results, members)
+        _time_compiled(results, members, sides)
     for pair in PAIRS:
         write_step(results, setup, sides, mode="compiled", pair=pair)
 
@@ -63,12 +63,14 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
     return variables
 
 
-def _compile(results: Results, members: dict[str, Process]) -> Sides:
+def _compile_all(results: Results, members: dict[str, Process]) -> Sides:
     """Make the first steps with all libraries; record failures and timeouts."""
-    seconds = min(results.seconds_left() - RESERVE[results.is_tiny], COMPILE_SECONDS)
+    seconds = min(
+        results.seconds_left() - RESERVED_SECONDS[results.is_tiny], COMPILE_SECONDS
+    )
     end = time.monotonic() + seconds
     for member in members.values():
-        member.send("first", FIRST_STEPS)
+        member.send("first", WARM_UP_STEPS)
     sides: Sides = {}
     for name, member in members.items():
         is_ready = False
@@ -88,7 +90,7 @@ def _compile(results: Results, members: dict[str, Process]) -> Sides:
     return sides
 
 
-def _time(results: Results, members: dict[str, Process], sides: Sides) -> None:
+def _time_compiled(results: Results, members: dict[str, Process], sides: Sides) -> None:
     """Time the compiled libraries alternately; record a library that fails."""
     is_tiny = results.is_tiny
     compiled = {name: members[name] for name in members if "losses" in sides[name]}
@@ -98,23 +100,23 @@ def _time(results: Results, members: dict[str, Process], sides: Sides) -> None:
     }
     for _ in range(ROUNDS[is_tiny]):
         for name, member in compiled.items():
-            seconds = _request(sides[name], member, "burst", steps=steps[name])
+            seconds = _send_request(sides[name], member, "burst", steps=steps[name])
             if seconds is not None:
                 sides[name].setdefault("seconds", []).append(seconds)
     for name, member in compiled.items():
-        peak = _request(sides[name], member, "peak", steps=2)
+        peak = _send_request(sides[name], member, "peak", steps=2)
         if peak is not None:
             sides[name]["peak_bytes"] = peak
 
 
 def _count_steps(side: dict[str, Any], member: Process) -> int:
     """Return the number of steps that take about `ROUND_SECONDS`."""
-    _request(side, member, "burst", steps=3)
-    seconds = _request(side, member, "burst", steps=3)
+    _send_request(side, member, "burst", steps=3)
+    seconds = _send_request(side, member, "burst", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
-def _request(side: dict[str, Any], member: Process, method: str, *, steps: int) -> Any:
+def _send_request(side: dict[str, Any], member: Process, method: str, *, steps: int) -> Any:
     """Send a request to the process of a library; return None if it fails or has failed."""
     if "failed" in side:
         return None
@@ -133,10 +135,12 @@ def measure_waits(results: Results, setup: Setup) -> None:
         records = TINY_RECORDS if results.is_tiny else RECORDS
         data = _write_and_open(Path(folder), records, setup.network.length)
         learner = SIDES[OURS](setup)
-        _train(learner, _load(data, setup, 0), seconds=0.0)  # warm-up
+        _train_epochs(learner, _make_loader(data, setup, 0), seconds=0.0)  # warm-up
         for threads in THREADS:
             seconds = 0.0 if results.is_tiny else PASS_SECONDS
-            figures = _train(learner, _load(data, setup, threads), seconds=seconds)
+            figures = _train_epochs(
+                learner, _make_loader(data, setup, threads), seconds=seconds
+            )
             sizes = {"rows": setup.network.rows, "length": setup.network.length}
             fields = {"network": setup.name, "dtype": setup.dtype, "threads": threads}
             results.add(WAIT, **fields, **sizes, cores=os.cpu_count(), **figures)
@@ -157,7 +161,7 @@ def _write_and_open(folder: Path, records: int, length: int) -> Any:
     )
 
 
-def _load(data: Any, setup: Setup, threads: int) -> Any:
+def _make_loader(data: Any, setup: Setup, threads: int) -> Any:
     import seqloom as sl
 
     return sl.data.DataLoader(
@@ -165,7 +169,7 @@ def _load(data: Any, setup: Setup, threads: int) -> Any:
     )
 
 
-def _train(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
+def _train_epochs(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any]:
     """Train for complete epochs of at least `seconds`; return how the time was spent."""
     from seqloom.infer.monitor._clock import Clock
 

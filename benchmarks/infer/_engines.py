@@ -18,7 +18,7 @@ PLAIN, INT8 = "network.onnx", "int8.onnx"
 Work = Callable[[], list[Any]]
 
 
-def export(folder: Path) -> None:
+def export_onnx(folder: Path) -> None:
     """Write the network as ONNX, and again with 8-bit weights."""
     quantization = import_module("onnxruntime.quantization")
     model = import_module("transformers").EsmModel
@@ -27,7 +27,7 @@ def export(folder: Path) -> None:
     prepared = folder / "prepared.onnx"
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        _export(_Hidden(network).eval(), folder / PLAIN)
+        _export(_HiddenStatesWrapper(network).eval(), folder / PLAIN)
         quantization.quant_pre_process(str(folder / PLAIN), str(prepared))
         quantization.quantize_dynamic(
             prepared, folder / INT8, weight_type=quantization.QuantType.QInt8
@@ -48,7 +48,7 @@ def _export(network: torch.nn.Module, path: Path) -> None:
     )
 
 
-class _Hidden(torch.nn.Module):
+class _HiddenStatesWrapper(torch.nn.Module):
     """Wrapper that returns only the last hidden states."""
 
     def __init__(self, network: Any) -> None:
@@ -60,7 +60,7 @@ class _Hidden(torch.nn.Module):
         return self.network(input_ids=input_ids).last_hidden_state
 
 
-def of_onnxruntime(task: Task, file: str) -> Work:
+def prepare_onnxruntime(task: Task, file: str) -> Work:
     """Return a function that runs one record at a time with ONNX Runtime on one thread."""
     onnxruntime = import_module("onnxruntime")
 
@@ -74,7 +74,7 @@ def of_onnxruntime(task: Task, file: str) -> Work:
     return lambda: [np.asarray(session.run(None, each)[0])[0] for each in inputs]
 
 
-def of_openvino(task: Task, precision: str) -> Work:
+def prepare_openvino(task: Task, precision: str) -> Work:
     """Return a function that runs one record at a time with OpenVINO on one thread."""
     openvino = import_module("openvino")
 

@@ -9,14 +9,14 @@ import numpy as np
 from benchmarks.infer._inputs import SHAPES, Task
 
 MATRIX_ROWS = 1024  # Rows of the square matrices that measure the speed of products.
-_DOUBLE = False  # False for float32
+_IS_FLOAT64 = False  # False for float32
 CACHED_NUMBERS = 1 << 16  # Number of values that fit into the L2 cache.
 
 
-def products(task: Task) -> Callable[[], None]:
+def prepare_products(task: Task) -> Callable[[], None]:
     """Run square matrix products with as many operations as the network's products."""
     square = _fastest_product()
-    times = round(_operations(task) / (2 * MATRIX_ROWS**3))
+    times = round(_count_operations(task) / (2 * MATRIX_ROWS**3))
 
     def work() -> None:
         for _ in range(times):
@@ -25,7 +25,7 @@ def products(task: Task) -> Callable[[], None]:
     return work
 
 
-def functions(task: Task) -> Callable[[], None]:
+def prepare_functions(task: Task) -> Callable[[], None]:
     """Compute as many exponentials and GELUs as the network, on a small array."""
     from seqloom._rust import _native
     from seqloom.tensor import backend
@@ -33,8 +33,8 @@ def functions(task: Task) -> Callable[[], None]:
     on: Any = backend("numpy", num_threads=1)
     x = np.random.default_rng(0).uniform(-9, 0, CACHED_NUMBERS).astype("float32")
     out = np.empty_like(x)
-    exp = _native.ElementwiseProgram(_DOUBLE, 1, [], [("exp", [0])], [(1, None, [])])
-    exponentials, gelus = _counts(task)
+    exp = _native.ElementwiseProgram(_IS_FLOAT64, 1, [], [("exp", [0])], [(1, None, [])])
+    exponentials, gelus = _count_functions(task)
 
     def work() -> None:
         for _ in range(exponentials // CACHED_NUMBERS):
@@ -45,7 +45,7 @@ def functions(task: Task) -> Callable[[], None]:
     return work
 
 
-def _operations(task: Task) -> float:
+def _count_operations(task: Task) -> float:
     """Count the multiplications and additions of the network's matrix products."""
     layers, width, _ = SHAPES[task.size]
     lengths = np.array([len(ids) for ids in task.records], float)
@@ -54,7 +54,7 @@ def _operations(task: Task) -> float:
     return layers * (linear + attention)
 
 
-def _counts(task: Task) -> tuple[int, int]:
+def _count_functions(task: Task) -> tuple[int, int]:
     """Count the exponentials and the GELUs of the network."""
     layers, width, heads = SHAPES[task.size]
     lengths = [len(ids) for ids in task.records]
@@ -73,11 +73,11 @@ def _fastest_product() -> Callable[[], object]:
     ours, theirs = backend("numpy", num_threads=1), torch.from_numpy(ones)
     return min(
         (lambda: ours.matmul(ones, ones), lambda: ones @ ones, lambda: theirs @ theirs),
-        key=_seconds,
+        key=_processor_seconds,
     )
 
 
-def _seconds(work: Callable[[], object]) -> float:
+def _processor_seconds(work: Callable[[], object]) -> float:
     """Return the shortest processor time of five calls."""
     times: list[float] = []
     for _ in range(5):

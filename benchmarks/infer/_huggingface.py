@@ -6,41 +6,41 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.infer._inputs import Ids, Task, budgeted
+from benchmarks.infer._inputs import Ids, Task, split_by_tokens
 
 BATCH, MAX_TOKENS, PAD = 16, 4096, 1
 Batches = list[list[int]]
 
 
-def _in_order(lengths: Sequence[int]) -> Batches:
+def _batches_in_order(lengths: Sequence[int]) -> Batches:
     """Return batches of sixteen records in file order."""
     numbers = range(len(lengths))
     return [list(numbers[start : start + BATCH]) for start in numbers[::BATCH]]
 
 
-def _sorted(lengths: Sequence[int]) -> Batches:
+def _batches_by_length(lengths: Sequence[int]) -> Batches:
     """Return batches of sixteen records sorted by length."""
     order = np.argsort(lengths, kind="stable").tolist()
-    return [[order[each] for each in batch] for batch in _in_order(lengths)]
+    return [[order[each] for each in batch] for batch in _batches_in_order(lengths)]
 
 
-def _within_budget(lengths: Sequence[int]) -> Batches:
+def _batches_within_budget(lengths: Sequence[int]) -> Batches:
     """Return batches of records of similar length, with a limit on padded tokens."""
     order = np.argsort(lengths, kind="stable").tolist()
-    batches = budgeted([lengths[each] for each in order], MAX_TOKENS, padded=True)
+    batches = split_by_tokens([lengths[each] for each in order], MAX_TOKENS, padded=True)
     return [[order[each] for each in batch] for batch in batches]
 
 
-def _one_by_one(lengths: Sequence[int]) -> Batches:
+def _single_batches(lengths: Sequence[int]) -> Batches:
     """Return each record alone, without padding."""
     return [[number] for number in range(len(lengths))]
 
 
 ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
-    "file order": _in_order,
-    "sorted": _sorted,
-    "sorted within a budget": _within_budget,
-    "one at a time": _one_by_one,
+    "file order": _batches_in_order,
+    "sorted": _batches_by_length,
+    "sorted within a budget": _batches_within_budget,
+    "one at a time": _single_batches,
 }
 
 
@@ -57,7 +57,7 @@ def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list
         dtype=getattr(torch, dtype),
     ).eval()
     batches = ORDERS[order]([len(ids) for ids in records])
-    inputs = [(batch, *_padded([records[each] for each in batch])) for batch in batches]
+    inputs = [(batch, *_pad_batch([records[each] for each in batch])) for batch in batches]
 
     def work() -> list[Any]:
         found: list[Any] = [None] * len(records)
@@ -71,7 +71,7 @@ def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list
     return work
 
 
-def _padded(rows: list[Ids]) -> tuple[torch.Tensor, torch.Tensor | None]:
+def _pad_batch(rows: list[Ids]) -> tuple[torch.Tensor, torch.Tensor | None]:
     """Return padded ids, and the mask of real tokens if there is padding."""
     width = max(map(len, rows))
     ids = torch.full((len(rows), width), PAD)

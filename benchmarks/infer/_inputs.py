@@ -30,7 +30,7 @@ MAX_RESIDUES = 1022  # Longest protein that ESM-2 was trained on.
 CLS, EOS, RESIDUES, MASK = 0, 2, range(4, 24), 32
 
 
-def mix(count: int) -> list[Ids]:
+def sample_proteins(count: int) -> list[Ids]:
     """Sample random proteins with the length distribution of UniProt."""
     rng = np.random.default_rng(0)
     lengths = (
@@ -42,7 +42,7 @@ def mix(count: int) -> list[Ids]:
     ]
 
 
-def query(count: int) -> list[Ids]:
+def read_query_proteins(count: int) -> list[Ids]:
     """Return the first proteins of QUERY.fasta with at most `MAX_RESIDUES` residues."""
     import seqloom as sl
 
@@ -70,7 +70,7 @@ def write_fasta(records: Sequence[Ids], path: Path, copies: int = 1) -> None:
             file.writelines(f">s{start + n}\n{row}\n" for n, row in enumerate(rows))
 
 
-INPUTS = {"UniProt-like mix": mix, "QUERY.fasta": query}
+PROTEIN_SETS = {"UniProt-like mix": sample_proteins, "QUERY.fasta": read_query_proteins}
 
 
 def write_network(
@@ -106,7 +106,9 @@ def write_network(
     network.to(getattr(torch, dtype)).save_pretrained(folder)
 
 
-def budgeted(lengths: Sequence[int], budget: int, *, padded: bool) -> list[list[int]]:
+def split_by_tokens(
+    lengths: Sequence[int], budget: int, *, padded: bool
+) -> list[list[int]]:
     """Split records in order into batches with a limit on tokens."""
     batches: list[list[int]] = [[]]
     for number in range(len(lengths)):

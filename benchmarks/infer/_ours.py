@@ -8,8 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import HOME
-from benchmarks.infer._inputs import Ids, Task, budgeted, mix, write_network
+from benchmarks._measure import REPOSITORY_ROOT
+from benchmarks.infer._inputs import (
+    Ids,
+    Task,
+    sample_proteins,
+    split_by_tokens,
+    write_network,
+)
 
 MAX_TOKENS = 4096
 # Network and number of proteins for comparisons with an older commit.
@@ -22,7 +28,7 @@ def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
 
     on = sl.tensor.backend(backend, num_threads=1)
     network = sl.models.ESM2.load(task.folder, on, dtype).eval()
-    batches = [_pack(batch) for batch in _cut(task.records)]
+    batches = [_pack_records(batch) for batch in _split_by_tokens(task.records)]
 
     def work() -> list[Any]:
         found: list[Any] = []
@@ -34,13 +40,13 @@ def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
     return work
 
 
-def _cut(records: list[Ids]) -> list[list[Ids]]:
+def _split_by_tokens(records: list[Ids]) -> list[list[Ids]]:
     """Split records in order into batches with a limit on tokens."""
-    batches = budgeted([len(ids) for ids in records], MAX_TOKENS, padded=False)
+    batches = split_by_tokens([len(ids) for ids in records], MAX_TOKENS, padded=False)
     return [[records[number] for number in batch] for batch in batches]
 
 
-def _pack(records: list[Ids]) -> dict[str, Any]:
+def _pack_records(records: list[Ids]) -> dict[str, Any]:
     """Concatenate records into one packed batch."""
     lengths = [len(ids) for ids in records]
     return {
@@ -52,10 +58,10 @@ def _pack(records: list[Ids]) -> dict[str, Any]:
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
     """Yield functions to time: hidden states in two dtypes, and the complete `embed`."""
-    folder = HOME / f"target/against/esm2-{OWN_SIZE}"
+    folder = REPOSITORY_ROOT / f"target/against/esm2-{OWN_SIZE}"
     if not (folder / "model.safetensors").exists():
         write_network(OWN_SIZE, folder)
-    task = Task(OWN_SIZE, folder, mix(OWN_PROTEINS))
+    task = Task(OWN_SIZE, folder, sample_proteins(OWN_PROTEINS))
     for dtype in ("float32", "int8"):
         yield f"{OWN_SIZE}, {dtype}", partial(prepare, task, "numpy", dtype)
     yield f"{OWN_SIZE}, embed", partial(_prepare_embed, task)

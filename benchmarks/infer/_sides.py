@@ -17,32 +17,34 @@ PRODUCTS, FUNCTIONS = "floor: products", "floor: exp and erf"
 
 # These libraries run only if the processor has AVX512-BF16 and its use is not
 # restricted.
-HALVES: dict[str, Prepare] = {
+BFLOAT16_LIBRARIES: dict[str, Prepare] = {
     f"{REFERENCE}, bfloat16": partial(
         _huggingface.prepare, order="one at a time", dtype="bfloat16"
     ),
-    "OpenVINO, bfloat16": partial(_engines.of_openvino, precision="bf16"),
+    "OpenVINO, bfloat16": partial(_engines.prepare_openvino, precision="bf16"),
     "seqloom, torch, bfloat16": partial(_ours.prepare, backend="torch", dtype="bfloat16"),
 }
-FLAGS = read_fact("/proc/cpuinfo", r"^flags[^:]*:(.*)$") or ""
-HAS_HALVES = _native.simd() == "avx512" and "avx512_bf16" in FLAGS.split()
+PROCESSOR_FLAGS = read_fact("/proc/cpuinfo", r"^flags[^:]*:(.*)$") or ""
+HAS_BFLOAT16 = _native.simd() == "avx512" and "avx512_bf16" in PROCESSOR_FLAGS.split()
 SIDES: dict[str, Prepare] = {
     **{
         f"Hugging Face, {order}": partial(_huggingface.prepare, order=order)
         for order in _huggingface.ORDERS
     },
-    "ONNX Runtime": partial(_engines.of_onnxruntime, file=_engines.PLAIN),
-    "ONNX Runtime, int8": partial(_engines.of_onnxruntime, file=_engines.INT8),
-    "OpenVINO": partial(_engines.of_openvino, precision="f32"),
+    "ONNX Runtime": partial(_engines.prepare_onnxruntime, file=_engines.PLAIN),
+    "ONNX Runtime, int8": partial(_engines.prepare_onnxruntime, file=_engines.INT8),
+    "OpenVINO": partial(_engines.prepare_openvino, precision="f32"),
     OURS: partial(_ours.prepare, backend="numpy", dtype="float32"),
     "seqloom, torch": partial(_ours.prepare, backend="torch", dtype="float32"),
     OURS_INT8: partial(_ours.prepare, backend="numpy", dtype="int8"),
     "seqloom, torch, int8": partial(_ours.prepare, backend="torch", dtype="int8"),
-    **(HALVES if HAS_HALVES else {}),
-    PRODUCTS: _floor.products,
-    FUNCTIONS: _floor.functions,
+    **(BFLOAT16_LIBRARIES if HAS_BFLOAT16 else {}),
+    PRODUCTS: _floor.prepare_products,
+    FUNCTIONS: _floor.prepare_functions,
 }
 # Libraries that compute in float32, so that their results must equal the reference.
-EXACT = tuple(
-    side for side in SIDES if not ("int8" in side or side in {*HALVES, PRODUCTS, FUNCTIONS})
+FLOAT32_LIBRARIES = tuple(
+    side
+    for side in SIDES
+    if not ("int8" in side or side in {*BFLOAT16_LIBRARIES, PRODUCTS, FUNCTIONS})
 )

@@ -5,11 +5,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from benchmarks._measure import pick
-from benchmarks._page import table
-from benchmarks.infer._inputs import Ids, mix, write_fasta, write_network
+from benchmarks._measure import full_or_quick
+from benchmarks._page import markdown_table
+from benchmarks.infer._inputs import Ids, sample_proteins, write_fasta, write_network
 
-PROTEINS = pick(150, 30)
+PROTEINS = full_or_quick(150, 30)
 
 
 def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any) -> Any:
@@ -30,17 +30,19 @@ def measure_loops() -> str:
             write_network("8M", Path(folder, "network"))
             on = sl.tensor.backend(name, num_threads=1)
             network = sl.models.ESM2.load(Path(folder, "network"), on)
-            summary = run_loop(network, mix(PROTEINS), Path(folder), num_threads=1)
-        rows.append([f"seqloom, {name}", *columns(summary)])
-    text = table(("8M, FASTA to shards", *HEAD), rows)
+            summary = run_loop(
+                network, sample_proteins(PROTEINS), Path(folder), num_threads=1
+            )
+        rows.append([f"seqloom, {name}", *loop_cells(summary)])
+    text = markdown_table(("8M, FASTA to shards", *TABLE_COLUMNS), rows)
     note = f"`embed` on {PROTEINS} proteins of the UniProt-like mix, by elapsed time."
     return f"{text}\n\n{note}"
 
 
-HEAD = ("tokens/s", "waiting for input")
+TABLE_COLUMNS = ("tokens/s", "waiting for input")
 
 
-def columns(summary: Any) -> tuple[str, str]:
+def loop_cells(summary: Any) -> tuple[str, str]:
     """Return the tokens per second, and the fraction of time spent waiting for batches."""
     return f"{summary.tokens_per_second:,.0f}", f"{summary.shares['input']:.4f}"
 

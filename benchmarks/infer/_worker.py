@@ -7,14 +7,14 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.infer._inputs import INPUTS, Task
+from benchmarks.infer._inputs import PROTEIN_SETS, Task
 from benchmarks.infer._sides import SIDES
 
 
 def main() -> None:
     """Save the first result; then time a call for each line of standard input."""
     side, size, source, count, folder = sys.argv[1:]
-    work = SIDES[side](Task(size, Path(folder), INPUTS[source](int(count))))
+    work = SIDES[side](Task(size, Path(folder), PROTEIN_SETS[source](int(count))))
     first = work()
     if first is not None:
         states = [np.asarray(each, "float32") for each in first]

@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from benchmarks._measure import pick
+from benchmarks._measure import full_or_quick
 from benchmarks.tensor._networks import NETWORKS
 
 Arrays = list[np.ndarray]
-K = 6  # bases per k-mer
+KERNEL_SIZE = 6  # bases per k-mer
 ENCODERS = ("encode_one_hot", "encode_kmers", "encode_kmer_counts")
 SEQUENCES = (
     120,
@@ -26,7 +26,7 @@ SEQUENCES = (
 )  # lengths of the sequences in a packed batch
 
 
-class Case(NamedTuple):
+class KernelCase(NamedTuple):
     """Kernel to measure, with the shape and the dtype of its inputs."""
 
     kind: str
@@ -64,10 +64,10 @@ class Case(NamedTuple):
         return int((10 if "grad" in self.kind else 4) * pairs * h * d)
 
 
-def draw(case: Case) -> Arrays:
+def draw_inputs(case: KernelCase) -> Arrays:
     """Draw equal inputs of a kernel for all libraries; the output gradient comes last."""
-    family = next(each for each in FAMILIES if case.kind.startswith(each))
-    return FAMILIES[family](Draw(case.dtype), *case.shape)
+    family = next(each for each in KERNEL_FAMILIES if case.kind.startswith(each))
+    return KERNEL_FAMILIES[family](Draw(case.dtype), *case.shape)
 
 
 class Draw:
@@ -145,7 +145,7 @@ def _draw_bases(rng: Draw, reads: int, length: int) -> Arrays:
     return [np.frombuffer(b"ACGT", np.uint8)[rng.below(4, reads, length)]]
 
 
-FAMILIES: dict[str, Callable[..., Arrays]] = {
+KERNEL_FAMILIES: dict[str, Callable[..., Arrays]] = {
     "softmax": _draw_two_arrays,
     "cross_entropy": _draw_logits_and_labels,
     "layer_norm": _draw_layer_norm,
@@ -167,43 +167,53 @@ FAMILIES: dict[str, Callable[..., Arrays]] = {
 }
 
 
-def _with_gradient(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
+def _with_gradient(kind: str, *shapes: tuple[int, ...]) -> list[KernelCase]:
     """Create cases of a kernel and its gradient; for the first shape, also in float64."""
     kinds = (kind, f"{kind}_grad")
-    double = [Case(each, shapes[0], "float64") for each in kinds]
-    return [*_combine(kinds, *shapes), *pick(double, [])]
+    double = [KernelCase(each, shapes[0], "float64") for each in kinds]
+    return [*_combine_cases(kinds, *shapes), *full_or_quick(double, [])]
 
 
-def _with_both_gradients(kind: str, *shapes: tuple[int, ...]) -> list[Case]:
-    return _combine((kind, f"{kind}_input_grad", f"{kind}_weight_grad"), *shapes)
+def _with_both_gradients(kind: str, *shapes: tuple[int, ...]) -> list[KernelCase]:
+    return _combine_cases((kind, f"{kind}_input_grad", f"{kind}_weight_grad"), *shapes)
 
 
-def _combine(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Case]:
+def _combine_cases(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[KernelCase]:
     """Create a case of each kernel with each shape; a quick run uses the first shape."""
-    return [Case(kind, shape) for shape in pick(shapes, shapes[:1]) for kind in kinds]
+    return [
+        KernelCase(kind, shape)
+        for shape in full_or_quick(shapes, shapes[:1])
+        for kind in kinds
+    ]
 
 
-def cases() -> list[Case]:
+def cases() -> list[KernelCase]:
     """Return all cases: each kernel with shapes of networks, and with larger shapes."""
     return [
         *_with_gradient("softmax", (2048, 256), (64, 10), (2048, 8192)),
-        *_combine(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),
+        *_combine_cases(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),
         *_with_gradient("layer_norm", (2048, 320), (8192, 1024)),
         *_with_gradient("batch_norm", (64, 32, 60), (64, 320, 993)),
         *_with_gradient("gelu", (2048, 1280), (2048, 60), (4096, 4096)),
-        *_combine(("relu", "relu_grad"), (64, 512), (4096, 4096)),
+        *_combine_cases(("relu", "relu_grad"), (64, 512), (4096, 4096)),
         *_with_gradient("max_pool1d", (64, 32, 60, 2), (8, 320, 993, 4)),
-        *_combine(("dropout", "normal", "uniform"), (2048, 1280), (64, 512)),
-        *_combine(("adamw",), ("MLP",), ("SequenceCNN",), ("encoder",)),
-        *_combine(("embedding", "embedding_grad"), (33, 2048, 320), (30000, 8192, 320)),
+        *_combine_cases(("dropout", "normal", "uniform"), (2048, 1280), (64, 512)),
+        *_combine_cases(("adamw",), ("MLP",), ("SequenceCNN",), ("encoder",)),
+        *_combine_cases(
+            ("embedding", "embedding_grad"), (33, 2048, 320), (30000, 8192, 320)
+        ),
         *_with_both_gradients("conv1d", (64, 4, 32, 3, 62), (64, 32, 32, 5, 64)),
         *_with_both_gradients("conv1d", (8, 4, 320, 8, 1000), (4, 320, 480, 8, 248)),
         *_with_both_gradients("conv1d", (4, 480, 960, 8, 60)),
         *_with_both_gradients("conv2d", (8, 16, 32, 3, 34), (8, 64, 64, 3, 34)),
         *_with_gradient("attention", (8, 5, 256, 64)),
-        *_combine(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
-        *_combine(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
-        *pick(_combine(("attention", "attention_grad"), (1, 8, 2048, 64)), []),
-        *_combine(("fused_gelu", "fused_chain", "fused_norm"), (2048, 320), (4096, 2048)),
-        *_combine(ENCODERS, (512, 150), (64, 4096)),
+        *_combine_cases(("attention_masked", "attention_masked_grad"), (8, 5, 256, 64)),
+        *_combine_cases(("attention_varlen", "attention_varlen_grad"), (8, 5, 256, 64)),
+        *full_or_quick(
+            _combine_cases(("attention", "attention_grad"), (1, 8, 2048, 64)), []
+        ),
+        *_combine_cases(
+            ("fused_gelu", "fused_chain", "fused_norm"), (2048, 320), (4096, 2048)
+        ),
+        *_combine_cases(ENCODERS, (512, 150), (64, 4096)),
     ]

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.kernels._cases import SEQUENCES, Case, K, cases, draw
+from benchmarks.kernels._cases import KERNEL_SIZE, SEQUENCES, KernelCase, cases, draw_inputs
 from seqloom import Key
 from seqloom._ragged import Ragged
 from seqloom.encode import Kmer, OneHot
@@ -22,23 +22,23 @@ EPS = 1e-5
 CONVOLUTION_OPTIONS: Any = {"stride": 1, "padding": 0}
 
 
-def work_of(case: Case, threads: int) -> Work:
+def prepare_call(case: KernelCase, threads: int) -> Work:
     """Create the inputs of a case, and return the function to time."""
     b: Any = backend("numpy", num_threads=threads)
-    return CALLS_OF_SEQLOOM[case.kind](b, case, *draw(case))
+    return CALLS_OF_SEQLOOM[case.kind](b, case, *draw_inputs(case))
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Work]]]:
     """Yield each case twice: with one thread and with two threads."""
     for threads in (1, 2):
         for case in cases():
-            yield f"{case.label}, {threads}", partial(work_of, case, threads)
+            yield f"{case.label}, {threads}", partial(prepare_call, case, threads)
 
 
 def _call_kernel(name: str, *places: int, **options: Any) -> Make:
     """Return a function that prepares a call of one kernel with selected inputs."""
 
-    def make(b: Any, _: Case, *given: Any) -> Work:
+    def make(b: Any, _: KernelCase, *given: Any) -> Work:
         call, chosen = getattr(b, name), [given[place] for place in places]
         return lambda: call(*chosen, **options)
 
@@ -48,7 +48,7 @@ def _call_kernel(name: str, *places: int, **options: Any) -> Make:
 def _call_gradient(name: str, *, of_output: bool) -> Make:
     """Return a function that prepares a call of a gradient kernel."""
 
-    def make(b: Any, _: Case, x: np.ndarray, grad: np.ndarray) -> Work:
+    def make(b: Any, _: KernelCase, x: np.ndarray, grad: np.ndarray) -> Work:
         kept = getattr(b, name)(x) if of_output else x
         return lambda: getattr(b, f"{name}_grad")(grad, kept)
 
@@ -58,47 +58,51 @@ def _call_gradient(name: str, *, of_output: bool) -> Make:
 def _call_random(name: str) -> Make:
     """Return a function that prepares a call of a random number generator."""
 
-    def make(b: Any, case: Case, *_: Any) -> Work:
+    def make(b: Any, case: KernelCase, *_: Any) -> Work:
         call, options = getattr(b, name), {"dtype": case.dtype}
         return lambda: call(Key(0), case.shape, **options)
 
     return make
 
 
-def _dropout(b: Any, _: Case, x: Any, _grad: Any) -> Work:
+def _dropout(b: Any, _: KernelCase, x: Any, _grad: Any) -> Work:
     return lambda: b.dropout(x, Key(0), 0.1)
 
 
-def _embedding_grad(b: Any, _: Case, weight: Any, ids: Any, grad: Any) -> Work:
+def _embedding_grad(b: Any, _: KernelCase, weight: Any, ids: Any, grad: Any) -> Work:
     return lambda: b.embedding_grad(grad, ids, rows=len(weight))
 
 
-def _layer_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+def _layer_norm_grad(
+    b: Any, _: KernelCase, x: Any, weight: Any, bias: Any, grad: Any
+) -> Work:
     _made, *kept = b.layer_norm(x, weight, bias, eps=EPS)
     return lambda: b.layer_norm_grad(grad, x, weight, *kept)
 
 
-def _batch_norm(b: Any, _: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
+def _batch_norm(b: Any, _: KernelCase, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
     """Return outputs and means only, as PyTorch has 1 / deviation instead of variances."""
     return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
 
 
-def _batch_norm_grad(b: Any, _: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+def _batch_norm_grad(
+    b: Any, _: KernelCase, x: Any, weight: Any, bias: Any, grad: Any
+) -> Work:
     _made, *kept = b.batch_norm(x, weight, bias, eps=EPS)
     return lambda: b.batch_norm_grad(grad, x, weight, None, *kept, eps=EPS)
 
 
-def _pool(b: Any, case: Case, x: Any, _: Any) -> Work:
+def _pool(b: Any, case: KernelCase, x: Any, _: Any) -> Work:
     size = case.shape[3]
     return lambda: b.max_pool1d(x, kernel=size, stride=size)
 
 
-def _pool_grad(b: Any, case: Case, x: Any, grad: Any) -> Work:
+def _pool_grad(b: Any, case: KernelCase, x: Any, grad: Any) -> Work:
     _, places = _pool(b, case, x, grad)()
     return lambda: b.max_pool1d_grad(grad, places, x.shape)
 
 
-def _adamw(b: Any, _: Case, *arrays: np.ndarray) -> Work:
+def _adamw(b: Any, _: KernelCase, *arrays: np.ndarray) -> Work:
     half = len(arrays) // 2
     params, grads = list(arrays[:half]), list(arrays[half:])
     first, second = ([np.zeros_like(each) for each in params] for _ in range(2))
@@ -107,7 +111,7 @@ def _adamw(b: Any, _: Case, *arrays: np.ndarray) -> Work:
 
 
 def _input_grad(name: str) -> Make:
-    def backward(b: Any, _: Case, x: Any, weight: Any, grad: Any) -> Work:
+    def backward(b: Any, _: KernelCase, x: Any, weight: Any, grad: Any) -> Work:
         call = getattr(b, f"{name}_input_grad")
         return lambda: call(grad, weight, x.shape, **CONVOLUTION_OPTIONS)
 
@@ -115,37 +119,39 @@ def _input_grad(name: str) -> Make:
 
 
 def _weight_grad(name: str) -> Make:
-    def backward(b: Any, _: Case, x: Any, weight: Any, grad: Any) -> Work:
+    def backward(b: Any, _: KernelCase, x: Any, weight: Any, grad: Any) -> Work:
         call = getattr(b, f"{name}_weight_grad")
         return lambda: call(x, grad, weight.shape, **CONVOLUTION_OPTIONS)
 
     return backward
 
 
-def _attention(b: Any, case: Case, q: Any, k: Any, v: Any, mask: Any, _: Any) -> Work:
+def _attention(b: Any, case: KernelCase, q: Any, k: Any, v: Any, mask: Any, _: Any) -> Work:
     seen = mask if "masked" in case.kind else None
     return lambda: b.attention(q, k, v, seen)[0]
 
 
-def _attention_grad(b: Any, case: Case, *arrays: Any) -> Work:
+def _attention_grad(b: Any, case: KernelCase, *arrays: Any) -> Work:
     q, k, v, mask, grad = arrays
     seen = mask if "masked" in case.kind else None
     kept = b.attention(q, k, v, seen)
     return lambda: b.attention_grad(grad, q, k, v, seen, None, *kept)
 
 
-def _varlen(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
+def _varlen(b: Any, _: KernelCase, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
     return lambda: b.attention_varlen(q, k, v, bounds, max_seqlen=max(SEQUENCES))[0]
 
 
-def _varlen_grad(b: Any, _: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Work:
+def _varlen_grad(
+    b: Any, _: KernelCase, q: Any, k: Any, v: Any, bounds: Any, grad: Any
+) -> Work:
     longest = {"max_seqlen": max(SEQUENCES)}
     kept = b.attention_varlen(q, k, v, bounds, **longest)
     return lambda: b.attention_varlen_grad(grad, q, k, v, bounds, *kept, **longest)
 
 
 def _call_compiled(function: Callable[..., Any]) -> Make:
-    def make(b: Any, _: Case, *arrays: np.ndarray) -> Work:
+    def make(b: Any, _: KernelCase, *arrays: np.ndarray) -> Work:
         tensors, program = [b.tensor(each) for each in arrays], compile_step(function)
 
         return lambda: program(*tensors)
@@ -172,7 +178,7 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
 def _call_encoder(encoder: OneHot | Kmer) -> Make:
     """Return a function that prepares a call of an encoder for packed sequencing reads."""
 
-    def make(_b: Any, _: Case, letters: np.ndarray) -> Work:
+    def make(_b: Any, _: KernelCase, letters: np.ndarray) -> Work:
         reads, length = letters.shape
         rows = Ragged(letters.reshape(-1), np.arange(reads + 1) * length)
         return lambda: encoder.batch(rows)
@@ -214,6 +220,6 @@ CALLS_OF_SEQLOOM: dict[str, Make] = {
     "fused_chain": _call_compiled(_chain),
     "fused_norm": _call_compiled(_norm_chain),
     "encode_one_hot": _call_encoder(OneHot("dna")),
-    "encode_kmers": _call_encoder(Kmer(K)),
-    "encode_kmer_counts": _call_encoder(Kmer(K, counts=True)),
+    "encode_kmers": _call_encoder(Kmer(KERNEL_SIZE)),
+    "encode_kmer_counts": _call_encoder(Kmer(KERNEL_SIZE, counts=True)),
 }

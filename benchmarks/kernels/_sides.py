@@ -5,14 +5,14 @@ import subprocess
 import sys
 from typing import Any
 
-from benchmarks._measure import HOME
-from benchmarks.kernels._cases import Case
+from benchmarks._measure import REPOSITORY_ROOT
+from benchmarks.kernels._cases import KernelCase
 from benchmarks.tensor._sides import environment
 
 SIDES = ("seqloom", "torch", "torch.compile")
 
 
-class Side:
+class KernelProcess:
     """Process that runs the kernels of one library on request.
 
     Args:
@@ -28,11 +28,11 @@ class Side:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=HOME,
+            cwd=REPOSITORY_ROOT,
             env=environment(threads),
         )
 
-    def set(self, case: Case) -> list[list[float]]:
+    def set(self, case: KernelCase) -> list[list[float]]:
         """Run a kernel once, and return sampled numbers of its results for comparison."""
         return self._request([case.kind, case.shape, case.dtype])
 

@@ -4,12 +4,12 @@ from statistics import geometric_mean
 
 import numpy as np
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
-from benchmarks.kernels._cases import FAMILIES, Case, cases
-from benchmarks.kernels._sides import SIDES, Side
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks.kernels._cases import KERNEL_FAMILIES, KernelCase, cases
+from benchmarks.kernels._sides import SIDES, KernelProcess
 
-ROUNDS = pick(7, 3)
+ROUNDS = full_or_quick(7, 3)
 # Seconds per measurement, and maximum number of calls.
 SECONDS, MOST = 0.01, 500
 # Largest accepted difference, relative to the largest result. For random numbers, the
@@ -27,38 +27,45 @@ window, positions). Attention sizes are (n, heads, positions, depth), embedding 
 for invalid characters.
 """
 THREADS = {1: "one thread", 2: "two threads"}
-HEAD = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")
+TABLE_COLUMNS = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")
 
 
 def main() -> None:
     """Measure every kernel with one thread and with two threads."""
-    rows = {threads: _measure(threads) for threads in THREADS}
-    tables = [table((f"{HEAD[0]}, {THREADS[it]}", *HEAD[1:]), rows[it]) for it in rows]
+    rows = {threads: _measure_kernels(threads) for threads in THREADS}
+    tables = [
+        markdown_table((f"{TABLE_COLUMNS[0]}, {THREADS[it]}", *TABLE_COLUMNS[1:]), rows[it])
+        for it in rows
+    ]
     means = [
-        [name, *(_mean(name, rows[threads]) for threads in THREADS)]
-        for name in dict.fromkeys(map(_family, rows[1]))
+        [name, *(_mean_ratio(name, rows[threads]) for threads in THREADS)]
+        for name in dict.fromkeys(map(_kernel_name, rows[1]))
     ]
     head = ("geometric mean of the ratios", *THREADS.values())
-    text = [*tables, table(head, means), machine("numpy", "torch", "seqloom")]
+    text = [
+        *tables,
+        markdown_table(head, means),
+        describe_machine("numpy", "torch", "seqloom"),
+    ]
     publish("kernels", "\n\n".join(text), notes=NOTES, shown=MEANS, hidden=HIDDEN)
 
 
-def _measure(threads: int) -> list[list[str]]:
+def _measure_kernels(threads: int) -> list[list[str]]:
     """Return one table row for each kernel."""
-    sides = {name: Side(name, threads) for name in SIDES}
+    sides = {name: KernelProcess(name, threads) for name in SIDES}
     try:
-        return [_row(case, sides) for case in cases()]
+        return [_kernel_row(case, sides) for case in cases()]
     finally:
         for side in sides.values():
             side.close()
 
 
-def _row(case: Case, sides: dict[str, Side]) -> list[str]:
+def _kernel_row(case: KernelCase, sides: dict[str, KernelProcess]) -> list[str]:
     """Return a kernel's table row, with the shortest time of a call in each library."""
     taking = [
         each for each in sides.values() if case.is_fused or "compile" not in each.name
     ]
-    _check(case, [each.set(case) for each in taking])
+    _check_results(case, [each.set(case) for each in taking])
     times = max(1, min(MOST, int(SECONDS / sides["seqloom"].measure(1))))
     rounds = [[each.measure(times) for each in taking] for _ in range(ROUNDS)]
     least = [1e6 * min(each) for each in zip(*rounds, strict=True)]
@@ -69,7 +76,7 @@ def _row(case: Case, sides: dict[str, Side]) -> list[str]:
     return [case.label, *spoken, f"{floor:.0f}", f"**{ratio:.2f}**"]
 
 
-def _check(case: Case, found: list[list[list[float]]]) -> None:
+def _check_results(case: KernelCase, found: list[list[list[float]]]) -> None:
     """Raise if the libraries computed different results."""
     agreed = TOLERANCES["random" if case.is_random else case.dtype]
     first, *others = found
@@ -79,13 +86,13 @@ def _check(case: Case, found: list[list[list[float]]]) -> None:
             assert apart < agreed, f"{case.label}: the sides differ by {apart:.1e}"
 
 
-def _family(row: list[str]) -> str:
+def _kernel_name(row: list[str]) -> str:
     """Return the kernel name of a table row; gradients and variants have the same name."""
-    names = (name.replace("_", " ") for name in FAMILIES)
+    names = (name.replace("_", " ") for name in KERNEL_FAMILIES)
     return next(name for name in names if row[0].startswith(name))
 
 
-def _mean(name: str, rows: list[list[str]]) -> str:
+def _mean_ratio(name: str, rows: list[list[str]]) -> str:
     """Return the geometric mean of a kernel's time ratios, including its variants."""
-    ratios = [float(row[-1].strip("*")) for row in rows if _family(row) == name]
+    ratios = [float(row[-1].strip("*")) for row in rows if _kernel_name(row) == name]
     return f"**{geometric_mean(ratios):.2f}**"

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from benchmarks.kernels._cases import Case, K, draw
+from benchmarks.kernels._cases import KERNEL_SIZE, KernelCase, draw_inputs
 
 Work = Callable[[], Any]
 Make = Callable[..., Work]
@@ -19,11 +19,11 @@ EPS = 1e-5
 aten: Any = torch.ops.aten
 
 
-def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
+def prepare_call(case: KernelCase, threads: int, *, compiled: bool = False) -> Work:
     """Create the inputs of a case, and return the function to time."""
     torch.set_num_threads(threads)
     torch.set_grad_enabled(False)
-    given = [torch.from_numpy(each) for each in draw(case)]
+    given = [torch.from_numpy(each) for each in draw_inputs(case)]
     if case.kind.startswith("fused"):
         function = torch.compile(CHAINS[case.kind]) if compiled else CHAINS[case.kind]
         return lambda: function(*given)
@@ -33,7 +33,7 @@ def work_of(case: Case, threads: int, *, compiled: bool = False) -> Work:
 def _call_operation(function: Callable[..., Any], *places: int) -> Make:
     """Return a function that prepares a call of one operation with selected inputs."""
 
-    def make(_: Case, *given: Any) -> Work:
+    def make(_: KernelCase, *given: Any) -> Work:
         chosen = [given[place] for place in places]
         return lambda: function(*chosen)
 
@@ -43,23 +43,23 @@ def _call_operation(function: Callable[..., Any], *places: int) -> Make:
 def _call_random(function: Callable[..., Any]) -> Make:
     """Return a function that prepares a call of a random number generator."""
 
-    def make(case: Case, x: Any, _: Any) -> Work:
+    def make(case: KernelCase, x: Any, _: Any) -> Work:
         return lambda: function(case.shape, dtype=x.dtype)
 
     return make
 
 
-def _embedding_grad(_: Case, weight: Any, ids: Any, grad: Any) -> Work:
+def _embedding_grad(_: KernelCase, weight: Any, ids: Any, grad: Any) -> Work:
     call = aten.embedding_dense_backward
     return lambda: call(grad, ids, len(weight), -1, False)
 
 
-def _softmax_grad(_: Case, x: Any, grad: Any) -> Work:
+def _softmax_grad(_: KernelCase, x: Any, grad: Any) -> Work:
     kept = x.softmax(-1)
     return lambda: aten._softmax_backward_data(grad, kept, -1, x.dtype)
 
 
-def _cross_entropy(_: Case, logits: Any, labels: Any) -> Work:
+def _cross_entropy(_: KernelCase, logits: Any, labels: Any) -> Work:
     """Return the loss of each row, and the gradient of the summed losses."""
     one = torch.ones((), dtype=logits.dtype)
 
@@ -73,34 +73,34 @@ def _cross_entropy(_: Case, logits: Any, labels: Any) -> Work:
     return call
 
 
-def _layer_norm(_: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
+def _layer_norm(_: KernelCase, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
     return lambda: aten.native_layer_norm(x, x.shape[-1:], weight, bias, EPS)
 
 
-def _layer_norm_grad(_: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+def _layer_norm_grad(_: KernelCase, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
     size, all_three = x.shape[-1:], [True] * 3
     _made, *kept = aten.native_layer_norm(x, size, weight, bias, EPS)
     call = aten.native_layer_norm_backward
     return lambda: call(grad, x, size, *kept, weight, bias, all_three)
 
 
-def _batch_norm(_: Case, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
+def _batch_norm(_: KernelCase, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
     call = aten.native_batch_norm
     return lambda: call(x, weight, bias, None, None, True, 0.1, EPS)[:2]
 
 
-def _batch_norm_grad(_: Case, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
+def _batch_norm_grad(_: KernelCase, x: Any, weight: Any, bias: Any, grad: Any) -> Work:
     _made, *kept = aten.native_batch_norm(x, weight, bias, None, None, True, 0.1, EPS)
     rest = (weight, None, None, *kept, True, EPS, [True] * 3)
     return lambda: aten.native_batch_norm_backward(grad, x, *rest)
 
 
-def _pool(case: Case, x: Any, _: Any) -> Work:
+def _pool(case: KernelCase, x: Any, _: Any) -> Work:
     size, wide = [1, case.shape[3]], x.unsqueeze(-2)
     return lambda: aten.max_pool2d_with_indices(wide, size, size)
 
 
-def _pool_grad(case: Case, x: Any, grad: Any) -> Work:
+def _pool_grad(case: KernelCase, x: Any, grad: Any) -> Work:
     size, wide = [1, case.shape[3]], x.unsqueeze(-2)
     _made, places = _pool(case, x, grad)()
     steps = (size, size, [0, 0], [1, 1], False, places)
@@ -108,7 +108,7 @@ def _pool_grad(case: Case, x: Any, grad: Any) -> Work:
     return lambda: call(grad.unsqueeze(-2), wide, *steps)
 
 
-def _adamw(_: Case, *arrays: Any) -> Work:
+def _adamw(_: KernelCase, *arrays: Any) -> Work:
     half = len(arrays) // 2
     params, grads = list(arrays[:half]), list(arrays[half:])
     moments = [[torch.zeros_like(each) for each in params] for _ in range(2)]
@@ -125,7 +125,7 @@ def _adamw(_: Case, *arrays: Any) -> Work:
     return call
 
 
-def _convolution(_: Case, x: Any, weight: Any, _grad: Any) -> Work:
+def _convolution(_: KernelCase, x: Any, weight: Any, _grad: Any) -> Work:
     call = F.conv1d if x.ndim == 3 else F.conv2d
     return lambda: call(x, weight)
 
@@ -134,7 +134,7 @@ def _convolution_grad(by: str) -> Make:
     """Return a function that prepares a call for the input or the weight gradient."""
     wanted = [by == "input", by == "weight", by == "weight"]
 
-    def backward(_: Case, x: Any, weight: Any, grad: Any) -> Work:
+    def backward(_: KernelCase, x: Any, weight: Any, grad: Any) -> Work:
         ones, zeros = [1] * (x.ndim - 2), [0] * (x.ndim - 2)
         rest = ([len(weight)], ones, zeros, ones, False, zeros, 1, wanted)
         call = aten.convolution_backward
@@ -143,20 +143,20 @@ def _convolution_grad(by: str) -> Make:
     return backward
 
 
-def _mask(case: Case, mask: Any) -> Any:
+def _attention_mask(case: KernelCase, mask: Any) -> Any:
     return mask if "masked" in case.kind else None
 
 
-def _attention(case: Case, q: Any, k: Any, v: Any, mask: Any, _grad: Any) -> Work:
-    seen = _mask(case, mask)
+def _attention(case: KernelCase, q: Any, k: Any, v: Any, mask: Any, _grad: Any) -> Work:
+    seen = _attention_mask(case, mask)
     return lambda: F.scaled_dot_product_attention(q, k, v, seen)
 
 
-def _attention_grad(case: Case, *arrays: Any) -> Work:
+def _attention_grad(case: KernelCase, *arrays: Any) -> Work:
     q, k, v, mask, grad = arrays
     seen = (
         None
-        if (own := _mask(case, mask)) is None
+        if (own := _attention_mask(case, mask)) is None
         else torch.zeros(own.shape, dtype=q.dtype)
         .masked_fill(~own, -torch.inf)
         .expand(*q.shape[:3], k.shape[2])
@@ -168,7 +168,7 @@ def _attention_grad(case: Case, *arrays: Any) -> Work:
     return lambda: call(grad, q, k, v, *kept, 0.0, False, attn_mask=seen)
 
 
-def _varlen(_: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
+def _varlen(_: KernelCase, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
     """Call attention for each sequence; torch has no variable-length kernel for CPUs."""
     each = [_split_sequences((q, k, v), pair) for pair in pairwise(bounds)]
     made = torch.empty_like(q)
@@ -181,7 +181,7 @@ def _varlen(_: Case, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
     return call
 
 
-def _varlen_grad(_: Case, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Work:
+def _varlen_grad(_: KernelCase, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Work:
     forward = aten._scaled_dot_product_flash_attention_for_cpu
     call = aten._scaled_dot_product_flash_attention_for_cpu_backward
     pairs = list(pairwise(bounds.tolist()))
@@ -220,32 +220,34 @@ def _norm_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
     return centred / spread * weight + bias
 
 
-def _one_hot(_: Case, letters: Any) -> Work:
+def _one_hot(_: KernelCase, letters: Any) -> Work:
     """Encode bases by four comparisons, which was the fastest of five methods."""
     bases = torch.tensor([*b"ACGT"], dtype=torch.uint8)[:, None]
     reads, length = letters.shape
     return lambda: torch.eq(letters[:, None], bases, out=torch.empty(reads, 4, length))
 
 
-def _words(letters: Any) -> Any:
+def _kmer_indices(letters: Any) -> Any:
     """Return the index of each 6-mer, computed from the indices of 2-mers and 3-mers."""
-    digits = DIGITS[letters.int()]
+    digits = BASE_DIGITS[letters.int()]
     twos = torch.add(digits[:, 1:], digits[:, :-1], alpha=4)
     threes = torch.add(digits[:, 2:], twos[:, :-1], alpha=4)
     return torch.add(threes[:, 3:], threes[:, :-3], alpha=4**3)
 
 
-def _counts(_: Case, letters: Any) -> Work:
+def _kmer_counts(_: KernelCase, letters: Any) -> Work:
     one = torch.ones(())
 
     def call() -> Any:
-        words = _words(letters)
-        return torch.zeros(len(words), 4**K).scatter_add_(1, words, one.expand(words.shape))
+        words = _kmer_indices(letters)
+        return torch.zeros(len(words), 4**KERNEL_SIZE).scatter_add_(
+            1, words, one.expand(words.shape)
+        )
 
     return call
 
 
-DIGITS = torch.zeros(256, dtype=torch.int64).index_put_(
+BASE_DIGITS = torch.zeros(256, dtype=torch.int64).index_put_(
     (torch.tensor([*b"ACGT"]),), torch.arange(4)
 )
 CHAINS = {"fused_gelu": _gelu_chain, "fused_chain": _chain, "fused_norm": _norm_chain}
@@ -278,6 +280,6 @@ CALLS_OF_TORCH: dict[str, Make] = {
     "attention_varlen": _varlen,
     "attention_varlen_grad": _varlen_grad,
     "encode_one_hot": _one_hot,
-    "encode_kmers": _call_operation(_words, 0),
-    "encode_kmer_counts": _counts,
+    "encode_kmers": _call_operation(_kmer_indices, 0),
+    "encode_kmer_counts": _kmer_counts,
 }

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from benchmarks._measure import run_module
-from benchmarks._page import machine, publish, table
+from benchmarks._page import describe_machine, markdown_table, publish
 
 LAYERS = {"7.4 M": 6, "50 M": 41}
 ROUNDS, MUON_ROUNDS = 25, 9
@@ -21,7 +21,9 @@ def main() -> None:
     rows = [*_adamw_rows(), *_muon_rows()]
     publish(
         "optim",
-        "\n\n".join([table(HEAD, rows), machine("numpy", "torch", "seqloom")]),
+        "\n\n".join(
+            [markdown_table(HEAD, rows), describe_machine("numpy", "torch", "seqloom")]
+        ),
         notes=NOTES,
         shown=r"1 thread \|",
     )

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import seqloom as sl
-from benchmarks._measure import interleave, touch_memory
+from benchmarks._measure import time_alternately, touch_memory
 from seqloom._rust import _native
 
 # Matrices of one encoder layer with 320 features; six layers have 7.4 M numbers.
@@ -123,7 +123,7 @@ def _time(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
     for work in sides.values():
         work()
     # OpenMP threads of torch spin for some milliseconds after they have finished.
-    seconds = interleave({"pause": lambda: time.sleep(0.02), **sides}, rounds=rounds)
+    seconds = time_alternately({"pause": lambda: time.sleep(0.02), **sides}, rounds=rounds)
     return {name: min(seconds[name]) for name in sides}
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from benchmarks._measure import HOME
+from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks._processor import uses_avx512
 
 RIVAL = Path(__file__).parent / "rival"
@@ -64,7 +64,7 @@ class Side:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            cwd=HOME,
+            cwd=REPOSITORY_ROOT,
             env={**os.environ, **dict.fromkeys(variables, str(threads))},
         )
 
@@ -86,7 +86,7 @@ class Side:
 def _build_rival() -> Path:
     """Compile the Rust program that calls the crates, for this run's instruction set."""
     features = ["--features", "avx512"] if uses_avx512() else []
-    target = HOME / "target" / ("rival-avx512" if features else "rival")
+    target = REPOSITORY_ROOT / "target" / ("rival-avx512" if features else "rival")
     command = ["cargo", "build", "--release", "--quiet", *features]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
     subprocess.run(command, check=True, cwd=RIVAL, env=environment)

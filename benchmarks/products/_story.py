@@ -2,12 +2,12 @@
 
 from statistics import median
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.products._sides import CRATES, LIBRARIES, Shape, Side
 
 SIDES = (*LIBRARIES, *CRATES)
-ROUNDS = pick(5, 3)
+ROUNDS = full_or_quick(5, 3)
 NOTES = """
 The tables have median speeds in Gflop/s. `nt` is the forward product of a layer. `tn` is
 the gradient of the layer's weights, `nn` of its inputs. Sizes are rows x depth x columns.
@@ -15,7 +15,7 @@ Torch multiplies with MKL; gemm 0.19 and private-gemm-x86 0.1 (part of faer) are
 crates. A ratio above 1 means that seqloom is faster.
 """
 # Seconds per measurement, and maximum number of products in that time.
-SECONDS, MOST = pick(0.03, 0.02), 200
+SECONDS, MOST = full_or_quick(0.03, 0.02), 200
 
 
 def _dense(rows: int, before: int, after: int) -> list[Shape]:
@@ -29,7 +29,7 @@ def _dense(rows: int, before: int, after: int) -> list[Shape]:
 
 # (rows, inputs, outputs) of MLP layers, an encoder, unfolded convolutions of
 # SequenceCNN and DeepSEA, and common sizes.
-LAYERS = pick(
+LAYERS = full_or_quick(
     {
         "MLP": [(64, 784, 512), (64, 512, 512)],
         "encoder": [
@@ -66,7 +66,7 @@ def main() -> None:
     tables = [
         _table(threads, dtype) for dtype in ("float32", "float64") for threads in (1, 2)
     ]
-    text = "\n\n".join([*tables, machine("numpy", "torch", "seqloom")])
+    text = "\n\n".join([*tables, describe_machine("numpy", "torch", "seqloom")])
     publish("products", text, notes=NOTES, hidden="float64|2 threads")
 
 
@@ -79,7 +79,7 @@ def _table(threads: int, dtype: str) -> str:
         for side in sides.values():
             side.close()
     head = (f"{dtype}, {threads} threads", "seqloom", *SIDES[1:], "seqloom / fastest other")
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:

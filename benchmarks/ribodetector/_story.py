@@ -5,8 +5,8 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.ribodetector._pairs import LENGTH, write_pairs
 from benchmarks.ribodetector._sides import (
     CLOSE,
@@ -18,7 +18,7 @@ from benchmarks.ribodetector._sides import (
     run_theirs,
 )
 
-PAIRS = int(os.environ.get("SEQLOOM_PAIRS", pick("50000", "8000")))
+PAIRS = int(os.environ.get("SEQLOOM_PAIRS", full_or_quick("50000", "8000")))
 ROUNDS = 3
 CHUNKS = (
     16,
@@ -95,7 +95,7 @@ def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
         )
         for side, label in labels.items()
     ]
-    return table(HEAD, rows)
+    return markdown_table(HEAD, rows)
 
 
 def _ratio(seconds: dict[str, float], side: str) -> str:
@@ -110,5 +110,5 @@ def _compare_decisions(close: int, ribosomal: int) -> str:
     return (
         f"Both programs find {ribosomal:,} ribosomal pairs. The programs classify {close} "
         f"pairs differently; only pairs with logits closer than {CLOSE:g} may differ.\n\n"
-        f"{machine('ribodetector', 'onnxruntime', 'seqloom')}"
+        f"{describe_machine('ribodetector', 'onnxruntime', 'seqloom')}"
     )

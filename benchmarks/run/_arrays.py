@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import seqloom as sl
-from benchmarks._measure import HOME, pick
-from benchmarks._page import table
+from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
+from benchmarks._page import markdown_table
 from benchmarks.run._networks import BATCH, NETWORKS, inputs_of, make
 from benchmarks.run._sides import SIDES
 from benchmarks.tensor._sides import environment
@@ -20,7 +20,7 @@ from seqloom.export import Input
 from seqloom.infer._forward import Forward
 
 THREADS = (1, 2)
-ROUNDS, SECONDS = pick(15, 5), 0.05  # seconds per round
+ROUNDS, SECONDS = full_or_quick(15, 5), 0.05  # seconds per round
 EQUAL = 1e-4  # Maximum accepted difference of outputs.
 NOTES = f"""
 The first table has median times of {ROUNDS} rounds for batches of {BATCH} encoded
@@ -36,7 +36,7 @@ def measure_arrays() -> str:
     rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
     sides = "ONNX Runtime", "seqloom", "ratio", "ratio after a pause"
     head = "", "threads", *sides, "memory", "memory of ONNX Runtime"
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def _measure(name: str, threads: int) -> tuple[str, ...]:
@@ -106,7 +106,7 @@ def _start(*arguments: str) -> Any:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        cwd=HOME,
+        cwd=REPOSITORY_ROOT,
         env=environment(int(arguments[3])),
     )
 

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 from statistics import median
 
-from benchmarks._measure import HOME, interleave
+from benchmarks._measure import REPOSITORY_ROOT, time_alternately
 from seqloom.cli._export import PROGRAM
 
 _ROUNDS = 15
@@ -35,11 +35,11 @@ def time_start(folder: Path) -> tuple[float, float]:
         "ours": lambda: _first_line(ours),
         "theirs": lambda: _first_line(theirs),
     }
-    seconds = interleave(sides, rounds=_ROUNDS)
+    seconds = time_alternately(sides, rounds=_ROUNDS)
     return median(seconds["ours"]), median(seconds["theirs"])
 
 
 def _first_line(command: list[str]) -> None:
     """Run a program that prints scores, and return its first line."""
-    done = subprocess.run(command, check=True, capture_output=True, cwd=HOME)
+    done = subprocess.run(command, check=True, capture_output=True, cwd=REPOSITORY_ROOT)
     assert done.stdout

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import memory_of
+from benchmarks._measure import peak_memory_increase
 from benchmarks.run._networks import inputs_of
 
 Arrays = dict[str, Any]
@@ -62,7 +62,7 @@ def _load(
         made.append(SIDES[side](folder, arrays, threads))
         np.save(folder / f"{side}.npy", np.asarray(made[0]()))
 
-    peak = memory_of(first)
+    peak = peak_memory_increase(first)
     return made[0], peak
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 import seqloom as sl
-from benchmarks._measure import HOME, interleave, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import REPOSITORY_ROOT, full_or_quick, time_alternately
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks._reads import write_reads
 from benchmarks.run._arrays import NOTES, measure_arrays, write_models
 from benchmarks.run._command import run_command, time_start
@@ -20,7 +20,7 @@ from benchmarks.run._networks import OF_READS, READ, make
 from benchmarks.run._web import measure_web
 from seqloom.cli._export import PROGRAM
 
-READS = pick(100_000, 20_000)
+READS = full_or_quick(100_000, 20_000)
 MOST_BINARY = 6e6
 NOTES_OF_FILES = f"""
 The second table has the time of whole processes that score {READS:,} reads of {READ}
@@ -41,7 +41,9 @@ def main() -> None:
         _describe_size(),
         _measure_web(),
     ]
-    text = "\n\n".join([*parts, machine("onnx", "onnxruntime", "numpy", "seqloom")])
+    text = "\n\n".join(
+        [*parts, describe_machine("onnx", "onnxruntime", "numpy", "seqloom")]
+    )
     publish("run", text, notes=f"{NOTES} {NOTES_OF_FILES}", shown=SHOWN, hidden=HIDDEN)
 
 
@@ -55,7 +57,7 @@ def _measure_files() -> str:
             for kind in ("plain", "gzip")
         ]
     head = "network", "file", "Python loop", "seqloom-run", "ratio"
-    return table(head, rows)
+    return markdown_table(head, rows)
 
 
 def _measure_file(network: str, reads: Path, kind: str) -> tuple[str, ...]:
@@ -81,11 +83,13 @@ def _time_file(folder: Path, reads: Path) -> dict[str, float]:
     theirs, ours = folder / "loop.tsv", folder / "ours.tsv"
     sides = {
         "loop": lambda: subprocess.run(
-            [*loop, str(reads), str(theirs), "2"], check=True, cwd=HOME
+            [*loop, str(reads), str(theirs), "2"], check=True, cwd=REPOSITORY_ROOT
         ),
         "ours": lambda: run_command(folder / "model.seqloom", reads, ours, threads=2),
     }
-    seconds = {side: median(each) for side, each in interleave(sides, rounds=3).items()}
+    seconds = {
+        side: median(each) for side, each in time_alternately(sides, rounds=3).items()
+    }
     one, other = (_read_scores(path) for path in (theirs, ours))
     assert one[0] == other[0]
     np.testing.assert_allclose(one[1], other[1], rtol=1e-3, atol=1e-3)

@@ -8,11 +8,11 @@ import subprocess
 from pathlib import Path
 from statistics import median
 
-from benchmarks._measure import HOME, pick
+from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from seqloom.cli._export import PROGRAM
 
-_WASM_FILE = HOME / "web/dist/seqloom_web.wasm"
-_ROUNDS = pick(9, 3)
+_WASM_FILE = REPOSITORY_ROOT / "web/dist/seqloom_web.wasm"
+_ROUNDS = full_or_quick(9, 3)
 # Size of onnxruntime-web's smallest module, ort-wasm-simd-threaded.wasm, in bytes:
 # https://github.com/surisuririsu/gakumas-tools/pull/114 (September 2026).
 _THEIRS = 12_810_620
@@ -42,7 +42,7 @@ def _time(model: Path, reads: Path) -> tuple[float, float]:
 
 def _in_node(model: Path, reads: Path) -> float:
     """Return the records/s for one file, after a warm-up."""
-    script = HOME / "benchmarks/run/web.mjs"
+    script = REPOSITORY_ROOT / "benchmarks/run/web.mjs"
     said = _run(["node", str(script), str(_WASM_FILE), str(model), str(reads)])
     return json.loads(said)["speed"]
 

@@ -25,7 +25,7 @@ LETTERS = np.frombuffer(b"ACGT", np.uint8)
 def write(path: Path, sizes: Sizes) -> None:
     """Write random FASTQ reads, FASTA sequences, or genotypes of 1,000 individuals."""
     if path.suffix == ".bed":
-        _files.write(path.parent, (PEOPLE, sizes.variants), name=path.stem)
+        _files.write_bed(path.parent, (PEOPLE, sizes.variants), name=path.stem)
         return
     record = _read if path.suffix == ".fastq" else _sequence
     rng, together = np.random.default_rng(0), max(1, BLOCK // sizes.length)

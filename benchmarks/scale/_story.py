@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import HOME, is_quick, touch_memory
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import REPOSITORY_ROOT, is_quick, touch_memory
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.scale._growth import DECADES, LEAST_BYTES, Point, Points, slope
 from benchmarks.scale._picture import draw
 from benchmarks.scale._reading import write
@@ -51,7 +51,7 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
             if not is_quick():
                 pictures.append(draw(sweep, points))
             rows += [_row(sweep, side, points) for side in points]
-    text = "\n\n".join([table(HEAD, rows), machine(*PACKAGES), *pictures])
+    text = "\n\n".join([markdown_table(HEAD, rows), describe_machine(*PACKAGES), *pictures])
     publish("scale", text, notes=NOTES, shown=r"\| seqloom \|")
 
 
@@ -89,7 +89,7 @@ def _start(operation: str, side: str) -> Any:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        cwd=HOME,
+        cwd=REPOSITORY_ROOT,
     )
     assert worker.stdout.readline(), f"{operation}, {side}: the process ended at its start"
     return worker

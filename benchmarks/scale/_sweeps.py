@@ -3,7 +3,7 @@
 import os
 from typing import NamedTuple
 
-from benchmarks._measure import pick
+from benchmarks._measure import full_or_quick
 
 FLOOR = "floor"
 # Operation -> libraries: seqloom first, the lower bound ("floor") last.
@@ -64,7 +64,7 @@ class Sweep(NamedTuple):
 
 def _decades(first: int) -> tuple[int, ...]:
     """Return `first` and its multiples by 10, 100 and 1,000; fewer in a quick run."""
-    return tuple(first * 10**power for power in range(pick(4, 3)))
+    return tuple(first * 10**power for power in range(full_or_quick(4, 3)))
 
 
 def _threads() -> tuple[int, ...]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import memory_of
+from benchmarks._measure import peak_memory_increase
 from benchmarks.scale._computing import encode, predict
 from benchmarks.scale._reading import Maker, Work, bed_read, load, parse
 from benchmarks.scale._sweeps import Sizes
@@ -60,7 +60,7 @@ def _answer(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
 def _measure(work: Work) -> dict[str, Any]:
     """Return the shortest time in seconds, the peak bytes, and the results."""
     rounds: list[tuple[float, list[float]]] = []
-    grown = memory_of(lambda: rounds.append(_time(work)))
+    grown = peak_memory_increase(lambda: rounds.append(_time(work)))
     while len(rounds) < TIMES and sum(seconds for seconds, _ in rounds) < (
         LONG if len(rounds) < 3 else SECONDS
     ):

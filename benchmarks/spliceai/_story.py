@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import HOME, pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.tensor._sides import environment
 
 SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
-ROUNDS = pick(20, 7)
+ROUNDS = full_or_quick(20, 7)
 COUNTS = (1000, 5000)
 NOTES = """
 The network reads a context of 10,000 bases. The network is examples/splice_sites.py;
@@ -25,7 +25,9 @@ HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / to
 def main() -> None:
     """Measure inputs of 1,000 and 5,000 bases with one and with two threads."""
     rows = [_row(count, threads) for threads in (1, 2) for count in COUNTS]
-    text = f"{table(HEAD, rows)}\n\n{machine('numpy', 'torch', 'seqloom')}"
+    text = (
+        f"{markdown_table(HEAD, rows)}\n\n{describe_machine('numpy', 'torch', 'seqloom')}"
+    )
     publish("spliceai", text, notes=NOTES, shown="5,000")
 
 
@@ -57,7 +59,7 @@ def _start(side: str, count: int, threads: int) -> Any:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        cwd=HOME,
+        cwd=REPOSITORY_ROOT,
         env=environment(threads),
     )
 

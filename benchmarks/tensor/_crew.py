@@ -13,7 +13,7 @@ from tempfile import TemporaryFile
 from threading import Timer
 from typing import Any
 
-from benchmarks._measure import HOME
+from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks.tensor._networks import NETWORKS, Setup
 from benchmarks.tensor._sides import environment
 
@@ -77,7 +77,7 @@ def start_worker(side: str, setup: Setup, **variables: str) -> Generator[Process
             stdout=subprocess.PIPE,
             stderr=errors,
             text=True,
-            cwd=HOME,
+            cwd=REPOSITORY_ROOT,
             env={**environment(setup.threads), **variables},
         ) as process,
     ):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks._measure import interleave
+from benchmarks._measure import time_alternately
 from seqloom import Key
 from seqloom.nn import functional as F
 from seqloom.tensor import Autodiff, backend, scope
@@ -49,8 +49,8 @@ def dropout() -> dict[str, list[float]]:
         "ours": lambda: F.dropout(ours, 0.1, key=Key(0)),
         "torch": lambda: torch.nn.functional.dropout(theirs, 0.1),
     }
-    interleave(sides, rounds=3)
-    return interleave(sides, rounds=21)
+    time_alternately(sides, rounds=3)
+    return time_alternately(sides, rounds=21)
 
 
 if __name__ == "__main__":

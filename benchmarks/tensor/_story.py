@@ -2,19 +2,19 @@
 
 from typing import Any
 
-from benchmarks._measure import pick
-from benchmarks._page import machine, publish, table
+from benchmarks._measure import full_or_quick
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.tensor._crew import Failed, memory, speeds, step_of
 from benchmarks.tensor._small import small_rows
 
 THREADS = (1, 2)
-ROUNDS = pick(
+ROUNDS = full_or_quick(
     {"MLP": 21, "SequenceCNN": 15, "DeepSEA": 5, "encoder": 5},
     {"MLP": 5, "SequenceCNN": 3},
 )
 NUMPY = ("floor", "torch floor", "numpy", "numpy compiled", "torch eager", "torch.compile")
 # A quick run excludes libraries that take longer to compile than to run.
-SIDES = pick(
+SIDES = full_or_quick(
     (*NUMPY, "jax.jit", "ours on torch compiled", "ours on jax compiled"), NUMPY[:-1]
 )
 WITH_DROPOUT = ("numpy compiled", "torch eager")
@@ -46,15 +46,15 @@ def main() -> None:
         _check(f"{name} at {threads}", found)
     text = "\n\n".join(
         [
-            table(HEAD, [_times(*case, found) for case, found in runs.items()]),
-            table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
+            markdown_table(HEAD, [_times(*case, found) for case, found in runs.items()]),
+            markdown_table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
             _tabulate_dropout(),
             _tabulate_memory(),
-            table(
+            markdown_table(
                 ("", "seqloom", "torch", "seqloom / torch"),
                 [*small_rows(), *_list_scaling_rows(runs)],
             ),
-            machine("numpy", "torch", "jax", "seqloom"),
+            describe_machine("numpy", "torch", "jax", "seqloom"),
         ]
     )
     publish("tensor", text, notes=NOTES, shown=r", 1 \|", hidden=HIDDEN)
@@ -114,14 +114,14 @@ def _tabulate_dropout() -> str:
             found = _run(name, threads, WITH_DROPOUT, 0.1)
             times = [_format_time(found[side]) for side in WITH_DROPOUT]
             rows.append([f"{name}, {threads}", *times, _format_ratio(found, *WITH_DROPOUT)])
-    return table(("with dropout 0.1", *WITH_DROPOUT, "ratio"), rows)
+    return markdown_table(("with dropout 0.1", *WITH_DROPOUT, "ratio"), rows)
 
 
 def _tabulate_memory() -> str:
     """Return the table of peak memory that ten steps add, in megabytes."""
     sides = ("numpy", "numpy compiled", "torch eager")
     rows = [[name, *(_measure_growth(side, name) for side in sides)] for name in ROUNDS]
-    return table(("memory that ten steps add, MB", *sides), rows)
+    return markdown_table(("memory that ten steps add, MB", *sides), rows)
 
 
 def _measure_growth(side: str, name: str) -> str:

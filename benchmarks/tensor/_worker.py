@@ -5,7 +5,7 @@ import sys
 import time
 from typing import Any
 
-from benchmarks._measure import memory_of
+from benchmarks._measure import peak_memory_increase
 from benchmarks.tensor._networks import Setup, batch_of
 from benchmarks.tensor._sides import SIDES
 
@@ -64,7 +64,7 @@ class Worker:
 
     def memory(self, steps: int) -> int:
         """Run steps and return the increase in peak memory, in bytes."""
-        return memory_of(lambda: self.losses(steps))
+        return peak_memory_increase(lambda: self.losses(steps))
 
 
 def main(settings: str) -> None:

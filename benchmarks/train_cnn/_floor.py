@@ -4,7 +4,7 @@ from statistics import median
 
 import numpy as np
 
-from benchmarks._measure import interleave
+from benchmarks._measure import time_alternately
 from benchmarks.train_cnn._setup import BATCH_SIZE
 from seqloom._threads import limit_blas
 from seqloom.models import SequenceCNNConfig
@@ -44,5 +44,7 @@ def _speed(threads: int) -> float:
     one = np.ones((MATRIX_ROWS, MATRIX_ROWS), np.float32)
     out = np.empty_like(one)
     with limit_blas(threads):
-        seconds = interleave({"matmul": lambda: np.matmul(one, one, out=out)}, rounds=7)
+        seconds = time_alternately(
+            {"matmul": lambda: np.matmul(one, one, out=out)}, rounds=7
+        )
     return 2 * MATRIX_ROWS**3 / median(seconds["matmul"])

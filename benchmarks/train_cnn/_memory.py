@@ -3,7 +3,7 @@
 import json
 import sys
 
-from benchmarks._measure import memory_of
+from benchmarks._measure import peak_memory_increase
 from benchmarks.train_cnn._setup import make_side, prepare
 from seqloom._threads import limit_blas
 
@@ -15,7 +15,9 @@ def main(name: str, threads: int) -> None:
     config, batches = prepare()
     side = make_side(name, config, threads)
     with limit_blas(threads):
-        grown = memory_of(lambda: [side.step(batch) for batch in batches[:MEASURED_STEPS]])
+        grown = peak_memory_increase(
+            lambda: [side.step(batch) for batch in batches[:MEASURED_STEPS]]
+        )
     print(json.dumps(grown))
 
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks._splice import batches, read
+from benchmarks._splice import make_batches, read_windows
 from benchmarks.train_cnn._ours import SeqloomSide
 from seqloom.cli._demo import NETWORK
 from seqloom.models import SequenceCNNConfig
@@ -15,8 +15,8 @@ BATCH_SIZE = 64
 
 def prepare() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
     """Return the network of the demo and the batches of one epoch."""
-    train = read("train")
-    return SequenceCNNConfig.for_data(train), batches(train, BATCH_SIZE)
+    train = read_windows("train")
+    return SequenceCNNConfig.for_data(train), make_batches(train, BATCH_SIZE)
 
 
 def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:

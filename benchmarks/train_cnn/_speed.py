@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import interleave
+from benchmarks._measure import time_alternately
 from benchmarks.train_cnn._setup import EPOCHS, make_side, prepare, without_dropout
 from seqloom._threads import limit_blas
 from seqloom.models import SequenceCNNConfig
@@ -21,8 +21,8 @@ def main(threads: int) -> None:
         apart = _compare(without_dropout(config), batches, threads)
         sides = {name: make_side(name, config, threads) for name in SIDES}
         epochs = {name: _epoch_of(side, batches) for name, side in sides.items()}
-        interleave(epochs, rounds=1)  # Warm-up: allocates memory and selects kernels.
-        seconds = interleave(epochs, rounds=EPOCHS)
+        time_alternately(epochs, rounds=1)  # Warm-up: allocates memory and selects kernels.
+        seconds = time_alternately(epochs, rounds=EPOCHS)
     print(json.dumps({"steps": len(batches), "apart": apart, "seconds": seconds}))
 
 

@@ -4,7 +4,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks._measure import run_module
-from benchmarks._page import machine, publish, table
+from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.train_cnn._floor import floor_ms
 from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare
 
@@ -25,7 +25,7 @@ def main() -> None:
         apart = max(apart, speed["apart"])
         rows += [*_times(threads, speed), _memory(threads)]
     floors = " and ".join(f"{floor_ms(config, n):.2f} ms with {n}" for n in THREADS)
-    measured = table(HEAD, rows, texts=("",))
+    measured = markdown_table(HEAD, rows, texts=("",))
     text = f"{measured}\n\n{_describe(apart, floors)}"
     publish("train_cnn", text, notes=NOTES, shown=r"^\| 1 \|")
 
@@ -59,5 +59,5 @@ def _describe(apart: float, floors: str) -> str:
     return (
         f"With equal initial weights and no dropout, the losses of the first epoch differ "
         f"by at most {apart:.0e}. The matrix products of the convolutions alone take "
-        f"{floors} threads.\n\n{machine('numpy', 'torch', 'seqloom')}"
+        f"{floors} threads.\n\n{describe_machine('numpy', 'torch', 'seqloom')}"
     )

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks._scan import ridge, scan, train_and_evaluate
+from benchmarks._scan import predict_by_ridge, simulate_scan, train_and_evaluate
 
 import seqloom as sl
 
@@ -10,7 +10,7 @@ import seqloom as sl
 @pytest.fixture(scope="module")
 def variants():
     """Return a simulated mutational scan with interactions and a non-linear effect."""
-    return scan(2500, length=30, noise=0.05)
+    return simulate_scan(2500, length=30, noise=0.05)
 
 
 @pytest.fixture(scope="module")
@@ -22,7 +22,7 @@ def run(variants, tmp_path_factory):
 
 def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, run):
     letters, values = variants
-    found = ridge(letters, values, learned=2000)
+    found = predict_by_ridge(letters, values, learned=2000)
     rank = sl.nn.spearman(values[2000:].astype(np.float32), found.astype(np.float32))
     assert run.test.metrics["spearman"] > rank + 0.01
     assert run.test.metrics["r2"] > sl.nn.r2(values[2000:], found)
@@ -43,7 +43,7 @@ def test_the_report_names_the_aligned_branch(run):
     "encoder", [sl.encode.Tokens("esm2"), sl.encode.Integer("protein")]
 )
 def test_tokens_of_variants_get_the_aligned_branch(tmp_path, encoder):
-    letters, _ = scan(40, length=30)
+    letters, _ = simulate_scan(40, length=30)
     path = tmp_path / "scan.fa"
     path.write_text("".join(f">v{i}\n{row}\n" for i, row in enumerate(letters)))
     labels = {f"v{i}": "ab"[i % 2] for i in range(40)}

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from benchmarks._page import table
+from benchmarks._page import markdown_table
 from faults._page import replace_tables
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def publish(home: Path) -> None:
         for it in scores.values()
     ]
     head = ("part", "changes", "tried", "equivalent", "detected at first", "detected now")
-    replace_tables({"mutants": table(head, rows)})
+    replace_tables({"mutants": markdown_table(head, rows)})
 
 
 def _read_scores() -> Iterator[Score]:
