@@ -20,10 +20,10 @@ from seqloom.encode import Tokens
 Batches: TypeAlias = Iterable[dict[str, Any]]
 
 RECORDS, FEW, LINE = 200_000, 4_000, 60
-BUDGETS = (4_096, 16_384, 65_536)
+TOKEN_BUDGETS = (4_096, 16_384, 65_536)
 MAX_TOKENS = 16_384
 ROUNDS = 7
-AMINO = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
+AMINO_ACIDS = np.frombuffer(b"LAGVSERTIDPKQNFYMHWC", np.uint8)
 OURS, FLOOR = (
     "seqloom, PackedStream",
     "floor: reading the file and copying the numbers",
@@ -43,50 +43,54 @@ def main() -> None:
     """Write files, check that all programs return the same tokens, then time them."""
     with tempfile.TemporaryDirectory() as folder:
         whole, part = (
-            write(Path(folder) / f"{count}.fa", count) for count in (RECORDS, FEW)
+            write_proteins(Path(folder) / f"{count}.fa", count) for count in (RECORDS, FEW)
         )
-        sizes = {path: _count(path) for path in (whole, part)}
-        sides = _sides(whole, part, Path(folder))
-        _check(part, sides)
-        works = {name: partial(_drain, side, path) for name, (side, path) in sides.items()}
-        floor = partial(_floor, whole, np.ones(2 * sizes[whole], np.int32))
+        sizes = {path: _count_tokens(path) for path in (whole, part)}
+        sides = _list_programs(whole, part, Path(folder))
+        _check_equal_tokens(part, sides)
+        works = {
+            name: partial(_exhaust_batches, side, path)
+            for name, (side, path) in sides.items()
+        }
+        floor = partial(_read_and_copy, whole, np.ones(2 * sizes[whole], np.int32))
         seconds = time_alternately({**works, FLOOR: floor}, rounds=ROUNDS)
         paths = {name: path for name, (_, path) in sides.items()} | {FLOOR: whole}
         speeds = {name: sizes[paths[name]] / median(each) for name, each in seconds.items()}
-        text = f"{_table(speeds)}\n\n{_fill(whole)}\n\n{describe_machine(*PACKAGES)}"
+        text = f"{_speed_table(speeds)}\n\n{_fill_table(whole)}\n\n"
+        text += describe_machine(*PACKAGES)
     publish("pack", text, notes=NOTES, hidden="mean fill")
 
 
-def write(path: Path, count: int) -> Path:
+def write_proteins(path: Path, count: int) -> Path:
     """Write random proteins with the length distribution of UniProt, in lines of 60."""
     rng = np.random.default_rng(0)
     lengths = np.exp(rng.normal(np.log(290), 0.70, count)).clip(20, 1022).astype(int)
     with path.open("wb") as file:
         for number, length in enumerate(lengths.tolist()):
-            letters = AMINO[rng.integers(0, AMINO.size, length)].tobytes()
+            letters = AMINO_ACIDS[rng.integers(0, AMINO_ACIDS.size, length)].tobytes()
             lines = [letters[at : at + LINE] for at in range(0, length, LINE)]
             header = b">sp|P%06d|NAME_%d Some protein OS=Some species" % (number, number)
             file.write(b"\n".join([header, *lines, b""]))
     return path
 
 
-def _seqloom(path: Path, budget: int = MAX_TOKENS) -> Batches:
+def _packed_stream_batches(path: Path, budget: int = MAX_TOKENS) -> Batches:
     """Return the batches of PackedStream, computed with one thread."""
     return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
 
 
-def _ours_before(path: Path) -> Batches:
+def _collated_stream_batches(path: Path) -> Batches:
     """Return batches that VarlenCollator packs from a SequenceStream."""
     items = iter(SequenceStream(path, num_threads=1))
     return VarlenCollator(tokens=TOKENS, max_tokens=MAX_TOKENS).stream(items)
 
 
-def _hugging_face(tokenizer: Any, path: Path) -> Batches:
+def _hugging_face_batches(tokenizer: Any, path: Path) -> Batches:
     """Return batches that Hugging Face's collator packs from Biopython's records."""
     collate = import_module("transformers").DataCollatorWithFlattening(
         return_flash_attn_kwargs=True, return_tensors="np"
     )
-    for rows in _within_budget(_tokenise(tokenizer, path)):
+    for rows in _fill_batches(_tokenise(tokenizer, path)):
         batch = collate([{"input_ids": row} for row in rows])
         yield {"input_ids": np.asarray(batch["input_ids"])[0]}
 
@@ -100,7 +104,7 @@ def _tokenise(tokenizer: Any, path: Path) -> Iterator[list[int]]:
             yield from tokenizer(part)["input_ids"]
 
 
-def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
+def _fill_batches(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
     """Fill each batch with the next records of the file."""
     waiting: list[list[int]] = []
     total = 0
@@ -113,30 +117,32 @@ def _within_budget(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
     yield waiting
 
 
-def _sides(
+def _list_programs(
     whole: Path, part: Path, folder: Path
 ) -> dict[str, tuple[Callable[[Path], Batches], Path]]:
     """Return the function and the file of each program; slow ones read a smaller file."""
     sides: dict[str, tuple[Callable[[Path], Batches], Path]] = {
-        OURS: (_seqloom, whole),
-        "seqloom, SequenceStream and VarlenCollator": (_ours_before, whole),
+        OURS: (_packed_stream_batches, whole),
+        "seqloom, SequenceStream and VarlenCollator": (_collated_stream_batches, whole),
     }
     if find_spec("transformers") and find_spec("Bio"):
         vocabulary = folder / "vocab.txt"
         vocabulary.write_text("\n".join(TOKENS.vocabulary))
         tokenizer = import_module("transformers").EsmTokenizer(str(vocabulary))
         name = "Biopython, EsmTokenizer, DataCollatorWithFlattening"
-        sides[name] = (partial(_hugging_face, tokenizer), part)
+        sides[name] = (partial(_hugging_face_batches, tokenizer), part)
     return sides
 
 
-def _check(path: Path, sides: dict[str, tuple[Callable[[Path], Batches], Path]]) -> None:
+def _check_equal_tokens(
+    path: Path, sides: dict[str, tuple[Callable[[Path], Batches], Path]]
+) -> None:
     """Raise if the programs return different tokens."""
-    found = {_records(side(path)) for side, _ in sides.values()}
+    found = {_sorted_records(side(path)) for side, _ in sides.values()}
     assert len(found) == 1, "not the same tokens"
 
 
-def _records(batches: Batches) -> tuple[bytes, ...]:
+def _sorted_records(batches: Batches) -> tuple[bytes, ...]:
     """Split batches after each record, and return the sorted records."""
     eos = TOKENS.vocabulary["<eos>"]
     rows = (batch["input_ids"] for batch in batches)
@@ -144,18 +150,18 @@ def _records(batches: Batches) -> tuple[bytes, ...]:
     return tuple(sorted(part.astype(np.uint8).tobytes() for part in chain(*parts)))
 
 
-def _count(path: Path) -> int:
+def _count_tokens(path: Path) -> int:
     """Count the tokens of all batches."""
-    return sum(batch["input_ids"].size for batch in _seqloom(path))
+    return sum(batch["input_ids"].size for batch in _packed_stream_batches(path))
 
 
-def _drain(side: Callable[[Path], Batches], path: Path) -> None:
+def _exhaust_batches(side: Callable[[Path], Batches], path: Path) -> None:
     """Iterate over all batches without keeping them."""
     for _ in side(path):
         pass
 
 
-def _floor(path: Path, numbers: Any) -> None:
+def _read_and_copy(path: Path, numbers: Any) -> None:
     """Read the file, and copy two integers per token: the lower bound of the time."""
     read_blocks(path)
     out = np.empty(2 * MAX_TOKENS, np.int32)
@@ -164,7 +170,7 @@ def _floor(path: Path, numbers: Any) -> None:
         out[: batch.size] = batch
 
 
-def _table(speeds: dict[str, float]) -> str:
+def _speed_table(speeds: dict[str, float]) -> str:
     """Return the table of speeds."""
     rows = [
         (name, f"{speed / 1e6:.2f} M", f"{speed / speeds[OURS]:.4f}")
@@ -175,10 +181,10 @@ def _table(speeds: dict[str, float]) -> str:
     )
 
 
-def _fill(path: Path) -> str:
+def _fill_table(path: Path) -> str:
     """Return a table with the fraction of each batch that tokens fill."""
     rows: list[tuple[str, str]] = []
-    for budget in BUDGETS:
-        sizes = [batch["input_ids"].size for batch in _seqloom(path, budget)]
+    for budget in TOKEN_BUDGETS:
+        sizes = [batch["input_ids"].size for batch in _packed_stream_batches(path, budget)]
         rows.append((f"{budget:,}", f"{np.mean(sizes) / budget:.4f}"))
     return markdown_table(("max. tokens per batch", "mean fill, with the last batch"), rows)

@@ -26,17 +26,17 @@ from seqloom.io import open_sequences
 Batches: TypeAlias = Iterator[NDArray[np.float32]]
 
 RECORDS, LETTERS, LINE = 40_000, 1_000, 60
-BATCH = 256
+BATCH_RECORDS = 256
 ROUNDS = 7
 UNPACK = FLOOR_NAMES["unpack"]
 FLOOR = "floor: unpacking, and writing as many numbers"
 NOTES = f"""
 The file is in the page cache and has {RECORDS:,} random records of {LETTERS:,} bases in
-lines of {LINE}. All libraries write equal float32 batches of {BATCH} into one reused
-buffer. The other readers encode with four NumPy comparisons per batch, the fastest method
-that we found.
+lines of {LINE}. All libraries write equal float32 batches of {BATCH_RECORDS} into one
+reused buffer. The other readers encode with four NumPy comparisons per batch, the fastest
+method that we found.
 """
-HEAD = (
+TABLE_COLUMNS = (
     "bases/s, one thread",
     "plain",
     "gzip",
@@ -48,19 +48,19 @@ HEAD = (
 def main() -> None:
     """Create a file, check that all loaders return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder, limit_blas(1):
-        plain, packed = _write(Path(folder))
+        plain, packed = _write_fasta(Path(folder))
         program = build_floors()
-        seconds = [_time(path, program) for path in (plain, packed)]
-    text = markdown_table(HEAD, _rows(*seconds))
-    text += f"\n\n{describe_machine('numpy', *RIVALS, 'seqloom')}"
+        seconds = [_time_readers(path, program) for path in (plain, packed)]
+    text = markdown_table(TABLE_COLUMNS, _table_rows(*seconds))
+    text += f"\n\n{describe_machine('numpy', *INSTALLED_READERS, 'seqloom')}"
     publish("read_fasta", text, notes=NOTES)
 
 
-def _seqloom(path: str) -> Batches:
+def _seqloom_batches(path: str) -> Batches:
     """Yield batches of seqloom, with one encoder call per batch."""
-    encoder, out = OneHot("dna"), np.empty((BATCH, 4, LETTERS), np.float32)
+    encoder, out = OneHot("dna"), np.empty((BATCH_RECORDS, 4, LETTERS), np.float32)
     with open_sequences(path) as reader:
-        for batch in reader.batches(BATCH):
+        for batch in reader.batches(BATCH_RECORDS):
             rows = out[: len(batch)]
             yield encoder.batch(batch.sequences, length=LETTERS, out=rows, num_threads=1)
 
@@ -96,13 +96,15 @@ READERS: dict[str, Callable[[str], Iterable[bytes]]] = {
     "pyfastx": _pyfastx,
 }
 # A reader that is not installed is not measured.
-RIVALS = [name for name in READERS if find_spec("Bio" if name == "biopython" else name)]
+INSTALLED_READERS = [
+    name for name in READERS if find_spec("Bio" if name == "biopython" else name)
+]
 
 
-def _theirs(reader: Callable[[str], Iterable[bytes]], path: str) -> Batches:
+def _reader_batches(reader: Callable[[str], Iterable[bytes]], path: str) -> Batches:
     """Yield batches of another reader, with the fastest one-hot encoding found in NumPy."""
-    records, out = iter(reader(path)), np.empty((BATCH, 4, LETTERS), np.float32)
-    while part := list(islice(records, BATCH)):
+    records, out = iter(reader(path)), np.empty((BATCH_RECORDS, 4, LETTERS), np.float32)
+    while part := list(islice(records, BATCH_RECORDS)):
         letters = np.frombuffer(b"".join(part), np.uint8).reshape(-1, LETTERS)
         upper, rows = letters & 0xDF, out[: len(part)]
         for channel, letter in enumerate(b"ACGT"):
@@ -111,38 +113,40 @@ def _theirs(reader: Callable[[str], Iterable[bytes]], path: str) -> Batches:
 
 
 SIDES: dict[str, Callable[[str], Batches]] = {
-    "seqloom": _seqloom,
-    **{name: partial(_theirs, READERS[name]) for name in RIVALS},
+    "seqloom": _seqloom_batches,
+    **{name: partial(_reader_batches, READERS[name]) for name in INSTALLED_READERS},
 }
 
 
-def _write(folder: Path) -> tuple[str, str]:
+def _write_fasta(folder: Path) -> tuple[str, str]:
     """Write random records in lines, plain and with gzip."""
     rng = np.random.default_rng(0)
     letters = np.frombuffer(b"ACGT", np.uint8)[rng.integers(0, 4, (RECORDS, LETTERS))]
     plain = folder / "random.fa"
     with plain.open("wb") as file:
         file.writelines(
-            _record(number, row.tobytes()) for number, row in enumerate(letters)
+            _format_record(number, row.tobytes()) for number, row in enumerate(letters)
         )
     packed = folder / "random.fa.gz"
     packed.write_bytes(gzip.compress(plain.read_bytes(), 6))
     return str(plain), str(packed)
 
 
-def _record(number: int, letters: bytes) -> bytes:
+def _format_record(number: int, letters: bytes) -> bytes:
     """Write one record."""
     lines = [letters[start : start + LINE] for start in range(0, len(letters), LINE)]
     return b"\n".join([b">r%d" % number, *lines, b""])
 
 
-def _time(path: str, program: Path) -> dict[str, float]:
+def _time_readers(path: str, program: Path) -> dict[str, float]:
     """Return the median seconds of each reader, and the lower bound, for one file."""
-    assert len({_digest(batches(path)) for batches in SIDES.values()}) == 1, "not the same"
+    assert len({_hash_batches(batches(path)) for batches in SIDES.values()}) == 1, (
+        "not the same"
+    )
     works: dict[str, Callable[[], None]] = {
-        name: partial(_drain, batches, path) for name, batches in SIDES.items()
+        name: partial(_exhaust_batches, batches, path) for name, batches in SIDES.items()
     }
-    works[FLOOR] = _fill
+    works[FLOOR] = _fill_array
     times = {
         name: median(each) for name, each in time_alternately(works, rounds=ROUNDS).items()
     }
@@ -151,14 +155,14 @@ def _time(path: str, program: Path) -> dict[str, float]:
     return times
 
 
-def _fill() -> None:
+def _fill_array() -> None:
     """Write as many numbers as all batches have into one array."""
-    out = np.empty((BATCH, 4, LETTERS), np.float32)
-    for _ in range(-(-RECORDS // BATCH)):
+    out = np.empty((BATCH_RECORDS, 4, LETTERS), np.float32)
+    for _ in range(-(-RECORDS // BATCH_RECORDS)):
         out.fill(1)
 
 
-def _digest(batches: Batches) -> str:
+def _hash_batches(batches: Batches) -> str:
     """Return a hash of all batches."""
     digest = hashlib.blake2b()
     for batch in batches:
@@ -166,23 +170,25 @@ def _digest(batches: Batches) -> str:
     return digest.hexdigest()
 
 
-def _drain(batches: Callable[[str], Batches], path: str) -> None:
+def _exhaust_batches(batches: Callable[[str], Batches], path: str) -> None:
     """Iterate over all batches without keeping them."""
     for _ in batches(path):
         pass
 
 
-def _rows(plain: dict[str, float], packed: dict[str, float]) -> list[tuple[object, ...]]:
+def _table_rows(
+    plain: dict[str, float], packed: dict[str, float]
+) -> list[tuple[object, ...]]:
     """Return a table row for each reader: speed on both files, ratio to seqloom."""
     letters = RECORDS * LETTERS / 1e6
     speeds = {name: (letters / plain[name], letters / packed[name]) for name in plain}
     ours = speeds["seqloom"]
     return [
-        (name, *(f"{each:.0f} M" for each in pair), *_share(ours, pair))
+        (name, *(f"{each:.0f} M" for each in pair), *_time_ratio(ours, pair))
         for name, pair in speeds.items()
     ]
 
 
-def _share(ours: tuple[float, float], theirs: tuple[float, float]) -> list[str]:
+def _time_ratio(ours: tuple[float, float], theirs: tuple[float, float]) -> list[str]:
     """Return the time of seqloom divided by the time of another reader."""
     return [f"{other / own:.2f}" for own, other in zip(ours, theirs, strict=True)]

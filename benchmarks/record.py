@@ -32,14 +32,14 @@ from benchmarks._record_sides import (
 )
 
 ROUNDS = full_or_quick(5, 3)
-TENSOR = SIDE * SIDE * 4
-MODEL = TENSORS * TENSOR
+TENSOR_BYTES = SIDE * SIDE * 4
+MODEL_BYTES = TENSORS * TENSOR_BYTES
 FLOOR = "floor: the file in blocks"
 NOTES = f"""
-The model has {TENSORS} tensors of {TENSOR / 1e6:.1f} MB, {MODEL / 1e9:.2f} GB in total.
-Times are medians of {ROUNDS} rounds, with files in the page cache. All libraries sync
-their files and folders. seqloom writes a new file, renames it, and verifies checksums,
-except with `mapped=True`, which is compared with memory-mapped files.
+The model has {TENSORS} tensors of {TENSOR_BYTES / 1e6:.1f} MB, {MODEL_BYTES / 1e9:.2f} GB
+in total. Times are medians of {ROUNDS} rounds, with files in the page cache. All libraries
+sync their files and folders. seqloom writes a new file, renames it, and verifies
+checksums, except with `mapped=True`, which is compared with memory-mapped files.
 """
 
 
@@ -92,14 +92,16 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
         assert found.keys() == arrays.keys(), name
         assert all(np.array_equal(found[path], arrays[path]) for path in arrays), name
         del found
-    works: dict[str, Any] = {name: _touching(load) for name, load in sides.items()}
+    works: dict[str, Any] = {
+        name: _loader_reading_pages(load) for name, load in sides.items()
+    }
     works[FLOOR] = lambda: read_blocks(home / "ours.safetensors")
     return {
         name: median(each) for name, each in time_alternately(works, rounds=ROUNDS).items()
     }
 
 
-def _touching(load: Any) -> Any:
+def _loader_reading_pages(load: Any) -> Any:
     """Return a function that loads a record and reads every memory page."""
     return lambda: read_all_pages(load())
 
@@ -108,12 +110,17 @@ def _describe(
     saved: Mapping[str, float], loaded: Mapping[str, float], memory: Mapping[str, int]
 ) -> str:
     """Return the tables of times and of memory."""
-    rows = [*_rows("save, with fsync", saved), *_rows("load and touch", loaded)]
+    rows = [*_task_rows("save, with fsync", saved), *_task_rows("load and touch", loaded)]
     times = markdown_table(("", "seconds", "GB/s", "seqloom / this"), rows)
     peaks = markdown_table(
         ("peak memory", "MB", "in models of float32", "in tensors"),
         [
-            (name, f"{size / 1e6:.0f}", f"{size / MODEL:.3f}", f"{size / TENSOR:.2f}")
+            (
+                name,
+                f"{size / 1e6:.0f}",
+                f"{size / MODEL_BYTES:.3f}",
+                f"{size / TENSOR_BYTES:.2f}",
+            )
             for name, size in memory.items()
         ],
     )
@@ -121,14 +128,14 @@ def _describe(
     return f"{times}\n\n{peaks}\n\n{packages}"
 
 
-def _rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
+def _task_rows(what: str, seconds: Mapping[str, float]) -> Sequence[Sequence[str]]:
     """Return the rows of one task; memory-mapped loads are compared with each other."""
     mapped = seconds.get(f"{SEQLOOM_NAME}, mapped=True", seconds[SEQLOOM_NAME])
     return [
         (
             f"{what}: {name}",
             f"{each:.3f}",
-            f"{MODEL / 1e9 / each:.2f}",
+            f"{MODEL_BYTES / 1e9 / each:.2f}",
             ""
             if name.startswith(SEQLOOM_NAME)
             else f"**{(mapped if 'mmap' in name else seconds[SEQLOOM_NAME]) / each:.2f}**",

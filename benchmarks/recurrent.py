@@ -12,7 +12,7 @@ from benchmarks._measure import time_alternately
 from benchmarks._page import describe_machine, markdown_table, publish
 
 BATCH, LENGTH, INSIDE, WIDTH = 32, 100, 64, 128
-KINDS = {"GRU": 3, "LSTM": 4}  # number of gates
+GATES_BY_LAYER = {"GRU": 3, "LSTM": 4}  # number of gates
 THREADS = (1,)  # With more threads, torch waits for the cores that other programs use.
 ROUNDS = 15
 NOTES = f"""
@@ -24,13 +24,13 @@ to {WIDTH}.
 
 def main() -> None:
     """Time one step of each layer with equal weights in both libraries."""
-    rows = [_row(kind, threads) for kind in KINDS for threads in THREADS]
+    rows = [_layer_row(kind, threads) for kind in GATES_BY_LAYER for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
     text = f"{markdown_table(head, rows)}\n\n{describe_machine('torch', 'seqloom')}"
     publish("recurrent", text, notes=NOTES)
 
 
-def _row(kind: str, threads: int) -> tuple[str, ...]:
+def _layer_row(kind: str, threads: int) -> tuple[str, ...]:
     """Time both libraries and the matrix products of a step, in turns."""
     torch.set_num_threads(threads)
     backend = sl.tensor.backend("numpy", num_threads=threads)
@@ -41,7 +41,7 @@ def _row(kind: str, threads: int) -> tuple[str, ...]:
     sides: dict[str, Any] = {
         "torch": _step_of_torch(theirs, torch.tensor(x)),
         "ours": _step_of_seqloom(ours, backend.tensor(x)),
-        "floor": _products(backend, KINDS[kind]),
+        "floor": _step_products(backend, GATES_BY_LAYER[kind]),
     }
     np.testing.assert_allclose(sides["ours"](), sides["torch"](), rtol=1e-3, atol=1e-3)
     seconds = {
@@ -78,7 +78,7 @@ def _step_of_seqloom(layer: Any, x: sl.tensor.Tensor) -> Callable[[], Any]:
     return lambda: np.asarray(gradients(layer, x)[1].wrt(layer.weight_hh_l0))
 
 
-def _products(backend: Any, gates: int) -> Callable[[], None]:
+def _step_products(backend: Any, gates: int) -> Callable[[], None]:
     """Return the matrix products of a step, computed for all positions at once."""
     rows, columns = BATCH * LENGTH, gates * WIDTH
     make = np.random.default_rng(0).normal

@@ -20,7 +20,12 @@ from seqloom.train import Objective, Updates, fit
 
 FOLDS = 5
 REPEATS = full_or_quick(4, 1)
-HEAD = ("network and training", "accuracy", "difference from the demo", "standard error")
+TABLE_COLUMNS = (
+    "network and training",
+    "accuracy",
+    "difference from the demo",
+    "standard error",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +64,27 @@ def main() -> None:
     """Evaluate every candidate on the same folds."""
     data = read_windows("train")
     candidates = full_or_quick(CANDIDATES, CANDIDATES[:4])
-    scores = {each.name: _scores(each, data) for each in candidates}
+    scores = {each.name: _fold_accuracies(each, data) for each in candidates}
     first = next(iter(scores.values()))
-    rows = [(name, *_summary(values, first)) for name, values in scores.items()]
-    text = f"{markdown_table(HEAD, rows)}\n\n{describe_machine('numpy', 'seqloom')}"
+    rows = [(name, *_candidate_summary(values, first)) for name, values in scores.items()]
+    text = (
+        f"{markdown_table(TABLE_COLUMNS, rows)}\n\n{describe_machine('numpy', 'seqloom')}"
+    )
     publish("splice_cv", text, shown="demo's|one block|four blocks|wide")
 
 
-def _summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
+def _candidate_summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
     """Return the mean accuracy, and the mean difference from the first candidate."""
     gaps = [own - other for own, other in zip(scores, first, strict=True)]
     error = stdev(gaps) / len(gaps) ** 0.5
     return f"{mean(scores):.4f}", f"{mean(gaps):+.4f}", f"{error:.4f}"
 
 
-def _scores(candidate: Candidate, data: Dataset) -> list[float]:
+def _fold_accuracies(candidate: Candidate, data: Dataset) -> list[float]:
     """Return the accuracy on each fold of each repeat."""
     groups = windows_as_groups(data)
     scores = [
-        _score(candidate, pair, groups, seed=FOLDS * seed + number)
+        _fold_accuracy(candidate, pair, groups, seed=FOLDS * seed + number)
         for seed in range(REPEATS)
         for number, pair in enumerate(folds(data, FOLDS, groups=groups, seed=seed))
     ]
@@ -85,7 +92,7 @@ def _scores(candidate: Candidate, data: Dataset) -> list[float]:
     return scores
 
 
-def _score(
+def _fold_accuracy(
     candidate: Candidate,
     pair: tuple[Dataset, Dataset],
     groups: dict[str, str],

@@ -10,7 +10,7 @@ from benchmarks.gpu._device import PUBLISHED_RATES, find_published_rate
 from benchmarks.gpu._read import make_page
 from benchmarks.gpu._results import RESULTS, has_failed, read_results
 from benchmarks.gpu._training import make_tables
-from benchmarks.tensor._networks import Setup, batch_of
+from benchmarks.tensor._networks import MeasurementSetup, batch_of
 from benchmarks.tensor._sides import SIDES
 
 from waiting import wait_until
@@ -18,7 +18,7 @@ from waiting import wait_until
 
 def test_the_dilated_network_has_the_losses_of_its_pytorch_version():
     pytest.importorskip("torch")
-    setup = Setup(name="dilated", rows=2, length=64)
+    setup = MeasurementSetup(name="dilated", rows=2, length=64)
     ours, theirs = (
         [side.step(side.prepare(batch_of(setup.network))) for _ in range(3)]
         for side in (SIDES["numpy"](setup), SIDES["torch eager"](setup))

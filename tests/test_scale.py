@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from benchmarks.scale._growth import slope
+from benchmarks.scale._growth import growth_exponent
 from benchmarks.scale._sweeps import SIDES, SWEEPS, Sweep
 
 MEASURED_OPERATIONS = ["parse", "encode", "load", "train step", ".bed read", "predict"]
@@ -13,21 +13,25 @@ GROWING_PARAMETERS = {"records", "length", "variants", "parameters", "threads"}
 @pytest.mark.parametrize("power", [-1.0, 0.0, 0.5, 1.0, 2.0])
 def test_the_slope_of_a_power_law_is_its_exponent(power: float):
     sizes = [1e2, 1e3, 1e4, 1e5]
-    assert slope(sizes, [7 * size**power for size in sizes]) == pytest.approx(power)
+    assert growth_exponent(sizes, [7 * size**power for size in sizes]) == pytest.approx(
+        power
+    )
 
 
 def test_the_slope_uses_only_the_largest_sizes():
-    assert slope([1e2, 1e3, 1e4, 1e5], [9, 1, 10, 100], decades=2) == pytest.approx(1)
+    assert growth_exponent(
+        [1e2, 1e3, 1e4, 1e5], [9, 1, 10, 100], decades=2
+    ) == pytest.approx(1)
 
 
 def test_the_slope_is_a_least_squares_fit():
     # Through (0, 0), (1, 0), (2, 3): the mean of x is 1, so the slope is (1 * 0 + 1 *
     # 3) / 2.
-    assert slope([1, 10, 100], [1, 1, 1000]) == pytest.approx(1.5)
+    assert growth_exponent([1, 10, 100], [1, 1, 1000]) == pytest.approx(1.5)
 
 
 def test_one_point_has_no_slope():
-    assert math.isnan(slope([1], [5]))
+    assert math.isnan(growth_exponent([1], [5]))
 
 
 def test_every_operation_has_a_growing_parameter():

@@ -8,11 +8,11 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._measure import full_or_quick, run_module
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.tensor._networks import ON_PROCESSORS
+from benchmarks.tensor._networks import CPU_NETWORKS
 
 # Rounds per library; torch has only one, because it takes up to a minute to compile.
 ROUNDS_BY_LIBRARY = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
-NETWORKS = full_or_quick(ON_PROCESSORS, ("MLP",))
+NETWORKS = full_or_quick(CPU_NETWORKS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
 CallSeconds = dict[str, float]

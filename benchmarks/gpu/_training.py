@@ -10,7 +10,7 @@ from typing import Any
 from benchmarks._page import markdown_table
 from benchmarks.gpu._device import peak_memory_above, reset_peak_memory
 from benchmarks.gpu._results import Result, Results
-from benchmarks.tensor._networks import Setup
+from benchmarks.tensor._networks import MeasurementSetup
 
 STEP, WAIT = "training step", "training wait share"
 SYNCHRONISATION = "training synchronisation"
@@ -64,12 +64,14 @@ def _turn_tf32_off() -> None:
     torch.backends.cuda.matmul.allow_tf32 = False
 
 
-def _make_setup(results: Results, name: str, dtype: str) -> Setup:
+def _make_setup(results: Results, name: str, dtype: str) -> MeasurementSetup:
     rows, length = (TINY_SIZES if results.is_tiny else SIZES)[name]
-    return Setup(name=name, device=results.device, dtype=dtype, rows=rows, length=length)
+    return MeasurementSetup(
+        name=name, device=results.device, dtype=dtype, rows=rows, length=length
+    )
 
 
-def _measure_eager(results: Results, setup: Setup) -> None:
+def _measure_eager(results: Results, setup: MeasurementSetup) -> None:
     """Time eager steps of seqloom and PyTorch alternately, and compare their losses."""
     from benchmarks._measure import time_alternately
     from benchmarks.tensor._networks import batch_of
@@ -112,7 +114,12 @@ def _count_steps(learner: Any, batch: Any) -> int:
 
 
 def write_step(
-    results: Results, setup: Setup, sides: Sides, *, mode: str, pair: tuple[str, str]
+    results: Results,
+    setup: MeasurementSetup,
+    sides: Sides,
+    *,
+    mode: str,
+    pair: tuple[str, str],
 ) -> None:
     """Write the measurements of two libraries, and whether their losses agree."""
     rows = setup.network.rows
@@ -148,7 +155,9 @@ def _compare_losses(ours: Sequence[float], theirs: Sequence[float]) -> float:
     return max(abs(a - b) for a, b in zip(ours, theirs, strict=True)) / abs(theirs[0])
 
 
-def _find_synchronisation(results: Results, setup: Setup, learners: dict[str, Any]) -> None:
+def _find_synchronisation(
+    results: Results, setup: MeasurementSetup, learners: dict[str, Any]
+) -> None:
     """Write for each library whether a training step waits for the GPU."""
     import torch
 

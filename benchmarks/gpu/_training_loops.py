@@ -20,8 +20,13 @@ from benchmarks.gpu._training import (
     Sides,
     write_step,
 )
-from benchmarks.tensor._crew import Failed, Process, TimedOut, start_worker
-from benchmarks.tensor._networks import Setup
+from benchmarks.tensor._crew import (
+    LibraryFailed,
+    LibraryProcess,
+    LibraryTimedOut,
+    start_worker,
+)
+from benchmarks.tensor._networks import MeasurementSetup
 
 PAIRS = (
     ("ours on torch compiled", "torch.compile"),
@@ -35,7 +40,7 @@ THREADS = (4, 8, 16)
 RECORDS, TINY_RECORDS, PASS_SECONDS = 400_000, 200, 3.0
 
 
-def measure_compiled(results: Results, setup: Setup) -> None:
+def measure_compiled(results: Results, setup: MeasurementSetup) -> None:
     """Compile with all libraries at the same time, then time them alternately."""
     names = [name for pair in PAIRS for name in pair]
     with TemporaryDirectory() as folder, ExitStack() as stack:
@@ -63,7 +68,7 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
     return variables
 
 
-def _compile_all(results: Results, members: dict[str, Process]) -> Sides:
+def _compile_all(results: Results, members: dict[str, LibraryProcess]) -> Sides:
     """Make the first steps with all libraries; record failures and timeouts."""
     seconds = min(
         results.seconds_left() - RESERVED_SECONDS[results.is_tiny], COMPILE_SECONDS
@@ -78,9 +83,9 @@ def _compile_all(results: Results, members: dict[str, Process]) -> Sides:
             member.answer(max(1.0, end - time.monotonic()))  # process has started
             is_ready = True
             answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
-        except TimedOut:
+        except LibraryTimedOut:
             sides[name] = {"skipped": f"its first steps took more than {seconds:.0f} s"}
-        except Failed as failure:
+        except LibraryFailed as failure:
             sides[name] = {"failed" if is_ready else "skipped": str(failure)}
         else:
             sides[name] = {
@@ -90,7 +95,9 @@ def _compile_all(results: Results, members: dict[str, Process]) -> Sides:
     return sides
 
 
-def _time_compiled(results: Results, members: dict[str, Process], sides: Sides) -> None:
+def _time_compiled(
+    results: Results, members: dict[str, LibraryProcess], sides: Sides
+) -> None:
     """Time the compiled libraries alternately; record a library that fails."""
     is_tiny = results.is_tiny
     compiled = {name: members[name] for name in members if "losses" in sides[name]}
@@ -109,25 +116,27 @@ def _time_compiled(results: Results, members: dict[str, Process], sides: Sides) 
             sides[name]["peak_bytes"] = peak
 
 
-def _count_steps(side: dict[str, Any], member: Process) -> int:
+def _count_steps(side: dict[str, Any], member: LibraryProcess) -> int:
     """Return the number of steps that take about `ROUND_SECONDS`."""
     _send_request(side, member, "burst", steps=3)
     seconds = _send_request(side, member, "burst", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
-def _send_request(side: dict[str, Any], member: Process, method: str, *, steps: int) -> Any:
+def _send_request(
+    side: dict[str, Any], member: LibraryProcess, method: str, *, steps: int
+) -> Any:
     """Send a request to the process of a library; return None if it fails or has failed."""
     if "failed" in side:
         return None
     try:
         return member.request(method, steps)
-    except Failed as failure:
+    except LibraryFailed as failure:
         side["failed"] = str(failure)
         return None
 
 
-def measure_waits(results: Results, setup: Setup) -> None:
+def measure_waits(results: Results, setup: MeasurementSetup) -> None:
     """Measure training from a FASTA file with 4, 8 and 16 loader threads."""
     from benchmarks.tensor._sides import SIDES
 
@@ -161,7 +170,7 @@ def _write_and_open(folder: Path, records: int, length: int) -> Any:
     )
 
 
-def _make_loader(data: Any, setup: Setup, threads: int) -> Any:
+def _make_loader(data: Any, setup: MeasurementSetup, threads: int) -> Any:
     import seqloom as sl
 
     return sl.data.DataLoader(

@@ -27,14 +27,14 @@ def export_onnx(folder: Path) -> None:
     prepared = folder / "prepared.onnx"
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        _export(_HiddenStatesWrapper(network).eval(), folder / PLAIN)
+        _write_onnx(_HiddenStatesWrapper(network).eval(), folder / PLAIN)
         quantization.quant_pre_process(str(folder / PLAIN), str(prepared))
         quantization.quantize_dynamic(
             prepared, folder / INT8, weight_type=quantization.QuantType.QInt8
         )
 
 
-def _export(network: torch.nn.Module, path: Path) -> None:
+def _write_onnx(network: torch.nn.Module, path: Path) -> None:
     """Write a network as ONNX whose input is one record of any length."""
     length = torch.export.Dim("length", min=2, max=MAX_RESIDUES + 2)
     torch.onnx.export(

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from benchmarks._measure import run_module
 from benchmarks._page import describe_machine, markdown_table, publish
 
-LAYERS = {"7.4 M": 6, "50 M": 41}
+LAYERS_BY_SIZE = {"7.4 M": 6, "50 M": 41}
 ROUNDS, MUON_ROUNDS = 25, 9
-HEAD = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
+TABLE_COLUMNS = ("ms", "seqloom", "torch", "seqloom / torch", "floor", "seqloom / floor")
 NOTES = f"""
 Each time is the shortest of {ROUNDS} eager steps (Muon: {MUON_ROUNDS}) with equal
 gradients. Torch runs its fused AdamW. The floor of AdamW is its memory traffic, the floor
@@ -22,7 +22,10 @@ def main() -> None:
     publish(
         "optim",
         "\n\n".join(
-            [markdown_table(HEAD, rows), describe_machine("numpy", "torch", "seqloom")]
+            [
+                markdown_table(TABLE_COLUMNS, rows),
+                describe_machine("numpy", "torch", "seqloom"),
+            ]
         ),
         notes=NOTES,
         shown=r"1 thread \|",
@@ -30,17 +33,19 @@ def main() -> None:
 
 
 def _adamw_rows() -> Iterator[list[str]]:
-    for name, layers in LAYERS.items():
+    for name, layers in LAYERS_BY_SIZE.items():
         for threads in (1, 2):
-            yield _row(f"AdamW, {name} parameters", "adamw", layers, ROUNDS, threads)
+            yield _measure_optimizer(
+                f"AdamW, {name} parameters", "adamw", layers, ROUNDS, threads
+            )
 
 
 def _muon_rows() -> Iterator[list[str]]:
     for threads in (1, 2):
-        yield _row("Muon, 1280 x 320", "muon", MUON_ROUNDS, threads)
+        yield _measure_optimizer("Muon, 1280 x 320", "muon", MUON_ROUNDS, threads)
 
 
-def _row(label: str, kind: str, *numbers: int) -> list[str]:
+def _measure_optimizer(label: str, kind: str, *numbers: int) -> list[str]:
     """Measure one optimiser in a new process; `arguments` ends with the threads."""
     threads = numbers[-1]
     os.environ["OMP_NUM_THREADS"] = str(threads)

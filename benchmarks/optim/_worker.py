@@ -33,7 +33,7 @@ class ParameterList(sl.nn.Module):
         self.params = [sl.nn.Param(shape, sl.nn.Fill(0.5)) for shape in shapes]
 
 
-class Pair:
+class OptimizerPair:
     """Equal parameters and gradients in both libraries, each with its optimiser.
 
     Args:
@@ -77,13 +77,13 @@ class Pair:
 def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
     """Time AdamW, and an equal number of memory accesses, for a number of layers."""
     touch_memory()
-    pair = Pair([*LAYER_SHAPES] * layers, threads)
+    pair = OptimizerPair([*LAYER_SHAPES] * layers, threads)
     theirs = torch.optim.AdamW(pair.twins, RATE, weight_decay=DECAY, fused=True)
     sides = pair.steps(sl.optim.AdamW(weight_decay=DECAY), theirs)
     # AdamW reads four arrays and writes three; the copy reads one and writes one.
     moved = torch.ones(sum(twin.numel() for twin in pair.twins))
     sides["floor"] = lambda: moved.mul_(1.0001)
-    seconds = _time(sides, rounds)
+    seconds = _shortest_times(sides, rounds)
     for ours, their in pair.changes():
         np.testing.assert_allclose(ours, their, rtol=1e-4, atol=1e-6)
     return {**seconds, "floor": seconds["floor"] * 7 / 2}
@@ -91,10 +91,10 @@ def time_adamw(layers: int, rounds: int, threads: int) -> Seconds:
 
 def time_muon(rounds: int, threads: int) -> Seconds:
     """Time Muon and the products of its Newton-Schulz steps for one matrix."""
-    pair = Pair([MATRIX], threads)
+    pair = OptimizerPair([MATRIX], threads)
     theirs = torch.optim.Muon(pair.twins, RATE, weight_decay=DECAY)
     sides = pair.steps(sl.optim.Muon(weight_decay=DECAY), theirs)
-    seconds = _time({**sides, "floor": _products(threads)}, rounds)
+    seconds = _shortest_times({**sides, "floor": _multiply_like_muon(threads)}, rounds)
     for (
         ours,
         their,
@@ -103,7 +103,7 @@ def time_muon(rounds: int, threads: int) -> Seconds:
     return seconds
 
 
-def _products(threads: int) -> Callable[[], None]:
+def _multiply_like_muon(threads: int) -> Callable[[], None]:
     """Multiply matrices like the Newton-Schulz steps."""
     rows, columns = min(MATRIX), max(MATRIX)
     x, y = np.full((2, rows, columns), 1e-3, np.float32)
@@ -118,7 +118,7 @@ def _products(threads: int) -> Callable[[], None]:
     return multiply
 
 
-def _time(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
+def _shortest_times(sides: dict[str, Callable[[], object]], rounds: int) -> Seconds:
     """Return the shortest time of each function in seconds, after a warm-up call."""
     for work in sides.values():
         work()

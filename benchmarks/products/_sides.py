@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks._processor import uses_avx512
 
-RIVAL = Path(__file__).parent / "rival"
+RIVAL_FOLDER = Path(__file__).parent / "rival"
 CRATES = ("gemm", "faer") if platform.machine() in {"x86_64", "AMD64"} else ("gemm",)
 LIBRARIES = ("ours", "OpenBLAS", "torch")
 
 
-class Shape(NamedTuple):
+class ProductShape(NamedTuple):
     """Shape of a matrix product: (rows, depth) times (depth, columns).
 
     `layout` has one character for each operand: "t" if it is transposed, "n" if it is not.
@@ -38,7 +38,7 @@ class Shape(NamedTuple):
         return 2 * self.rows * self.depth * self.columns
 
 
-class Side:
+class ProductProcess:
     """A process in which one library computes products on request.
 
     Args:
@@ -68,7 +68,7 @@ class Side:
             env={**os.environ, **dict.fromkeys(variables, str(threads))},
         )
 
-    def measure(self, shape: Shape, repetitions: int) -> float:
+    def measure(self, shape: ProductShape, repetitions: int) -> float:
         """Return the mean time of one product in seconds, over several repetitions."""
         fields = (shape.dtype, shape.layout, shape.rows, shape.depth, shape.columns)
         line = " ".join(map(str, (self.name, *fields, self.threads, repetitions)))
@@ -89,5 +89,5 @@ def _build_rival() -> Path:
     target = REPOSITORY_ROOT / "target" / ("rival-avx512" if features else "rival")
     command = ["cargo", "build", "--release", "--quiet", *features]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    subprocess.run(command, check=True, cwd=RIVAL, env=environment)
+    subprocess.run(command, check=True, cwd=RIVAL_FOLDER, env=environment)
     return target / "release/rival"

@@ -4,7 +4,7 @@ from statistics import median
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.products._sides import CRATES, LIBRARIES, Shape, Side
+from benchmarks.products._sides import CRATES, LIBRARIES, ProductProcess, ProductShape
 
 SIDES = (*LIBRARIES, *CRATES)
 ROUNDS = full_or_quick(5, 3)
@@ -18,12 +18,12 @@ crates. A ratio above 1 means that seqloom is faster.
 SECONDS, MOST = full_or_quick(0.03, 0.02), 200
 
 
-def _dense(rows: int, before: int, after: int) -> list[Shape]:
+def _layer_products(rows: int, before: int, after: int) -> list[ProductShape]:
     """Return the forward product of a layer, and the products of its gradients."""
     return [
-        Shape("nt", rows, before, after),
-        Shape("tn", after, rows, before),
-        Shape("nn", rows, after, before),
+        ProductShape("nt", rows, before, after),
+        ProductShape("tn", after, rows, before),
+        ProductShape("nn", rows, after, before),
     ]
 
 
@@ -51,30 +51,34 @@ LAYERS = full_or_quick(
 )
 
 
-def shapes(dtype: str) -> list[tuple[str, Shape]]:
+def network_products(dtype: str) -> list[tuple[str, ProductShape]]:
     """Return the products of every layer, with the name of its network."""
     return [
         (name, shape._replace(dtype=dtype))
         for name, layers in LAYERS.items()
         for layer in layers
-        for shape in _dense(*layer)
+        for shape in _layer_products(*layer)
     ]
 
 
 def main() -> None:
     """Measure float32 and float64 products with one and with two threads."""
     tables = [
-        _table(threads, dtype) for dtype in ("float32", "float64") for threads in (1, 2)
+        _product_table(threads, dtype)
+        for dtype in ("float32", "float64")
+        for threads in (1, 2)
     ]
     text = "\n\n".join([*tables, describe_machine("numpy", "torch", "seqloom")])
     publish("products", text, notes=NOTES, hidden="float64|2 threads")
 
 
-def _table(threads: int, dtype: str) -> str:
+def _product_table(threads: int, dtype: str) -> str:
     """Return one row per product, in Gflop/s, with the ratio to the fastest rival."""
-    sides = {name: Side(name, threads) for name in SIDES}
+    sides = {name: ProductProcess(name, threads) for name in SIDES}
     try:
-        rows = [_row(name, shape, sides) for name, shape in shapes(dtype)]
+        rows = [
+            _product_speeds(name, shape, sides) for name, shape in network_products(dtype)
+        ]
     finally:
         for side in sides.values():
             side.close()
@@ -82,7 +86,9 @@ def _table(threads: int, dtype: str) -> str:
     return markdown_table(head, rows)
 
 
-def _row(name: str, shape: Shape, sides: dict[str, Side]) -> list[str]:
+def _product_speeds(
+    name: str, shape: ProductShape, sides: dict[str, ProductProcess]
+) -> list[str]:
     """Return the speed of each library for one product."""
     once = sides["OpenBLAS"].measure(shape, 1)
     times = max(1, min(MOST, int(SECONDS / once)))

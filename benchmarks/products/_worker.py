@@ -7,10 +7,10 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.products._sides import Shape
+from benchmarks.products._sides import ProductShape
 
 
-def _arrays(shape: Shape) -> list[np.ndarray]:
+def _make_arrays(shape: ProductShape) -> list[np.ndarray]:
     """Return both factors (transposed ones as views) and the output array."""
     left, right = (shape.rows, shape.depth), (shape.depth, shape.columns)
     stored = [
@@ -21,44 +21,44 @@ def _arrays(shape: Shape) -> list[np.ndarray]:
     return [*views, np.empty((shape.rows, shape.columns), shape.dtype)]
 
 
-def _of_seqloom(shape: Shape, threads: int) -> Callable[[], object]:
+def _of_seqloom(shape: ProductShape, threads: int) -> Callable[[], object]:
     from seqloom._rust import _native
 
-    left, right, out = _arrays(shape)
+    left, right, out = _make_arrays(shape)
     return lambda: _native.product((left, right), None, out, threads)
 
 
-def _of_openblas(shape: Shape, _threads: int) -> Callable[[], object]:
-    left, right, out = _arrays(shape)
+def _of_openblas(shape: ProductShape, _threads: int) -> Callable[[], object]:
+    left, right, out = _make_arrays(shape)
     return lambda: np.matmul(left, right, out=out)
 
 
-def _of_torch(shape: Shape, threads: int) -> Callable[[], object]:
+def _of_torch(shape: ProductShape, threads: int) -> Callable[[], object]:
     import torch
 
     torch.set_num_threads(threads)
-    left, right, out = map(torch.from_numpy, _arrays(shape))
+    left, right, out = map(torch.from_numpy, _make_arrays(shape))
     return lambda: torch.mm(left, right, out=out)
 
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
     """Yield every product in float32 and float64, with one and with two threads."""
-    from benchmarks.products._story import shapes
+    from benchmarks.products._story import network_products
 
     for threads in (1, 2):
         for dtype in ("float32", "float64"):
-            for name, shape in shapes(dtype):
+            for name, shape in network_products(dtype):
                 label = f"{name} {shape}, {dtype}, {threads}"
                 yield label, partial(_of_seqloom, shape, threads)
 
 
-def _answer(name: str, threads: int) -> None:
+def _answer_requests(name: str, threads: int) -> None:
     """Read shapes and numbers of calls, and print the seconds per product."""
     work_of = {"ours": _of_seqloom, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
     for line in sys.stdin:
         _, dtype, layout, *numbers = line.split()
         rows, depth, columns, _, times = map(int, numbers)
-        work = work_of(Shape(layout, rows, depth, columns, dtype), threads)
+        work = work_of(ProductShape(layout, rows, depth, columns, dtype), threads)
         work()
         start = time.perf_counter()
         for _ in range(times):
@@ -67,4 +67,4 @@ def _answer(name: str, threads: int) -> None:
 
 
 if __name__ == "__main__":
-    _answer(sys.argv[1], int(sys.argv[2]))
+    _answer_requests(sys.argv[1], int(sys.argv[2]))

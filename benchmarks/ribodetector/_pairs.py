@@ -8,8 +8,8 @@ import numpy as np
 
 import seqloom as sl
 
-LENGTH = 100
-_INSERT = 300  # Bases from the start of one mate to the start of the other.
+READ_LENGTH = 100
+_MATE_DISTANCE = 300  # Bases from the start of one mate to the start of the other.
 _GENOME_FILE = "fastx/genomes/28S.fasta"
 _BLOCK_PAIRS = 10_000
 
@@ -20,23 +20,27 @@ def write_pairs(folder: Path, count: int) -> tuple[Path, Path]:
     paths = folder / "reads_1.fq", folder / "reads_2.fq"
     with paths[0].open("wb") as first, paths[1].open("wb") as second:
         for start in range(0, count, _BLOCK_PAIRS):
-            fragments = _draw(rng, pool, min(_BLOCK_PAIRS, count - start))
-            first.writelines(_records(fragments, start, mate=1))
-            second.writelines(_records(map(_reverse, fragments), start, mate=2))
+            fragments = _simulate_fragments(rng, pool, min(_BLOCK_PAIRS, count - start))
+            first.writelines(_write_mates(fragments, start, mate=1))
+            second.writelines(
+                _write_mates(map(_reverse_complement, fragments), start, mate=2)
+            )
     return paths
 
 
-def _records(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterator[bytes]:
+def _write_mates(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterator[bytes]:
     """Write one mate of each fragment."""
     for number, fragment in enumerate(fragments, start):
-        head, read = b"@pair%d/%d" % (number, mate), fragment[:LENGTH]
-        yield b"%b\n%b\n+\n%b\n" % (head, read, b"I" * LENGTH)
+        head, read = b"@pair%d/%d" % (number, mate), fragment[:READ_LENGTH]
+        yield b"%b\n%b\n+\n%b\n" % (head, read, b"I" * READ_LENGTH)
 
 
-def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes]:
+def _simulate_fragments(
+    rng: np.random.Generator, pool: list[bytes], count: int
+) -> list[bytes]:
     """Simulate fragments: every second fragment is ribosomal, the others are random."""
     letters = np.frombuffer(b"ACGT", np.uint8)
-    size = LENGTH + _INSERT
+    size = READ_LENGTH + _MATE_DISTANCE
     found = [row.tobytes() for row in letters[rng.integers(0, 4, (count, size))]]
     for place in range(0, count, 2):
         sequence = pool[rng.integers(len(pool))]
@@ -45,7 +49,7 @@ def _draw(rng: np.random.Generator, pool: list[bytes], count: int) -> list[bytes
     return found
 
 
-def _reverse(fragment: bytes) -> bytes:
+def _reverse_complement(fragment: bytes) -> bytes:
     """Return the reverse complement; N stays N."""
     return fragment.translate(bytes.maketrans(b"ACGT", b"TGCA"))[::-1]
 
@@ -58,4 +62,4 @@ def _read_ribosomal() -> list[bytes]:
     plain = bytes(it if it in b"ACGT" else ord("N") for it in range(256))
     with sl.io.open_sequences(path) as reader:
         found = [bytes(it.sequence).upper().replace(b"U", b"T") for it in reader]
-    return [it.translate(plain) for it in found if len(it) >= LENGTH + _INSERT]
+    return [it.translate(plain) for it in found if len(it) >= READ_LENGTH + _MATE_DISTANCE]

@@ -7,33 +7,33 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.ribodetector._pairs import LENGTH, write_pairs
+from benchmarks.ribodetector._pairs import READ_LENGTH, write_pairs
 from benchmarks.ribodetector._sides import (
-    CLOSE,
-    Cost,
-    compare,
-    export,
+    CLOSE_LOGITS,
+    ProcessTimes,
+    compare_predictions,
+    export_network,
     find_network,
-    run_ours,
-    run_theirs,
+    run_ribodetector,
+    run_seqloom,
 )
 
 PAIRS = int(os.environ.get("SEQLOOM_PAIRS", full_or_quick("50000", "8000")))
 ROUNDS = 3
-CHUNKS = (
+CHUNK_SIZES = (
     16,
     64,
     256,
 )  # Chunk sizes in units of 1,024 reads; the fastest chunk size is measured.
-TRIAL = 16_384  # Number of read pairs in trial runs.
-WANTED = {"default": 3.0, "best chunk": 2.0}
+TRIAL_PAIRS = 16_384  # Number of read pairs in trial runs.
+REQUIRED_SPEEDS = {"default": 3.0, "best chunk": 2.0}
 NOTES = f"""
-The input is {PAIRS:,} pairs of reads of {LENGTH} bases, half of them ribosomal. Times are
-medians of {ROUNDS} runs of the whole process, with its default number of threads. The
+The input is {PAIRS:,} pairs of reads of {READ_LENGTH} bases, half of them ribosomal. Times
+are medians of {ROUNDS} runs of the whole process, with its default number of threads. The
 published command writes the reads of both kinds, and `seqloom-run` writes a table of
 scores.
 """
-HEAD = ("", "seconds", "CPU-seconds", "reads/s", "speed of seqloom-run")
+TABLE_COLUMNS = ("", "seconds", "CPU-seconds", "reads/s", "speed of seqloom-run")
 
 
 def main() -> None:
@@ -44,11 +44,11 @@ def main() -> None:
         return
     with TemporaryDirectory() as name:
         folder = Path(name)
-        model, pair = export(network, folder), write_pairs(folder, PAIRS)
+        model, pair = export_network(network, folder), write_pairs(folder, PAIRS)
         chunk = _choose_chunk(folder)
-        costs = [_round(model, pair, folder, chunk=chunk) for _ in range(ROUNDS)]
-        close, ribosomal = compare(folder, folder / "scores.tsv", PAIRS)
-    text = f"{_table(costs, chunk)}\n\n{_compare_decisions(close, ribosomal)}"
+        costs = [_run_both(model, pair, folder, chunk=chunk) for _ in range(ROUNDS)]
+        close, ribosomal = compare_predictions(folder, folder / "scores.tsv", PAIRS)
+    text = f"{_command_table(costs, chunk)}\n\n{_compare_decisions(close, ribosomal)}"
     publish("ribodetector", text, notes=NOTES)
 
 
@@ -56,20 +56,20 @@ def _choose_chunk(folder: Path) -> int:
     """Return the chunk size with which RiboDetector is fastest."""
     trial = folder / "trial"
     trial.mkdir()
-    pair = write_pairs(trial, min(PAIRS, TRIAL))
-    seconds = {it: run_theirs(pair, trial, chunk=it).seconds for it in CHUNKS}
+    pair = write_pairs(trial, min(PAIRS, TRIAL_PAIRS))
+    seconds = {it: run_ribodetector(pair, trial, chunk=it).seconds for it in CHUNK_SIZES}
     print("chunks", seconds, flush=True)
     return min(seconds, key=seconds.__getitem__)
 
 
-def _round(
+def _run_both(
     model: Path, pair: tuple[Path, Path], folder: Path, *, chunk: int
-) -> dict[str, Cost]:
+) -> dict[str, ProcessTimes]:
     """Run both commands once."""
     found = {
-        "default": run_theirs(pair, folder, chunk=None),
-        "best chunk": run_theirs(pair, folder, chunk=chunk),
-        "ours": run_ours(model, pair, folder / "scores.tsv"),
+        "default": run_ribodetector(pair, folder, chunk=None),
+        "best chunk": run_ribodetector(pair, folder, chunk=chunk),
+        "ours": run_seqloom(model, pair, folder / "scores.tsv"),
     }
     print(
         {side: (cost.seconds, cost.processor) for side, cost in found.items()}, flush=True
@@ -77,7 +77,7 @@ def _round(
     return found
 
 
-def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
+def _command_table(costs: list[dict[str, ProcessTimes]], chunk: int) -> str:
     """Return a table row for each command, with medians over the rounds."""
     labels = {
         "default": "ribodetector_cpu",
@@ -91,24 +91,26 @@ def _table(costs: list[dict[str, Cost]], chunk: int) -> str:
             f"{seconds[side]:.1f}",
             f"{median(it[side].processor for it in costs):.1f}",
             f"{2 * PAIRS / seconds[side]:,.0f}",
-            _ratio(seconds, side),
+            _relative_speed(seconds, side),
         )
         for side, label in labels.items()
     ]
-    return markdown_table(HEAD, rows)
+    return markdown_table(TABLE_COLUMNS, rows)
 
 
-def _ratio(seconds: dict[str, float], side: str) -> str:
+def _relative_speed(seconds: dict[str, float], side: str) -> str:
     """Return the speed relative to RiboDetector, and the required speed."""
     if side == "ours":
         return ""
-    return f"**{seconds[side] / seconds['ours']:.1f}x** (required {WANTED[side]:.0f}x)"
+    speed = seconds[side] / seconds["ours"]
+    return f"**{speed:.1f}x** (required {REQUIRED_SPEEDS[side]:.0f}x)"
 
 
 def _compare_decisions(close: int, ribosomal: int) -> str:
     """Return a sentence on how many predictions of both commands agree."""
     return (
         f"Both programs find {ribosomal:,} ribosomal pairs. The programs classify {close} "
-        f"pairs differently; only pairs with logits closer than {CLOSE:g} may differ.\n\n"
+        "pairs differently; only pairs with logits closer than "
+        f"{CLOSE_LOGITS:g} may differ.\n\n"
         f"{describe_machine('ribodetector', 'onnxruntime', 'seqloom')}"
     )

@@ -13,19 +13,19 @@ import numpy as np
 import seqloom as sl
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from benchmarks._page import markdown_table
-from benchmarks.run._networks import BATCH, NETWORKS, inputs_of, make
-from benchmarks.run._sides import SIDES
+from benchmarks.run._networks import BATCH_RECORDS, NETWORKS, inputs_of, make
+from benchmarks.run._sides import RUNTIMES
 from benchmarks.tensor._sides import environment
 from seqloom.export import Input
 from seqloom.infer._forward import Forward
 
 THREADS = (1, 2)
 ROUNDS, SECONDS = full_or_quick(15, 5), 0.05  # seconds per round
-EQUAL = 1e-4  # Maximum accepted difference of outputs.
+MAX_DIFFERENCE = 1e-4  # Maximum accepted difference of outputs.
 NOTES = f"""
-The first table has median times of {ROUNDS} rounds for batches of {BATCH} encoded
-records. Outputs differ by at most {EQUAL:g}. Memory is the increase after loading the
-model and running one batch. The ratio after a pause includes the time to wake the
+The first table has median times of {ROUNDS} rounds for batches of {BATCH_RECORDS} encoded
+records. Outputs differ by at most {MAX_DIFFERENCE:g}. Memory is the increase after loading
+the model and running one batch. The ratio after a pause includes the time to wake the
 threads.
 """
 _SIDE_SCRIPT = "from benchmarks.run._sides import main; main()"
@@ -33,18 +33,18 @@ _SIDE_SCRIPT = "from benchmarks.run._sides import main; main()"
 
 def measure_arrays() -> str:
     """Return a table of the times of all networks on encoded arrays."""
-    rows = [_measure(name, threads) for name in NETWORKS for threads in THREADS]
+    rows = [_network_row(name, threads) for name in NETWORKS for threads in THREADS]
     sides = "ONNX Runtime", "seqloom", "ratio", "ratio after a pause"
     head = "", "threads", *sides, "memory", "memory of ONNX Runtime"
     return markdown_table(head, rows)
 
 
-def _measure(name: str, threads: int) -> tuple[str, ...]:
+def _network_row(name: str, threads: int) -> tuple[str, ...]:
     """Return the table row of one network."""
     with TemporaryDirectory() as folder:
         length = write_models(name, Path(folder))
         peaks, seconds = _time_sides(name, length, threads=threads, folder=folder)
-        _compare(name, length, Path(folder))
+        _compare_outputs(name, length, Path(folder))
     (rested, ours), (waiting, theirs) = seconds["seqloom"], seconds["ONNX Runtime"]
     row = (
         name,
@@ -53,7 +53,7 @@ def _measure(name: str, threads: int) -> tuple[str, ...]:
         f"{ours * 1e3:.2f} ms",
         f"**{ours / theirs:.2f}**",
         f"{rested / waiting:.2f}",
-        *(f"{peaks[side] / 1e6:.1f} MB" for side in SIDES),
+        *(f"{peaks[side] / 1e6:.1f} MB" for side in RUNTIMES),
     )
     print(*row, flush=True)
     return row
@@ -76,22 +76,23 @@ def _time_sides(
 ) -> tuple[dict[str, int], dict[str, list[float]]]:
     """Return the peak memory and the median seconds of each runtime."""
     workers = {
-        side: _start(side, name, str(length), str(threads), folder) for side in SIDES
+        side: _start_runtime(side, name, str(length), str(threads), folder)
+        for side in RUNTIMES
     }
     try:
-        peaks = {side: _read(worker) for side, worker in workers.items()}
+        peaks = {side: _read_line(worker) for side, worker in workers.items()}
         calls = {
-            side: _count_calls(_request(worker, 3)[1]) for side, worker in workers.items()
+            side: _count_calls(_time_once(worker, 3)[1]) for side, worker in workers.items()
         }
         rounds = [
-            {side: _request(worker, calls[side]) for side, worker in workers.items()}
+            {side: _time_once(worker, calls[side]) for side, worker in workers.items()}
             for _ in range(ROUNDS)
         ]
     finally:
         for worker in workers.values():
             worker.stdin.close()
             worker.wait()
-    both = {side: zip(*(each[side] for each in rounds), strict=True) for side in SIDES}
+    both = {side: zip(*(each[side] for each in rounds), strict=True) for side in RUNTIMES}
     return peaks, {side: [median(it) for it in parts] for side, parts in both.items()}
 
 
@@ -99,7 +100,7 @@ def _count_calls(seconds: float) -> int:
     return max(1, round(SECONDS / max(seconds, 1e-6)))
 
 
-def _start(*arguments: str) -> Any:
+def _start_runtime(*arguments: str) -> Any:
     """Start a process that runs one runtime."""
     return subprocess.Popen(
         [sys.executable, "-c", _SIDE_SCRIPT, *arguments],
@@ -111,27 +112,27 @@ def _start(*arguments: str) -> Any:
     )
 
 
-def _request(worker: Any, calls: int) -> list[float]:
+def _time_once(worker: Any, calls: int) -> list[float]:
     """Let a process run; return the seconds per call after a pause, and without one."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()
-    return _read(worker)
+    return _read_line(worker)
 
 
-def _read(worker: Any) -> Any:
+def _read_line(worker: Any) -> Any:
     """Read a line of JSON from a process."""
     return json.loads(worker.stdout.readline())
 
 
-def _compare(name: str, length: int, folder: Path) -> None:
+def _compare_outputs(name: str, length: int, folder: Path) -> None:
     """Compare the outputs of both runtimes with those of the model in Python."""
     trained, _ = make(name)
     forward = Forward.of(trained.model)
     arrays = inputs_of(name, length)
     expected = np.asarray(forward(trained.model, arrays, encoder=trained.encoder))
-    ours, theirs = (np.load(folder / f"{side}.npy") for side in SIDES)
+    ours, theirs = (np.load(folder / f"{side}.npy") for side in RUNTIMES)
     if name == "transformer":  # Attention in Python sums numbers in another order.
         np.testing.assert_allclose(ours, expected, rtol=1e-5, atol=1e-6)
     else:
         np.testing.assert_array_equal(ours, expected)
-    np.testing.assert_allclose(theirs, expected, rtol=EQUAL, atol=EQUAL)
+    np.testing.assert_allclose(theirs, expected, rtol=MAX_DIFFERENCE, atol=MAX_DIFFERENCE)

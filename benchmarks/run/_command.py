@@ -9,7 +9,7 @@ from benchmarks._measure import REPOSITORY_ROOT, time_alternately
 from seqloom.cli._export import PROGRAM
 
 _ROUNDS = 15
-_THEIRS = """
+_PYTHON_PROGRAM = """
 import sys
 import numpy as np
 import onnxruntime
@@ -30,7 +30,7 @@ def time_start(folder: Path) -> tuple[float, float]:
     record = folder / "one.fa"
     record.write_text(">a\n" + "ACGT" * 15 + "\n")
     ours = [str(PROGRAM), "predict", str(folder / "model.seqloom"), str(record)]
-    theirs = [sys.executable, "-c", _THEIRS, str(folder / "model.onnx")]
+    theirs = [sys.executable, "-c", _PYTHON_PROGRAM, str(folder / "model.onnx")]
     sides = {
         "ours": lambda: _first_line(ours),
         "theirs": lambda: _first_line(theirs),

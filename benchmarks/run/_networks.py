@@ -11,8 +11,8 @@ from seqloom.models import Classify, Custom, Trained
 from seqloom.nn import functional as F
 from seqloom.tensor import Tensor
 
-DNA = sl.encode.OneHot("dna")
-BATCH = 256
+DNA_ENCODER = sl.encode.OneHot("dna")
+BATCH_RECORDS = 256
 
 
 class LSTMClassifier(nn.Module):
@@ -31,7 +31,7 @@ class LSTMClassifier(nn.Module):
         return self.head(F.masked_mean(states.permute_dims((0, 2, 1)), mask))
 
 
-class Dilated(nn.Module):
+class DilatedNetwork(nn.Module):
     """Residual convolutions whose dilation doubles (BPNet, Avsec et al. 2021)."""
 
     first: nn.Conv1d
@@ -53,7 +53,7 @@ class Dilated(nn.Module):
         return self.head(x.mean(axis=2))
 
 
-class Motifs(nn.Module):
+class MotifNetwork(nn.Module):
     """Motif detectors with a maximum over positions (DeepBind, Alipanahi et al. 2015)."""
 
     motifs: nn.Conv1d
@@ -68,7 +68,7 @@ class Motifs(nn.Module):
         return self.head(F.relu(self.motifs(x)).max(axis=2))
 
 
-class Transformer(nn.Module):
+class TokenTransformer(nn.Module):
     """A transformer encoder on tokens whose outputs are averaged over the positions."""
 
     embedding: nn.Embedding
@@ -88,7 +88,7 @@ class Transformer(nn.Module):
         return self.head(self.encoder(self.embedding(x)).mean(axis=1))
 
 
-def _demo(length: int = 60) -> tuple[Any, Any, int]:
+def _demo_network(length: int = 60) -> tuple[Any, Any, int]:
     """Return the network that `make demo` trains.
 
     The network reads windows of 60 bases or of another length.
@@ -101,49 +101,49 @@ def _demo(length: int = 60) -> tuple[Any, Any, int]:
         kernel_size=(3, 5, 5),
         pools=(1, 2, 2),
     )
-    return config.init("numpy", key=sl.Key(0)), DNA, length
+    return config.init("numpy", key=sl.Key(0)), DNA_ENCODER, length
 
 
-def _genotypes() -> tuple[Any, Any, int]:
+def _genotype_network() -> tuple[Any, Any, int]:
     """Return a perceptron for 10,000 variants."""
     config = sl.models.GenotypeMLPConfig(variants=10_000, outputs=3, hidden=(64, 32))
     return config.init("numpy", key=sl.Key(0)), None, 10_000
 
 
-def _own(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
+def _make_named(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
     """Return the network with a given name."""
     return kind().bind("numpy", sl.Key(0)), encoder, length
 
 
-READ = 150  # bases per read
+READ_LENGTH = 150  # bases per read
 NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
-    "SequenceCNN": _demo,
-    "GenotypeMLP": _genotypes,
-    "LSTM, 2 directions": lambda: _own(LSTMClassifier, DNA, 100),
-    "dilated residual": lambda: _own(Dilated, DNA, 500),
-    "transformer": lambda: _own(Transformer, sl.encode.Integer("dna"), 128),
+    "SequenceCNN": _demo_network,
+    "GenotypeMLP": _genotype_network,
+    "LSTM, 2 directions": lambda: _make_named(LSTMClassifier, DNA_ENCODER, 100),
+    "dilated residual": lambda: _make_named(DilatedNetwork, DNA_ENCODER, 500),
+    "transformer": lambda: _make_named(TokenTransformer, sl.encode.Integer("dna"), 128),
 }
-OF_READS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
-    "motif detectors": lambda: _own(Motifs, DNA, READ),
-    "SequenceCNN": lambda: _demo(READ),
-    "dilated residual": lambda: _own(Dilated, DNA, READ),
+READ_NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
+    "motif detectors": lambda: _make_named(MotifNetwork, DNA_ENCODER, READ_LENGTH),
+    "SequenceCNN": lambda: _demo_network(READ_LENGTH),
+    "dilated residual": lambda: _make_named(DilatedNetwork, DNA_ENCODER, READ_LENGTH),
 }
 
 
 def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
     """Create a network and return it with the length of its inputs."""
-    network, encoder, length = (OF_READS if of_reads else NETWORKS)[name]()
+    network, encoder, length = (READ_NETWORKS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
-    _spread(network)
-    return Trained(network.eval(), encoder, task, BATCH), length
+    _randomise_zeros(network)
+    return Trained(network.eval(), encoder, task, BATCH_RECORDS), length
 
 
 def inputs_of(name: str, length: int) -> dict[str, Any]:
     """Sample a random batch in the format of the network's encoder."""
     rng = np.random.default_rng(0)
     if name == "GenotypeMLP":
-        return {"inputs": rng.normal(size=(BATCH, length)).astype("float32")}
-    letters = rng.integers(0, 4, (BATCH, length))
+        return {"inputs": rng.normal(size=(BATCH_RECORDS, length)).astype("float32")}
+    letters = rng.integers(0, 4, (BATCH_RECORDS, length))
     if name == "transformer":
         return {"inputs": letters.astype("int32")}
     return {
@@ -151,7 +151,7 @@ def inputs_of(name: str, length: int) -> dict[str, Any]:
     }
 
 
-def _spread(network: Any) -> None:
+def _randomise_zeros(network: Any) -> None:
     """Randomise weights that are initialised to zero, so that outputs differ."""
     rng = np.random.default_rng(1)
     for _, param in network.named(nn.Param):

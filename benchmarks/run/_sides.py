@@ -37,36 +37,38 @@ def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
     return lambda: session.run(output, arrays)[0]
 
 
-SIDES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
+RUNTIMES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
 
 
 def main() -> None:
     """Save the first result; then time calls for each line of standard input."""
     side, name, length, threads, folder = sys.argv[1:]
-    work, peak = _load(side, name, int(length), threads=int(threads), folder=Path(folder))
+    work, peak = _load_runtime(
+        side, name, int(length), threads=int(threads), folder=Path(folder)
+    )
     print(json.dumps(peak), flush=True)
     for line in sys.stdin:
         # The threads are asleep before the first measurement, and awake before the
         # second.
-        both = [_time(work, int(line)) for _ in range(2)]
+        both = [_mean_call_seconds(work, int(line)) for _ in range(2)]
         print(json.dumps(both), flush=True)
 
 
-def _load(
+def _load_runtime(
     side: str, name: str, length: int, *, threads: int, folder: Path
 ) -> tuple[Work, int]:
     """Return the function of a runtime, and the peak memory of its first call."""
     arrays, made = inputs_of(name, length), list[Work]()
 
     def first() -> None:
-        made.append(SIDES[side](folder, arrays, threads))
+        made.append(RUNTIMES[side](folder, arrays, threads))
         np.save(folder / f"{side}.npy", np.asarray(made[0]()))
 
     peak = peak_memory_increase(first)
     return made[0], peak
 
 
-def _time(work: Work, calls: int) -> float:
+def _mean_call_seconds(work: Work, calls: int) -> float:
     """Return the mean seconds of a call."""
     start = time.perf_counter()
     for _ in range(calls):

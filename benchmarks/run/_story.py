@@ -16,20 +16,20 @@ from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks._reads import write_reads
 from benchmarks.run._arrays import NOTES, measure_arrays, write_models
 from benchmarks.run._command import run_command, time_start
-from benchmarks.run._networks import OF_READS, READ, make
+from benchmarks.run._networks import READ_LENGTH, READ_NETWORKS, make
 from benchmarks.run._web import measure_web
 from seqloom.cli._export import PROGRAM
 
 READS = full_or_quick(100_000, 20_000)
-MOST_BINARY = 6e6
+MAX_PROGRAM_BYTES = 6e6
 NOTES_OF_FILES = f"""
-The second table has the time of whole processes that score {READS:,} reads of {READ}
+The second table has the time of whole processes that score {READS:,} reads of {READ_LENGTH}
 bases from FASTQ with 2 threads. The Python loop uses dnaio, NumPy and ONNX Runtime.
 """
 WASM_RECORDS = 20_000  # Number of records that the WebAssembly module scores.
 
 # The size and the start-up time of the program are only in the CSV file.
-SHOWN, HIDDEN = r"\| 2 \||gzip", "^WebAssembly|^`seqloom-run` has|^From the start"
+SHOWN_ROWS, HIDDEN = r"\| 2 \||gzip", "^WebAssembly|^`seqloom-run` has|^From the start"
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
     text = "\n\n".join(
         [*parts, describe_machine("onnx", "onnxruntime", "numpy", "seqloom")]
     )
-    publish("run", text, notes=f"{NOTES} {NOTES_OF_FILES}", shown=SHOWN, hidden=HIDDEN)
+    publish("run", text, notes=f"{NOTES} {NOTES_OF_FILES}", shown=SHOWN_ROWS, hidden=HIDDEN)
 
 
 def _measure_files() -> str:
@@ -53,7 +53,7 @@ def _measure_files() -> str:
         reads = write_reads(Path(name), READS)
         rows = [
             _measure_file(network, reads[kind], kind)
-            for network in OF_READS
+            for network in READ_NETWORKS
             for kind in ("plain", "gzip")
         ]
     head = "network", "file", "Python loop", "seqloom-run", "ratio"
@@ -120,7 +120,7 @@ def _describe_size() -> str:
     packed = len(gzip.compress(binary))
     return (
         f"`seqloom-run` has {len(binary) / 1e6:.2f} MB (limit: "
-        f"{MOST_BINARY / 1e6:.0f}), {packed / 1e6:.2f} MB with gzip."
+        f"{MAX_PROGRAM_BYTES / 1e6:.0f}), {packed / 1e6:.2f} MB with gzip."
     )
 
 

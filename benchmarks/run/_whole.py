@@ -16,10 +16,10 @@ _BATCH = 256
 def main() -> None:
     """Score the reads of a file with a typical Python loop."""
     network, reads, out, threads = sys.argv[1:]
-    session = _open(network, int(threads))
+    session = _open_reads(network, int(threads))
     with Path(out).open("w") as table:
         table.write("id\ta\tb\tc\n")
-        for ids, letters in _batches(reads):
+        for ids, letters in _read_batches(reads):
             inputs = np.ascontiguousarray(_ONE_HOT[_BASE_CODES[letters]].swapaxes(1, 2))
             rows = _softmax(session.run(None, {"inputs": inputs})[0])
             lines = zip(ids, rows, strict=True)
@@ -28,14 +28,14 @@ def main() -> None:
             )
 
 
-def _open(network: str, threads: int) -> Any:
+def _open_reads(network: str, threads: int) -> Any:
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     return onnxruntime.InferenceSession(network, options, ["CPUExecutionProvider"])
 
 
-def _batches(reads: str) -> Any:
+def _read_batches(reads: str) -> Any:
     """Yield ids and bases of batches of reads with equal length."""
     dnaio = import_module("dnaio")
     ids, rows = list[str](), list[bytes]()
@@ -44,13 +44,13 @@ def _batches(reads: str) -> Any:
             ids.append(read.id)
             rows.append(read.sequence.encode())
             if len(rows) == _BATCH:
-                yield ids, _stack(rows)
+                yield ids, _stack_bases(rows)
                 ids, rows = [], []
     if rows:
-        yield ids, _stack(rows)
+        yield ids, _stack_bases(rows)
 
 
-def _stack(rows: list[bytes]) -> Any:
+def _stack_bases(rows: list[bytes]) -> Any:
     """Return the bases as an array ``(n, l)``."""
     return np.frombuffer(b"".join(rows), np.uint8).reshape(len(rows), -1)
 

@@ -11,30 +11,30 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks._measure import read_blocks
-from benchmarks.scale._reading import LETTERS, Maker, Work
+from benchmarks.scale._reading import BASES, Maker, Work
 from benchmarks.scale._sweeps import FLOOR, Sizes
 
 # Channels of the network, width of its convolution, and number of classes.
 WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
-BATCH = 64
+BATCH_RECORDS = 64
 # Windows per matrix product in the lower bound.
 WINDOWS = 4096
 ONE_HOT = np.zeros((256, 4), np.float32)
-ONE_HOT[LETTERS, range(4)] = 1
+ONE_HOT[BASES, range(4)] = 1
 
 
 def encode(side: str) -> Maker:
     """Return a function that encodes sequences in memory into a new one-hot array."""
-    return lambda sizes, _: ENCODERS[side](_letters(sizes))
+    return lambda sizes, _: ENCODERS[side](_random_bases(sizes))
 
 
-def _letters(sizes: Sizes) -> NDArray[np.uint8]:
+def _random_bases(sizes: Sizes) -> NDArray[np.uint8]:
     """Return random bases ``(record, position)``."""
     draw = np.random.default_rng(0)
-    return LETTERS[draw.integers(0, 4, (sizes.records, sizes.length))]
+    return BASES[draw.integers(0, 4, (sizes.records, sizes.length))]
 
 
-def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
+def _encode_by_seqloom(letters: NDArray[np.uint8]) -> Work:
     """Call the encoder once for all sequences."""
     from seqloom._ragged import Ragged
     from seqloom.encode import OneHot
@@ -45,7 +45,7 @@ def _by_seqloom(letters: NDArray[np.uint8]) -> Work:
     return lambda: (encoder.batch(rows, num_threads=1),)
 
 
-def _by_numpy(letters: NDArray[np.uint8]) -> Work:
+def _encode_by_numpy(letters: NDArray[np.uint8]) -> Work:
     """Encode by comparison with each base, the fastest way found in NumPy."""
 
     def work() -> tuple[Any]:
@@ -57,7 +57,7 @@ def _by_numpy(letters: NDArray[np.uint8]) -> Work:
     return work
 
 
-def _by_filling(letters: NDArray[np.uint8]) -> Work:
+def _fill_new_array(letters: NDArray[np.uint8]) -> Work:
     """Return the lower bound: write an array of the same size into new memory."""
 
     def work() -> tuple[()]:
@@ -67,12 +67,20 @@ def _by_filling(letters: NDArray[np.uint8]) -> Work:
     return work
 
 
-ENCODERS = {"seqloom": _by_seqloom, "NumPy": _by_numpy, FLOOR: _by_filling}
+ENCODERS = {
+    "seqloom": _encode_by_seqloom,
+    "NumPy": _encode_by_numpy,
+    FLOOR: _fill_new_array,
+}
 
 
 def predict(side: str) -> Maker:
     """Return a function that scores the sequences of a file."""
-    makers = {"seqloom": _our_scores, "torch over dnaio": _torch_scores, FLOOR: _products}
+    makers = {
+        "seqloom": _our_scores,
+        "torch over dnaio": _torch_scores,
+        FLOOR: _read_and_multiply,
+    }
     return makers[side]()
 
 
@@ -112,19 +120,19 @@ def _torch_scores() -> Maker:
 
     def work_of(_: Sizes, path: Path) -> Work:
         torch.set_num_threads(1)
-        return lambda: (_torch_all(path, weights),)
+        return lambda: (_score_all_batches(path, weights),)
 
     return work_of
 
 
-def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
+def _score_all_batches(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
     """Score each batch and collect the record names, as seqloom does."""
     import torch
 
     names: list[str] = []
     scores: list[Any] = []
     with torch.no_grad():
-        for batch in _records(path):
+        for batch in _read_batches(path):
             names += [record.name for record in batch]
             letters = np.frombuffer("".join(r.sequence for r in batch).encode(), np.uint8)
             x = torch.from_numpy(ONE_HOT[letters].reshape(len(batch), -1, 4))
@@ -132,11 +140,11 @@ def _torch_all(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
     return torch.cat(scores).numpy()
 
 
-def _records(path: Path) -> Iterator[list[Any]]:
+def _read_batches(path: Path) -> Iterator[list[Any]]:
     """Read records with dnaio, one batch at a time."""
     with import_module("dnaio").open(str(path), open_threads=0) as file:
         records = iter(file)
-        while batch := list(islice(records, BATCH)):
+        while batch := list(islice(records, BATCH_RECORDS)):
             yield batch
 
 
@@ -145,17 +153,17 @@ def _torch_network(x: Any, weights: dict[str, Any]) -> Any:
     import torch
     from torch.nn import functional as F
 
-    norm = [weights[f"blocks.0.norm.{name}"] for name in NORM]
+    norm = [weights[f"blocks.0.norm.{name}"] for name in NORM_ARRAYS]
     x = F.conv1d(x, weights["blocks.0.conv.weight"], padding="same")
     x = F.gelu(F.batch_norm(x, *norm))
     x = torch.cat((x.mean(dim=2), x.amax(dim=2)), dim=1)
     return F.linear(x, weights["head.weight"], weights["head.bias"]).softmax(dim=1)
 
 
-NORM = ("running_mean", "running_var", "weight", "bias")
+NORM_ARRAYS = ("running_mean", "running_var", "weight", "bias")
 
 
-def _products() -> Maker:
+def _read_and_multiply() -> Maker:
     """Return the lower bound: read the file, and multiply as the convolution does."""
 
     def work_of(sizes: Sizes, path: Path) -> Work:

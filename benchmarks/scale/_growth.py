@@ -7,12 +7,12 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 # Minimum memory in MB; smaller measurements are noise.
-LEAST_BYTES = 1_000_000
+MIN_MEMORY_BYTES = 1_000_000
 # The slope is fitted to this number of decades at the largest sizes.
-DECADES = 2
+FITTED_DECADES = 2
 
 
-class Point(NamedTuple):
+class MeasuredSize(NamedTuple):
     """Seconds and megabytes of one library for one input size."""
 
     seconds: float
@@ -20,10 +20,10 @@ class Point(NamedTuple):
 
 
 # Library -> measurements, from the smallest input to the largest.
-Points: TypeAlias = dict[str, list[Point]]
+Points: TypeAlias = dict[str, list[MeasuredSize]]
 
 
-def slope(
+def growth_exponent(
     sizes: Sequence[float], values: Sequence[float], *, decades: float = math.inf
 ) -> float:
     """Fit a power law of the sizes to the values and return the exponent.

@@ -6,32 +6,34 @@ from typing import Any, TypeAlias
 
 from benchmarks._page import PAGE
 from benchmarks._processor import name_processor
-from benchmarks.scale._growth import DECADES, Points, slope
+from benchmarks.scale._growth import FITTED_DECADES, Points, growth_exponent
 from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
 
 # Any, because the type stubs of matplotlib do not type keywords.
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
 
-FOLDER = PAGE.with_suffix("")  # directory of the plots
+PLOTS_FOLDER = PAGE.with_suffix("")  # directory of the plots
 TEXT, FAINT_TEXT, GRID = "#1b2430", "#5d6b7a", "#e4e9ee"
 COLOURS = ("#0f766e", "#c2570c", "#6d4bc3", FAINT_TEXT)
-MARKS = "osD^"
+MARKER_SHAPES = "osD^"
 
 
-def draw(sweep: Sweep, points: Points) -> str:
+def write_plot(sweep: Sweep, points: Points) -> str:
     """Write the plot of one sweep as SVG and return the Markdown line that includes it."""
     import matplotlib as mpl
 
     title = f"{sweep.name}, {name_processor()}"
     name = f"scale-{re.sub(r'[^a-z0-9]+', '-', title.lower()).strip('-')}.svg"
-    FOLDER.mkdir(exist_ok=True)
+    PLOTS_FOLDER.mkdir(exist_ok=True)
     with mpl.rc_context({"svg.hashsalt": name}):  # Makes the SVG file reproducible.
-        _figure(sweep, points, title).savefig(FOLDER / name, metadata={"Date": None})
-    return f"![{sweep.name}: time and memory]({FOLDER.name}/{name}){{ loading=lazy }}"
+        _plot_sweep(sweep, points, title).savefig(
+            PLOTS_FOLDER / name, metadata={"Date": None}
+        )
+    return f"![{sweep.name}: time and memory]({PLOTS_FOLDER.name}/{name}){{ loading=lazy }}"
 
 
-def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
+def _plot_sweep(sweep: Sweep, points: Points, title: str) -> Figure:
     """Plot time and memory with one title, and a legend below."""
     whole = _empty_figure()
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
@@ -42,14 +44,14 @@ def _figure(sweep: Sweep, points: Points, title: str) -> Figure:
     megabytes.pop(FLOOR, None)  # The memory of the lower bound is not measured.
     _draw_panel(left, sweep, seconds)
     _draw_panel(right, sweep, megabytes)
-    _style(left, "time")
-    _style(right, "memory added at the peak")
+    _style_axes(left, "time")
+    _style_axes(right, "memory added at the peak")
     left.set_ylabel("seconds", fontsize=9)
     right.set_ylabel("MB", fontsize=9)
-    labels = [_label(sweep, side, [seconds, megabytes]) for side in points]
+    labels = [_legend_text(sweep, side, [seconds, megabytes]) for side in points]
     below = {"loc": "outside lower left", "ncols": 2, "labelcolor": TEXT}
     legend = whole.legend(left.get_lines(), labels, frameon=False, fontsize=9, **below)
-    legend.set_title(f"slopes over the last {DECADES} decades", prop={"size": 9})
+    legend.set_title(f"slopes over the last {FITTED_DECADES} decades", prop={"size": 9})
     legend.get_title().set_color(FAINT_TEXT)
     legend.set_alignment("left")
     return whole
@@ -62,7 +64,7 @@ def _empty_figure() -> Figure:
     return figure.Figure((9.6, 4.6), facecolor="#ffffff", layout="constrained")
 
 
-def _style(axes: Axes, title: str) -> None:
+def _style_axes(axes: Axes, title: str) -> None:
     """Set the style of axes: the title on the left, a faint grid, no box."""
     axes.set_facecolor("#ffffff")
     axes.set_title(title, loc="left", color=TEXT, fontsize=11, fontweight="bold", pad=10)
@@ -79,7 +81,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
     for number, (side, found) in enumerate(values.items()):
         style = {"color": TEXT, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
-            style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKS[number]}
+            style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKER_SHAPES[number]}
         # The line of seqloom is drawn last, with outlined markers.
         style |= {"ms": 7 if number else 5, "zorder": 9 - number}
         axes.loglog(sweep.values, found, clip_on=False, **style)
@@ -90,10 +92,10 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
     axes.set_xlabel(UNITS[sweep.axis], fontsize=9)
 
 
-def _label(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
+def _legend_text(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:
     """Return the legend text of a library: its name and its slopes."""
     slopes = [
-        f"{slope(sweep.values, each[side], decades=DECADES):z.2f}"
+        f"{growth_exponent(sweep.values, each[side], decades=FITTED_DECADES):z.2f}"
         for each in quantities
         if side in each
     ]

@@ -19,45 +19,49 @@ Work: TypeAlias = Callable[[], tuple[Any, ...]]
 Maker: TypeAlias = Callable[[Sizes, Path], Work]
 
 LINE, PEOPLE, BLOCK, BATCH = 60, 1_000, 1_000_000, 512
-LETTERS = np.frombuffer(b"ACGT", np.uint8)
+BASES = np.frombuffer(b"ACGT", np.uint8)
 
 
-def write(path: Path, sizes: Sizes) -> None:
+def write_input(path: Path, sizes: Sizes) -> None:
     """Write random FASTQ reads, FASTA sequences, or genotypes of 1,000 individuals."""
     if path.suffix == ".bed":
         _files.write_bed(path.parent, (PEOPLE, sizes.variants), name=path.stem)
         return
-    record = _read if path.suffix == ".fastq" else _sequence
+    record = _fastq_record if path.suffix == ".fastq" else _fasta_record
     rng, together = np.random.default_rng(0), max(1, BLOCK // sizes.length)
     with path.open("wb") as file:
         for first in range(0, sizes.records, together):
             rows = min(together, sizes.records - first)
-            letters = LETTERS[rng.integers(0, 4, (rows, sizes.length))]
+            letters = BASES[rng.integers(0, 4, (rows, sizes.length))]
             file.writelines(
                 record(number, row.tobytes()) for number, row in enumerate(letters, first)
             )
 
 
-def _read(number: int, letters: bytes) -> bytes:
+def _fastq_record(number: int, letters: bytes) -> bytes:
     """Format one FASTQ record."""
     return b"@read%d lane=1\n%b\n+\n%b\n" % (number, letters, b"I" * len(letters))
 
 
-def _sequence(number: int, letters: bytes) -> bytes:
+def _fasta_record(number: int, letters: bytes) -> bytes:
     """Format one FASTA record."""
     lines = (letters[start : start + LINE] for start in range(0, len(letters), LINE))
     return b"\n".join([b">r%d" % number, *lines, b""])
 
 
-def parse(side: str) -> Maker:
+def make_parser(side: str) -> Maker:
     """Return a function that reads a file and counts its records and residues."""
     if side == FLOOR:
         return lambda _, path: lambda: _empty_result(read_blocks(path))
-    read = _count if side == "seqloom" else import_module("benchmarks.fastx").SIDES[side]
+    read = (
+        _count_records
+        if side == "seqloom"
+        else import_module("benchmarks.fastx").SIDES[side]
+    )
     return lambda _, path: lambda: read(path)
 
 
-def _count(path: Path) -> tuple[int, int]:
+def _count_records(path: Path) -> tuple[int, int]:
     """Count records and residues with seqloom."""
     records = letters = 0
     with open_sequences(path, num_threads=1) as reader:
@@ -66,7 +70,7 @@ def _count(path: Path) -> tuple[int, int]:
     return records, letters
 
 
-def load(side: str) -> Maker:
+def make_loader_pass(side: str) -> Maker:
     """Return a function that creates the one-hot batches of one epoch, without workers."""
     if side == "seqloom":
         return _our_loader()
@@ -74,9 +78,11 @@ def load(side: str) -> Maker:
         return _read_and_fill
     loader: Any = import_module("benchmarks.loader")
     if side == "NumPy loop over dnaio":
-        return lambda _, path: lambda: _drain(loader.loop(str(path)))
+        return lambda _, path: lambda: _exhaust_batches(loader.loop(str(path)))
     return lambda _, path: (
-        lambda: _drain(loader.TorchLoader(loader.Records(str(path)), batch_size=BATCH))
+        lambda: _exhaust_batches(
+            loader.TorchLoader(loader.Records(str(path)), batch_size=BATCH)
+        )
     )
 
 
@@ -89,7 +95,7 @@ def _our_loader() -> Maker:
 
     def work(path: Path) -> tuple[Any, ...]:
         stream = SequenceStream(path, encoder=encoder, num_threads=1)
-        return _drain(batch["inputs"] for batch in DataLoader(stream, BATCH))
+        return _exhaust_batches(batch["inputs"] for batch in DataLoader(stream, BATCH))
 
     return lambda _, path: lambda: work(path)
 
@@ -107,7 +113,7 @@ def _read_and_fill(sizes: Sizes, path: Path) -> Work:
     return work
 
 
-def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
+def _exhaust_batches(batches: Iterable[Any]) -> tuple[int, Any]:
     """Return the number of records, and the last batch."""
     records, last = 0, None
     for batch in batches:
@@ -115,11 +121,13 @@ def _drain(batches: Iterable[Any]) -> tuple[int, Any]:
     return records, last
 
 
-def bed_read(side: str) -> Maker:
+def make_bed_reader(side: str) -> Maker:
     """Return a function that reads a .bed file into a new int8 array."""
     if side == FLOOR:
         return lambda sizes, path: (
-            lambda: _empty_result(read_blocks(path), _write(PEOPLE * sizes.variants))
+            lambda: _empty_result(
+                read_blocks(path), _fill_new_array(PEOPLE * sizes.variants)
+            )
         )
     library = import_module("seqloom.io" if side == "seqloom" else side)
     return lambda _, path: (
@@ -127,7 +135,7 @@ def bed_read(side: str) -> Maker:
     )
 
 
-def _write(size: int) -> None:
+def _fill_new_array(size: int) -> None:
     """Fill a new array of at least `size` bytes, as int64 because that is fastest."""
     np.empty(-(-size // 8), np.int64).fill(1)
 

@@ -12,9 +12,15 @@ import numpy as np
 
 from benchmarks._measure import REPOSITORY_ROOT, is_quick, touch_memory
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.scale._growth import DECADES, LEAST_BYTES, Point, Points, slope
-from benchmarks.scale._picture import draw
-from benchmarks.scale._reading import write
+from benchmarks.scale._growth import (
+    FITTED_DECADES,
+    MIN_MEMORY_BYTES,
+    MeasuredSize,
+    Points,
+    growth_exponent,
+)
+from benchmarks.scale._picture import write_plot
+from benchmarks.scale._reading import write_input
 from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
 
 PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "seqloom")
@@ -22,14 +28,14 @@ PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "se
 TOLERANCE = 1e-3
 # Sizes of the warm-up call.
 WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
-SLOPES = (f"slope, last {DECADES} decades", "slope, all")
+SLOPES = (f"slope, last {FITTED_DECADES} decades", "slope, all")
 NOTES = f"""
 Milliseconds are the shortest of up to seven calls. The MB are the peak increase in
 resident memory during the first call; values below 1 count as 1. Slopes are fitted to the
-logarithms; the pictures show the last {DECADES} decades and the other libraries. All
+logarithms; the pictures show the last {FITTED_DECADES} decades and the other libraries. All
 libraries use one thread, except in the rows by threads.
 """
-HEAD = (
+TABLE_COLUMNS = (
     "operation by size; largest size",
     "side",
     "ms",
@@ -47,42 +53,48 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
     pictures: list[str] = []
     with tempfile.TemporaryDirectory() as folder:
         for sweep in sweeps:
-            points = _measure(sweep, Path(folder))
+            points = _measure_sweep(sweep, Path(folder))
             if not is_quick():
-                pictures.append(draw(sweep, points))
-            rows += [_row(sweep, side, points) for side in points]
-    text = "\n\n".join([markdown_table(HEAD, rows), describe_machine(*PACKAGES), *pictures])
+                pictures.append(write_plot(sweep, points))
+            rows += [_library_row(sweep, side, points) for side in points]
+    text = "\n\n".join(
+        [markdown_table(TABLE_COLUMNS, rows), describe_machine(*PACKAGES), *pictures]
+    )
     publish("scale", text, notes=NOTES, shown=r"\| seqloom \|")
 
 
-def _measure(sweep: Sweep, folder: Path) -> Points:
+def _measure_sweep(sweep: Sweep, folder: Path) -> Points:
     """Measure all libraries for each input size, and check that their results agree."""
-    workers = {side: _start(sweep.operation, side) for side in SIDES[sweep.operation]}
+    workers = {
+        side: _start_library(sweep.operation, side) for side in SIDES[sweep.operation]
+    }
     points: Points = {side: [] for side in workers}
     for sizes in sweep.points:
         asked = [
-            _prepare(sweep, WARM_UP._replace(threads=sizes.threads), folder / "small"),
-            _prepare(sweep, sizes, folder / "measured"),
+            _prepare_file(sweep, WARM_UP._replace(threads=sizes.threads), folder / "small"),
+            _prepare_file(sweep, sizes, folder / "measured"),
         ]
-        answers = {side: _request(worker, asked) for side, worker in workers.items()}
-        _check(sweep, sizes, answers)
+        answers = {
+            side: _measure_library(worker, asked) for side, worker in workers.items()
+        }
+        _check_results(sweep, sizes, answers)
         for side, answer in answers.items():
-            megabytes = max(answer["bytes"], LEAST_BYTES) / 1e6
-            points[side].append(Point(answer["seconds"], megabytes))
+            megabytes = max(answer["bytes"], MIN_MEMORY_BYTES) / 1e6
+            points[side].append(MeasuredSize(answer["seconds"], megabytes))
     for worker in workers.values():
         worker.communicate()  # Close standard input and wait for the process.
     return points
 
 
-def _prepare(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
+def _prepare_file(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
     """Write the input file if the operation reads one, and return its path."""
     path = path.with_suffix(sweep.suffix)
     if sweep.suffix:
-        write(path, sizes)
+        write_input(path, sizes)
     return str(path), sizes
 
 
-def _start(operation: str, side: str) -> Any:
+def _start_library(operation: str, side: str) -> Any:
     """Start a process that measures one library, and wait until the library is imported."""
     worker: Any = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.scale._worker", operation, side],
@@ -95,14 +107,14 @@ def _start(operation: str, side: str) -> Any:
     return worker
 
 
-def _request(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
+def _measure_library(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
     """Measure one library with one input size."""
     worker.stdin.write(json.dumps(asked) + "\n")
     worker.stdin.flush()
     return json.loads(worker.stdout.readline())
 
 
-def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
+def _check_results(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
     """Raise if the results of the libraries differ; print the progress of the sweep."""
     found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
     same = all(np.allclose(each, found[0], rtol=TOLERANCE) for each in found)
@@ -112,7 +124,7 @@ def _check(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
     print(f"{sweep.name}, {size:,}", taken, flush=True)
 
 
-def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
+def _library_row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
     """Return the table row of a library: values at the largest size, and slopes."""
     seconds, megabytes = zip(*points[side], strict=True)
     label = f"{sweep.name}; {sweep.values[-1]:,}"
@@ -125,5 +137,5 @@ def _row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
 
 def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
     """Return the slopes at the largest sizes and over all sizes."""
-    last = slope(sweep.values, values, decades=DECADES)
-    return f"**{last:z.2f}**", f"{slope(sweep.values, values):z.2f}"
+    last = growth_exponent(sweep.values, values, decades=FITTED_DECADES)
+    return f"**{last:z.2f}**", f"{growth_exponent(sweep.values, values):z.2f}"

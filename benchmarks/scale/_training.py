@@ -13,7 +13,7 @@ from benchmarks.scale._sweeps import FLOOR, Sizes
 ROWS, LR = 64, 1e-3
 
 
-class Start(NamedTuple):
+class InitialState(NamedTuple):
     """Initial weights and training batch, equal for all libraries.
 
     Args:
@@ -29,21 +29,23 @@ class Start(NamedTuple):
 
 def train_step(side: str) -> Maker:
     """Train on one batch and return the loss."""
-    makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _products}
+    makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _matrix_products}
     if side == "torch eager":
         import_module("torch._dynamo")  # else the first step of AdamW imports it
-    return lambda sizes, _: makers[side](_start(sizes))
+    return lambda sizes, _: makers[side](_sample_state(sizes))
 
 
-def _start(sizes: Sizes) -> Start:
+def _sample_state(sizes: Sizes) -> InitialState:
     """Sample two square layers with a given number of weights, and a batch."""
     width = round((sizes.parameters / 2) ** 0.5)
     draw = np.random.default_rng(0)
     weights = draw.normal(0, width**-0.5, (2, width, width)).astype(np.float32)
-    return Start(weights, draw.normal(size=(ROWS, width)).astype(np.float32), sizes.threads)
+    return InitialState(
+        weights, draw.normal(size=(ROWS, width)).astype(np.float32), sizes.threads
+    )
 
 
-def _seqloom(start: Start) -> Work:
+def _seqloom(start: InitialState) -> Work:
     """Return a training step of seqloom on the NumPy backend."""
     import seqloom as sl
 
@@ -69,7 +71,7 @@ def _seqloom(start: Start) -> Work:
     return work
 
 
-def _torch(start: Start) -> Work:
+def _torch(start: InitialState) -> Work:
     """Return a training step of eager PyTorch with fused AdamW."""
     import torch
 
@@ -88,7 +90,7 @@ def _torch(start: Start) -> Work:
     return work
 
 
-def _products(start: Start) -> Work:
+def _matrix_products(start: InitialState) -> Work:
     """Return the lower bound: the matrix products of a step, computed by NumPy's BLAS."""
     threadpool_limits(start.threads, user_api="blas")  # thread limit of the whole process
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]

@@ -17,16 +17,22 @@ import numpy as np
 
 from benchmarks._measure import peak_memory_increase
 from benchmarks.scale._computing import encode, predict
-from benchmarks.scale._reading import Maker, Work, bed_read, load, parse
+from benchmarks.scale._reading import (
+    Maker,
+    Work,
+    make_bed_reader,
+    make_loader_pass,
+    make_parser,
+)
 from benchmarks.scale._sweeps import Sizes
 from benchmarks.scale._training import train_step
 
 OPERATIONS: dict[str, Callable[[str], Maker]] = {
-    "parse": parse,
+    "parse": make_parser,
     "encode": encode,
-    "load": load,
+    "load": make_loader_pass,
     "train step": train_step,
-    ".bed read": bed_read,
+    ".bed read": make_bed_reader,
     "predict": predict,
 }
 # Calls are repeated for 0.3 s, at least 3 and at most 7 times, for at most 1.5 s.
@@ -42,34 +48,34 @@ def _main(operation: str, side: str) -> None:
     for line in sys.stdin:
         child = os.fork()
         if not child:
-            _answer(maker, json.loads(line))
+            _run_measurement(maker, json.loads(line))
         _, status = os.waitpid(child, 0)
         if status:
             sys.exit(f"{operation}, {side}: the child failed at {line}")
 
 
-def _answer(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
+def _run_measurement(maker: Maker, asked: list[tuple[str, list[int]]]) -> None:
     """Run the warm-up, measure, print the result and exit."""
     small, large = ((Sizes(*sizes), Path(path)) for path, sizes in asked)
     maker(*small)()  # Imports and first calls are not measured.
     ctypes.CDLL(None).malloc_trim(0)
-    print(json.dumps(_measure(maker(*large))), flush=True)
+    print(json.dumps(_measure_call(maker(*large))), flush=True)
     os._exit(0)
 
 
-def _measure(work: Work) -> dict[str, Any]:
+def _measure_call(work: Work) -> dict[str, Any]:
     """Return the shortest time in seconds, the peak bytes, and the results."""
     rounds: list[tuple[float, list[float]]] = []
-    grown = peak_memory_increase(lambda: rounds.append(_time(work)))
+    grown = peak_memory_increase(lambda: rounds.append(_time_call(work)))
     while len(rounds) < TIMES and sum(seconds for seconds, _ in rounds) < (
         LONG if len(rounds) < 3 else SECONDS
     ):
-        rounds.append(_time(work))
+        rounds.append(_time_call(work))
     seconds = min(seconds for seconds, _ in rounds)
     return {"seconds": seconds, "bytes": grown, "found": rounds[0][1]}
 
 
-def _time(work: Work) -> tuple[float, list[float]]:
+def _time_call(work: Work) -> tuple[float, list[float]]:
     """Return the seconds of one call, and a number that summarises each result."""
     start = time.perf_counter()
     found = work()

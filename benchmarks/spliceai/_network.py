@@ -8,30 +8,30 @@ from typing import Any
 
 import numpy as np
 
-EXAMPLE = Path(__file__).parents[2] / "examples/splice_sites.py"
+EXAMPLE_FILE = Path(__file__).parents[2] / "examples/splice_sites.py"
 CONTEXT = 10_000
 # Residual units, kernel size and dilation of each block.
-BLOCKS = ((4, 11, 1), (4, 11, 4), (4, 21, 10), (4, 41, 25))
+RESIDUAL_BLOCKS = ((4, 11, 1), (4, 11, 4), (4, 21, 10), (4, 41, 25))
 WIDTH = 32
 
 Work = Callable[[], Any]
 
 
-def letters(count: int) -> np.ndarray:
+def random_bases(count: int) -> np.ndarray:
     """Draw random one-hot bases with context, ``(1, 4, count + context)``."""
     drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT)
     return np.eye(4, dtype="float32")[:, drawn][None]
 
 
-def operations(count: int) -> int:
+def count_operations(count: int) -> int:
     """Return the multiplications and additions for a number of bases, without the head."""
-    taps = sum(2 * units * size for units, size, _ in BLOCKS)
-    skips = len(BLOCKS) + 1
+    taps = sum(2 * units * size for units, size, _ in RESIDUAL_BLOCKS)
+    skips = len(RESIDUAL_BLOCKS) + 1
     return 2 * (count + CONTEXT) * WIDTH * (WIDTH * (taps + skips) + 4)
 
 
 @cache
-def arrays() -> dict[str, np.ndarray]:
+def read_weights() -> dict[str, np.ndarray]:
     """Read the weights of the first of five networks in the package spliceai."""
     import seqloom as sl
 
@@ -46,15 +46,15 @@ def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
     """Load the network of the example on the NumPy backend."""
     import seqloom as sl
 
-    spec = spec_from_file_location(EXAMPLE.stem, EXAMPLE)
+    spec = spec_from_file_location(EXAMPLE_FILE.stem, EXAMPLE_FILE)
     assert spec is not None
     assert spec.loader is not None
     example = module_from_spec(spec)
     spec.loader.exec_module(example)
     model = example.SpliceAIConfig().init(sl.tensor.backend("numpy", num_threads=threads))
     keys = example.keras_keys(model)
-    model.load_record(arrays(), keys=keys).eval()
-    x = model.backend.tensor(letters(count))
+    model.load_record(read_weights(), keys=keys).eval()
+    x = model.backend.tensor(random_bases(count))
 
     def evaluate(model: Any, x: Any) -> Any:
         return model(x)

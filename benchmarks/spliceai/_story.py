@@ -13,32 +13,36 @@ from benchmarks.tensor._sides import environment
 
 SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
 ROUNDS = full_or_quick(20, 7)
-COUNTS = (1000, 5000)
+BASE_COUNTS = (1000, 5000)
 NOTES = """
 The network reads a context of 10,000 bases. The network is examples/splice_sites.py;
 torch runs the same layers in inference mode. The floor is the time of the network's
 arithmetic at the speed of seqloom's square matrix products.
 """
-HEAD = ("shortest ms per 1,000 bases", *SIDES, "seqloom / torch", "compiled / torch")
+TABLE_COLUMNS = (
+    "shortest ms per 1,000 bases",
+    *SIDES,
+    "seqloom / torch",
+    "compiled / torch",
+)
 
 
 def main() -> None:
     """Measure inputs of 1,000 and 5,000 bases with one and with two threads."""
-    rows = [_row(count, threads) for threads in (1, 2) for count in COUNTS]
-    text = (
-        f"{markdown_table(HEAD, rows)}\n\n{describe_machine('numpy', 'torch', 'seqloom')}"
-    )
+    rows = [_time_libraries(count, threads) for threads in (1, 2) for count in BASE_COUNTS]
+    text = markdown_table(TABLE_COLUMNS, rows)
+    text += f"\n\n{describe_machine('numpy', 'torch', 'seqloom')}"
     publish("spliceai", text, notes=NOTES, shown="5,000")
 
 
-def _row(count: int, threads: int) -> list[str]:
+def _time_libraries(count: int, threads: int) -> list[str]:
     """Return the times of all libraries for one length and number of threads."""
-    workers = [_start(side, count, threads) for side in SIDES]
+    workers = [_start_library(side, count, threads) for side in SIDES]
     try:
-        results = [np.array(_read(worker)) for worker in workers]
+        results = [np.array(_read_line(worker)) for worker in workers]
         for other in results[1:-1]:
             np.testing.assert_allclose(results[0], other, rtol=1e-3, atol=1e-6)
-        rounds = [[_measure(worker) for worker in workers] for _ in range(ROUNDS)]
+        rounds = [[_time_once(worker) for worker in workers] for _ in range(ROUNDS)]
     finally:
         for worker in workers:
             worker.stdin.close()
@@ -51,7 +55,7 @@ def _row(count: int, threads: int) -> list[str]:
     return [label, *(f"{each:.1f}" for each in times), *ratios]
 
 
-def _start(side: str, count: int, threads: int) -> Any:
+def _start_library(side: str, count: int, threads: int) -> Any:
     """Start the process of a library."""
     module = "benchmarks.spliceai._worker"
     return subprocess.Popen(
@@ -64,12 +68,12 @@ def _start(side: str, count: int, threads: int) -> Any:
     )
 
 
-def _measure(worker: Any) -> float:
+def _time_once(worker: Any) -> float:
     """Let a process run the network once; return the seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()
-    return _read(worker)
+    return _read_line(worker)
 
 
-def _read(worker: Any) -> Any:
+def _read_line(worker: Any) -> Any:
     return json.loads(worker.stdout.readline())

@@ -8,11 +8,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from benchmarks.spliceai._network import BLOCKS, CONTEXT, WIDTH, Work, arrays, letters
+from benchmarks.spliceai._network import (
+    CONTEXT,
+    RESIDUAL_BLOCKS,
+    WIDTH,
+    Work,
+    random_bases,
+    read_weights,
+)
 
 Conv = partial(nn.Conv1d, padding="same")
 # Names of the batch norm arrays in torch -> in Keras.
-NORM = {
+NORM_NAMES = {
     "weight": "gamma",
     "bias": "beta",
     "running_mean": "moving_mean",
@@ -20,7 +27,7 @@ NORM = {
 }
 
 
-class Unit(nn.Module):
+class ResidualUnit(nn.Module):
     """Two convolutions after batch norm and ReLU, added to the input."""
 
     def __init__(self, size: int, dilation: int) -> None:
@@ -44,9 +51,12 @@ class SpliceAI(nn.Module):
         self.stem, self.first = Conv(4, WIDTH, 1), Conv(WIDTH, WIDTH, 1)
         blocks = [
             nn.ModuleList(
-                [*(Unit(size, dilation) for _ in range(units)), Conv(WIDTH, WIDTH, 1)]
+                [
+                    *(ResidualUnit(size, dilation) for _ in range(units)),
+                    Conv(WIDTH, WIDTH, 1),
+                ]
             )
-            for units, size, dilation in BLOCKS
+            for units, size, dilation in RESIDUAL_BLOCKS
         ]
         self.blocks: Any = nn.ModuleList(blocks)
         self.head = Conv(WIDTH, 3, 1)
@@ -67,9 +77,9 @@ def of_torch(count: int, threads: int) -> Work:
     """Create the torch network with the published weights, without compiling it."""
     torch.set_num_threads(threads)
     network = SpliceAI().eval()
-    for layer, state in _states(network):
+    for layer, state in _read_layers(network):
         layer.load_state_dict(state, strict=False)
-    x = torch.tensor(letters(count))
+    x = torch.tensor(random_bases(count))
 
     def work() -> np.ndarray:
         with torch.inference_mode():
@@ -78,22 +88,22 @@ def of_torch(count: int, threads: int) -> Work:
     return work
 
 
-def _states(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:
+def _read_layers(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:
     """Yield each layer with its published weights."""
     kinds = {"conv1d": nn.Conv1d, "batch_normalization": nn.BatchNorm1d}
     for name, kind in kinds.items():
         layers = [layer for layer in network.modules() if isinstance(layer, kind)]
         for number, layer in enumerate(layers, 1):
-            yield layer, _state(f"{name}_{number}")
+            yield layer, _layer_weights(f"{name}_{number}")
 
 
-def _state(layer: str) -> dict[str, Tensor]:
+def _layer_weights(layer: str) -> dict[str, Tensor]:
     """Return the weights of a layer by their names in torch."""
     found = {
         name.rpartition(".")[2]: torch.tensor(np.ascontiguousarray(values.T))
-        for name, values in arrays().items()
+        for name, values in read_weights().items()
         if name.startswith(f"{layer}.")
     }
     if "kernel" in found:
         return {"weight": found["kernel"], "bias": found["bias"]}
-    return {ours: found[keras] for ours, keras in NORM.items()}
+    return {ours: found[keras] for ours, keras in NORM_NAMES.items()}

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.spliceai._network import of_seqloom, operations
+from benchmarks.spliceai._network import count_operations, of_seqloom
 
 MATRIX_ROWS = 1024  # Number of rows of the matrices in the lower bound.
 
 
-def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
+def _load_library(side: str, count: int, threads: int) -> Callable[[], Any]:
     """Load one library, and return a function that runs its network."""
     if side.startswith("seqloom"):
         return of_seqloom(count, threads, compiled="compiled" in side)
@@ -21,23 +21,23 @@ def _prepare(side: str, count: int, threads: int) -> Callable[[], Any]:
         from benchmarks.spliceai._torch import of_torch
 
         return of_torch(count, threads)
-    return _floor(count, threads)
+    return _square_products(count, threads)
 
 
-def _floor(count: int, threads: int) -> Callable[[], Any]:
+def _square_products(count: int, threads: int) -> Callable[[], Any]:
     """Return square matrix products with about as many operations as the network."""
     from seqloom.tensor import backend
 
     ones = np.ones((MATRIX_ROWS, MATRIX_ROWS), "float32")
     square = backend("numpy", num_threads=threads).tensor(ones)
-    times = round(operations(count) / (2 * MATRIX_ROWS**3))
+    times = round(count_operations(count) / (2 * MATRIX_ROWS**3))
     return lambda: [square @ square for _ in range(times)]
 
 
 def main() -> None:
     """Print a result first, then the seconds of a call for each input line."""
     side, count, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
-    work = _prepare(side, count, threads)
+    work = _load_library(side, count, threads)
     first = work()
     sample = first[0, :, ::50].tolist() if isinstance(first, np.ndarray) else []
     print(json.dumps(sample), flush=True)

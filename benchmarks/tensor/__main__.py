@@ -3,8 +3,13 @@
 import argparse
 from typing import Any
 
-from benchmarks.tensor._crew import Failed, memory, speeds, step_of
-from benchmarks.tensor._networks import NETWORKS, ON_PROCESSORS
+from benchmarks.tensor._crew import (
+    LibraryFailed,
+    measure_memory,
+    measure_speeds,
+    median_step_ms,
+)
+from benchmarks.tensor._networks import CPU_NETWORKS, NETWORKS
 from benchmarks.tensor._sides import SIDES
 
 
@@ -20,7 +25,7 @@ def main() -> None:
 
 def _arguments() -> Any:
     parser = argparse.ArgumentParser("python -m benchmarks.tensor", description=__doc__)
-    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(ON_PROCESSORS))
+    parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(CPU_NETWORKS))
     default = ["floor", "numpy", "numpy compiled", "torch eager"]
     parser.add_argument("--sides", nargs="+", choices=SIDES, default=default)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
@@ -32,7 +37,7 @@ def _arguments() -> Any:
 
 def _print_speeds(wanted: Any, network: str, threads: int) -> None:
     options = {"threads": threads, "dropout": wanted.dropout, "rounds": wanted.rounds}
-    found = speeds(wanted.sides, network, **options)
+    found = measure_speeds(wanted.sides, network, **options)
     beside = found.get("torch eager", {})
     for side, each in found.items():
         print(
@@ -43,17 +48,17 @@ def _print_speeds(wanted: Any, network: str, threads: int) -> None:
 def _describe(found: dict[str, Any], beside: dict[str, Any]) -> str:
     if "failed" in found:
         return f"failed: {found['failed']}"
-    times = f"{step_of(found):.2f} ms, least {1000 * min(found['seconds']):.2f}"
+    times = f"{median_step_ms(found):.2f} ms, least {1000 * min(found['seconds']):.2f}"
     if "seconds" in beside:
-        times += f", {step_of(found) / step_of(beside):.2f}x torch eager"
+        times += f", {median_step_ms(found) / median_step_ms(beside):.2f}x torch eager"
     return f"{times}; losses {', '.join(f'{loss:.6f}' for loss in found['losses'])}"
 
 
 def _print_memory(wanted: Any, network: str, threads: int) -> None:
     for side in wanted.sides:
         try:
-            told = f"{memory(side, network, threads) / 1e6:.1f} MB"
-        except Failed as failure:
+            told = f"{measure_memory(side, network, threads) / 1e6:.1f} MB"
+        except LibraryFailed as failure:
             told = f"failed: {failure}"
         print(f"{network}, {threads} threads, {side}: ten steps add {told}", flush=True)
 

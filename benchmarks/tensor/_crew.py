@@ -14,19 +14,19 @@ from threading import Timer
 from typing import Any
 
 from benchmarks._measure import REPOSITORY_ROOT
-from benchmarks.tensor._networks import NETWORKS, Setup
+from benchmarks.tensor._networks import NETWORKS, MeasurementSetup
 from benchmarks.tensor._sides import environment
 
 
-class Failed(Exception):  # noqa: N818  # a result, not a fault of this program
+class LibraryFailed(Exception):  # noqa: N818  # a result, not a fault of this program
     """The process of a library failed; the message is the reason."""
 
 
-class TimedOut(Failed):
+class LibraryTimedOut(LibraryFailed):
     """The process of a library did not answer in time."""
 
 
-class Process:
+class LibraryProcess:
     """Process in which one library runs a network."""
 
     def __init__(self, process: Any, errors: Any) -> None:
@@ -56,16 +56,18 @@ class Process:
             raise self._find_cause(seconds)
         return line
 
-    def _find_cause(self, seconds: float | None) -> Failed:
+    def _find_cause(self, seconds: float | None) -> LibraryFailed:
         """Return an exception with the reason why the process ended."""
         if self.process.wait() == -SIGKILL and seconds is not None:
-            return TimedOut(f"killed after {seconds:.0f} s without an answer")
+            return LibraryTimedOut(f"killed after {seconds:.0f} s without an answer")
         self.errors.seek(0)
-        return Failed((self.errors.read().strip() or "it ended").splitlines()[-1])
+        return LibraryFailed((self.errors.read().strip() or "it ended").splitlines()[-1])
 
 
 @contextmanager
-def start_worker(side: str, setup: Setup, **variables: str) -> Generator[Process]:
+def start_worker(
+    side: str, setup: MeasurementSetup, **variables: str
+) -> Generator[LibraryProcess]:
     """Start the process of a library without waiting until the process is ready."""
     settings = {"side": side, "setup": asdict(setup)}
     command = [sys.executable, "-m", "benchmarks.tensor._worker", json.dumps(settings)]
@@ -82,32 +84,32 @@ def start_worker(side: str, setup: Setup, **variables: str) -> Generator[Process
         ) as process,
     ):
         try:
-            yield Process(process, errors)
+            yield LibraryProcess(process, errors)
         finally:
             process.kill()
 
 
 @contextmanager
-def running_process(side: str, setup: Setup) -> Generator[Process]:
+def running_process(side: str, setup: MeasurementSetup) -> Generator[LibraryProcess]:
     """Context manager that starts the process of a library, and ends it after the block."""
     with start_worker(side, setup) as one:
         one.answer()
         yield one
 
 
-def speeds(
+def measure_speeds(
     sides: Sequence[str], network: str, *, threads: int, dropout: float, rounds: int
 ) -> dict[str, dict[str, Any]]:
     """Return the first losses of each library, and its seconds per step in each round."""
     found: dict[str, dict[str, Any]] = {}
-    setup = Setup(name=network, threads=threads, dropout=dropout)
+    setup = MeasurementSetup(name=network, threads=threads, dropout=dropout)
     with ExitStack() as stack:
-        crew: dict[str, Process] = {}
+        crew: dict[str, LibraryProcess] = {}
         for side in sides:
             try:
                 crew[side] = stack.enter_context(running_process(side, setup))
                 found[side] = {"losses": crew[side].request("losses", 3), "seconds": []}
-            except Failed as failure:
+            except LibraryFailed as failure:
                 crew.pop(side, None)
                 found[side] = {"failed": str(failure)}
         for _ in range(rounds):
@@ -123,12 +125,12 @@ def speeds(
 PAUSE_SECONDS = 0.3
 
 
-def memory(side: str, network: str, threads: int) -> int:
+def measure_memory(side: str, network: str, threads: int) -> int:
     """Return the bytes by which ten steps increase the memory of a new process."""
-    with running_process(side, Setup(name=network, threads=threads)) as one:
+    with running_process(side, MeasurementSetup(name=network, threads=threads)) as one:
         return one.request("memory", 10)
 
 
-def step_of(found: dict[str, Any]) -> float:
+def median_step_ms(found: dict[str, Any]) -> float:
     """Return the median time of a step in milliseconds."""
     return 1000 * median(found["seconds"])

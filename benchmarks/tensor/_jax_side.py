@@ -13,13 +13,13 @@ from benchmarks.tensor._networks import (
     HEADS,
     LAYERS,
     Arrays,
-    Setup,
-    middle_of,
+    MeasurementSetup,
+    middle_positions,
     weights_of,
 )
 
 LR, DECAY, BETAS, EPS = 1e-3, 0.01, (0.9, 0.999), 1e-8
-PLACE_AXES = ("NCH", "OIH", "NCH")
+CONVOLUTION_AXES = ("NCH", "OIH", "NCH")
 Tensors = dict[str, jax.Array]
 
 
@@ -30,7 +30,7 @@ class JaxSide:
         setup: Network and settings of the computation.
     """
 
-    def __init__(self, setup: Setup) -> None:
+    def __init__(self, setup: MeasurementSetup) -> None:
         self.device = jax.devices(setup.device)[0]
         jax.config.update("jax_default_device", self.device)
         weights = weights_of(setup.network)
@@ -41,8 +41,8 @@ class JaxSide:
         self.state = (zeros(self.params), zeros(self.params), jnp.zeros((), jnp.int32))
         self.key = jax.random.key(0)
         loss = partial(LOSSES[setup.name], rate=setup.dropout)
-        loss = _in_half(loss) if setup.dtype == "bfloat16" else loss
-        self.jitted = jax.jit(_step_of(loss), donate_argnums=(0, 1, 2))
+        loss = _loss_in_bfloat16(loss) if setup.dtype == "bfloat16" else loss
+        self.jitted = jax.jit(_jit_step(loss), donate_argnums=(0, 1, 2))
 
     def prepare(self, batch: Arrays) -> Tensors:
         """Return the batch as JAX arrays."""
@@ -67,7 +67,7 @@ class JaxSide:
         return loss
 
 
-def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
+def _loss_in_bfloat16(loss: Callable[..., Any]) -> Callable[..., Any]:
     """Return the loss with weights and inputs in bfloat16, because JAX has no autocast."""
 
     def cast(arrays: Tensors) -> Tensors:
@@ -83,7 +83,7 @@ def _in_half(loss: Callable[..., Any]) -> Callable[..., Any]:
     return compute
 
 
-def _step_of(loss: Callable[..., Any]) -> Callable[..., Any]:
+def _jit_step(loss: Callable[..., Any]) -> Callable[..., Any]:
     """Return one jitted function of a training step: loss, gradients and AdamW."""
 
     def step(params: Tensors, averages: Tensors, state: Any, key: Any, batch: Any) -> Any:
@@ -101,8 +101,8 @@ def _adamw(params: Tensors, grads: Tensors, state: Any) -> tuple[Tensors, Any]:
     count += 1
     (keep, keep_square), step = BETAS, count.astype(jnp.float32)
     squares = jax.tree.map(jnp.square, grads)
-    first = jax.tree.map(partial(_blend, keep), first, grads)
-    second = jax.tree.map(partial(_blend, keep_square), second, squares)
+    first = jax.tree.map(partial(_running_average, keep), first, grads)
+    second = jax.tree.map(partial(_running_average, keep_square), second, squares)
 
     def move(p: Any, m: Any, v: Any) -> Any:
         root = jnp.sqrt(v / (1 - keep_square**step)) + EPS
@@ -111,7 +111,7 @@ def _adamw(params: Tensors, grads: Tensors, state: Any) -> tuple[Tensors, Any]:
     return jax.tree.map(move, params, first, second), (first, second, count)
 
 
-def _blend(keep: float, old: Any, new: Any) -> Any:
+def _running_average(keep: float, old: Any, new: Any) -> Any:
     return keep * old + (1 - keep) * new
 
 
@@ -140,7 +140,7 @@ def _mlp(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> An
 def _conv(x: Any, kernel: Any, padding: int, dilation: int = 1) -> Any:
     around, apart = [(padding, padding)], (dilation,)
     return lax.conv_general_dilated(
-        x, kernel, (1,), around, rhs_dilation=apart, dimension_numbers=PLACE_AXES
+        x, kernel, (1,), around, rhs_dilation=apart, dimension_numbers=CONVOLUTION_AXES
     )
 
 
@@ -188,12 +188,12 @@ def _encoder(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -
     keys = jax.random.split(key, LAYERS + 1)
     x = _dropout(p["letters"][batch["x"]] + p["places"], rate, keys[-1])
     for number in range(LAYERS):
-        x = _block(p, f"blocks.{number}", x, rate, keys[number])
+        x = _transformer_block(p, f"blocks.{number}", x, rate, keys[number])
     logits = _linear(p, "head", _layer_norm(p, "norm", x))
     return _cross_entropy(logits, batch["label"]), averages
 
 
-def _block(p: Tensors, path: str, x: Any, rate: float, key: Any) -> Any:
+def _transformer_block(p: Tensors, path: str, x: Any, rate: float, key: Any) -> Any:
     keys = jax.random.split(key, 3)
     seen = _attention(p, path, _layer_norm(p, f"{path}.norm1", x), rate, keys[0])
     x = x + _dropout(_linear(p, f"{path}.mix", seen), rate, keys[1])
@@ -211,7 +211,7 @@ def _attention(p: Tensors, path: str, x: Any, rate: float, key: Any) -> Any:
     return jnp.einsum("nhls,nshd->nlhd", shares, v).reshape(rows, places, width)
 
 
-def _dilated(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
+def _dilated_loss(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
     del key, rate
 
     def conv(path: str, x: Any, dilation: int = 1) -> Any:
@@ -222,7 +222,7 @@ def _dilated(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -
     x = jax.nn.relu(conv("first", batch["x"]))
     for number in range(DILATED_LAYERS):
         x = x + jax.nn.relu(conv(f"layers.{number}", x, 2 ** (number + 1)))
-    profile = conv("profile", x)[:, 0, middle_of(x.shape[-1])].astype(jnp.float32)
+    profile = conv("profile", x)[:, 0, middle_positions(x.shape[-1])].astype(jnp.float32)
     by_position = (batch["profile"] * jax.nn.log_softmax(profile)).sum(-1)
     error = _linear(p, "count", x.mean(-1)) - batch["count"]
     return (error * error).mean() - by_position.mean(), averages
@@ -238,5 +238,5 @@ LOSSES: dict[str, Any] = {
     "SequenceCNN": _cnn,
     "DeepSEA": _deepsea,
     "encoder": _encoder,
-    "dilated": _dilated,
+    "dilated": _dilated_loss,
 }

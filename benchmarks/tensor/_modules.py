@@ -13,7 +13,7 @@ from benchmarks.tensor._networks import (
     LETTERS,
     PROFILE_KERNEL,
     WIDTH,
-    middle_of,
+    middle_positions,
 )
 from seqloom import Key, nn
 from seqloom.models import SequenceCNN, SequenceCNNConfig
@@ -185,7 +185,7 @@ class Dilated(nn.Module):
         x = F.relu(self.first(batch["x"]))
         for layer in self.layers:
             x = x + F.relu(layer(x))
-        profile = self.profile(x)[:, 0, middle_of(x.shape[-1])]
+        profile = self.profile(x)[:, 0, middle_positions(x.shape[-1])]
         by_position = (batch["profile"] * F.log_softmax(profile)).sum(axis=-1)
         error = self.count(x.mean(axis=-1)) - batch["count"]
         return (error * error).mean() - by_position.mean()

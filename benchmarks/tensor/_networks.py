@@ -40,7 +40,7 @@ class Network:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Setup:
+class MeasurementSetup:
     """Settings of a measurement: the network, its sizes, threads, device and dtype.
 
     Args:
@@ -72,7 +72,9 @@ class Setup:
 def weights_of(network: Network) -> Arrays:
     """Draw initial weights that preserve the scale of a signal."""
     draw = np.random.default_rng(0)
-    return {path: _weight(draw, path, shape) for path, shape in network.shapes.items()}
+    return {
+        path: _initial_weight(draw, path, shape) for path, shape in network.shapes.items()
+    }
 
 
 def batch_of(network: Network) -> Arrays:
@@ -80,7 +82,9 @@ def batch_of(network: Network) -> Arrays:
     return network.draw(np.random.default_rng(1), network.rows, network.length)
 
 
-def _weight(draw: np.random.Generator, path: str, shape: tuple[int, ...]) -> np.ndarray:
+def _initial_weight(
+    draw: np.random.Generator, path: str, shape: tuple[int, ...]
+) -> np.ndarray:
     """Return initial weights: ones, zeros or random numbers, depending on the path."""
     if path.endswith(("running_var", "norm.weight", "norm1.weight", "norm2.weight")):
         return np.ones(shape, np.float32)
@@ -90,51 +94,51 @@ def _weight(draw: np.random.Generator, path: str, shape: tuple[int, ...]) -> np.
     return draw.uniform(-bound, bound, shape).astype(np.float32)
 
 
-def _linear(path: str, before: int, after: int) -> Shapes:
+def _linear_shapes(path: str, before: int, after: int) -> Shapes:
     return {f"{path}.weight": (after, before), f"{path}.bias": (after,)}
 
 
-def _norm(path: str, width: int) -> Shapes:
+def _norm_shapes(path: str, width: int) -> Shapes:
     return {f"{path}.weight": (width,), f"{path}.bias": (width,)}
 
 
-def _conv(path: str, before: int, after: int, kernel: int) -> Shapes:
+def _conv_shapes(path: str, before: int, after: int, kernel: int) -> Shapes:
     return {f"{path}.weight": (after, before, kernel), f"{path}.bias": (after,)}
 
 
-def _mlp(length: int) -> Shapes:
+def _mlp_shapes(length: int) -> Shapes:
     return {
-        **_linear("first", length, 512),
-        **_linear("second", 512, 512),
-        **_linear("third", 512, CLASSES),
+        **_linear_shapes("first", length, 512),
+        **_linear_shapes("second", 512, 512),
+        **_linear_shapes("third", 512, CLASSES),
     }
 
 
-def _cnn(length: int) -> Shapes:
+def _cnn_shapes(length: int) -> Shapes:
     """Return the weight shapes of the demo network, by their paths in `SequenceCNN`."""
     shapes: dict[str, tuple[int, ...]] = {}
     for number, (before, size) in enumerate([(4, 3), (32, 5), (32, 5)]):
         path = f"blocks.{number}"
         shapes[f"{path}.conv.weight"] = (32, before, size)
-        shapes |= _norm(f"{path}.norm", 32)
+        shapes |= _norm_shapes(f"{path}.norm", 32)
         shapes[f"{path}.norm.running_mean"] = (32,)
         shapes[f"{path}.norm.running_var"] = (32,)
-    return {**shapes, **_linear("head", 32 * (length // 2 // 2), 3)}
+    return {**shapes, **_linear_shapes("head", 32 * (length // 2 // 2), 3)}
 
 
-def _deepsea(length: int) -> Shapes:
+def _deepsea_shapes(length: int) -> Shapes:
     """Return the weight shapes of DeepSEA (Zhou and Troyanskaya 2015)."""
     places = ((length - 7) // 4 - 7) // 4 - 7
     return {
-        **_conv("first", 4, 320, 8),
-        **_conv("second", 320, 480, 8),
-        **_conv("third", 480, 960, 8),
-        **_linear("hidden", 960 * places, 925),
-        **_linear("head", 925, DEEPSEA_OUTPUTS),
+        **_conv_shapes("first", 4, 320, 8),
+        **_conv_shapes("second", 320, 480, 8),
+        **_conv_shapes("third", 480, 960, 8),
+        **_linear_shapes("hidden", 960 * places, 925),
+        **_linear_shapes("head", 925, DEEPSEA_OUTPUTS),
     }
 
 
-def _encoder(length: int) -> Shapes:
+def _encoder_shapes(length: int) -> Shapes:
     """Return the weight shapes of a transformer encoder (Xiong et al. 2020)."""
     shapes: dict[str, tuple[int, ...]] = {
         "letters": (LETTERS, WIDTH),
@@ -142,26 +146,33 @@ def _encoder(length: int) -> Shapes:
     }
     for number in range(LAYERS):
         path = f"blocks.{number}"
-        shapes |= {**_norm(f"{path}.norm1", WIDTH), **_norm(f"{path}.norm2", WIDTH)}
-        shapes |= _linear(f"{path}.attend", WIDTH, 3 * WIDTH)
-        shapes |= _linear(f"{path}.mix", WIDTH, WIDTH)
-        shapes |= _linear(f"{path}.up", WIDTH, FEED)
-        shapes |= _linear(f"{path}.down", FEED, WIDTH)
-    return {**shapes, **_norm("norm", WIDTH), **_linear("head", WIDTH, LETTERS)}
+        shapes |= {
+            **_norm_shapes(f"{path}.norm1", WIDTH),
+            **_norm_shapes(f"{path}.norm2", WIDTH),
+        }
+        shapes |= _linear_shapes(f"{path}.attend", WIDTH, 3 * WIDTH)
+        shapes |= _linear_shapes(f"{path}.mix", WIDTH, WIDTH)
+        shapes |= _linear_shapes(f"{path}.up", WIDTH, FEED)
+        shapes |= _linear_shapes(f"{path}.down", FEED, WIDTH)
+    return {
+        **shapes,
+        **_norm_shapes("norm", WIDTH),
+        **_linear_shapes("head", WIDTH, LETTERS),
+    }
 
 
-def _dilated(length: int) -> Shapes:
+def _dilated_shapes(length: int) -> Shapes:
     """Return the weight shapes of dilated layers with two heads (Avsec et al. 2021)."""
     del length
     layers = [f"layers.{number}" for number in range(DILATED_LAYERS)]
-    shapes: dict[str, tuple[int, ...]] = {**_conv("first", 4, CHANNELS, 21)}
+    shapes: dict[str, tuple[int, ...]] = {**_conv_shapes("first", 4, CHANNELS, 21)}
     for path in layers:
-        shapes |= _conv(path, CHANNELS, CHANNELS, 3)
-    shapes |= _conv("profile", CHANNELS, 1, PROFILE_KERNEL)
-    return {**shapes, **_linear("count", CHANNELS, 1)}
+        shapes |= _conv_shapes(path, CHANNELS, CHANNELS, 3)
+    shapes |= _conv_shapes("profile", CHANNELS, 1, PROFILE_KERNEL)
+    return {**shapes, **_linear_shapes("count", CHANNELS, 1)}
 
 
-def middle_of(length: int) -> slice:
+def middle_positions(length: int) -> slice:
     """Return the middle half of all positions, for which the network predicts a profile."""
     return slice(length // 4, length - length // 4)
 
@@ -187,7 +198,7 @@ def _deepsea_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
 
 def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
     """Return a batch with read counts per position, and the log of their sum."""
-    middle = middle_of(length)
+    middle = middle_positions(length)
     counts = draw.poisson(0.25, (rows, middle.stop - middle.start)).astype(np.float32)
     total = np.log1p(counts.sum(axis=1, keepdims=True))
     return {"x": _one_hot(draw, rows, length), "profile": counts, "count": total}
@@ -202,13 +213,13 @@ def _encoder_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
 
 
 NETWORKS: dict[str, Network] = {
-    "MLP": Network(_mlp, _mlp_batch, 64, 784, 20),
-    "SequenceCNN": Network(_cnn, _cnn_batch, 64, 60, 20),
-    "DeepSEA": Network(_deepsea, _deepsea_batch, 64, DEEPSEA_LENGTH, 1),
-    "encoder": Network(_encoder, _encoder_batch, ROWS, PLACES, 1),
-    "dilated": Network(_dilated, _dilated_batch, 8, DILATED_LENGTH, 1),
+    "MLP": Network(_mlp_shapes, _mlp_batch, 64, 784, 20),
+    "SequenceCNN": Network(_cnn_shapes, _cnn_batch, 64, 60, 20),
+    "DeepSEA": Network(_deepsea_shapes, _deepsea_batch, 64, DEEPSEA_LENGTH, 1),
+    "encoder": Network(_encoder_shapes, _encoder_batch, ROWS, PLACES, 1),
+    "dilated": Network(_dilated_shapes, _dilated_batch, 8, DILATED_LENGTH, 1),
 }
 # Networks that are measured on CPUs.
-ON_PROCESSORS = ("MLP", "SequenceCNN", "DeepSEA", "encoder")
+CPU_NETWORKS = ("MLP", "SequenceCNN", "DeepSEA", "encoder")
 
 Loss = Callable[[Any, Any, float], Any]

@@ -17,21 +17,21 @@ from seqloom.tensor import Autodiff, backend, scope
 ROUNDS, CALLS = 100, 2000
 
 
-def tape() -> dict[str, list[float]]:
+def time_recorded_addition() -> dict[str, list[float]]:
     """Return the time of a recorded addition, and the excess over an addition in NumPy."""
     torch.set_num_threads(1)
     plain = np.ones((8, 8), np.float32)
     level = Autodiff(backend("numpy", num_threads=1))
     leaf, followed = level.tensor(plain, requires_grad=True), torch.ones(8, 8)
     followed.requires_grad_()
-    sides = _additions(plain, leaf, followed)
+    sides = _list_additions(plain, leaf, followed)
     with scope():
         rounds = [[_time_call(call) for call in sides] for _ in range(ROUNDS)]
     raw, ours, theirs = (min(each) for each in zip(*rounds, strict=True))
     return {"ours": [ours], "torch": [theirs], "over": [ours - raw]}
 
 
-def _additions(*values: Any) -> list[Callable[[], Any]]:
+def _list_additions(*values: Any) -> list[Callable[[], Any]]:
     """Return functions that each add an array to itself."""
     return [lambda each=each: each + each for each in values]
 
@@ -40,7 +40,7 @@ def _time_call(call: Callable[[], Any]) -> float:
     return timeit(call, number=CALLS) / CALLS
 
 
-def dropout() -> dict[str, list[float]]:
+def time_dropout() -> dict[str, list[float]]:
     """Time the dropout of a hidden layer of the encoder."""
     torch.set_num_threads(1)
     x = np.ones((8, 256, 1280), np.float32)
@@ -54,4 +54,6 @@ def dropout() -> dict[str, list[float]]:
 
 
 if __name__ == "__main__":
-    print(json.dumps({"tape": tape, "dropout": dropout}[sys.argv[1]]()))
+    print(
+        json.dumps({"tape": time_recorded_addition, "dropout": time_dropout}[sys.argv[1]]())
+    )

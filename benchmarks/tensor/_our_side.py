@@ -5,7 +5,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.tensor._modules import MODULES
-from benchmarks.tensor._networks import Arrays, Setup, batch_of, weights_of
+from benchmarks.tensor._networks import Arrays, MeasurementSetup, batch_of, weights_of
 from seqloom import Key
 from seqloom._threads import limit_blas
 from seqloom.nn import value_and_grad
@@ -22,9 +22,11 @@ def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor
     return loss
 
 
-def train_in_half(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
+def train_in_bfloat16(
+    model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any
+) -> Tensor:
     """Train with matrix products in bfloat16, like ``fit(precision="bfloat16")``."""
-    loss, grads = value_and_grad(_loss_in_half)(model, batch, key)
+    loss, grads = value_and_grad(_loss_in_bfloat16)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
 
@@ -33,16 +35,16 @@ def _compute_loss(model: Any, batch: Any, key: Key) -> Tensor:
     return model.loss(batch, key)
 
 
-def _loss_in_half(model: Any, batch: Any, key: Key) -> Tensor:
+def _loss_in_bfloat16(model: Any, batch: Any, key: Key) -> Tensor:
     # Allow slow dtypes, because the step must run on every CPU.
     with autocast("bfloat16", allow_slow=True):
         return model.loss(batch, key).astype("float32")
 
 
 # Rows per batch in comparisons with an older commit; few rows make each step fast.
-OWN_ROWS = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
+ROWS_PER_BATCH = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
-STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_half}
+STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_bfloat16}
 
 
 class OurSide:
@@ -54,7 +56,7 @@ class OurSide:
         compiled: If True, the step is compiled with `compile`.
     """
 
-    def __init__(self, setup: Setup, *, on: str, compiled: bool) -> None:
+    def __init__(self, setup: MeasurementSetup, *, on: str, compiled: bool) -> None:
         name = on if setup.device == "cpu" else f"{on}:{setup.device}"
         table = backend(name, num_threads=setup.threads)
         network = setup.network
@@ -64,7 +66,7 @@ class OurSide:
         self.limit = limit_blas(setup.threads)
         self.limit.__enter__()  # thread limit of the whole process
         step = STEP_OF_DTYPE[setup.dtype]
-        self.train = _compiled(step) if compiled else step
+        self.train = _compile_step(step) if compiled else step
 
     def prepare(self, batch: Arrays) -> dict[str, Tensor]:
         """Return the batch as tensors; JAX uses 32-bit integers."""
@@ -94,7 +96,7 @@ class OurSide:
         return self.train(self.model, self.optimizer, Key(0, self.count), LR, batch)
 
 
-def _compiled(step: Any) -> Any:
+def _compile_step(step: Any) -> Any:
     from seqloom.tensor import compile as compile_step
 
     return compile_step(step)
@@ -103,14 +105,14 @@ def _compiled(step: Any) -> Any:
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
     """Yield a training step of each network, eager and compiled, with 1 and 2 threads."""
     for threads in (1, 2):
-        for name, rows in OWN_ROWS.items():
+        for name, rows in ROWS_PER_BATCH.items():
             for compiled in (False, True):
-                setup = Setup(name=name, threads=threads, dropout=0.1, rows=rows)
+                setup = MeasurementSetup(name=name, threads=threads, dropout=0.1, rows=rows)
                 label = f"{name}, {'compiled' if compiled else 'eager'}, {threads}"
-                yield label, partial(_prepare, setup, compiled=compiled)
+                yield label, partial(_prepare_step, setup, compiled=compiled)
 
 
-def _prepare(setup: Setup, *, compiled: bool) -> Callable[[], float]:
+def _prepare_step(setup: MeasurementSetup, *, compiled: bool) -> Callable[[], float]:
     side = OurSide(setup, on="numpy", compiled=compiled)
     batch = side.prepare(batch_of(setup.network))
     return lambda: side.step(batch)

@@ -29,11 +29,11 @@ BATCH, BLOCK = 64, 16  # samples in a batch, and in a block of a convolution
 def products_of(name: str) -> list[Product]:
     """Return the matrix products of a training step, forward and backward."""
     return {
-        "MLP": _mlp,
-        "SequenceCNN": _cnn,
-        "DeepSEA": _deepsea,
-        "encoder": _encoder,
-        "dilated": _dilated,
+        "MLP": _mlp_products,
+        "SequenceCNN": _cnn_products,
+        "DeepSEA": _deepsea_products,
+        "encoder": _encoder_products,
+        "dilated": _dilated_products,
     }[name]()
 
 
@@ -45,7 +45,10 @@ class NumPyProducts:
     """
 
     def __init__(self, shapes: list[Product]) -> None:
-        self.work = [(_ones(a), _ones(b), _ones((*a[:-1], b[-1])), n) for a, b, n in shapes]
+        self.work = [
+            (_array_of_ones(a), _array_of_ones(b), _array_of_ones((*a[:-1], b[-1])), n)
+            for a, b, n in shapes
+        ]
 
     def prepare(self, batch: Arrays) -> Arrays:
         """Return the batch, which is not used."""
@@ -60,11 +63,11 @@ class NumPyProducts:
         return float("nan")
 
 
-def _ones(shape: tuple[int, ...]) -> np.ndarray:
+def _array_of_ones(shape: tuple[int, ...]) -> np.ndarray:
     return np.ones(shape, np.float32)
 
 
-def _dense(
+def _dense_products(
     rows: int, before: int, after: int, times: int = 1, *, first: bool = False
 ) -> list[Product]:
     """Return the matrix products of a linear layer; the first has no input gradient."""
@@ -75,54 +78,65 @@ def _dense(
     return products if first else [*products, ((rows, after), (after, before), times)]
 
 
-def _conv(
+def _conv_products(
     window: int, after: int, places: int, *, samples: int = BATCH, first: bool = False
 ) -> list[Product]:
     """Return the matrix products of a convolution, in blocks of samples."""
     block = min(BLOCK, samples)
-    return _dense(block * places, window, after, samples // block, first=first)
+    return _dense_products(block * places, window, after, samples // block, first=first)
 
 
-def _mlp() -> list[Product]:
-    dense = [*_dense(BATCH, 784, 512, first=True), *_dense(BATCH, 512, 512)]
-    return [*dense, *_dense(BATCH, 512, CLASSES)]
-
-
-def _cnn() -> list[Product]:
-    convolutions = [
-        *_conv(12, 32, 60, first=True),
-        *_conv(160, 32, 60),
-        *_conv(160, 32, 30),
+def _mlp_products() -> list[Product]:
+    dense = [
+        *_dense_products(BATCH, 784, 512, first=True),
+        *_dense_products(BATCH, 512, 512),
     ]
-    return [*convolutions, *_dense(BATCH, 480, 3)]
+    return [*dense, *_dense_products(BATCH, 512, CLASSES)]
 
 
-def _deepsea() -> list[Product]:
+def _cnn_products() -> list[Product]:
     convolutions = [
-        *_conv(32, 320, 993, first=True),
-        *_conv(2560, 480, 241),
-        *_conv(3840, 960, 53),
+        *_conv_products(12, 32, 60, first=True),
+        *_conv_products(160, 32, 60),
+        *_conv_products(160, 32, 30),
     ]
-    dense = [*_dense(BATCH, 960 * 53, 925), *_dense(BATCH, 925, DEEPSEA_OUTPUTS)]
+    return [*convolutions, *_dense_products(BATCH, 480, 3)]
+
+
+def _deepsea_products() -> list[Product]:
+    convolutions = [
+        *_conv_products(32, 320, 993, first=True),
+        *_conv_products(2560, 480, 241),
+        *_conv_products(3840, 960, 53),
+    ]
+    dense = [
+        *_dense_products(BATCH, 960 * 53, 925),
+        *_dense_products(BATCH, 925, DEEPSEA_OUTPUTS),
+    ]
     return [*convolutions, *dense]
 
 
-def _dilated() -> list[Product]:
+def _dilated_products() -> list[Product]:
     places: Any = {"places": DILATED_LENGTH, "samples": ROWS}
-    layers = [_conv(3 * CHANNELS, CHANNELS, **places) for _ in range(DILATED_LAYERS)]
-    first = _conv(4 * 21, CHANNELS, **places, first=True)
-    heads = [*_conv(PROFILE_KERNEL * CHANNELS, 1, **places), *_dense(ROWS, CHANNELS, 1)]
+    layers = [
+        _conv_products(3 * CHANNELS, CHANNELS, **places) for _ in range(DILATED_LAYERS)
+    ]
+    first = _conv_products(4 * 21, CHANNELS, **places, first=True)
+    heads = [
+        *_conv_products(PROFILE_KERNEL * CHANNELS, 1, **places),
+        *_dense_products(ROWS, CHANNELS, 1),
+    ]
     return [*first, *(product for layer in layers for product in layer), *heads]
 
 
-def _encoder() -> list[Product]:
+def _encoder_products() -> list[Product]:
     rows, deep = ROWS * PLACES, WIDTH // HEADS
     dense = [
-        *_dense(rows, WIDTH, 3 * WIDTH, LAYERS),
-        *_dense(rows, WIDTH, WIDTH, LAYERS),
-        *_dense(rows, WIDTH, FEED, LAYERS),
-        *_dense(rows, FEED, WIDTH, LAYERS),
-        *_dense(rows, WIDTH, LETTERS),
+        *_dense_products(rows, WIDTH, 3 * WIDTH, LAYERS),
+        *_dense_products(rows, WIDTH, WIDTH, LAYERS),
+        *_dense_products(rows, WIDTH, FEED, LAYERS),
+        *_dense_products(rows, FEED, WIDTH, LAYERS),
+        *_dense_products(rows, WIDTH, LETTERS),
     ]
     maps, seen = (PLACES, PLACES), (PLACES, deep)
     every = ROWS * HEADS * LAYERS

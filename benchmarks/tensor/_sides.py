@@ -4,14 +4,14 @@ import os
 from collections.abc import Callable
 from typing import Any
 
-from benchmarks.tensor._networks import Setup
+from benchmarks.tensor._networks import MeasurementSetup
 from benchmarks.tensor._products import NumPyProducts, products_of
 
-Build = Callable[[Setup], Any]
+Build = Callable[[MeasurementSetup], Any]
 
 
 def _seqloom(on: str, *, compiled: bool) -> Build:
-    def build(setup: Setup) -> Any:
+    def build(setup: MeasurementSetup) -> Any:
         from benchmarks.tensor._our_side import OurSide
 
         return OurSide(setup, on=on, compiled=compiled)
@@ -20,7 +20,7 @@ def _seqloom(on: str, *, compiled: bool) -> Build:
 
 
 def _torch(*, compiled: bool) -> Build:
-    def build(setup: Setup) -> Any:
+    def build(setup: MeasurementSetup) -> Any:
         from benchmarks.tensor._torch_side import TorchSide
 
         return TorchSide(setup, compiled=compiled)
@@ -28,17 +28,17 @@ def _torch(*, compiled: bool) -> Build:
     return build
 
 
-def _jax(setup: Setup) -> Any:
+def _jax(setup: MeasurementSetup) -> Any:
     from benchmarks.tensor._jax_side import JaxSide
 
     return JaxSide(setup)
 
 
-def _numpy_floor(setup: Setup) -> Any:
+def _numpy_floor(setup: MeasurementSetup) -> Any:
     return NumPyProducts(products_of(setup.name))
 
 
-def _torch_floor(setup: Setup) -> Any:
+def _torch_floor(setup: MeasurementSetup) -> Any:
     from benchmarks.tensor._torch_side import TorchProducts
 
     return TorchProducts(products_of(setup.name), setup.threads)

@@ -4,7 +4,12 @@ from typing import Any
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.tensor._crew import Failed, memory, speeds, step_of
+from benchmarks.tensor._crew import (
+    LibraryFailed,
+    measure_memory,
+    measure_speeds,
+    median_step_ms,
+)
 from benchmarks.tensor._small import small_rows
 
 THREADS = (1, 2)
@@ -12,13 +17,21 @@ ROUNDS = full_or_quick(
     {"MLP": 21, "SequenceCNN": 15, "DeepSEA": 5, "encoder": 5},
     {"MLP": 5, "SequenceCNN": 3},
 )
-NUMPY = ("floor", "torch floor", "numpy", "numpy compiled", "torch eager", "torch.compile")
+NUMPY_COLUMNS = (
+    "floor",
+    "torch floor",
+    "numpy",
+    "numpy compiled",
+    "torch eager",
+    "torch.compile",
+)
 # A quick run excludes libraries that take longer to compile than to run.
 SIDES = full_or_quick(
-    (*NUMPY, "jax.jit", "ours on torch compiled", "ours on jax compiled"), NUMPY[:-1]
+    (*NUMPY_COLUMNS, "jax.jit", "ours on torch compiled", "ours on jax compiled"),
+    NUMPY_COLUMNS[:-1],
 )
 WITH_DROPOUT = ("numpy compiled", "torch eager")
-HEAD = ("network, threads", *SIDES)
+TABLE_COLUMNS = ("network, threads", *SIDES)
 RATIOS = (
     "network, threads",
     "numpy / torch eager",
@@ -41,12 +54,16 @@ Found = dict[str, dict[str, Any]]
 
 def main() -> None:
     """Measure steps with and without dropout, their memory, and small operations."""
-    runs = {(name, n): _run(name, n, SIDES, 0.0) for name in ROUNDS for n in THREADS}
+    runs = {
+        (name, n): _time_networks(name, n, SIDES, 0.0) for name in ROUNDS for n in THREADS
+    }
     for (name, threads), found in runs.items():
-        _check(f"{name} at {threads}", found)
+        _check_first_losses(f"{name} at {threads}", found)
     text = "\n\n".join(
         [
-            markdown_table(HEAD, [_times(*case, found) for case, found in runs.items()]),
+            markdown_table(
+                TABLE_COLUMNS, [_step_times(*case, found) for case, found in runs.items()]
+            ),
             markdown_table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
             _tabulate_dropout(),
             _tabulate_memory(),
@@ -60,12 +77,14 @@ def main() -> None:
     publish("tensor", text, notes=NOTES, shown=r", 1 \|", hidden=HIDDEN)
 
 
-def _run(name: str, threads: int, sides: tuple[str, ...], dropout: float) -> Found:
+def _time_networks(
+    name: str, threads: int, sides: tuple[str, ...], dropout: float
+) -> Found:
     options: Any = {"threads": threads, "dropout": dropout, "rounds": ROUNDS[name]}
-    return speeds(sides, name, **options)
+    return measure_speeds(sides, name, **options)
 
 
-def _check(case: str, found: Found) -> None:
+def _check_first_losses(case: str, found: Found) -> None:
     """Raise if the libraries' first losses differ: their initial weights are equal."""
     first = {
         side: each["losses"][0]
@@ -76,13 +95,13 @@ def _check(case: str, found: Found) -> None:
     assert apart < TOLERANCE, f"{case}: the sides do not compute the same: {first}"
 
 
-def _times(name: str, threads: int, found: Found) -> list[str]:
+def _step_times(name: str, threads: int, found: Found) -> list[str]:
     """Return a table row with the median milliseconds of a step in each library."""
     return [f"{name}, {threads}", *(_format_time(found[side]) for side in SIDES)]
 
 
 def _format_time(found: dict[str, Any]) -> str:
-    return f"{step_of(found):.2f}" if "seconds" in found else "none"
+    return f"{median_step_ms(found):.2f}" if "seconds" in found else "none"
 
 
 def _ratios(name: str, threads: int, found: Found) -> list[str]:
@@ -102,8 +121,9 @@ def _format_ratio(found: Found, one: str, other: str, *, less: str = "") -> str:
     """Return a ratio of median times; the time of `less` is subtracted from both."""
     if not all("seconds" in found.get(side, {}) for side in (one, other)):
         return "none"
-    floor = step_of(found[less]) if less else 0.0
-    return f"**{(step_of(found[one]) - floor) / (step_of(found[other]) - floor):.2f}**"
+    floor = median_step_ms(found[less]) if less else 0.0
+    left, right = median_step_ms(found[one]), median_step_ms(found[other])
+    return f"**{(left - floor) / (right - floor):.2f}**"
 
 
 def _tabulate_dropout() -> str:
@@ -111,7 +131,7 @@ def _tabulate_dropout() -> str:
     rows = list[list[str]]()
     for name in ROUNDS:
         for threads in THREADS:
-            found = _run(name, threads, WITH_DROPOUT, 0.1)
+            found = _time_networks(name, threads, WITH_DROPOUT, 0.1)
             times = [_format_time(found[side]) for side in WITH_DROPOUT]
             rows.append([f"{name}, {threads}", *times, _format_ratio(found, *WITH_DROPOUT)])
     return markdown_table(("with dropout 0.1", *WITH_DROPOUT, "ratio"), rows)
@@ -126,8 +146,8 @@ def _tabulate_memory() -> str:
 
 def _measure_growth(side: str, name: str) -> str:
     try:
-        return f"{memory(side, name, THREADS[0]) / 1e6:.1f}"
-    except Failed as failure:
+        return f"{measure_memory(side, name, THREADS[0]) / 1e6:.1f}"
+    except LibraryFailed as failure:
         return str(failure)
 
 
@@ -140,7 +160,7 @@ def _list_scaling_rows(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
         return []
     one, two = (runs["encoder", threads] for threads in THREADS)
     shares = [
-        f"{step_of(two[side]) / step_of(one[side]):.2f}"
+        f"{median_step_ms(two[side]) / median_step_ms(one[side]):.2f}"
         if "seconds" in one[side] and "seconds" in two[side]
         else "none"
         for side in ("numpy compiled", "torch eager")

@@ -13,8 +13,8 @@ from benchmarks.tensor._networks import (
     HEADS,
     LAYERS,
     Arrays,
-    Setup,
-    middle_of,
+    MeasurementSetup,
+    middle_positions,
     weights_of,
 )
 
@@ -30,7 +30,7 @@ class TorchSide:
         compiled: If True, the loss is compiled with `torch.compile`.
     """
 
-    def __init__(self, setup: Setup, *, compiled: bool) -> None:
+    def __init__(self, setup: MeasurementSetup, *, compiled: bool) -> None:
         if setup.device == "cpu":
             torch.set_num_threads(setup.threads)
         self.setup = setup
@@ -73,17 +73,17 @@ class TorchSide:
         return loss
 
 
-def _linear(p: Tensors, path: str, x: Tensor) -> Tensor:
+def _linear_layer(p: Tensors, path: str, x: Tensor) -> Tensor:
     return F.linear(x, p[f"{path}.weight"], p[f"{path}.bias"])
 
 
-def _mlp(p: Tensors, batch: Tensors, rate: float) -> Tensor:
-    x = F.dropout(F.relu(_linear(p, "first", batch["x"])), rate)
-    x = F.dropout(F.relu(_linear(p, "second", x)), rate)
-    return F.cross_entropy(_linear(p, "third", x), batch["label"])
+def _mlp_loss(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+    x = F.dropout(F.relu(_linear_layer(p, "first", batch["x"])), rate)
+    x = F.dropout(F.relu(_linear_layer(p, "second", x)), rate)
+    return F.cross_entropy(_linear_layer(p, "third", x), batch["label"])
 
 
-def _cnn(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+def _cnn_loss(p: Tensors, batch: Tensors, rate: float) -> Tensor:
     x = batch["x"]
     for number, pool in enumerate((1, 2, 2)):
         path = f"blocks.{number}"
@@ -92,7 +92,7 @@ def _cnn(p: Tensors, batch: Tensors, rate: float) -> Tensor:
         x = F.gelu(_batch_norm(p, f"{path}.norm", x))
         x = F.max_pool1d(x, pool) if pool > 1 else x
     return F.cross_entropy(
-        _linear(p, "head", F.dropout(x.flatten(1), rate)), batch["label"]
+        _linear_layer(p, "head", F.dropout(x.flatten(1), rate)), batch["label"]
     )
 
 
@@ -101,46 +101,46 @@ def _batch_norm(p: Tensors, path: str, x: Tensor) -> Tensor:
     return F.batch_norm(x, mean, var, p[f"{path}.weight"], p[f"{path}.bias"], training=True)
 
 
-def _deepsea(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+def _deepsea_loss(p: Tensors, batch: Tensors, rate: float) -> Tensor:
     x = batch["x"]
     for path, pool in (("first", 4), ("second", 4), ("third", 1)):
         x = F.relu(F.conv1d(x, p[f"{path}.weight"], p[f"{path}.bias"]))
         x = F.dropout(F.max_pool1d(x, pool) if pool > 1 else x, rate)
-    x = F.relu(_linear(p, "hidden", x.flatten(1)))
-    return F.binary_cross_entropy_with_logits(_linear(p, "head", x), batch["label"])
+    x = F.relu(_linear_layer(p, "hidden", x.flatten(1)))
+    return F.binary_cross_entropy_with_logits(_linear_layer(p, "head", x), batch["label"])
 
 
-def _encoder(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+def _encoder_loss(p: Tensors, batch: Tensors, rate: float) -> Tensor:
     x = F.dropout(F.embedding(batch["x"], p["letters"]) + p["places"], rate)
     for number in range(LAYERS):
-        x = _block(p, f"blocks.{number}", x, rate)
-    logits = _linear(p, "head", _layer_norm(p, "norm", x))
+        x = _transformer_block(p, f"blocks.{number}", x, rate)
+    logits = _linear_layer(p, "head", _layer_norm(p, "norm", x))
     return F.cross_entropy(logits.flatten(0, 1), batch["label"].flatten())
 
 
-def _block(p: Tensors, path: str, x: Tensor, rate: float) -> Tensor:
+def _transformer_block(p: Tensors, path: str, x: Tensor, rate: float) -> Tensor:
     seen = _attention(p, path, _layer_norm(p, f"{path}.norm1", x), rate)
-    x = x + F.dropout(_linear(p, f"{path}.mix", seen), rate)
-    fed = F.gelu(_linear(p, f"{path}.up", _layer_norm(p, f"{path}.norm2", x)))
-    return x + F.dropout(_linear(p, f"{path}.down", fed), rate)
+    x = x + F.dropout(_linear_layer(p, f"{path}.mix", seen), rate)
+    fed = F.gelu(_linear_layer(p, f"{path}.up", _layer_norm(p, f"{path}.norm2", x)))
+    return x + F.dropout(_linear_layer(p, f"{path}.down", fed), rate)
 
 
 def _attention(p: Tensors, path: str, x: Tensor, rate: float) -> Tensor:
     rows, places, width = x.shape
-    parts = _linear(p, f"{path}.attend", x).view(rows, places, 3, HEADS, -1)
+    parts = _linear_layer(p, f"{path}.attend", x).view(rows, places, 3, HEADS, -1)
     q, k, v = parts.permute(2, 0, 3, 1, 4)
     seen = F.scaled_dot_product_attention(q, k, v, dropout_p=rate)
     return seen.transpose(1, 2).reshape(rows, places, width)
 
 
-def _dilated(p: Tensors, batch: Tensors, rate: float) -> Tensor:
+def _dilated_loss(p: Tensors, batch: Tensors, rate: float) -> Tensor:
     del rate
     x = F.relu(_conv(p, "first", batch["x"]))
     for number in range(DILATED_LAYERS):
         x = x + F.relu(_conv(p, f"layers.{number}", x, dilation=2 ** (number + 1)))
-    profile = _conv(p, "profile", x)[:, 0, middle_of(x.shape[-1])]
+    profile = _conv(p, "profile", x)[:, 0, middle_positions(x.shape[-1])]
     by_position = (batch["profile"] * F.log_softmax(profile, -1)).sum(-1)
-    error = _linear(p, "count", x.mean(-1)) - batch["count"]
+    error = _linear_layer(p, "count", x.mean(-1)) - batch["count"]
     return (error * error).mean() - by_position.mean()
 
 
@@ -155,11 +155,11 @@ def _layer_norm(p: Tensors, path: str, x: Tensor) -> Tensor:
 
 
 LOSSES: dict[str, Any] = {
-    "MLP": _mlp,
-    "SequenceCNN": _cnn,
-    "DeepSEA": _deepsea,
-    "encoder": _encoder,
-    "dilated": _dilated,
+    "MLP": _mlp_loss,
+    "SequenceCNN": _cnn_loss,
+    "DeepSEA": _deepsea_loss,
+    "encoder": _encoder_loss,
+    "dilated": _dilated_loss,
 }
 
 

@@ -6,7 +6,7 @@ import time
 from typing import Any
 
 from benchmarks._measure import peak_memory_increase
-from benchmarks.tensor._networks import Setup, batch_of
+from benchmarks.tensor._networks import MeasurementSetup, batch_of
 from benchmarks.tensor._sides import SIDES
 
 
@@ -19,7 +19,7 @@ class Worker:
     """
 
     def __init__(self, side: str, setup: dict[str, Any]) -> None:
-        it = Setup(**setup)
+        it = MeasurementSetup(**setup)
         self.name = side
         self.side: Any = SIDES[side](it)
         self.batch = self.side.prepare(batch_of(it.network))

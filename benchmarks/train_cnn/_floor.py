@@ -14,10 +14,10 @@ MATRIX_ROWS = 1024
 
 def floor_ms(config: SequenceCNNConfig, threads: int) -> float:
     """Return the milliseconds of a training step at the speed of a large matrix product."""
-    return 1000 * _operations(config) / _speed(threads)
+    return 1000 * _count_operations(config) / _product_speed(threads)
 
 
-def _operations(config: SequenceCNNConfig) -> float:
+def _count_operations(config: SequenceCNNConfig) -> float:
     """Count the floating-point operations of the convolutions and their gradients."""
     shapes = _conv_shapes(config)
     forward = [
@@ -39,7 +39,7 @@ def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
     return shapes
 
 
-def _speed(threads: int) -> float:
+def _product_speed(threads: int) -> float:
     """Measure the floating-point operations per second of a large matrix product."""
     one = np.ones((MATRIX_ROWS, MATRIX_ROWS), np.float32)
     out = np.empty_like(one)

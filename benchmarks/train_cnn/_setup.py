@@ -13,7 +13,7 @@ LR = NETWORK["lr"]
 BATCH_SIZE = 64
 
 
-def prepare() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
+def prepare_data() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
     """Return the network of the demo and the batches of one epoch."""
     train = read_windows("train")
     return SequenceCNNConfig.for_data(train), make_batches(train, BATCH_SIZE)

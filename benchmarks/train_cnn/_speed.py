@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import time_alternately
-from benchmarks.train_cnn._setup import EPOCHS, make_side, prepare, without_dropout
+from benchmarks.train_cnn._setup import EPOCHS, make_side, prepare_data, without_dropout
 from seqloom._threads import limit_blas
 from seqloom.models import SequenceCNNConfig
 
@@ -16,17 +16,17 @@ SIDES = ("seqloom", "torch")
 
 def main(threads: int) -> None:
     """Print the seconds of each epoch in both libraries, and the difference of losses."""
-    config, batches = prepare()
+    config, batches = prepare_data()
     with limit_blas(threads):
-        apart = _compare(without_dropout(config), batches, threads)
+        apart = _compare_losses(without_dropout(config), batches, threads)
         sides = {name: make_side(name, config, threads) for name in SIDES}
-        epochs = {name: _epoch_of(side, batches) for name, side in sides.items()}
+        epochs = {name: _make_epoch(side, batches) for name, side in sides.items()}
         time_alternately(epochs, rounds=1)  # Warm-up: allocates memory and selects kernels.
         seconds = time_alternately(epochs, rounds=EPOCHS)
     print(json.dumps({"steps": len(batches), "apart": apart, "seconds": seconds}))
 
 
-def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
+def _compare_losses(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
     """Train both networks from equal weights; return the largest difference of losses."""
     sides = [make_side(name, config, threads) for name in SIDES]
     ours, theirs = ([side.step(batch) for batch in batches] for side in sides)
@@ -35,7 +35,7 @@ def _compare(config: SequenceCNNConfig, batches: list[Any], threads: int) -> flo
     return apart
 
 
-def _epoch_of(side: Any, batches: list[Any]) -> Any:
+def _make_epoch(side: Any, batches: list[Any]) -> Any:
     """Return a function that trains for one epoch."""
     return lambda: [side.step(batch) for batch in batches]
 

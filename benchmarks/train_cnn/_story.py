@@ -6,31 +6,31 @@ from typing import Any
 from benchmarks._measure import run_module
 from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.train_cnn._floor import floor_ms
-from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare
+from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare_data
 
 THREADS = (1, 2)
 NOTES = f"""
 A step of the demo's network consists of forward, backward, AdamW (torch: `fused=True`)
 and reading the loss. Batches have {BATCH_SIZE} windows, which are already in memory.
 """
-HEAD = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
+TABLE_COLUMNS = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
 
 
 def main() -> None:
     """Measure time and memory at one and two threads."""
-    config, _ = prepare()
+    config, _ = prepare_data()
     rows, apart = list[Any](), 0.0
     for threads in THREADS:
         speed = run_module("benchmarks.train_cnn._speed", str(threads))
         apart = max(apart, speed["apart"])
-        rows += [*_times(threads, speed), _memory(threads)]
+        rows += [*_time_rows(threads, speed), _memory_row(threads)]
     floors = " and ".join(f"{floor_ms(config, n):.2f} ms with {n}" for n in THREADS)
-    measured = markdown_table(HEAD, rows, texts=("",))
-    text = f"{measured}\n\n{_describe(apart, floors)}"
+    measured = markdown_table(TABLE_COLUMNS, rows, texts=("",))
+    text = f"{measured}\n\n{_describe_floors(apart, floors)}"
     publish("train_cnn", text, notes=NOTES, shown=r"^\| 1 \|")
 
 
-def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
+def _time_rows(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
     """Return table rows: median step and total training time in both libraries."""
     ours, theirs = speed["seconds"].values()
     step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
@@ -41,7 +41,7 @@ def _times(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
     ]
 
 
-def _memory(threads: int) -> tuple[object, ...]:
+def _memory_row(threads: int) -> tuple[object, ...]:
     """Return a table row: memory that ten training steps add, in a new process."""
     module = "benchmarks.train_cnn._memory"
     grown = [
@@ -54,7 +54,7 @@ def _with_ratio(pair: list[float]) -> tuple[str, str, str]:
     return f"{pair[0]:.2f}", f"{pair[1]:.2f}", f"**{pair[0] / pair[1]:.2f}**"
 
 
-def _describe(apart: float, floors: str) -> str:
+def _describe_floors(apart: float, floors: str) -> str:
     """Return a note with the largest difference of losses, and the lower bounds."""
     return (
         f"With equal initial weights and no dropout, the losses of the first epoch differ "

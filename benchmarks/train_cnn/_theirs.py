@@ -30,8 +30,8 @@ class TorchSide:
         lr: float,
     ) -> None:
         torch.set_num_threads(threads)
-        self.model = Network(config, weights)
-        self.model.load_state_dict(_tensors(weights), strict=False)
+        self.model = TorchNetwork(config, weights)
+        self.model.load_state_dict(_copy_weights(weights), strict=False)
         params = list(self.model.parameters())
         flat = {"params": [each for each in params if each.ndim == 1], "weight_decay": 0.0}
         wide = {"params": [each for each in params if each.ndim > 1], "weight_decay": 0.01}
@@ -47,7 +47,7 @@ class TorchSide:
         return loss.item()
 
 
-class Network(nn.Module):
+class TorchNetwork(nn.Module):
     """PyTorch modules that have the same names as the layers of `SequenceCNN`."""
 
     def __init__(
@@ -58,7 +58,8 @@ class Network(nn.Module):
             weights[f"blocks.{i}.conv.weight"].shape for i in range(len(config.widths))
         ]
         self.blocks = nn.ModuleList(
-            Block(shape, pool) for shape, pool in zip(shapes, config.pools, strict=True)
+            ConvolutionBlock(shape, pool)
+            for shape, pool in zip(shapes, config.pools, strict=True)
         )
         self.dropout = nn.Dropout(config.dropout)
         outputs, features = weights["head.weight"].shape
@@ -71,7 +72,7 @@ class Network(nn.Module):
         return self.head(self.dropout(x.flatten(1)))
 
 
-class Block(nn.Module):
+class ConvolutionBlock(nn.Module):
     """A convolution, batch normalisation, GELU and optional pooling."""
 
     def __init__(self, shape: tuple[int, ...], pool: int) -> None:
@@ -86,6 +87,6 @@ class Block(nn.Module):
         return self.pool(F.gelu(self.norm(self.conv(x))))
 
 
-def _tensors(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
+def _copy_weights(weights: Mapping[str, np.ndarray]) -> dict[str, Tensor]:
     """Copy the seqloom weights; keep PyTorch's count of batches."""
     return {path: torch.from_numpy(value.copy()) for path, value in weights.items()}
