@@ -25,13 +25,13 @@ def test_numpy_integers_are_integers():
     assert as_number("lr", np.float64(0.5)) == 0.5
 
 
-def test_a_seed_has_64_bits():
+def test_a_seed_is_a_64_bit_integer():
     assert as_seed(2**64 - 1) == 2**64 - 1
     with pytest.raises(ArgumentError, match=r"seed must be below 2\*\*64"):
         as_seed(2**64)
 
 
-def test_one_and_zero_are_valid_flags():
+def test_the_integers_1_and_0_are_accepted_as_booleans():
     assert as_flag("shuffle", 1) is True
 
 

@@ -44,7 +44,7 @@ def test_the_page_shows_the_extremes_of_a_long_table(page):
     assert len(file.read_text().splitlines()) == 52
 
 
-def test_a_second_run_on_the_main_processor_replaces_its_rows(page):
+def test_a_second_run_on_the_main_processor_replaces_the_rows_of_the_first(page):
     page.with_suffix("").mkdir()
     for row, kind in [("old", "one"), ("other", "two"), ("new", "one"), ("last", "two")]:
         _page.publish("demo", f"the {row} row\n\nthe time", hidden="time", kind=kind)
@@ -56,7 +56,7 @@ def test_a_second_run_on_the_main_processor_replaces_its_rows(page):
     assert (page.with_suffix("") / "demo-two.csv").read_text() == "the last row\nthe time\n"
 
 
-def test_a_ratio_that_was_rounded_to_zero_enters_the_mean_as_its_largest_value(page):
+def test_a_ratio_rounded_to_zero_counts_as_half_of_the_last_digit(page):
     rows = [
         ("case 0", "**0.00**"),
         *[(f"case {number}", "**0.50**") for number in range(50)],
@@ -80,7 +80,7 @@ def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
 
 
 @pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])
-def test_a_quick_benchmark_has_separate_sizes(value, size, monkeypatch):
+def test_a_quick_benchmark_uses_smaller_inputs(value, size, monkeypatch):
     monkeypatch.setenv(QUICK, value)
     assert full_or_quick(5, 3) == size
 

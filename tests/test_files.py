@@ -136,9 +136,7 @@ def test_a_pipe_is_never_replaced(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_if_the_group_cannot_be_kept_it_has_the_permissions_of_others(
-    tmp_path, monkeypatch
-):
+def test_a_new_group_gets_only_the_permissions_of_others(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", -1, 12345)
     (tmp_path / "a").chmod(0o674)
@@ -148,7 +146,7 @@ def test_if_the_group_cannot_be_kept_it_has_the_permissions_of_others(
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_if_the_owner_cannot_be_kept_the_group_is_kept(tmp_path, monkeypatch):
+def test_a_file_of_a_new_owner_keeps_its_group(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", 12345, 12345)
     change = os.chown

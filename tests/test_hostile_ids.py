@@ -16,7 +16,7 @@ PROTEIN_ENCODER = sl.encode.OneHot("protein")
 
 @pytest.fixture
 def folder(tmp_path):
-    """A folder outside of which nothing may be written, and a file of hostile ids."""
+    """The only folder that may be written to, and a file of hostile ids."""
     (tmp_path / "in").mkdir()
     sl.io.write_sequences(tmp_path / "in/a.fa", [(name, "MKVL") for name in HOSTILE_IDS])
     return tmp_path / "in"

@@ -24,7 +24,7 @@ def test_fold_and_bits_equal_the_documented_values_of_jax():
     assert Key(0).bits(4).tolist() == [4146024105, 967050713, 2718843009, 1272950319]
 
 
-def test_the_zero_key_gives_the_known_answer_of_random123():
+def test_the_zero_key_gives_the_reference_numbers_of_random123():
     assert Key(0, 0).words == (0x6B200159, 0x99BA4EFE)
 
 
@@ -54,7 +54,7 @@ def test_folds_splits_and_names_never_collide():
     assert len(set(children)) == 150
 
 
-def test_bits_are_paired_like_in_jax():
+def test_random_bits_are_generated_in_the_order_of_jax():
     got = Key(5).bits(6)
     pairs = [reference_threefry((0, 5), (i, i + 3)) for i in range(3)]
     assert got.tolist() == [*(a for a, _ in pairs), *(b for _, b in pairs)]

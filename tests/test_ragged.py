@@ -9,7 +9,7 @@ rows_of = st.lists(st.binary(max_size=9), max_size=12)
 
 
 @given(rows_of)
-def test_a_list_is_restored_unchanged(rows):
+def test_a_ragged_array_converts_back_to_the_original_list(rows):
     ragged = Ragged.from_list(rows)
     assert ragged.to_list() == rows == [bytes(row) for row in ragged]
     assert ragged.lengths.tolist() == [len(row) for row in rows]
@@ -21,7 +21,7 @@ def test_a_slice_equals_the_slice_of_a_list(rows, part):
 
 
 @given(st.lists(st.binary(max_size=9), min_size=1, max_size=12), st.data())
-def test_take_returns_the_requested_rows(rows, data):
+def test_the_method_take_returns_the_requested_rows(rows, data):
     wanted = data.draw(st.lists(st.integers(0, len(rows) - 1)))
     assert Ragged.from_list(rows).take(wanted).to_list() == [rows[i] for i in wanted]
 

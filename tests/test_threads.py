@@ -23,7 +23,7 @@ def _no_variables(monkeypatch):
         monkeypatch.delenv(name, raising=False)
 
 
-def test_the_argument_sets_the_number_of_threads(monkeypatch):
+def test_the_argument_takes_precedence_over_variables_for_threads(monkeypatch):
     monkeypatch.setenv("PST_NUM_THREADS", "7")
     assert count_threads(3) == 3
 
@@ -46,7 +46,7 @@ def test_a_variable_that_is_not_a_number_is_an_error_that_names_it(monkeypatch, 
         count_threads()
 
 
-def test_less_than_one_thread_is_an_error():
+def test_a_number_of_threads_below_one_is_an_error():
     with pytest.raises(ArgumentError, match="from 1 to 65536"):
         count_threads(-1)
 
@@ -66,7 +66,7 @@ def test_the_cpu_limit_is_read_from_version_1_control_groups(tmp_path):
     assert _cpu_limit(tmp_path) == 3
 
 
-def test_half_a_core_is_one_thread(monkeypatch):
+def test_a_cpu_limit_of_half_a_core_gives_one_thread(monkeypatch):
     monkeypatch.setattr("seqloom._system._machine._control_groups", lambda: ["group"])
     monkeypatch.setattr("seqloom._system._machine._cpu_limit", lambda _: 0.5)
     assert count_cores.__wrapped__() == 1

@@ -147,13 +147,13 @@ def test_a_list_with_one_column_contains_iids(bed, tmp_path, call):
     np.testing.assert_array_equal(values, read(bed)[0][[3, 40]])
 
 
-def test_a_filter_that_keeps_nothing_is_an_error(bed, tmp_path, call):
+def test_a_filter_that_keeps_no_sample_or_variant_is_an_error(bed, tmp_path, call):
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--chromosome", "7")
     assert (said.code, said.err[:27]) == (2, "error: no variant passes th")
     assert not list(tmp_path.iterdir())
 
 
-def test_ids_of_another_set_are_named_in_the_error(bed, tmp_path, call):
+def test_an_error_names_the_ids_that_are_not_in_the_set(bed, tmp_path, call):
     keep = lines(tmp_path / "keep.txt", ["nobody"])
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
     assert said.code == 2

@@ -84,7 +84,7 @@ def test_a_note_names_labels_that_are_constant_in_a_fold(train):
     assert note.startswith(f"folds {' and '.join(lacking)}: all or no validation records")
 
 
-def test_a_metric_that_no_fold_defines_has_no_mean(train):
+def test_a_metric_that_is_undefined_in_all_folds_has_no_mean(train):
     said = train([0.1, 0.5, 0.9], "--task", "regress", "--json", "--quiet")
     found = json.loads(said.out)
     assert (found["mean"]["r2"], found["deviation"]["r2"]) == (None, None)
@@ -92,7 +92,7 @@ def test_a_metric_that_no_fold_defines_has_no_mean(train):
     assert "folds 1, 2 and 3: undefined: r2, pearson and spearman" in found["notes"]
 
 
-def test_folds_that_define_all_metrics_have_no_notes(train):
+def test_folds_in_which_all_metrics_are_defined_have_no_notes(train):
     found = json.loads(train(["a", "b"] * 12, "--json", "--quiet").out)
     assert found["notes"] == []
     assert set(found["folds_in_mean"].values()) == {3}

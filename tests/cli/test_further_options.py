@@ -130,7 +130,7 @@ def test_an_invalid_set_option_names_option_value_and_expected_form(call, words,
 
 
 @pytest.mark.usefixtures("here")
-def test_options_have_the_types_defaults_and_texts_of_the_dataclass_fields(call):
+def test_options_have_the_types_defaults_and_help_texts_of_dataclass_fields(call):
     text = " ".join(call("train", "--set", "help").out.split())
     assert f"[default: {RunFolder().keep}]" in text
     first = re.search(r"early_stop: (.+?)\.\n", inspect.getdoc(Epochs) or "", re.DOTALL)

@@ -230,7 +230,7 @@ def test_a_run_resumes_only_with_the_same_intervals(run, shell):
     )
 
 
-def test_dropped_intervals_are_counted_and_not_scored(run, shell):
+def test_intervals_dropped_at_chromosome_ends_are_counted_and_not_scored(run, shell):
     Path("new.bed").write_text(bed([*PEAKS, ("chr1", 880, 930, "x", 0, "+")]))
     said = shell("predict run genome.fa --intervals new.bed --edge drop --out s.tsv")
     told = (

@@ -79,7 +79,7 @@ def test_resume_in_an_empty_folder_starts_a_run(call, tmp_path):
     assert "kept   epoch 3 of 3" in longer.out
 
 
-def test_resume_without_a_run_needs_files(call, tmp_path):
+def test_resume_without_a_run_needs_input_files(call, tmp_path):
     said = call("train", "--out", tmp_path / "run", "--resume")
     assert said.code == 2
     assert "run: contains no run of seqloom train" in said.err

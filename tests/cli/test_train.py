@@ -221,7 +221,7 @@ def test_resume_lists_all_options_that_differ(call, begun):
         assert found in said.err
 
 
-def test_resume_in_another_folder_needs_the_files(call, few, begun):
+def test_resuming_in_another_folder_needs_the_input_files(call, few, begun):
     kept = json.loads((begun / "command.json").read_text())
     kept["files"] = ["gone.fa"]
     (begun / "command.json").write_text(json.dumps(kept))
@@ -259,7 +259,7 @@ def few(tmp_path):
     ("letter", "options"),
     [("-", ["--symbols", "zeros"]), (".", ["--symbols", "keep"]), ("U", ["--rna-as-dna"])],
 )
-def test_an_option_for_rare_residues_needs_no_alphabet(call, few, letter, options):
+def test_the_option_for_rare_residues_works_without_an_alphabet(call, few, letter, options):
     file = few / "few.fa"
     file.write_text(file.read_text().replace("T", letter, 1))
     words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, *options]
@@ -355,7 +355,7 @@ def test_sets_may_have_sequences_of_different_lengths(call, tmp_path):
     assert call("predict", home, cut, "--out", tmp_path / "s.tsv").code == 0
 
 
-def test_one_label_table_can_serve_all_sets(call, few):
+def test_one_label_table_can_contain_the_labels_of_all_sets(call, few):
     (few / "more.tsv").write_text((few / "few.tsv").read_text() + "ghost\t0.5\t1\t1\n")
     records = (few / "few.fa").read_text().split(">")[1:]
     for name, part in (("train", records[:30]), ("valid", records[30:35])):

@@ -316,7 +316,9 @@ def test_the_validation_split_of_samples_keeps_groups_together(
     assert sum(group in held for group in family.values()) == len(lines)
 
 
-def test_mixing_two_kinds_of_files_is_an_error_that_names_one_of_each(call, tmp_path):
+def test_mixing_sequence_and_genotype_files_is_an_error_that_names_one_of_each(
+    call, tmp_path
+):
     """Train for about 0.1 s."""
     (tmp_path / "a.fa").write_text(">a\nACGT\n")
     sl.io.to_bed(tmp_path / "x.bed", [[0, 1], [2, 1]])

@@ -74,7 +74,7 @@ def test_the_classes_are_subclasses_of_those_of_seqloom_io():
 
 
 @pytest.mark.parametrize("name", ["location", "fam_location", "bim_location"])
-def test_an_argument_can_have_its_old_or_its_new_name_but_not_both(tmp_path, name):
+def test_an_argument_is_accepted_by_its_old_or_new_name_but_not_by_both(tmp_path, name):
     ours.to_bed(tmp_path / "x.bed", [[0, 1], [2, -127], [1, 1]])
     old = name.replace("location", "filepath")
     file = tmp_path / {"l": "x.bed", "f": "x.fam", "b": "x.bim"}[name[0]]

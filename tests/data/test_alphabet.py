@@ -26,7 +26,7 @@ from seqloom.errors import AlphabetError, ArgumentError
         "codes that are amino acids",
     ],
 )
-def test_residues_determine_the_guessed_alphabet(fasta, letters, alphabet):
+def test_the_alphabet_is_guessed_from_the_residues(fasta, letters, alphabet):
     assert guess_alphabet(fasta({"a": letters})) == alphabet
 
 

@@ -47,7 +47,7 @@ def items_of(loader):
 
 
 @pytest.mark.parametrize("workers", [0, 1, 3])
-def test_each_record_is_delivered_exactly_once(files, workers):
+def test_the_async_loader_returns_each_record_exactly_once(files, workers):
     found = items_of(create_async_dataloader(files, list, workers))
     assert [item["ordinal"] for item in found] == list(range(2301))
     assert all(item["id"] == f"r{item['ordinal']}" for item in found)

@@ -96,7 +96,7 @@ def items_of(loader):
 
 
 @pytest.mark.parametrize("workers", [1, 3])
-def test_records_come_in_the_order_of_the_files(small_parts, mixed, workers):
+def test_records_are_returned_in_the_order_of_the_files(small_parts, mixed, workers):
     found = items_of(create_async_dataloader(mixed, list, workers))
     wanted = [(str(path), *record) for path in mixed for record in records(path)]
     assert [(item["file"], item["id"], item["sequence"]) for item in found] == wanted
@@ -141,7 +141,7 @@ def test_records_before_an_error_in_a_file_range_are_returned_first(
     assert found == [f"r{i}" for i in range(40)]
 
 
-def test_four_workers_read_one_file_once(tmp_path):
+def test_four_workers_together_read_a_file_only_once(tmp_path):
     path = write(tmp_path / "a.fa", [1000] * 20_000, 1000)
     loader = create_async_dataloader(path, list, 4, prefetch_factor=1)
     list(loader)  # imports the modules of the workers
@@ -208,7 +208,7 @@ def test_packed_batches_resume_with_any_number_of_workers(proteins, workers):
     assert same_batches([*before, *second], wanted)
 
 
-def test_packed_batches_are_tensors_on_request(proteins):
+def test_packed_batches_can_be_returned_as_tensors(proteins):
     torch = pytest.importorskip("torch")
     batch = next(
         iter(create_async_dataloader(proteins, PACKING_COLLATOR, 0, output="torch"))

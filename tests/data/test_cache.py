@@ -63,7 +63,7 @@ def test_a_cached_dataset_equals_its_source(files, tmp_path, encoder):
     assert len(entries(tmp_path / "cache")) == 1
 
 
-def test_with_augmentation_sequences_are_cached_and_epochs_differ(files, tmp_path):
+def test_augmentation_of_cached_sequences_differs_between_epochs(files, tmp_path):
     augment = sl.augment.Mutate(0.3)
     data = sl.data.SequenceDataset(files, encoder=DNA_ENCODER, augment=augment)
     kept = sl.data.cached(data, tmp_path / "cache")

@@ -133,7 +133,7 @@ def test_padding_follows_each_item_and_is_0_in_the_mask():
 @pytest.mark.parametrize(
     ("options", "places"), [({"length": 9}, 9), ({"multiple": 4}, 4), ({}, 3)]
 )
-def test_length_sets_the_number_of_positions(options, places):
+def test_the_option_length_sets_the_number_of_positions(options, places):
     batch = PadCollator(**options)([{"inputs": np.zeros((2, n))} for n in (1, 3)])
     assert batch["inputs"].shape == (2, 2, places)
 
@@ -163,7 +163,7 @@ def test_a_length_below_one_is_an_error(options):
     ],
     ids=str,
 )
-def test_columns_equal_collated_items(fasta, channels, options):
+def test_a_batch_from_columns_equals_collated_items(fasta, channels, options):
     records = {f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}
     data = SequenceDataset(
         fasta(records),
@@ -179,7 +179,7 @@ def test_columns_equal_collated_items(fasta, channels, options):
 
 @pytest.mark.parametrize("side", ["left", "right"])
 @pytest.mark.parametrize("value", [None, 9])
-def test_token_columns_equal_collated_items(fasta, side, value):
+def test_a_batch_from_token_columns_equals_collated_items(fasta, side, value):
     tokens: Any = Tokens("dna")
     data = SequenceDataset(
         fasta({f"s{i}": "ACGTACGTAC"[: 1 + i] for i in range(9)}), encoder=tokens
@@ -285,7 +285,7 @@ def test_a_key_that_an_item_lacks_is_named_in_the_error():
     st.integers(1, 5),
     st.sampled_from(["left", "right"]),
 )
-def test_the_mask_recovers_the_items(sizes, multiple, side):
+def test_the_mask_selects_the_original_items_from_a_batch(sizes, multiple, side):
     items = [{"inputs": np.arange(1, size + 1)} for size in sizes]
     batch = PadCollator(multiple=multiple, side=side, value=0)(items)
     rows = zip(batch["inputs"], batch["mask"] == 1, strict=True)

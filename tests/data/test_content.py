@@ -54,7 +54,7 @@ def test_a_span_is_clipped_to_its_chromosome() -> None:
     assert (clipped.starts.tolist(), clipped.stops.tolist()) == ([0], [2])
 
 
-def test_drop_missing_moves_missing_labels_out_of_the_cells() -> None:
+def test_drop_missing_separates_missing_labels_from_other_cells() -> None:
     source = LabelSource("a dict", ("label",), {"x": ("NA",), "y": ("yes",)})
     left = drop_missing(source, DEFAULTS)
     assert list(left.cells) == ["y"]

@@ -154,7 +154,7 @@ def test_ids_can_be_created_from_any_iterable(ids):
 
 
 @pytest.mark.parametrize("arguments", [(lambda: ["x"],), (["x"], 1)])
-def test_ids_from_a_function_need_a_count(arguments):
+def test_ids_created_by_a_function_need_a_count(arguments):
     with pytest.raises(ArgumentError, match="count"):
         Ids(*arguments)
 

@@ -125,7 +125,7 @@ def test_the_complement_of_a_is_u_in_rna(tmp_path, how):
         assert OneHot("rna").decode(item["inputs"]) == [expected.encode()]
 
 
-def test_u_on_the_minus_strand_is_an_error_without_an_alphabet(tmp_path):
+def test_the_complement_of_u_is_an_error_without_an_alphabet(tmp_path):
     (tmp_path / "r.fa").write_text(">c\nAACGUU\n")
     table = {"chrom": ["c", "c"], "start": [0, 0], "stop": [5, 5], "strand": ["+", "-"]}
     data = IntervalDataset(tmp_path / "r.fa", table)
@@ -155,7 +155,7 @@ def test_comments_tracks_and_blank_lines_are_skipped(genome, bed):
     assert IntervalDataset(genome, path).ids == ["chr1:1-2(.)"]
 
 
-def test_a_table_with_a_header_names_its_columns(genome, bed):
+def test_columns_of_an_interval_table_are_found_by_its_header(genome, bed):
     path = bed("#chrom\tend\tstart\tkind\nchr1\t9\t5\tx\n", "a.tsv")
     data = IntervalDataset(genome, path)
     assert (data.ids, data.group("kind")) == (["chr1:5-9(.)"], ["x"])
@@ -202,7 +202,9 @@ def test_intervals_are_padded_at_both_ends(genome, start, stop, width):
     assert item["sequence"] == read("chr1", *span)
 
 
-def test_edge_drop_removes_an_interval_before_its_sequence(genome, bed):
+def test_the_option_edge_drop_removes_an_interval_that_begins_before_its_sequence(
+    genome, bed
+):
     data = IntervalDataset(genome, bed("chr1\t-1\t5\nchr1\t1\t5\n"), edge="drop")
     assert (len(data), data.report["dropped"]) == (1, 1)
 
@@ -261,7 +263,7 @@ def test_several_interval_columns_are_several_labels(genome, bed):
     assert (data.classes, data.labels.tolist()) == (("y", "x"), [[2, 0.5], [3, 1.5]])
 
 
-def test_intervals_of_several_files_are_concatenated(genome, bed):
+def test_intervals_of_several_files_form_one_dataset(genome, bed):
     paths = [bed("chr1\t1\t5\tx\n", "b.bed"), bed("chr2\t1\t5\n\nchr1\t3\t9\n", "a.bed")]
     data = IntervalDataset(genome, paths)
     wanted = [("chr1", 1, 5), ("chr2", 1, 5), ("chr1", 3, 9)]
@@ -382,7 +384,7 @@ def test_only_the_training_set_keeps_jitter(genome):
     assert set(train.to_numpy()["start"].tolist()) != {200}
 
 
-def test_a_slice_is_a_subset(genome, bed):
+def test_a_slice_of_intervals_is_a_subset(genome, bed):
     data = IntervalDataset(genome, bed("chr1\t1\t5\nchr2\t1\t5\nchrX\t1\t5\n"))
     assert data[1:].whole is data
     assert data[1:].ids == data.ids[1:]
@@ -427,7 +429,7 @@ def test_windows_cover_each_sequence_to_its_end(genome, edge, width, stride):
     assert [item["sequence"] for item in found] == wanted
 
 
-def test_edge_error_rejects_a_short_window(genome):
+def test_the_option_edge_error_rejects_a_short_window(genome):
     with pytest.raises(FormatError, match="is not within the 500 residues"):
         windows(genome, 300, edge="error")
 
@@ -621,7 +623,7 @@ def test_strands_outside_the_sixth_column_are_rejected(genome, bed, between):
     assert len(IntervalDataset(genome, points)) == 1
 
 
-def test_a_size_column_with_a_contradiction_does_not_prove_one_based_positions(genome):
+def test_a_contradictory_size_column_does_not_prove_one_based_positions(genome):
     chrom = {"chrom": ["chr1", "chr1"], "start": [5, 5]}
     data = IntervalDataset(genome, chrom | {"end": [9, 8], "length": [5, 3]})
     assert data.ids == ["chr1:5-9(.)", "chr1:5-8(.)"]
@@ -658,7 +660,7 @@ def test_labels_by_original_position_work_with_any_width(genome, bed):
     assert [data.classes[i] for i in data.labels] == ["x", "y", "x"]
 
 
-def test_windows_expand_the_home_folder(genome, monkeypatch):
+def test_a_tilde_in_the_path_of_a_genome_is_expanded(genome, monkeypatch):
     monkeypatch.setenv("HOME", str(genome.parent))
     assert windows("~/g.fa", 100).ids == windows(genome, 100).ids
 

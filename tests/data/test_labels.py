@@ -323,7 +323,7 @@ def test_an_invalid_header_pattern_is_an_error(fasta):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=Labels(label_from_header="("))
 
 
-def test_labels_from_both_table_and_header_are_an_error(fasta):
+def test_labels_from_both_a_table_and_headers_are_an_error(fasta):
     with pytest.raises(ArgumentError, match="not both"):
         SequenceDataset(
             fasta(FOUR_SEQUENCES), labels=Labels({"a": 1}, label_from_header="x")
@@ -335,7 +335,7 @@ def test_an_id_with_two_labels_is_an_error_that_names_both_lines(labelled):
         labelled("id\tlabel\na\tx\nb\ty\na\ty\nc\tx\nd\tx\n")
 
 
-def test_an_id_with_the_same_label_twice_is_valid(labelled):
+def test_a_repeated_id_with_equal_labels_is_valid(labelled):
     assert len(labelled("id\tlabel\na\tx\nb\ty\na\tx\nc\tx\nd\tx\n")) == 4
 
 
@@ -626,7 +626,7 @@ def test_an_id_in_memory_with_two_labels_is_an_error(fasta, name):
         SequenceDataset(fasta(FOUR_SEQUENCES), labels=DUPLICATE_IDS[name]())
 
 
-def test_an_id_in_memory_with_the_same_label_twice_is_valid(fasta):
+def test_a_repeated_id_in_memory_with_equal_labels_is_valid(fasta):
     same = pd.Series(list("xyxxy"), index=list("abacd"))
     assert values(SequenceDataset(fasta(FOUR_SEQUENCES), labels=same)) == [0, 1, 0, 1]
 
@@ -984,7 +984,7 @@ def test_a_column_of_the_sequence_data_frame_labels_its_rows():
     assert [found.classes[label] for label in found.labels] == ["a", "b", "a"]
 
 
-def test_the_separator_declared_by_excel_is_used(labelled):
+def test_the_separator_in_the_sep_line_of_excel_is_used(labelled):
     data = labelled("sep=;\nid;label\na;x\nb;y\nc;x\nd;y\n")
     assert (data.classes, values(data)) == (("x", "y"), [0, 1, 0, 1])
     with pytest.raises(FormatError, match="line 4: expected 2 cells, found 1"):

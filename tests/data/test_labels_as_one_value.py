@@ -79,7 +79,7 @@ def test_options_missing_in_labels_take_the_defaults_of_the_dataset(table):
     assert sl.data.SequenceDataset("a.fa", labels=labels).ids == ["x", "y"]
 
 
-def test_label_from_header_of_labels_searches_the_headers(table):
+def test_the_field_label_from_header_searches_the_headers(table):
     labels = Labels(label_from_header="[xyz]")
     assert sl.data.SequenceDataset("a.fa", labels=labels).classes == ("x", "y", "z")
 
@@ -99,7 +99,7 @@ def test_an_option_given_twice_is_rejected(table):
         ({"label_from_header": "x"}, "SequenceDataset"),
     ],
 )
-def test_an_option_of_another_dataset_is_rejected(table, option, of):
+def test_a_label_option_of_another_dataset_class_is_rejected(table, option, of):
     message = f"{next(iter(option))} is only for {of}; leave it out of Labels"
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.data.IntervalDataset("a.fa", "a.bed", labels=Labels(**option))

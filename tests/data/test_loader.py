@@ -91,7 +91,7 @@ def test_a_state_saved_at_any_batch_resumes_with_the_rest(loader, before, after)
             assert rest == [batch["id"] for batch in whole[done:]]
 
 
-def test_a_state_at_the_end_of_an_epoch_begins_the_next(loader):
+def test_a_state_at_the_end_of_an_epoch_resumes_with_the_next_epoch(loader):
     source, again = loader(), loader()
     ids(source)
     again.load_state_dict(source.state_dict())
@@ -104,7 +104,7 @@ def test_a_state_before_the_first_batch_resumes_with_all_batches(loader):
     assert ids(again) == ids(source)
 
 
-def test_the_epoch_after_a_resumed_one_is_the_next(loader):
+def test_a_resumed_epoch_is_followed_by_the_next_epoch(loader):
     source, again = loader(), loader()
     next(iter(source))
     again.load_state_dict(source.state_dict())
@@ -167,7 +167,7 @@ def test_an_error_in_a_thread_is_raised_in_batch_order():
 
 
 @pytest.mark.parametrize(("factor", "most"), [(None, 6), (1, 4)])
-def test_the_number_of_batches_made_ahead_is_limited(monkeypatch, factor, most):
+def test_the_number_of_batches_prepared_in_advance_is_limited(monkeypatch, factor, most):
     fetched = []
     fetch = MapBatchMaker.__call__
     monkeypatch.setattr(

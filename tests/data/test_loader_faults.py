@@ -106,7 +106,7 @@ def test_an_exception_in_the_thread_of_a_worker_is_raised_by_the_loader():
         list(loader(dataset=dataset, collate_fn=user.is_killed))
 
 
-def test_a_second_process_that_cannot_start_prints_nothing(monkeypatch):
+def test_a_worker_that_cannot_start_prints_nothing(monkeypatch):
     noise = []
     monkeypatch.setattr(sys, "unraisablehook", noise.append)
     context: Any = multiprocessing.get_context("fork")

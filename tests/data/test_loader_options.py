@@ -227,7 +227,7 @@ def test_a_resumed_run_can_be_resumed_again():
 
 
 @pytest.mark.parametrize("drop_last", [True, False])
-def test_drop_last_and_resume_with_another_batch_size(drop_last):
+def test_an_epoch_with_drop_last_resumes_with_another_batch_size(drop_last):
     loader = DataLoader(range(100), 10, drop_last=drop_last)
     next(iter(loader))
     again = DataLoader(range(100), 7, drop_last=drop_last)
@@ -272,13 +272,13 @@ def test_batch_samplers_are_split_among_given_ranks(world):
     assert sorted(found) == groups
 
 
-def test_the_state_after_the_last_batch_is_the_next_epoch():
+def test_the_state_after_the_last_batch_is_the_start_of_the_next_epoch():
     loader = DataLoader(range(6), sampler=iter(range(6)), batch_size=4)
     states = [loader.state_dict()["epoch"] for _ in loader]
     assert states == [0, 1]
 
 
-def test_a_sampler_with_ranks_is_not_split_again(monkeypatch):
+def test_a_sampler_that_already_splits_by_ranks_is_not_split_again(monkeypatch):
     monkeypatch.setattr(torch.distributed, "is_initialized", lambda: True)
     monkeypatch.setattr(torch.distributed, "get_rank", lambda: 1)
     monkeypatch.setattr(torch.distributed, "get_world_size", lambda: 2)

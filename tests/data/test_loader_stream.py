@@ -98,7 +98,7 @@ def test_drop_last_drops_a_partial_batch(stream):
     assert [len(batch["id"]) for batch in batches] == [32] * 9
 
 
-def test_batch_size_none_yields_single_items(stream):
+def test_a_stream_with_batch_size_none_yields_single_items(stream):
     items = list(DataLoader(stream(), None))
     assert [item["ordinal"] for item in items] == list(range(300))
 

@@ -28,7 +28,7 @@ def mutated(fasta):
     return SequenceDataset(path, encoder=OneHot("dna"), augment=RANDOM_AUGMENTATION, seed=5)
 
 
-def test_a_position_carries_its_epoch_through_a_pickle():
+def test_a_pickled_position_keeps_its_epoch():
     place = pickle.loads(  # noqa: S301 - written here
         pickle.dumps([Position(4, epoch=9)])
     )
@@ -37,7 +37,7 @@ def test_a_position_carries_its_epoch_through_a_pickle():
 
 
 @pytest.mark.parametrize("workers", [0, 2])
-def test_three_epochs_equal_those_of_the_seqloom_loader_and_differ(mutated, workers):
+def test_three_different_epochs_equal_those_of_the_seqloom_loader(mutated, workers):
     options: dict[str, Any] = {"num_workers": workers, "persistent_workers": workers > 0}
     if workers:
         options["multiprocessing_context"] = "fork"
@@ -67,7 +67,7 @@ def test_augmented_batches_are_the_same_for_any_number_of_workers(mutated, worke
             np.testing.assert_equal(one, other)
 
 
-def test_stored_batches_equal_freshly_read_ones(mutated):
+def test_batches_that_the_user_stores_do_not_change(mutated):
     loader = DataLoader(mutated, 4, shuffle=True, num_workers=2, output="torch")
     kept = [batch["inputs"] for batch in loader]
     views = [batch[1:].transpose(1, 2)[:, 3:] for batch in kept]

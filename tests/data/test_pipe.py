@@ -14,7 +14,7 @@ from seqloom.errors import AlphabetError, FileError
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize("read", [SequenceDataset, guess_alphabet])
-def test_a_pipe_is_rejected_without_waiting(tmp_path, read):
+def test_a_dataset_rejects_a_pipe_without_waiting_for_data(tmp_path, read):
     os.mkfifo(tmp_path / "a.fa")
     with pytest.raises(FileError, match=r"a\.fa: a pipe can only be read once; save it"):
         read(tmp_path / "a.fa")

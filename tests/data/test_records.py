@@ -82,7 +82,7 @@ def test_a_quality_outside_the_declared_encoding_is_an_error(fastq):
         SequenceDataset(fastq, quality="phred64")
 
 
-def test_a_slice_is_a_subset(many):
+def test_a_slice_of_records_is_a_subset(many):
     data = SequenceDataset(many)
     assert data[5:20:5].whole is data
     assert data[5:20:5].ids == ["s5", "s10", "s15"]
@@ -97,7 +97,7 @@ def test_an_index_beyond_a_subset_is_an_error_with_its_size(many, index):
         SequenceDataset(many)[:3][index]
 
 
-def test_two_iterators_are_independent(many):
+def test_two_iterators_over_a_dataset_are_independent(many):
     data = SequenceDataset(many)
     first, second = iter(data), iter(data)
     assert [next(first)["id"], next(first)["id"], next(second)["id"]] == ["s0", "s1", "s0"]
@@ -121,7 +121,7 @@ def test_augmentation_moves_qualities_with_their_residues(fastq):
     assert list(zip(batch["sequence"], batch["quality"], strict=True)) == wanted
 
 
-def test_a_position_carries_its_epoch(many):
+def test_an_item_is_augmented_by_the_epoch_of_its_position(many):
     data = SequenceDataset(many, augment=Rotate())
     for whole in (data, data[:]):
         alone = [whole[Position(i, epoch=2)]["sequence"] for i in range(5)]
@@ -130,7 +130,7 @@ def test_a_position_carries_its_epoch(many):
         assert alone == sequences(data, epoch=2)[:5]
 
 
-def test_set_epoch_applies_to_plain_indices(many):
+def test_set_epoch_applies_to_integer_indices(many):
     data = SequenceDataset(many, augment=Rotate())
     data.set_epoch(3)
     assert [item["sequence"] for item in data] == sequences(data, epoch=3)
@@ -206,7 +206,7 @@ def test_a_function_that_returns_none_skips_the_record_on_request(fasta):
     }
 
 
-def test_out_is_filled_and_returned(many):
+def test_the_out_array_of_a_batch_is_filled_and_returned(many):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     out = np.full((2, 4, 24), 9, np.float32)
     batch = data.batch([1, 0], out=out, multiple=8)
@@ -269,7 +269,7 @@ def test_skipped_records_stay_skipped_in_a_pickle(fasta):
 
 @pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_other_processes_return_the_same_items(many, method):
+def test_a_dataset_returns_the_same_items_in_other_processes(many, method):
     data = SequenceDataset(many, encoder=OneHot("dna"))
     context = multiprocessing.get_context(method)
     with ProcessPoolExecutor(1, mp_context=context) as pool:
@@ -278,7 +278,7 @@ def test_other_processes_return_the_same_items(many, method):
 
 
 @pytest.mark.parametrize("value", ["no", None])
-def test_unlabelled_must_be_error_or_skip(fasta, value):
+def test_the_option_unlabelled_must_be_error_or_skip(fasta, value):
     with pytest.raises(ArgumentError, match='unlabelled must be "error" or "skip"'):
         SequenceDataset(fasta(TWO_SEQUENCES), labels=Labels(unlabelled=value))
 

@@ -62,7 +62,7 @@ def test_stream_batches_equal_batches_of_the_dataset(files):
 
 @settings(max_examples=25, deadline=None)
 @given(count=st.integers(1, 9), window=st.integers(0, 400), epoch=st.integers(0, 3))
-def test_any_number_of_shards_contains_each_record_once(files, count, window, epoch):
+def test_each_record_is_in_one_shard_for_any_number_of_shards(files, count, window, epoch):
     stream = SequenceStream(files, shuffle_window=window, seed=5)
     parts = [stream.shard(i, count) for i in range(count)]
     stream.set_epoch(epoch)
@@ -70,13 +70,13 @@ def test_any_number_of_shards_contains_each_record_once(files, count, window, ep
     assert sorted(chain(*found)) == list(range(RECORD_COUNT))
 
 
-def test_shards_of_shards_contain_each_record_once(files):
+def test_each_record_is_in_one_shard_if_shards_are_split_again(files):
     stream = SequenceStream(files)
     found = [ordinals(stream.shard(i, 3).shard(j, 2)) for i in range(3) for j in range(2)]
     assert sorted(chain(*found)) == list(range(RECORD_COUNT))
 
 
-def test_an_ordinal_names_the_same_record_in_every_shard(files):
+def test_a_record_has_the_same_ordinal_in_every_shard(files):
     names = {item["ordinal"]: item["id"] for item in SequenceStream(files).shard(1, 3)}
     assert names == {i: f"s{i}" for i in names}
 
@@ -135,7 +135,7 @@ def test_a_state_after_the_last_item_is_the_next_epoch(files):
     assert ordinals(again) == ordinals(stream)
 
 
-def test_a_piece_has_the_state_after_its_records(files):
+def test_a_stream_resumes_from_the_state_in_a_piece(files):
     stream = SequenceStream(files, shuffle_window=20)
     pieces = list(stream.pieces(64))
     again = SequenceStream(files, shuffle_window=20)

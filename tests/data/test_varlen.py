@@ -48,7 +48,7 @@ def test_unpacking_restores_the_items(sizes):
 
 @settings(deadline=None)
 @given(sizes, st.integers(30, 100), st.integers(1, 20))
-def test_stream_packs_each_item_once_within_the_budget(sizes, max_tokens, window):
+def test_each_item_is_packed_once_within_the_token_budget(sizes, max_tokens, window):
     items = items_of(sizes)
     batches = list(VarlenCollator(max_tokens=max_tokens, window=window).stream(iter(items)))
     assert sorted(row for batch in batches for row in unpacked(batch)) == sorted(
@@ -80,7 +80,7 @@ def test_packed_sequences_are_tokenised():
     assert rows == [ESM2_TOKENS(letters).tolist() for letters in records.values()]
 
 
-def test_labels_are_collated():
+def test_packed_batches_contain_labels():
     items = [item | {"label": i} for i, item in enumerate(items_of([2, 3]))]
     assert VarlenCollator()(items)["label"].tolist() == [0, 1]
 
@@ -92,7 +92,7 @@ def test_packing_more_than_max_tokens_at_once_is_an_error_that_names_stream():
         VarlenCollator(max_tokens=6)(items_of([3, 4]))
 
 
-def test_an_item_over_the_budget_is_an_error_that_names_the_record():
+def test_an_item_longer_than_the_token_budget_is_an_error_that_names_the_record():
     collate = VarlenCollator(max_tokens=6)
     for call in (collate, lambda items: list(collate.stream(items))):
         with pytest.raises(ShapeError, match=r"'s1' \(ordinal 10\) has 7 tokens"):
@@ -135,7 +135,7 @@ def test_short_sequences_beyond_the_window_fill_a_batch():
     assert [batch["num_sequences"] for batch in batches] == [200] * 5
 
 
-def test_no_items_remain_between_two_streams():
+def test_no_items_of_a_stream_are_packed_in_the_next_stream():
     collate = VarlenCollator(max_tokens=10)
     first = next(collate.stream(items_of([4] * 9)))
     assert len(unpacked(first)) == 2

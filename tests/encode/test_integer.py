@@ -27,7 +27,7 @@ def test_decode_is_the_inverse_of_encode(texts):
 
 
 @given(rows)
-def test_flat_equals_the_batch_without_padding(texts):
+def test_flat_encoding_equals_the_batch_without_padding(texts):
     encode = Integer("dna")
     tokens, offsets = encode.flat(texts)
     slow = encode.batch(texts, length=100).tolist()
@@ -35,7 +35,7 @@ def test_flat_equals_the_batch_without_padding(texts):
     assert np.diff(offsets).tolist() == [len(text) for text in texts]
 
 
-def test_a_final_stop_is_dropped_in_flat_and_padding_in_a_batch():
+def test_a_final_stop_is_dropped_in_flat_encoding_and_padded_in_a_batch():
     encode = Integer("protein")
     tokens, offsets = encode.flat(["MK*", "*", "A"])
     assert (tokens.tolist(), offsets.tolist()) == ([10, 8, 0], [0, 2, 2, 3])
@@ -80,6 +80,6 @@ def test_decoding_an_invalid_token_is_an_error():
         Integer("dna").decode(np.array([[0, 9]]))
 
 
-def test_json_gives_an_equal_encoder():
+def test_an_integer_encoder_from_json_equals_the_original():
     encode = Integer("rna", padding=-1, case="mask")
     assert JsonConfig.from_json(encode.to_json()) == encode

@@ -96,6 +96,6 @@ def test_unusual_residues_are_counted(counts):
     assert (found["ambiguous"], found["lower_case"]) == (1, 1)
 
 
-def test_json_gives_an_equal_encoder():
+def test_a_kmer_encoder_from_json_equals_the_original():
     encode = Kmer(4, canonical=True, counts=True)
     assert JsonConfig.from_json(encode.to_json()) == encode

@@ -77,7 +77,7 @@ def test_the_result_does_not_depend_on_the_number_of_threads(rows, threads):
     np.testing.assert_array_equal(one, several)
 
 
-def test_out_is_overwritten_completely_and_returned():
+def test_the_out_array_is_overwritten_completely_and_returned():
     out = np.full((2, 4, 3), 7, np.float32)
     assert OneHot("dna").batch(["ACG", "T"], length=3, out=out) is out
     np.testing.assert_array_equal(out, OneHot("dna").batch(["ACG", "T"], length=3))
@@ -157,7 +157,7 @@ def test_an_invalid_option_is_an_error(options):
         OneHot(**options)
 
 
-def test_json_gives_an_equal_encoder():
+def test_a_one_hot_encoder_from_json_equals_the_original():
     encode = OneHot("protein", channels="last", unknown="fractional")
     assert JsonConfig.from_json(encode.to_json()) == encode
 
@@ -181,7 +181,7 @@ def test_the_method_refuses_returns_the_invalid_characters():
     assert encode.refuses(bytes(range(65, 91))) == b"EFIJLOPQUXZ"
 
 
-def test_a_dropped_stop_has_no_position():
+def test_a_dropped_stop_symbol_has_no_position():
     encode = OneHot("protein")
     assert encode("MK*").tolist() == encode("MK").tolist()
     assert encode.batch(["MK*", "MKV"], length=3)[0].sum() == 2

@@ -128,7 +128,7 @@ def test_a_large_batch_is_the_same_on_two_threads(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
-def test_out_is_filled_for_a_batch_and_for_one_sequence(encode):
+def test_the_out_array_is_filled_for_a_batch_and_for_one_sequence(encode):
     expected = encode.batch(["ACGTA", "ACA"], length=70)
     out = np.full(expected.shape, 7, expected.dtype)
     assert encode.batch(["ACGTA", "ACA"], length=70, out=out) is out
@@ -156,7 +156,7 @@ def test_encoding_no_sequences_returns_an_empty_batch(encode):
 
 
 @pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
-def test_shape_and_places_predict_the_shape_of_a_batch(encode):
+def test_the_methods_shape_and_places_predict_the_shape_of_a_batch(encode):
     places = int(encode.places(9))
     assert encode.batch(["ACGTACGTA"] * 2).shape == encode.shape(2, places)
 

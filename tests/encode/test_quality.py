@@ -28,7 +28,7 @@ def test_a_score_is_the_byte_minus_the_offset_of_the_encoding(data, scale):
 
 @settings(max_examples=40)
 @given(st.data(), scales)
-def test_error_probabilities_follow_the_formula(data, scale):
+def test_error_probabilities_follow_the_phred_formula(data, scale):
     text = random_qualities(data, scale)
     slow = []
     for letter in text:
@@ -73,6 +73,6 @@ def test_an_invalid_option_is_an_error(options):
         Quality(**options)
 
 
-def test_json_gives_an_equal_encoder():
+def test_a_quality_encoder_from_json_equals_the_original():
     encode = Quality("phred64", "error_probability", dtype="float16")
     assert JsonConfig.from_json(encode.to_json()) == encode

@@ -31,7 +31,7 @@ def test_decode_is_the_inverse_of_encode(texts):
     assert encode.decode(encode.batch(texts, length=70)) == [t.encode() for t in texts]
 
 
-def test_j_has_no_token_in_esm2():
+def test_the_amino_acid_code_j_has_no_token_in_esm2():
     assert Tokens("esm2", add_special_tokens=False)("JX").tolist() == [3, 24]
     assert (
         Tokens("esm2", unknown="mask", add_special_tokens=False)("JX").tolist() == [32] * 2
@@ -64,7 +64,7 @@ def test_the_dna_vocabulary_is_the_documented_one():
 
 
 @given(st.lists(st.text("ACGTN", max_size=50), min_size=1, max_size=4), st.integers(2, 6))
-def test_kmers_follow_the_first_four_tokens(texts, k):
+def test_kmer_tokens_follow_four_special_tokens(texts, k):
     slow = [
         [0, *[3 if (it := number(w)) is None else 4 + it for w in words(text, k)], 2]
         for text in texts
@@ -97,7 +97,7 @@ def test_an_invalid_option_is_an_error(options):
         Tokens(**options)
 
 
-def test_json_and_pickle_give_equal_encoders():
+def test_token_encoders_from_json_and_pickle_equal_the_original():
     encode = Tokens("dna", k=3, case="mask")
     again = pickle.loads(pickle.dumps(encode))  # noqa: S301 - ours
     assert JsonConfig.from_json(encode.to_json()) == encode == again

@@ -40,7 +40,7 @@ def _raw(value: Any) -> Any:
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("name", TESTED_OPERATIONS)
-def test_an_exported_operation_equals_that_of_the_numpy_backend(name):
+def test_an_exported_operation_is_bitwise_equal_to_the_numpy_backend(name):
     calls = [
         call for dtype in OPERATION_TABLE[name].dtypes for call in list_calls(name, dtype)
     ]

@@ -63,7 +63,7 @@ def test_a_size_is_written_in_its_simplest_form(size, expected):
     [LENGTH % 7, LENGTH // 2 * 2, BATCH + LENGTH, LENGTH // 2 + LENGTH // 3],
     ids=["remainder", "even part", "sum", "two quotients"],
 )
-def test_a_size_that_the_format_cannot_express_is_not_written(size):
+def test_a_size_that_the_format_cannot_express_is_not_found(size):
     assert find_size(size, SIZES_BY_NAME) is None
 
 
@@ -72,7 +72,7 @@ def test_a_size_can_be_written_with_another_named_size():
     assert find_size(LENGTH // 2 * 2 + 5, names) == Size(("n1",), plus=5)
 
 
-def test_half_of_a_size_with_several_quotients_uses_the_name_of_the_size():
+def test_half_of_a_size_with_several_quotients_is_written_with_its_name():
     for size in (LENGTH - LENGTH // 2 - LENGTH // 5, -(LENGTH // 2) - LENGTH // 5 + LENGTH):
         names = {**SIZES_BY_NAME, "n1": size.polynomial}
         assert find_size(size // 2 + 1, names) == Size(("n1",), over=2, plus=1)
@@ -102,7 +102,7 @@ def test_a_result_that_depends_on_no_size_is_a_plain_integer(size):
     assert type(size) is int
 
 
-def test_unsupported_operands_are_left_to_the_other_type():
+def test_floats_and_strings_as_operands_of_a_size_behave_as_for_integers():
     assert LENGTH + 0.5 == 2321.5
     assert LENGTH * math.inf == math.inf
     assert LENGTH / 0.5 == 4642.0
@@ -160,7 +160,9 @@ def test_a_polynomial_computes_the_same_size_as_the_program(program, batch, leng
     batch=st.integers(1, 500),
     length=st.integers(1, 5000),
 )
-def test_fitted_sizes_are_right_for_all_sizes(of, times, over, plus, shift, batch, length):
+def test_a_fitted_formula_of_a_size_holds_for_all_inputs(
+    of, times, over, plus, shift, batch, length
+):
     whole = math.prod({"batch": BATCH, "length": LENGTH}[name] for name in of)
     size = (whole * times + shift) // over + plus
     found = find_size(size, SIZES_BY_NAME)
@@ -183,7 +185,7 @@ def test_a_float_factor_is_rounded_like_in_python(above, below, length):
 SIZES_IN_TRACES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
 
 
-def test_an_integer_that_is_a_multiple_of_sizes_in_all_traces_is_a_size():
+def test_a_formula_that_fits_an_integer_in_all_traces_is_found():
     found = fit((281, 111, 181, 17), SIZES_IN_TRACES)
     expected = 2 * BATCH * LENGTH + 1
     assert isinstance(expected, SymbolicSize)
@@ -191,7 +193,7 @@ def test_an_integer_that_is_a_multiple_of_sizes_in_all_traces_is_a_size():
 
 
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
-def test_an_integer_in_too_few_traces_is_not_a_size(numbers):
+def test_too_few_traces_do_not_identify_a_size(numbers):
     series = {it[: len(numbers)]: polynomial for it, polynomial in SIZES_IN_TRACES.items()}
     assert fit(numbers, series) is None
 

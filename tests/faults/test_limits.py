@@ -27,7 +27,7 @@ def use_up_handles():
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", READER_OF_NAME)
-def test_without_file_handles_each_reader_raises_an_error_with_the_path(tmp_path, name):
+def test_each_reader_names_the_path_if_no_file_handle_is_left(tmp_path, name):
     reader, place = READER_OF_NAME[name], tmp_path / "place"
     place.mkdir()
     reader.prepare(place)

@@ -214,7 +214,7 @@ def test_records_that_a_fai_cannot_represent_are_an_error(tmp_path):
         SequenceIndex(tmp_path / "twice.fa").write_fai()
 
 
-def test_plain_gzip_has_no_gzi(tmp_path):
+def test_a_plain_gzip_file_has_no_gzi_index(tmp_path):
     import gzip
 
     (tmp_path / "a.gz").write_bytes(gzip.compress(b">a\nAC\n"))

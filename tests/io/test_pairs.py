@@ -119,7 +119,7 @@ def test_an_odd_number_of_interleaved_reads_is_an_error():
         names(reader)
 
 
-def test_expect_counts_pairs():
+def test_the_option_expect_counts_pairs():
     with open_sequences(fastq("aabb"), interleaved=True, expect=2) as reader:
         assert len(names(reader)) == 2
     with (

@@ -70,7 +70,7 @@ def test_a_weight_that_two_nodes_share_is_one_parameter(tmp_path):
     np.testing.assert_allclose(net(floats(2, 3)).numpy(), floats(2, 3) * 4)
 
 
-def test_averages_are_buffers_and_single_numbers_stay_in_the_graph(tmp_path):
+def test_running_averages_are_buffers_and_single_numbers_are_constants(tmp_path):
     nodes = [
         node("BatchNormalization", "x s b m v", ("a",)),
         node("Mul", "a half"),
@@ -82,7 +82,7 @@ def test_averages_are_buffers_and_single_numbers_stay_in_the_graph(tmp_path):
     assert [path for path, _ in net.named(sl.nn.Buffer)] == ["m", "v"]
 
 
-def test_output_names_a_value_before_the_last_softmax(tmp_path):
+def test_the_argument_output_selects_a_value_before_the_last_softmax(tmp_path):
     file = classifier(tmp_path)
     x = DNA_ENCODER.batch(["ACGTACGT", "GGGGCCCC"])
     logits = sl.models.from_onnx(file, output="d").logits(x).numpy()

@@ -73,7 +73,7 @@ def test_dropout_is_active_only_in_training():
     assert np.array_equal(logits(model.eval()), still)
 
 
-def test_settings_fit_the_data(cohort):
+def test_for_data_sets_the_sizes_from_the_dataset(cohort):
     data = cohort(labels={f"iid{i}": i % 2 for i in range(1, 61)}, coding="01")
     config = Config.for_data(data)
     assert (config.variants, config.covariates, config.outputs) == (12, 0, 2)
@@ -84,7 +84,7 @@ def test_genotypes_without_labels_are_rejected(cohort):
         Config.for_data(cohort(labels=False))
 
 
-def test_variants_as_items_are_rejected(cohort):
+def test_a_dataset_with_variants_as_items_is_rejected(cohort):
     with pytest.raises(ArgumentError, match='by="sample"'):
         Config.for_data(cohort(by="variant", labels=None))
 

@@ -81,7 +81,7 @@ TRUE_CLASSES = np.array([0, 1, 0, 1, 0, 1])
 
 
 @pytest.mark.parametrize("rest", [[0], [0, 0], [-7, 2, 1]])
-def test_more_certain_classes_rank_higher_even_if_both_round_to_one(rest):
+def test_the_more_certain_class_ranks_higher_if_both_probabilities_round_to_one(rest):
     logits = np.column_stack([np.tile(rest, (6, 1)), LARGE_LOGITS]).astype(np.float32)
     labels = np.where(TRUE_CLASSES, len(rest), 0)
     found = Classify(tuple("abcd"[: len(rest) + 1])).measure_outputs(labels, logits)
@@ -90,7 +90,7 @@ def test_more_certain_classes_rank_higher_even_if_both_round_to_one(rest):
     assert found["auroc"] == pytest.approx(7 / 9)
 
 
-def test_more_certain_labels_rank_higher_even_if_both_round_to_one():
+def test_the_more_certain_label_ranks_higher_if_both_probabilities_round_to_one():
     found = Multilabel(("x",)).measure_outputs(TRUE_CLASSES[:, None], LARGE_LOGITS[:, None])
     # Precision at each of the three positives, from the top: 1/1, 2/3, 3/4.
     assert found["auroc"] == pytest.approx(7 / 9)

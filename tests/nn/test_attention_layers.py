@@ -142,7 +142,7 @@ def test_scores_of_rotated_vectors_depend_on_the_distance_only():
 
 @pytest.mark.parametrize("is_causal", [False, True])
 @pytest.mark.parametrize("name", ["numpy", "torch", JAX_PARAMETER])
-def test_packed_sequences_equal_padded_ones(name, is_causal):
+def test_packed_sequences_give_the_outputs_of_padded_sequences(name, is_causal):
     layer = sl.nn.TransformerEncoderLayer(8, 2, 16, rotary=10000.0)
     model = sl.nn.TransformerEncoder(layer, 2).bind(make_backend(name), 0).eval()
     padded = model(

@@ -48,7 +48,7 @@ def whole(name):
 
 @pytest.mark.parametrize("name", BACKEND_NAMES)
 @pytest.mark.parametrize("first", [True, False], ids=["made before", "made after"])
-def test_to_converts_only_floats_and_respects_least_dtype(name, first):
+def test_the_method_to_converts_only_floats_and_respects_least_dtype(name, first):
     net = norm(name)
     expected = ["float32", "float32", whole(name), "bool"]
     assert not first or types(net) == expected
@@ -103,7 +103,7 @@ def test_integer_and_boolean_buffers_survive_records_copies_and_moves(name):
     assert types(net.to("numpy"))[2:] == ["int64", "bool"]
 
 
-def test_fill_is_exact_in_the_dtype_of_the_parameter():
+def test_filling_a_parameter_is_exact_in_its_dtype():
     wide = nn.Param((1,), nn.Fill(0.1), dtype="float64")
     count = nn.Buffer((1,), nn.Fill(2**53 + 1), dtype="int64")
     for part in (wide, count):
@@ -112,14 +112,14 @@ def test_fill_is_exact_in_the_dtype_of_the_parameter():
 
 
 @pytest.mark.parametrize("value", [0.5, -1, 300])
-def test_fill_rejects_numbers_that_the_dtype_cannot_represent(value):
+def test_filling_a_parameter_rejects_numbers_that_its_dtype_cannot_represent(value):
     part = nn.Buffer((1,), nn.Fill(value), dtype="uint8")
     part.bind("", sl.tensor.backend("numpy"), sl.Key(0))
     with pytest.raises(DTypeError, match=r"Fill.*uint8 cannot hold"):
         part.numpy()
 
 
-def test_a_custom_initialiser_may_accept_the_dtype():
+def test_a_custom_initialiser_may_take_the_dtype_as_argument():
     def plain(backend, key, shape):
         return backend.ones(shape)
 

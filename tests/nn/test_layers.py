@@ -22,7 +22,7 @@ def tensor(array):
     return sl.tensor.backend("numpy").tensor(array)
 
 
-def test_initial_weights_are_within_pytorch_bounds():
+def test_initial_weights_are_within_the_bounds_of_pytorch():
     weight = bound(sl.nn.Conv1d(4, 64, 9)).weight.numpy()
     assert abs(weight).max() <= (4 * 9) ** -0.5
     assert weight.std() == pytest.approx((4 * 9) ** -0.5 / 3**0.5, rel=0.05)

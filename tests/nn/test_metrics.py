@@ -289,7 +289,7 @@ def test_an_infinite_class_is_rejected():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(-9, 9)), min_size=2, max_size=40))
-def test_areas_under_curves_never_exceed_one(answers):
+def test_an_area_under_a_curve_is_at_most_one(answers):
     labels, scores = zip(*answers, strict=True)
     if len(set(labels)) == 2:
         curve = RankCurve.of(labels, np.array(scores) + 100 * np.array(labels))

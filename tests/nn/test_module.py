@@ -136,7 +136,7 @@ def test_prediction_records_no_gradients():
     assert model.logits(inputs(model)).backend is model.backend
 
 
-def test_further_results_record_no_gradients():
+def test_additional_results_of_a_loss_record_no_gradients():
     model = net()
     function = sl.nn.value_and_grad(lambda m, x: (loss_of(m, x), m.logits(x), "note"))
     loss, logits, note, grads = function(model, inputs(model))

@@ -80,7 +80,7 @@ def test_a_convolution_accepts_tuples_of_one_number():
     np.testing.assert_allclose(ours(ours.backend.tensor(x)).numpy(), wanted, atol=1e-5)
 
 
-def test_the_error_for_mode_area_suggests_pooling():
+def test_the_error_for_the_interpolation_mode_area_suggests_pooling():
     x = sl.tensor.backend("numpy").tensor(np.ones((1, 2, 4), np.float32))
     with pytest.raises(ArgumentError, match=r"got 'area'; .*avg_pool1d"):
         F.interpolate(x, 2, mode="area")

@@ -110,7 +110,7 @@ def _one_thread():
 
 @pytest.mark.parametrize(("backend", "way"), BACKEND_RUNS)
 @pytest.mark.parametrize("name", NETWORK_MODULES)
-def test_losses_of_each_network_match_its_pytorch_twin(name, backend, way):
+def test_losses_of_each_network_match_the_equivalent_pytorch_network(name, backend, way):
     pytest.importorskip(backend)
     found = losses_of(NETWORK_MODULES[name], backend, compiled=way == "compiled")
     wanted = losses_of_twin(name)

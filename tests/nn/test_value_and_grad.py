@@ -57,7 +57,7 @@ def test_parameters_on_two_backends_are_an_error_that_names_both():
         sl.nn.value_and_grad(lambda m: m.layers[0].weight.value.sum())(model)
 
 
-def test_further_results_are_on_the_module_backend():
+def test_additional_results_of_a_loss_are_on_the_backend_of_the_module():
     loss, out, grads = sl.nn.value_and_grad(lambda m, x: (square(m, x), m(x)))(
         layer(), NUMPY.tensor(INPUT_ARRAY)
     )
@@ -122,13 +122,13 @@ def test_a_gradient_of_the_input_can_be_part_of_the_loss():
     )
 
 
-def test_nothing_is_recorded_after_the_call():
+def test_no_operation_is_recorded_after_value_and_grad_returns():
     model = layer()
     sl.nn.value_and_grad(square)(model, NUMPY.tensor(INPUT_ARRAY))
     assert model(NUMPY.tensor(INPUT_ARRAY)).backend is NUMPY
 
 
-def test_each_thread_records_its_parameters():
+def test_each_thread_records_only_its_own_parameters():
     def train(seed):
         model = sl.nn.Linear(2, 1).bind(NUMPY, sl.Key(seed))
         return [

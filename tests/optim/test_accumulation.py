@@ -97,7 +97,7 @@ def test_an_accumulation_weight_must_be_a_positive_integer(weight):
         sl.optim.GradientsAccumulator().accumulate(model, grads, weight=weight)
 
 
-def test_a_second_take_without_gradients_is_an_error():
+def test_taking_the_gradient_sum_twice_is_an_error():
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
     add(model, accumulator, model.backend.tensor(INPUT_ARRAY))
     accumulator.take(model)

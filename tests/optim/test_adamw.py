@@ -95,7 +95,7 @@ def test_gradients_of_another_model_are_rejected():
         sl.optim.AdamW().step(0.1, other, grads)
 
 
-def test_warmup_cosine_rises_then_falls_to_the_floor():
+def test_the_warmup_cosine_schedule_rises_then_falls_to_its_floor():
     schedule = sl.optim.WarmupCosine(peak=1.0, warmup=10, total=100, floor=0.1)
     rates = [schedule(step) for step in range(120)]
     assert rates.index(max(rates)) == 10
@@ -104,7 +104,7 @@ def test_warmup_cosine_rises_then_falls_to_the_floor():
     assert rates[100:] == pytest.approx([0.1] * 20)
 
 
-def test_one_scale_preserves_the_direction_of_the_gradient():
+def test_the_option_one_scale_preserves_the_direction_of_the_gradient():
     layer = sl.nn.Linear(3, 2).bind("numpy", sl.Key(0))
     before, grad = layer.weight.numpy(), np.arange(1, 7, dtype="f4").reshape(2, 3)
     grads = sl.tensor.Gradients({layer.weight.id: grad}, layer.backend)
@@ -113,7 +113,7 @@ def test_one_scale_preserves_the_direction_of_the_gradient():
     np.testing.assert_allclose(step, 0.1 * grad / np.sqrt((grad**2).mean()), rtol=1e-4)
 
 
-def test_one_scale_equals_adamw_for_equal_gradients():
+def test_the_option_one_scale_equals_adamw_for_equal_gradients():
     def run(**options):
         layer = sl.nn.Linear(1, 1, bias=False).bind("numpy", sl.Key(0))
         optimizer = sl.optim.AdamW(weight_decay=0.1, **options)
@@ -125,7 +125,7 @@ def test_one_scale_equals_adamw_for_equal_gradients():
     np.testing.assert_allclose(run(one_scale=True), run(), rtol=1e-5)
 
 
-def test_one_scale_is_resumed_bit_for_bit():
+def test_adamw_with_one_scale_is_resumed_bit_for_bit():
     def new():
         return sl.optim.AdamW().group("weight", one_scale=True)
 

@@ -78,7 +78,7 @@ def test_count_a1_false_counts_the_other_allele(bed):
     np.testing.assert_array_equal(found, 2 - GENOTYPES_WITH_NAN)
 
 
-def test_out_receives_the_result(bed):
+def test_the_out_array_receives_the_genotypes(bed):
     out = np.empty((13, 70), np.float32, order="F")
     assert open_bed(bed).read(out=out) is out
     np.testing.assert_array_equal(out, GENOTYPES_WITH_NAN)
@@ -90,7 +90,7 @@ def test_a_sparse_read_equals_a_dense_read(bed, form):
     np.testing.assert_array_equal(found, open_bed(bed).read(np.s_[:, :9]))
 
 
-def test_twelve_properties_can_be_read_replaced_or_hidden(bed):
+def test_the_twelve_properties_of_a_bed_can_be_read_replaced_or_hidden(bed):
     ours = open_bed(bed)
     with bed_reader.open_bed(bed) as theirs:
         for name in ("fid", "iid", "father", "mother", "sex", "pheno"):
@@ -213,7 +213,7 @@ def test_an_index_out_of_range_is_an_index_error(bed, index):
         open_bed(bed).read(index)
 
 
-def test_argument_constructor_and_environment_set_the_threads(monkeypatch):
+def test_the_number_of_threads_is_an_argument_or_an_environment_variable(monkeypatch):
     from seqloom.compat.bed_reader import get_num_threads
 
     monkeypatch.setenv("PST_NUM_THREADS", "3")

@@ -126,7 +126,7 @@ def test_embeddings_of_a_file_equal_those_of_hugging_face_in_input_order(esm, fa
         np.testing.assert_allclose(loaded[f"s{i}"], states, atol=2e-5)
 
 
-def test_any_function_can_be_a_model(fasta):
+def test_any_function_can_compute_embeddings(fasta):
     embed()
     found = sl.infer.load("e")["s3"]
     np.testing.assert_allclose(
@@ -139,7 +139,7 @@ def test_a_finished_job_computes_nothing_again(fasta):
     assert embed().computed == 0
 
 
-def test_a_killed_job_resumes_to_the_same_bytes(fasta):
+def test_a_killed_embedding_job_resumes_to_the_same_bytes(fasta):
     code = "import embed_job; embed_job.run('a.fa', 'cut', 12)"
     path = os.pathsep.join([str(Path(embed_job.__file__).parent), *sys.path])
     with subprocess.Popen(
@@ -158,7 +158,7 @@ def test_a_folder_of_another_job_is_an_error_that_names_the_difference(fasta):
         embed(pool="cls")
 
 
-def test_a_marker_contains_checksum_count_and_ordinals(fasta):
+def test_the_marker_of_a_shard_contains_checksum_count_and_ordinals(fasta):
     embed()
     markers = [json.loads(path.read_text()) for path in sorted(Path("e").glob("*.done"))]
     assert all(len(marker["sha256"]) == 64 for marker in markers)
@@ -227,7 +227,7 @@ def test_a_summary_contains_tokens_fill_and_a_verdict(fasta):
 
 
 @pytest.mark.parametrize("pool", ["mean", "cls", "none"])
-def test_pooling_can_be_chosen(esm, fasta, pool):
+def test_the_pooling_of_embeddings_can_be_chosen(esm, fasta, pool):
     sl.infer.embed(sl.models.ESM2.load(esm[1]), fasta, out=pool, pool=pool, max_tokens=200)
     row = sl.infer.load(pool)["s0"]
     assert row.shape == ((len(RANDOM_PROTEINS[0]), 16) if pool == "none" else (16,))

@@ -118,7 +118,7 @@ def test_eight_threads_create_a_lazy_parameter_once():
     assert all(np.array_equal(out, seen[0]) for out in seen)
 
 
-def test_parameters_used_in_another_thread_are_trained_or_an_error():
+def test_parameters_used_in_another_thread_are_trained_or_raise_an_error():
     model = make()
     x, y = tensors(model)
 

@@ -395,7 +395,7 @@ def test_dropout_is_a_function_of_its_key(backend):
     assert not np.array_equal(one, other)
 
 
-def test_a_new_shape_compiles_one_more_program(backend):
+def test_a_step_compiles_one_more_program_for_a_new_shape(backend):
     step = sl.tensor.compile(lambda x: x * 2 + 1)
     for size in (2, 2, 3):
         step(backend.tensor(np.ones(size, np.float32)))

@@ -100,7 +100,7 @@ def test_a_large_array_is_converted_in_blocks_with_equal_results(recorder):
         lambda path, _: "float64" if path.startswith("norm") else Half(),
     ],
 )
-def test_a_precision_policy_selects_by_path(policy):
+def test_a_precision_policy_selects_arrays_by_their_path(policy):
     data = JsonGz(precision=policy).to_bytes(a_record())
     found = JsonGz().from_bytes(data)
     kinds = [str(found[path].dtype) for path in ("weight", "norm.scale", "one", "count")]
@@ -139,7 +139,7 @@ def test_a_number_that_would_become_infinite_is_an_error_and_no_file(tmp_path, r
     assert not list(tmp_path.iterdir())
 
 
-def test_infinite_values_stay_infinite():
+def test_infinite_values_stay_infinite_in_half_precision():
     values = np.array([np.inf, -np.inf, np.nan], "f4")
     data = Safetensors(precision=Half()).to_bytes(Record({"x": values}))
     np.testing.assert_array_equal(np.asarray(Safetensors().from_bytes(data)["x"]), values)

@@ -159,7 +159,7 @@ def test_proteins_are_compared_with_counts_of_dipeptides():
     assert any("2-mer" in name for name in names_of(train_on(*found, alphabet="protein")))
 
 
-def test_composition_is_learned_where_it_determines_the_class():
+def test_the_composition_baseline_learns_classes_that_differ_in_composition():
     run = train_on(*sequences(300))
     composition = run.baselines[1]
     assert composition.metrics["test"]["accuracy"] > 0.9
@@ -251,7 +251,7 @@ def test_arrays_with_a_task_are_compared_with_a_linear_model():
     assert run.baselines[1].metrics["validation"]["r2"] > 0.8
 
 
-def test_baselines_can_be_left_out():
+def test_baselines_can_be_disabled():
     assert train_on(*sequences(40), objective=Objective(baselines=False)).baselines == ()
 
 
@@ -287,14 +287,14 @@ def test_a_large_training_set_is_sampled(monkeypatch):
         ((0.8, 0.9, 0.01), "is worse than the best baseline (linear) by 0.100"),
     ],
 )
-def test_the_sentence_reports_the_difference_and_its_significance(values, verdict):
+def test_the_summary_sentence_reports_the_difference_and_its_significance(values, verdict):
     found = Comparison("accuracy", *values)
     baseline = Baseline(name="linear", records=5, comparisons={"test": found})
     sentence = Ranking("Net", "test", {}, (baseline,)).sentence
     assert sentence.startswith(f"on the test set, Net {verdict}: accuracy ")
 
 
-def test_all_outputs_contain_the_baselines(tmp_path, capsys):
+def test_report_card_and_printed_output_contain_the_baselines(tmp_path, capsys):
     found, labels = sequences(100)
     labels["id"] = "label"
     (tmp_path / "a.fa").write_text("".join(f">{it}\n{found[it]}\n" for it in found))

@@ -80,7 +80,7 @@ def test_a_run_that_a_callback_ended_can_resume_without_the_callback(start, tmp_
     assert len(start(out=tmp_path / "run", resume=True).history) == 4
 
 
-def test_an_exception_reaches_the_caller_and_all_callbacks(start):
+def test_an_exception_in_training_reaches_the_caller_and_all_callbacks(start):
     calls = []
 
     class Fails:
@@ -93,7 +93,7 @@ def test_an_exception_reaches_the_caller_and_all_callbacks(start):
     assert isinstance(calls[-1][2], RuntimeError)
 
 
-def test_the_plan_contains_the_settings(start):
+def test_the_plan_that_callbacks_receive_contains_the_settings(start):
     seen = []
 
     class Reader:

@@ -23,7 +23,7 @@ def card(run):
     return (run.folder / "README.md").read_text()
 
 
-def test_the_metadata_has_every_metric_of_every_set(run):
+def test_the_card_metadata_contain_every_metric_of_every_set(run):
     results = ModelCard.load(run.folder / "README.md").data.to_dict()["model-index"]
     found = {
         (result["dataset"]["type"], metric["type"]): metric["value"]
@@ -35,7 +35,7 @@ def test_the_metadata_has_every_metric_of_every_set(run):
             assert found[name, hub] == pytest.approx(part.metrics[ours], abs=1e-6)
 
 
-def test_the_metadata_is_yaml(run):
+def test_the_card_metadata_are_valid_yaml(run):
     _, front, _ = card(run).split("---\n", 2)
     assert yaml.safe_load(front)["library_name"] == "seqloom"
 

@@ -192,7 +192,9 @@ def test_training_in_another_thread_ignores_signals(start):
     assert len(found[0].history) == 3
 
 
-def test_keep_retains_the_newest_and_the_best_checkpoints(start, tmp_path, monkeypatch):
+def test_the_option_keep_retains_the_newest_and_the_best_checkpoints(
+    start, tmp_path, monkeypatch
+):
     monkeypatch.setattr(_training, "_is_best", lambda history: len(history) == 1)
     start(keep=2, checkpoint_every=1)
     best, *newest = [f"step-{step:08}.safetensors" for step in (3, 8, 9)]
@@ -320,7 +322,9 @@ def test_a_checkpoint_without_a_needed_state_is_an_error(small, tmp_path):
         (None, 1, 100, 2, True),
     ],
 )
-def test_a_checkpoint_interval_is_steps_or_time(every, step, elapsed, cost, is_over):
+def test_a_checkpoint_interval_is_a_number_of_steps_or_a_time(
+    every, step, elapsed, cost, is_over
+):
     assert Interval.of(every).is_over(step, elapsed, cost) is is_over
 
 
@@ -333,7 +337,7 @@ def test_an_invalid_checkpoint_interval_is_an_error(start, every):
 
 
 @pytest.mark.parametrize("keep", [0, 1.5, "all"])
-def test_keep_must_be_at_least_one(start, keep):
+def test_the_option_keep_must_be_at_least_one(start, keep):
     with pytest.raises(ArgumentError, match=r"keep \(--keep\) must be"):
         start(keep=keep)
 

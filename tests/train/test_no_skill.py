@@ -45,7 +45,7 @@ def test_a_classifier_is_compared_with_the_most_frequent_class(guess, is_poor):
 
 
 @pytest.mark.parametrize("shift", [lambda y: y + 50, lambda y: 9 * y], ids=["+", "x"])
-def test_predictions_on_another_scale_are_not_called_useless(shift):
+def test_correlated_predictions_on_another_scale_get_advice_about_units(shift):
     part = part_of(Regress(("y",)), shift(TRUE_VALUES), TRUE_VALUES[:, None])
     found = poor_model_warning(Regress(("y",)), "test", part)
     assert "correlate with the labels (Spearman 1.00)" in found

@@ -44,7 +44,7 @@ def test_a_progress_object_receives_all_calls_in_order(calls):
     assert [name for name, _ in calls] == ["start", *epoch, *epoch, "end"]
 
 
-def test_the_plan_describes_the_run(calls):
+def test_the_plan_that_a_progress_object_receives_describes_the_run(calls):
     plan = calls[0][1]
     assert (plan.first_epoch, plan.epochs, plan.batches, plan.samples) == (1, 2, 3, 40)
     assert (plan.backend, plan.threads, plan.folder) == ("numpy", 1, None)

@@ -79,7 +79,7 @@ def test_sequences_without_a_label_are_counted(toy, small):
 
 
 @pytest.mark.parametrize("augment", [None, sl.augment.ReverseComplement()])
-def test_records_left_out_of_any_set_are_counted_once(toy, small, augment):
+def test_records_that_are_in_no_set_are_counted_once(toy, small, augment):
     data = toy(labels=None)
     labels = {name: "yes" if i % 2 else "no" for i, name in enumerate(data.ids[:40])}
     options: dict[str, Any] = {

@@ -24,7 +24,7 @@ def test_a_round_that_lowers_the_loss_is_followed_by_a_round_of_twice_its_length
     assert ends_of_rounds(None, make_history(60)) == [20, 60, 140]
 
 
-def test_there_are_at_most_three_rounds():
+def test_training_has_at_most_three_rounds_of_epochs():
     assert ends_of_rounds(None, make_history(140)) == [20, 60, 140]
 
 

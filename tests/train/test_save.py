@@ -20,7 +20,7 @@ def train(toy, small):
     return call
 
 
-def test_a_saved_run_has_the_files_of_out_except_the_checkpoint(train, tmp_path):
+def test_a_saved_run_has_all_files_of_a_run_folder_except_the_checkpoint(train, tmp_path):
     train(out=tmp_path / "out")
     train().save(tmp_path / "saved")
     for name in ("config.json", "model.safetensors", "scores-valid.tsv", "scores-test.tsv"):
@@ -82,7 +82,7 @@ def test_the_repr_of_a_run_is_one_line(train, tmp_path):
     assert len(said) < 150 + len(str(tmp_path))
 
 
-def test_the_reprs_of_a_trained_model_and_of_a_part_are_one_line(train):
+def test_the_reprs_of_a_trained_model_and_of_test_results_are_one_line(train):
     run = train()
     assert repr(run.trained).endswith("parameters: classify no, yes")
     assert repr(run.test).startswith("Part of 20 records: accuracy ")

@@ -121,7 +121,7 @@ def test_numpy_numbers_in_settings_become_python_numbers():
         (lambda: sl.train.Computation("nmpy"), "no backend is called 'nmpy'"),
     ],
 )
-def test_a_misspelled_setting_is_an_error_of_its_value(make, message):
+def test_a_misspelled_value_of_a_setting_is_an_error_at_construction(make, message):
     with pytest.raises(SeqloomError) as caught:
         make()
     assert message in str(caught.value)

@@ -23,7 +23,7 @@ def test_an_open_bed_keeps_its_tables_in_other_folders(write_bed, cache, tmp_pat
     assert len(sl.data.GenotypeDataset(bed, cache=cache)) == 30
 
 
-def test_custom_properties_of_an_open_bed_are_an_error(write_bed):
+def test_an_open_bed_with_replaced_properties_is_rejected(write_bed):
     bed = sl.io.open_bed(write_bed(2, 3).path, properties={"iid": ["a", "b"]})
     with pytest.raises(ArgumentError, match=r"other properties \(iid\)"):
         sl.data.GenotypeDataset(bed)

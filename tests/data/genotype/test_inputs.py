@@ -35,7 +35,7 @@ def test_variants_are_imputed_and_standardised(write_bed, cache, way, major, sha
 
 
 @pytest.mark.parametrize("how", ["unit", ("beta", 1, 25), ("beta", 0.5, 0.5), None])
-def test_each_standardisation_follows_its_formula(write_bed, how):
+def test_each_method_of_standardisation_follows_its_formula(write_bed, how):
     written = write_bed(60, 40)
     data = sl.data.GenotypeDataset(written.path, standardize=how)
     expected = standardised(written.copies, how=how)
@@ -142,7 +142,7 @@ def test_a_genotype_item_equals_a_row_of_a_batch(write_bed):
     assert batch["covariates"].shape == (2, 2)
 
 
-def test_a_batch_can_be_written_into_an_array(write_bed):
+def test_a_batch_can_be_written_into_a_given_array(write_bed):
     data = sl.data.GenotypeDataset(write_bed().path)
     out = np.empty((2, 7), np.float32)
     assert data.batch([1, 2], out=out)["inputs"] is out

@@ -94,7 +94,7 @@ def test_a_table_with_fid_and_iid_is_joined_by_both(four, table):
     }
 
 
-def test_an_iid_alone_must_be_unique(four, table):
+def test_an_iid_without_a_fid_must_be_unique(four, table):
     with pytest.raises(sl.errors.LabelError, match=r"'x' occurs twice.*FID and IID"):
         labelled(four(["x", "x", "y", "z"]), table("IID Y\nx 1.5\ny 2.5\nz 3\n"))
 
@@ -189,7 +189,7 @@ def test_phenotypes_with_both_zero_and_two_are_ambiguous(four, values):
         sl.data.GenotypeDataset(four(), numbers)
 
 
-def test_a_number_outside_the_coding_is_rejected(four):
+def test_a_phenotype_that_is_neither_a_control_nor_a_case_code_is_rejected(four):
     with pytest.raises(sl.errors.LabelError, match="coding=\"01\" has no meaning for '2'"):
         labelled(
             four(), dict(zip(SAMPLE_IDS, ["0", "1", "2", "1"], strict=True)), coding="01"
@@ -200,12 +200,12 @@ def test_a_number_outside_the_coding_is_rejected(four):
         labelled(four(), PHENOTYPE_OF_ID, coding="12", task="regress")
 
 
-def test_numbers_that_look_like_codes_can_be_values(four):
+def test_phenotypes_that_look_like_case_codes_can_be_read_as_numbers(four):
     numbers = dict(zip(SAMPLE_IDS, ["0", "1", "2", "1"], strict=True))
     assert labelled(four(), numbers, task="regress")[0]["i3"] == 2
 
 
-def test_phenotypes_in_words_are_classes(four):
+def test_phenotypes_given_as_words_are_classes(four):
     colours = dict(zip(SAMPLE_IDS, ["red", "blue", "red", "green"], strict=True))
     assert sl.data.GenotypeDataset(four(), colours).classes == ("blue", "green", "red")
     given = sl.data.GenotypeDataset(
@@ -262,7 +262,7 @@ def test_a_negative_number_among_control_and_case_causes_a_warning(four, values)
     assert data.classes == ("control", "case")
 
 
-def test_numbers_do_not_look_like_missing_values(four):
+def test_numeric_phenotypes_cause_no_warning_about_missing_values(four):
     for values in ("1 2 3 2", "-1 0 1 2", "-1.5 -99 2 4", "-99 2 1.5 1"):
         numbers = dict(zip(SAMPLE_IDS, values.split(), strict=True))
         with warnings.catch_warnings():
@@ -384,7 +384,7 @@ def test_a_covariate_beyond_float32_is_rejected(four):
         sl.data.GenotypeDataset(four(), covariates=ages)
 
 
-def test_a_single_missing_mark_needs_no_list(four):
+def test_a_single_mark_of_missing_values_need_not_be_a_list(four):
     found, data = labelled(four(), PHENOTYPE_OF_ID | {"i2": "NA"}, missing="NA")
     assert (list(found), data.task) == (["i1", "i3", "i4"], "regress")
 

@@ -18,7 +18,7 @@ def test_missing_marks_ignore_case_and_compare_numbers_by_value() -> None:
     assert not missing.has("9")
 
 
-def test_one_and_two_mean_control_and_case() -> None:
+def test_phenotypes_1_and_2_mean_control_and_case() -> None:
     assert states_of(["1", "2"], "auto", what="Y") == {"1": "control", "2": "case"}
 
 

@@ -42,7 +42,7 @@ def test_an_invalid_character_in_a_later_window_is_counted_from_the_record_start
 
 
 @pytest.mark.parametrize("stop", [7, 8, 9, 40])
-def test_a_stop_inside_a_record_is_not_dropped_at_a_window_end(fasta, stop):
+def test_a_stop_symbol_inside_a_record_is_kept_at_the_end_of_a_window(fasta, stop):
     letters = "MKTV" * 11
     path = fasta({"a": letters[:stop] + "*" + letters[stop:]})
     _, error = read_to_error(path, max_length=8, overlap=2)
@@ -50,7 +50,7 @@ def test_a_stop_inside_a_record_is_not_dropped_at_a_window_end(fasta, stop):
     assert (error.position, error.character) == (stop, "*")
 
 
-def test_two_stops_at_the_end_are_an_error(fasta):
+def test_two_stop_symbols_at_the_end_are_an_error(fasta):
     with pytest.raises(AlphabetError):
         Tokens("esm2")("MK**")
     _, error = read_to_error(fasta({"a": "MK**"}))
@@ -93,7 +93,7 @@ def test_a_record_that_is_only_a_stop_counts_as_empty(fasta):
     assert "no residues" in str(error)
 
 
-def test_empty_keep_packs_empty_records(fasta):
+def test_the_option_empty_keep_packs_empty_records(fasta):
     path = fasta({"a": "MK", "b": "", "c": "M"})
     batch = next(iter(PackedStream(path, empty="keep")))
     assert batch["cu_seqlens"].tolist() == [0, 4, 6, 9]
@@ -154,6 +154,6 @@ def test_a_packed_stream_reads_fastq(tmp_path):
     assert batch["input_ids"].tolist() == [0, 4, 5, 6, 7, 2]
 
 
-def test_the_reference_readers_of_the_tests_agree(fasta):
+def test_both_reference_parsers_of_the_tests_give_equal_records(fasta):
     path = fasta({"a": "MK", "b": "M"})
     assert read(path) == [("a", "MK"), ("b", "M")]

@@ -65,7 +65,7 @@ def test_a_packed_stream_resumes_from_every_batch(files, threads):
     st.integers(1, 12),
     st.integers(0, 30),
 )
-def test_resuming_with_waiting_windows_loses_and_repeats_nothing(
+def test_resuming_with_unpacked_windows_loses_and_repeats_no_window(
     tmp_path_factory, lengths, window, stop
 ):
     path = write(tmp_path_factory.mktemp("any") / "a.fa", lengths)

@@ -80,7 +80,7 @@ def test_packed_batches_equal_those_of_a_python_packer(folder, case):
 
 
 @given(cases)
-def test_the_kept_ranges_of_windows_restore_every_record(folder, case):
+def test_the_non_overlapping_ranges_of_windows_restore_every_record(folder, case):
     lengths, max_tokens, window, most, overlap = case
     path = write(folder / "b.fa", lengths)
     stream = PackedStream(
@@ -305,7 +305,7 @@ def test_an_invalid_setting_is_named_in_the_error(proteins, options, message):
         PackedStream(proteins, **options)
 
 
-def test_records_beyond_the_end_are_an_error(proteins):
+def test_a_range_of_records_beyond_the_end_is_an_error(proteins):
     with pytest.raises(OutOfRangeError, match="has only 300"):
         list(PackedStream(proteins, records=(0, 301)))
 

@@ -38,7 +38,7 @@ def test_kmer_tokens_are_packed_as_whole_records(fasta):
     assert rows == [tokens(letters).tolist() for letters in ("ACGTACGT", "ACG")]
 
 
-def test_an_error_of_a_function_names_the_record(fasta):
+def test_an_error_in_a_token_function_names_the_record(fasta):
     def tokens(sequence):
         if sequence == b"MKT":
             raise ZeroDivisionError("mine")

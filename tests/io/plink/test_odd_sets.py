@@ -221,7 +221,7 @@ def test_tables_in_the_right_order_are_read_for_all_alleles(tmp_path, alleles):
     assert (bed.sex == [1, 2] * 3).all()
 
 
-def test_exchanged_tables_with_numeric_alleles_are_not_detected(tmp_path):
+def test_an_exchange_of_tables_with_numeric_alleles_is_not_detected(tmp_path):
     path = write_set(tmp_path, (6, 6), ("1", "2"))
     exchange(path)
     bed = open_bed(path)

@@ -111,7 +111,7 @@ def test_every_snp_major_set_is_read_like_by_pgenlib(bed):
 
 @pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
 @pytest.mark.parametrize("order", "CF")
-def test_out_is_filled_and_returned(small, kind, order):
+def test_the_out_array_is_filled_and_returned(small, kind, order):
     out = np.full((3, 4), 7, kind, order)
     assert small.read(dtype=kind, order=order, out=out) is out
     same(out, small.read(dtype=kind))
@@ -132,7 +132,7 @@ def test_an_invalid_out_array_is_an_error_that_names_the_requirements(small, out
         small.read(dtype="int8", out=out)
 
 
-def test_a_read_only_out_is_an_error(small):
+def test_a_read_only_out_array_is_an_error(small):
     out = np.empty((3, 4), np.int8, "F")
     out.flags.writeable = False
     with pytest.raises(ArgumentError, match="writable"):

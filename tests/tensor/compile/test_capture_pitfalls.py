@@ -220,14 +220,14 @@ def test_two_model_instances_have_separate_state():
     assert compiled.recompiles == 0
 
 
-def test_one_tensor_may_be_two_arguments():
+def test_the_same_tensor_may_be_passed_as_two_arguments():
     compiled = sl.tensor.compile(lambda x, y: x - y * 2)
     x = NUMPY.tensor([1.0, 2.0])
     assert compiled(x, x).numpy().tolist() == [-1, -2]
     assert compiled(x, NUMPY.tensor([0.0, 0.0])).numpy().tolist() == [1, 2]
 
 
-def test_one_module_may_be_two_arguments():
+def test_the_same_module_may_be_passed_as_two_arguments():
     @sl.tensor.compile
     def add(first, second):
         first.weight.assign(first.weight.value + 1.0)
@@ -309,7 +309,7 @@ def test_one_compiled_step_may_call_another():
     assert sl.tensor.compile(lambda x: inner(x) + 1)(NUMPY.tensor([1.0])).item() == 3
 
 
-def test_a_change_that_would_happen_once_is_an_error():
+def test_changing_the_training_mode_in_a_compiled_step_is_an_error():
     def change(model, x):
         model.eval()
         return model(x)
@@ -340,7 +340,7 @@ def test_running_averages_are_updated_once_per_step():
         np.testing.assert_allclose(mine, theirs, rtol=1e-6)
 
 
-def test_a_loss_without_parameters_is_the_usual_error():
+def test_a_loss_without_parameters_raises_the_same_error_as_an_eager_step():
     follow = sl.nn.value_and_grad(lambda _model, x: x.sum())
     with pytest.raises(GradientError):
         sl.tensor.compile(follow)(

@@ -618,7 +618,7 @@ def test_libraries_may_read_the_clock_in_a_step():
     assert sl.tensor.compile(step)(x).tolist() == [2]
 
 
-def test_another_profiler_keeps_running():
+def test_another_profiler_keeps_running_during_a_capture():
     seen = []
     step = sl.tensor.compile(lambda x: x * 2)
     sys.setprofile(lambda *_: seen.append(1))

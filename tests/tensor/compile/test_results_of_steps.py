@@ -75,7 +75,7 @@ def test_a_view_of_an_argument_keeps_its_values_if_the_argument_changes(view):
     assert np.array_equal(found.numpy(), wanted)
 
 
-def test_a_view_of_reused_memory_is_copied():
+def test_a_result_that_is_a_view_of_reused_memory_is_copied():
     def spread(x):
         totals = x.sum(axis=-1, keepdims=True) * 2.0
         other = sl.tensor.apply("cumulative_sum", x.astype("int64"), axis=-1)

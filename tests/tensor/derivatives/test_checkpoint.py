@@ -38,7 +38,7 @@ def test_checkpoint_second_derivatives_equal_those_without_checkpoint():
     np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
 
 
-def test_checkpoint_computes_twice_and_is_recomputing_the_second_time():
+def test_checkpoint_computes_twice_and_is_recomputing_is_true_the_second_time():
     seen = []
 
     def record_call(x):

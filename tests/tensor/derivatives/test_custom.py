@@ -17,7 +17,7 @@ doubled = sl.tensor.custom_gradient(
 )
 
 
-def test_the_rule_replaces_the_gradient():
+def test_a_custom_rule_replaces_the_gradient():
     assert grad(lambda x: doubled(x) * 5.0)(NUMPY.tensor(1.0)).item() == 10.0
 
 
@@ -25,7 +25,7 @@ def test_an_untracked_tensor_is_not_recorded():
     assert doubled(NUMPY.tensor(3.0)).backend is NUMPY
 
 
-def test_second_derivatives_follow_the_rule():
+def test_second_derivatives_follow_from_the_custom_rule():
     assert grad(grad(cube))(NUMPY.tensor(2.0)).item() == 12.0
 
 
@@ -63,7 +63,7 @@ def test_a_rule_with_too_few_gradients_is_an_error():
         wrong(x, x).backward()
 
 
-def test_stop_gradient_applies_to_all_levels():
+def test_stop_gradient_applies_to_all_levels_of_autodiff():
     def square(x):
         return sl.tensor.stop_gradient(x) * x
 

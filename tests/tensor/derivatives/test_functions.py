@@ -16,7 +16,7 @@ def values(*shape, seed=0):
     return np.random.default_rng((seed, *shape)).normal(size=shape)
 
 
-def test_value_and_grad_returns_both():
+def test_value_and_grad_returns_the_value_and_the_gradient():
     value, slope = sl.tensor.value_and_grad(lambda x: (x**3).sum())(
         NUMPY.tensor([1.0, 2.0])
     )
@@ -30,7 +30,7 @@ def test_each_of_several_arguments_gets_a_gradient():
     assert (by_x.item(), by_y.item()) == (5.0, 2.0)
 
 
-def test_a_derivative_inside_another_is_tracked_by_it():
+def test_an_inner_derivative_is_tracked_by_the_outer_one():
     def outer(x):
         return x * grad(lambda y: x + y)(NUMPY.tensor(1.0))
 
@@ -47,7 +47,7 @@ def test_third_derivatives_follow_from_nesting():
     assert cube(NUMPY.tensor(2.0)).item() == 48.0
 
 
-def test_hvp_of_a_linear_function_is_zero():
+def test_the_hessian_vector_product_of_a_linear_function_is_zero():
     product = sl.tensor.hvp(
         lambda x: (x * 3).sum(), NUMPY.tensor([1.0]), NUMPY.tensor([1.0])
     )[1]
@@ -119,7 +119,7 @@ def test_the_jacobian_of_an_empty_result_is_empty():
 
 
 @pytest.mark.parametrize("v", [[1.0], [[1.0, 2.0]], 1.0])
-def test_an_hvp_vector_of_the_wrong_shape_is_an_error(v):
+def test_a_vector_of_the_wrong_shape_for_a_hessian_is_an_error(v):
     with pytest.raises(sl.errors.ShapeError, match=r"\(2,\)"):
         sl.tensor.hvp(lambda x: (x**3).sum(), NUMPY.tensor([1.0, 2.0]), NUMPY.tensor(v))
 
@@ -167,7 +167,7 @@ HVP_CASES = {
 
 
 @pytest.mark.parametrize("name", HVP_CASES)
-def test_hvp_equals_torch(name):
+def test_hessian_vector_products_equal_torch(name):
     ours, theirs, points = HVP_CASES[name]
     ways = [values(*point.shape, seed=7) for point in points]
     with torch.nn.attention.sdpa_kernel(torch.nn.attention.SDPBackend.MATH):

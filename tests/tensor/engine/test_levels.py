@@ -33,7 +33,7 @@ def test_a_derivative_of_a_derivative_depends_on_the_outer_variable():
     assert (x * y * y).backward().wrt(y).backward().wrt(x).item() == 10
 
 
-def test_three_levels_give_third_derivatives():
+def test_three_levels_of_autodiff_give_third_derivatives():
     x = FIRST_LEVEL.tensor(2.0, requires_grad=True)
     middle = leaf(SECOND_LEVEL, x.raw)
     outer = leaf(THIRD_LEVEL, middle.raw)
@@ -53,7 +53,7 @@ def test_a_sum_of_gradients_is_tracked_by_the_inner_level():
     assert slope.sum().backward().wrt(x).tolist() == [14, 20]
 
 
-def test_unrelated_levels_are_an_error_that_names_their_numbers():
+def test_mixing_unrelated_levels_is_an_error_that_names_their_numbers():
     other = sl.tensor.Autodiff(NUMPY)
     x, y = (level.tensor([1.0], requires_grad=True) for level in (FIRST_LEVEL, other))
     with pytest.raises(
@@ -90,7 +90,7 @@ def test_a_copied_level_is_a_new_level():
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch", "jax"])
-def test_two_levels_compute_a_hessian_vector_product(name):
+def test_two_levels_of_autodiff_compute_a_hessian_vector_product(name):
     pytest.importorskip(name)
     inner = sl.tensor.Autodiff(sl.tensor.backend(name))
     outer = sl.tensor.Autodiff(inner)

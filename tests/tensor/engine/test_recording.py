@@ -58,7 +58,7 @@ def test_an_unused_output_has_no_gradient():
     ]
 
 
-def test_outputs_beyond_the_tracked_number_are_not_tracked():
+def test_outputs_after_the_first_tracked_ones_are_untracked_arrays():
     _, right, count = split(AUTODIFF.leaf(np.arange(4.0)), 1)
     assert type(right) is np.ndarray
     assert count == 4
@@ -84,7 +84,7 @@ def test_a_backward_pass_can_stop_at_older_nodes():
     assert AUTODIFF.gradients(y, np.array(1.0))[x.node.number] == 6
 
 
-def test_a_backward_pass_with_retain_can_be_repeated():
+def test_a_backward_pass_that_retains_its_values_can_be_repeated():
     x = AUTODIFF.leaf(np.array(3.0))
     y = AUTODIFF.multiply(x, x)
     first = pull_back([y], [np.array(1.0)], retain=True)
