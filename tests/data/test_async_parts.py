@@ -41,7 +41,7 @@ def records(path):
 def read_in_parts(path):
     """Read all ranges of a file as a worker does."""
     reader, found = _raw.RawReader(), []
-    for part in _raw.divide((str(path),)):
+    for part in _raw.split_files((str(path),)):
         step = 0
         while chunks := reader(Request(_raw.RawStep(part, step))):
             found += [item for chunk in chunks for item in chunk.items(0)]

@@ -143,7 +143,7 @@ class SequenceIndex:
             yield from self.fetch_many(np.arange(start, stop))
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, (str, bytes)) and bool(self._open().find(_encode(key)))
+        return isinstance(key, (str, bytes)) and bool(self._open().find(_encode_id(key)))
 
     def __repr__(self) -> str:
         return f"SequenceIndex({self.path!r}): {len(self):,} records"
@@ -199,7 +199,7 @@ class SequenceIndex:
             raise ArgumentError(f"an id must be a string or bytes, got {quote(name)}")
         if (found := self._rows.get(name)) is not None:
             return found
-        rows = self._open().find(_encode(name))
+        rows = self._open().find(_encode_id(name))
         if not rows:
             raise IdError(f"{self.path}: no record has the id {name!r}")
         if len(rows) > 1:
@@ -369,6 +369,6 @@ def _is_id(key: object) -> bool:
     return isinstance(key, (str, bytes))
 
 
-def _encode(name: str | bytes) -> bytes:
+def _encode_id(name: str | bytes) -> bytes:
     """Encode an id as in the file."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")

@@ -19,9 +19,9 @@ from seqloom.io._settings import check_rereadable, replace_remedies
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-SUFFIX = ".sli"
+INDEX_SUFFIX = ".sli"
 # Invalid records cannot be skipped, because an index stores the offset of every record.
-_REMEDY = "an index needs a valid file: seqloom convert {shell}"
+_CONVERT_HINT = "an index needs a valid file: seqloom convert {shell}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ def _build_index(
         if on_progress is not None:
             on_progress(progress.bytes)
 
-    with replace_remedies(_REMEDY):
+    with replace_remedies(_CONVERT_HINT):
         content = run_interruptible(
             lambda: _native.build_index(path, side, progress, threads),
             report,
@@ -135,7 +135,7 @@ def reopen_index(
 
 def _default_path(path: str) -> Path:
     """Return the path of the index next to a file."""
-    return Path(path + SUFFIX)
+    return Path(path + INDEX_SUFFIX)
 
 
 def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedIndex:
@@ -145,7 +145,7 @@ def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedInde
     except FormatError as error:
         if not build:
             raise
-        return _rebuild(path, side, str(error), threads=threads)
+        return _rebuild_index(path, side, str(error), threads=threads)
     if native.state == "cut":
         raise FormatError(
             f"{path}: the file is truncated: it is shorter than when {side} was built, but "
@@ -159,11 +159,11 @@ def _open_sli(path: str, side: Path, *, build: bool, threads: int) -> OpenedInde
             raise FormatError(
                 f"{problem}; build a new index: seqloom index --overwrite {path}"
             )
-        return _rebuild(path, side, problem, threads=threads)
+        return _rebuild_index(path, side, problem, threads=threads)
     return OpenedIndex(native, os.fspath(side))
 
 
-def _rebuild(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
+def _rebuild_index(path: str, side: Path, why: str, *, threads: int) -> OpenedIndex:
     """Rebuild an index that does not match its file, and warn about it."""
     note = f"{why}: the index was rebuilt"
     rebuilt = _build_or_keep(path, side, threads=threads)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _LENGTH_BINS = 10
 _TAIL_RATIO = 20
 _MAX_EXAMPLES = 3
-_UNAMBIGUOUS = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
+_UNAMBIGUOUS_BASES = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
 def inspect(
@@ -111,7 +111,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
     qualities = tally.profile.qualities.sum(axis=0).astype(np.int64)
     means = tally.profile.means.astype(np.int64)
     alphabet = find_alphabet(tally.counts).name
-    plain = _UNAMBIGUOUS[alphabet or "protein"]
+    plain = _UNAMBIGUOUS_BASES[alphabet or "protein"]
     return Summary(
         records=lengths.size,
         letters=dict(sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))),

@@ -12,7 +12,7 @@ from seqloom._rust import _native
 from seqloom._threads import count_threads
 from seqloom.errors import ArgumentError, FormatError
 from seqloom.io._records import SequenceBatch
-from seqloom.io._settings import ReadSettings, add_remedy, check_number, resolve
+from seqloom.io._settings import ReadSettings, add_remedy, check_number, resolve_source
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -114,7 +114,7 @@ class SequenceReader:
     compression: str
 
     def __init__(self, path: Origin, settings: ReadSettings = _DEFAULT_SETTINGS) -> None:
-        self.path, source = resolve(path)
+        self.path, source = resolve_source(path)
         options = asdict(settings)
         threads = count_threads(options.pop("num_threads"))
         self._native = _native.SequenceReader(self.path, source, threads=threads, **options)

@@ -131,7 +131,7 @@ def as_integers(values: ArrayLike) -> NDArray[np.int64]:
 
 
 # (Python option, command-line option) that an error message of the parser may contain.
-_OPTIONS = {
+_OPTION_NAMES = {
     'whitespace="strip"': "--whitespace strip",
     'comments="skip"': "--comments skip",
     'ids="number"': "--ids number",
@@ -139,7 +139,7 @@ _OPTIONS = {
 
 
 # Advice for each value of ``FormatError.cause``.
-_REMEDIES = {
+_ERROR_REMEDIES = {
     "missing id": '; ids="number" (--ids number) uses the record number as the id',
     "missing sequence line": (
         '; write an empty line for an empty sequence, or on_error="skip" of open_sequences '
@@ -151,7 +151,7 @@ _REMEDIES = {
 def add_remedy(error: FormatError) -> None:
     """Append the option that avoids an error to its message, at most once."""
     text = str(error)
-    remedy = _REMEDIES.get(error.cause or "", "")
+    remedy = _ERROR_REMEDIES.get(error.cause or "", "")
     if remedy not in text:
         error.args = (text + remedy,)
 
@@ -166,7 +166,7 @@ def replace_remedies(pattern: str) -> Generator[None]:
     except FormatError as error:
         add_remedy(error)
         text = str(error)
-        for python, shell in _OPTIONS.items():
+        for python, shell in _OPTION_NAMES.items():
             remedy = pattern.format(python=python, shell=shell)
             text = text.replace(f"{python} ({shell})", remedy)
         error.args = (text,)
@@ -184,7 +184,7 @@ class Readable(Protocol):
 Origin: TypeAlias = str | os.PathLike[str] | Readable
 
 
-def resolve(origin: Origin) -> tuple[str, Readable | None]:
+def resolve_source(origin: Origin) -> tuple[str, Readable | None]:
     """Return the name for error messages, and the file object (None for a path)."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)

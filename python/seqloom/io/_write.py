@@ -351,7 +351,7 @@ def _parse_row(record: Row) -> _Columns:
             "expected a SequenceRecord, a SequenceBatch, (id, sequence) or "
             f"(id, sequence, quality); got {quote(record)}"
         )
-    name, sequence, *rest = map(_encode, fields)
+    name, sequence, *rest = map(_encode_text, fields)
     return name or b"", sequence or b"", rest[0] if rest else None
 
 
@@ -365,10 +365,10 @@ def _format_header(record: SequenceRecord) -> bytes:
     if not record.id.strip():
         return b""
     text = f"{record.id} {record.description}" if record.description else record.id
-    return _encode(text) or b""
+    return _encode_text(text) or b""
 
 
-def _encode(text: Letters | None) -> bytes | None:
+def _encode_text(text: Letters | None) -> bytes | None:
     """Encode text as UTF-8."""
     try:
         return text.encode() if isinstance(text, str) else text

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
 
 _FOLDER_VARIABLE = "BED_READER_DATA_DIR"
-_HASHES = Path(__file__).with_name("samples.txt")
-_SOURCE = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
+_HASH_FILE = Path(__file__).with_name("samples.txt")
+_DOWNLOAD_URL = "https://raw.githubusercontent.com/fastlmm/bed-sample-files/main/"
 
 
 def sample_file(filepath: str | os.PathLike[str]) -> str:
@@ -108,6 +108,6 @@ def _make_store() -> _Store:
             "downloading sample files needs pooch: pip install pooch; or set "
             f"{_FOLDER_VARIABLE} to a folder that contains them"
         ) from error
-    registry = dict(line.split() for line in _HASHES.read_text("ascii").splitlines())
+    registry = dict(line.split() for line in _HASH_FILE.read_text("ascii").splitlines())
     cache = pooch.os_cache("bed_reader")
-    return pooch.create(cache, _SOURCE, env=_FOLDER_VARIABLE, registry=registry)
+    return pooch.create(cache, _DOWNLOAD_URL, env=_FOLDER_VARIABLE, registry=registry)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from seqloom.data.genotype._files import GenotypeFiles, Reading
+    from seqloom.data.genotype._files import GenotypeFiles, ReadingOptions
 
     Rows = NDArray[np.int64]
 
@@ -64,7 +64,7 @@ class CodeStore:
         *,
         by_sample: bool,
         variants: Rows | None,
-        reading: Reading,
+        reading: ReadingOptions,
     ) -> None:
         self._files, self._shape, self._reading = files, shape, reading
         self.by_sample = by_sample
@@ -90,7 +90,7 @@ class CodeStore:
     def content(self) -> str:
         """The hash of the .bed's content."""
         if self._content is None:
-            self._content = content_of(self._files, self._reading)
+            self._content = hash_of_bed(self._files, self._reading)
         return self._content
 
     @property
@@ -207,7 +207,7 @@ class CodeStore:
             raise
 
 
-def content_of(files: GenotypeFiles, reading: Reading) -> str:
+def hash_of_bed(files: GenotypeFiles, reading: ReadingOptions) -> str:
     """Return a hash of a .bed's content: 32 hexadecimal digits."""
     # The hash of a large file is cached with the file's size and times. A changed file
     # is always hashed again, because programs cannot reset its ctime.
@@ -215,7 +215,7 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
     path = os.fsencode(os.path.realpath(files.bed))
     name = hashlib.blake2b(path, digest_size=16).hexdigest()
     record = reading.cache / "contents" / f"{name}.json"
-    if content := _find_known_content(record, stamp):
+    if content := _find_cached_hash(record, stamp):
         return content
     watch = _native.GenotypeWatch()
     bed = files.open_bed()
@@ -227,7 +227,7 @@ def content_of(files: GenotypeFiles, reading: Reading) -> str:
         stamp["size"] >= _MIN_CACHED_SIZE
         and time.time() - stamp["changed"] / 1e9 > _MIN_FILE_AGE
     ):
-        _cache_content(record, {**stamp, "content": content})
+        _cache_hash(record, {**stamp, "content": content})
     return content
 
 
@@ -250,7 +250,7 @@ def check_stamp(path: str, stamp: dict[str, int]) -> None:
         raise FormatError(f"{path}: changed while it was read; read it again", path=path)
 
 
-def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
+def _find_cached_hash(path: Path, stamp: dict[str, int]) -> str | None:
     """Return the cached hash, if the file has not changed."""
     try:
         facts = json.loads(path.read_bytes())
@@ -260,7 +260,7 @@ def _find_known_content(path: Path, stamp: dict[str, int]) -> str | None:
     return content if facts == stamp and isinstance(content, str) else None
 
 
-def _cache_content(path: Path, facts: dict[str, object]) -> None:
+def _cache_hash(path: Path, facts: dict[str, object]) -> None:
     """Cache the hash of a file, if the folder can be written."""
     try:
         private_folder(path.parent)
@@ -293,12 +293,12 @@ def open_copy(
         (part / _SUMS).write_bytes(sums.tobytes())
         finish_entry(part, {"lines": sums.size, "sums": _digest(sums)})
 
-    opened = partial(_open_existing, shape=shape, by_sample=what[2])
+    opened = partial(_open_existing_copy, shape=shape, by_sample=what[2])
     codes = folder.entry(key, opened, write_files)
     return os.fspath(folder.path / key / _CODES), codes
 
 
-def _open_existing(
+def _open_existing_copy(
     entry: Path, *, shape: tuple[int, int], by_sample: bool
 ) -> _native.GenotypeCodes | None:
     """Open a transposed copy; return None if the copy is missing or damaged."""

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     Location = str | os.PathLike[str]
 
-_UNITS = {
+_BYTE_UNITS = {
     "": 1,
     **{unit: 1000**power for power, unit in enumerate("kmgt", 1)},
     **{f"{unit}i": 1024**power for power, unit in enumerate("kmgt", 1)},
@@ -69,7 +69,7 @@ class GenotypeFiles:
         check_path("bed", bed, one="a .bed, or an open_bed")
         path = Path(bed).expanduser()
         if _URL_SCHEME.match(os.fspath(bed)):
-            raise _remote(bed)
+            raise _remote_file_error(bed)
         finish_set(path)
         tables = (find_table(path.with_suffix(f".{name}")) for name in ("fam", "bim"))
         named = [
@@ -97,7 +97,7 @@ class GenotypeFiles:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reading:
+class ReadingOptions:
     """Options for reading genotypes."""
 
     memory: int  # Maximum bytes of codes in memory.
@@ -133,11 +133,11 @@ def _locations_of(bed: open_bed) -> dict[str, Path]:
     files = {"bed": bed.location, **bed.tables}
     for path in files.values():
         if not isinstance(path, Path):
-            raise _remote(path.geturl())
+            raise _remote_file_error(path.geturl())
     return {name: path for name, path in files.items() if isinstance(path, Path)}
 
 
-def _remote(path: object) -> ArgumentError:
+def _remote_file_error(path: object) -> ArgumentError:
     return ArgumentError(
         f"{path}: a dataset reads its files repeatedly, so they must be local: "
         "copy the files, or read some genotypes with sl.io.open_bed"
@@ -154,4 +154,4 @@ def memory_of(memory: int | str | None) -> int:
         raise ArgumentError(
             f'memory must be a number of bytes or a string such as "1 GB", got {memory!r}'
         )
-    return int(float(match[1]) * _UNITS[(match[2] or "").lower()])
+    return int(float(match[1]) * _BYTE_UNITS[(match[2] or "").lower()])

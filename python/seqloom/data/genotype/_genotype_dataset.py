@@ -13,7 +13,7 @@ from seqloom._files import cache_home, check_path
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import encoded_kind
 from seqloom.data.genotype._encoder import GenotypeEncoder
-from seqloom.data.genotype._files import GenotypeFiles, Reading, memory_of
+from seqloom.data.genotype._files import GenotypeFiles, ReadingOptions, memory_of
 from seqloom.data.genotype._genotype_source import GenotypeSource
 from seqloom.data.genotype._people import Columns
 from seqloom.data.genotype._phenotype import (
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from seqloom.data._source import Rows
     from seqloom.data.genotype._people import People
 
-_CHOICES = {
+_OPTION_CHOICES = {
     "by": ("sample", "variant"),
     "dtype": ("float32", "float64"),
     "output": ("numbers", "codes"),
@@ -153,7 +153,7 @@ def GenotypeDataset(
     covariate_columns = column_names("covariate_columns", covariate_columns)
     check_counted_allele(bed, count_a1=count_A1)
     files = GenotypeFiles.find(bed, fam=fam, bim=bim)
-    reading = Reading(
+    reading = ReadingOptions(
         memory=memory_of(memory),
         cache=cache_home()
         if cache is None
@@ -226,7 +226,7 @@ def _read_needed_covariates(
 def check_options(**options: str) -> None:
     """Raise for invalid options."""
     for name, value in options.items():
-        as_choice(name, value, _CHOICES[name])
+        as_choice(name, value, _OPTION_CHOICES[name])
     if options["output"] == "codes" and options["by"] == "variant":
         raise ArgumentError('output="codes" needs by="sample", got by="variant"')
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from seqloom.data._source import Rows
-    from seqloom.data.genotype._files import GenotypeFiles, Reading
+    from seqloom.data.genotype._files import GenotypeFiles, ReadingOptions
     from seqloom.data.genotype._people import People
     from seqloom.data.genotype._phenotype import Covariates
     from seqloom.data.genotype._variants import ChosenVariants
@@ -47,7 +47,7 @@ class GenotypeSource(Source):
         covariates: Covariates,
         encoder: GenotypeEncoder,
         by_sample: bool,
-        reading: Reading,
+        reading: ReadingOptions,
         dtype: str,
         output: str,
     ) -> None:

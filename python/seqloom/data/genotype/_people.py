@@ -145,13 +145,13 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
     has_column = {_FID, _IID, columns.id_column} & {*names, *map(str.upper, names)}
     if index is None or has_column:
         ids, values = _columns(frame.what, names, columns)
-        parts = [_ids(frame, names[at]) for at in ids]
-        keys = [_key(list(row)) for row in zip(*parts, strict=True)]
+        parts = [_id_column(frame, names[at]) for at in ids]
+        keys = [_person_key(list(row)) for row in zip(*parts, strict=True)]
     else:
         keys = [key_of(key, frame.what) for key in index]
         wanted = columns.wanted or names
         values = [column_position(frame.what, names, name) for name in wanted]
-    cells = [map(_text, frame.column(names[at])) for at in values]
+    cells = [map(_cell_text, frame.column(names[at])) for at in values]
     rows = list(zip(*cells, strict=True))
     lines = list(range(1, len(rows) + 1))
     return PersonTable(frame.what, tuple(names[at] for at in values), keys, rows, lines)
@@ -160,15 +160,15 @@ def frame_table(frame: Frame, columns: Columns) -> PersonTable:
 def key_of(key: Any, what: str) -> Key:
     """Return the key of an individual from an IID, or a tuple of FID and IID."""
     parts: tuple[Any, ...] = key if isinstance(key, tuple) else (key,)  # pyright: ignore[reportUnknownVariableType]
-    return _key([id_text(part, what).strip() for part in parts])
+    return _person_key([id_text(part, what).strip() for part in parts])
 
 
-def _ids(frame: Frame, column: str) -> list[str]:
+def _id_column(frame: Frame, column: str) -> list[str]:
     cells = enumerate(frame.column(column), 1)
     return [id_text(cell, f"{frame.what}, row {row}").strip() for row, cell in cells]
 
 
-def _text(value: Any) -> str:
+def _cell_text(value: Any) -> str:
     """Return a cell of a data frame as text; raise unless it is one value."""
     cells = cells_of([value])[0]
     if len(cells) != 1:
@@ -211,7 +211,7 @@ def _append_row(
     key = [row[at].strip() for at in ids]
     if "" in key:
         raise fault_at(table.path, line, "expected an id, found an empty cell")
-    table.keys.append(_key(key))
+    table.keys.append(_person_key(key))
     table.rows.append(tuple(row[at].strip() for at in values))
     table.lines.append(line)
 
@@ -221,7 +221,7 @@ def format_key(key: Key) -> str:
     return key if isinstance(key, str) else ":".join(key)
 
 
-def _key(ids: list[str]) -> Key:
+def _person_key(ids: list[str]) -> Key:
     return (ids[0], ids[1]) if len(ids) > 1 else ids[0]
 
 
@@ -251,7 +251,7 @@ def _headerless_columns(
     """Return the columns of ids and of values of a table without a header."""
     for ids in ([0, 1], [0]):
         is_wide = len(first) > len(ids)
-        if is_wide and people.find([_key([first[at] for at in ids])])[0] is not None:
+        if is_wide and people.find([_person_key([first[at] for at in ids])])[0] is not None:
             return ids, list(range(len(ids), len(first)))
     shown = " ".join(first[:2])[:_MAX_SHOWN_CHARACTERS]
     raise LabelError(
@@ -274,7 +274,7 @@ class PersonValues:
 
 def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
     """Join tables, dicts or arrays of values to individuals."""
-    tables = _tables(values, people, columns)
+    tables = _make_tables(values, people, columns)
     names = tables[0].names
     cells: dict[int, Cells] = {}
     lines: dict[int, str] = {}
@@ -304,19 +304,19 @@ def join_people(values: Any, people: People, columns: Columns) -> PersonValues:
     return PersonValues(what, names, cells, tuple(dict.fromkeys(unmatched)), shown)
 
 
-def _tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
+def _make_tables(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     """Return tables from files, a data frame, a dict, a series or an array."""
     if isinstance(values, Mapping):
         by_key: dict[Any, Any] = dict(values)  # pyright: ignore[reportUnknownArgumentType]
         what = f"the dict of {columns.what}s"
-        return [_of_rows(what, list(by_key), list(by_key.values()), columns=columns)]
+        return [_from_rows(what, list(by_key), list(by_key.values()), columns=columns)]
     frame = Frame.of(values)
     if frame is not None:
         return [frame_table(frame, columns)]
     if (index := frame_index(values)) is not None:
         what = f"the series of {columns.what}s"
-        return [_of_rows(what, index, values_of(values), columns=columns)]
-    is_each = _are_in_record_order(values, people)
+        return [_from_rows(what, index, values_of(values), columns=columns)]
+    is_each = _are_in_fam_order(values, people)
     return (
         [_of_array(values, people, columns)] if is_each else _files(values, people, columns)
     )
@@ -334,7 +334,7 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
     return [read_person_table(path, columns, people) for path in names]
 
 
-def _are_in_record_order(values: Any, people: People) -> bool:
+def _are_in_fam_order(values: Any, people: People) -> bool:
     """Return whether values are in the order of the .fam, not paths."""
     if isinstance(values, (list, tuple)):
         rows: list[Any] = list(values)  # pyright: ignore[reportUnknownArgumentType]
@@ -343,7 +343,7 @@ def _are_in_record_order(values: Any, people: People) -> bool:
     return is_array(values) and not (is_text and len(values) != len(people))
 
 
-def _of_rows(
+def _from_rows(
     what: str, ids: list[Any], values: list[Any], *, columns: Columns
 ) -> PersonTable:
     """Return a table from a list of ids and a list of values; ids may repeat."""

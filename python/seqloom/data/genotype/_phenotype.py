@@ -12,7 +12,7 @@ import numpy as np
 from seqloom._text import list_some, parse_decimal
 from seqloom._warning import warn_user
 from seqloom.data.genotype._people import Columns, PersonValues, join_people
-from seqloom.data.label._labels import TRUTH, LabelColumn
+from seqloom.data.label._labels import BOOLEANS, LabelColumn
 from seqloom.data.label._numbers import number_labels
 from seqloom.data.label._source import LabelSource, count_ids, join
 from seqloom.errors import LabelError
@@ -186,17 +186,17 @@ class MissingCodes:
     @classmethod
     def of(cls, marks: Iterable[str]) -> MissingCodes:
         """Normalise the strings of the argument ``missing``."""
-        return cls(frozenset(["", *(_normalise(str(mark)) for mark in marks)]))
+        return cls(frozenset(["", *(_normalise_cell(str(mark)) for mark in marks)]))
 
     def has(self, cell: str) -> bool:
         """Return whether a cell is missing."""
-        return _normalise(cell) in self.marks
+        return _normalise_cell(cell) in self.marks
 
 
-def _normalise(cell: str) -> str:
+def _normalise_cell(cell: str) -> str:
     """Return a cell stripped and in lower case; whole numbers become integers."""
     text = cell.strip().casefold()
-    text = TRUTH.get(text, text)
+    text = BOOLEANS.get(text, text)
     try:
         number = parse_decimal(text)
     except ValueError:
@@ -209,7 +209,7 @@ _ZERO_CODE = MissingCodes(frozenset({"0"}))
 
 def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str] | None:
     """Return control, case or missing for each cell; None if cells are not codes."""
-    normalised = {cell: _normalise(cell) for cell in dict.fromkeys(cells)}
+    normalised = {cell: _normalise_cell(cell) for cell in dict.fromkeys(cells)}
     found = set(normalised.values())
     if coding == "auto":
         if not found <= {"0", "1", "2"} or len(found) < 2:  # noqa: PLR2004 - one is ambiguous
@@ -230,7 +230,7 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
 
 def missing_marks(cells: Iterable[str], *, with_codes: bool) -> list[str]:
     """Return the cells that look like missing values, such as NA or -9."""
-    cell_of = {_normalise(cell): cell for cell in cells}
+    cell_of = {_normalise_cell(cell): cell for cell in cells}
     marks = [text for text in cell_of if text in _MISSING_WORDS]
     others = [text for text in cell_of if text not in {"0", "1", "2"}]
     has_states = cell_of.keys() - others in ({"0", "1"}, {"1", "2"})
@@ -291,7 +291,7 @@ def read_covariates(
     _check_joined(people, joined)
     values = np.full((len(people), len(joined.names)), np.nan)
     for person, row in joined.cells.items():
-        values[person] = [math.nan if marks.has(cell) else _number(cell) for cell in row]
+        values[person] = [math.nan if marks.has(cell) else _to_number(cell) for cell in row]
     _check_numbers(people, joined, values)
     lacking: list[int] = selected[np.isnan(values[selected]).any(axis=1)].tolist()
     if lacking and not fills:
@@ -310,10 +310,10 @@ def read_covariates(
     return Covariates(joined.names, values, report, joined.unmatched)
 
 
-def _number(cell: str) -> float:
+def _to_number(cell: str) -> float:
     """Return a cell as a number; infinity for other text, which is reported later."""
     try:
-        number = parse_decimal(TRUTH.get(cell.casefold(), cell))
+        number = parse_decimal(BOOLEANS.get(cell.casefold(), cell))
     except ValueError:
         return math.inf
     return number if abs(number) <= _MAX_FLOAT32 else math.inf

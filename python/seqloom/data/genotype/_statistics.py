@@ -44,11 +44,11 @@ def mean_and_scale(
     spread = known * squares - sums**2
     mean = sums / np.maximum(known, 1)
     is_constant = spread == 0
-    scale = _scale(mean, np.sqrt(spread) / np.maximum(known, 1), standardize)
+    scale = _variant_scale(mean, np.sqrt(spread) / np.maximum(known, 1), standardize)
     return mean, np.where(is_constant, 0.0, scale), is_constant
 
 
-def _scale(
+def _variant_scale(
     mean: Floats, deviation: Floats, standardize: str | tuple[str, float, float] | None
 ) -> Floats:
     """Return the scale of each variant; arbitrary for constant variants."""
@@ -130,10 +130,10 @@ class Fitted:
     @classmethod
     def from_arrays(cls, arrays: Mapping[str, NDArray[Any]]) -> Fitted:
         """Restore the statistics from the arrays that ``to_arrays`` returned."""
-        texts = [np.array(_texts(name, arrays), np.str_) for name in _STRING_COLUMNS]
+        texts = [np.array(_unpack_texts(name, arrays), np.str_) for name in _STRING_COLUMNS]
         numbers = {name: arrays[name] for name in _NUMBER_COLUMNS}
         numbers["is_constant"] = numbers["is_constant"].astype(np.bool_)
-        names = tuple(_texts("covariate", arrays))
+        names = tuple(_unpack_texts("covariate", arrays))
         return cls(variants=Variants(*texts), covariate_names=names, **numbers)
 
 
@@ -146,6 +146,6 @@ def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     }
 
 
-def _texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
+def _unpack_texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:
     text, ends = arrays[f"{name}_text"].tobytes(), arrays[f"{name}_ends"].tolist()
     return [text[start:end].decode() for start, end in pairwise(ends)]

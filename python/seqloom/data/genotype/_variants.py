@@ -182,7 +182,7 @@ def match(wanted: Variants, found: Variants, *, name: str) -> VariantMatch:
     candidates = _list_candidates(wanted, found)
     _check_present(wanted, candidates, name)
     rows = zip(wanted.ids.tolist(), wanted.counted, wanted.other, strict=True)
-    positions = [_choose(row, found, candidates[row[0]], name=name) for row in rows]
+    positions = [_choose_row(row, found, candidates[row[0]], name=name) for row in rows]
     chosen = np.array(positions, np.int64)
     # Some variants have flipped or missing alleles.
     same = found[chosen]
@@ -230,7 +230,7 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
         )
 
 
-def _choose(
+def _choose_row(
     row: tuple[str, str, str], found: Variants, here: list[int], *, name: str
 ) -> int:
     """Return the only row that has the id and the alleles of a variant."""

@@ -26,14 +26,14 @@ _HOMER_STRANDS = {"0": "+", "1": "-"}
 Columns = dict[str, list[Any]]
 
 # Accepted names of the columns, in lower case.
-NAMES = {
+ALIASES = {
     "chrom": ("chrom", "chr", "chromosome", "seqname", "seqnames", "contig"),
     "start": ("start", "chromstart", "begin"),
     "stop": ("stop", "end", "chromend"),
     "strand": ("strand",),
     "summit": ("summit", "peak"),
 }
-_REQUIRED_NAMES = tuple(frozenset(NAMES[name]) for name in ("chrom", "start", "stop"))
+_REQUIRED_NAMES = tuple(frozenset(ALIASES[name]) for name in ("chrom", "start", "stop"))
 _SEPARATORS = ("\t", ",", ";", None)
 _BED6 = ("chrom", "start", "stop", "name", "score", "strand")
 _NARROW_PEAK = (*_BED6, "signal", "p_value", "q_value", "summit")
@@ -47,7 +47,7 @@ def read_rows(path: str) -> Rows:
     """Read the columns of a file of intervals, and the line number of each row."""
     try:
         with open_text(path, "intervals") as file:
-            return _parse(path, file)
+            return _parse_rows(path, file)
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: no such file") from error
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
@@ -59,15 +59,15 @@ def read_rows(path: str) -> Rows:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from error
 
 
-def _parse(path: str, file: TextIO) -> Rows:
-    lines = _lines(file)
+def _parse_rows(path: str, file: TextIO) -> Rows:
+    lines = _read_lines(file)
     number, first = next(lines, (1, ""))
     is_header = _is_header(first)
-    cells = _cells_of_table(first, first) if is_header else _cells(first)
+    cells = _split_table_line(first, first) if is_header else _split_cells(first)
     if is_header:
         names = [cells[0].lstrip("#").strip(), *cells[1:]]
     else:
-        names = _names(path, number, cells)
+        names = _bed_names(path, number, cells)
     if double := [name for i, name in enumerate(names) if name in names[:i]]:
         message = f"{path}, line {number}: two columns are named {double[0]!r}"
         raise FormatError(message, path=path, line=number)
@@ -76,7 +76,7 @@ def _parse(path: str, file: TextIO) -> Rows:
     for number, line in lines:
         if is_header and line == first:
             continue  # a repeated header, from concatenated files
-        cells = _cells_of_table(line, first) if is_header else _cells(line)
+        cells = _split_table_line(line, first) if is_header else _split_cells(line)
         if len(cells) != len(names):
             raise FormatError(
                 f"{path}, line {number}: expected {len(names)} columns, found {len(cells)}",
@@ -91,7 +91,7 @@ def _parse(path: str, file: TextIO) -> Rows:
     return columns, numbers
 
 
-def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
+def _read_lines(file: TextIO) -> Iterator[tuple[int, str]]:
     """Yield the lines of a BED file without empty lines, comments and browser lines."""
     for number, line in enumerate(file, 1):
         text = line.rstrip("\r\n")
@@ -100,7 +100,7 @@ def _lines(file: TextIO) -> Iterator[tuple[int, str]]:
         is_skippable = bool(words) and (
             words[0].startswith("#") or words[0] in _BROWSER_LINES
         )
-        if words and (not is_skippable or _names_positions(text)):
+        if words and (not is_skippable or _has_position_names(text)):
             yield number, text
 
 
@@ -110,10 +110,10 @@ def _is_header(line: str) -> bool:
     is_titled = (
         len(words) >= _MIN_COLUMNS and words[0] in _CHROM_TITLES and not words[1].isdigit()
     )
-    return is_titled or _names_positions(line)
+    return is_titled or _has_position_names(line)
 
 
-def _names_positions(line: str) -> bool:
+def _has_position_names(line: str) -> bool:
     """Return whether a line contains column names for chromosome, start and stop."""
     return _separator_of(line) != ""
 
@@ -127,23 +127,23 @@ def _separator_of(line: str) -> str | None:
     return ""
 
 
-def _cells_of_table(line: str, header: str) -> list[str]:
+def _split_table_line(line: str, header: str) -> list[str]:
     """Split a line with the separator and the quotation marks of the header."""
     mark = _separator_of(header)
     if not (mark in (",", ";") or '"' in header):
-        return _cells(line)
+        return _split_cells(line)
     text = line if mark else " ".join(line.split())
     rows = csv.reader([text], delimiter=mark or " ", skipinitialspace=True)
     return [cell.strip() for cell in chain.from_iterable(rows)]
 
 
-def _cells(line: str) -> list[str]:
+def _split_cells(line: str) -> list[str]:
     """Split a line at tabs, or at blanks if it has no tab."""
     parts = line.split("\t") if "\t" in line else line.split()
     return [part.strip() for part in parts]
 
 
-def _names(path: str, number: int, cells: list[str]) -> list[str]:
+def _bed_names(path: str, number: int, cells: list[str]) -> list[str]:
     """Return the column names of a BED file with the given number of columns."""
     if not all(cell.isprintable() for cell in cells):
         raise FormatError(
@@ -232,7 +232,7 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
     names = [name.strip().lstrip("#").lower() for name in columns]
     is_homer = names[0].split(" ")[0] == "peakid"
     chrom, start, stop = (str(found[name]) for name in ("chrom", "start", "stop"))
-    starts, stops = _integers(columns[start]), _integers(columns[stop])
+    starts, stops = _to_integers(columns[start]), _to_integers(columns[stop])
     # Cells that are not integers are reported later.
     if not starts or not stops:
         return columns
@@ -253,7 +253,7 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
     if is_homer and (strand := found["strand"]):
         cells = columns[strand]
         changed[strand] = [_HOMER_STRANDS.get(str(cell).strip(), cell) for cell in cells]
-    return columns | changed | _summits(columns, starts, names)
+    return columns | changed | _summit_offsets(columns, starts, names)
 
 
 def _sizes_equal(
@@ -264,23 +264,23 @@ def _sizes_equal(
     sizes = [
         cells for name, cells in columns.items() if name.strip().lower() in _SIZE_COLUMNS
     ]
-    return any(_integers(cells) == expected for cells in sizes)
+    return any(_to_integers(cells) == expected for cells in sizes)
 
 
-def _summits(columns: Columns, starts: list[int], names: list[str]) -> Columns:
+def _summit_offsets(columns: Columns, starts: list[int], names: list[str]) -> Columns:
     """Return the summits of MACS as offsets from the starts."""
     by_name = dict(zip(names, columns, strict=True))
     if "abs_summit" in by_name:
-        summits = _integers(columns[by_name["abs_summit"]])
+        summits = _to_integers(columns[by_name["abs_summit"]])
         new_offsets = [at - start for at, start in zip(summits, starts, strict=False)]
         return {"summit": new_offsets} if new_offsets and "summit" not in by_name else {}
     if "summit" in by_name and "tags" in by_name:  # in MACS 1.4, offsets count from 1
-        summits = _integers(columns[by_name["summit"]])
+        summits = _to_integers(columns[by_name["summit"]])
         return {by_name["summit"]: [at - 1 for at in summits]} if summits else {}
     return {}
 
 
-def _integers(cells: Iterable[Any]) -> list[int]:
+def _to_integers(cells: Iterable[Any]) -> list[int]:
     try:
         return [as_whole_number(cell) for cell in cells]
     except (ValueError, OverflowError, TypeError):

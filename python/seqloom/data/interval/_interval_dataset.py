@@ -141,11 +141,11 @@ def IntervalDataset(
     source = IntervalSource(
         opened, table, spans, strand=strand, alphabet=alphabet, jitter=jitter, seed=seed
     )
-    column = _label(labels, source, rows)
+    column = _label_rows(labels, source, rows)
     return Dataset(source, encoder=encoder, augment=augment, seed=seed, labels=column)
 
 
-def _label(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColumn:
+def _label_rows(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColumn:
     dropped = np.setdiff1d(np.arange(source.size), rows, assume_unique=True)
     names = source.ids(dropped[:_MAX_EXAMPLES])
     report = {"dropped": int(dropped.size), "dropped_examples": names}
@@ -237,7 +237,7 @@ def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
     """Return the labels of the kept intervals."""
-    source, unmatched = _source(labels, intervals, kept, ids=ids)
+    source, unmatched = _label_source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
     def missing_error(unlabelled: list[int]) -> LabelError:
@@ -267,7 +267,7 @@ def label_intervals(
     )
 
 
-def _source(
+def _label_source(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
     names = _label_columns(labels.source, intervals)
@@ -275,10 +275,10 @@ def _source(
         return _of_columns(names, intervals, kept), ()
     files = list(dict.fromkeys(intervals.files))
     if (classes := labels_of_files(labels.source, files)) is not None:
-        return _of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
+        return _labels_of_files(dict(zip(files, classes, strict=True)), intervals, kept), ()
     if _are_in_record_order(labels.source, intervals):
         return _in_order(labels.source, intervals, kept), ()
-    return _by_id(labels, intervals, kept, ids=ids)
+    return _join_by_id(labels, intervals, kept, ids=ids)
 
 
 def _label_columns(labels: Any, intervals: Intervals) -> Cells:
@@ -299,10 +299,10 @@ def _of_columns(names: Cells, intervals: Intervals, kept: NDArray[np.int64]) -> 
         each = [sum(row, ()) for row in zip(*map(cells_of, columns), strict=True)]
         source = LabelSource("", names, _label_by_number(each))
     what = f"column {', '.join(map(repr, names))}"
-    return replace(source, what=what, is_each=True, where=_positions(intervals, rows))
+    return replace(source, what=what, is_each=True, where=_line_finder(intervals, rows))
 
 
-def _of_files(
+def _labels_of_files(
     classes: dict[str, Any], intervals: Intervals, kept: NDArray[np.int64]
 ) -> LabelSource:
     if not intervals.files:
@@ -314,11 +314,11 @@ def _of_files(
     each = _label_by_number([classes[intervals.files[row]] for row in rows])
     options: Any = {"what": "the labels of files", "is_each": True, "is_of_files": True}
     return replace(
-        dict_source(each, ("label",)), **options, where=_positions(intervals, rows)
+        dict_source(each, ("label",)), **options, where=_line_finder(intervals, rows)
     )
 
 
-def _positions(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
+def _line_finder(intervals: Intervals, rows: list[int]) -> Callable[[str], str]:
     """Return a function that finds file and line of an interval from its number."""
     return lambda name: intervals.locate(rows[int(name)])
 
@@ -352,7 +352,7 @@ def _in_order(labels: Any, intervals: Intervals, kept: NDArray[np.int64]) -> Lab
     return replace(dict_source(numbered, ("label",)), what="the labels", is_each=True)
 
 
-def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
+def _choose_names(ids: list[str], positions: list[str], source: LabelSource) -> list[str]:
     """Return the names that the labels use: interval ids or original positions."""
     # All intervals use the same kind of name: after resizing, the id of one interval
     # may equal the original position of another.
@@ -361,7 +361,7 @@ def _choose_ids(ids: list[str], positions: list[str], source: LabelSource) -> li
     return positions if named > sum(name in labelled for name in ids) else ids
 
 
-def _by_id(
+def _join_by_id(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> tuple[LabelSource, Cells]:
     """Join labels to intervals by id, or by the names in a BED file."""
@@ -374,7 +374,7 @@ def _by_id(
     source = labels_by_id(labels)
     names = intervals.columns.get("name", [])
     keys: dict[str, str] = {}
-    shown = _choose_ids(ids, [intervals.name(row) for row in kept.tolist()], source)
+    shown = _choose_names(ids, [intervals.name(row) for row in kept.tolist()], source)
     for i, (name, row) in enumerate(zip(shown, kept.tolist(), strict=True)):
         for key in (name, names[row] if names else name):
             if key in source.cells or (key in source.missing and str(i) not in keys):

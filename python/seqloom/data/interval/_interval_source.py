@@ -138,7 +138,7 @@ class IntervalSource(Source):
             real.chroms, real.starts, real.stops, num_threads=options.num_threads
         )
         before, after = real.starts - wanted.starts, wanted.stops - real.stops
-        letters = pad(letters, before, after, alphabet=alphabet)
+        letters = pad_rows(letters, before, after, alphabet=alphabet)
         if self.strand:
             reverse_complement(letters, self.intervals.strands[rows] < 0, alphabet)
         return Fetched(self.ids(rows), (letters, None))
@@ -231,7 +231,7 @@ def check_strands(is_minus: NDArray[np.bool_], alphabet: str | None) -> None:
         )
 
 
-def pad(
+def pad_rows(
     letters: Ragged,
     before: NDArray[np.int64],
     after: NDArray[np.int64],

@@ -11,7 +11,7 @@ import numpy as np
 
 from seqloom._arguments import as_path, quote
 from seqloom.data._frame import Frame, frame_index
-from seqloom.data.interval._bed import NAMES, as_whole_number, read_rows, to_zero_based
+from seqloom.data.interval._bed import ALIASES, as_whole_number, read_rows, to_zero_based
 from seqloom.data.label._labels import MISSING, is_nothing
 from seqloom.data.label._table import list_names, name_nearest
 from seqloom.errors import ArgumentError, FormatError
@@ -68,14 +68,14 @@ def read_intervals(intervals: Any) -> Intervals:
     if isinstance(intervals, Intervals):
         return intervals
     if isinstance(intervals, (str, os.PathLike)):
-        return _read(intervals)
+        return _read_file(intervals)
     if isinstance(intervals, (list, tuple)):
-        return _join_intervals([_read(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
+        return _join_intervals([_read_file(path) for path in intervals])  # pyright: ignore[reportUnknownVariableType]
     found = _from_columns("the table of intervals", _table_columns(intervals), [])
     return _check_intervals(replace(found, index=frame_index(intervals)))
 
 
-def _read(path: Any) -> Intervals:
+def _read_file(path: Any) -> Intervals:
     name = str(as_path("each of intervals", path, expected="the path of a BED file"))
     columns, lines = read_rows(name)
     return _check_intervals(_from_columns(name, columns, lines))
@@ -113,7 +113,7 @@ def _table_columns(intervals: Any) -> dict[str, list[Any]]:
 
 def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) -> Intervals:
     """Return intervals from columns; raise if a required column is missing."""
-    found = {name: _find(what, columns, name) for name in NAMES}
+    found = {name: _column_for(what, columns, name) for name in ALIASES}
     missing = [name for name in ("chrom", "start", "stop") if found[name] is None]
     if missing:
         raise FormatError(
@@ -124,13 +124,13 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     if len(sizes) > 1:
         raise FormatError(f"{what}: columns must have equal lengths, got {sorted(sizes)}")
     columns = to_zero_based(what, columns, found)
-    found["summit"] = _find(what, columns, "summit")
+    found["summit"] = _column_for(what, columns, "summit")
     none = [-1] * sizes.pop()
     reader = _CellReader(what, columns, lines)
     strand, summit = found["strand"], found["summit"]
     return Intervals(
         what,
-        [_text(name) for name in columns[str(found["chrom"])]],
+        [_name_text(name) for name in columns[str(found["chrom"])]],
         reader.whole_numbers(str(found["start"])),
         reader.whole_numbers(str(found["stop"])),
         reader.strands(strand) if strand else np.zeros(len(none), np.int64),
@@ -141,13 +141,13 @@ def _from_columns(what: str, columns: dict[str, list[Any]], lines: list[int]) ->
     )
 
 
-def _find(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
+def _column_for(what: str, columns: dict[str, list[Any]], wanted: str) -> str | None:
     """Return the name of the column for ``wanted``; None if the table lacks it."""
     by_name: dict[str, list[str]] = {}
     for name in columns:
         by_name.setdefault(name.strip().lstrip("#").lower(), []).append(name)
     none: list[str] = []
-    found = next((by_name[name] for name in NAMES[wanted] if name in by_name), none)
+    found = next((by_name[name] for name in ALIASES[wanted] if name in by_name), none)
     if len(found) > 1:
         raise FormatError(
             f"{what}: {' and '.join(map(repr, found))} may both be the column {wanted!r}: "
@@ -170,7 +170,7 @@ class _CellReader:
         try:
             numbers = np.array([as_whole_number(cell) for cell in cells], np.int64)
         except (ValueError, OverflowError, TypeError):
-            row = next(i for i, cell in enumerate(cells) if not _is_whole(cell))
+            row = next(i for i, cell in enumerate(cells) if not _is_whole_number(cell))
             raise self._fault(row, f"{name} must be an integer", cells[row]) from None
         is_out_of_range = (numbers > MAX_POSITION) | (numbers < -MAX_POSITION)
         if is_out_of_range.any():
@@ -188,7 +188,7 @@ class _CellReader:
 
     def strands(self, name: str) -> NDArray[np.int64]:
         """Return a column of strands; 0 for a missing strand."""
-        cells = [_strand(cell) for cell in self.columns[name]]
+        cells = [_strand_text(cell) for cell in self.columns[name]]
         try:
             return np.array([_STRANDS[cell] for cell in cells], np.int64)
         except KeyError:
@@ -204,7 +204,7 @@ class _CellReader:
         return FormatError(message, path=self.what, line=line)
 
 
-def _text(name: Any) -> str:
+def _name_text(name: Any) -> str:
     return (
         name.decode("utf-8", "backslashreplace") if isinstance(name, bytes) else str(name)
     )
@@ -215,15 +215,15 @@ def _is_missing(cell: Any) -> bool:
     return is_nothing(cell) or (isinstance(cell, str) and cell.strip() in MISSING)
 
 
-def _strand(cell: Any) -> str:
+def _strand_text(cell: Any) -> str:
     """Return a strand as text; pandas reads 1 as 1.0 if other strands are missing."""
     if _is_missing(cell):
         return "."
     is_whole = isinstance(cell, float) and cell.is_integer()
-    return str(int(cell)) if is_whole else _text(cell).strip()
+    return str(int(cell)) if is_whole else _name_text(cell).strip()
 
 
-def _is_whole(cell: Any) -> bool:
+def _is_whole_number(cell: Any) -> bool:
     try:
         return abs(as_whole_number(cell)) < 1 << 63
     except (ValueError, OverflowError, TypeError):

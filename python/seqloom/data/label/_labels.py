@@ -40,7 +40,7 @@ MISSING = (
 )
 _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 # Booleans in tables, by their case-folded text.
-TRUTH = {"false": "0", "true": "1"}
+BOOLEANS = {"false": "0", "true": "1"}
 BY_FILE = "file"
 _COMPRESSION_SUFFIXES = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
 # A dict from id to label may have millions of keys; only this number of keys is
@@ -74,7 +74,7 @@ def is_nothing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(float(value))  # pyright: ignore[reportUnknownArgumentType]
 
 
-def marks_of(missing: Any) -> tuple[str, ...]:
+def as_marks(missing: Any) -> tuple[str, ...]:
     """Return the strings that mark missing labels, from one string or several."""
     if isinstance(missing, (str, int, float)) and not isinstance(missing, bool):
         return (str(missing),)
@@ -210,7 +210,7 @@ class Labels:
         # Copy iterators, because they can be read only once.
         self._set("label_column", column_names("label_column", self.label_column))
         self._set("classes", None if self.classes is None else class_names(self.classes))
-        self._set("missing", None if self.missing is None else marks_of(self.missing))
+        self._set("missing", None if self.missing is None else as_marks(self.missing))
 
     def _set(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
@@ -241,7 +241,7 @@ class Labels:
                 DeprecationWarning,
             )
         if "missing" in old:
-            old = {**old, "missing": marks_of(old["missing"])}
+            old = {**old, "missing": as_marks(old["missing"])}
         if not isinstance(labels, Labels):
             return replace(usual, source=labels, **old)
         if twice := replace(usual, **old).changes(usual):
@@ -292,21 +292,21 @@ DEFAULTS = Labels(id_column="id", label_column="label", missing=MISSING)
 def labels_of_files(labels: Any, paths: Sequence[str]) -> list[Any] | None:
     """Return the label of each file, or None if the labels are not by file."""
     if isinstance(labels, str) and labels == BY_FILE:
-        return list(map(_stem, paths))
+        return list(map(_file_stem, paths))
     if not isinstance(labels, Mapping):
         return None
     by_file: dict[Any, Any] = dict(labels)  # pyright: ignore[reportUnknownArgumentType]
-    known = set(map(_absolute, paths))
+    known = set(map(_full_path, paths))
     if not any(_matches_files(key, known) for key in itertools.islice(by_file, _MAX_KEYS)):
         return None
     entries = {
-        _absolute(path): by_file[key] for key in by_file for path in expand_paths(str(key))
+        _full_path(path): by_file[key] for key in by_file for path in expand_paths(str(key))
     }
-    if lacking := [path for path in paths if _absolute(path) not in entries]:
+    if lacking := [path for path in paths if _full_path(path) not in entries]:
         raise LabelError(
             f"{lacking[0]}: the dict from file to label lacks this file; add its label"
         )
-    return [entries[_absolute(path)] for path in paths]
+    return [entries[_full_path(path)] for path in paths]
 
 
 def _matches_files(key: Any, known: set[str]) -> bool:
@@ -314,17 +314,17 @@ def _matches_files(key: Any, known: set[str]) -> bool:
     if not isinstance(key, (str, os.PathLike)):
         return False
     text = str(os.fspath(key))  # pyright: ignore[reportUnknownArgumentType]
-    if _absolute(text) in known:
+    if _full_path(text) in known:
         return True
     matches = glob.iglob(text) if "*" in text else ()  # noqa: PTH207 - absolute or relative
-    return any(_absolute(path) in known for path in matches)
+    return any(_full_path(path) in known for path in matches)
 
 
-def _absolute(path: str) -> str:
+def _full_path(path: str) -> str:
     return os.path.abspath(os.path.expanduser(path))  # noqa: PTH100, PTH111 - links stay
 
 
-def _stem(path: str) -> str:
+def _file_stem(path: str) -> str:
     """Return the name of a file without the suffixes of format and compression."""
     name = Path(path)
     name = name.with_suffix("") if name.suffix.lower() in _COMPRESSION_SUFFIXES else name

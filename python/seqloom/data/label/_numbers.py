@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from seqloom._text import parse_decimal
-from seqloom.data.label._labels import BETWEEN_NAMES, TRUTH, Cells, LabelColumn
+from seqloom.data.label._labels import BETWEEN_NAMES, BOOLEANS, Cells, LabelColumn
 from seqloom.data.label._source import join
 from seqloom.data.label._table import name_nearest
 from seqloom.errors import ArgumentError, LabelError
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _DECIMAL_COMMA = re.compile(r"[+-]?[0-9]+,[0-9]+")
-_THOUSANDS = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
+_THOUSANDS_COMMA = re.compile(r"[+-]?[1-9][0-9]{0,2}(,[0-9]{3})+(\.[0-9]+)?")
 _MAX_SHOWN_LABELS = 3
 # Spellings of zeros and ones in multilabel tables.
 MARKS: dict[str, bool] = {
@@ -121,8 +121,8 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
             'Labels(..., task="multilabel"), or one name per record'
         )
     names = [source.cells[name][0] for name in ids]
-    if classes is None and TRUTH.keys() >= {name.casefold() for name in set(names)}:
-        names = [TRUTH[name.casefold()] for name in names]
+    if classes is None and BOOLEANS.keys() >= {name.casefold() for name in set(names)}:
+        names = [BOOLEANS[name.casefold()] for name in names]
     if classes is None:
         classes = _sort_names(set(names))
         if len(classes) == 1:
@@ -135,17 +135,17 @@ def _classify(source: LabelSource, ids: list[str], classes: Cells | None) -> Lab
     names = [name if name in number else as_class(name, number) for name in names]
     unknown = next((i for i, name in enumerate(names) if name not in number), None)
     if unknown is not None:
-        raise _unknown(source, ids[unknown], classes, label=names[unknown])
+        raise _class_error(source, ids[unknown], classes, label=names[unknown])
     values = np.fromiter((number[name] for name in names), np.int64, len(names))
     return LabelColumn("classify", classes, values)
 
 
 def as_class(name: str, classes: Collection[str]) -> str:
     """Return the class that equals a number or boolean, such as 1 for True or 1.0."""
-    whole = TRUTH.get(name.casefold(), name.removesuffix(".0"))
+    whole = BOOLEANS.get(name.casefold(), name.removesuffix(".0"))
     if not _INTEGER.fullmatch(whole):
         return name
-    truths = {TRUTH.get(label.casefold(), label): label for label in classes}
+    truths = {BOOLEANS.get(label.casefold(), label): label for label in classes}
     if truths.keys() <= {"0", "1"} and whole in truths:
         return truths[whole]
     return next((same for same in (whole, f"{whole}.0") if same in classes), name)
@@ -158,7 +158,9 @@ def _sort_names(names: set[str]) -> Cells:
     return tuple(sorted(names))
 
 
-def _unknown(source: LabelSource, name: str, classes: Cells, *, label: str) -> LabelError:
+def _class_error(
+    source: LabelSource, name: str, classes: Cells, *, label: str
+) -> LabelError:
     remedy = (
         f"; correct it, or leave such records out with Labels(..., missing=[{label!r}], "
         f'unlabelled="skip") (--missing {shlex.quote(label)} --unlabelled skip)'
@@ -177,7 +179,9 @@ def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> Labe
             f"{source.what}: expected values for {', '.join(names)}, "
             f"found {', '.join(source.names)}"
         )
-    rows = [[_number(source, name, cell) for cell in source.cells[name]] for name in ids]
+    rows = [
+        [_label_number(source, name, cell) for cell in source.cells[name]] for name in ids
+    ]
     exact = np.array(rows, np.float64).reshape(len(ids), len(names))
     with np.errstate(over="ignore"):
         values = exact.astype(np.float32)
@@ -220,9 +224,9 @@ def _check_rounding(
         )
 
 
-def _number(source: LabelSource, name: str, cell: str) -> float:
+def _label_number(source: LabelSource, name: str, cell: str) -> float:
     try:
-        number = parse_decimal(TRUTH.get(cell.casefold(), cell))
+        number = parse_decimal(BOOLEANS.get(cell.casefold(), cell))
     except ValueError:
         number = math.nan
     if not math.isfinite(number):
@@ -252,7 +256,7 @@ def _multilabel(source: LabelSource, ids: list[str], classes: Cells | None) -> L
     for i, name in enumerate(ids):
         for label in names_of[name]:
             if label not in number:
-                raise _unknown(source, name, order, label=label)
+                raise _class_error(source, name, order, label=label)
             values[i, number[label]] = 1
     return LabelColumn("multilabel", order, values)
 
@@ -305,7 +309,7 @@ def has_comma(cell: str) -> bool:
 
 def comma_hint(cell: str) -> str:
     """Return a hint on writing a number without commas; empty if it has no commas."""
-    if _THOUSANDS.fullmatch(cell):
+    if _THOUSANDS_COMMA.fullmatch(cell):
         plain = cell.replace(",", "")
         decimal = f", or {cell.replace(',', '.')} if it is a decimal comma"
         return f"; write {plain} without the comma{decimal if has_comma(cell) else ''}"
@@ -338,7 +342,7 @@ def _check_fractions(source: LabelSource, holders: dict[str, str]) -> None:
                 "numbers"
             )
         if hint := comma_hint(cell):
-            kind = "comma" if _THOUSANDS.fullmatch(cell) else "decimal comma"
+            kind = "comma" if _THOUSANDS_COMMA.fullmatch(cell) else "decimal comma"
             raise LabelError(
                 f"{source.locate(name)}: label {cell!r} may be a number with a {kind}, or "
                 f'several labels{hint}, and pass Labels(..., task="regress") (--task '

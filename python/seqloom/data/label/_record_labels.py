@@ -234,7 +234,7 @@ def _unlabelled_error(
     )
     remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip records'
     if len(unlabelled) == len(ids):
-        note = _part_note(source, ids) or _label_ids_note(source)
+        note = _partial_id_note(source, ids) or _label_ids_note(source)
         remedy = "" if reason else source.note(unlabelled[0]) or note
     elif source.found is not None:
         remedy = source.note(unlabelled[0]) + remedy
@@ -261,7 +261,7 @@ def _label_ids_note(source: LabelSource) -> str:
     )
 
 
-def _part_note(source: LabelSource, ids: list[str]) -> str:
+def _partial_id_note(source: LabelSource, ids: list[str]) -> str:
     """Return a hint if the id of a label is only a part of the id of a record."""
     parts = ids[0].split("|")
     at = next((at for at, part in enumerate(parts) if at and part in source.cells), None)

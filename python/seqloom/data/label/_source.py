@@ -116,7 +116,7 @@ def labels_by_id(labels: Labels) -> LabelSource:
     )
     frame = frame_of(source, {id_column, *names})
     if frame is not None:
-        return _of_tables([_frame_table(frame, id_column, names)], names)
+        return _table_labels([_frame_table(frame, id_column, names)], names)
     if isinstance(source, Mapping):
         return dict_source(source, names)  # pyright: ignore[reportUnknownArgumentType]
     if (index := frame_index(source)) is not None:
@@ -192,10 +192,10 @@ def table_source(
             if frame is None
             else _frame_table(frame, id_column, columns)
         )
-    return _of_tables(tables, columns)
+    return _table_labels(tables, columns)
 
 
-def _of_tables(tables: list[LabelTable], columns: Cells) -> LabelSource:
+def _table_labels(tables: list[LabelTable], columns: Cells) -> LabelSource:
     """Return the labels of several tables; raise if an id has different labels."""
     cells: dict[str, Cells] = {}
     for table in tables:

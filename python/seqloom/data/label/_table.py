@@ -58,7 +58,7 @@ class LabelTable:
 def read_table(path: str, id_column: str, columns: tuple[str, ...]) -> LabelTable:
     """Read some columns of a table with a header line."""
     with reading_table(path), open_text(path) as file:
-        table = _parse(path, file, (id_column, *columns))
+        table = _parse_table(path, file, (id_column, *columns))
     if "" in table.ids:
         line = table.lines[table.ids.index("")]
         raise fault_at(path, line, f"the cell of {id_column!r} is empty, expected an id")
@@ -72,15 +72,15 @@ def read_frame(path: str, wanted: Iterable[str] = ()) -> Frame:
         if frame is not None:
             return frame
         with open_text(path) as file:
-            return _columns(path, file, wanted)
+            return _read_columns(path, file, wanted)
 
 
-def _columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
+def _read_columns(path: str, file: TextIO, wanted: Iterable[str]) -> Frame:
     names = header_of(path, file, wanted)
     file.seek(0)
     # Two columns with the same name raise an error only if that name is requested.
     unique = [name for name in names if name and names.count(name) == 1] or [names[0]]
-    table = _parse(path, file, (unique[0], *unique[1:]))
+    table = _parse_table(path, file, (unique[0], *unique[1:]))
     columns = dict(zip(unique[1:], zip(*table.rows, strict=True), strict=False))
     cells = {name: list(columns.get(name, ())) for name in unique[1:]}
     return Frame(path, names, {unique[0]: table.ids, **cells})
@@ -90,7 +90,7 @@ def header_of(path: str, file: TextIO, wanted: Iterable[str]) -> list[str]:
     """Return the names of the columns."""
     reader = csv_reader(path, file, wanted)
     try:
-        return _names(first_row(path, reader))
+        return _clean_names(first_row(path, reader))
     except csv.Error as error:
         raise fault_at(path, reader.line_num, str(error)) from error
 
@@ -104,7 +104,7 @@ def first_row(path: str, reader: Reader) -> list[str]:
     return row
 
 
-def _names(cells: list[str]) -> list[str]:
+def _clean_names(cells: list[str]) -> list[str]:
     """Return column names without surrounding blanks and without a leading #."""
     names = [name.strip() for name in cells]
     names[0] = names[0].lstrip("#").strip()
@@ -148,13 +148,13 @@ def is_utf16(begin: bytes) -> bool:
     return is_marked or (b"\0\0" in {high, low} and any(begin[:_TWO_UTF16_CHARACTERS]))
 
 
-def _parse(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
+def _parse_table(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTable:
     """Read the wanted columns; errors report the line."""
     reader = csv_reader(path, file, columns)
     # A sequence may exceed the csv module's default limit of 128 KiB for a cell.
     before = csv.field_size_limit(_MAX_CELL)
     try:
-        return _pick(path, reader, columns)
+        return _read_cells(path, reader, columns)
     except csv.Error as error:
         raise fault_at(path, reader.line_num, str(error)) from error
     finally:
@@ -222,8 +222,8 @@ def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]
     return before, lines[before:] or [""]
 
 
-def _pick(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
-    names = _names(first_row(path, reader))
+def _read_cells(path: str, reader: Reader, columns: tuple[str, ...]) -> LabelTable:
+    names = _clean_names(first_row(path, reader))
     key, *wanted = [column_position(path, names, name) for name in columns]
     table = LabelTable(path, [], [], [])
     for row in reader:

@@ -31,7 +31,7 @@ from seqloom.data.loader._batches import (
 from seqloom.data.loader._executor import Executor
 from seqloom.data.loader._loader import DataLoader
 from seqloom.data.loader._order import FailedBatch, Request, unwrap
-from seqloom.data.loader._raw import RawReader, RawStep, divide, read_file
+from seqloom.data.loader._raw import RawReader, RawStep, read_file, split_files
 from seqloom.data.packed._stream import PackedStream
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, FormatError, MissingExtraError, WorkerError
@@ -122,7 +122,7 @@ def create_async_dataloader(
         output = "torch" if find_spec("torch") else "numpy"
     if max_length is not None:
         check_integer("max_length", max_length, least=1)
-    pins = _decide_pin(output, pin_memory)
+    pins = _decide_pinning(output, pin_memory)
     return DataLoader(
         RawFiles(expand_paths(files), worker_memory, max_length),
         batch_size,
@@ -138,7 +138,7 @@ def create_async_dataloader(
     )
 
 
-def _decide_pin(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 - private
+def _decide_pinning(output: str, pin_memory: bool | None) -> bool:  # noqa: FBT001 - private
     if find_spec("torch") is None:
         if pin_memory:
             raise MissingExtraError("pin_memory=True needs torch: pip install torch")
@@ -226,7 +226,7 @@ def raw_batches(
     if workers and not parts:
         for path in files.paths:
             check_regular(path)
-        parts += divide(files.paths)
+        parts += split_files(files.paths)
 
     def items(epoch: int, _: EpochOrder) -> Iterator[Any]:
         """Yield records that this process or its workers read."""

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from seqloom._system import count_cores
-from seqloom.data.loader._executor import Executor, attempt, seed_each
+from seqloom.data.loader._executor import Executor, call_or_fail, seed_each
 from seqloom.data.loader._makers import MapBatchMaker, StreamBatchMaker
 from seqloom.data.loader._order import EpochProgress, Request, mark_last, unwrap, with_last
 from seqloom.data.loader._settings import WorkerOptions, is_iterable
@@ -64,17 +64,17 @@ def choose_source(settings: LoaderSettings) -> BatchSource:
     if isinstance(dataset, CustomBatches):
         return dataset.batch_source(settings)
     if not is_iterable(dataset):
-        return _packed_map(settings) if settings.is_packed else _map(settings)
+        return _packed_map(settings) if settings.is_packed else _map_source(settings)
     # A subclass that overrides __iter__ is a custom iterable.
     is_stream = isinstance(dataset, SequenceStream)
     if is_stream and type(dataset).__iter__ is SequenceStream.__iter__:
         return _packed_stream(settings) if settings.is_packed else _stream(settings)
     if isinstance(dataset, PackedStream):  # a PackedStream has its own threads
         settings = replace(settings, workers=WorkerOptions())
-    return _iterable(settings)
+    return _iterable_source(settings)
 
 
-def _map(settings: LoaderSettings) -> BatchSource:
+def _map_source(settings: LoaderSettings) -> BatchSource:
     make = MapBatchMaker(settings)
     executor = Executor(make, settings)
     return BatchSource(
@@ -106,7 +106,7 @@ def map_batches(
     requests = mark_last(order.requests(start.epoch, start.position))
     with closing(executor.run(requests)) as answers:
         for request, batch in answers:
-            yield request, attempt(finish, request, batch)
+            yield request, call_or_fail(finish, request, batch)
 
 
 def _stream(settings: LoaderSettings) -> BatchSource:
@@ -149,7 +149,7 @@ def stream_batches(
             yield request, settings.convert(unwrap(batch))
 
 
-def _iterable(settings: LoaderSettings) -> BatchSource:
+def _iterable_source(settings: LoaderSettings) -> BatchSource:
     batching, is_packed = settings.batching, settings.is_packed
     options: dict[str, Any] = {"size": None, "drop_last": batching.drop_last}
     if not is_packed:
@@ -180,7 +180,7 @@ def iterable_batches(
     looks_ahead: bool = True,
 ) -> Batches:
     """Yield the batches after the start position; make and drop earlier batches."""
-    rest = _drop(items(start.epoch, order), start.position)
+    rest = _skip_batches(items(start.epoch, order), start.position)
     return number_batches(settings, rest, start, looks_ahead=looks_ahead)
 
 
@@ -201,7 +201,7 @@ def number_batches(
         yield request, settings.convert(batch)
 
 
-def _drop(batches: Iterator[Any], count: int) -> Iterator[Any]:
+def _skip_batches(batches: Iterator[Any], count: int) -> Iterator[Any]:
     """Skip the batches before the position of a saved state."""
     for number in range(count):
         if next(batches, _END_OF_BATCHES) is _END_OF_BATCHES:
@@ -226,7 +226,7 @@ def packed_batches(
     # items of different workers.
     collate: Any = settings.collate
     batches = collate.stream(items(start.epoch, order))
-    rest = _drop(batches, start.position)
+    rest = _skip_batches(batches, start.position)
     return number_batches(settings, rest, start, looks_ahead=looks_ahead)
 
 

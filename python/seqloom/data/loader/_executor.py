@@ -79,7 +79,7 @@ class Executor:
     def run(self, requests: Iterable[Request]) -> Answers:
         """Yield each request with its batch, or with a ``FailedBatch`` for an exception."""
         if not self._settings.workers.num_workers:
-            return ((request, attempt(self._make, request)) for request in requests)
+            return ((request, call_or_fail(self._make, request)) for request in requests)
         if self.uses_processes:
             return self._run_in_processes(requests)
         if self._native is not None and self._native.supports_native_batches:
@@ -92,8 +92,8 @@ class Executor:
         pool = ThreadPoolExecutor(workers.num_workers, "seqloom-loader")
 
         def start(request: Request) -> Finish:
-            future = pool.submit(attempt, self._make, request)
-            return partial(_result, future, workers.timeout)
+            future = pool.submit(call_or_fail, self._make, request)
+            return partial(_wait_for_result, future, workers.timeout)
 
         try:
             yield from _in_flight(start, requests, workers.ahead)
@@ -110,10 +110,10 @@ class Executor:
         start_batch = make.starter(_native.BatchMaker(REUSED_MEMORY, threads))
 
         def start(request: Request) -> Finish:
-            finish = attempt(start_batch, request)
+            finish = call_or_fail(start_batch, request)
             if isinstance(finish, FailedBatch):
                 return lambda: finish
-            return partial(attempt, finish)
+            return partial(call_or_fail, finish)
 
         return _in_flight(start, requests, workers.ahead)
 
@@ -144,7 +144,7 @@ class Executor:
             pool.close()
 
 
-def attempt(make: Callable[..., Any], *content: Any) -> Any:
+def call_or_fail(make: Callable[..., Any], *content: Any) -> Any:
     """Call a function; return its exception as a `FailedBatch`."""
     try:
         return make(*content)
@@ -184,14 +184,14 @@ def _start_all(
         for request in requests:
             yield request, start(request)
     except Exception as error:  # noqa: BLE001 - raised again when its batch is due
-        yield Request(None), partial(_raise, error)
+        yield Request(None), partial(_raise_error, error)
 
 
-def _raise(error: Exception) -> Any:
+def _raise_error(error: Exception) -> Any:
     raise error
 
 
-def _result(future: Future[Any], timeout: float) -> Any:
+def _wait_for_result(future: Future[Any], timeout: float) -> Any:
     try:
         future.exception(timeout or None)
     except TimeoutError as error:
@@ -204,7 +204,7 @@ def _result(future: Future[Any], timeout: float) -> Any:
 
 def _make_seeded(make: Callable[[Request], Any], seed: int, request: Request) -> Any:
     """Return a batch whose random numbers are determined by its position in the epoch."""
-    with _generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
+    with _seeded_generators(Key(seed, _KEY_DOMAIN, request.epoch, request.place)):
         return make(request)
 
 
@@ -213,7 +213,7 @@ def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
     seed, *rest = words
     key, number = Key(seed, _KEY_DOMAIN, *rest), 0
     while True:
-        with _generators(key.fold(number)):
+        with _seeded_generators(key.fold(number)):
             batch = next(batches, _END_OF_TASKS)
         if batch is _END_OF_TASKS:
             return
@@ -222,7 +222,7 @@ def seed_each(batches: Iterator[Any], *words: int) -> Iterator[Any]:
 
 
 @contextmanager
-def _generators(key: Key) -> Generator[None]:
+def _seeded_generators(key: Key) -> Generator[None]:
     """Seed the global generators from a key, and restore them afterwards."""
     bits = key.bits(10)
     torch_generator = getattr(sys.modules.get("torch"), "default_generator", None)

@@ -147,11 +147,11 @@ class EpochOrder:
         stop, count = self.rank.share(start, self.size) if self.size else (0, 0)
         if self.batching.drop_last:
             count -= count % size
-        for begin, end in _ranges(count, max(_BLOCK_ITEMS // size, 1) * size):
+        for begin, end in _split_range(count, max(_BLOCK_ITEMS // size, 1) * size):
             numbers = start + self.rank.number + self.rank.world * np.arange(begin, end)
             rows = permute(numbers, self.size, key)
             padding = numbers >= self.size if has_padding else None
-            for first, last in _ranges(end - begin, size):
+            for first, last in _split_range(end - begin, size):
                 content = rows[first:last]
                 request = Request(
                     int(content[0]) if is_single else content, epoch, is_checked=True
@@ -169,11 +169,11 @@ class EpochOrder:
         has_padding = self.rank.world > 1 and self.rank.even == "pad"
         shared = self._share_of(sampler, start)
         if batching.batch_sampler is not None:
-            parts = ((_copy(rows), None) for rows, _ in shared)
+            parts = ((_copy_indices(rows), None) for rows, _ in shared)
         elif batching.batch_size is None:
             parts = ((row, None) for row, _ in shared)
         else:
-            parts = _cut(shared, batching.batch_size, drop_last=batching.drop_last)
+            parts = _split_rows(shared, batching.batch_size, drop_last=batching.drop_last)
         for rows, padding in parts:
             place = position + self.rank.number
             position += self.rank.world * (1 if padding is None else len(rows))
@@ -191,12 +191,12 @@ class EpochOrder:
             yield rows[number % len(rows)], number >= len(rows)
 
 
-def _ranges(count: int, size: int) -> Iterator[tuple[int, int]]:
+def _split_range(count: int, size: int) -> Iterator[tuple[int, int]]:
     """Split a range into ranges of equal size, except the last."""
     return ((begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
-def _cut(
+def _split_rows(
     rows: Iterator[tuple[Any, bool]], size: int, *, drop_last: bool
 ) -> Iterator[tuple[Any, NDArray[np.bool_]]]:
     while part := list(islice(rows, size)):
@@ -205,7 +205,7 @@ def _cut(
         yield [row for row, _ in part], np.array([is_padding for _, is_padding in part])
 
 
-def _copy(rows: Any) -> Any:
+def _copy_indices(rows: Any) -> Any:
     """Copy the indices of a batch_sampler, which may reuse its list."""
     if not hasattr(rows, "__iter__"):
         raise ArgumentError(

@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any
 from seqloom._system import resident_memory
 from seqloom.data.loader._order import FailedBatch
 from seqloom.data.loader._worker import (
-    Failure,
+    PickledError,
     SealedJob,
     WorkerIdentity,
     WorkerJob,
-    pack,
-    receive,
+    pack_message,
+    receive_message,
+    run_worker,
     send,
-    unpack,
-    work,
+    unpack_message,
 )
 from seqloom.errors import ArgumentError, WorkerError
 
@@ -133,8 +133,8 @@ class WorkerPool:
                     f"seconds, while working on {about}; pass a longer timeout, or find "
                     "the slow code"
                 )
-        answer = unpack(task.answer.result())
-        if isinstance(answer, Failure):
+        answer = unpack_message(task.answer.result())
+        if isinstance(answer, PickledError):
             about = task.request.describe(self._settings.dataset)
             return FailedBatch(answer.rebuild(where=about))
         return answer
@@ -186,7 +186,7 @@ class Worker:
         while self._sent_count < limit and not self._is_too_large:
             self._sent_count += 1
             with suppress(OSError):  # the receiving thread handles the crash
-                send(self._pipe, pack(self.tasks[self._sent_count - 1].request))
+                send(self._pipe, pack_message(self.tasks[self._sent_count - 1].request))
 
     def _fail(self, error: BaseException) -> None:
         """Answer all pending and future requests with an error."""
@@ -212,13 +212,13 @@ class Worker:
 
     def _receive_answers(self) -> None:
         """Receive answers until the process must be replaced."""
-        failure = unpack(receive(self._pipe))
+        failure = unpack_message(receive_message(self._pipe))
         if failure is not None:
             self._fail(failure.rebuild(where=f"while worker {self.number} started"))
             return
         self.ready = time.monotonic()
         while self._sent_count or not self._is_too_large:
-            parts = receive(self._pipe)
+            parts = receive_message(self._pipe)
             with self._lock:
                 if self._error is not None:  # `close` was called
                     return
@@ -346,12 +346,12 @@ class ProcessStart:
             number, workers.num_workers, os.getpid(), self.settings.seed, is_main
         )
         process = context.Process(
-            target=work,
+            target=run_worker,
             args=(SealedJob(self._job), pipe, identity),
             name=f"seqloom-worker-{number}",
             daemon=True,
         )
-        with _environment(self.settings.environment):
+        with _child_environment(self.settings.environment):
             try:
                 process.start()
             except (AttributeError, PicklingError, RecursionError, TypeError) as error:
@@ -386,7 +386,7 @@ def _is_sendable(part: Any) -> bool:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Generator[None]:
+def _child_environment(variables: Mapping[str, str]) -> Generator[None]:
     """Set environment variables for processes started in the block."""
     before = {name: os.environ[name] for name in variables if name in os.environ}
     os.environ.update(variables)

@@ -80,14 +80,14 @@ class RawChunk:
             }
 
 
-def divide(paths: tuple[str, ...]) -> list[RawPart]:
+def split_files(paths: tuple[str, ...]) -> list[RawPart]:
     """Split files into ranges of bytes; the number of workers does not matter."""
     return [part for file, path in enumerate(paths) for part in _split_file(path, file)]
 
 
 def _split_file(path: str, file: int) -> Iterator[RawPart]:
     """Yield the ranges of a file; only plain FASTA is split."""
-    stamp = _stamp(path)
+    stamp = _file_stamp(path)
     size = stamp[0]
     is_plain = False
     if size > PART_BYTES:
@@ -100,7 +100,7 @@ def _split_file(path: str, file: int) -> Iterator[RawPart]:
         yield RawPart(path, file, stamp, start, min(start + PART_BYTES, size))
 
 
-def _stamp(path: str) -> tuple[int, int]:
+def _file_stamp(path: str) -> tuple[int, int]:
     try:
         stat = Path(path).stat()
     except OSError:
@@ -120,7 +120,7 @@ class RawReader:
         """Read a range, or one chunk of a long range; empty after the last chunk."""
         step: RawStep = request.content
         path = step.part.path
-        if _stamp(path) != step.part.stamp:
+        if _file_stamp(path) != step.part.stamp:
             raise FileError(
                 f"{path} has changed since the loader began to read it; create a new loader"
             )

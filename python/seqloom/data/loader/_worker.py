@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import Request
 
 _WATCH_SECONDS = 0.3
-_UINT64 = struct.Struct("<Q")
+_UINT64_FORMAT = struct.Struct("<Q")
 # Number of bytes; memory for smaller arrays is not reused.
 _MIN_REUSED_BYTES = 1 << 16
 Part = memoryview | bytes
@@ -80,26 +80,26 @@ class WorkerIdentity:
     is_child_of_main_thread: bool  # If True, Linux signals the parent's death.
 
 
-def work(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
+def run_worker(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
     """Send the batches of requests in order, until the pipe is closed."""
     _follow_parent(identity)
     try:
         job = sealed.open()
-        _prepare(job, identity)
+        _prepare_worker(job, identity)
     except BaseException as error:  # noqa: BLE001 - any exception of custom code
-        send(pipe, pack(Failure.of(error)))
+        send(pipe, pack_message(PickledError.of(error)))
         return
     requests = queue.SimpleQueue[Any]()
     threading.Thread(target=_receive_all, args=(pipe, requests), daemon=True).start()
     sender = ThreadPoolExecutor(1)  # A batch is sent while the next batch is made.
     with suppress(OSError):  # The parent may have ended.
         # This message distinguishes a failed start from a crash in the first request.
-        send(pipe, pack(None))
+        send(pipe, pack_message(None))
     while (request := requests.get()) is not None:
         try:
             answer: Any = job.make(request)
         except BaseException as error:  # noqa: BLE001 - any exception of custom code
-            answer = Failure.of(error)
+            answer = PickledError.of(error)
         sender.submit(_send_answer, pipe, answer)
         del answer
 
@@ -108,7 +108,7 @@ def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
     """Receive requests in a thread, so that the sender never waits for a batch."""
     try:
         while True:
-            requests.put(unpack(receive(pipe)))
+            requests.put(unpack_message(receive_message(pipe)))
     except (EOFError, OSError):
         requests.put(None)
 
@@ -116,9 +116,9 @@ def _receive_all(pipe: socket.socket, requests: queue.SimpleQueue[Any]) -> None:
 def _send_answer(pipe: socket.socket, answer: Any) -> None:
     """Send a batch, or the error of pickling it."""
     try:
-        parts = pack(answer)
+        parts = pack_message(answer)
     except BaseException as error:  # noqa: BLE001 - any exception of a custom __reduce__
-        parts = pack(Failure.of(error))
+        parts = pack_message(PickledError.of(error))
     send(pipe, parts)
 
 
@@ -130,18 +130,18 @@ def _follow_parent(identity: WorkerIdentity) -> None:
     if identity.is_child_of_main_thread:
         follow_parent()
     threading.Thread(
-        target=_watch, args=(os.getppid(), identity.parent), daemon=True
+        target=_watch_parent, args=(os.getppid(), identity.parent), daemon=True
     ).start()
 
 
-def _watch(starter: int, parent: int) -> None:
+def _watch_parent(starter: int, parent: int) -> None:
     """End this process when its starter or its parent has ended."""
     while os.getppid() == starter and is_running(parent):
         time.sleep(_WATCH_SECONDS)
     os._exit(1)
 
 
-def _prepare(job: WorkerJob, identity: WorkerIdentity) -> None:
+def _prepare_worker(job: WorkerJob, identity: WorkerIdentity) -> None:
     from threadpoolctl import threadpool_limits
 
     if job.check is not None:
@@ -203,7 +203,7 @@ class _ImportHook(MetaPathFinder):
 
 
 @dataclass(frozen=True, slots=True)
-class Failure:
+class PickledError:
     """A pickled exception for another process."""
 
     kinds: tuple[bytes, ...]  # The exception class and its base classes, pickled.
@@ -213,7 +213,7 @@ class Failure:
     pid: int
 
     @classmethod
-    def of(cls, error: BaseException) -> Failure:
+    def of(cls, error: BaseException) -> PickledError:
         """Pickle an exception, with its traceback as text."""
         kinds = [kind for kind in type(error).__mro__ if issubclass(kind, BaseException)]
         pickled = (_pickle(kind) for kind in kinds if kind is not BaseException)
@@ -257,14 +257,14 @@ def _pickle(value: Any) -> bytes | None:
     return raw
 
 
-def pack(message: Any) -> list[Part]:
+def pack_message(message: Any) -> list[Part]:
     """Return a message: the pickle of an object, and its arrays without a copy."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     _Pickler(file, buffers.append).dump(message)
     parts: list[Part] = [file.getbuffer(), *(buffer.raw() for buffer in buffers)]
-    sizes = b"".join(_UINT64.pack(len(part)) for part in parts)
-    return [_UINT64.pack(len(parts)) + sizes, *parts]
+    sizes = b"".join(_UINT64_FORMAT.pack(len(part)) for part in parts)
+    return [_UINT64_FORMAT.pack(len(parts)) + sizes, *parts]
 
 
 class _Pickler(pickle.Pickler):
@@ -288,10 +288,10 @@ class _Pickler(pickle.Pickler):
         if is_special or not is_in_memory:
             return NotImplemented
         flat = obj.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
-        return _tensor, (flat, str(obj.dtype).removeprefix("torch."), tuple(obj.shape))
+        return _to_tensor, (flat, str(obj.dtype).removeprefix("torch."), tuple(obj.shape))
 
 
-def _tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
+def _to_tensor(flat: np.ndarray[Any, Any], dtype: str, shape: tuple[int, ...]) -> Any:
     import torch
 
     kind = getattr(torch, dtype)
@@ -306,10 +306,10 @@ def send(target: socket.socket, parts: list[Part]) -> None:
         target.sendall(part)
 
 
-def receive(source: socket.socket) -> list[memoryview]:
+def receive_message(source: socket.socket) -> list[memoryview]:
     """Receive a message; raise EOFError if the other process has closed the pipe."""
-    count = _UINT64.unpack(_receive_part(source, _UINT64.size))[0]
-    sizes = _UINT64.iter_unpack(_receive_part(source, count * _UINT64.size))
+    count = _UINT64_FORMAT.unpack(_receive_part(source, _UINT64_FORMAT.size))[0]
+    sizes = _UINT64_FORMAT.iter_unpack(_receive_part(source, count * _UINT64_FORMAT.size))
     return [_receive_part(source, size) for (size,) in sizes]
 
 
@@ -328,7 +328,7 @@ def _receive_part(source: socket.socket, size: int) -> memoryview:
     return part
 
 
-def unpack(parts: list[memoryview]) -> Any:
+def unpack_message(parts: list[memoryview]) -> Any:
     """Return the object of a message."""
     head, *buffers = parts
     return pickle.loads(head, buffers=buffers)  # noqa: S301 - from our own process

@@ -348,15 +348,15 @@ def raise_refusal(
     name = ids_of(Ragged.from_list([header]))[0]
     where = f"{path}: record {record} ({name})"
     if kind == "letter":
-        raise _letter(found, (path, record), name) from None
+        raise _residue_error(found, (path, record), name) from None
     if kind == "other":
         raise _name_record(fault, where) from None
     if kind == "empty":
-        raise _empty(where, path, record)
-    raise _long(where, (letters, tokens), max_tokens)
+        raise _empty_record_error(where, path, record)
+    raise _long_record_error(where, (letters, tokens), max_tokens)
 
 
-def _empty(where: str, path: str, record: int) -> FormatError:
+def _empty_record_error(where: str, path: str, record: int) -> FormatError:
     return FormatError(
         f"{where}: no residues, expected at least one; remove the record from "
         'the file (PackedStream(..., empty="keep") packs such records)',
@@ -365,7 +365,7 @@ def _empty(where: str, path: str, record: int) -> FormatError:
     )
 
 
-def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
+def _long_record_error(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
     letters, tokens = sizes
     return ShapeError(
         f"{where}: {letters:,} residues are {tokens:,} tokens, more than "
@@ -374,7 +374,9 @@ def _long(where: str, sizes: tuple[int, int], max_tokens: int) -> ShapeError:
     )
 
 
-def _letter(found: tuple[int, int, str], at: tuple[str, int], name: str) -> AlphabetError:
+def _residue_error(
+    found: tuple[int, int, str], at: tuple[str, int], name: str
+) -> AlphabetError:
     position, letter, expected = found
     error = AlphabetError("", position=position, character=chr(letter), expected=expected)
     return add_file_position(error, at, name, augmented=False)

@@ -295,13 +295,13 @@ class WeightedSampler(Sampler):
 def _weights_of(dataset: Any, weights: ArrayLike | str) -> NDArray[np.float64]:
     if not isinstance(weights, str):
         by_id = values_by_id("weights", weights, dataset)
-        return _check_weights(_numbers(weights if by_id is None else by_id), dataset)
+        return _check_weights(_to_float64(weights if by_id is None else by_id), dataset)
     if weights != "balanced":
         raise ArgumentError(f'weights must be numbers or "balanced", got {weights!r}')
     return _check_weights(_balance_classes(dataset), dataset)
 
 
-def _numbers(weights: ArrayLike) -> NDArray[np.float64]:
+def _to_float64(weights: ArrayLike) -> NDArray[np.float64]:
     """Return weights of any numeric type as float64; raise for strings."""
     try:
         array = np.asarray(weights)

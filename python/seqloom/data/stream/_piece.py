@@ -75,7 +75,7 @@ class StreamPiece:
         letters = self._letters(num_threads)
         names = ids_of(self.chunk.batch.headers)
         batch: dict[str, Any] = {"id": Ids.of(names)}
-        about = _describe(self.chunk.source, self.chunk.rows)
+        about = _other_columns(self.chunk.source, self.chunk.rows)
         if self.stream.encoder is None:
             return batch | list_letters(letters) | about
         encoded = self._encode(letters, names, num_threads=num_threads, **shape)
@@ -103,7 +103,7 @@ class StreamPiece:
             encoder,
             source.store,
             source.extents(encoder),
-            lambda _, rows: _describe(source, rows),
+            lambda _, rows: _other_columns(source, rows),
             partial(_explain, source),
             BatchShape(length, multiple),
             is_store_kept=False,
@@ -127,15 +127,15 @@ class StreamPiece:
             raise _explain(chunk.source, chunk.rows, error, is_changed=is_changed) from None
 
 
-def _describe(source: ChunkSource, rows: Rows) -> dict[str, Any]:
+def _other_columns(source: ChunkSource, rows: Rows) -> dict[str, Any]:
     about: dict[str, Any] = {
-        "file": _files(source, rows),
+        "file": _file_column(source, rows),
         "ordinal": source.ordinals[rows],
     }
     return about if source.labels is None else about | {"label": source.labels[rows]}
 
 
-def _files(source: ChunkSource, rows: Rows) -> list[str]:
+def _file_column(source: ChunkSource, rows: Rows) -> list[str]:
     if len(source.paths) == 1:
         return [source.paths[0]] * rows.size
     return [source.paths[file] for file in source.files[rows].tolist()]

@@ -111,11 +111,11 @@ class WholeFile:
                 self.size += rows.size
                 self.total += len(batch)
                 if rest.size:
-                    yield _pick(batch, rest), numbers[rest]
+                    yield _select_rows(batch, rest), numbers[rest]
             self.report(reader.report)
 
 
-def _pick(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
+def _select_rows(batch: SequenceBatch, rows: NDArray[np.int64]) -> SequenceBatch:
     """Return rows of a batch, without a copy if they are consecutive."""
     first, last = int(rows[0]), int(rows[-1])
     if last - first + 1 == rows.size:
@@ -162,8 +162,8 @@ class FileRange:
         self.total = len(self.index)
         self.is_fastq = self.index.format == "fastq"
         count = self.shard.count
-        self._first = _border(self.index, self.shard.index, count)
-        self.size = _border(self.index, self.shard.index + 1, count) - self._first
+        self._first = _shard_border(self.index, self.shard.index, count)
+        self.size = _shard_border(self.index, self.shard.index + 1, count) - self._first
 
     def read(self, start: int) -> Iterator[FileBatch]:
         """Yield the records of the shard from number ``start``."""
@@ -204,7 +204,7 @@ class FileRange:
         return min(max(_READ_RESIDUES // mean, 1), _READ_RECORDS)
 
 
-def _border(index: SequenceIndex, part: int, count: int) -> int:
+def _shard_border(index: SequenceIndex, part: int, count: int) -> int:
     if part in {0, count}:
         return len(index) if part else 0
     if len(index) > _MAX_BALANCED_RECORDS:
@@ -255,7 +255,7 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
             raise found[1]
     finally:
         done.set()
-        _empty(waiting)
+        _drain(waiting)
         # A thread that reads from a pipe may be blocked, so do not wait long for the
         # thread. The garbage collector may close this generator in the thread itself.
         if thread is not threading.current_thread():
@@ -275,7 +275,7 @@ def _read(items: Iterable[Any], waiting: queue.Queue[Any], done: threading.Event
     waiting.put((_END_OF_ITEMS, error))
 
 
-def _empty(waiting: queue.Queue[Any]) -> None:
+def _drain(waiting: queue.Queue[Any]) -> None:
     """Empty the queue, to unblock a thread that puts an item into it."""
     while True:
         try:

@@ -115,7 +115,7 @@ class SequenceStream(Resumable):
             id_from_header=id_from_header,
         )
         self._source = options
-        self.paths = _files(paths, options)
+        self.paths = _sequence_paths(paths, options)
         self.encoder = encoder
         self.augment = augment
         self.shuffle_window = shuffle_window
@@ -362,7 +362,7 @@ class SequenceStream(Resumable):
         return TorchStream(self, (this_rank.number, this_rank.world))
 
 
-def _files(paths: Any, options: SourceOptions) -> tuple[str, ...]:
+def _sequence_paths(paths: Any, options: SourceOptions) -> tuple[str, ...]:
     sources = sources_of(paths, options)
     if sources.held:
         raise ArgumentError(

@@ -15,7 +15,7 @@ from seqloom.io.plink._properties import (
     check_count,
     find_property,
     names_of,
-    override,
+    override_columns,
 )
 from seqloom.io.plink._tables import check_not_exchanged, count_lines, read_columns
 
@@ -56,7 +56,7 @@ class BedProperties:
             suffix: None if count is None else check_count(suffix, count)
             for suffix, count in counts.items()
         }
-        self.properties_dict: dict[str, Column] = override(properties, self._counts)
+        self.properties_dict: dict[str, Column] = override_columns(properties, self._counts)
 
     @property
     def tables(self) -> Mapping[Suffix, Location]:

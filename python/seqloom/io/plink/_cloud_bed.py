@@ -37,7 +37,7 @@ T = TypeVar("T")
 HEADER = 3  # size of the header in bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
-BLOCK = 8 << 20  # maximum bytes of rows in a block
+BLOCK_SIZE = 8 << 20  # maximum bytes of rows in a block
 MAX_GAP = 256 << 10  # bytes; for a longer gap, a second request is faster
 
 
@@ -95,7 +95,7 @@ def split_blocks(
     numbers: NDArray[np.int64], origin: int, *, stride: int, width: int
 ) -> Iterator[LineBlock]:
     """Split the requested rows into blocks; row 0 begins at byte `origin`."""
-    count = max(1, BLOCK // width)
+    count = max(1, BLOCK_SIZE // width)
     for first in range(0, len(numbers), count):
         lines, order = np.unique(numbers[first : first + count], return_inverse=True)
         yield LineBlock(first, origin + stride * lines, order, width)
@@ -150,15 +150,15 @@ def read_object(location: ParseResult, options: Mapping[str, str]) -> bytes:
     """Fetch all bytes of an object."""
     source = _open(location, options)
     try:
-        first = source.request(0, BLOCK).result()
+        first = source.request(0, BLOCK_SIZE).result()
     except MissingObjectError:
         raise
     except RemoteError:
         # The object is empty, or its server does not support byte ranges.
         return bytes(source.request(0, None).result().data)
-    starts = range(BLOCK, first.identity.size, BLOCK)
+    starts = range(BLOCK_SIZE, first.identity.size, BLOCK_SIZE)
     rest = fetch_ahead(
-        source, ((None, start, start + BLOCK) for start in starts), _MAX_REQUESTS
+        source, ((None, start, start + BLOCK_SIZE) for start in starts), _MAX_REQUESTS
     )
     parts = [first, *(fetched for _, fetched in rest)]
     if any(part.identity != first.identity for part in parts):

@@ -120,7 +120,7 @@ def select_properties(
 
 
 # Strings for the values 0, 1, 2 and missing (-127) in a table.
-_CELLS = np.array(["0", "1", "2", "NA"])
+_GENOTYPE_TEXTS = np.array(["0", "1", "2", "NA"])
 _COLUMNS: dict[str, str] = {
     "FID": "fid",
     "IID": "iid",
@@ -171,7 +171,7 @@ def write_table(bed: open_bed, target: Path, *, on_progress: OnProgress) -> None
         file.write(separator.join(_make_header(bed, is_raw=is_raw)) + "\n")
         for block in read_blocks(bed, _select_all(bed), by_variant=False):
             for row in np.where(block < 0, 3, block):
-                words = (*next(leading), *_CELLS[row].tolist())
+                words = (*next(leading), *_GENOTYPE_TEXTS[row].tolist())
                 file.write(separator.join(words) + "\n")
             done += len(block)
             on_progress(done, bed.iid_count)

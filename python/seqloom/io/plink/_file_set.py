@@ -84,7 +84,7 @@ def find_table(table: Path) -> Path:
     return gzipped if is_gzipped else table
 
 
-def absolute(location: Location) -> Location:
+def absolute_location(location: Location) -> Location:
     """Return an absolute path; return a URL unchanged."""
     return location.absolute() if isinstance(location, Path) else location
 
@@ -100,7 +100,7 @@ def write_set(files: Sequence[Path]) -> Generator[list[Path]]:
         raise ArgumentError(
             f"a .bed and its tables must be three different files, got {names}"
         )
-    with atomic_paths(files, commit=_commit) as parts:
+    with atomic_paths(files, commit=_commit_set) as parts:
         yield parts
 
 
@@ -115,9 +115,9 @@ def finish_set(bed: Path) -> None:
 def without_writer(bed: Path) -> Generator[None]:
     """Finish the renaming of a PLINK set, and lock out writers in the `with` block."""
     bed = Path(os.path.realpath(bed))
-    with _lock(bed.parent):
+    with _lock_folder(bed.parent):
         try:
-            _finish(bed)
+            _finish_journal(bed)
         except OSError as error:
             raise FileError(
                 f"{bed}: a writer was stopped while it renamed the files of the set, and "
@@ -183,7 +183,7 @@ def _ready_path(file: Path) -> Path:
 
 
 @contextmanager
-def _lock(folder: Path) -> Generator[None]:
+def _lock_folder(folder: Path) -> Generator[None]:
     """Lock a folder during the block; one process at a time renames sets in a folder."""
     with ExitStack() as opened:
         # Without a lock (the file system has none, or the folder is unreadable), the
@@ -195,11 +195,11 @@ def _lock(folder: Path) -> Generator[None]:
         yield
 
 
-def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
+def _commit_set(parts: Sequence[Path], finals: Sequence[Path]) -> None:
     """Write the journal of a new PLINK set, and rename the files of the set."""
     bed = finals[0]
-    with _lock(bed.parent):
-        _finish(bed)
+    with _lock_folder(bed.parent):
+        _finish_journal(bed)
         try:
             for part, final in zip(parts, finals, strict=True):
                 part.replace(_ready_path(final))
@@ -214,10 +214,10 @@ def _commit(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         finally:
             for final in () if _journal_path(bed).exists() else finals:
                 _ready_path(final).unlink(missing_ok=True)
-        _finish(bed)
+        _finish_journal(bed)
 
 
-def _finish(bed: Path) -> None:
+def _finish_journal(bed: Path) -> None:
     """Complete the steps of a journal, if it exists; repeating these steps is harmless."""
     journal = _journal_path(bed)
     if not journal.exists():

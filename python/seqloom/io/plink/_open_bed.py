@@ -16,7 +16,7 @@ from seqloom.io.plink._bed_properties import BedProperties
 from seqloom.io.plink._cloud_bed import RemoteBed
 from seqloom.io.plink._cloud_reader import RemoteReader, RequestLimits
 from seqloom.io.plink._file_set import (
-    absolute,
+    absolute_location,
     check_same,
     locate_table,
     open_file,
@@ -134,14 +134,14 @@ class open_bed(BedProperties):
         bed = parse_location(location)
         super().__init__(
             {
-                "fam": absolute(locate_table(bed, "fam", fam_location)),
-                "bim": absolute(locate_table(bed, "bim", bim_location)),
+                "fam": absolute_location(locate_table(bed, "fam", fam_location)),
+                "bim": absolute_location(locate_table(bed, "bim", bim_location)),
             },
             {"fam": iid_count, "bim": sid_count},
             properties,
             cloud_options=cloud_options,
         )
-        self.location, self._path = bed, absolute(bed)
+        self.location, self._path = bed, absolute_location(bed)
         self.count_A1 = as_flag("count_A1", count_A1)
         self.skip_format_check = as_flag("skip_format_check", skip_format_check)
         self._num_threads = num_threads
@@ -372,7 +372,7 @@ def _to_sparse(
     at_once = at_once or max(1, _DENSE_VALUES // max(width, 1))
     pieces = [(np.empty(0, dtype), np.empty(0, np.int32), np.zeros(1, np.int64))]
     pieces += [
-        _compress(read(slice(first, min(first + at_once, count))))
+        _compress_lines(read(slice(first, min(first + at_once, count))))
         for first in range(0, count, at_once)
     ]
     data, indices, counts = (np.concatenate(parts) for parts in zip(*pieces, strict=True))
@@ -382,7 +382,7 @@ def _to_sparse(
     return make((data, indices, ends.astype(kind)), shape)
 
 
-def _compress(
+def _compress_lines(
     lines: NDArray[Any],
 ) -> tuple[NDArray[Any], NDArray[np.int32], NDArray[np.int64]]:
     """Return nonzero values, their indices within a line, and their number in each line."""

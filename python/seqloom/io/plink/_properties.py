@@ -69,7 +69,7 @@ def check_count(suffix: Suffix, count: Any) -> int:
     return as_integer(COUNT_NAMES[suffix], count, limit=_MAX_LINES + 1)
 
 
-def override(
+def override_columns(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
     """Convert the caller's values to columns; all must have the length of the first."""
@@ -101,11 +101,11 @@ def _check_mapping(properties: object) -> None:
         )
 
 
-def complete(
+def complete_columns(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int]
 ) -> dict[str, NDArray[Any]]:
     """Return all twelve columns; replace missing columns and None by default values."""
-    columns = override(properties, dict(counts))
+    columns = override_columns(properties, dict(counts))
     return {
         name: _default_column(name, counts[prop.suffix])
         if (column := columns.get(name)) is None

@@ -66,7 +66,7 @@ def count_lines(source: Path | bytes, suffix: Suffix) -> int:
     """Count the lines of a table, ignoring trailing blank lines."""
     if isinstance(source, bytes) or _is_gzip(source):
         name = _name_of(source, suffix)
-        text = _decompress(source, name) if isinstance(source, bytes) else _read(source)
+        text = _decompress(source, name) if isinstance(source, bytes) else _read_all(source)
         _check_rows(io.BytesIO(text), suffix, name)
         return _native.count_lines_of(text)
     _check_regular(source)
@@ -116,7 +116,7 @@ def read_columns(
     # would make a fixed-width array much larger than the file. `name` is the file name
     # in error messages.
     known = name or _name_of(source, suffix)
-    text = _decompress(source, known) if isinstance(source, bytes) else _read(source)
+    text = _decompress(source, known) if isinstance(source, bytes) else _read_all(source)
     _check_rows(io.BytesIO(text), suffix, known)
     table = _native.PlinkTable(text, suffix, list(names), known)
     return {column: _read_column(table, column, known) for column in names}
@@ -210,7 +210,7 @@ def _check_regular(path: Path) -> None:
         )
 
 
-def _read(path: Path) -> bytes:
+def _read_all(path: Path) -> bytes:
     """Read all bytes of a file."""
     _check_regular(path)
     with reading(path):

@@ -13,7 +13,7 @@ from seqloom._arguments import as_flag
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ClosedError
 from seqloom.io.plink._file_set import name_set, write_set, write_tables
-from seqloom.io.plink._properties import check_count, complete
+from seqloom.io.plink._properties import check_count, complete_columns
 from seqloom.io.plink._selection import choose_threads
 
 if TYPE_CHECKING:
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 _EMPTY: Mapping[str, Any] = MappingProxyType({})
 _PACK_BYTES = 8 << 20  # number of bytes of values packed at a time
-_DIMENSIONS = {"matrix": 2, "vector": 1}
+_AXIS_COUNTS = {"matrix": 2, "vector": 1}
 _DTYPE_NAMES = ("int8", "float32", "float64")
 _MISSING_GENOTYPE = -127
-_INVALID = -1  # an invalid value that replaces integers that do not fit in 8 bits
+_INVALID_GENOTYPE = -1  # an invalid value that replaces integers that do not fit in 8 bits
 
 
 def to_bed(
@@ -79,7 +79,7 @@ def to_bed(
         raise ArgumentError("val must be contiguous; pass np.ascontiguousarray(val)")
     threads = choose_threads(num_threads, None)
     packer = Packer(major, count_A1, threads)
-    columns = complete(properties, {"fam": len(values), "bim": values.shape[1]})
+    columns = complete_columns(properties, {"fam": len(values), "bim": values.shape[1]})
     with write_set(name_set(filepath, fam_filepath, bim_filepath)) as parts:
         write_tables(parts, columns)
         with parts[0].open("wb") as file:
@@ -136,7 +136,7 @@ class create_bed:
         files = name_set(location, fam_location, bim_location)
         self._packer = Packer(major, count_A1)
         iid_count, sid_count = check_count("fam", iid_count), check_count("bim", sid_count)
-        columns = complete(properties, {"fam": iid_count, "bim": sid_count})
+        columns = complete_columns(properties, {"fam": iid_count, "bim": sid_count})
         self.location, self.count_A1, self.major = files[0], count_A1, major
         self.iid_count, self.sid_count = iid_count, sid_count
         self.write_count = 0
@@ -255,7 +255,7 @@ class Packer:
         small = lines
         if lines.dtype.kind != "f" and lines.dtype != np.int8:
             small = lines.astype(np.int8)
-            small[small != lines] = _INVALID
+            small[small != lines] = _INVALID_GENOTYPE
         if not (small.flags.c_contiguous or small.flags.f_contiguous):
             small = small.copy(order="K")
         packed = np.empty((len(small), -(-small.shape[1] // 4)), np.uint8)
@@ -298,7 +298,7 @@ def _to_values(data: ArrayLike, shape: Literal["matrix", "vector"]) -> NDArray[A
             f"dtype '{values.dtype}' not known, only 'int8', 'float32', and 'float64' are "
             "allowed."
         )
-    dimensions = _DIMENSIONS[shape]
+    dimensions = _AXIS_COUNTS[shape]
     if values.ndim != dimensions:
         raise ArgumentError(
             f"the values must be a {shape} (dimensions: {dimensions}), got {values.ndim} "
