@@ -24,7 +24,7 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Opens a regular file. Pipes, folders and devices are an error.
+    /// Opens a regular file. Returns an error for pipes, folders and devices.
     pub fn open(path: &Path) -> io::Result<Self> {
         let file = File::open(path)?;
         let facts = file.metadata()?;
@@ -64,8 +64,8 @@ impl Disk {
         self.changed
     }
 
-    /// Fills `out` with the bytes from offset `at`. A file that ends earlier is an
-    /// error.
+    /// Fills `out` with the bytes from offset `at`. Returns an error if the file ends
+    /// earlier.
     pub fn read(&self, at: u64, out: &mut [u8]) -> io::Result<()> {
         let mut done = 0;
         while done < out.len() {

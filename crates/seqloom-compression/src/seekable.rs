@@ -73,7 +73,7 @@ impl Seekable {
         is_sealed: bool,
     ) -> Result<(), Trouble> {
         if range.start > range.end || range.end > self.size {
-            return Err(changed("the index points beyond its end"));
+            return Err(changed("the index points beyond the end of the file"));
         }
         let size = usize::try_from(range.end - range.start).unwrap_or(usize::MAX);
         let before = out.len();

@@ -56,7 +56,8 @@ pub(crate) struct Snapshots {
 /// Returns the snapshots of a file that this process has read before and that has not
 /// changed.
 pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
-    // A process that was forked while another thread held the lock would wait forever.
+    // Do not wait for the lock: after a fork, the thread that holds the lock may not
+    // exist.
     let files = RECENT_FILES.try_lock().ok()?;
     files
         .iter()

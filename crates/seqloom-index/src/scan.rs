@@ -24,8 +24,7 @@ pub(crate) struct Scan {
     /// The number of qualities that were read.
     qualities: u64,
     is_open: bool,
-    /// True after a line of a record that may be followed only by empty lines or the
-    /// end of the record.
+    /// True if only empty lines or the end of the record may follow the current line.
     is_last: bool,
     /// The checksum of the bytes of the record in earlier chunks.
     early: Option<Box<Xxh3>>,

@@ -31,8 +31,8 @@ pub struct Bed {
 }
 
 impl Bed {
-    /// Opens a file; the first three bytes are validated now if `check` is true, or
-    /// else at the first read.
+    /// Opens a file. If `check` is true, the first three bytes are validated now, else
+    /// at the first read.
     pub fn open(path: &Path, check: bool) -> Result<Self> {
         let file = File::open(path).map_err(|error| Error::io(path, &error))?;
         let facts = file.metadata().map_err(|error| Error::io(path, &error))?;
@@ -118,7 +118,7 @@ impl Bed {
             return self.unchanged();
         }
         let short = expected.is_none_or(|expected| found < expected);
-        let expected = expected.map_or("more than any file has".to_owned(), |e| e.to_string());
+        let expected = expected.map_or("at least 2^64".to_owned(), |e| e.to_string());
         let positions = layout.positions();
         let hint = "the .fam or .bim belongs to another file, or the .bed was truncated or is being written";
         Err(self.fault(Fault {

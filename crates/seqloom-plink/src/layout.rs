@@ -12,8 +12,8 @@ pub enum Major {
 }
 
 impl Major {
-    /// Returns the layout in which rows are individuals, or the one in which rows are
-    /// variants.
+    /// Returns the layout with one row per individual if `by_sample` is true, else with
+    /// one row per variant.
     pub const fn of(by_sample: bool) -> Self {
         if by_sample {
             Self::Individual

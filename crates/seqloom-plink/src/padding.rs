@@ -152,8 +152,8 @@ pub fn check(bed: &Bed, layout: &BedLayout) -> Result<()> {
     padding.validate(bed, layout)
 }
 
-/// Returns the words for a row and for columns in messages, and the table that lists
-/// the columns.
+/// Returns the names of a row and its columns in messages, and the table that lists the
+/// columns.
 fn row_nouns(layout: &BedLayout) -> (&'static str, &'static str, &'static str) {
     match layout.major {
         Major::Variant => ("variant", "individuals", ".fam"),

@@ -23,8 +23,8 @@ pub struct Session {
 /// Memory limit in bytes for weights and values: half of the memory of the module.
 const MEMORY_LIMIT: usize = 512 << 20;
 
-/// Bytes of residues and ids that are sorted together; few, so that the first scores
-/// arrive soon.
+/// Bytes of residues and ids that are sorted together. A small number makes the first
+/// scores arrive soon.
 const SORT_WINDOW_BYTES: usize = 1 << 20;
 
 impl Session {

@@ -22,7 +22,7 @@ pub trait RowKernel<T: Send>: Send + Sync {
     }
 }
 
-/// The distance, in sequences, between the encoded sequence and the prefetched one.
+/// The number of sequences between the encoded sequence and the prefetched sequence.
 const PREFETCH_DISTANCE: usize = 4;
 
 /// The lengths of the rows of an array.

@@ -15,8 +15,8 @@ impl LetterTable {
         from_alphabet(alphabet, policy)
     }
 
-    /// Returns a character table that accepts only the bytes `first` to `last`, which
-    /// errors describe as `expected`.
+    /// Returns a character table that accepts only the bytes `first` to `last`. Error
+    /// messages describe these bytes as `expected`.
     pub fn range(first: u8, last: u8, expected: &str) -> Self {
         from_range(first, last, expected)
     }

@@ -87,7 +87,7 @@ impl<'py> ReadArray<'py> {
         let step = |&bytes: &isize| {
             let whole = bytes % size == 0;
             let step = usize::try_from(bytes / size).ok().filter(|_| whole);
-            step.ok_or_else(|| PyValueError::new_err("an input has an unsupported stride"))
+            step.ok_or_else(|| PyValueError::new_err("input strides must be 0 or more elements"))
         };
         Ok(Self {
             strides: array.strides().iter().map(step).collect::<PyResult<_>>()?,

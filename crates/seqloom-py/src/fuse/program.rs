@@ -107,7 +107,7 @@ impl ElementwiseProgram {
     }
 }
 
-/// Nanoseconds; shorter computations do not release the GIL.
+/// A time in nanoseconds. Shorter computations do not release the GIL.
 const MAX_ATTACHED_NANOSECONDS: usize = 10_000;
 
 impl ElementwiseProgram {
