@@ -230,8 +230,8 @@ const float *seqloom_scores_values(const SeqloomScores *scores);
 void seqloom_scores_free(SeqloomScores *scores);
 
 /**
- * Runs the network on arrays. The inputs must already be encoded; the outputs are
- * logits, without softmax or sigmoid.
+ * Runs the network on arrays. The inputs must already be encoded, and no softmax or
+ * sigmoid is applied to the outputs.
  *
  * Returns null on failure; `seqloom_last_error` returns the reason.
  *
