@@ -11,7 +11,7 @@ from faults import _shim
 def main() -> None:
     """Print the number of faults and the wrong results of each writer and reader."""
     wanted = _arguments()
-    _shim.start_again()
+    _shim.restart_with_library()
     # Import these functions after the restart, because the library then replaces libc
     # functions.
     from faults._all import list_calls, try_all

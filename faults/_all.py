@@ -23,9 +23,9 @@ from faults._job_writers import job_writers
 from faults._page import publish
 from faults._readers import readers
 from faults._rivals import rivals
-from faults._shim import CLOSE, NO_FAULT, WRITING, Fault, arm, disarm, read_log
+from faults._shim import CLOSE, NO_FAULT, WRITING, Fault, read_log, start_fault, stop_fault
 from faults._story import Reader, Writer
-from faults._sweep import LOST, ReaderSweep, WriterSweep
+from faults._sweep import LOST_MESSAGE, ReaderSweep, WriterSweep
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -65,22 +65,22 @@ def stories(kinds: Sequence[str]) -> dict[tuple[str, str], Writer | Reader]:
 def try_all(wanted: Namespace) -> int:
     """Print a line for each writer and reader; return 1 if any result was wrong."""
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
-    chosen = _choose(kinds, begins)
+    chosen = _select(kinds, begins)
     begun = time.monotonic()
     gc.freeze()  # Prevents copies of memory by garbage collection in forks.
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)
-        _print(result)
+        _print_result(result)
     seconds = time.monotonic() - begun
     if wanted.publish:
         order = {it: number for number, it in enumerate(chosen)}
         in_order = sorted(results, key=lambda it: order[it.kind, it.name])
         publish(in_order, seconds, jobs=wanted.jobs)
-    return _conclude(results, seconds)
+    return _print_total(results, seconds)
 
 
-def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
+def _select(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
     """Return the writers and readers with these prefixes; exit if a prefix matches none."""
     names = [name for _, name in stories(KINDS)]
     unknown = [it for it in begins if not any(name.startswith(it) for name in names)]
@@ -93,15 +93,15 @@ def _choose(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]
 def list_calls(wanted: Namespace) -> int:
     """Print the calls of a writer that change files, for a comparison with strace."""
     home = Path(wanted.list)
-    writer = stories(["calls"])[_choose(["calls"], wanted.names)[0]]
+    writer = stories(["calls"])[_select(["calls"], wanted.names)[0]]
     before, place, log = home / "before", home / "place", home / "log"
     before.mkdir(parents=True)
     writer.prepare(before)
     before.rename(place)
     (home / "now").exists()  # The comparison with the strace log starts at this call.
-    arm(place, Fault("none", NO_FAULT, WRITING & ~CLOSE), -1, log=log)
+    start_fault(place, Fault("none", NO_FAULT, WRITING & ~CLOSE), -1, log=log)
     writer.write(place)  # pyright: ignore[reportAttributeAccessIssue]
-    disarm()
+    stop_fault()
     print(*(call.name for call in read_log(log)))
     return 0
 
@@ -126,25 +126,27 @@ def _in_processes(
 
 def _try_story(kind: str, name: str, sample: int | None) -> dict[str, object]:
     """Try all faults of a writer or reader, or a sample of these faults."""
-    with tempfile.TemporaryDirectory(prefix="seqloom-faults-", dir=_memory()) as home:
+    with tempfile.TemporaryDirectory(
+        prefix="seqloom-faults-", dir=_memory_folder()
+    ) as home:
         tempfile.tempdir = home
         try:
-            return asdict(_try(kind, name, sample))
+            return asdict(_try_faults(kind, name, sample))
         except Exception:  # noqa: BLE001 - one that cannot be tried stops no other
             return {"name": name, "kind": kind, "wrong": [traceback.format_exc()]}
 
 
-def _memory() -> str | None:
+def _memory_folder() -> str | None:
     """Return a folder in memory, so that faults are tried without disk accesses."""
     place = "/dev/shm"  # noqa: S108 - a folder of its own is made there
     return place if os.access(place, os.W_OK) else None
 
 
-def _try(kind: str, name: str, sample: int | None) -> Result:
+def _try_faults(kind: str, name: str, sample: int | None) -> Result:
     """Try faults in a fixed order."""
     story = stories([kind])[kind, name]
     sweep = ReaderSweep(story) if isinstance(story, Reader) else WriterSweep(story)
-    cases = _cases(sweep, kind)
+    cases = _list_cases(sweep, kind)
     result = Result(name, kind, listed=len(cases))
     random.Random(0).shuffle(cases)  # noqa: S311 - no secret
     step = story.step if sample is None and isinstance(story, Writer) else 1
@@ -152,11 +154,11 @@ def _try(kind: str, name: str, sample: int | None) -> Result:
         result.tried += 1
         wrong = [f"{case.place}: {one}" for one in case.check()]
         # For other libraries, report only lost data, not the types of their errors.
-        result.wrong += [one for one in wrong if kind != "rival" or LOST in one]
+        result.wrong += [one for one in wrong if kind != "rival" or LOST_MESSAGE in one]
     return result
 
 
-def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
+def _list_cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
     """Return all faults of one kind."""
     if isinstance(sweep, ReaderSweep):
         return list(damage_cases(sweep) if kind == "damage" else sweep.cases())
@@ -167,7 +169,7 @@ def _cases(sweep: WriterSweep | ReaderSweep, kind: str) -> list[Case]:
     return [*sweep.cases(), *crash_cases(sweep)]
 
 
-def _print(result: Result) -> None:
+def _print_result(result: Result) -> None:
     """Print the number of faults and the wrong results of a writer or reader."""
     print(
         f"{result.kind:5}  {result.name:31} {result.tried:6,} of {result.listed:6,} "
@@ -178,7 +180,7 @@ def _print(result: Result) -> None:
         print(f"       {wrong}")
 
 
-def _conclude(results: list[Result], seconds: float) -> int:
+def _print_total(results: list[Result], seconds: float) -> int:
     """Print the total number of faults and return the exit code."""
     ours = [result for result in results if result.kind != "rival"]
     tried = sum(result.tried for result in ours)

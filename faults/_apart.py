@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 # Seconds after which a process is killed as hanging.
-SECONDS = 120
+KILL_SECONDS = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,13 +59,13 @@ class Running:
         return Outcome(**json.loads(said))
 
 
-def start_apart(function: Callable[[], Any], *, seconds: int = SECONDS) -> Running:
+def start_apart(function: Callable[[], Any], *, seconds: int = KILL_SECONDS) -> Running:
     """Call a function in another process; its value must be JSON-serialisable."""
     reader, writer = os.pipe()
     child = os.fork()
     if not child:
         os.close(reader)
-        _end(writer, function, seconds)
+        _run_child(writer, function, seconds)
     os.close(writer)
     return Running(child, os.fdopen(reader, "rb"))
 
@@ -75,7 +75,7 @@ def run_apart(function: Callable[[], Any]) -> Outcome:
     return start_apart(function).finish()
 
 
-def _end(writer: int, function: Callable[[], Any], seconds: int) -> None:
+def _run_child(writer: int, function: Callable[[], Any], seconds: int) -> None:
     """Write the value or error of a function to the pipe, and end this process."""
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
     signal.alarm(seconds)

@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 def crash_cases(sweep: WriterSweep) -> Iterator[Case]:
     """Yield each state of the disk that the calls of a writer allow."""
     seen: set[tuple[str, bool]] = set()
-    for place, is_over, tree in _states(sweep):
-        key = _digest(tree), is_over
+    for place, is_over, tree in _disk_states(sweep):
+        key = _hash_tree(tree), is_over
         if key not in seen:
             seen.add(key)
-            yield Case(place, partial(_check, sweep, tree, is_over=is_over))
+            yield Case(place, partial(_check_state, sweep, tree, is_over=is_over))
 
 
-def _states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
+def _disk_states(sweep: WriterSweep) -> Iterator[tuple[str, bool, Tree]]:
     """Yield the possible states of the disk after each call of a writer."""
     calls = sweep.calls(WRITING, data=True)
     disk = Disk.of(sweep.before, sweep.place)
@@ -45,12 +45,12 @@ def _name_call(number: int, call: Call) -> str:
     return f"power cut after call {number}, {call.name} {call.path.rpartition('/')[2]}"
 
 
-def _digest(tree: Tree) -> str:
+def _hash_tree(tree: Tree) -> str:
     """Return a hash of the content of a disk."""
     return sha256(repr(sorted(tree.items())).encode()).hexdigest()
 
 
-def _check(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
+def _check_state(sweep: WriterSweep, tree: Tree, *, is_over: bool) -> Iterator[str]:
     """Return the errors of reading from a state of the disk."""
     _write_state(sweep, tree)
     yield from sweep.check_files([sweep.new] if is_over else [sweep.old, sweep.new])

@@ -47,7 +47,7 @@ Tree: TypeAlias = dict[str, bytes | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class DiskCall:
     """A file system call, and its paths relative to the watched folder."""
 
     call: Call
@@ -65,19 +65,19 @@ class Disk:
     @classmethod
     def of(cls, before: Path, place: Path) -> Disk:
         """Return the disk with the content of a folder."""
-        return cls(_load(before), place)
+        return cls(_load_folder(before), place)
 
     def follow(self, call: Call) -> None:
         """Apply a call of a writer to the disk."""
         path, other = self._inside(call.path), self._inside(call.other)
         does = getattr(self, f"_{call.name.replace('-', '_')}", None)
         if does is not None and not (path is None and other is None):
-            does(Step(call, path, other))
+            does(DiskCall(call, path, other))
 
     def after_crash(self) -> Iterator[Tree]:
         """Return the possible states of the disk if the power fails now."""
         for changes in _subsets(self.pending):
-            for content in (_synced, _written, _half_written, _zeros):
+            for content in (_synced_bytes, _current_bytes, _half_written, _zero_filled):
                 yield _tree(self.root, changes, content)
 
     def _inside(self, path: str) -> tuple[str, ...] | None:
@@ -101,26 +101,26 @@ class Disk:
             if parts and isinstance(folder, Folder):
                 change.append((folder, parts[-1], node))
         for folder, name, node in change:
-            _enter(folder.now, name, node)
+            _set_entry(folder.now, name, node)
         self.pending.append(tuple(change))
 
     # The function that applies each call, by its name. A failed call changes nothing.
 
-    def _create(self, step: Step) -> None:
+    def _create(self, step: DiskCall) -> None:
         self._change((step.path, File()))
 
-    def _mkdir(self, step: Step) -> None:
+    def _mkdir(self, step: DiskCall) -> None:
         if self._find(step.path) is None:
             self._change((step.path, Folder()))
 
     _mkdirat = _mkdir
 
-    def _truncate(self, step: Step) -> None:
+    def _truncate(self, step: DiskCall) -> None:
         file = self._find(step.path)
         if isinstance(file, File):
             file.now = b""
 
-    def _write(self, step: Step) -> None:
+    def _write(self, step: DiskCall) -> None:
         file, call = self._find(step.path), step.call
         if isinstance(file, File):
             before = file.now.ljust(call.offset, b"\0")
@@ -129,14 +129,14 @@ class Disk:
 
     _pwrite = _pwrite64 = _write
 
-    def _ftruncate(self, step: Step) -> None:
+    def _ftruncate(self, step: DiskCall) -> None:
         file, size = self._find(step.path), step.call.offset
         if isinstance(file, File):
             file.now = file.now[:size].ljust(size, b"\0")
 
     _ftruncate64 = _ftruncate
 
-    def _fsync(self, step: Step) -> None:
+    def _fsync(self, step: DiskCall) -> None:
         node = self._find(step.path)
         if isinstance(node, File):
             node.synced = node.now
@@ -145,7 +145,7 @@ class Disk:
 
     _fdatasync = _fsync
 
-    def _rename(self, step: Step) -> None:
+    def _rename(self, step: DiskCall) -> None:
         moved, replaced = self._find(step.path), self._find(step.other)
         # The log does not contain the exchange flag, but an existing target folder
         # implies it.
@@ -154,13 +154,13 @@ class Disk:
 
     _renameat = _renameat2 = _rename
 
-    def _link(self, step: Step) -> None:
+    def _link(self, step: DiskCall) -> None:
         if self._find(step.other) is None:
             self._change((step.other, self._find(step.path)))
 
     _linkat = _link
 
-    def _unlink(self, step: Step) -> None:
+    def _unlink(self, step: DiskCall) -> None:
         if self._find(step.path) is not None:
             self._change((step.path, None))
 
@@ -171,7 +171,7 @@ class Disk:
         for change in self.pending:
             if any(changed is folder for changed, _, _ in change):
                 for changed, name, node in change:
-                    _enter(changed.synced, name, node)
+                    _set_entry(changed.synced, name, node)
         self.pending = [
             change
             for change in self.pending
@@ -179,17 +179,17 @@ class Disk:
         ]
 
 
-def _load(place: Path) -> Folder:
+def _load_folder(place: Path) -> Folder:
     """Return the content of a real folder, as completely synced."""
     folder = Folder()
     for path in place.iterdir():
         data = b"" if path.is_dir() else path.read_bytes()
-        folder.now[path.name] = _load(path) if path.is_dir() else File(data, data)
+        folder.now[path.name] = _load_folder(path) if path.is_dir() else File(data, data)
     folder.synced = dict(folder.now)
     return folder
 
 
-def _enter(names: dict[str, Node], name: str, node: Node | None) -> None:
+def _set_entry(names: dict[str, Node], name: str, node: Node | None) -> None:
     """Set an entry of a folder; remove the entry if `node` is None."""
     if node is None:
         names.pop(name, None)
@@ -207,11 +207,11 @@ def _subsets(changes: list[Change]) -> Iterator[list[Change]]:
         yield from map(list, combinations(changes, count))
 
 
-def _synced(file: File) -> bytes:
+def _synced_bytes(file: File) -> bytes:
     return file.synced
 
 
-def _written(file: File) -> bytes:
+def _current_bytes(file: File) -> bytes:
     return file.now
 
 
@@ -222,7 +222,7 @@ def _half_written(file: File) -> bytes:
     return file.now[: (len(file.synced) + len(file.now)) // 2]
 
 
-def _zeros(file: File) -> bytes:
+def _zero_filled(file: File) -> bytes:
     """Return a file's content at its new size, with zeros instead of unsynced bytes."""
     if file.now == file.synced:
         return file.now
@@ -234,7 +234,7 @@ def _tree(root: Folder, changes: list[Change], content: Callable[[File], bytes])
     names: dict[int, dict[str, Node]] = {}
     for change in changes:
         for folder, name, node in change:
-            _enter(names.setdefault(id(folder), dict(folder.synced)), name, node)
+            _set_entry(names.setdefault(id(folder), dict(folder.synced)), name, node)
     found: Tree = {}
     waiting = [("", root)]
     while waiting:

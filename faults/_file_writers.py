@@ -53,24 +53,24 @@ def write_fasta(path: Path, seed: int) -> None:
 
 def file_writers() -> Iterator[Writer]:
     """Return all writers of single files and file sets."""
-    yield from map(_record, RECORDERS)
-    yield from map(_sequences, ("x.fa", "x.fq", "x.fa.gz", "x.fa.bgz"))
+    yield from map(_record_writer, RECORDERS)
+    yield from map(_sequence_writer, ("x.fa", "x.fq", "x.fa.gz", "x.fa.bgz"))
     # Two files cannot be replaced in one step, so after a kill one file may still be
     # old; it is written again.
     before = partial(_write_pairs, seed=1)
     yield Writer("sequences, pairs", before, _write_pairs, _read_pairs, is_job=True)
-    yield from map(_index, ("x.fa", "x.fa.gz", "x.fa.bgz"))
+    yield from map(_index_writer, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Writer("index, .fai and .gzi", _before_fai, _write_fai, _read_fai, is_job=True)
-    yield _bed("SNP")
-    yield _bed("individual")
+    yield _bed_writer("SNP")
+    yield _bed_writer("individual")
     yield Writer("genotypes, create_bed", do_nothing, _create_bed, _read_bed)
     yield Writer("genotypes, transposed", _before_transpose, _transpose, _read_bed)
-    yield _table("scores.tsv", partial(_write_scores, value=0.5), _write_scores)
-    yield _table("stats.tsv", partial(_write_statistics, seed=1), _write_statistics)
-    yield _table("config.json", partial(_write_config, channels=4), _write_config)
+    yield _table_writer("scores.tsv", partial(_write_scores, value=0.5), _write_scores)
+    yield _table_writer("stats.tsv", partial(_write_statistics, seed=1), _write_statistics)
+    yield _table_writer("config.json", partial(_write_config, channels=4), _write_config)
 
 
-def _record(suffix: str) -> Writer:
+def _record_writer(suffix: str) -> Writer:
     name = f"model.{suffix}"
     save = partial(_save_record, name=name)
     read = partial(_read_record, name=name)
@@ -88,7 +88,7 @@ def _read_record(place: Path, *, name: str) -> list[float]:
     return [*np.unique(found["a"]).tolist(), *np.unique(found["b"]).tolist()]
 
 
-def _sequences(name: str) -> Writer:
+def _sequence_writer(name: str) -> Writer:
     write = partial(_write_sequences, name=name)
     read = partial(_read_sequences, name=name)
     return Writer(f"sequences, {name[2:]}", partial(write, seed=1), write, read)
@@ -119,7 +119,7 @@ def _read_pairs(place: Path) -> list[list[str]]:
         return [[str(one.sequence), str(other.sequence)] for one, other in pairs]
 
 
-def _index(name: str) -> Writer:
+def _index_writer(name: str) -> Writer:
     return Writer(
         f"index of {name[2:]}",
         partial(_write_sequences, name=name),
@@ -154,7 +154,7 @@ def _read_fai(place: Path) -> str:
     return digest(place / "x.fa.bgz.fai", place / "x.fa.bgz.gzi")
 
 
-def _bed(major: str) -> Writer:
+def _bed_writer(major: str) -> Writer:
     write = partial(_write_bed, major=major)
     return Writer(f"genotypes, to_bed, {major}", partial(write, seed=1), write, _read_bed)
 
@@ -193,7 +193,7 @@ def _ignore_progress(done: int, total: int) -> None:
     """Ignore progress reports."""
 
 
-def _table(file: str, before: Any, write: Any) -> Writer:
+def _table_writer(file: str, before: Any, write: Any) -> Writer:
     return Writer(f"table, {file}", before, write, partial(_read_digest, file=file))
 
 

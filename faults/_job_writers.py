@@ -158,7 +158,7 @@ def _clean() -> dict[str, str]:
     return {name: it for name, it in os.environ.items() if name != "SEQLOOM_FAULT"}
 
 
-def _onnx(place: Path, *, seed: int = 2) -> None:
+def _save_onnx(place: Path, *, seed: int = 2) -> None:
     sl.export.onnx(
         make_network(seed), place / "m.onnx", encoder=DNA, task=TASK, overwrite=True
     )
@@ -181,15 +181,15 @@ def _before_scores(place: Path) -> None:
     write_fasta(place.parent / "many.fa", 3)
 
 
-def _cached(place: Path) -> Any:
+def _cached_data(place: Path) -> Any:
     return sl.data.cached(_dataset(place.parent / "x.fa"), place / "cache")
 
 
 def _read_cached(place: Path) -> str:
-    return repr([np.asarray(item["inputs"]).sum().item() for item in _cached(place)])
+    return repr([np.asarray(item["inputs"]).sum().item() for item in _cached_data(place)])
 
 
-def _genotypes(place: Path) -> sl.data.Dataset:
+def _genotype_data(place: Path) -> sl.data.Dataset:
     bed = place.parent / "x.bed"
     if not bed.exists():
         sl.io.to_bed(bed, draw_genotypes(1, (30, 50)))
@@ -198,11 +198,14 @@ def _genotypes(place: Path) -> sl.data.Dataset:
 
 def _read_genotypes(place: Path) -> str:
     return repr(
-        [round(float(np.asarray(item["inputs"]).sum()), 3) for item in _genotypes(place)]
+        [
+            round(float(np.asarray(item["inputs"]).sum()), 3)
+            for item in _genotype_data(place)
+        ]
     )
 
 
-def _report(place: Path, *, value: float = 0.9) -> None:
+def _write_report(place: Path, *, value: float = 0.9) -> None:
     losses = {"training": [value, 0.5], "validation": [0.8, 0.6]}
     curves = (sl.report.Curve("loss", losses),)
     sl.report.write_report(place, sl.report.Report(title=f"run {value}", curves=curves))
@@ -238,17 +241,21 @@ def job_writers() -> Iterator[Writer]:
     )
     yield shards("embeddings", write=_embed, step=8)
     yield shards("embeddings, disk without links", write=_embed_without_links, step=16)
-    yield _exported("model.seqloom", "folder", step=2)
-    yield _exported("model.zip", "zip", step=1)
-    yield Writer("exported model, ONNX", partial(_onnx, seed=1), _onnx, _read_onnx)
+    yield _export_writer("model.seqloom", "folder", step=2)
+    yield _export_writer("model.zip", "zip", step=1)
+    yield Writer(
+        "exported model, ONNX", partial(_save_onnx, seed=1), _save_onnx, _read_onnx
+    )
     yield Writer("scores, seqloom-run", _before_scores, _score, _read_scores)
-    yield Writer("cache, sequences", do_nothing, _cached, _read_cached, is_job=True)
-    yield Writer("cache, genotypes", do_nothing, _genotypes, _read_genotypes, is_job=True)
-    before = partial(_report, value=0.7)
-    yield Writer("report", before, _report, _read_report, is_job=True, step=8)
+    yield Writer("cache, sequences", do_nothing, _cached_data, _read_cached, is_job=True)
+    yield Writer(
+        "cache, genotypes", do_nothing, _genotype_data, _read_genotypes, is_job=True
+    )
+    before = partial(_write_report, value=0.7)
+    yield Writer("report", before, _write_report, _read_report, is_job=True, step=8)
 
 
-def _exported(name: str, what: str, *, step: int) -> Writer:
+def _export_writer(name: str, what: str, *, step: int) -> Writer:
     """Return the writer of an exported folder or zip."""
     write = partial(export_model, name=name)
     before, read = partial(write, seed=1), partial(_read_export, name=name)

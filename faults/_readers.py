@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
     from pathlib import Path
 
-RECORDS = 20_000  # Number of records, chosen to exceed one block of a reader.
+RECORD_COUNT = 20_000  # Number of records, chosen to exceed one block of a reader.
 SAMPLES, VARIANTS = 300, 200
 # Compression formats that seqloom reads but does not write.
-PACKERS = {"xz": lzma.compress, "bz2": bz2.compress}
+COMPRESSORS = {"xz": lzma.compress, "bz2": bz2.compress}
 
 
 def readers() -> Iterator[Reader]:
     """Return all readers."""
-    yield from map(_sequences, ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"))
-    yield from map(_indexed, ("x.fa", "x.fa.gz", "x.fa.bgz"))
+    yield from map(_sequence_reader, ("x.fa", "x.fa.gz", "x.fa.bgz", "x.fa.xz", "x.fa.bz2"))
+    yield from map(_index_reader, ("x.fa", "x.fa.gz", "x.fa.bgz"))
     yield Reader("batches of sequences", _write_fasta, _read_batches)
     yield Reader("genotypes", _write_bed, _read_bed)
     yield Reader("genotype statistics", _write_bed, _read_statistics)
     yield Reader("batches of genotypes", _write_bed, _read_genotypes)
-    yield from map(_record, RECORDERS)
+    yield from map(_record_reader, RECORDERS)
     yield Reader("run folder", _save_run, _load_run)
     yield Reader("embeddings", _embed, _load_embeddings)
     yield Reader("exported model", _export, _score, is_checked=True)
@@ -49,29 +49,29 @@ def readers() -> Iterator[Reader]:
     yield Reader("scores", _write_scores, _read_scores)
 
 
-def _sequences(name: str) -> Reader:
+def _sequence_reader(name: str) -> Reader:
     write = partial(_write_sequences, name=name)
     read, is_packed = partial(_read_sequences, name=name), name != "x.fa"
     return Reader(f"sequences, {name[2:]}", write, read, is_checked=is_packed)
 
 
 def _write_sequences(place: Path, *, name: str) -> None:
-    pack = PACKERS.get(name.rpartition(".")[2])
+    pack = COMPRESSORS.get(name.rpartition(".")[2])
     if pack is None:
-        sl.io.write_sequences(place / name, draw_records(1, RECORDS))
+        sl.io.write_sequences(place / name, draw_records(1, RECORD_COUNT))
         return
     packed = place.parent / "x.fa.gz"
-    sl.io.write_sequences(packed, draw_records(1, RECORDS))
+    sl.io.write_sequences(packed, draw_records(1, RECORD_COUNT))
     text = gzip.decompress(packed.read_bytes())
     (place / name).write_bytes(pack(text))
 
 
 def _read_sequences(place: Path, *, name: str) -> list[int]:
     with sl.io.open_sequences(place / name) as records:
-        return _sum(str(record.sequence) for record in records)
+        return _checksum(str(record.sequence) for record in records)
 
 
-def _sum(texts: Iterable[str]) -> list[int]:
+def _checksum(texts: Iterable[str]) -> list[int]:
     """Return the number of sequences, and the sum of their bytes weighted by position."""
     number = total = 0
     for number, text in enumerate(texts, 1):
@@ -79,26 +79,26 @@ def _sum(texts: Iterable[str]) -> list[int]:
     return [number, total]
 
 
-def _indexed(name: str) -> Reader:
+def _index_reader(name: str) -> Reader:
     write = partial(_write_indexed, name=name)
     return Reader(f"indexed {name[2:]}", write, partial(_read_indexed, name=name))
 
 
 def _write_indexed(place: Path, *, name: str) -> None:
-    sl.io.write_sequences(place / name, draw_records(1, RECORDS))
+    sl.io.write_sequences(place / name, draw_records(1, RECORD_COUNT))
     sl.io.build_index(place / name)
 
 
 def _read_indexed(place: Path, *, name: str) -> list[int]:
     index = sl.io.SequenceIndex(place / name, build=False)
-    return _sum(str(index[row].sequence) for row in range(0, RECORDS, 701))
+    return _checksum(str(index[row].sequence) for row in range(0, RECORD_COUNT, 701))
 
 
 def _write_fasta(place: Path) -> None:
     write_fasta(place / "x.fa", 1)
 
 
-def _labels(seed: int) -> dict[str, str]:
+def _make_labels(seed: int) -> dict[str, str]:
     return {name: ("no", "yes")["GC" in text] for name, text in draw_records(seed)}
 
 
@@ -132,7 +132,7 @@ def _read_genotypes(place: Path) -> list[float]:
     return [round(float(row.sum()), 3) for row in rows]
 
 
-def _record(suffix: str) -> Reader:
+def _record_reader(suffix: str) -> Reader:
     name = f"m.{suffix}"
     write, read = partial(_save_record, name=name), partial(_load_record, name=name)
     return Reader(f"record, {suffix}", write, read, is_checked=True)
@@ -152,7 +152,7 @@ def _load_record(place: Path, *, name: str) -> list[float]:
 def _save_run(place: Path) -> None:
     fasta = place.parent / "t.fa"
     write_fasta(fasta, 3)
-    data = sl.data.SequenceDataset(fasta, encoder=DNA, labels=_labels(3))
+    data = sl.data.SequenceDataset(fasta, encoder=DNA, labels=_make_labels(3))
     sl.train.fit(
         CONFIG,
         data,
@@ -209,7 +209,7 @@ def _load_onnx(place: Path) -> list[float]:
 
 def _write_labels(place: Path) -> None:
     write_fasta(place / "x.fa", 1)
-    rows = "".join(f"{name}\t{label}\n" for name, label in _labels(1).items())
+    rows = "".join(f"{name}\t{label}\n" for name, label in _make_labels(1).items())
     (place / "labels.tsv").write_text(f"id\tlabel\n{rows}", encoding="ascii")
 
 

@@ -65,12 +65,12 @@ class Call:
         return cls(name, path, other, int(offset), int(size), bytes.fromhex(data))
 
 
-def errors(*names: str, **options: object) -> list[Fault]:
-    """Return the numbers of system errors by name."""
+def errno_faults(*names: str, **options: object) -> list[Fault]:
+    """Return a fault for each named system error."""
     return [Fault(name, getattr(errno, name), **options) for name in names]  # pyright: ignore[reportArgumentType]
 
 
-def build(folder: Path) -> Path:
+def build_library(folder: Path) -> Path:
     """Compile the library."""
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None or not sys.platform.startswith("linux"):
@@ -81,12 +81,12 @@ def build(folder: Path) -> Path:
     return library
 
 
-def start_again() -> None:
+def restart_with_library() -> None:
     """Restart this program with the library, unless it is loaded already."""
     if "SEQLOOM_SHIM" in os.environ:
         return
     with tempfile.TemporaryDirectory(prefix="seqloom-faults-") as home:
-        library = str(build(Path(home)))
+        library = str(build_library(Path(home)))
         # Restrict each library to one thread, because this process will fork.
         threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         environment = {"LD_PRELOAD": library, "SEQLOOM_SHIM": library, **threads}
@@ -95,7 +95,7 @@ def start_again() -> None:
     sys.exit(done.returncode)
 
 
-def arm(
+def start_fault(
     folder: Path,
     fault: Fault,
     number: int,
@@ -113,7 +113,7 @@ def arm(
                    fault.kind, int(fault.stays), int(data))  # fmt: skip
 
 
-def disarm() -> None:
+def stop_fault() -> None:
     """Stop counting calls."""
     _library().disarm()
     os.environ.pop("SEQLOOM_FAULT", None)
@@ -128,5 +128,5 @@ def read_log(log: Path) -> list[Call]:
 
 
 def _library() -> ctypes.CDLL:
-    """Return the path of the library in LD_PRELOAD."""
+    """Load the library that intercepts file calls."""
     return ctypes.CDLL(os.environ["SEQLOOM_SHIM"])

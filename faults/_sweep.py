@@ -26,42 +26,42 @@ from faults._shim import (
     WRITE,
     Call,
     Fault,
-    arm,
-    disarm,
-    errors,
+    errno_faults,
     read_log,
+    start_fault,
+    stop_fault,
 )
 from faults._story import Case, Reader, Writer, names, new_folder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-MOVES = ("write", "pwrite", "pwrite64")
-TAKES = ("read", "pread", "pread64")
-OPENS = ("open-read",)
-KILLS = [
+WRITE_CALLS = ("write", "pwrite", "pwrite64")
+READ_CALLS = ("read", "pread", "pread64")
+OPEN_CALLS = ("open-read",)
+KILL_FAULTS = [
     Fault("killed before", KILL_BEFORE),
     Fault("killed after", KILL_AFTER),
-    Fault("killed at half", KILL_HALF, only=MOVES),
+    Fault("killed at half", KILL_HALF, only=WRITE_CALLS),
 ]
 WRITE_FAULTS = [
-    *KILLS,
-    *errors("ENOSPC", "EIO", "EROFS", "EACCES", "EDQUOT", "EMFILE", "EINTR"),
-    Fault("short write", SHORT, only=MOVES),
-    *errors("ENOSPC", calls=CREATE | WRITE | NAME, stays=True),
-    *errors("EROFS", stays=True),
+    *KILL_FAULTS,
+    *errno_faults("ENOSPC", "EIO", "EROFS", "EACCES", "EDQUOT", "EMFILE", "EINTR"),
+    Fault("short write", SHORT, only=WRITE_CALLS),
+    *errno_faults("ENOSPC", calls=CREATE | WRITE | NAME, stays=True),
+    *errno_faults("EROFS", stays=True),
 ]
 READ_FAULTS = [
-    *errors("EIO", "EINTR", "ESTALE", calls=READING),
-    *errors("EMFILE", "EACCES", calls=READING, only=OPENS),
-    *errors("EIO", calls=READING, stays=True),
-    Fault("short read", SHORT, calls=READING, only=TAKES),
+    *errno_faults("EIO", "EINTR", "ESTALE", calls=READING),
+    *errno_faults("EMFILE", "EACCES", calls=READING, only=OPEN_CALLS),
+    *errno_faults("EIO", calls=READING, stays=True),
+    Fault("short read", SHORT, calls=READING, only=READ_CALLS),
     Fault("cut", CUT, calls=READING),
     Fault("removed", GONE, calls=READING),
     Fault("changed", CHANGED, calls=READING),
 ]
 NO_FAULT_CASE = Fault("none", NO_FAULT)
-LOST = "neither the old nor the new: "
+LOST_MESSAGE = "neither the old nor the new: "
 
 
 class Sweep:
@@ -120,11 +120,11 @@ class WriterSweep(Sweep):
         self, fault: Fault, at: int, *, log: Path | None = None, data: bool = False
     ) -> bool:
         """Write while one call fails, and return True."""
-        arm(self.place, fault, at, log=log, data=data)
+        start_fault(self.place, fault, at, log=log, data=data)
         try:
             self.writer.write(self.place)
         finally:
-            disarm()
+            stop_fault()
         return True
 
     def _try_at(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
@@ -160,7 +160,7 @@ class WriterSweep(Sweep):
             return
         left = run_apart(lambda: self.writer.read(self.place))
         if left.value not in allowed:
-            yield f"{LOST}{left}"
+            yield f"{LOST_MESSAGE}{left}"
 
     def _check_part(self) -> Iterator[str]:
         """Yield an error if a stopped job left incomplete parts."""
@@ -168,7 +168,7 @@ class WriterSweep(Sweep):
         if broken is not None:
             left = run_apart(lambda: broken(self.place))
             if left.value != []:
-                yield f"{LOST}{left}"
+                yield f"{LOST_MESSAGE}{left}"
 
     def check_next_write(self) -> Iterator[str]:
         """Write again, as if an hour later, and check that exactly the new files exist."""
@@ -216,11 +216,11 @@ class ReaderSweep(Sweep):
         self.reset()
 
         def read() -> object:
-            arm(self.place, fault, at, log=log)
+            start_fault(self.place, fault, at, log=log)
             try:
                 return self.reader.read(self.place)
             finally:
-                disarm()
+                stop_fault()
 
         return run_apart(read)
 

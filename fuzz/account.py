@@ -16,10 +16,10 @@ from typing import NamedTuple
 from benchmarks._processor import name_processor
 from faults._page import replace_tables
 
-HOURS = Path(__file__).with_name("hours.tsv")
+HOURS_FILE = Path(__file__).with_name("hours.tsv")
 
 
-class Tried(NamedTuple):
+class TargetTotals(NamedTuple):
     """The sums of one target over all runs."""
 
     target: str
@@ -28,10 +28,10 @@ class Tried(NamedTuple):
     met: int = 0
     edges: int = 0
 
-    def plus(self, other: Tried) -> Tried:
+    def plus(self, other: TargetTotals) -> TargetTotals:
         """Add the counts of a run; keep the edges of the run that reached more edges."""
         later = max(self, other, key=lambda one: one.met)
-        return Tried(
+        return TargetTotals(
             self.target,
             self.seconds + other.seconds,
             self.inputs + other.inputs,
@@ -42,23 +42,23 @@ class Tried(NamedTuple):
 
 def main(rounds: Path) -> None:
     """Add the counts of the rounds to the table, and remove the file of rounds."""
-    tried = {one.target: one for one in _read(HOURS)}
-    for one in _read(rounds):
-        tried[one.target] = tried.get(one.target, Tried(one.target)).plus(one)
+    tried = {one.target: one for one in _read_totals(HOURS_FILE)}
+    for one in _read_totals(rounds):
+        tried[one.target] = tried.get(one.target, TargetTotals(one.target)).plus(one)
     lines = ["\t".join(map(str, tried[target])) for target in sorted(tried)]
-    HOURS.write_text("".join(f"{line}\n" for line in lines), "utf-8")
+    HOURS_FILE.write_text("".join(f"{line}\n" for line in lines), "utf-8")
     rounds.unlink()
     replace_tables({"fuzz": _write_page([tried[target] for target in sorted(tried)])})
 
 
-def _read(path: Path) -> list[Tried]:
+def _read_totals(path: Path) -> list[TargetTotals]:
     """Read the table of targets, which is missing before the first run."""
     lines = path.read_text("utf-8").splitlines() if path.exists() else []
     fields = [line.split("\t") for line in lines]
-    return [Tried(target, *map(int, numbers)) for target, *numbers in fields]
+    return [TargetTotals(target, *map(int, numbers)) for target, *numbers in fields]
 
 
-def _write_page(tried: list[Tried]) -> str:
+def _write_page(tried: list[TargetTotals]) -> str:
     """Return the sums over all targets."""
     hours = sum(one.seconds for one in tried) / 3600
     inputs = sum(one.inputs for one in tried)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 Graph = dict[str, Any]
 WHOLE, ROWS = np.arange(6).reshape(2, 3), np.arange(6, dtype="f4").reshape(2, 3)
-TYPES = ("bool", "uint8", "uint32", "int32", "int64", "float32", "float64")
+DTYPES = ("bool", "uint8", "uint32", "int32", "int64", "float32", "float64")
 STATES, WEIGHTS = ROWS[:1, :2], np.ones((8, 3), "f4")
 # Calls that the samples of PyTorch do not contain.
 EXTRA_CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
@@ -121,24 +121,26 @@ def main(folder: Path) -> None:
     """Write the graphs into a folder; the name of each file is its hash."""
     folder.mkdir(parents=True, exist_ok=True)
     left = set(CHANGED_OPERATIONS.split())
-    for graph in chain(_networks(), _layers(), _calls(), _operations()):
-        _write(folder, graph)
+    for graph in chain(
+        _network_graphs(), _layer_graphs(), _call_graphs(), _operation_graphs()
+    ):
+        _write_graph(folder, graph)
         found = left & {operation["name"] for operation in graph["operations"]}
         if found and len(json.dumps(graph)) < MAX_INPUT_BYTES // 4:
             left -= found
             for changed in _replace_values(graph):
-                _write(folder, changed)
+                _write_graph(folder, changed)
     print(f"{len(list(folder.iterdir()))} graphs are in {folder}; not changed: {left or 0}")
 
 
-def _write(folder: Path, graph: Graph) -> None:
+def _write_graph(folder: Path, graph: Graph) -> None:
     """Write a graph, unless it exceeds the maximum size of an input."""
     text = json.dumps(graph, separators=(",", ":")).encode()
     if len(text) <= MAX_INPUT_BYTES:
         (folder / sha1(text, usedforsecurity=False).hexdigest()).write_bytes(text)
 
 
-def _operations() -> Iterator[Graph]:
+def _operation_graphs() -> Iterator[Graph]:
     """Yield graphs of one operation, for the samples of PyTorch."""
     for name in TESTED_OPERATIONS:
         for dtype in OPERATION_TABLE[name].dtypes:
@@ -146,19 +148,19 @@ def _operations() -> Iterator[Graph]:
                 yield make_graph(name, *call)[0]
 
 
-def _calls() -> Iterator[Graph]:
+def _call_graphs() -> Iterator[Graph]:
     """Yield graphs of `EXTRA_CALLS`, and of functions of one or two arrays of each type."""
     for name, args, options in EXTRA_CALLS:
         made = getattr(NUMPY, name)(*args, **options)
         yield make_graph(name, args, options, made if isinstance(made, tuple) else [made])[
             0
         ]
-    for name, dtype, count in product(TESTED_OPERATIONS, TYPES, (1, 2)):
+    for name, dtype, count in product(TESTED_OPERATIONS, DTYPES, (1, 2)):
         args = (WHOLE.astype(dtype),) * count
         made = None
         with suppress(Exception):  # most functions need other arguments
             made = getattr(NUMPY, name)(*args)
-        if made is not None and made.dtype.name in TYPES:
+        if made is not None and made.dtype.name in DTYPES:
             yield make_graph(name, args, {}, [made])[0]
 
 
@@ -180,15 +182,15 @@ def _list_positions(value: Any) -> Iterator[tuple[Any, Any]]:
             yield from _list_positions(value[key])
 
 
-def _layers() -> Iterator[Graph]:
+def _layer_graphs() -> Iterator[Graph]:
     """Yield graphs of one layer, for inputs of any length and of a fixed length."""
     for free, fixed, layers in LAYERS_WITH_OTHER_INPUTS.values():
         for make in layers.values():
-            yield from _exported(ready(Each([make()])), inputs=fixed)
+            yield from _exported_graphs(ready(Each([make()])), inputs=fixed)
             # Some layers cannot be exported alone for any length, because they treat
             # short inputs differently.
             with suppress(sl.errors.ExportError):
-                yield from _exported(ready(Each([make()])), inputs=free)
+                yield from _exported_graphs(ready(Each([make()])), inputs=free)
 
 
 def _repeat(x: Any, count: int) -> Any:
@@ -221,19 +223,19 @@ class Last(Recurrent):
         return self.head(apply("take_along_axis", states, last, axis=1)[:, 0])
 
 
-def _networks() -> Iterator[Graph]:
+def _network_graphs() -> Iterator[Graph]:
     """Yield the graphs of networks over DNA, over tokens, and over packed tokens."""
     for make in chain(NETWORKS_OF_ANY_LENGTH.values(), NETWORKS_OF_SOME_LENGTHS.values()):
-        yield from _exported(ready(make()), encoder=sl.encode.OneHot("dna"))
-    yield from _exported(ready(Last()), encoder=sl.encode.OneHot("dna"))
+        yield from _exported_graphs(ready(make()), encoder=sl.encode.OneHot("dna"))
+    yield from _exported_graphs(ready(Last()), encoder=sl.encode.OneHot("dna"))
     for number in range(len(EXPRESSIONS)):
-        yield from _exported(ready(Expression(number)), inputs=("batch", 4, 30))
-    yield from _exported(ready(Tokens()), encoder=sl.encode.Integer("dna"))
+        yield from _exported_graphs(ready(Expression(number)), inputs=("batch", 4, 30))
+    yield from _exported_graphs(ready(Tokens()), encoder=sl.encode.Integer("dna"))
     esm2 = sl.models.ESM2Config(layers=1, width=8, heads=2).init("numpy").eval()
-    yield from _exported(esm2, encoder=sl.encode.Tokens("esm2"), pool="mean")
+    yield from _exported_graphs(esm2, encoder=sl.encode.Tokens("esm2"), pool="mean")
 
 
-def _exported(network: Any, **options: Any) -> Iterator[Graph]:
+def _exported_graphs(network: Any, **options: Any) -> Iterator[Graph]:
     """Yield the graphs of an exported network, without the lines of its source."""
     with TemporaryDirectory() as folder:
         sl.export.save(network, Path(folder) / "model", **options)

@@ -36,7 +36,7 @@ struct Part {
 pub fn run(mut choices: Choices<'_>) {
     let require_eof = !choices.one_in(4);
     let size = 1 + choices.below(40);
-    let parts = parts(&mut choices);
+    let parts = make_parts(&mut choices);
     let file: Vec<u8> = parts.iter().flat_map(|part| part.bytes.clone()).collect();
     let whole = outcome(&file, usize::MAX, &options(1, require_eof));
     for threads in [1, 3] {
@@ -89,7 +89,7 @@ pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
 /// Checks that the text ends where the first changed block begins, and that reading
 /// this block is an error.
 fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
-    let wanted = valid(parts);
+    let wanted = valid_text(parts);
     assert!(
         *found == wanted,
         "{} bytes of text, not {}",
@@ -124,12 +124,12 @@ fn compare_seekable(file: &[u8], parts: &[Part]) {
         .is_ok()
     {
         let is_whole = parts.iter().all(|part| part.text.is_some());
-        assert!(is_whole && found == valid(parts), "read by position");
+        assert!(is_whole && found == valid_text(parts), "read by position");
     }
 }
 
 /// Returns the text before the first invalid block.
-fn valid(parts: &[Part]) -> Vec<u8> {
+fn valid_text(parts: &[Part]) -> Vec<u8> {
     let texts = parts.iter().map_while(|part| part.text.as_deref());
     texts.collect::<Vec<_>>().concat()
 }
@@ -139,8 +139,8 @@ fn is_empty(part: &Part) -> bool {
 }
 
 /// Makes blocks, and changes some, as the fuzzer chooses.
-fn parts(choices: &mut Choices<'_>) -> Vec<Part> {
-    let mut parts = vec![block(choices)];
+fn make_parts(choices: &mut Choices<'_>) -> Vec<Part> {
+    let mut parts = vec![make_block(choices)];
     while !choices.is_empty() && parts.len() < MAX_BLOCKS {
         step(&mut parts, choices);
     }
@@ -152,7 +152,7 @@ fn parts(choices: &mut Choices<'_>) -> Vec<Part> {
             bytes: choices.bytes(30).to_vec(),
             text: None,
         }),
-        _ => parts.push(pack(&[], Level::DEFAULT, [&[], &[]])),
+        _ => parts.push(pack_block(&[], Level::DEFAULT, [&[], &[]])),
     }
     parts.retain(|part| !part.bytes.is_empty());
     parts
@@ -165,12 +165,12 @@ fn step(parts: &mut Vec<Part>, choices: &mut Choices<'_>) {
         0 if end > 1 => parts.swap(chosen, end - 1),
         1 if end > 1 => drop(parts.remove(chosen)),
         2 => parts.extend(vec![parts[chosen].clone(); 1 + choices.below(12)]),
-        3 => parts.push(pack(&[], Level::DEFAULT, [&[], &[]])),
-        4 => change(&mut parts[chosen], Field::Size, choices),
-        5 => change(&mut parts[chosen], Field::Sum, choices),
-        6 => change(&mut parts[chosen], Field::Length, choices),
-        7 => parts.insert(chosen, pack(&[], Level::NONE, [&[], &[]])),
-        _ => parts.push(block(choices)),
+        3 => parts.push(pack_block(&[], Level::DEFAULT, [&[], &[]])),
+        4 => corrupt(&mut parts[chosen], Field::Size, choices),
+        5 => corrupt(&mut parts[chosen], Field::Sum, choices),
+        6 => corrupt(&mut parts[chosen], Field::Length, choices),
+        7 => parts.insert(chosen, pack_block(&[], Level::NONE, [&[], &[]])),
+        _ => parts.push(make_block(choices)),
     }
 }
 
@@ -182,7 +182,7 @@ enum Field {
 }
 
 /// Changes two bytes of a field, so that the block becomes invalid.
-fn change(part: &mut Part, field: Field, choices: &mut Choices<'_>) {
+fn corrupt(part: &mut Part, field: Field, choices: &mut Choices<'_>) {
     let end = part.bytes.len();
     let at = match field {
         Field::Size => size_at(&part.bytes),
@@ -222,7 +222,7 @@ fn truncate(parts: &mut Vec<Part>, at: usize) {
 }
 
 /// Makes a block as the fuzzer chooses.
-fn block(choices: &mut Choices<'_>) -> Part {
+fn make_block(choices: &mut Choices<'_>) -> Part {
     let levels = [Level::NONE, Level::BEST, Level::DEFAULT];
     let level = levels[choices.below(levels.len())];
     let text = match choices.byte() % 16 {
@@ -234,7 +234,7 @@ fn block(choices: &mut Choices<'_>) -> Part {
         }
     };
     let fields = [0; 2].map(|_| field(choices));
-    pack(&text, level, [&fields[0], &fields[1]])
+    pack_block(&text, level, [&fields[0], &fields[1]])
 }
 
 /// Makes an additional header field, which is usually empty.
@@ -248,7 +248,7 @@ fn field(choices: &mut Choices<'_>) -> Vec<u8> {
 }
 
 /// Makes a bgzip block with other fields before and after the field with its size.
-fn pack(text: &[u8], level: Level, [before, after]: [&[u8]; 2]) -> Part {
+fn pack_block(text: &[u8], level: Level, [before, after]: [&[u8]; 2]) -> Part {
     let mut room = vec![0; compress_bound(Format::Deflate, text.len())];
     let mut encoder = Encoder::new(Format::Deflate, level);
     let packed = encoder.compress(text, &mut room, Flush::Finish).output;
@@ -267,9 +267,9 @@ fn pack(text: &[u8], level: Level, [before, after]: [&[u8]; 2]) -> Part {
 }
 
 /// Returns a valid bgzip file with `size` bytes of text in each block.
-pub fn bgzip(text: &[u8], size: usize) -> Vec<u8> {
+pub fn valid_bgzip(text: &[u8], size: usize) -> Vec<u8> {
     let texts = text.chunks(size).chain([&[][..]]);
     texts
-        .flat_map(|text| pack(text, Level::DEFAULT, [&[], &[]]).bytes)
+        .flat_map(|text| pack_block(text, Level::DEFAULT, [&[], &[]]).bytes)
         .collect()
 }

@@ -10,7 +10,7 @@ use seqloom_sequences::{Reader, ReaderOptions};
 use sirocco::deflate::Level;
 use sirocco::{Format, compress};
 
-use crate::blocks::bgzip;
+use crate::blocks::valid_bgzip;
 use crate::choices::Choices;
 use crate::records::{Record, of_batch};
 use crate::scratch;
@@ -22,7 +22,7 @@ pub fn run(mut choices: Choices<'_>) {
     let text = choices.rest();
     let file = match form % 8 {
         0..=3 => text.to_vec(),
-        4 | 5 => bgzip(text, size),
+        4 | 5 => valid_bgzip(text, size),
         6 => [b"\x1F\x8B\x08", text].concat(),
         _ => {
             let pack = |text: &[u8]| compress(Format::Gzip, Level::DEFAULT, text);
@@ -30,18 +30,18 @@ pub fn run(mut choices: Choices<'_>) {
         }
     };
     let path = scratch::write("built", &file);
-    let records = all(&path);
+    let records = all_records(&path);
     let built = build_in_memory(&path, &Building::default());
     assert_eq!(built.is_ok(), records.is_some(), "{:?}", built.err());
     if let Some((bytes, records)) = built.ok().zip(records) {
-        compare(&path, bytes, &records);
+        compare_records(&path, bytes, &records);
     }
     open_by_table(&path, table);
 }
 
 /// Returns all records of a file; `None` if it has a fault or cannot be read at an
 /// offset.
-fn all(path: &Path) -> Option<Vec<Record>> {
+fn all_records(path: &Path) -> Option<Vec<Record>> {
     let mut reader = Reader::open(path, &ReaderOptions::default()).ok()?;
     if !matches!(
         reader.compression(),
@@ -57,7 +57,7 @@ fn all(path: &Path) -> Option<Vec<Record>> {
 }
 
 /// Checks that an index, and its `.fai` and `.gzi`, return the records of a reader.
-fn compare(path: &Path, bytes: Vec<u8>, records: &[Record]) {
+fn compare_records(path: &Path, bytes: Vec<u8>, records: &[Record]) {
     let (index, _) = Index::from_bytes(path, bytes, 1).expect("the index was built from this file");
     let numbers: Vec<i64> = (0..).take(records.len()).collect();
     let fetch = |index: &Index| index.fetch_many(&numbers, 1).map(|batch| of_batch(&batch));

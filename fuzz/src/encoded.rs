@@ -15,7 +15,7 @@ pub fn run(mut choices: Choices<'_>) {
     let (k, stride) = (choices.below(9), choices.below(5));
     let is_canonical = choices.one_in(2);
     let style = choices.byte();
-    let (data, offsets) = sequences(&letters, choices);
+    let (data, offsets) = make_sequences(&letters, choices);
     let slow = SimpleEncoder {
         letters: &letters,
         sequences: &Ragged::new(&data, &offsets).expect("the offsets ascend"),
@@ -91,7 +91,7 @@ fn letter_table(choices: &mut Choices<'_>) -> Option<LetterTable> {
 }
 
 /// Makes sequences of characters; most of them are valid.
-fn sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
+fn make_sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
     let (is_raw, case) = (choices.one_in(4), choices.byte());
     let taken: Vec<u8> = (0..=u8::MAX)
         .filter(|byte| !letters.rejected_bytes().contains(byte))

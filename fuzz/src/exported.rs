@@ -92,7 +92,7 @@ impl InputArray {
 }
 
 /// Returns an exported model with these bytes as its graph.
-pub fn seal(graph: &[u8]) -> Vec<u8> {
+pub fn export_of_graph(graph: &[u8]) -> Vec<u8> {
     let files = [
         ("graph.json", graph.to_vec()),
         ("model.safetensors", weights(graph)),
@@ -103,12 +103,12 @@ pub fn seal(graph: &[u8]) -> Vec<u8> {
         "batch_size": 2, "layout": "padded", "length": null, "crop": null, "pair": null,
         "pool": null, "files": {}
     });
-    seal_files(manifest, files.into())
+    export_of_files(manifest, files.into())
 }
 
 /// Returns an exported model of these files, with a valid hash for each file in the
 /// manifest.
-pub fn seal_files(mut manifest: Value, files: Vec<(&str, Vec<u8>)>) -> Vec<u8> {
+pub fn export_of_files(mut manifest: Value, files: Vec<(&str, Vec<u8>)>) -> Vec<u8> {
     if let Some(fields) = manifest.as_object_mut() {
         if let Some(hashes) = fields.get_mut("files").and_then(Value::as_object_mut) {
             let hash_of =

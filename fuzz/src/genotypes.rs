@@ -25,7 +25,7 @@ const MAX_PICKS: usize = 1000;
 /// Makes the files of a genotype set, opens them, and reads all and selected genotypes.
 pub fn run(mut choices: Choices<'_>) {
     let style = choices.byte();
-    let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| table(sheet, style, &mut choices));
+    let [fam, bim] = [Sheet::Fam, Sheet::Bim].map(|sheet| make_table(sheet, style, &mut choices));
     let picks = choices.until(0);
     let picks = &picks[..picks.len().min(MAX_PICKS)];
     let (Some(individuals), Some(variants)) = (rows(Sheet::Fam, &fam), rows(Sheet::Bim, &bim))
@@ -46,7 +46,7 @@ pub fn run(mut choices: Choices<'_>) {
 }
 
 /// Returns a table with arbitrary bytes, or a valid table.
-fn table(sheet: Sheet, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
+fn make_table(sheet: Sheet, style: u8, choices: &mut Choices<'_>) -> Vec<u8> {
     if style & 8 == 0 {
         return choices.until(0).to_vec();
     }
@@ -97,8 +97,8 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
         slow.compare_all(
             (&bed, check),
             (
-                pick(picks, layout.individuals),
-                pick(picks, layout.variants),
+                pick_positions(picks, layout.individuals),
+                pick_positions(picks, layout.variants),
             ),
         );
         slow.count(&bed, check);
@@ -108,7 +108,7 @@ fn open(path: &Path, wanted: BedLayout, picks: &[u8]) {
 }
 
 /// Selects positions in any order, or all positions if `picks` is empty.
-fn pick(picks: &[u8], count: usize) -> Picks {
+fn pick_positions(picks: &[u8], count: usize) -> Picks {
     if picks.is_empty() || count == 0 {
         return Picks::all(count);
     }
@@ -187,7 +187,7 @@ impl SimpleReader<'_> {
                     MatrixOrder::Individuals => row * columns.len() + column,
                 };
                 let wanted = table[self.code(*individual, *variant)];
-                assert!(is_same(found[at], wanted));
+                assert!(are_same(found[at], wanted));
             }
         }
     }
@@ -242,7 +242,7 @@ impl SimpleReader<'_> {
 
 /// Returns true if two values are equal or both NaN.
 #[expect(clippy::eq_op, reason = "NaN differs from itself")]
-fn is_same<T: Genotype>(found: T, wanted: T) -> bool {
+fn are_same<T: Genotype>(found: T, wanted: T) -> bool {
     found == wanted || found != found && wanted != wanted
 }
 

@@ -39,7 +39,7 @@ pub fn run(mut choices: Choices<'_>) {
         )
     };
     let (batches, end) = all(stream(ResumePoint::default()));
-    check(&batches, &records.all, rule, end.is_ok());
+    check_batches(&batches, &records.all, rule, end.is_ok());
     if let Some(chosen) = choices.below(batches.len() + 1).checked_sub(1) {
         let (rest, again) = all(stream(batches[chosen].resume.clone()));
         assert_eq!(
@@ -113,7 +113,7 @@ fn keys(batch: &PackedBatch) -> (Vec<i64>, Vec<i64>, Vec<u32>) {
 }
 
 /// Checks that merged windows contain each record once.
-fn check(batches: &[PackedBatch], records: &[Record], rule: PackingRule, is_whole: bool) {
+fn check_batches(batches: &[PackedBatch], records: &[Record], rule: PackingRule, is_whole: bool) {
     let mut parts = BTreeMap::new();
     for batch in batches {
         assert!(batch.tokens.len() <= rule.capacity && batch.tokens.len() == batch.positions.len());

@@ -20,9 +20,9 @@ const OUTPUT_BYTES: usize = 1 << 18;
 pub fn run(mut choices: Choices<'_>) {
     let mut file = Vec::new();
     for _ in 0..1 + choices.below(3) {
-        member(&mut choices, &mut file);
+        append_member(&mut choices, &mut file);
     }
-    change(&mut choices, &mut file);
+    corrupt(&mut choices, &mut file);
     let path = scratch::write("parts.gz", &file);
     let options = UnpackOptions {
         threads: 2,
@@ -51,20 +51,20 @@ fn drain(mut text: Box<dyn Text>) -> Outcome {
 }
 
 /// Appends a gzip member of several blocks, with sizes that the fuzzer chooses.
-fn member(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
+fn append_member(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
     let levels = [Level::NONE, Level::FASTEST, Level::DEFAULT, Level::BEST];
     let mut encoder = Encoder::new(Format::Gzip, levels[choices.below(levels.len())]);
     let (mut all, mut room) = (Vec::new(), vec![0; OUTPUT_BYTES]);
     for _ in 0..choices.below(6) {
         let flush = [Flush::None, Flush::Sync, Flush::Full][choices.below(3)];
-        all.extend(text(choices));
+        all.extend(make_text(choices));
         file.extend_from_slice(encoder.compress(&all, &mut room, flush).output);
     }
     file.extend_from_slice(encoder.compress(&all, &mut room, Flush::Finish).output);
 }
 
 /// Makes text that compresses well, badly or not at all.
-fn text(choices: &mut Choices<'_>) -> Vec<u8> {
+fn make_text(choices: &mut Choices<'_>) -> Vec<u8> {
     let most = if choices.one_in(4) { 1 << 15 } else { 1 << 11 };
     let size = choices.below(most);
     let (style, mut state) = (choices.byte(), u64::from(choices.short()));
@@ -95,7 +95,7 @@ fn text(choices: &mut Choices<'_>) -> Vec<u8> {
 }
 
 /// Changes bits, truncates the file or appends bytes.
-fn change(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
+fn corrupt(choices: &mut Choices<'_>, file: &mut Vec<u8>) {
     match choices.byte() % 8 {
         0 => file.truncate(choices.below(file.len() + 1)),
         1 => file.extend(vec![0; choices.below(2000)]),

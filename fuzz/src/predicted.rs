@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use crate::choices::Choices;
 use crate::documents::change;
-use crate::exported::seal_files;
+use crate::exported::export_of_files;
 use crate::records::{Packing, Records};
 use crate::scratch;
 
@@ -18,7 +18,7 @@ const PREDICTOR_MEMORY_BYTES: usize = 64 << 20;
 
 /// Changes a model as the fuzzer chooses, and scores a file with the changed model.
 pub fn run(mut choices: Choices<'_>) {
-    let mut encoder = encoder(choices.byte());
+    let mut encoder = encoder_settings(choices.byte());
     let mut manifest: Value = read("export.json");
     for _ in 0..choices.below(3) {
         change(&mut encoder, &mut choices);
@@ -28,12 +28,12 @@ pub fn run(mut choices: Choices<'_>) {
     }
     let _ = Encoder::new("encoder.json".as_ref(), &encoder);
     let files = [
-        ("graph.json", bytes("graph.json")),
-        ("graph-unpadded.json", bytes("graph-unpadded.json")),
-        ("model.safetensors", bytes("model.safetensors")),
+        ("graph.json", stored_file("graph.json")),
+        ("graph-unpadded.json", stored_file("graph-unpadded.json")),
+        ("model.safetensors", stored_file("model.safetensors")),
         ("encoder.json", encoder.to_string().into_bytes()),
     ];
-    let Ok(export) = Export::from_zip(seal_files(manifest, files.into())) else {
+    let Ok(export) = Export::from_zip(export_of_files(manifest, files.into())) else {
         return;
     };
     let limits = Limits {
@@ -69,7 +69,7 @@ fn predict(model: &Predictor, choices: &mut Choices<'_>) {
 }
 
 /// Returns the settings of an encoder of each kind.
-fn encoder(style: u8) -> Value {
+fn encoder_settings(style: u8) -> Value {
     let letters = json!({"alphabet": "dna", "codes": true, "case": "fold",
         "rna_as_dna": false, "rare": "error", "symbols": "strip_terminal_stop"});
     let words = json!({"letters": letters, "k": 2, "stride": 1, "canonical": false,
@@ -94,11 +94,11 @@ fn encoder(style: u8) -> Value {
 }
 
 fn read(name: &str) -> Value {
-    serde_json::from_slice(&bytes(name)).expect("the model is valid")
+    serde_json::from_slice(&stored_file(name)).expect("the model is valid")
 }
 
 /// Reads a file of a stored exported model.
-fn bytes(name: &str) -> Vec<u8> {
+fn stored_file(name: &str) -> Vec<u8> {
     let folder = concat!(
         env!("CARGO_MANIFEST_DIR"),
         "/../tests/export/data/version_1_cnn"

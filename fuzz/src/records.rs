@@ -4,7 +4,7 @@ use seqloom_sequences::Batch;
 use sirocco::deflate::Level;
 use sirocco::{Format as Container, compress};
 
-use crate::blocks::bgzip;
+use crate::blocks::valid_bgzip;
 use crate::choices::Choices;
 
 /// Maximal number of records of a file.
@@ -86,7 +86,7 @@ impl Records {
         let text = self.text();
         match packing {
             Packing::Plain => text,
-            Packing::Bgzip(size) => bgzip(&text, size),
+            Packing::Bgzip(size) => valid_bgzip(&text, size),
             Packing::Gzip(size) => {
                 let pack = |text: &[u8]| compress(Container::Gzip, Level::DEFAULT, text);
                 text.chunks(size).flat_map(pack).collect()

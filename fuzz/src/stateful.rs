@@ -106,7 +106,7 @@ impl Machine {
     fn headers(&self, choices: &mut Choices<'_>) {
         let numbers = self.numbers(choices);
         let found = self.index.headers(&numbers).ok();
-        let found = found.map(|(text, offsets)| split(&text, &offsets));
+        let found = found.map(|(text, offsets)| split_at_offsets(&text, &offsets));
         let wanted = self.wanted(&numbers);
         let wanted = wanted.map(|records| records.into_iter().map(|record| record.0).collect());
         assert_eq!(found, wanted, "headers {numbers:?}");
@@ -138,7 +138,7 @@ impl Machine {
             .index
             .fetch_intervals(&numbers, (&starts, &stops), 1)
             .ok();
-        let found = found.map(|(text, offsets)| split(&text, &offsets));
+        let found = found.map(|(text, offsets)| split_at_offsets(&text, &offsets));
         let bounds = starts.iter().zip(&stops);
         let part = |(number, (start, stop)): (&i64, (&i64, &i64))| {
             let bounds = usize::try_from(*start).ok()?..usize::try_from(*stop).ok()?;
@@ -213,7 +213,7 @@ impl Machine {
 }
 
 /// Splits text at the offsets.
-fn split(text: &[u8], offsets: &[i64]) -> Vec<Vec<u8>> {
+fn split_at_offsets(text: &[u8], offsets: &[i64]) -> Vec<Vec<u8>> {
     let part = |pair: &[i64]| text[pair[0] as usize..pair[1] as usize].to_vec();
     offsets.windows(2).map(part).collect()
 }

@@ -36,8 +36,14 @@ pub fn run(mut choices: Choices<'_>) {
 fn check_outcome((kind, found, error): &Outcome, text: &[u8], is_whole: bool) {
     assert!(!is_whole || error.is_none(), "{error:?}");
     let is_plain = *kind == Some(Compression::None);
-    assert!(error.is_some() || is_plain || found == text, "the text differs from the original");
-    assert!(!is_whole || !is_plain, "an unchanged stream was read as plain text");
+    assert!(
+        error.is_some() || is_plain || found == text,
+        "the text differs from the original"
+    );
+    assert!(
+        !is_whole || !is_plain,
+        "an unchanged stream was read as plain text"
+    );
 }
 
 /// Returns arbitrary bytes, repeated text, or long text.

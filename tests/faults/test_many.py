@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from faults._apart import run_apart, start_apart
 from faults._file_writers import draw_genotypes, draw_records, write_fasta
-from faults._job_writers import _cached, _genotypes, export_model
+from faults._job_writers import _cached_data, _genotype_data, export_model
 from faults._story import digest, names
 
 import seqloom as sl
@@ -146,7 +146,7 @@ def test_one_of_two_concurrent_writers_leaves_a_complete_file(tmp_path, name, ra
         assert {*names(place)} == known
 
 
-CACHE_FUNCTIONS = {"sequences": _cached, "genotypes": _genotypes}
+CACHE_FUNCTIONS = {"sequences": _cached_data, "genotypes": _genotype_data}
 
 
 def fill(kind, place):

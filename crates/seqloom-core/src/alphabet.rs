@@ -76,7 +76,7 @@ impl Alphabet {
             "iupac" => Self::named(IUPAC, &[]),
             letters => Self {
                 symbols: &[],
-                ..Self::named(distinct(letters)?, &[])
+                ..Self::named(distinct_letters(letters)?, &[])
             },
         })
     }
@@ -118,7 +118,7 @@ impl Alphabet {
 }
 
 /// Returns the bytes of `letters` if they are distinct ASCII letters.
-fn distinct(letters: &str) -> Result<&[u8]> {
+fn distinct_letters(letters: &str) -> Result<&[u8]> {
     let bytes = letters.as_bytes();
     let repeated = (1..bytes.len()).any(|i| bytes[..i].contains(&bytes[i]));
     if bytes.is_empty() || repeated || !bytes.iter().all(u8::is_ascii_graphic) {

@@ -78,7 +78,7 @@ impl Stop {
 
     /// Runs `work`, which this token can cancel.
     pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
-        let _before = Restored(CURRENT.replace(Some(self)));
+        let _before = RestoreGuard(CURRENT.replace(Some(self)));
         work()
     }
 
@@ -112,9 +112,9 @@ impl SignalTimer {
 }
 
 /// A guard that restores the thread's previous token when the guard is dropped.
-struct Restored(Option<Stop>);
+struct RestoreGuard(Option<Stop>);
 
-impl Drop for Restored {
+impl Drop for RestoreGuard {
     fn drop(&mut self) {
         CURRENT.set(self.0.take());
     }

@@ -31,13 +31,13 @@ pub fn run<T: Send>(
     work: impl FnOnce() -> Result<T> + Send,
 ) -> std::result::Result<Result<T>, String> {
     let (mut work, mut answer) = (Some(work), None);
-    call(threads, &mut || answer = work.take().map(|work| work()))?;
+    run_untyped(threads, &mut || answer = work.take().map(|work| work()))?;
     Ok(answer.unwrap_or_else(|| Err(Error::argument("a worker thread returned no result"))))
 }
 
 /// Runs work on several threads; this function has no generic types, so that it is
 /// compiled once.
-fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
+fn run_untyped(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
         0 | 1 => {
             Stop::with_signals().during(work);
@@ -47,7 +47,7 @@ fn call(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<
     }));
     match outcome {
         Ok(done) => done.map_err(|error| error.to_string()),
-        Err(panic) => Err(message(&*panic).to_owned()),
+        Err(panic) => Err(panic_message(&*panic).to_owned()),
     }
 }
 
@@ -103,7 +103,7 @@ fn pools<T>(visit: impl FnOnce(&mut PoolMap) -> T) -> Option<T> {
     POOLS.try_lock().ok().map(|mut pools| visit(&mut pools))
 }
 
-fn message(panic: &(dyn Any + Send)) -> &str {
+fn panic_message(panic: &(dyn Any + Send)) -> &str {
     let text = panic.downcast_ref::<String>().map(String::as_str);
     text.or_else(|| panic.downcast_ref::<&str>().copied())
         .unwrap_or("a panic")

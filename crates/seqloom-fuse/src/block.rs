@@ -65,7 +65,7 @@ impl<T: Number> BlockJob<'_, T> {
             for block in task.blocks.clone() {
                 let start = self.layout.start(block);
                 let span = start..self.layout.start(block + 1);
-                self.one_block(&mut registers, task, &span);
+                self.run_block(&mut registers, task, &span);
             }
         });
     }
@@ -89,7 +89,7 @@ impl<T: Number> BlockJob<'_, T> {
         }
     }
 
-    fn one_block(
+    fn run_block(
         &self,
         registers: &mut [&mut [T]],
         task: &mut BlockTask<'_, T>,
@@ -99,7 +99,7 @@ impl<T: Number> BlockJob<'_, T> {
             self.load(input, register, task, span);
         }
         for step in &self.program.steps {
-            self.one_step(step, registers, task, span);
+            self.run_step(step, registers, task, span);
         }
         for (number, output) in self.program.outputs.iter().enumerate() {
             let written = self.is_written(number, task);
@@ -140,7 +140,7 @@ impl<T: Number> BlockJob<'_, T> {
         });
     }
 
-    fn one_step(
+    fn run_step(
         &self,
         step: &ProgramStep,
         registers: &mut [&mut [T]],

@@ -24,7 +24,7 @@ pub enum Fold {
 
 impl Fold {
     /// Returns the reduction with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         match name {
             "sum" => Some(Self::Sum),
             "mean" => Some(Self::Mean),
@@ -51,8 +51,8 @@ impl Fold {
         match self {
             Self::Sum | Self::Mean => total + more,
             Self::Prod => total * more,
-            Self::Max => greater(total, more),
-            Self::Min => less(total, more),
+            Self::Max => max_or_nan(total, more),
+            Self::Min => min_or_nan(total, more),
         }
     }
 
@@ -61,8 +61,8 @@ impl Fold {
         match self {
             Self::Sum | Self::Mean => fold_row(row, T::ZERO, |a, b| a + b, |a, b| a + b),
             Self::Prod => fold_row(row, T::ONE, |a, b| a * b, |a, b| a * b),
-            Self::Max => fold_row(row, T::NEG_INF, greater, greater),
-            Self::Min => fold_row(row, -T::NEG_INF, less, less),
+            Self::Max => fold_row(row, T::NEG_INF, max_or_nan, max_or_nan),
+            Self::Min => fold_row(row, -T::NEG_INF, min_or_nan, min_or_nan),
         }
     }
 
@@ -71,8 +71,8 @@ impl Fold {
         match self {
             Self::Sum | Self::Mean => fold_into(totals, row, |a, b| a + b),
             Self::Prod => fold_into(totals, row, |a, b| a * b),
-            Self::Max => fold_into(totals, row, greater),
-            Self::Min => fold_into(totals, row, less),
+            Self::Max => fold_into(totals, row, max_or_nan),
+            Self::Min => fold_into(totals, row, min_or_nan),
         }
     }
 }
@@ -147,12 +147,12 @@ impl<T: Number> Totals<T> {
 }
 
 #[inline(always)]
-fn greater<T: PartialOrd + Copy>(a: T, b: T) -> T {
+fn max_or_nan<T: PartialOrd + Copy>(a: T, b: T) -> T {
     if a > b || is_nan(a) { a } else { b }
 }
 
 #[inline(always)]
-fn less<T: PartialOrd + Copy>(a: T, b: T) -> T {
+fn min_or_nan<T: PartialOrd + Copy>(a: T, b: T) -> T {
     if a < b || is_nan(a) { a } else { b }
 }
 

@@ -97,9 +97,9 @@ operations! {
     Gelu "gelu" 120 vectors |x| math::gelu(x);
     Silu "silu" 100 vectors |x| math::silu(x);
     Softplus "softplus" 250 vectors |x| math::softplus(x);
-    IsFinite "isfinite" 10 numbers |x| boolean(x * T::ZERO == T::ZERO);
-    IsNan "isnan" 10 numbers |x| boolean(x.is_nan());
-    Not "logical_not" 10 numbers |x| boolean(x == T::ZERO);
+    IsFinite "isfinite" 10 numbers |x| from_bool(x * T::ZERO == T::ZERO);
+    IsNan "isnan" 10 numbers |x| from_bool(x.is_nan());
+    Not "logical_not" 10 numbers |x| from_bool(x == T::ZERO);
     Add "add" 10 numbers |x, y| x + y;
     Subtract "subtract" 10 numbers |x, y| x - y;
     Multiply "multiply" 10 numbers |x, y| x * y;
@@ -109,14 +109,14 @@ operations! {
     Atan2 "atan2" 3000 numbers |y, x| y.angle(x);
     Maximum "maximum" 15 numbers |x, y| if x > y || x.is_nan() { x } else { y };
     Minimum "minimum" 15 numbers |x, y| if x < y || x.is_nan() { x } else { y };
-    Equal "equal" 10 numbers |x, y| boolean(x == y);
-    NotEqual "not_equal" 10 numbers |x, y| boolean(x != y);
-    Less "less" 10 numbers |x, y| boolean(x < y);
-    LessEqual "less_equal" 10 numbers |x, y| boolean(x <= y);
-    Greater "greater" 10 numbers |x, y| boolean(x > y);
-    GreaterEqual "greater_equal" 10 numbers |x, y| boolean(x >= y);
-    And "logical_and" 10 numbers |x, y| boolean(x != T::ZERO && y != T::ZERO);
-    Or "logical_or" 10 numbers |x, y| boolean(x != T::ZERO || y != T::ZERO);
+    Equal "equal" 10 numbers |x, y| from_bool(x == y);
+    NotEqual "not_equal" 10 numbers |x, y| from_bool(x != y);
+    Less "less" 10 numbers |x, y| from_bool(x < y);
+    LessEqual "less_equal" 10 numbers |x, y| from_bool(x <= y);
+    Greater "greater" 10 numbers |x, y| from_bool(x > y);
+    GreaterEqual "greater_equal" 10 numbers |x, y| from_bool(x >= y);
+    And "logical_and" 10 numbers |x, y| from_bool(x != T::ZERO && y != T::ZERO);
+    Or "logical_or" 10 numbers |x, y| from_bool(x != T::ZERO || y != T::ZERO);
     ReluGrad "relu_grad" 10 numbers |grad, out| if out <= T::ZERO { T::ZERO } else { grad };
     SigmoidGrad "sigmoid_grad" 15 numbers |grad, out| grad * out * (T::ONE - out);
     GeluGrad "gelu_grad" 130 vectors |grad, x| math::gelu_grad(grad, x);
@@ -130,7 +130,7 @@ operations! {
 
 impl Op {
     /// Returns the operation with this name.
-    pub fn by_name(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::OPERATIONS
             .iter()
             .copied()
@@ -139,6 +139,6 @@ impl Op {
 }
 
 #[inline(always)]
-fn boolean<T: Number>(holds: bool) -> T {
+fn from_bool<T: Number>(holds: bool) -> T {
     if holds { T::ONE } else { T::ZERO }
 }

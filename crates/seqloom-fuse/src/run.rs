@@ -78,8 +78,8 @@ pub fn run<T: Number>(
         layout,
     };
     let arrays: Vec<NumbersMut<'_>> = outputs.into_iter().map(|output| output.numbers).collect();
-    check(&job, &arrays)?;
-    finish(&job, arrays, threads);
+    check_outputs(&job, &arrays)?;
+    run_tasks(&job, arrays, threads);
     Ok(())
 }
 
@@ -120,7 +120,7 @@ fn block_input<'a, T: Number>(
     }
 }
 
-fn check<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
+fn check_outputs<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
     let outputs = job.program.outputs.iter();
     for ((output, array), strides) in outputs.zip(arrays).zip(&job.strides) {
         let whole = array.len() == job.layout.total && job.layout.is_contiguous(strides);
@@ -145,14 +145,14 @@ fn check<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
 }
 
 /// Runs the tasks, and combines their reductions.
-fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads: usize) {
+fn run_tasks<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads: usize) {
     let shares = task_count(job);
     let mut rests: Vec<Option<NumbersMut<'_>>> = arrays.into_iter().map(Some).collect();
     let mut tasks: Vec<BlockTask<'_, T>> = Vec::with_capacity(shares);
     for share in 0..shares {
         let blocks = job.layout.blocks();
         let range = blocks * share / shares..blocks * (share + 1) / shares;
-        tasks.push(task(job, range, &mut rests));
+        tasks.push(make_task(job, range, &mut rests));
     }
     if job.layout.total == 0 {
         tasks.clear();
@@ -167,7 +167,7 @@ fn finish<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads
     for (number, array) in rests.into_iter().enumerate() {
         let fold = job.program.outputs[number].fold;
         if let (Some(fold), Some(array)) = (fold, array) {
-            gather(job, fold, number, &mut tasks, array);
+            combine_totals(job, fold, number, &mut tasks, array);
         }
     }
 }
@@ -196,7 +196,7 @@ const MAX_TASKS: usize = 256;
 const MAX_FOLDED_TASKS: usize = 16;
 
 /// Returns the task for the given blocks, with the sections of the outputs that it fills.
-fn task<'a, T: Number>(
+fn make_task<'a, T: Number>(
     job: &BlockJob<'_, T>,
     blocks: Range<usize>,
     rests: &mut [Option<NumbersMut<'a>>],
@@ -212,7 +212,7 @@ fn task<'a, T: Number>(
             }
             (fold, array) => {
                 *rest = array;
-                folded(
+                empty_totals(
                     job,
                     fold.unwrap_or(Fold::Sum),
                     &job.strides[number],
@@ -229,7 +229,7 @@ fn task<'a, T: Number>(
     }
 }
 
-fn folded<T: Number>(
+fn empty_totals<T: Number>(
     job: &BlockJob<'_, T>,
     fold: Fold,
     strides: &Strides,
@@ -245,7 +245,7 @@ fn folded<T: Number>(
 }
 
 /// Combines the totals of all tasks in order, and stores the result.
-fn gather<T: Number>(
+fn combine_totals<T: Number>(
     job: &BlockJob<'_, T>,
     fold: Fold,
     number: usize,
@@ -259,7 +259,7 @@ fn gather<T: Number>(
         }
     }
     if fold == Fold::Mean {
-        let count = count_of(job.layout.total / array.len().max(1));
+        let count = to_float(job.layout.total / array.len().max(1));
         for total in &mut all {
             *total /= count;
         }
@@ -268,6 +268,6 @@ fn gather<T: Number>(
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 elements")]
-fn count_of(things: usize) -> f64 {
+fn to_float(things: usize) -> f64 {
     things as f64
 }

@@ -154,6 +154,6 @@ fn max_and_min_are_nan_if_one_argument_is() {
 #[test]
 fn every_operation_is_found_by_its_name() {
     for &op in Op::OPERATIONS {
-        assert_eq!(Op::by_name(op.name()), Some(op));
+        assert_eq!(Op::from_name(op.name()), Some(op));
     }
 }

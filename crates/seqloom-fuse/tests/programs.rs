@@ -47,7 +47,7 @@ fn broadcast_elements(numbers: &[f32], strides: &[usize], [rows, columns]: [usiz
 }
 
 /// Returns a random program, in which each step uses earlier values.
-fn descriptions() -> impl Strategy<Value = Description> {
+fn random_descriptions() -> impl Strategy<Value = Description> {
     let steps = prop::collection::vec(
         (prop::sample::select(Op::OPERATIONS), any::<[u16; 3]>()),
         2..20,
@@ -79,7 +79,7 @@ fn descriptions() -> impl Strategy<Value = Description> {
 }
 
 /// Returns all values of a program, each computed by a separate program with a single step.
-fn one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) -> Vec<Vec<f32>> {
+fn run_one_by_one(description: &Description, inputs: Vec<Vec<f32>>, count: usize) -> Vec<Vec<f32>> {
     let mut values = inputs;
     values.extend(description.constants.iter().map(|_| vec![0.5; count]));
     for (op, args) in &description.steps {
@@ -146,7 +146,7 @@ proptest! {
 
     #[test]
     fn a_program_equals_its_steps_one_by_one(
-        description in descriptions(),
+        description in random_descriptions(),
         (rows, columns) in (1..40_usize, prop::sample::select(vec![1_usize, 3, 16, 70, 1024, 2500])),
         forms in prop::array::uniform4(prop::sample::select(&INPUT_LAYOUTS[..])),
         seed in any::<u64>(),
@@ -156,7 +156,7 @@ proptest! {
         let given: Vec<Vec<f32>> = (0..description.inputs as u64).map(|n| numbers(count, seed ^ n)).collect();
         let strides: Vec<Vec<usize>> = forms.iter().map(|form| form.strides(shape)).collect();
         let spread_out = given.iter().zip(&strides).map(|(x, strides)| broadcast_elements(x, strides, shape)).collect();
-        let values = one_by_one(&description, spread_out, count);
+        let values = run_one_by_one(&description, spread_out, count);
 
         let operands: Vec<ProgramInput<'_>> = given.iter().zip(&strides).map(|(x, strides)| {
             ProgramInput { source: InputData::Numbers(Numbers::F32(x)), strides: strides.clone() }
@@ -191,7 +191,7 @@ proptest! {
 
 /// Returns a program that computes tanh of exponentials, their sums, and the mean of
 /// the exponentials.
-fn folded() -> Program {
+fn reduction_program() -> Program {
     let output = |value, fold| ProgramOutput { value, fold };
     let outputs = vec![
         output(2, None),
@@ -208,7 +208,7 @@ fn folded() -> Program {
 }
 
 /// Returns the results of the program `folded` for numbers in rows of 37.
-fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
+fn run_reduction_program(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
     let operand = ProgramInput {
         strides: vec![37, 1],
         ..stored_input(x)
@@ -226,7 +226,7 @@ fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
         .collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     let shape = [x.len() / 37, 37];
-    let run = || run::<f32>(&folded(), &shape, &[operand], targets, threads);
+    let run = || run::<f32>(&reduction_program(), &shape, &[operand], targets, threads);
     pool.unwrap().install(run).unwrap();
     (out, sums, mean)
 }
@@ -234,9 +234,9 @@ fn folded_by(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
 #[test]
 fn results_do_not_depend_on_the_number_of_threads() {
     let x = numbers(3000 * 37, 3);
-    let alone = folded_by(1, &x);
+    let alone = run_reduction_program(1, &x);
     for threads in [2, 4] {
-        assert_eq!(folded_by(threads, &x), alone);
+        assert_eq!(run_reduction_program(threads, &x), alone);
     }
 }
 

@@ -138,7 +138,7 @@ impl Runner<'_> {
             return Ok(found);
         }
         self.run(planned, inputs, |plan, sources, arena| {
-            collect(&planned.graph, plan, sources, arena)
+            collect_outputs(&planned.graph, plan, sources, arena)
         })
     }
 
@@ -188,7 +188,7 @@ impl Runner<'_> {
 }
 
 /// Returns the outputs of a graph as arrays.
-pub(crate) fn collect(
+pub(crate) fn collect_outputs(
     graph: &Graph,
     plan: &Plan,
     sources: &Sources<'_>,
@@ -198,7 +198,7 @@ pub(crate) fn collect(
     let each = names.zip(&plan.outputs);
     each.map(|(name, operand)| {
         let bytes = sources.find(operand, arena);
-        let values = bytes.and_then(|bytes| values_of(operand, bytes));
+        let values = bytes.and_then(|bytes| output_values(operand, bytes));
         let values = values.ok_or_else(|| internal_error(format!("{name} has no place")))?;
         let (name, shape) = (name.clone(), operand.layout.shape.clone());
         Ok(Array {
@@ -249,7 +249,7 @@ fn copy_weights(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<S
 }
 
 /// Returns the elements of an output.
-fn values_of(operand: &PlacedView, bytes: &[u8]) -> Option<Values> {
+fn output_values(operand: &PlacedView, bytes: &[u8]) -> Option<Values> {
     let (start, size) = (operand.layout.start, operand.dtype.size());
     let count = operand.layout.count();
     let start = if count == 0 { 0 } else { start };

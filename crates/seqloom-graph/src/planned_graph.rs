@@ -138,7 +138,7 @@ impl PlannedGraph {
     fn store(&self, state: &mut PlanState, number: usize, made: Outcome<Vec<View>>) -> Result<()> {
         let operation = &self.graph.operations[number];
         let checked = made.and_then(|made| {
-            check(operation, &made, &mut state.sizes)?;
+            check_outputs(operation, &made, &mut state.sizes)?;
             Ok(made)
         });
         let made = checked.map_err(|message| self.fault(number, &message))?;
@@ -240,7 +240,7 @@ fn check_element_count(input: &Input<'_>) -> Outcome {
 }
 
 /// Returns an error if the outputs of an operation do not match their declarations.
-fn check(operation: &Operation, made: &[View], sizes: &mut SizeBindings) -> Outcome {
+fn check_outputs(operation: &Operation, made: &[View], sizes: &mut SizeBindings) -> Outcome {
     let declared = &operation.outputs;
     if made.len() != declared.len() {
         let (expected, found) = (declared.len(), made.len());

@@ -69,24 +69,24 @@ pub(crate) fn find_roles(graph: &Graph, uses: &[usize]) -> Vec<Role> {
 fn reads_one_index(operation: &Operation) -> bool {
     match operation.name() {
         "take_along_axis" => operation.argument("axis") == Some(&Argument::Int(1)),
-        "index" => read_index(operation).is_some(),
+        "index" => single_index(operation).is_some(),
         _ => false,
     }
 }
 
 /// Returns the index in a key `[:, index]` or `[:, index, :]`.
-pub(crate) fn read_index(operation: &Operation) -> Option<i64> {
+pub(crate) fn single_index(operation: &Operation) -> Option<i64> {
     let Some(Argument::List(parts)) = operation.argument("key") else {
         return None;
     };
     match &parts[..] {
-        [first, Argument::Int(place)] if is_whole(first) => Some(*place),
-        [first, Argument::Int(place), last] if is_whole(first) && is_rest(last) => Some(*place),
+        [first, Argument::Int(place)] if is_full(first) => Some(*place),
+        [first, Argument::Int(place), last] if is_full(first) && is_rest(last) => Some(*place),
         _ => None,
     }
 }
 
-fn is_whole(part: &Argument) -> bool {
+fn is_full(part: &Argument) -> bool {
     let Argument::Slice(bounds) = part else {
         return false;
     };
@@ -94,7 +94,7 @@ fn is_whole(part: &Argument) -> bool {
 }
 
 fn is_rest(part: &Argument) -> bool {
-    is_whole(part) || *part == Argument::Ellipsis
+    is_full(part) || *part == Argument::Ellipsis
 }
 
 struct StateFinder<'a> {

@@ -24,14 +24,14 @@ pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
     // graph.
     let fixed = rest.iter().filter(|it| kinds.is_fixed(it)).cloned();
     let fixed: Vec<_> = fixed.collect();
-    let boundary = boundary(&first, &rest, graph);
+    let boundary = boundary_values(&first, &rest, graph);
     let inputs = boundary.iter().map(|declared| NamedValue {
         name: format!("value {}", declared.value),
         declared: declared.clone(),
     });
     let outputs = inputs.clone().map(|it| (it.name, it.declared.value));
     let records = Graph {
-        operations: in_order(fixed, first),
+        operations: in_graph_order(fixed, first),
         outputs: outputs.collect(),
         ..graph.clone()
     };
@@ -44,7 +44,7 @@ pub(crate) fn split_graph(graph: &Graph) -> Option<(Graph, Graph)> {
 }
 
 /// Sorts operations in the order of the graph.
-fn in_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Operation> {
+fn in_graph_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Operation> {
     some.extend(others);
     some.sort_by_key(|operation| operation.number);
     some
@@ -165,7 +165,7 @@ impl<'a> ValueKinds<'a> {
 
 /// Returns the values that the first half of the graph computes and that the second half or
 /// the caller reads.
-fn boundary(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<ValueInfo> {
+fn boundary_values(first: &[Operation], rest: &[Operation], graph: &Graph) -> Vec<ValueInfo> {
     let asked = graph.outputs.iter().map(|(_, value)| *value);
     let read: Vec<usize> = rest
         .iter()

@@ -7,7 +7,7 @@ use seqloom_kernels::for_each;
 
 use crate::graph::Graph;
 use crate::memory::Memory;
-use crate::model::{Runner, collect};
+use crate::model::{Runner, collect_outputs};
 use crate::plan::{Plan, Sources};
 use crate::planned_graph::{PlannedGraph, lock_data};
 use crate::records::split_graph;
@@ -48,7 +48,7 @@ impl Slices {
         let all: Vec<Input<'_>> = inputs.iter().copied().chain(found).collect();
         let graph = &self.rest.graph;
         by.run(&self.rest, &all, |plan, sources, arena| {
-            collect(graph, plan, sources, arena)
+            collect_outputs(graph, plan, sources, arena)
         })
         .map(Some)
     }
@@ -59,7 +59,7 @@ impl Slices {
     /// error.
     fn slice_size(&self, by: Runner<'_>, inputs: &[Input<'_>], count: usize) -> Option<usize> {
         let few = count.min(TRIAL_RECORDS);
-        let shapes = shapes(inputs, few);
+        let shapes = input_shapes(inputs, few);
         let plan = by.plan(&self.records, &part(inputs, &shapes, 0)).ok()?;
         let most = SLICE_BYTES / (plan.arena / few.max(1)).max(1);
         let slices = count.div_ceil(most.max(1));
@@ -75,7 +75,7 @@ impl Slices {
         inputs: &[Input<'_>],
         count: usize,
     ) -> Result<Vec<Intermediate>> {
-        let shapes = shapes(inputs, 1);
+        let shapes = input_shapes(inputs, 1);
         let plan = by.plan(&self.records, &part(inputs, &shapes, 0))?;
         let names = self.records.graph.outputs.iter();
         let mut left = by.limit();
@@ -128,7 +128,7 @@ impl Slices {
         }
         let failed = Mutex::new(None);
         for_each(slices, by.threads, |(first, outs)| {
-            let shapes = shapes(inputs, some.min(count - first));
+            let shapes = input_shapes(inputs, some.min(count - first));
             let inputs = part(inputs, &shapes, first);
             let done = by
                 .single_threaded()
@@ -178,7 +178,7 @@ fn count_records(inputs: &[Input<'_>]) -> Option<usize> {
 }
 
 /// Returns the shapes of inputs of `count` records.
-fn shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
+fn input_shapes(inputs: &[Input<'_>], count: usize) -> Vec<Vec<usize>> {
     let shapes = inputs.iter().map(|input| input.shape.to_vec());
     let shapes = shapes.map(|mut shape| {
         shape.iter_mut().take(1).for_each(|first| *first = count);

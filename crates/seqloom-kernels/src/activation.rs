@@ -10,51 +10,51 @@ use crate::{Float, Instances, special};
 /// Fills `out` with `max(x, 0)`; the result for NaN is NaN.
 #[compiled_once]
 pub fn relu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
-    map::unary(Relu, x, out, threads);
+    map::map_unary(Relu, x, out, threads);
 }
 
 /// Fills `out` with the input gradient of relu: 0 where the output of relu is 0, and
 /// the output gradient elsewhere, also for NaN.
 #[compiled_once]
 pub fn relu_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
-    map::binary(ReluGrad, grad, output, out, threads);
+    map::map_binary(ReluGrad, grad, output, out, threads);
 }
 
 /// Fills `out` with `x * P(normal <= x)`: the exact gelu, not the tanh approximation.
 #[compiled_once]
 pub fn gelu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
-    map::unary(Gelu, x, out, threads);
+    map::map_unary(Gelu, x, out, threads);
 }
 
 /// Applies gelu to each value in place.
 pub(crate) fn apply_gelu<T: Float>(values: &mut [T]) {
-    map::replace(Gelu, values);
+    map::map_in_place(Gelu, values);
 }
 
 /// Fills `out` with the input gradient of gelu: the output gradient times the
 /// derivative of gelu at x.
 #[compiled_once]
 pub fn gelu_grad<T: Float>(grad: &[T], x: &[T], out: &mut [T], threads: usize) {
-    map::binary(GeluGrad, grad, x, out, threads);
+    map::map_binary(GeluGrad, grad, x, out, threads);
 }
 
 /// Fills `out` with `1 / (1 + exp(-x))`.
 #[compiled_once]
 pub fn sigmoid<T: Float>(x: &[T], out: &mut [T], threads: usize) {
-    map::unary(Sigmoid, x, out, threads);
+    map::map_unary(Sigmoid, x, out, threads);
 }
 
 /// Fills `out` with `x / (1 + exp(-x))`.
 #[compiled_once]
 pub fn silu<T: Float>(x: &[T], out: &mut [T], threads: usize) {
-    map::unary(Silu, x, out, threads);
+    map::map_unary(Silu, x, out, threads);
 }
 
 /// Fills `out` with the input gradient of sigmoid: the output gradient times `output *
 /// (1 - output)`.
 #[compiled_once]
 pub fn sigmoid_grad<T: Float>(grad: &[T], output: &[T], out: &mut [T], threads: usize) {
-    map::binary(SigmoidGrad, grad, output, out, threads);
+    map::map_binary(SigmoidGrad, grad, output, out, threads);
 }
 
 #[derive(Clone, Copy)]

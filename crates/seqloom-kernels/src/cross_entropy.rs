@@ -45,7 +45,7 @@ fn row<S: Simd, T: Float>(simd: S, problem: Logits<'_, T>, number: usize, grad: 
     let logits = &problem.logits[number * problem.classes..][..grad.len()];
     let label = usize::try_from(problem.labels[number]).unwrap_or(usize::MAX);
     let weight = problem.weights.map_or(T::ONE, |weights| weights[label]);
-    let (highest, total) = softmax::exponentials(simd, logits, grad);
+    let (highest, total) = softmax::row_exponentials(simd, logits, grad);
     let share = weight / total;
     for value in &mut *grad {
         *value = *value * share;

@@ -25,7 +25,7 @@ impl<T: Float> Dropout<T> {
     pub fn new(key: Key, rate: f64) -> Self {
         Self {
             key,
-            bound: random::bound(1.0 - rate),
+            bound: random::bernoulli_bound(1.0 - rate),
             factor: T::from_f64((1.0 - rate).recip()),
         }
     }
@@ -37,7 +37,7 @@ impl<T: Float> Dropout<T> {
         let (mut words, mut kept) = ([0; tuned::RANDOM_WORDS], [false; tuned::RANDOM_WORDS]);
         for first in (0..length).step_by(tuned::RANDOM_WORDS) {
             let count = tuned::RANDOM_WORDS.min(length - first);
-            words::words(self.key, start + first as u64, &mut words);
+            words::fill_words(self.key, start + first as u64, &mut words);
             for (kept, word) in kept.iter_mut().zip(words) {
                 *kept = word >> 9 < self.bound;
             }

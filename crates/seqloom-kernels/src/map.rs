@@ -17,16 +17,16 @@ pub(crate) trait Binary<T: Float>: Copy + Sync {
 }
 
 /// Fills `out` with the result of the function for each value of x.
-pub(crate) fn unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], threads: usize) {
+pub(crate) fn map_unary<T: Float>(function: impl Unary<T>, x: &[T], out: &mut [T], threads: usize) {
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let x = &x[number * tuned::CHUNK_VALUES..][..out.len()];
-        over_one(function, x, out);
+        fill_unary(function, x, out);
     });
 }
 
 /// Replaces each value by the result of the function. Uses one thread.
 #[vectorized]
-pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
+pub(crate) fn map_in_place<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, values: &mut [T]) {
     let (vectors, rest) = T::split_mut::<S>(values);
     for x in vectors {
         *x = function.apply(Lanes::new(simd, *x)).vector;
@@ -36,7 +36,7 @@ pub(crate) fn replace<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, valu
 }
 
 /// Fills `out` with the result of the function for each pair of values.
-pub(crate) fn binary<T: Float>(
+pub(crate) fn map_binary<T: Float>(
     function: impl Binary<T>,
     x: &[T],
     y: &[T],
@@ -46,12 +46,12 @@ pub(crate) fn binary<T: Float>(
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let start = number * tuned::CHUNK_VALUES;
         let (x, y) = (&x[start..][..out.len()], &y[start..][..out.len()]);
-        over_two(function, (x, y), out);
+        fill_binary(function, (x, y), out);
     });
 }
 
 #[vectorized]
-fn over_one<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, x: &[T], out: &mut [T]) {
+fn fill_unary<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, x: &[T], out: &mut [T]) {
     let (x, x_rest) = T::split::<S>(x);
     let (out, out_rest) = T::split_mut::<S>(out);
     for (&x, out) in x.iter().zip(out) {
@@ -62,7 +62,7 @@ fn over_one<S: Simd, T: Float, F: Unary<T>>(simd: S, function: F, x: &[T], out: 
 }
 
 #[vectorized]
-fn over_two<S: Simd, T: Float, F: Binary<T>>(
+fn fill_binary<S: Simd, T: Float, F: Binary<T>>(
     simd: S,
     function: F,
     (x, y): (&[T], &[T]),

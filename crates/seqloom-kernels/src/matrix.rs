@@ -19,7 +19,7 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
     /// Creates a matrix whose rows contain `columns` adjacent values. `step` is the row
     /// stride.
     pub(crate) fn new(data: &'a [T], rows: usize, columns: usize, step: usize) -> Self {
-        let data = &data[..extent(rows, columns, step)];
+        let data = &data[..span_length(rows, columns, step)];
         // If there are no columns, the data may be empty, so all rows begin at index 0.
         let steps = (if columns == 0 { 0 } else { step }, 1);
         Self {
@@ -55,7 +55,7 @@ impl<'a, T: Float> StridedMatrix<'a, T> {
 
 /// Returns the number of elements in memory from the first value of the matrix to the
 /// last.
-fn extent(rows: usize, columns: usize, step: usize) -> usize {
+fn span_length(rows: usize, columns: usize, step: usize) -> usize {
     match (rows, columns) {
         (0, _) | (_, 0) => 0,
         (rows, columns) => (rows - 1) * step + columns,
@@ -81,7 +81,7 @@ impl<'a, T: Float> MatrixMut<'a, T> {
     /// Creates a matrix whose rows contain `columns` adjacent values. `step` is the row
     /// stride.
     pub(crate) fn new(data: &'a mut [T], rows: usize, columns: usize, step: usize) -> Self {
-        let data = &mut data[..extent(rows, columns, step)];
+        let data = &mut data[..span_length(rows, columns, step)];
         let start = data.as_mut_ptr();
         Self::from_start(start, rows, columns, step)
     }

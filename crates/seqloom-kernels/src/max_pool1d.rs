@@ -100,9 +100,9 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
         let inner = window.inner(out.len());
         for number in (0..inner.start).chain(inner.end..out.len()) {
             let (start, stop) = window.covered(number);
-            let values = (start..stop).map(|position| (x[position], index(position)));
-            let lowest = (T::NEG_INF, index(start));
-            (out[number], positions[number]) = values.fold(lowest, greater);
+            let values = (start..stop).map(|position| (x[position], to_numpy_index(position)));
+            let lowest = (T::NEG_INF, to_numpy_index(start));
+            (out[number], positions[number]) = values.fold(lowest, larger_with_position);
         }
         if !inner.is_empty() {
             let (start, _) = window.covered(inner.start);
@@ -133,13 +133,13 @@ fn inner_windows<T: Float>(
     }
     out.fill(T::NEG_INF);
     for (number, position) in positions.iter_mut().enumerate() {
-        *position = index(start + number * window.stride);
+        *position = to_numpy_index(start + number * window.stride);
     }
     for tap in 0..window.kernel {
-        let first = index(start + tap);
+        let first = to_numpy_index(start + tap);
         match window.stride {
-            1 => compare::<T, 1>(&x[tap..], first, out, positions),
-            2 => compare::<T, 2>(&x[tap..], first, out, positions),
+            1 => update_maxima::<T, 1>(&x[tap..], first, out, positions),
+            2 => update_maxima::<T, 2>(&x[tap..], first, out, positions),
             stride => {
                 let steps = (first..)
                     .step_by(stride)
@@ -147,7 +147,7 @@ fn inner_windows<T: Float>(
                 for ((position, &value), (out, best)) in
                     steps.zip(out.iter_mut().zip(&mut *positions))
                 {
-                    (*out, *best) = greater((*out, *best), (value, position));
+                    (*out, *best) = larger_with_position((*out, *best), (value, position));
                 }
             }
         }
@@ -166,16 +166,16 @@ fn disjoint_windows<T: Float, const KERNEL: usize>(
     let (windows, _) = x.as_chunks::<KERNEL>();
     let outs = out.iter_mut().zip(positions);
     for (number, (window, (out, position))) in windows.iter().zip(outs).enumerate() {
-        let first = index(start + number * KERNEL);
+        let first = to_numpy_index(start + number * KERNEL);
         let values = window.iter().copied().zip(first..);
-        (*out, *position) = values.fold((T::NEG_INF, first), greater);
+        (*out, *position) = values.fold((T::NEG_INF, first), larger_with_position);
     }
 }
 
 /// Updates the maximum of each window with the value at one position of the window. The
 /// stride is a compile-time constant.
 #[inline(always)]
-fn compare<T: Float, const STRIDE: usize>(
+fn update_maxima<T: Float, const STRIDE: usize>(
     x: &[T],
     first: i64,
     out: &mut [T],
@@ -185,18 +185,18 @@ fn compare<T: Float, const STRIDE: usize>(
     let mut bests = out.iter_mut().zip(positions);
     let mut position = first;
     for (step, (out, best)) in steps.iter().zip(&mut bests) {
-        (*out, *best) = greater((*out, *best), (step[0], position));
-        position += index(STRIDE);
+        (*out, *best) = larger_with_position((*out, *best), (step[0], position));
+        position += to_numpy_index(STRIDE);
     }
     for (&value, (out, best)) in rest.iter().zip(bests) {
-        (*out, *best) = greater((*out, *best), (value, position));
+        (*out, *best) = larger_with_position((*out, *best), (value, position));
     }
 }
 
 /// Returns the larger of two values, with its position. Both conditions are evaluated,
 /// because the processor would often mispredict a branch.
 #[inline(always)]
-fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
+fn larger_with_position<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
     let better = (other.0 > best.0) | other.0.is_nan();
     (
         if better { other.0 } else { best.0 },
@@ -206,7 +206,7 @@ fn greater<T: Float>(best: (T, i64), other: (T, i64)) -> (T, i64) {
 
 /// Converts a position to the integer type of NumPy indices.
 #[inline(always)]
-fn index(position: usize) -> i64 {
+fn to_numpy_index(position: usize) -> i64 {
     position.cast_signed() as i64
 }
 
@@ -229,12 +229,12 @@ pub fn max_pool1d_grad<T: Float>(
             .chunks(width)
             .zip(positions[first..].chunks(width));
         for (out, (grad, positions)) in out.chunks_mut(length).zip(grads) {
-            scatter(grad, positions, out);
+            add_at_positions(grad, positions, out);
         }
     });
 }
 
-fn scatter<T: Float>(grad: &[T], positions: &[i64], out: &mut [T]) {
+fn add_at_positions<T: Float>(grad: &[T], positions: &[i64], out: &mut [T]) {
     for (&grad, &position) in grad.iter().zip(positions) {
         if let Some(value) = usize::try_from(position)
             .ok()

@@ -35,13 +35,13 @@ pub fn normalise<T: Float>(rule: NormRule<'_, T>, x: &[T], outs: [&mut [T]; 3], 
         .zip(statistics);
     let pieces: Vec<_> = pieces.collect();
     parallel::for_each(pieces, threads, |((out, x), (means, inverses))| {
-        normalise_some(rule, x, [out, means, inverses]);
+        normalise_block(rule, x, [out, means, inverses]);
     });
 }
 
 /// Normalises a block of rows.
 #[vectorized]
-fn normalise_some<S: Simd, T: Float>(
+fn normalise_block<S: Simd, T: Float>(
     simd: S,
     rule: NormRule<'_, T>,
     x: &[T],
@@ -51,7 +51,7 @@ fn normalise_some<S: Simd, T: Float>(
     let rows = x.chunks(width).zip(out.chunks_mut(width));
     let statistics = means.iter_mut().zip(inverses);
     for ((x, out), (mean, inverse)) in rows.zip(statistics) {
-        (*mean, *inverse) = moments(simd, x, rule.bias.is_some(), rule.epsilon);
+        (*mean, *inverse) = mean_and_inverse(simd, x, rule.bias.is_some(), rule.epsilon);
         let (mean, inverse) = (*mean, *inverse);
         let columns = out.iter_mut().zip(x).zip(rule.weight);
         match rule.bias {
@@ -65,29 +65,29 @@ fn normalise_some<S: Simd, T: Float>(
 
 #[inline(always)]
 #[expect(clippy::cast_precision_loss, reason = "no row has 2^53 numbers")]
-fn count_of<T: Float>(width: usize) -> T {
+fn column_count<T: Float>(width: usize) -> T {
     T::from_f64(width as f64)
 }
 
 /// Returns the mean of a row (0 for RMS norm), and the inverse of the standard
 /// deviation.
 #[inline(always)]
-fn moments<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> (T, T) {
-    let count = count_of(x.len());
+fn mean_and_inverse<S: Simd, T: Float>(simd: S, x: &[T], centred: bool, epsilon: f64) -> (T, T) {
+    let count = column_count(x.len());
     let mean = if centred {
-        sum(simd, x, x, |x, _| x) / count
+        sum_pairs(simd, x, x, |x, _| x) / count
     } else {
         T::ZERO
     };
     let center = Lanes::splat(simd, mean);
-    let square = sum(simd, x, x, |x, _| (x - center) * (x - center));
+    let square = sum_pairs(simd, x, x, |x, _| (x - center) * (x - center));
     let variance = (square / count).to_f64();
     (mean, T::from_f64((variance + epsilon).sqrt().recip()))
 }
 
 /// Returns the sum of the function's values for the elements of two rows.
 #[inline(always)]
-fn sum<S: Simd, T: Float>(
+fn sum_pairs<S: Simd, T: Float>(
     simd: S,
     x: &[T],
     y: &[T],
@@ -112,7 +112,7 @@ fn sum<S: Simd, T: Float>(
 /// The values of the forward pass that the gradient needs, and the gradient of the
 /// output.
 #[derive(Clone, Copy, Debug)]
-pub struct NormGradInputs<'a, T> {
+pub struct NormBackwardInputs<'a, T> {
     /// The gradient of the output.
     pub grad: &'a [T],
     /// The input of the forward pass.
@@ -128,7 +128,7 @@ pub struct NormGradInputs<'a, T> {
 #[compiled_once]
 pub fn normalise_grad<T: Float>(
     weight: &[T],
-    inputs: NormGradInputs<'_, T>,
+    inputs: NormBackwardInputs<'_, T>,
     outs: [&mut [T]; 3],
     threads: usize,
 ) {
@@ -141,7 +141,7 @@ pub fn normalise_grad<T: Float>(
     let sizes = (tile * width, 2 * width);
     parallel::chunk_pairs((out, &mut sums), sizes, threads, |number, out, sums| {
         let (by_weight, by_bias) = sums.split_at_mut(width);
-        normalise_grad_some(weight, inputs, number * tile, [out, by_weight, by_bias]);
+        normalise_grad_block(weight, inputs, number * tile, [out, by_weight, by_bias]);
     });
     by_weight.fill(T::ZERO);
     by_bias.fill(T::ZERO);
@@ -156,10 +156,10 @@ pub fn normalise_grad<T: Float>(
 
 /// Fills the gradients of a block of rows, starting with row `first`.
 #[vectorized]
-fn normalise_grad_some<S: Simd, T: Float>(
+fn normalise_grad_block<S: Simd, T: Float>(
     simd: S,
     weight: &[T],
-    inputs: NormGradInputs<'_, T>,
+    inputs: NormBackwardInputs<'_, T>,
     first: usize,
     [out, by_weight, by_bias]: [&mut [T]; 3],
 ) {
@@ -169,16 +169,16 @@ fn normalise_grad_some<S: Simd, T: Float>(
     for (row, ((grad, x), out)) in (first..).zip(rows.zip(out.chunks_mut(width))) {
         let inverse = inputs.inverses[row];
         let mean = inputs.means.map_or(T::ZERO, |means| means[row]);
-        let share = |sum: T| sum / count_of(width);
+        let share = |sum: T| sum / column_count(width);
         for ((out, &grad), &weight) in out.iter_mut().zip(grad).zip(weight) {
             *out = grad * weight;
         }
         let level = inputs
             .means
-            .map(|_| share(sum(simd, out, x, |grad, _| grad)));
+            .map(|_| share(sum_pairs(simd, out, x, |grad, _| grad)));
         let level = level.unwrap_or(T::ZERO);
         let center = Lanes::splat(simd, mean);
-        let slope = share(sum(simd, out, x, |grad, x| grad * (x - center))) * inverse;
+        let slope = share(sum_pairs(simd, out, x, |grad, x| grad * (x - center))) * inverse;
         let sums = by_weight.iter_mut().zip(&mut *by_bias);
         let columns = out.iter_mut().zip(grad).zip(x);
         for (((out, &grad), &x), (by_weight, by_bias)) in columns.zip(sums) {
@@ -229,11 +229,11 @@ mod tests {
     }
 
     #[test]
-    fn sums_over_rows_do_not_depend_on_the_threads() {
+    fn sums_over_rows_do_not_depend_on_the_number_of_threads() {
         let x: Vec<f32> = rows(40_000, 40).into_iter().map(f32::from_f64).collect();
         let weight = vec![1.5; 40];
         let inverses = vec![0.3; 1000];
-        let inputs = NormGradInputs {
+        let inputs = NormBackwardInputs {
             grad: &x,
             x: &x,
             means: None,

@@ -31,14 +31,14 @@ struct JoinedPool {
 /// creates the pool and sets its number of threads.
 pub fn is_pool_member(threads: usize) -> bool {
     JOINED.with(|joined| {
-        let joined = joined.get_or_init(|| join(threads));
+        let joined = joined.get_or_init(|| join_new_pool(threads));
         joined
             .as_ref()
             .is_some_and(|joined| joined.threads == threads)
     })
 }
 
-fn join(threads: usize) -> Option<JoinedPool> {
+fn join_new_pool(threads: usize) -> Option<JoinedPool> {
     let name = |index| format!("seqloom-kernel-{index}");
     let builder = ThreadPoolBuilder::new()
         .num_threads(threads)
@@ -80,7 +80,7 @@ impl HelperWatch {
     /// Lets the idle threads of a pool look for work until the spin time is over.
     fn keep_awake(self: &Arc<Self>, pool: &ThreadPool) {
         let until = CLOCK_START.elapsed() + tuned::SPIN_TIME;
-        self.until.store(nanoseconds(until), Ordering::Relaxed);
+        self.until.store(to_nanoseconds(until), Ordering::Relaxed);
         if !self.is_kept.swap(true, Ordering::AcqRel) {
             let watch = Arc::clone(self);
             pool.spawn_broadcast(move |position| {
@@ -95,7 +95,7 @@ impl HelperWatch {
 
     /// Runs other tasks of the pool until the spin time is over.
     fn spin(&self) {
-        while nanoseconds(CLOCK_START.elapsed()) < self.until.load(Ordering::Relaxed) {
+        while to_nanoseconds(CLOCK_START.elapsed()) < self.until.load(Ordering::Relaxed) {
             if rayon::yield_now() != Some(rayon::Yield::Executed) {
                 thread::yield_now();
             }
@@ -106,6 +106,6 @@ impl HelperWatch {
 
 /// Returns a duration in nanoseconds. `u64` is large enough for the lifetime of any
 /// process.
-fn nanoseconds(time: Duration) -> u64 {
+fn to_nanoseconds(time: Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }

@@ -9,20 +9,20 @@ use crate::{Float, Instances, lanes::Lanes, parallel, special};
 /// Fills `out` with the softmax of each row of `width` scores.
 #[compiled_once]
 pub fn softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
-    rows(x, width, out, threads, softmax_row);
+    map_rows(x, width, out, threads, softmax_row);
 }
 
 /// Fills `out` with the log-softmax of each row of `width` scores.
 #[compiled_once]
 pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize) {
-    rows(x, width, out, threads, log_softmax_row);
+    map_rows(x, width, out, threads, log_softmax_row);
 }
 
 /// Fills `out` with the input gradient of softmax, computed from its output y: `y *
 /// (grad - sum(grad * y))`.
 #[compiled_once]
 pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
-    row_pairs((grad, y), width, out, threads, softmax_grad_row);
+    map_row_pairs((grad, y), width, out, threads, softmax_grad_row);
 }
 
 /// Fills `out` with the input gradient of log-softmax, computed from its output y:
@@ -35,7 +35,7 @@ pub fn log_softmax_grad<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    row_pairs((grad, y), width, out, threads, log_softmax_grad_row);
+    map_row_pairs((grad, y), width, out, threads, log_softmax_grad_row);
 }
 
 /// Fills `out` with the logarithm of the sum of exponentials of each row.
@@ -50,7 +50,7 @@ pub fn logsumexp<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usize)
     });
 }
 
-fn row_pairs<T: Float>(
+fn map_row_pairs<T: Float>(
     (grad, y): (&[T], &[T]),
     width: usize,
     out: &mut [T],
@@ -69,7 +69,7 @@ fn row_pairs<T: Float>(
     });
 }
 
-fn rows<T: Float>(
+fn map_rows<T: Float>(
     x: &[T],
     width: usize,
     out: &mut [T],
@@ -88,7 +88,7 @@ fn rows<T: Float>(
 
 #[vectorized]
 fn softmax_row<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) {
-    let total = exponentials(simd, x, out).1;
+    let total = row_exponentials(simd, x, out).1;
     for value in out {
         *value = *value / total;
     }
@@ -96,7 +96,7 @@ fn softmax_row<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) {
 
 #[vectorized]
 fn log_softmax_row<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) {
-    let (highest, total) = exponentials(simd, x, out);
+    let (highest, total) = row_exponentials(simd, x, out);
     let logarithm = total.ln();
     for (&x, out) in x.iter().zip(out) {
         *out = x - highest - logarithm;
@@ -105,7 +105,7 @@ fn log_softmax_row<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) {
 
 #[vectorized]
 fn softmax_grad_row<S: Simd, T: Float>(simd: S, grad: &[T], y: &[T], out: &mut [T]) {
-    let mean = dot(simd, grad, y);
+    let mean = dot_product(simd, grad, y);
     for ((out, &grad), &y) in out.iter_mut().zip(grad).zip(y) {
         *out = y * (grad - mean);
     }
@@ -142,7 +142,7 @@ fn log_softmax_gradient<S: Simd, T: Float>(
 
 #[vectorized]
 fn logsumexp_row<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
-    let highest = highest(simd, x);
+    let highest = row_maximum(simd, x);
     let infinite = highest == T::NEG_INF || highest == T::ZERO - T::NEG_INF;
     let center = if infinite { T::ZERO } else { highest };
     let shift = Lanes::splat(simd, center);
@@ -159,7 +159,7 @@ fn logsumexp_row<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
 
 /// Returns the dot product of two rows.
 #[inline(always)]
-pub(crate) fn dot<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
+pub(crate) fn dot_product<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
     let ((a, a_rest), (b, b_rest)) = (T::split::<S>(a), T::split::<S>(b));
     let mut total = Lanes::splat(simd, T::ZERO);
     for (&a, &b) in a.iter().zip(b) {
@@ -171,8 +171,8 @@ pub(crate) fn dot<S: Simd, T: Float>(simd: S, a: &[T], b: &[T]) -> T {
 /// Fills a row with `exp(x - highest)`. Returns the highest score, and the sum of the
 /// exponentials.
 #[inline(always)]
-pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -> (T, T) {
-    let highest = highest(simd, x);
+pub(crate) fn row_exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -> (T, T) {
+    let highest = row_maximum(simd, x);
     let shift = Lanes::splat(simd, highest);
     let (vectors, rest) = T::split::<S>(x);
     let (out_vectors, out_rest) = T::split_mut::<S>(out);
@@ -187,7 +187,7 @@ pub(crate) fn exponentials<S: Simd, T: Float>(simd: S, x: &[T], out: &mut [T]) -
 }
 
 #[inline(always)]
-pub(crate) fn highest<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
+pub(crate) fn row_maximum<S: Simd, T: Float>(simd: S, x: &[T]) -> T {
     let (vectors, rest) = T::split::<S>(x);
     let mut highest = Lanes::splat(simd, T::NEG_INF);
     for &x in vectors {

@@ -169,7 +169,7 @@ const TAIL_F64: [f64; 27] = [
 mod tests {
     use super::*;
     use crate::machine::tests::on_every_machine;
-    use crate::map::{Unary, unary};
+    use crate::map::{Unary, map_unary};
 
     #[derive(Clone, Copy)]
     struct Exp;
@@ -200,7 +200,7 @@ mod tests {
 
     fn values<T: Float>(function: impl Unary<T>, x: &[T]) -> Vec<T> {
         let mut out = vec![T::ZERO; x.len()];
-        unary(function, x, &mut out, 1);
+        map_unary(function, x, &mut out, 1);
         out
     }
 

@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn each_number_is_first_equally_often() {
+    fn each_number_is_equally_often_first() {
         let mut seen = [0_i32; 10];
         for key in 0..10_000 {
             let first = Permutation::new(10, Key([key, 0])).at(0).unwrap();

@@ -19,7 +19,7 @@ pub(crate) struct Function {
 /// Parses a function, or returns `None` if the tokens are not a function.
 pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
     let keyword = tokens.iter().position(|token| is_identifier(token, "fn"))?;
-    let mut angles = Angles::default();
+    let mut angles = BracketDepth::default();
     let is_list = |token: &TokenTree| angles.pass(token) && is_group(token, Delimiter::Parenthesis);
     let arguments = keyword + tokens[keyword..].iter().position(is_list)?;
     let (body, _) = tokens.split_last()?;
@@ -29,12 +29,12 @@ pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
     Some(Function {
         head: tokens[..keyword].to_vec(),
         name: tokens[keyword + 1].clone(),
-        generics: split(
+        generics: split_at_commas(
             generics
                 .get(1..generics.len().max(2) - 1)
                 .unwrap_or_default(),
         ),
-        parameters: split(&group_tokens(&tokens[arguments]))
+        parameters: split_at_commas(&group_tokens(&tokens[arguments]))
             .iter()
             .map(|one| split_parameter(one))
             .collect(),
@@ -81,12 +81,12 @@ pub(crate) fn fill_template(template: TokenStream, parts: &[(&str, Tokens)]) -> 
 
 /// The number of open angle brackets.
 #[derive(Default)]
-struct Angles {
+struct BracketDepth {
     depth: i32,
     was_minus: bool,
 }
 
-impl Angles {
+impl BracketDepth {
     /// Processes a token, and returns true if no angle bracket is open after the token.
     fn pass(&mut self, token: &TokenTree) -> bool {
         let is = |wanted: char| matches!(token, TokenTree::Punct(mark) if mark.as_char() == wanted);
@@ -97,8 +97,8 @@ impl Angles {
 }
 
 /// Splits tokens at the commas outside angle brackets.
-fn split(tokens: &[TokenTree]) -> Vec<Tokens> {
-    let mut angles = Angles::default();
+fn split_at_commas(tokens: &[TokenTree]) -> Vec<Tokens> {
+    let mut angles = BracketDepth::default();
     let is_comma = |token: &TokenTree| {
         let is_outside = angles.pass(token);
         is_outside && matches!(token, TokenTree::Punct(mark) if mark.as_char() == ',')

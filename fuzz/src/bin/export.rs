@@ -3,9 +3,9 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use seqloom_fuzz::exported::{run, seal};
+use seqloom_fuzz::exported::{export_of_graph, run};
 
 fuzz_target!(|bytes: &[u8]| {
     run(bytes.to_vec());
-    run(seal(bytes));
+    run(export_of_graph(bytes));
 });

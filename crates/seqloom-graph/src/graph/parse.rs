@@ -29,15 +29,15 @@ impl Graph {
         declared
             .iter()
             .try_for_each(|weight| check_weight(weight, weights))?;
-        let operations = list(json, "operations")?.iter().enumerate();
+        let operations = list_entry(json, "operations")?.iter().enumerate();
         let operations = operations.map(|(number, json)| reader.operation(number, json));
         let mut operations = operations.collect::<Result<Vec<_>, _>>()?;
         mark_groups(json, &mut operations)?;
-        let outputs = list(json, "outputs")?.iter();
+        let outputs = list_entry(json, "outputs")?.iter();
         let outputs: Vec<_> = outputs
             .map(|json| reader.output(json))
             .collect::<Result<_, _>>()?;
-        if outputs.is_empty() || !are_different(outputs.iter().map(|(name, _)| name)) {
+        if outputs.is_empty() || !are_distinct(outputs.iter().map(|(name, _)| name)) {
             return Err("outputs: expected at least one, each with a different name".to_owned());
         }
         Ok(Self {
@@ -60,15 +60,15 @@ impl GraphReader {
     /// Parses the inputs or the weights.
     fn named(&mut self, json: &Map<String, Value>, key: &str) -> Result<Vec<NamedValue>, String> {
         let mut found = Vec::new();
-        for (number, json) in list(json, key)?.iter().enumerate() {
+        for (number, json) in list_entry(json, key)?.iter().enumerate() {
             let place = format!("{key}: {number}");
-            let name = text(json, "name").ok_or_else(|| format!("{place}: expected a name"))?;
+            let name = string(json, "name").ok_or_else(|| format!("{place}: expected a name"))?;
             let declared = self.declare(json);
             let declared = declared.map_err(|message| format!("{place}, {name}: {message}"))?;
             found.push(NamedValue { name, declared });
         }
         // Two constants of the graph may use the same array of the weights.
-        if key == "inputs" && !are_different(found.iter().map(|named| &named.name)) {
+        if key == "inputs" && !are_distinct(found.iter().map(|named| &named.name)) {
             return Err(format!("{key}: two entries have the same name"));
         }
         Ok(found)
@@ -78,7 +78,7 @@ impl GraphReader {
     fn declare(&mut self, json: &Value) -> Result<ValueInfo, String> {
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or("value: expected a number from 0")?;
-        let dtype = text(json, "dtype").unwrap_or_default();
+        let dtype = string(json, "dtype").unwrap_or_default();
         let dtype = Dtype::named(&dtype).ok_or_else(|| {
             let names = Dtype::ALL.map(Dtype::name).join(", ");
             format!("dtype: expected one of {names}, found {dtype:?}")
@@ -104,8 +104,8 @@ impl GraphReader {
     }
 
     fn operation(&mut self, number: usize, json: &Value) -> Result<Operation, String> {
-        let name = text(json, "name").ok_or_else(|| format!("operation {number} has no name"))?;
-        let line = text(json, "line").unwrap_or_default();
+        let name = string(json, "name").ok_or_else(|| format!("operation {number} has no name"))?;
+        let line = string(json, "line").unwrap_or_default();
         let here = |message: String| format!("{}: {message}", location(number, &name, &line));
         let signature = signature::find(&name).ok_or_else(|| {
             let message = "this version of seqloom-run does not support the operation; use a newer \
@@ -195,7 +195,7 @@ impl GraphReader {
     }
 
     fn output(&self, json: &Value) -> Result<(String, usize), String> {
-        let name = text(json, "name").ok_or("outputs: expected a name")?;
+        let name = string(json, "name").ok_or("outputs: expected a name")?;
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or_else(|| format!("outputs: {name}: expected a value"))?;
         let value = self.find(number);
@@ -207,7 +207,7 @@ impl GraphReader {
 /// The largest number of axes of an array.
 pub(crate) const MAX_RANK: usize = 16;
 
-fn list<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {
+fn list_entry<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {
     let found = json.get(key).and_then(Value::as_array);
     found.ok_or_else(|| format!("{key}: expected a list"))
 }
@@ -250,11 +250,11 @@ fn mark_groups(json: &Map<String, Value>, operations: &mut [Operation]) -> Resul
     Ok(())
 }
 
-fn text(json: &Value, key: &str) -> Option<String> {
+fn string(json: &Value, key: &str) -> Option<String> {
     json.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn are_different<'a>(names: impl Iterator<Item = &'a String>) -> bool {
+fn are_distinct<'a>(names: impl Iterator<Item = &'a String>) -> bool {
     let mut seen = std::collections::HashSet::new();
     names.into_iter().all(|name| seen.insert(name))
 }

@@ -4,9 +4,9 @@ use seqloom_fuse::Op;
 use seqloom_kernels::softmax;
 
 use super::call::{Call, checked_axis};
-use super::elementwise::{Operands, compute, float_type};
+use super::elementwise::{Operands, add_function, float_type};
 use super::fused::Operand;
-use super::reduce::{extreme, sum, with_axes};
+use super::reduce::{keep_axes, min_max, sum};
 use super::shapes::{with_last, with_last_at};
 use super::walk::Reduce;
 use super::windows::require_one_type;
@@ -74,32 +74,32 @@ pub(crate) fn logsumexp(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         },
     );
     b.step(vec![rows], &[&made], kernel)?;
-    Ok(if keeps { with_axes(&made, &axes) } else { made })
+    Ok(if keeps { keep_axes(&made, &axes) } else { made })
 }
 
 /// Adds `logsumexp` over several axes to the plan, with the same sequence of operations as
 /// in NumPy.
 fn stepwise_logsumexp(b: &mut Builder, x: &View, axes: &[usize], keeps: bool) -> Outcome<View> {
     let one = |b: &mut Builder, name: &str, all: Vec<Operand>| {
-        compute(b, name, &Operands::new(all, x.dtype))
+        add_function(b, name, &Operands::new(all, x.dtype))
     };
     let total = |b: &mut Builder, x: &View| {
         let total = sum(b, x, axes, None)?;
-        Ok::<View, String>(with_axes(&total, axes))
+        Ok::<View, String>(keep_axes(&total, axes))
     };
     let found = if x.layout.count() == 0 {
         let total = total(b, x)?;
         one(b, "log", vec![Operand::Array(total)])?
     } else {
-        let peak = extreme(b, Reduce::Max, x, axes)?;
-        let peak = with_axes(&peak, axes);
+        let peak = min_max(b, Reduce::Max, x, axes)?;
+        let peak = keep_axes(&peak, axes);
         let is_finite = one(b, "isfinite", vec![Operand::Array(peak.clone())])?;
         let all = [
             Operand::Array(is_finite),
             Operand::Array(peak),
             Operand::Number(0.0),
         ];
-        let peak = super::fused::fuse(b, Op::Where, &all, x.dtype)?;
+        let peak = super::fused::add_op(b, Op::Where, &all, x.dtype)?;
         let both = vec![Operand::Array(x.clone()), Operand::Array(peak.clone())];
         let off = one(b, "subtract", both)?;
         let powers = one(b, "exp", vec![Operand::Array(off)])?;

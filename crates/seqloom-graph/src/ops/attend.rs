@@ -65,7 +65,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
     if dropout > 0.0 && call.get("key")?.is_some() {
         return Err("dropout: expected 0; an exported model does not drop values".to_owned());
     }
-    let (q, k, v) = inputs(b, call)?;
+    let (q, k, v) = contiguous_inputs(b, call)?;
     let sizes = AttentionSizes::new(&q, &k, &v)?;
     let mask = call.array_if("mask")?;
     let mask = mask
@@ -86,7 +86,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
                     queries: heads::<T>(q)?,
                     keys: heads(k)?,
                     values: heads(v)?,
-                    mask: mask.first().map(mask_of).transpose()?,
+                    mask: mask.first().map(checked_mask).transpose()?,
                     rule: rule.to_rule(),
                 };
                 let out = heads_mut(&sizes.output_layout(), made.slice()?)?;
@@ -102,7 +102,7 @@ pub(crate) fn attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> 
 }
 
 /// Returns queries, keys and values with contiguous rows, which the kernel requires.
-fn inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
+fn contiguous_inputs(b: &mut Builder, call: &Call<'_>) -> Outcome<(View, View, View)> {
     let (q, k, v) = (call.array("q")?, call.array("k")?, call.array("v")?);
     require_one_type(&[Some(&q), Some(&k), Some(&v)])?;
     let mut side_by_side = |view: View| match view.layout.row() {
@@ -158,7 +158,7 @@ fn broadcast_mask(
     Ok(mask.with_layout(layout))
 }
 
-fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
+fn checked_mask<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
     let layout = mask.layout;
     let (Ok(shape), Ok(mut steps)) = (
         <[usize; 4]>::try_from(&layout.shape[..]),
@@ -181,19 +181,19 @@ fn mask_of<'a, T: Float>(mask: &Read<'a>) -> Outcome<AttentionMask<'a, T>> {
 }
 
 fn heads<'a, T: Float>(read: &Read<'a>) -> Outcome<Heads<'a, T>> {
-    let (shape, steps) = axes(read.layout)?;
+    let (shape, steps) = sizes_and_strides(read.layout)?;
     let found = Heads::new(read.elements_onward()?, shape, steps);
     found.ok_or_else(|| "an array is too short".to_owned())
 }
 
 fn heads_mut<'a, T: Float>(layout: &Layout, out: &'a mut [T]) -> Outcome<HeadsMut<'a, T>> {
-    let (shape, steps) = axes(layout)?;
+    let (shape, steps) = sizes_and_strides(layout)?;
     HeadsMut::new(out, shape, steps).ok_or_else(|| "an array is too short".to_owned())
 }
 
 /// Returns the sizes of four axes, and the strides of the first three. An axis of length 1
 /// gets the stride that it would have in a C-order array.
-fn axes(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
+fn sizes_and_strides(layout: &Layout) -> Outcome<([usize; 4], [usize; 3])> {
     let shape = <[usize; 4]>::try_from(&layout.shape[..]);
     let shape = shape.map_err(|_| "expected four axes".to_owned())?;
     let mut steps = [1; 4];
@@ -213,8 +213,8 @@ fn view_by_head(view: &View) -> Outcome<View> {
     Ok(view.with_layout(view.layout.permuted(&[1, 0, 2]).unsqueezed(0)))
 }
 
-pub(crate) fn packed(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
-    let (q, k, v) = inputs(b, call)?;
+pub(crate) fn packed_attention(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
+    let (q, k, v) = contiguous_inputs(b, call)?;
     let (q, k, v) = (view_by_head(&q)?, view_by_head(&k)?, view_by_head(&v)?);
     let sizes = AttentionSizes::new(&q, &k, &v)?;
     let bounds = call.array("cu_seqlens")?;

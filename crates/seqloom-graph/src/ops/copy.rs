@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 use seqloom_fuse::Op;
 
-use super::fused::{Operand, fuse};
+use super::fused::{Operand, add_op};
 use crate::Dtype;
 use crate::layout::{Layout, iteration_order};
 use crate::memory::{Outcome, Read, Write};
@@ -37,7 +37,7 @@ impl Builder {
         }
         let operand = Operand::Array(view.clone());
         match dtype {
-            Dtype::Bool => fuse(self, Op::NotEqual, &[operand, Operand::Number(0.0)], dtype),
+            Dtype::Bool => add_op(self, Op::NotEqual, &[operand, Operand::Number(0.0)], dtype),
             _ if dtype.is_float() || view.dtype.is_float() => {
                 let order = iteration_order(view.shape(), &[&view.layout.strides]);
                 super::fused::convert(self, view, dtype, &order)

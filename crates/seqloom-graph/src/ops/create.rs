@@ -33,7 +33,7 @@ fn full(b: &mut Builder, call: &Call<'_>, dtype: Option<Dtype>, shape: &[usize])
 /// Returns an array filled with one integer.
 pub(crate) fn ints(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) -> Outcome<View> {
     if dtype == Dtype::Int64 {
-        return filled(b, dtype, shape, move |write| {
+        return filled_by(b, dtype, shape, move |write| {
             write.slice::<i64>()?.fill(number);
             Ok(())
         });
@@ -48,7 +48,7 @@ pub(crate) fn ints(b: &mut Builder, dtype: Dtype, shape: &[usize], number: i64) 
     reason = "a cast to a narrower type truncates, as in NumPy"
 )]
 pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) -> Outcome<View> {
-    filled(b, dtype, shape, move |write| {
+    filled_by(b, dtype, shape, move |write| {
         match dtype {
             Dtype::Float32 => write.slice::<f32>()?.fill(number as f32),
             Dtype::Float64 => write.slice::<f64>()?.fill(number),
@@ -63,7 +63,7 @@ pub(crate) fn fill(b: &mut Builder, dtype: Dtype, shape: &[usize], number: f64) 
 }
 
 /// Returns an array that the given function fills.
-fn filled(
+fn filled_by(
     b: &mut Builder,
     dtype: Dtype,
     shape: &[usize],
@@ -118,7 +118,7 @@ pub(crate) fn integer_range(
     b: &mut Builder,
     (start, step, count): (i64, i64, usize),
 ) -> Outcome<View> {
-    filled(b, Dtype::Int64, &[count], move |write| {
+    filled_by(b, Dtype::Int64, &[count], move |write| {
         let mut next = start;
         for out in write.slice::<i64>()? {
             *out = next;
@@ -141,14 +141,14 @@ fn float_range(b: &mut Builder, dtype: Dtype, start: f64, stop: f64, step: f64) 
     }
     let count = count.max(0.0) as usize;
     match dtype {
-        Dtype::Float32 => filled(b, dtype, &[count], move |write| {
+        Dtype::Float32 => filled_by(b, dtype, &[count], move |write| {
             let first = start as f32;
             let delta = (start + step) as f32 - first;
             let numbers = write.slice::<f32>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = first + at as f32 * delta);
             Ok(())
         }),
-        Dtype::Float64 => filled(b, dtype, &[count], move |write| {
+        Dtype::Float64 => filled_by(b, dtype, &[count], move |write| {
             let delta = (start + step) - start;
             let numbers = write.slice::<f64>()?.iter_mut().enumerate();
             numbers.for_each(|(at, out)| *out = start + at as f64 * delta);
@@ -173,22 +173,22 @@ pub(crate) fn eye(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         rows
     };
     let k = call.int("k")?.unwrap_or(0);
-    let booleans = booleans(b, rows, columns, move |row, column| column - row == k)?;
+    let booleans = boolean_matrix(b, rows, columns, move |row, column| column - row == k)?;
     b.cast(&booleans, call.dtype("dtype")?.unwrap_or(Dtype::Float32))
 }
 
 /// Returns a boolean matrix that is true on and below the k-th diagonal.
 pub(crate) fn tril(b: &mut Builder, rows: usize, columns: usize, k: i64) -> Outcome<View> {
-    booleans(b, rows, columns, move |row, column| column - row <= k)
+    boolean_matrix(b, rows, columns, move |row, column| column - row <= k)
 }
 
-fn booleans(
+fn boolean_matrix(
     b: &mut Builder,
     rows: usize,
     columns: usize,
     holds: impl Fn(i64, i64) -> bool + Send + Sync + 'static,
 ) -> Outcome<View> {
-    filled(b, Dtype::Bool, &[rows, columns], move |write| {
+    filled_by(b, Dtype::Bool, &[rows, columns], move |write| {
         let all = write.slice::<u8>()?.chunks_mut(columns.max(1));
         for (row, out) in (0_i64..).zip(all) {
             for (column, out) in (0_i64..).zip(out) {

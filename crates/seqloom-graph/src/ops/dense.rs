@@ -4,7 +4,7 @@ use seqloom_kernels::dense::{FeedForward, LinearLayer, Rotation, linear, linear_
 use seqloom_kernels::norm::NormRule;
 
 use super::call::Call;
-use super::elementwise::{Operands, compute};
+use super::elementwise::{Operands, add_function};
 use super::fused::Operand;
 use super::product::linear_layer;
 use super::windows::require_one_type;
@@ -111,7 +111,7 @@ fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>)
     };
     let dtype = found.dtype;
     let both = vec![Operand::Array(residual), Operand::Array(found)];
-    compute(b, "add", &Operands::new(both, dtype))
+    add_function(b, "add", &Operands::new(both, dtype))
 }
 
 /// Adds the operation that computes queries, keys and values, with rotary position
@@ -184,7 +184,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         .first()
         .copied()
         .unwrap_or(0);
-    let views = layers(call, width, hidden)?;
+    let views = layer_arrays(call, width, hidden)?;
     let arrays: Vec<Option<&View>> = views.iter().map(Option::as_ref).collect();
     require_one_type(&[&[Some(&x)], &arrays[..]].concat())?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;
@@ -217,7 +217,7 @@ pub(crate) fn feed_forward(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 /// Returns the arrays of both linear layers and of the layer norm; biases are optional.
-fn layers(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<View>>> {
+fn layer_arrays(call: &Call<'_>, width: usize, hidden: usize) -> Outcome<Vec<Option<View>>> {
     let sizes: [(&str, &[usize]); 6] = [
         ("norm_weight", &[width]),
         ("norm_bias", &[width]),

@@ -3,7 +3,7 @@
 use seqloom_fuse::Op;
 
 use super::call::{Call, Resolved, to_float};
-use super::fused::{Operand, fuse, fuse_ordered, order_of, shape_of, views};
+use super::fused::{Operand, add_op, add_op_ordered, array_operands, broadcast_shape, order_of};
 use super::{create, integers, scalars};
 use crate::Dtype;
 use crate::graph::signature::{self, OperationKind};
@@ -22,19 +22,19 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let mut inputs = Operands::take(b, call, names)?;
     let name = call.name();
     // If there is no integer function of this name, the result is a float.
-    if boolean(name).is_none() && !integers::has(name, inputs.dtype) {
+    if boolean(name).is_none() && !integers::is_integer_function(name, inputs.dtype) {
         inputs.dtype = float_type(inputs.dtype);
     }
-    compute(b, name, &inputs)
+    add_function(b, name, &inputs)
 }
 
 /// Adds the elementwise function with this name to the plan.
-pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
-    if !inputs.dtype.is_float() && integers::compares(name) {
+pub(crate) fn add_function(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
+    if !inputs.dtype.is_float() && integers::is_comparison(name) {
         return integers::apply(b, name, inputs);
     }
     if let Some(op) = boolean(name) {
-        return fuse(b, op, &inputs.all, Dtype::Bool);
+        return add_op(b, op, &inputs.all, Dtype::Bool);
     }
     match name {
         "isinf" => return isinf(b, inputs),
@@ -46,7 +46,7 @@ pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome
     match (name, inputs.all.get(1)) {
         ("pow", Some(Operand::Number(power))) => cheaper_power(b, inputs, *power),
         ("logaddexp", Some(Operand::Number(0.0))) => floats(b, name, Op::Softplus, &inputs.first()),
-        _ => match arithmetic(name) {
+        _ => match fused_operation(name) {
             Some(op) => floats(b, name, op, inputs),
             None => scalars::apply(b, name, inputs),
         },
@@ -54,13 +54,13 @@ pub(crate) fn compute(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome
 }
 
 fn floats(b: &mut Builder, name: &str, op: Op, inputs: &Operands) -> Outcome<View> {
-    let shape = shape_of(&inputs.all)?;
+    let shape = broadcast_shape(&inputs.all)?;
     let order = if writes_in_c_order(name, &inputs.all, &shape) {
         (0..shape.len()).collect()
     } else {
         order_of(&inputs.all, &shape)
     };
-    fuse_ordered(b, op, &inputs.all, inputs.dtype, &order)
+    add_op_ordered(b, op, &inputs.all, inputs.dtype, &order)
 }
 
 impl Operands {
@@ -75,7 +75,7 @@ impl Operands {
             .into_iter()
             .map(|(name, value)| operand(b, name, value, dtype));
         let all = all.collect::<Outcome<Vec<_>>>()?;
-        if views(&all).next().is_none() {
+        if array_operands(&all).next().is_none() {
             return Err("expected at least one array".to_owned());
         }
         Ok(Self { all, dtype })
@@ -169,18 +169,18 @@ fn cheaper_power(b: &mut Builder, inputs: &Operands, power: f64) -> Outcome<View
 }
 
 fn isinf(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
-    let size = fuse(b, Op::Abs, &inputs.all, float_type(inputs.dtype))?;
+    let size = add_op(b, Op::Abs, &inputs.all, float_type(inputs.dtype))?;
     let all = [Operand::Array(size), Operand::Number(f64::INFINITY)];
-    fuse(b, Op::Equal, &all, Dtype::Bool)
+    add_op(b, Op::Equal, &all, Dtype::Bool)
 }
 
 fn xor(b: &mut Builder, inputs: &Operands) -> Outcome<View> {
     let mut booleans = Vec::with_capacity(2);
     for operand in &inputs.all {
         let all = [operand.clone(), Operand::Number(0.0)];
-        booleans.push(Operand::Array(fuse(b, Op::NotEqual, &all, Dtype::Bool)?));
+        booleans.push(Operand::Array(add_op(b, Op::NotEqual, &all, Dtype::Bool)?));
     }
-    fuse(b, Op::NotEqual, &booleans, Dtype::Bool)
+    add_op(b, Op::NotEqual, &booleans, Dtype::Bool)
 }
 
 /// Returns the type, or `float32` for an integer type.
@@ -193,7 +193,7 @@ pub(crate) fn float_type(dtype: Dtype) -> Dtype {
 }
 
 /// Adds `where` to the plan: `x` where the condition is true, `y` elsewhere.
-pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
+pub(crate) fn add_where(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let condition = call.array("condition")?;
     let (x, y) = (call.required("x")?, call.required("y")?);
     let dtype = match (&x, &y) {
@@ -210,7 +210,7 @@ pub(crate) fn choose(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     }
     let inputs = Operands::new(all, dtype);
     if dtype.is_float() {
-        fuse(b, Op::Where, &inputs.all, dtype)
+        add_op(b, Op::Where, &inputs.all, dtype)
     } else {
         integers::apply(b, "where", &inputs)
     }
@@ -227,7 +227,7 @@ pub(crate) fn clip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     };
     let inputs = Operands::take(b, call, names)?;
     if inputs.dtype.is_float() {
-        fuse(b, op, &inputs.all, inputs.dtype)
+        add_op(b, op, &inputs.all, inputs.dtype)
     } else {
         integers::apply(b, name, &inputs)
     }
@@ -243,11 +243,11 @@ const C_ORDER_FUNCTIONS: &[&str] = &[
 fn boolean(name: &str) -> Option<Op> {
     let known = signature::find(name);
     let is_bool = known.is_some_and(|known| known.kind == OperationKind::Bool);
-    Op::by_name(name).filter(|_| is_bool)
+    Op::from_name(name).filter(|_| is_bool)
 }
 
 /// Returns the operation if both the NumPy backend and fused programs compute it
 /// element by element.
-fn arithmetic(name: &str) -> Option<Op> {
-    Op::by_name(name).filter(|_| !matches!(name, "fma" | "where" | "clip"))
+fn fused_operation(name: &str) -> Option<Op> {
+    Op::from_name(name).filter(|_| !matches!(name, "fma" | "where" | "clip"))
 }

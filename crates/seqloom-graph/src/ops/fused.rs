@@ -24,18 +24,18 @@ impl Operand {
 }
 
 /// Returns the arrays among operands.
-pub(crate) fn views(operands: &[Operand]) -> impl Iterator<Item = &View> {
+pub(crate) fn array_operands(operands: &[Operand]) -> impl Iterator<Item = &View> {
     operands.iter().filter_map(Operand::view)
 }
 
 /// Returns the shape that operands broadcast to.
-pub(crate) fn shape_of(operands: &[Operand]) -> Outcome<Vec<usize>> {
-    broadcast(views(operands).map(View::shape))
+pub(crate) fn broadcast_shape(operands: &[Operand]) -> Outcome<Vec<usize>> {
+    broadcast(array_operands(operands).map(View::shape))
 }
 
 /// Returns the axis order of the array that NumPy would return.
 pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
-    let layouts: Vec<Layout> = views(operands)
+    let layouts: Vec<Layout> = array_operands(operands)
         .filter_map(|view| view.layout.broadcast_to(shape))
         .collect();
     let strides: Vec<&[usize]> = layouts.iter().map(|layout| &layout.strides[..]).collect();
@@ -44,20 +44,20 @@ pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
 
 /// Adds one operation. Its result has the given dtype, and the same axis order in
 /// memory as in NumPy.
-pub(crate) fn fuse(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
-    let order = order_of(operands, &shape_of(operands)?);
-    fuse_ordered(b, op, operands, dtype, &order)
+pub(crate) fn add_op(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
+    let order = order_of(operands, &broadcast_shape(operands)?);
+    add_op_ordered(b, op, operands, dtype, &order)
 }
 
 /// Adds one operation, and stores its result with the given axis order in memory.
-pub(crate) fn fuse_ordered(
+pub(crate) fn add_op_ordered(
     b: &mut Builder,
     op: Op,
     operands: &[Operand],
     dtype: Dtype,
     order: &[usize],
 ) -> Outcome<View> {
-    let description = describe(op, operands);
+    let description = single_operation_program(op, operands);
     add(b, description, operands, dtype, order)
 }
 
@@ -87,8 +87,8 @@ pub(crate) fn convert(
 
 /// Returns a program of one operation, in which arrays are inputs and numbers are
 /// constants.
-fn describe(op: Op, operands: &[Operand]) -> Description {
-    let inputs = views(operands).count();
+fn single_operation_program(op: Op, operands: &[Operand]) -> Description {
+    let inputs = array_operands(operands).count();
     let (mut next, mut constants) = (0, Vec::new());
     let values = operands.iter().map(|operand| match operand {
         Operand::Array(_) => {
@@ -117,13 +117,13 @@ fn add(
     dtype: Dtype,
     order: &[usize],
 ) -> Outcome<View> {
-    let shape = shape_of(operands)?;
+    let shape = broadcast_shape(operands)?;
     let made = b.ordered(dtype, &shape, order)?;
-    let inputs: Option<Vec<Layout>> = views(operands)
+    let inputs: Option<Vec<Layout>> = array_operands(operands)
         .map(|view| Some(view.layout.broadcast_to(&shape)?.permuted(order)))
         .collect();
-    let is_double =
-        views(operands).any(|view| view.dtype == Dtype::Float64) || dtype == Dtype::Float64;
+    let is_double = array_operands(operands).any(|view| view.dtype == Dtype::Float64)
+        || dtype == Dtype::Float64;
     let work = Elementwise {
         description,
         order: order.to_vec(),
@@ -132,7 +132,7 @@ fn add(
         outputs: vec![dtype],
         is_double,
     };
-    let reads = views(operands).cloned().collect();
+    let reads = array_operands(operands).cloned().collect();
     b.add(reads, &[&made], Work::Elementwise(work))?;
     Ok(made)
 }

@@ -2,8 +2,8 @@
 //! copies.
 
 use super::call::{Call, Resolved};
-use super::fused::{Operand, shape_of};
-use super::take::{position, require_ints};
+use super::fused::{Operand, broadcast_shape};
+use super::take::{checked_index, require_ints};
 use crate::Dtype;
 use crate::graph::MAX_RANK;
 use crate::layout::Layout;
@@ -21,7 +21,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     if arrays.is_empty() {
         return Ok(view);
     }
-    gather(b, &view, &arrays)
+    gather_elements(b, &view, &arrays)
 }
 
 /// Expands an index key to one element per axis, plus one for each new axis.
@@ -71,7 +71,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
                 axis += 1;
             }
             Resolved::Int(number) if !has_arrays => {
-                let at = position(number, view.shape()[axis], true)?;
+                let at = checked_index(number, view.shape()[axis], true)?;
                 view = view.with_layout(view.layout.at(axis, at));
             }
             Resolved::Int(number) => {
@@ -80,7 +80,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
                 axis += 1;
             }
             Resolved::Slice(bounds) => {
-                view = sliced(b, &view, axis, bounds)?;
+                view = slice_axis(b, &view, axis, bounds)?;
                 axis += 1;
             }
             Resolved::Array(view) => {
@@ -95,7 +95,7 @@ fn basic(b: &mut Builder, x: &View, parts: Vec<Resolved>) -> Outcome<(View, Vec<
 }
 
 /// Returns a slice of an axis, with the rules of Python.
-fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<View> {
+fn slice_axis(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> Outcome<View> {
     let size = x.shape()[axis];
     let step = bounds[2].unwrap_or(1);
     let (first, count) = span(bounds[0], bounds[1], step, size)?;
@@ -105,7 +105,7 @@ fn sliced(b: &mut Builder, x: &View, axis: usize, bounds: [Option<i64>; 3]) -> O
     }
     let last = first.saturating_sub(count.saturating_sub(1).saturating_mul(stride));
     let part = x.with_layout(x.layout.part(axis, last, count, stride));
-    super::join::reversed(b, &part, axis)
+    super::join::reversed_axis(b, &part, axis)
 }
 
 /// Returns the start and the length of a slice.
@@ -133,12 +133,12 @@ fn span(start: Option<i64>, stop: Option<i64>, step: i64, size: usize) -> Outcom
 }
 
 /// Selects elements with index arrays along some axes.
-fn gather(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
+fn gather_elements(b: &mut Builder, x: &View, arrays: &[IndexArray]) -> Outcome<View> {
     let operands: Vec<Operand> = arrays
         .iter()
         .map(|along| Operand::Array(along.view.clone()))
         .collect();
-    let shared = shape_of(&operands)?;
+    let shared = broadcast_shape(&operands)?;
     let mut reads = vec![x.clone()];
     for along in arrays {
         let view = b.cast(&along.view, Dtype::Int64)?;
@@ -211,7 +211,7 @@ impl IndexedAxes {
         for (number, out) in out.chunks_mut(count).enumerate() {
             let mut start = 0;
             for (&(size, step), places) in self.axes.iter().zip(&places) {
-                start += position(places[number], size, true)? * step;
+                start += checked_index(places[number], size, true)? * step;
             }
             let from = Layout {
                 start: self.rest.start + start,
@@ -228,7 +228,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn slices_match_python() {
+    fn slices_match_those_of_python() {
         assert_eq!(span(None, None, 1, 5), Ok((0, 5)));
         assert_eq!(span(Some(-3), Some(9), 1, 5), Ok((2, 3)));
         assert_eq!(span(None, None, -2, 5), Ok((4, 3)));

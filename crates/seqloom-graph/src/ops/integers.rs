@@ -1,7 +1,7 @@
 //! Elementwise functions of integers and booleans.
 
 use super::elementwise::Operands;
-use super::fused::{Operand, shape_of};
+use super::fused::{Operand, broadcast_shape};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
@@ -11,9 +11,9 @@ type IntegerFunction = fn([i64; 3]) -> i64;
 
 /// Adds the integer function with this name to the plan.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
-    let (function, is_bool) = find(name, inputs.dtype)
+    let (function, is_bool) = find_function(name, inputs.dtype)
         .ok_or_else(|| format!("not defined for {}, only for floats", inputs.dtype))?;
-    let shape = shape_of(&inputs.all)?;
+    let shape = broadcast_shape(&inputs.all)?;
     let mut reads = Vec::new();
     let mut numbers = [None; 3];
     for (slot, operand) in numbers.iter_mut().zip(&inputs.all) {
@@ -39,7 +39,7 @@ pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<V
                     .to_owned(),
             );
         }
-        fill(function, slots, write, is_bool)
+        fill_integers(function, slots, write, is_bool)
     });
     b.step(reads, &[&made], kernel)?;
     if is_bool {
@@ -72,7 +72,7 @@ fn operand_slots<'a>(numbers: &[Option<i64>], reads: &[Read<'a>]) -> Outcome<[Sl
     Ok(slots)
 }
 
-fn fill(
+fn fill_integers(
     function: IntegerFunction,
     slots: [Slot<'_>; 3],
     write: &mut Write<'_>,
@@ -117,17 +117,17 @@ impl Slot<'_> {
 }
 
 /// Returns true if there is an integer function with this name.
-pub(crate) fn has(name: &str, dtype: Dtype) -> bool {
-    find(name, dtype).is_some()
+pub(crate) fn is_integer_function(name: &str, dtype: Dtype) -> bool {
+    find_function(name, dtype).is_some()
 }
 
 /// Returns true if the function with this name compares numbers.
-pub(crate) fn compares(name: &str) -> bool {
+pub(crate) fn is_comparison(name: &str) -> bool {
     find_comparison(name).is_some()
 }
 
 /// Returns the function with this name, and whether it returns booleans.
-fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
+fn find_function(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
     let is_bool = dtype == Dtype::Bool;
     if let Some(function) = find_comparison(name) {
         return Some((function, true));
@@ -141,7 +141,7 @@ fn find(name: &str, dtype: Dtype) -> Option<(IntegerFunction, bool)> {
         "multiply" => |[x, y, _]| x.wrapping_mul(y),
         "floor_divide" => |[x, y, _]| floor_divide(x, y),
         "remainder" => |[x, y, _]| x.wrapping_sub(y.wrapping_mul(floor_divide(x, y))),
-        "pow" => |[x, y, _]| power(x, y),
+        "pow" => |[x, y, _]| integer_power(x, y),
         "maximum" => |[x, y, _]| x.max(y),
         "minimum" => |[x, y, _]| x.min(y),
         "negative" => |[x, ..]| x.wrapping_neg(),
@@ -176,7 +176,7 @@ fn find_comparison(name: &str) -> Option<IntegerFunction> {
 }
 
 /// Returns an integer power with a non-negative exponent.
-fn power(x: i64, y: i64) -> i64 {
+fn integer_power(x: i64, y: i64) -> i64 {
     let (mut found, mut square, mut left) = (1_i64, x, y.cast_unsigned());
     while left > 0 {
         if left & 1 == 1 {

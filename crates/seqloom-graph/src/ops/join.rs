@@ -20,7 +20,7 @@ pub(crate) fn concat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     ) {
         for view in &mut arrays {
             let count = view.layout.count();
-            *view = super::shapes::reshaped(b, view, &[count])?;
+            *view = super::shapes::reshaped_view(b, view, &[count])?;
         }
     }
     let rank = arrays.first().map_or(0, View::rank);
@@ -67,7 +67,7 @@ pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outc
         Placement { layout, view }
     });
     let parts = parts.collect();
-    assemble(b, made, parts, None)
+    copy_arrays(b, made, parts, None)
 }
 
 fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
@@ -97,7 +97,7 @@ fn shape_of(arrays: &[View], axis: usize) -> Outcome<Vec<usize>> {
 }
 
 /// Fills an array with an optional background array, and then with copies of other arrays.
-fn assemble(
+fn copy_arrays(
     b: &mut Builder,
     made: View,
     parts: Vec<Placement>,
@@ -165,13 +165,13 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let axes = call.axes("axis", x.rank())?;
     let mut found = x;
     for axis in axes {
-        found = reversed(b, &found, axis)?;
+        found = reversed_axis(b, &found, axis)?;
     }
     Ok(found)
 }
 
 /// Adds the operation that reverses an axis to the plan.
-pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
+pub(crate) fn reversed_axis(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.allocate(x.dtype, x.shape())?;
     let parts = (0..count).map(|at| Placement {
@@ -180,7 +180,7 @@ pub(crate) fn reversed(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> 
     });
     if count <= MAX_SINGLE_COPIES {
         let parts = parts.collect();
-        return assemble(b, made, parts, None);
+        return copy_arrays(b, made, parts, None);
     }
     let last = i64::try_from(count - 1).map_err(|_| "the axis is too long")?;
     let order = super::create::integer_range(b, (last, -1, count))?;
@@ -195,7 +195,7 @@ pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let shifts = call.ints("shift")?.ok_or("shift is missing")?;
     if call.get("axis")?.is_none() {
         let (shape, count) = (x.shape().to_vec(), x.layout.count());
-        let flat = super::shapes::reshaped(b, &x, &[count])?;
+        let flat = super::shapes::reshaped_view(b, &x, &[count])?;
         let rolled = roll_axis(
             b,
             &flat,
@@ -244,7 +244,7 @@ pub(crate) fn repeat(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     };
     let axis = if call.get("axis")?.is_none() {
         let count = x.layout.count();
-        x = super::shapes::reshaped(b, &x, &[count])?;
+        x = super::shapes::reshaped_view(b, &x, &[count])?;
         0
     } else {
         call.axis("axis", x.rank())?.unwrap_or(0)
@@ -309,7 +309,7 @@ pub(crate) fn pad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         layout,
         view: x.with_layout(inner),
     };
-    assemble(b, made, vec![part], Some(ground))
+    copy_arrays(b, made, vec![part], Some(ground))
 }
 
 /// The range of an array that remains after negative padding, the shape of the result,
@@ -368,7 +368,7 @@ fn positive_width(width: i64) -> usize {
 }
 
 /// Adds `triu` or `tril` to the plan: zeros below or above a diagonal of each matrix.
-pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<View> {
+pub(crate) fn add_triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcome<View> {
     let x = call.array("x")?;
     let k = call.int("k")?.unwrap_or(0);
     let [.., rows, columns] = *x.shape() else {
@@ -388,7 +388,7 @@ pub(crate) fn triangle(b: &mut Builder, call: &Call<'_>, is_low: bool) -> Outcom
     let (first, second) = if is_low { (x, zero) } else { (zero, x) };
     let all = vec![super::fused::Operand::Array(booleans), first, second];
     if dtype.is_float() {
-        super::fused::fuse(b, seqloom_fuse::Op::Where, &all, dtype)
+        super::fused::add_op(b, seqloom_fuse::Op::Where, &all, dtype)
     } else {
         let operands = super::elementwise::Operands::new(all, dtype);
         super::integers::apply(b, "where", &operands)

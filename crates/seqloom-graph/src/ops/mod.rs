@@ -35,7 +35,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     match call.name() {
         "unstack" => shapes::unstack(call),
         "attention" => attend::attention(b, call),
-        "attention_varlen" => attend::packed(b, call),
+        "attention_varlen" => attend::packed_attention(b, call),
         "batch_norm" => norms::batch_norm(b, call),
         "layer_norm" | "rms_norm" => norms::rows(b, call),
         "max_pool1d" => windows::max_pool(b, call),
@@ -52,7 +52,7 @@ pub(crate) fn read_states(
     reader: &Call<'_>,
     layers: &[Call<'_>],
 ) -> Outcome<Option<View>> {
-    states::read(b, reader, layers)
+    states::read_states(b, reader, layers)
 }
 
 /// Adds an operation with one result to the plan.
@@ -60,7 +60,7 @@ fn single_result(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     match call.name() {
         "softmax" | "log_softmax" => activations::softmax(b, call),
         "logsumexp" => activations::logsumexp(b, call),
-        "where" => elementwise::choose(b, call),
+        "where" => elementwise::add_where(b, call),
         "clip" => elementwise::clip(b, call),
         "softplus" => softplus(b, call),
         "stop_gradient" => call.array("x"),
@@ -104,8 +104,8 @@ fn moving_operation(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         "repeat" => join::repeat(b, call),
         "tile" => join::tile(b, call),
         "pad" => join::pad(b, call),
-        "tril" => join::triangle(b, call, true),
-        "triu" => join::triangle(b, call, false),
+        "tril" => join::add_triangle(b, call, true),
+        "triu" => join::add_triangle(b, call, false),
         "take" => take::take(b, call),
         "take_along_axis" => take::take_along_axis(b, call),
         "embedding" => take::embedding(b, call),
@@ -127,7 +127,7 @@ fn softplus(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let x = b.cast(&x, elementwise::float_type(x.dtype))?;
     let dtype = x.dtype;
-    fused::fuse(
+    fused::add_op(
         b,
         seqloom_fuse::Op::Softplus,
         &[fused::Operand::Array(x)],
@@ -144,6 +144,6 @@ fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let classes = create::integer_range(b, (0, 1, classes))?;
     let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
     let operands = elementwise::Operands::new(both, x.dtype.with(Dtype::Int64));
-    let hits = elementwise::compute(b, "equal", &operands)?;
+    let hits = elementwise::add_function(b, "equal", &operands)?;
     b.cast(&hits, call.dtype("dtype")?.unwrap_or(Dtype::Int64))
 }

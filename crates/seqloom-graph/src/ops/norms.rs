@@ -6,7 +6,7 @@ use seqloom_kernels::norm::{NormRule, normalise};
 
 use super::call::Call;
 use super::create::fill;
-use super::fused::{Operand, fuse_ordered};
+use super::fused::{Operand, add_op_ordered};
 use super::windows::require_one_type;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};
@@ -156,7 +156,7 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             column(&inputs.first),
             column(&inputs.second),
         ];
-        return fuse_ordered(b, Op::Fma, &all, x.dtype, &[0, 1, 2]);
+        return add_op_ordered(b, Op::Fma, &all, x.dtype, &[0, 1, 2]);
     }
     let made = b.allocate(x.dtype, x.shape())?;
     let (dtype, channels, length) = (x.dtype, x.shape()[1], x.shape()[2]);

@@ -3,9 +3,9 @@
 use std::cmp::Ordering;
 
 use super::call::Call;
-use super::join::{concatenate, reversed};
-use super::reduce::with_axes;
-use super::shapes::{reshaped, with_last, with_last_at};
+use super::join::{concatenate, reversed_axis};
+use super::reduce::keep_axes;
+use super::shapes::{reshaped_view, with_last, with_last_at};
 use super::walk::Element;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
@@ -33,10 +33,10 @@ fn sort_type(dtype: Dtype) -> Dtype {
 pub(crate) fn sort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sort_arguments(call)?;
     let numbers = b.cast(&x, sort_type(x.dtype))?;
-    let found = rows(b, &with_last(&numbers, axis), RowTask::Sort, None)?;
+    let found = add_row_task(b, &with_last(&numbers, axis), RowTask::Sort, None)?;
     let found = b.cast(&with_last_at(&found, axis), x.dtype)?;
     if is_falling {
-        reversed(b, &found, axis)
+        reversed_axis(b, &found, axis)
     } else {
         Ok(found)
     }
@@ -46,12 +46,12 @@ pub(crate) fn argsort(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, axis, is_falling) = sort_arguments(call)?;
     let numbers = b.cast(&x, sort_type(x.dtype))?;
     if !is_falling {
-        let found = rows(b, &with_last(&numbers, axis), RowTask::Argsort, None)?;
+        let found = add_row_task(b, &with_last(&numbers, axis), RowTask::Argsort, None)?;
         return Ok(with_last_at(&found, axis));
     }
-    let backwards = reversed(b, &numbers, axis)?;
-    let found = rows(b, &with_last(&backwards, axis), RowTask::Argsort, None)?;
-    let found = reversed(b, &with_last_at(&found, axis), axis)?;
+    let backwards = reversed_axis(b, &numbers, axis)?;
+    let found = add_row_task(b, &with_last(&backwards, axis), RowTask::Argsort, None)?;
+    let found = reversed_axis(b, &with_last_at(&found, axis), axis)?;
     let last = x.shape()[axis].cast_signed() as i64 - 1;
     let all = vec![
         super::fused::Operand::Number(super::call::to_float(last)),
@@ -78,7 +78,7 @@ pub(crate) fn arg_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let axis = call.axis("axis", rank)?;
     if axis.is_none() {
         let count = x.layout.count();
-        x = reshaped(b, &x, &[count])?;
+        x = reshaped_view(b, &x, &[count])?;
     }
     let along = axis.unwrap_or(0);
     if x.shape()[along] == 0 {
@@ -90,13 +90,13 @@ pub(crate) fn arg_extreme(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     } else {
         RowTask::Least
     };
-    let found = rows(b, &with_last(&numbers, along), task, Some(1))?;
+    let found = add_row_task(b, &with_last(&numbers, along), task, Some(1))?;
     let found = found.with_layout(found.layout.at(found.rank() - 1, 0));
     if !call.flag("keepdims")? {
         return Ok(found);
     }
     let axes: Vec<usize> = axis.map_or_else(|| (0..rank).collect(), |axis| vec![axis]);
-    Ok(with_axes(&found, &axes))
+    Ok(keep_axes(&found, &axes))
 }
 
 pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
@@ -111,7 +111,7 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
     let axis = axis.unwrap_or(0);
     let dtype = call.dtype("dtype")?.unwrap_or_else(|| sort_type(x.dtype));
     let numbers = b.cast(&x, sort_type(dtype))?;
-    let found = rows(b, &with_last(&numbers, axis), RowTask::Add, None)?;
+    let found = add_row_task(b, &with_last(&numbers, axis), RowTask::Add, None)?;
     let found = with_last_at(&found, axis);
     let found = b.cast(&found, dtype)?;
     if !call.flag("include_initial")? {
@@ -125,7 +125,7 @@ pub(crate) fn cumulative_sum(b: &mut Builder, call: &Call<'_>) -> Outcome<View> 
 
 /// Applies an operation to each row. The rows of the result have the length `length`, by
 /// default that of the rows of `x`.
-fn rows(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outcome<View> {
+fn add_row_task(b: &mut Builder, x: &View, task: RowTask, length: Option<usize>) -> Outcome<View> {
     let x = b.contiguous(x)?;
     let mut shape = x.shape().to_vec();
     let width = shape.pop().unwrap_or(1);
@@ -155,18 +155,18 @@ fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Writ
         RowTask::Sort => {
             for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
                 out.copy_from_slice(x);
-                out.sort_by(compare);
+                out.sort_by(compare_values);
             }
         }
         RowTask::Add => {
             for (x, out) in rows.zip(write.slice::<T>()?.chunks_mut(width.max(1))) {
-                add_up(x, out);
+                accumulate(x, out);
             }
         }
         RowTask::Argsort => {
             for (x, out) in rows.zip(write.slice::<i64>()?.chunks_mut(width.max(1))) {
                 let mut order: Vec<usize> = (0..x.len()).collect();
-                order.sort_by(|&one, &other| compare(&x[one], &x[other]));
+                order.sort_by(|&one, &other| compare_values(&x[one], &x[other]));
                 let places = order.into_iter().map(|place| place.cast_signed() as i64);
                 out.iter_mut()
                     .zip(places)
@@ -184,12 +184,12 @@ fn run<T: Element>(task: RowTask, width: usize, read: Read<'_>, write: &mut Writ
 }
 
 /// Compares two values for sorting; NaN is greater than any number.
-fn compare<T: Element>(one: &T, other: &T) -> Ordering {
+fn compare_values<T: Element>(one: &T, other: &T) -> Ordering {
     one.partial_cmp(other)
         .unwrap_or_else(|| one.is_nan().cmp(&other.is_nan()))
 }
 
-fn add_up<T: Element>(x: &[T], out: &mut [T]) {
+fn accumulate<T: Element>(x: &[T], out: &mut [T]) {
     let mut total = None;
     for (&x, out) in x.iter().zip(out) {
         let sum = total.map_or(x, |total: T| total.plus(x));

@@ -3,9 +3,9 @@
 use seqloom_kernels::product::{Matrix, products};
 
 use super::call::Call;
-use super::elementwise::{Operands, compute};
+use super::elementwise::{Operands, add_function};
 use super::fused::Operand;
-use super::shapes::reshaped;
+use super::shapes::reshaped_view;
 use crate::Dtype;
 use crate::layout::broadcast;
 use crate::memory::{Outcome, Read, Write, by_float};
@@ -82,7 +82,7 @@ fn multiply_pair(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Ou
     let (rows, k, columns) = (*rows, *k, *columns);
     let bias = bias.map(|bias| b.contiguous(bias)).transpose()?;
     let (mut x, mut y) = (x.clone(), y.clone());
-    if !is_regular(&x) || !is_regular(&y) {
+    if !is_contiguous_matrix(&x) || !is_contiguous_matrix(&y) {
         (x, y) = (b.contiguous(&x)?, b.contiguous(&y)?);
     }
     let lines = ProductLayout {
@@ -90,11 +90,11 @@ fn multiply_pair(b: &mut Builder, x: &View, y: &View, bias: Option<&View>) -> Ou
         are_transposed: [is_transposed(&x), !is_transposed(&y)],
         count: 1,
     };
-    product(b, &lines, [Some(x), Some(y), bias], &[rows, columns])
+    add_product(b, &lines, [Some(x), Some(y), bias], &[rows, columns])
 }
 
 /// Returns true if a matrix or its transpose is contiguous.
-fn is_regular(x: &View) -> bool {
+fn is_contiguous_matrix(x: &View) -> bool {
     x.layout.is_contiguous() || x.layout.transposed().is_contiguous()
 }
 
@@ -124,7 +124,7 @@ fn multiply_batches(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
         count,
     };
     let shape = [&batch[..], &[rows, columns]].concat();
-    product(b, &lines, [Some(x), Some(y), None], &shape)
+    add_product(b, &lines, [Some(x), Some(y), None], &shape)
 }
 
 /// Returns a batch of matrices as one contiguous array, and whether each matrix is
@@ -133,7 +133,7 @@ fn stacked(b: &mut Builder, x: &View, batch: &[usize], count: usize) -> Outcome<
     let ends = &x.shape()[x.rank() - 2..];
     let layout = x.layout.broadcast_to(&[batch, ends].concat());
     let wide = x.with_layout(layout.ok_or("the shapes do not broadcast")?);
-    let row = reshaped(b, &wide, &[count, ends[0], ends[1]])?;
+    let row = reshaped_view(b, &wide, &[count, ends[0], ends[1]])?;
     if row.layout.transposed().is_contiguous() {
         return Ok((row, true));
     }
@@ -148,7 +148,7 @@ struct ProductLayout {
     count: usize,
 }
 
-fn product(
+fn add_product(
     b: &mut Builder,
     lines: &ProductLayout,
     factors: [Option<View>; 3],
@@ -208,7 +208,7 @@ pub(crate) fn linear_layer(
     }
     let shape: Vec<usize> = outer.iter().copied().chain([*outputs]).collect();
     let count = outer.iter().product();
-    let rows = reshaped(b, x, &[count, *inputs])?;
+    let rows = reshaped_view(b, x, &[count, *inputs])?;
     let transposed = weight.with_layout(weight.layout.transposed());
     let is_one_type = [Some(weight), bias]
         .into_iter()
@@ -218,16 +218,16 @@ pub(crate) fn linear_layer(
         multiply_pair(b, &rows, &transposed, bias)?
     } else {
         let found = matrices(b, &rows, &transposed)?;
-        with_bias(b, found, bias)?
+        add_bias(b, found, bias)?
     };
-    reshaped(b, &found, &shape)
+    reshaped_view(b, &found, &shape)
 }
 
-fn with_bias(b: &mut Builder, found: View, bias: Option<&View>) -> Outcome<View> {
+fn add_bias(b: &mut Builder, found: View, bias: Option<&View>) -> Outcome<View> {
     let Some(bias) = bias else { return Ok(found) };
     let dtype = found.dtype;
     let both = vec![Operand::Array(found), Operand::Array(bias.clone())];
-    compute(b, "add", &Operands::new(both, dtype))
+    add_function(b, "add", &Operands::new(both, dtype))
 }
 
 pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
@@ -252,7 +252,7 @@ pub(crate) fn tensordot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let rows = rows.iter().map(|&axis| x.shape()[axis]);
     let columns = columns.iter().map(|&axis| y.shape()[axis]);
     let shape: Vec<usize> = rows.chain(columns).collect();
-    reshaped(b, &found, &shape)
+    reshaped_view(b, &found, &shape)
 }
 
 /// Returns the axes of both arrays that are summed over.
@@ -283,5 +283,5 @@ fn summed_axes(call: &Call<'_>, x: usize, y: usize) -> Outcome<(Vec<usize>, Vec<
 fn group_axes(b: &mut Builder, x: &View, groups: [&[usize]; 2]) -> Outcome<View> {
     let permuted = x.with_layout(x.layout.permuted(&groups.concat()));
     let size = |axes: &[usize]| axes.iter().map(|&axis| x.shape()[axis]).product::<usize>();
-    reshaped(b, &permuted, &[1, size(groups[0]), size(groups[1])])
+    reshaped_view(b, &permuted, &[1, size(groups[0]), size(groups[1])])
 }

@@ -236,7 +236,7 @@ fn run<T: Float>(
     let mask = mask.map(Read::booleans).transpose()?;
     let places = places.map(|places| {
         let places = places.slice::<i64>()?.iter();
-        let each = places.map(|&place| super::take::position(place, sizes.length, true));
+        let each = places.map(|&place| super::take::checked_index(place, sizes.length, true));
         each.collect::<Outcome<Vec<usize>>>()
     });
     let places = places.transpose()?;

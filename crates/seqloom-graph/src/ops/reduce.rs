@@ -1,7 +1,7 @@
 //! Reductions along axes, such as sums, maxima and means.
 
 use super::call::Call;
-use super::elementwise::{Operands, compute};
+use super::elementwise::{Operands, add_function};
 use super::fused::Operand;
 use super::walk::{Element, Reduce, Reduction};
 use crate::Dtype;
@@ -22,8 +22,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
             fold(b, Reduce::Prod, &x, &axes)?
         }
         "mean" => mean(b, &x, &axes)?,
-        "max" => extreme(b, Reduce::Max, &x, &axes)?,
-        "min" => extreme(b, Reduce::Min, &x, &axes)?,
+        "max" => min_max(b, Reduce::Max, &x, &axes)?,
+        "min" => min_max(b, Reduce::Min, &x, &axes)?,
         "any" | "all" => {
             let booleans = b.cast(&x, Dtype::Bool)?;
             let which = if call.name() == "any" {
@@ -36,7 +36,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         name => moment(b, call, name, &x, &axes)?,
     };
     Ok(if keeps {
-        with_axes(&found, &axes)
+        keep_axes(&found, &axes)
     } else {
         found
     })
@@ -73,23 +73,23 @@ pub(crate) fn mean(b: &mut Builder, x: &View, axes: &[usize]) -> Outcome<View> {
         return b.cast(&found, Dtype::Float32);
     }
     let total = fold(b, Reduce::Sum, x, axes)?;
-    divide_by_count(b, total, count_of(x, axes))
+    divide_by_count(b, total, reduced_count(x, axes))
 }
 
 fn divide_by_count(b: &mut Builder, total: View, count: f64) -> Outcome<View> {
     let dtype = total.dtype;
     let all = vec![Operand::Array(total), Operand::Number(count)];
-    compute(b, "divide", &Operands::new(all, dtype))
+    add_function(b, "divide", &Operands::new(all, dtype))
 }
 
 /// Returns the number of elements that are reduced to one element.
 #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 elements")]
-fn count_of(x: &View, axes: &[usize]) -> f64 {
+fn reduced_count(x: &View, axes: &[usize]) -> f64 {
     axes.iter().map(|&axis| x.shape()[axis]).product::<usize>() as f64
 }
 
 /// Adds a maximum or a minimum to the plan.
-pub(crate) fn extreme(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
+pub(crate) fn min_max(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outcome<View> {
     if axes.iter().any(|&axis| x.shape()[axis] == 0) {
         return Err("an axis of length 0 has no maximum or minimum".to_owned());
     }
@@ -111,7 +111,7 @@ fn any_or_all(b: &mut Builder, which: Reduce, x: &View, axes: &[usize]) -> Outco
         let value = f64::from(u8::from(which == Reduce::Min));
         return super::create::fill(b, Dtype::Bool, &shape, value);
     }
-    extreme(b, which, x, axes)
+    min_max(b, which, x, axes)
 }
 
 /// Adds the variance, the standard deviation, or the number of non-zero elements to the
@@ -125,18 +125,18 @@ fn moment(b: &mut Builder, call: &Call<'_>, name: &str, x: &View, axes: &[usize]
         return Err("defined for floats only".to_owned());
     }
     let total = fold(b, Reduce::Sum, x, axes)?;
-    let mean = divide_by_count(b, with_axes(&total, axes), count_of(x, axes))?;
+    let mean = divide_by_count(b, keep_axes(&total, axes), reduced_count(x, axes))?;
     let both = vec![Operand::Array(x.clone()), Operand::Array(mean)];
-    let off = compute(b, "subtract", &Operands::new(both, x.dtype))?;
+    let off = add_function(b, "subtract", &Operands::new(both, x.dtype))?;
     let both = vec![Operand::Array(off.clone()), Operand::Array(off)];
-    let square = compute(b, "multiply", &Operands::new(both, x.dtype))?;
+    let square = add_function(b, "multiply", &Operands::new(both, x.dtype))?;
     let total = fold(b, Reduce::Sum, &square, axes)?;
     let correction = call.float("correction")?.unwrap_or(0.0);
-    let found = divide_by_count(b, total, (count_of(x, axes) - correction).max(0.0))?;
+    let found = divide_by_count(b, total, (reduced_count(x, axes) - correction).max(0.0))?;
     if name == "var" {
         return Ok(found);
     }
-    compute(
+    add_function(
         b,
         "sqrt",
         &Operands::new(vec![Operand::Array(found)], x.dtype),
@@ -174,7 +174,7 @@ fn run_as<T: Element>(walk: &Reduction, read: Read<'_>, write: &mut Write<'_>) -
 }
 
 /// Inserts the reduced axes again, with length 1.
-pub(crate) fn with_axes(found: &View, axes: &[usize]) -> View {
+pub(crate) fn keep_axes(found: &View, axes: &[usize]) -> View {
     let mut axes = axes.to_vec();
     axes.sort_unstable();
     let unsqueeze = |layout: Layout, &axis: &usize| layout.unsqueezed(axis);

@@ -1,7 +1,7 @@
 //! Scalar functions of floats, which are computed element by element.
 
 use super::elementwise::Operands;
-use super::fused::{Operand, shape_of};
+use super::fused::{Operand, broadcast_shape};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
@@ -12,7 +12,7 @@ type FloatFunction = fn(f64, f64) -> f64;
 /// Adds the scalar function with this name to the plan. The result is computed in
 /// double precision and then rounded.
 pub(crate) fn apply(b: &mut Builder, name: &str, inputs: &Operands) -> Outcome<View> {
-    let function = find(name).ok_or("not defined for floats")?;
+    let function = find_function(name).ok_or("not defined for floats")?;
     apply_each(b, function, inputs, inputs.dtype)
 }
 
@@ -32,13 +32,13 @@ fn apply_each(
     inputs: &Operands,
     dtype: Dtype,
 ) -> Outcome<View> {
-    let shape = shape_of(&inputs.all)?;
+    let shape = broadcast_shape(&inputs.all)?;
     let mut reads = Vec::new();
     let mut numbers = [0.0, 0.0];
     let mut is_array = [false, false];
     for (slot, operand) in inputs.all.iter().take(2).enumerate() {
         match operand {
-            Operand::Number(number) => numbers[slot] = rounded(*number, dtype),
+            Operand::Number(number) => numbers[slot] = round_to_dtype(*number, dtype),
             Operand::Array(view) => {
                 let view = b.cast(view, Dtype::Float64)?;
                 let layout = view.layout.broadcast_to(&shape);
@@ -73,7 +73,7 @@ fn apply_each(
 
 /// Rounds a number to the precision of the dtype.
 #[expect(clippy::cast_possible_truncation, reason = "this function rounds")]
-fn rounded(number: f64, dtype: Dtype) -> f64 {
+fn round_to_dtype(number: f64, dtype: Dtype) -> f64 {
     if dtype == Dtype::Float64 {
         number
     } else {
@@ -81,7 +81,7 @@ fn rounded(number: f64, dtype: Dtype) -> f64 {
     }
 }
 
-fn find(name: &str) -> Option<FloatFunction> {
+fn find_function(name: &str) -> Option<FloatFunction> {
     Some(match name {
         "log2" => |x, _| x.log2(),
         "log10" => |x, _| x.log10(),

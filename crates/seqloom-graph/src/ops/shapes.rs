@@ -9,11 +9,11 @@ pub(crate) fn reshape(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let x = call.array("x")?;
     let wanted = call.ints("shape")?.ok_or("shape is missing")?;
     let shape = infer_size(&wanted, x.layout.count())?;
-    reshaped(b, &x, &shape)
+    reshaped_view(b, &x, &shape)
 }
 
 /// Returns the array in another shape, as a copy if necessary.
-pub(crate) fn reshaped(b: &mut Builder, x: &View, shape: &[usize]) -> Outcome<View> {
+pub(crate) fn reshaped_view(b: &mut Builder, x: &View, shape: &[usize]) -> Outcome<View> {
     if let Some(layout) = x.layout.reshaped(shape) {
         return Ok(x.with_layout(layout));
     }
@@ -122,7 +122,7 @@ pub(crate) fn expand_dims(call: &Call<'_>) -> Outcome<View> {
     let numbers = call.ints("axis")?.unwrap_or_else(|| vec![0]);
     let rank = x.rank() + numbers.len();
     let axes = unique_axes(&numbers, rank, "axis")?;
-    Ok(super::reduce::with_axes(&x, &axes))
+    Ok(super::reduce::keep_axes(&x, &axes))
 }
 
 pub(crate) fn squeeze(call: &Call<'_>) -> Outcome<View> {

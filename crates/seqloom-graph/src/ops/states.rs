@@ -8,7 +8,7 @@ use crate::plan::{Builder, View};
 
 /// Adds a step that computes one state per sequence, for one layer or for layers whose
 /// states are concatenated. Returns `None` if only some elements of a state are read.
-pub(crate) fn read(
+pub(crate) fn read_states(
     b: &mut Builder,
     reader: &Call<'_>,
     layers: &[Call<'_>],
@@ -49,8 +49,8 @@ fn read_positions(
     sizes: &LayerSizes,
     width: usize,
 ) -> Outcome<Option<View>> {
-    if let Some(place) = crate::reads::read_index(reader.operation) {
-        let place = super::take::position(place, sizes.length, true)?;
+    if let Some(place) = crate::reads::single_index(reader.operation) {
+        let place = super::take::checked_index(place, sizes.length, true)?;
         let place = super::call::to_float(place.cast_signed() as i64);
         return super::create::fill(b, Dtype::Int64, &[sizes.batch], place).map(Some);
     }

@@ -3,7 +3,7 @@
 use bytemuck::Pod;
 
 use super::call::Call;
-use super::shapes::{reshaped, with_last, with_last_at};
+use super::shapes::{reshaped_view, with_last, with_last_at};
 use crate::Dtype;
 use crate::layout::Layout;
 use crate::memory::{Outcome, Read, Write};
@@ -13,7 +13,7 @@ pub(crate) fn take(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, indices) = (call.array("x")?, call.array("indices")?);
     if call.get("axis")?.is_none() {
         let count = x.layout.count();
-        let flat = reshaped(b, &x, &[count])?;
+        let flat = reshaped_view(b, &x, &[count])?;
         return take_positions(b, &flat, &indices, 0, true);
     }
     let axis = call.axis("axis", x.rank())?.unwrap_or(0);
@@ -99,12 +99,12 @@ impl Blocks {
     }
 
     fn checked_position(&self, index: i64) -> Outcome<usize> {
-        position(index, self.size, self.from_end)
+        checked_index(index, self.size, self.from_end)
     }
 }
 
 /// Returns an index of the axis after a bounds check.
-pub(crate) fn position(index: i64, size: usize, from_end: bool) -> Outcome<usize> {
+pub(crate) fn checked_index(index: i64, size: usize, from_end: bool) -> Outcome<usize> {
     let length = size.cast_signed() as i64;
     let found = if index < 0 && from_end {
         index.saturating_add(length)
@@ -147,9 +147,9 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
         };
         let places = places.slice::<i64>()?;
         match x.dtype.size() {
-            1 => gather::<u8>(*x, places, write.slice()?),
-            4 => gather::<u32>(*x, places, write.slice()?),
-            _ => gather::<u64>(*x, places, write.slice()?),
+            1 => gather_elements::<u8>(*x, places, write.slice()?),
+            4 => gather_elements::<u32>(*x, places, write.slice()?),
+            _ => gather_elements::<u64>(*x, places, write.slice()?),
         }
     });
     b.step(vec![x, places], &[&made], kernel)?;
@@ -157,7 +157,7 @@ pub(crate) fn take_along_axis(b: &mut Builder, call: &Call<'_>) -> Outcome<View>
 }
 
 /// Copies the indexed elements of each row of x.
-fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
+fn gather_elements<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
     let (size, step) = x.layout.row();
     let rows: usize = x.layout.shape.iter().rev().skip(1).product();
     let count = out.len().checked_div(rows).unwrap_or(0);
@@ -170,7 +170,7 @@ fn gather<T: Pod>(x: Read<'_>, places: &[i64], out: &mut [T]) -> Outcome {
     let rows = out.chunks_mut(count).zip(places.chunks(count));
     for ((out, places), start) in rows.zip(column.rows()) {
         for (out, &place) in out.iter_mut().zip(places) {
-            *out = memory[start + position(place, size, true)? * step];
+            *out = memory[start + checked_index(place, size, true)? * step];
         }
     }
     Ok(())

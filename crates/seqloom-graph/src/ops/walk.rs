@@ -203,7 +203,7 @@ impl Reduction {
                 let (together, parts) = buffered_axes(axes);
                 let mut total = total;
                 for_each_position(parts, 0, |at, _| {
-                    for (start, chunk) in chunks(&together) {
+                    for (start, chunk) in axis_chunks(&together) {
                         buffer.clear();
                         for_each_position(&chunk, at + start, |at, _| buffer.push(x[at]));
                         total = self.join_row(total, buffer, 1, buffer.len());
@@ -216,12 +216,12 @@ impl Reduction {
 
     fn join_row<T: Element>(&self, total: T, row: &[T], step: usize, count: usize) -> T {
         match self.fold {
-            Reduce::Sum if step == 1 => total.plus(pairwise(&row[..count])),
-            Reduce::Sum => total.plus(pairwise_by(row, step, count)),
+            Reduce::Sum if step == 1 => total.plus(pairwise_sum(&row[..count])),
+            Reduce::Sum => total.plus(strided_sum(row, step, count)),
             fold @ (Reduce::Max | Reduce::Min) if step == 1 && count >= COMPARE_LANES => {
                 let row = &row[..count];
                 let in_order = || row.iter().fold(total, |total, &x| fold.join(total, x));
-                extreme_of(fold, row).map_or_else(in_order, |found| fold.join(total, found))
+                row_extreme(fold, row).map_or_else(in_order, |found| fold.join(total, found))
             }
             fold => {
                 let numbers = row.iter().step_by(step.max(1)).take(count);
@@ -297,7 +297,7 @@ fn buffered_axes(axes: &[Axis]) -> (Vec<Axis>, &[Axis]) {
 /// Splits the slowest axis so that each chunk fits the buffer. Returns the offset and
 /// axes of each chunk. The chunks are returned by an iterator because a broadcast axis
 /// may have any length.
-fn chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
+fn axis_chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
     let inner: usize = axes.iter().skip(1).map(|axis| axis.size).product();
     let most = (NUMPY_BUFFER_SIZE / inner.max(1)).max(1);
     let first = axes.first().map(|axis| (0..axis.size).step_by(most));
@@ -313,16 +313,16 @@ const COMPARE_LANES: usize = 16;
 
 /// Returns the maximum or minimum of a row of at least [`COMPARE_LANES`] elements, or the
 /// first of equal ones. Returns `None` if the row contains NaN.
-fn extreme_of<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
+fn row_extreme<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
     if fold == Reduce::Max {
-        extreme(row, |found, x| if x > found { x } else { found })
+        pick_extreme(row, |found, x| if x > found { x } else { found })
     } else {
-        extreme(row, |found, x| if x < found { x } else { found })
+        pick_extreme(row, |found, x| if x < found { x } else { found })
     }
 }
 
 #[inline]
-fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
+fn pick_extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
     let (blocks, _) = row.as_chunks::<COMPARE_LANES>();
     // The last block overlaps the previous one, which does not change the maximum or
     // minimum.
@@ -347,11 +347,11 @@ fn extreme<T: Element>(row: &[T], pick: impl Fn(T, T) -> T) -> Option<T> {
 }
 
 /// Returns the sum of contiguous elements by pairwise summation, down to blocks of 128.
-pub(crate) fn pairwise<T: Element>(x: &[T]) -> T {
+pub(crate) fn pairwise_sum<T: Element>(x: &[T]) -> T {
     if x.len() > 128 {
         let half = x.len() / 2;
         let (first, second) = x.split_at(half - half % 8);
-        return pairwise(first).plus(pairwise(second));
+        return pairwise_sum(first).plus(pairwise_sum(second));
     }
     let (blocks, rest) = x.as_chunks::<8>();
     let Some((first, blocks)) = blocks.split_first() else {
@@ -376,19 +376,19 @@ fn in_order<T: Element>(x: &[T]) -> T {
 }
 
 /// Returns the pairwise sum of elements with gaps.
-fn pairwise_by<T: Element>(x: &[T], step: usize, count: usize) -> T {
+fn strided_sum<T: Element>(x: &[T], step: usize, count: usize) -> T {
     if count > 128 {
         let half = count / 2;
         let half = half - half % 8;
         let rest = &x[half * step..];
-        return pairwise_by(x, step, half).plus(pairwise_by(rest, step, count - half));
+        return strided_sum(x, step, half).plus(strided_sum(rest, step, count - half));
     }
     let mut block = [T::SUM_IDENTITY; 128];
     let block = &mut block[..count];
     for (number, slot) in block.iter_mut().enumerate() {
         *slot = x[number * step];
     }
-    pairwise(block)
+    pairwise_sum(block)
 }
 
 #[cfg(test)]
@@ -399,8 +399,8 @@ mod tests {
     fn a_pairwise_sum_has_the_bits_of_numpy() {
         // numpy.sum of float32 (arange(1000) * 0.1 + 0.3) and of its first 100.
         let x: Vec<f32> = (0..1000_u16).map(|i| f32::from(i) * 0.1 + 0.3).collect();
-        assert_eq!(pairwise(&x).to_bits(), SUM_OF_1000);
-        assert_eq!(pairwise(&x[..100]).to_bits(), SUM_OF_100);
+        assert_eq!(pairwise_sum(&x).to_bits(), SUM_OF_1000);
+        assert_eq!(pairwise_sum(&x[..100]).to_bits(), SUM_OF_100);
     }
 
     const SUM_OF_1000: u32 = 1_195_657_729;
@@ -438,7 +438,7 @@ mod tests {
                 out,
             },
         ];
-        let sizes: Vec<usize> = chunks(&axes)
+        let sizes: Vec<usize> = axis_chunks(&axes)
             .take(2)
             .map(|(_, part)| part[0].size)
             .collect();

@@ -5,7 +5,7 @@ use seqloom_kernels::depthwise;
 use seqloom_kernels::max_pool1d::{Window, max_pool1d};
 
 use super::call::Call;
-use super::elementwise::{Operands, compute};
+use super::elementwise::{Operands, add_function};
 use super::fused::Operand;
 use crate::Dtype;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
@@ -25,7 +25,7 @@ impl ConvGeometry {
             stride: pair(call, "stride", axes, 1)?,
             padding: pair(call, "padding", axes, 0)?,
             dilation: pair(call, "dilation", axes, 1)?,
-            groups: groups(call)?,
+            groups: group_count(call)?,
         })
     }
 }
@@ -47,14 +47,14 @@ fn pair(call: &Call<'_>, name: &str, axes: usize, default: usize) -> Outcome<[us
     }
 }
 
-fn groups(call: &Call<'_>) -> Outcome<usize> {
+fn group_count(call: &Call<'_>) -> Outcome<usize> {
     let groups = call.int("groups")?.unwrap_or(1);
     let found = usize::try_from(groups).ok().filter(|&groups| groups > 0);
     found.ok_or_else(|| format!("groups: expected a number from 1, got {groups}"))
 }
 
 /// Returns the sizes of an array with samples, channels, and one or two axes.
-fn image(view: &View, name: &str) -> Outcome<[usize; 4]> {
+fn image_sizes(view: &View, name: &str) -> Outcome<[usize; 4]> {
     match *view.shape() {
         [n, c, width] => Ok([n, c, 1, width]),
         [n, c, height, width] => Ok([n, c, height, width]),
@@ -66,7 +66,7 @@ fn image(view: &View, name: &str) -> Outcome<[usize; 4]> {
 }
 
 /// Returns the shape of a convolution after checking its input, filters and output.
-fn sizes(
+fn conv_shape(
     b: &Builder,
     dtype: Dtype,
     (x, weight): ([usize; 4], [usize; 4]),
@@ -129,11 +129,11 @@ const MAX_POSITIONS: usize = 1 << 28;
 pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let bias = call.array_if("bias")?;
-    let axes = axes_of(call, &x, &weight)?;
+    let axes = axis_count(call, &x, &weight)?;
     let steps = ConvGeometry::new(call, axes)?;
     let dtype = require_one_type(&[Some(&x), Some(&weight), bias.as_ref()])?;
-    let images = (image(&x, "x")?, image(&weight, "weight")?);
-    let (shape, out) = sizes(b, dtype, images, &steps)?;
+    let images = (image_sizes(&x, "x")?, image_sizes(&weight, "weight")?);
+    let (shape, out) = conv_shape(b, dtype, images, &steps)?;
     if bias
         .as_ref()
         .is_some_and(|bias| bias.shape() != [shape.outputs])
@@ -167,7 +167,7 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 }
 
 /// Returns the number of axes, from the name and the arrays.
-fn axes_of(call: &Call<'_>, x: &View, weight: &View) -> Outcome<usize> {
+fn axis_count(call: &Call<'_>, x: &View, weight: &View) -> Outcome<usize> {
     let axes = if call.name().contains("2d") { 2 } else { 1 };
     if x.rank() == axes + 2 && weight.rank() == axes + 2 {
         return Ok(axes);
@@ -196,7 +196,7 @@ pub(crate) fn require_one_type(views: &[Option<&View>]) -> Outcome<Dtype> {
 /// Adds the gradient of a convolution with respect to its input, which has the given shape.
 pub(crate) fn input_grad(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (grad, weight) = (call.array("grad")?, call.array("weight")?);
-    let axes = axes_of(call, &grad, &weight)?;
+    let axes = axis_count(call, &grad, &weight)?;
     let shape = call.shape("shape")?;
     add_input_grad(b, &grad, &weight, &shape, &ConvGeometry::new(call, axes)?)
 }
@@ -210,10 +210,10 @@ fn add_input_grad(
 ) -> Outcome<View> {
     require_one_type(&[Some(grad), Some(weight)])?;
     let made = b.allocate(grad.dtype, shape)?;
-    let images = (image(&made, "shape")?, image(weight, "weight")?);
-    let (sizes, out) = sizes(b, grad.dtype, images, steps)?;
+    let images = (image_sizes(&made, "shape")?, image_sizes(weight, "weight")?);
+    let (sizes, out) = conv_shape(b, grad.dtype, images, steps)?;
     let expected = [sizes.batch, sizes.outputs, out[0], out[1]];
-    if image(grad, "grad")? != expected {
+    if image_sizes(grad, "grad")? != expected {
         return Err(format!(
             "expected an array {expected:?}, got {:?}",
             grad.shape()
@@ -242,7 +242,7 @@ fn add_input_grad(
 /// Adds a transposed convolution to the plan.
 pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
-    let axes = axes_of(call, &x, &weight)?;
+    let axes = axis_count(call, &x, &weight)?;
     let steps = ConvGeometry::new(call, axes)?;
     let extra = pair(call, "output_padding", axes, 0)?;
     if (0..2).any(|axis| extra[axis] >= steps.stride[axis] && extra[axis] > 0) {
@@ -251,7 +251,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
         );
     }
     let ([n, _, high, wide], [_, inner, tall, broad]) =
-        (image(&x, "x")?, image(&weight, "weight")?);
+        (image_sizes(&x, "x")?, image_sizes(&weight, "weight")?);
     let length = |axis: usize, count: usize, taps: usize| {
         let reach = (taps.checked_sub(1)?).checked_mul(steps.dilation[axis])?;
         let whole = count.checked_sub(1)?.checked_mul(steps.stride[axis])?;
@@ -273,7 +273,7 @@ pub(crate) fn transposed_convolution(b: &mut Builder, call: &Call<'_>) -> Outcom
         Operand::Array(found),
         Operand::Array(bias.with_layout(layout)),
     ];
-    compute(b, "add", &Operands::new(both, dtype))
+    add_function(b, "add", &Operands::new(both, dtype))
 }
 
 /// Adds max pooling to the plan. The results are the maximum of each window and its
@@ -283,7 +283,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let [n, channels, length] = *x.shape() else {
         return Err(format!("x: expected (n, c, l), got {:?}", x.shape()));
     };
-    let window = window(call, length)?;
+    let window = pooling_window(call, length)?;
     let dtype = require_one_type(&[Some(&x)])?;
     let count = window.out_length().filter(|&count| count <= MAX_POSITIONS);
     let count = count.ok_or("expected windows within the padded positions")?;
@@ -308,7 +308,7 @@ pub(crate) fn max_pool(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 }
 
 /// Returns the pooling windows of an axis of this length.
-fn window(call: &Call<'_>, length: usize) -> Outcome<Window> {
+fn pooling_window(call: &Call<'_>, length: usize) -> Outcome<Window> {
     let one = |name: &str, default: usize| match call.get(name)? {
         None => Ok(default),
         Some(_) => match call.shape(name)?[..] {

@@ -121,7 +121,7 @@ type OpenStep = (Step<()>, Elementwise);
 
 /// Fuses the programs of each group of operations if the programs are consecutive and
 /// have the same axes.
-pub(crate) fn join(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
+pub(crate) fn fuse_groups(steps: Vec<Step>, outputs: &[View], storages: usize) -> Vec<Step> {
     let mut uses = vec![0_usize; storages];
     let read = steps.iter().flat_map(|step| &step.reads);
     read.chain(outputs).for_each(|view| uses[view.storage] += 1);

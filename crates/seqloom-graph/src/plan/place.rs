@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::arena::{StorageNeed, assign_offsets};
 use super::builder::{Builder, Kernel, Origin, Step, Storage, View, Work};
-use super::elementwise::join;
+use super::elementwise::fuse_groups;
 use super::run::Sources;
 use crate::Dtype;
 use crate::layout::Layout;
@@ -69,7 +69,7 @@ impl Plan {
             let mut written = step.writes.iter();
             written.any(|&storage| storages[storage].origin == Origin::Once)
         });
-        let each = join(each, outputs, storages.len());
+        let each = fuse_groups(each, outputs, storages.len());
         let kept = allocate(&once, &storages, Origin::Once, None);
         let arena = allocate(&each, &storages, Origin::Step, Some(outputs));
         let both = kept.zip(arena).ok_or((None, MEMORY_OVERFLOW.to_owned()))?;

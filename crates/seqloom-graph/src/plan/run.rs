@@ -47,7 +47,7 @@ pub(crate) fn run(
     is_poisoned: bool,
 ) -> Result<(), (usize, String)> {
     for step in steps {
-        let done = run_one(step, sources, arena, threads);
+        let done = run_step(step, sources, arena, threads);
         done.map_err(|message| (step.operation, message))?;
         if is_poisoned {
             for range in &step.freed {
@@ -58,7 +58,7 @@ pub(crate) fn run(
     Ok(())
 }
 
-fn run_one(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
+fn run_step(step: &PlacedStep, sources: &Sources<'_>, arena: &mut [u8], threads: usize) -> Outcome {
     let mut pieces = SplitArena::split(arena, &step.writes)?;
     let mut writes: Vec<Write<'_>> = Vec::with_capacity(step.writes.len());
     for bytes in pieces.written.iter_mut().map(std::mem::take) {

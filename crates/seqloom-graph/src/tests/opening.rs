@@ -15,7 +15,7 @@ fn error_after(change: impl FnOnce(&mut Value)) -> String {
 }
 
 #[test]
-fn an_export_reports_its_facts() {
+fn an_export_reports_its_manifest_and_graph() {
     let export = Files::doubling_model().open().unwrap();
     assert_eq!(export.manifest().task.name, TaskName::Custom);
     assert_eq!(export.manifest().layout, BatchLayout::Padded);

@@ -104,7 +104,7 @@ fn negative_indices_count_from_the_end() {
 }
 
 #[test]
-fn where_selects_by_boolean() {
+fn where_selects_by_condition() {
     let mut maker = GraphBuilder::new(&[json!([4])]);
     let booleans = maker.add(
         "greater",
@@ -149,7 +149,7 @@ fn add_layers(maker: &mut GraphBuilder) -> u64 {
 }
 
 /// Adds an array of the positions 0, 1, 2 and so on, one for each sequence.
-fn add_places(maker: &mut GraphBuilder) -> u64 {
+fn add_position_array(maker: &mut GraphBuilder) -> u64 {
     let size = json!({"size": ["batch"]});
     let counts = maker.add("arange", &json!([size]), &[("int64", json!(["batch"]))]);
     let args = json!([{"value": counts}, [size, 1, 1]]);
@@ -160,10 +160,10 @@ fn add_places(maker: &mut GraphBuilder) -> u64 {
 
 /// Runs recurrent layers and uses only one state per sequence, or all states if
 /// `reads_all`.
-fn recurrent(reads_all: bool) -> Vec<Array> {
+fn run_recurrent_layers(reads_all: bool) -> Vec<Array> {
     let first = [json!(["batch", "length", 2]), json!(["batch", 3])];
     let mut maker = GraphBuilder::new(&[&first[..], &[json!([12, 2]), json!([12, 3])]].concat());
-    let (both, places) = (add_layers(&mut maker), add_places(&mut maker));
+    let (both, places) = (add_layers(&mut maker), add_position_array(&mut maker));
     let args = json!([{"value": both}, {"value": places}]);
     let made = maker.add(
         "take_along_axis",
@@ -190,8 +190,8 @@ fn recurrent(reads_all: bool) -> Vec<Array> {
 }
 
 #[test]
-fn a_single_state_equals_the_one_among_all_states() {
-    let (alone, among) = (recurrent(false), recurrent(true));
+fn a_state_computed_alone_equals_the_state_among_all() {
+    let (alone, among) = (run_recurrent_layers(false), run_recurrent_layers(true));
     assert_eq!(alone[0], among[0]);
     let all = numbers(&among[1]);
     let picked: Vec<f32> = (0..5)
@@ -201,7 +201,7 @@ fn a_single_state_equals_the_one_among_all_states() {
 }
 
 /// Returns the result of an operation on the integers 0 to 3.
-fn of_integers(name: &str, more: &[Value]) -> Result<Values, String> {
+fn result_on_integers(name: &str, more: &[Value]) -> Result<Values, String> {
     let mut maker = GraphBuilder::new(&[json!([4])]);
     let args = json!([{"value": 0}, {"dtype": "int64"}]);
     let x = maker.add("astype", &args, &[("int64", json!([4]))]);
@@ -214,11 +214,11 @@ fn of_integers(name: &str, more: &[Value]) -> Result<Values, String> {
 
 #[test]
 fn several_shifts_along_one_axis_are_summed() {
-    let found = of_integers("roll", &[json!([2, 1]), json!(0)]).unwrap();
+    let found = result_on_integers("roll", &[json!([2, 1]), json!(0)]).unwrap();
     assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
-    let found = of_integers("roll", &[json!([2, 1]), json!([0, -1])]).unwrap();
+    let found = result_on_integers("roll", &[json!([2, 1]), json!([0, -1])]).unwrap();
     assert_eq!(found, Values::I64(vec![1, 2, 3, 0]));
-    let message = of_integers("roll", &[json!([1, 1, 1]), json!([0, 0])]).unwrap_err();
+    let message = result_on_integers("roll", &[json!([1, 1, 1]), json!([0, 0])]).unwrap_err();
     assert!(
         message.contains("shift [1, 1, 1] and axis [0, 0]"),
         "{message}"
@@ -228,10 +228,10 @@ fn several_shifts_along_one_axis_are_summed() {
 #[test]
 fn integer_powers_need_a_non_negative_exponent() {
     // The expected value is 3^(2^32 + 1) modulo 2^64.
-    let found = of_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
+    let found = result_on_integers("pow", &[json!((1_i64 << 32) + 1)]).unwrap();
     assert_eq!(found, Values::I64(vec![0, 1, 0, 7_473_929_035_676_909_571]));
     for power in [json!(-1), json!(i64::MIN)] {
-        let message = of_integers("pow", &[power]).unwrap_err();
+        let message = result_on_integers("pow", &[power]).unwrap_err();
         assert!(message.contains("negative powers of integers"), "{message}");
     }
 }
@@ -239,10 +239,10 @@ fn integer_powers_need_a_non_negative_exponent() {
 #[test]
 fn integers_above_2_to_the_53_are_exact() {
     let large = (1_i64 << 53) + 1;
-    let found = of_integers("add", &[json!(large)]).unwrap();
+    let found = result_on_integers("add", &[json!(large)]).unwrap();
     let wanted = (0..4).map(|number| large + number).collect();
     assert_eq!(found, Values::I64(wanted));
-    let found = of_integers("pad", &[json!([[1, 0]]), json!(large)]).unwrap();
+    let found = result_on_integers("pad", &[json!([[1, 0]]), json!(large)]).unwrap();
     assert_eq!(found, Values::I64(vec![large, 0, 1, 2, 3]));
 }
 

@@ -80,7 +80,7 @@ fn numbers(array: &Array) -> &[f32] {
 }
 
 #[test]
-fn each_record_gets_the_same_result_as_alone() {
+fn a_record_gets_the_same_result_alone_and_in_a_batch() {
     let together = run(0..29, 1);
     let alone = (0..29).flat_map(|record| numbers(&run(record..record + 1, 1)[0]).to_vec());
     assert_eq!(numbers(&together[0]), alone.collect::<Vec<_>>());
@@ -110,7 +110,7 @@ fn operations_across_records_read_all_records() {
 }
 
 /// Returns the names of the operations in both halves of a split graph.
-fn parts(last: &Value) -> [Vec<&'static str>; 2] {
+fn split_operation_names(last: &Value) -> [Vec<&'static str>; 2] {
     let (graphs, _) = files(last).open().unwrap().into_parts();
     let (records, rest) = split_graph(&graphs[0]).unwrap();
     [records, rest].map(|graph| graph.operations.iter().map(Operation::name).collect())
@@ -118,7 +118,7 @@ fn parts(last: &Value) -> [Vec<&'static str>; 2] {
 
 #[test]
 fn a_graph_is_split_before_operations_across_records() {
-    let [records, rest] = parts(&add_up());
+    let [records, rest] = split_operation_names(&add_up());
     assert_eq!(
         records,
         ["sqrt", "conv1d", "relu", "add", "multiply", "mean"]
@@ -130,7 +130,7 @@ fn a_graph_is_split_before_operations_across_records() {
 fn the_number_of_records_is_that_of_the_whole_batch() {
     let last =
         json!({"name": "divide", "args": [{"value": 8}, {"size": ["batch"]}], "options": {}});
-    let [_, rest] = parts(&last);
+    let [_, rest] = split_operation_names(&last);
     assert_eq!(rest, ["sqrt", "divide"]);
 }
 

@@ -6,13 +6,13 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::forward::exponentials;
+use super::forward::row_exponentials;
 use super::head::{Head, queries_per_block};
 use crate::dropout::Dropout;
 use crate::machine::dispatch;
 use crate::matrix::{MatrixMut, StridedMatrix};
 use crate::product::Update;
-use crate::softmax::dot;
+use crate::softmax::dot_product;
 use crate::{Float, tuned};
 
 /// The output of an attention head, its `lse` values, and the output gradient.
@@ -32,7 +32,7 @@ pub(super) struct AttentionGrads<'a, T> {
 }
 
 /// Fills the gradients of an attention head, one block of queries at a time.
-pub(super) fn differentiate<T: Float>(
+pub(super) fn fill_gradients<T: Float>(
     head: &Head<'_, T>,
     result: ForwardResult<'_, T>,
     mut grads: AttentionGrads<'_, T>,
@@ -45,14 +45,14 @@ pub(super) fn differentiate<T: Float>(
         for first in (0..count).step_by(step) {
             let queries = first..count.min(first + step);
             for keys in head.key_blocks(&queries) {
-                block(head, (queries.clone(), keys), &result, &mut grads, scratch);
+                add_block_gradients(head, (queries.clone(), keys), &result, &mut grads, scratch);
             }
         }
     });
 }
 
 /// Adds the gradients that a block of queries and a block of keys contribute.
-fn block<T: Float>(
+fn add_block_gradients<T: Float>(
     head: &Head<'_, T>,
     (queries, keys): (Range<usize>, Range<usize>),
     result: &ForwardResult<'_, T>,
@@ -104,7 +104,7 @@ fn differentiate_scores<S: Simd, T: Float>(
     for (query, (weights, slopes)) in (first..).zip(rows) {
         compute_weights(simd, head, (query, keys), result.lse[query], weights);
         let (grad, out) = (result.grad.row(query), result.out.row(query));
-        let mean = dot(simd, grad, out);
+        let mean = dot_product(simd, grad, out);
         let number = head.weight_index(query, keys.start);
         score_gradients(head.rule.dropout, number, mean, weights, slopes);
     }
@@ -122,7 +122,7 @@ fn compute_weights<S: Simd, T: Float>(
     hidden.fill(T::ZERO);
     head.mask(query, keys.start, visible);
     let lse = if lse == T::NEG_INF { T::ZERO } else { lse };
-    exponentials(simd, lse, visible);
+    row_exponentials(simd, lse, visible);
 }
 
 /// Converts the gradients of the weights into gradients of the scores, and applies

@@ -47,7 +47,7 @@ pub(super) fn compute_output<T: Float>(
             block.add(head.queries.rows(queries.clone()));
         }
         let factor = head.rule.dropout.map_or(T::ONE, |rule| rule.factor);
-        divide(factor, &mut out, lse, totals);
+        divide_by_totals(factor, &mut out, lse, totals);
     });
 }
 
@@ -107,16 +107,16 @@ impl<T: Float> KeyBlock<'_, '_, T> {
         let (visible, hidden) = row.split_at_mut(head.visible_keys_in(query, &self.keys));
         hidden.fill(T::ZERO);
         head.mask(query, self.keys.start, visible);
-        let here = crate::softmax::highest(simd, visible);
+        let here = crate::softmax::row_maximum(simd, visible);
         let is_first = self.keys.start == 0;
         let before = if is_first { here } else { self.highest[number] };
         let highest = if here > before { here } else { before };
-        let total = exponentials(simd, shift(highest), visible);
+        let total = row_exponentials(simd, score_shift(highest), visible);
         self.highest[number] = highest;
         if is_first {
             self.totals[number] = total;
         } else {
-            let smaller = exponential(simd, before - shift(highest));
+            let smaller = exponential(simd, before - score_shift(highest));
             self.totals[number] = self.totals[number] * smaller + total;
             let outputs = self.out.row(number).iter_mut();
             outputs.for_each(|answer| *answer = *answer * smaller);
@@ -128,7 +128,7 @@ impl<T: Float> KeyBlock<'_, '_, T> {
 /// Returns the value that is subtracted from the scores: the highest score or, if all
 /// keys are masked, 0, so that all exponentials are 0.
 #[inline(always)]
-fn shift<T: Float>(highest: T) -> T {
+fn score_shift<T: Float>(highest: T) -> T {
     if highest == T::NEG_INF {
         T::ZERO
     } else {
@@ -144,7 +144,7 @@ fn exponential<S: Simd, T: Float>(simd: S, x: T) -> T {
 /// Fills a row with `exp(x - shift)`, which is at most about 1, and returns the sum of
 /// the row.
 #[inline(always)]
-pub(super) fn exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) -> T {
+pub(super) fn row_exponentials<S: Simd, T: Float>(simd: S, shift: T, row: &mut [T]) -> T {
     let shift = Lanes::splat(simd, shift);
     let (vectors, rest) = T::split_mut::<S>(row);
     let mut total = Lanes::splat(simd, T::ZERO);
@@ -174,9 +174,9 @@ fn drop_weights<T: Float>(head: &Head<'_, T>, position: u64, row: &mut [T]) {
 /// Divides the output of each query by the sum of its attention weights, and converts
 /// the highest scores into `lse` values.
 #[vectorized]
-fn divide<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
+fn divide_by_totals<T: Float>(factor: T, out: &mut MatrixMut<'_, T>, lse: &mut [T], totals: &[T]) {
     for (row, (&total, lse)) in totals.iter().zip(lse).enumerate() {
-        *lse = shift(*lse) + total.ln();
+        *lse = score_shift(*lse) + total.ln();
         let inverse = if total == T::ZERO {
             T::ZERO
         } else {

@@ -52,8 +52,8 @@ pub(super) fn compute_output<T: Float>(
     T::with_scratch(group + lines * (head_size + width), |scratch| {
         let (scratch, packed) = scratch.split_at_mut(group);
         let (keys, values) = packed.split_at_mut(lines * head_size);
-        pack(head.keys, tile, keys);
-        pack(head.values, tile, values);
+        pack_tiles(head.keys, tile, keys);
+        pack_tiles(head.values, tile, values);
         let queries = head.queries.rows(queries);
         let pass = QueryPass {
             head,
@@ -67,7 +67,7 @@ pub(super) fn compute_output<T: Float>(
 
 /// Packs rows into tiles, which store the values of a column next to each other. The
 /// last tile is padded with zeros.
-fn pack<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
+fn pack_tiles<T: Float>(rows: StridedMatrix<'_, T>, tile: usize, out: &mut [T]) {
     for (number, out) in out.chunks_exact_mut(tile * rows.columns).enumerate() {
         let first = number * tile;
         pack_columns(rows.rows(first..rows.rows.min(first + tile)), tile, out);

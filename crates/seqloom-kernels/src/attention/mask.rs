@@ -59,14 +59,14 @@ impl<T: Float> AttentionMask<'_, T> {
     #[inline(always)]
     pub(super) fn apply(&self, position: [usize; 4], scores: &mut [T]) {
         match self {
-            Self::Allowed(allowed) => hide(&allowed.row(position, scores.len()), scores),
-            Self::Added(added) => add(&added.row(position, scores.len()), scores),
+            Self::Allowed(allowed) => hide_scores(&allowed.row(position, scores.len()), scores),
+            Self::Added(added) => add_to_scores(&added.row(position, scores.len()), scores),
         }
     }
 }
 
 #[inline(always)]
-fn hide<T: Float>(allowed: &MaskRow<'_, bool>, scores: &mut [T]) {
+fn hide_scores<T: Float>(allowed: &MaskRow<'_, bool>, scores: &mut [T]) {
     match allowed {
         MaskRow::All(true) => {}
         MaskRow::All(false) => scores.fill(T::NEG_INF),
@@ -79,7 +79,7 @@ fn hide<T: Float>(allowed: &MaskRow<'_, bool>, scores: &mut [T]) {
 }
 
 #[inline(always)]
-fn add<T: Float>(added: &MaskRow<'_, T>, scores: &mut [T]) {
+fn add_to_scores<T: Float>(added: &MaskRow<'_, T>, scores: &mut [T]) {
     match added {
         MaskRow::All(added) => scores.iter_mut().for_each(|score| *score += *added),
         MaskRow::Each(added) => {

@@ -164,6 +164,6 @@ pub fn backward<T: Float>(
             keys,
             values,
         };
-        backward::differentiate(&inputs.head(number), result, grads);
+        backward::fill_gradients(&inputs.head(number), result, grads);
     });
 }

@@ -32,7 +32,7 @@ fn heads_mut(data: &mut [f64], shape: [usize; 4]) -> HeadsMut<'_, f64> {
 }
 
 /// Returns the sum of the attention output times `grad`.
-fn objective(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
+fn weighted_output_sum(inputs: &AttentionInputs<'_, f64>, grad: &[f64]) -> f64 {
     let (mut out, mut lse) = (vec![0.0; grad.len()], vec![0.0; 2 * 3 * 9]);
     forward(inputs, heads_mut(&mut out, SHAPE), &mut lse, 1);
     out.iter().zip(grad).map(|(out, grad)| out * grad).sum()
@@ -212,7 +212,7 @@ fn match_differences(
                     1 => inputs.keys = array,
                     _ => inputs.values = array,
                 }
-                objective(&inputs, grad)
+                weighted_output_sum(&inputs, grad)
             };
             let slope = (at(1e-5) - at(-1e-5)) / 2e-5;
             (slope - grads[part][position]).abs() < 1e-7

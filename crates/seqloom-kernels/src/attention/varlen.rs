@@ -26,7 +26,7 @@ pub fn forward<T: Float>(
     let mut pieces = Vec::new();
     for (number, (out, lse)) in heads.enumerate() {
         let lse = split_slice(lse, bounds);
-        for ((range, out), lse) in ranges(bounds).zip(split(out, bounds)).zip(lse) {
+        for ((range, out), lse) in sequence_ranges(bounds).zip(split(out, bounds)).zip(lse) {
             pieces.extend(blocks(sequence(inputs, number, range), out, lse, sharing));
         }
     }
@@ -57,7 +57,7 @@ pub fn backward<T: Float>(
         let [queries, keys, values] = grads;
         let grads = queries.zip(keys).zip(values);
         pieces.extend(
-            ranges(bounds)
+            sequence_ranges(bounds)
                 .zip(grads)
                 .map(|(range, grads)| (number, range, grads)),
         );
@@ -76,7 +76,7 @@ pub fn backward<T: Float>(
                 keys,
                 values,
             };
-            backward::differentiate(&sequence(inputs, number, range), result, grads);
+            backward::fill_gradients(&sequence(inputs, number, range), result, grads);
         },
     );
 }
@@ -96,7 +96,7 @@ fn sequence<'a, T: Float>(
     }
 }
 
-fn ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
+fn sequence_ranges(bounds: &[usize]) -> impl Iterator<Item = Range<usize>> {
     bounds.windows(2).map(|pair| pair[0]..pair[1])
 }
 
@@ -108,12 +108,12 @@ fn split<'a, T: Float>(rows: MatrixMut<'a, T>, bounds: &[usize]) -> Vec<MatrixMu
         rest = Some(after);
         Some(part)
     };
-    ranges(bounds).filter_map(part).collect()
+    sequence_ranges(bounds).filter_map(part).collect()
 }
 
 /// Splits a row of values into the values of each sequence.
 fn split_slice<'a, T>(row: &'a mut [T], bounds: &[usize]) -> Vec<&'a mut [T]> {
     let mut rest = row;
     let part = |range: Range<usize>| rest.split_off_mut(..range.len());
-    ranges(bounds).filter_map(part).collect()
+    sequence_ranges(bounds).filter_map(part).collect()
 }

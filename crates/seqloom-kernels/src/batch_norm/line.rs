@@ -10,7 +10,7 @@ use crate::{Float, lanes::Lanes, parallel};
 /// Fills `out` with the linear combination `line[0] * a + line[1]` or, if there are
 /// three coefficients, `line[0] * a + line[1] + line[2] * b`. `line` returns the
 /// coefficients of a channel.
-pub(super) fn combine<T: Float, const N: usize>(
+pub(super) fn combine_by_channel<T: Float, const N: usize>(
     positions: Positions<'_, T>,
     pair: (&[T], &[T]),
     line: impl Fn(usize) -> [T; N],

@@ -6,7 +6,7 @@ mod line;
 mod sums;
 
 use crate::{Float, Instances, parallel};
-use line::combine;
+use line::combine_by_channel;
 use seqloom_macros::compiled_once;
 use sums::{DeviationTerms, SlopeTerms, sum_channel};
 
@@ -34,7 +34,7 @@ pub fn normalise<T: Float>(
     threads: usize,
 ) {
     let [out, mean, variance] = outs;
-    moments(positions, x, mean, variance, threads);
+    fill_moments(positions, x, mean, variance, threads);
     let Affine {
         weight,
         bias,
@@ -51,10 +51,10 @@ pub fn normalise<T: Float>(
         let offset = bias[channel].to_f64() - gain * normal.mean[channel].to_f64();
         [T::from_f64(gain), T::from_f64(offset)]
     };
-    combine(positions, (x, x), line, out, threads);
+    combine_by_channel(positions, (x, x), line, out, threads);
 }
 
-fn moments<T: Float>(
+fn fill_moments<T: Float>(
     positions: Positions<'_, T>,
     x: &[T],
     mean: &mut [T],
@@ -91,7 +91,7 @@ pub fn scale_shift<T: Float>(
 ) {
     let (scale, shift) = lines;
     let line = |channel: usize| [scale[channel], shift[channel]];
-    combine(positions, (x, x), line, out, threads);
+    combine_by_channel(positions, (x, x), line, out, threads);
 }
 
 /// Fills the gradients of the input, the weight and the bias.
@@ -119,7 +119,7 @@ pub fn gradients<T: Float>(
     );
     let count = positions.count(x.len());
     let line = |channel| normal.line(channel, out_weight[channel], out_bias[channel], count);
-    combine(positions, (grad, x), line, out, threads);
+    combine_by_channel(positions, (grad, x), line, out, threads);
 }
 
 /// The mean, variance and weight of each channel of a normalised array.
@@ -160,7 +160,7 @@ mod tests {
     use crate::machine::tests::on_every_machine;
 
     #[test]
-    fn infinity_stays_infinite() {
+    fn an_infinite_value_stays_infinite() {
         on_every_machine(|_| {
             let positions = Positions {
                 channels: 1,

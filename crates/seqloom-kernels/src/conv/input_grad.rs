@@ -110,14 +110,14 @@ impl<T: Float> TileReader<T> for WindowGrads<'_, T> {
                     continue;
                 };
                 let sums = &sums[run.first + visible.before..][..visible.count];
-                add(sums, stride, &mut self.out[visible.from..]);
+                add_strided(sums, stride, &mut self.out[visible.from..]);
             }
         }
     }
 }
 
 #[inline(always)]
-fn add<T: Float>(sums: &[T], stride: usize, out: &mut [T]) {
+fn add_strided<T: Float>(sums: &[T], stride: usize, out: &mut [T]) {
     if stride == 1 {
         out.iter_mut().zip(sums).for_each(|(out, &sum)| *out += sum);
     } else {

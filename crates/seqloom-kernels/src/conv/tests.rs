@@ -31,7 +31,7 @@ fn shapes() -> impl Strategy<Value = Shape> {
 }
 
 /// Returns shapes of convolutions along one axis.
-fn rows() -> impl Strategy<Value = Shape> {
+fn shapes_1d() -> impl Strategy<Value = Shape> {
     let sizes = (0..4_usize, 1..6_usize, 1..70_usize, 1..20_usize, 1..8_usize);
     let steps = (1..4_usize, 0..6_usize, 1..4_usize);
     (sizes, steps)
@@ -72,7 +72,7 @@ impl<T: Float> Case<T> {
 
 /// Returns the position that a tap of a window reads along an axis, or `None` if the
 /// position is in the padding.
-fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
+fn input_position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> {
     let position = window * s.stride[axis] + tap * s.dilation[axis];
     position
         .checked_sub(s.padding[axis])
@@ -81,7 +81,7 @@ fn position(s: &Shape, axis: usize, window: usize, tap: usize) -> Option<usize> 
 
 /// Calls `visit(output, weight, input)` with the indices of every product of the
 /// convolution.
-fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
+fn visit_products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
     let [_, width] = s.out_size().unwrap();
     for out in 0..s.batch * s.outputs * s.positions() {
         let (row, window) = (out / s.positions(), out % s.positions());
@@ -91,8 +91,8 @@ fn products(s: &Shape, mut visit: impl FnMut(usize, usize, usize)) {
             let (channel, y) = (rest / s.kernel[0], rest % s.kernel[0]);
             let channel = output / s.group_outputs() * s.group_channels() + channel;
             let at = (
-                position(s, 0, window / width, y),
-                position(s, 1, window % width, x),
+                input_position(s, 0, window / width, y),
+                input_position(s, 1, window % width, x),
             );
             if let (Some(y), Some(x)) = at {
                 let row = (sample * s.channels + channel) * s.size[0] + y;
@@ -117,7 +117,7 @@ fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let bias = |out: usize| case.bias[out / s.positions() % s.outputs].to_f64();
     let mut expected: Vec<f64> = (0..case.grad.len()).map(bias).collect();
-    products(s, |o, w, i| {
+    visit_products(s, |o, w, i| {
         expected[o] += case.weight[w].to_f64() * case.x[i].to_f64();
     });
     on_every_machine(|_| {
@@ -130,7 +130,7 @@ fn check_forward<T: Float>(s: &Shape, tolerance: f64) {
 fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let mut expected = vec![0.0; case.x.len()];
-    products(s, |o, w, i| {
+    visit_products(s, |o, w, i| {
         expected[i] += case.weight[w].to_f64() * case.grad[o].to_f64();
     });
     on_every_machine(|_| {
@@ -143,7 +143,7 @@ fn check_input_grad<T: Float>(s: &Shape, tolerance: f64) {
 fn check_weight_grad<T: Float>(s: &Shape, tolerance: f64) {
     let case = Case::<T>::new(s);
     let mut expected = vec![0.0; case.weight.len()];
-    products(s, |o, w, i| {
+    visit_products(s, |o, w, i| {
         expected[w] += case.x[i].to_f64() * case.grad[o].to_f64();
     });
     let mut bias = vec![0.0; s.outputs];
@@ -178,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn convolution_along_one_axis_matches_the_definition(shape in rows()) {
+    fn convolution_along_one_axis_matches_the_definition(shape in shapes_1d()) {
         check_all(&shape);
     }
 }

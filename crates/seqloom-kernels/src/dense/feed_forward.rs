@@ -4,10 +4,10 @@ use std::ops::Range;
 
 use seqloom_macros::compiled_once;
 
-use super::{LinearLayer, for_each_band, rows, start};
+use super::{LinearLayer, fill_with_bias, for_each_band, rows};
 use crate::matrix::MatrixMut;
 use crate::norm::{self, NormRule};
-use crate::product::{Epilogue, Matrix, Packed, Side, blocks};
+use crate::product::{Epilogue, Matrix, Packed, Side, k_blocks};
 use crate::{Float, Instances, activation};
 
 /// The feed-forward block of a transformer: the input plus the output of layer norm, a
@@ -51,7 +51,7 @@ impl<T: Float> FeedForward<'_, T> {
     /// Returns the ranges of hidden values that are computed together. Each range is a
     /// block of the axis over which the second layer sums.
     fn parts(&self) -> impl Iterator<Item = Range<usize>> + use<T> {
-        blocks(self.outer.inputs)
+        k_blocks(self.outer.inputs)
     }
 
     /// Returns the weights of both layers for a range of hidden values.
@@ -93,7 +93,7 @@ impl<T: Float> FeedForward<'_, T> {
     fn fill(&self, parts: &[HiddenPart<'_, T>], longest: usize, x: &[T], out: &mut [T]) {
         let (width, bias) = (self.inner.inputs, self.inner.bias);
         let count = x.len() / width;
-        start(x, self.outer.bias, out);
+        fill_with_bias(x, self.outer.bias, out);
         self.with_normalised(x, |normal| {
             T::with_scratch(count * longest, |hidden| {
                 for part in parts {

@@ -1,6 +1,6 @@
 //! A linear layer, with packed weights.
 
-use super::{LinearLayer, for_each_band, rows, start};
+use super::{LinearLayer, fill_with_bias, for_each_band, rows};
 use crate::matrix::MatrixMut;
 use crate::product::{Epilogue, Packed, Side};
 use crate::{Float, Instances};
@@ -43,7 +43,7 @@ impl<T: Float> Band<'_, '_, T> {
 
     /// Fills `out` with the outputs of the layer plus the residuals.
     fn add_to(&mut self, residual: &[T]) {
-        start(residual, self.layer.bias, self.out);
+        fill_with_bias(residual, self.layer.bias, self.out);
         self.multiply(Epilogue {
             adds: true,
             ..Epilogue::new()

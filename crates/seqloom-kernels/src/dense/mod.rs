@@ -88,7 +88,7 @@ pub(crate) fn for_each_band<T: Send>(
 }
 
 /// Fills rows with the residual plus the bias.
-fn start<T: Float>(rows: &[T], bias: Option<&[T]>, out: &mut [T]) {
+fn fill_with_bias<T: Float>(rows: &[T], bias: Option<&[T]>, out: &mut [T]) {
     out.copy_from_slice(rows);
     let Some(bias) = bias else {
         return;

@@ -20,7 +20,7 @@ fn layer((weight, bias): &(Vec<f64>, Vec<f64>), inputs: usize) -> LinearLayer<'_
 }
 
 /// Returns the output of a linear layer for one row, computed from the definition.
-fn reference(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
+fn reference_linear(layer: LinearLayer<'_, f64>, row: &[f64]) -> Vec<f64> {
     let lines = layer.weight.chunks(layer.inputs).zip(layer.bias.unwrap());
     let product = |line: &[f64]| -> f64 { line.iter().zip(row).map(|(w, x)| w * x).sum() };
     lines.map(|(line, bias)| product(line) + bias).collect()
@@ -45,7 +45,7 @@ fn a_layer_equals_the_definition_plus_the_residual() {
             let (x, residual) = (numbers(count * WIDTH, 5), numbers::<f64>(count * 70, 6));
             let expected: Vec<f64> = x
                 .chunks(WIDTH)
-                .flat_map(|row| reference(layer, row))
+                .flat_map(|row| reference_linear(layer, row))
                 .collect();
             let mut out = vec![f64::NAN; count * 70];
             linear(layer, &x, None, &mut out, 1);
@@ -78,7 +78,7 @@ fn the_first_heads_are_rotated_by_their_angles() {
             linear_then_rotate(layer, rotation, &x, &mut out, 1);
             let rows = x.chunks(WIDTH).zip(angles.chunks(half));
             for ((row, angles), found) in rows.zip(out.chunks(width)) {
-                let mut expected = reference(layer, row);
+                let mut expected = reference_linear(layer, row);
                 let turned = expected.chunks_mut(2 * half).take(heads);
                 turned.for_each(|head| rotate_head(head, angles));
                 assert_near(found, &expected);
@@ -115,10 +115,10 @@ fn with_feed_forward(test: impl FnOnce(FeedForward<'_, f64>)) {
 fn reference_feed_forward(part: FeedForward<'_, f64>, row: &[f64]) -> Vec<f64> {
     let mut normal = vec![0.0; WIDTH];
     crate::norm::normalise(part.norm, row, [&mut normal, &mut [0.0], &mut [0.0]], 1);
-    let hidden = reference(part.inner, &normal);
+    let hidden = reference_linear(part.inner, &normal);
     let mut bent = hidden.clone();
     crate::activation::gelu(&hidden, &mut bent, 1);
-    let sums = reference(part.outer, &bent);
+    let sums = reference_linear(part.outer, &bent);
     sums.iter().zip(row).map(|(sum, x)| sum + x).collect()
 }
 

@@ -20,7 +20,7 @@ pub(super) struct Frame {
 
 impl Frame {
     /// Returns the input of a convolution with its padding.
-    pub(super) fn of_input(shape: &Shape) -> Self {
+    pub(super) fn for_input(shape: &Shape) -> Self {
         Self {
             size: shape.size,
             out: shape.out_size().unwrap_or_default(),
@@ -32,8 +32,8 @@ impl Frame {
 
     /// Returns the zero-padded frame of the output gradient, from which the input
     /// gradient is computed.
-    pub(super) fn of_gradient(shape: &Shape) -> Self {
-        let frame = Self::of_input(shape);
+    pub(super) fn for_gradient(shape: &Shape) -> Self {
+        let frame = Self::for_input(shape);
         let start =
             |axis: usize| shape.padding[axis].cast_signed() - frame.span(axis).cast_signed();
         Self {
@@ -78,7 +78,7 @@ impl Frame {
             } else {
                 &[]
             };
-            copy(row, self.start[1], framed);
+            copy_row(row, self.start[1], framed);
         }
     }
 
@@ -87,7 +87,7 @@ impl Frame {
     pub(super) fn scatter<T: Float>(&self, windows: &[T], spread: &mut [T]) {
         let mut rows = windows.chunks_exact(self.out[1]);
         for spread in spread.chunks_mut(self.stride()) {
-            copy(rows.next().unwrap_or_default(), 0, spread);
+            copy_row(rows.next().unwrap_or_default(), 0, spread);
         }
     }
 
@@ -118,7 +118,7 @@ impl Frame {
 }
 
 /// Copies the row from position `start` into `out`, with zeros outside the row.
-fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
+fn copy_row<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     let before = start.min(0).unsigned_abs().min(out.len());
     let from = start.max(0).unsigned_abs().min(row.len());
     let count = (row.len() - from).min(out.len() - before);

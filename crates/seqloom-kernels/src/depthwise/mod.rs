@@ -30,10 +30,10 @@ pub fn forward<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    let frame = Frame::of_input(shape);
+    let frame = Frame::for_input(shape);
     let (offsets, taps) = (frame.offsets(), shape.kernel[0] * shape.kernel[1]);
-    let (plane, outputs_per_input) = (area(shape.size), outputs_per_input(shape));
-    parallel::chunks(out, area(frame.out), threads, |number, out| {
+    let (plane, outputs_per_input) = (plane_size(shape.size), outputs_per_input(shape));
+    parallel::chunks(out, plane_size(frame.out), threads, |number, out| {
         let output = number % shape.outputs;
         let channel = number / shape.outputs * shape.channels + output / outputs_per_input;
         frame.with_scratch(|framed, sums| {
@@ -59,13 +59,13 @@ pub fn input_grad<T: Float>(
     out: &mut [T],
     threads: usize,
 ) {
-    let frame = Frame::of_gradient(shape);
+    let frame = Frame::for_gradient(shape);
     // The input gradient uses the taps of the filter in reverse order.
     let mut offsets = frame.offsets();
     offsets.reverse();
-    let (plane, taps) = (area(frame.size), shape.kernel[0] * shape.kernel[1]);
+    let (plane, taps) = (plane_size(frame.size), shape.kernel[0] * shape.kernel[1]);
     let outputs_per_input = outputs_per_input(shape);
-    parallel::chunks(out, area(frame.out), threads, |number, out| {
+    parallel::chunks(out, plane_size(frame.out), threads, |number, out| {
         let (sample, channel) = (number / shape.channels, number % shape.channels);
         frame.with_scratch(|framed, sums| {
             for part in 0..outputs_per_input {
@@ -94,9 +94,9 @@ pub fn weight_grad<T: Float>(
     bias: Option<&mut [T]>,
     threads: usize,
 ) {
-    let frame = Frame::of_input(shape);
+    let frame = Frame::for_input(shape);
     let (offsets, outputs_per_input) = (frame.offsets(), outputs_per_input(shape));
-    let (plane, positions) = (area(shape.size), area(frame.out));
+    let (plane, positions) = (plane_size(shape.size), plane_size(frame.out));
     let gradient = |sample: usize, output: usize| {
         &grad[(sample * shape.outputs + output) * positions..][..positions]
     };
@@ -130,6 +130,6 @@ fn outputs_per_input(shape: &Shape) -> usize {
 }
 
 /// Returns the number of values of a channel of a sample.
-fn area([height, width]: [usize; 2]) -> usize {
+fn plane_size([height, width]: [usize; 2]) -> usize {
     height * width
 }

@@ -40,8 +40,8 @@ impl PackedWeights<'_> {
             let (totals, rest) = rest.split_at_mut(columns);
             let (scales, added) = bytemuck::cast_slice_mut(rest).split_at_mut(columns);
             let totals = bytemuck::cast_slice_mut(totals);
-            copy(layer.scales, scales);
-            copy(layer.bias.unwrap_or_default(), added);
+            copy_padded(layer.scales, scales);
+            copy_padded(layer.bias.unwrap_or_default(), added);
             pack_panels(tile, layer, (&mut *words, &mut *totals), threads);
             work(&PackedWeights {
                 tile,
@@ -66,7 +66,7 @@ impl PackedWeights<'_> {
 }
 
 /// Copies values, and fills the rest with zeros.
-fn copy(from: &[f32], to: &mut [f32]) {
+fn copy_padded(from: &[f32], to: &mut [f32]) {
     let (start, rest) = to.split_at_mut(from.len());
     start.copy_from_slice(from);
     rest.fill(0.0);

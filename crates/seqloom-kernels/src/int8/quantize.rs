@@ -65,7 +65,7 @@ const QUANTIZATION_STEPS: f32 = 254.0;
 impl Rounding {
     #[inline(always)]
     fn new(x: &[f32], factors: &[f32]) -> Self {
-        let (low, high) = range(x, factors);
+        let (low, high) = value_range(x, factors);
         let scale = high / QUANTIZATION_STEPS - low / QUANTIZATION_STEPS;
         let inverse = scale.recip();
         if !scale.is_finite() {
@@ -126,7 +126,7 @@ impl Rounding {
 /// Returns the minimum and the maximum of the scaled values and 0. NaN is treated as
 /// larger than infinity.
 #[inline(always)]
-fn range(x: &[f32], factors: &[f32]) -> (f32, f32) {
+fn value_range(x: &[f32], factors: &[f32]) -> (f32, f32) {
     // The floats are compared as integers: this gives the same order, and also orders
     // NaN.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);

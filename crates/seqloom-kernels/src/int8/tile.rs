@@ -28,7 +28,7 @@ pub(super) const TILE_COLUMNS: usize = 16;
 /// The number of sums in the largest tile of any instruction set.
 pub(super) const MAX_TILE_SUMS: usize = 12 * 32;
 
-static CHOSEN_TILE: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::of_this_machine);
+static CHOSEN_TILE: LazyLock<Int8Tile> = LazyLock::new(Int8Tile::best_supported);
 
 impl Int8Tile {
     /// Returns the tile kernel for the instruction set that [`seqloom_core::simd`]
@@ -38,7 +38,7 @@ impl Int8Tile {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn of_this_machine() -> Self {
+    fn best_supported() -> Self {
         let [vnni_512, avx512, vnni, avx2] = super::x86::supported_tiles();
         match seqloom_core::simd::name() {
             "avx512" => vnni_512.or(avx512),
@@ -49,7 +49,7 @@ impl Int8Tile {
     }
 
     #[cfg(not(target_arch = "x86_64"))]
-    fn of_this_machine() -> Self {
+    fn best_supported() -> Self {
         PORTABLE_TILE
     }
 

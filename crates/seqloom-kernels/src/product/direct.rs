@@ -11,7 +11,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::kernel::{add_products, store};
+use super::kernel::{add_products, store_tile};
 use super::transpose::transpose;
 use super::{Epilogue, Lines};
 use crate::lanes::{Lanes, Registers};
@@ -214,7 +214,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
             for (number, panel) in self.packed.chunks_exact(panel).enumerate() {
                 let position = (line, number * self.panels.width);
                 self.prefetch::<R>(position);
-                let sums = sum::<S, T, R, V>(simd, lines, panel);
+                let sums = tile_sums::<S, T, R, V>(simd, lines, panel);
                 if TRANSPOSED {
                     self.store_transposed::<S, R, V>(simd, position, &sums, &mut numbers);
                 } else {
@@ -284,7 +284,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         [numbers, transposed]: &mut [[T; MAX_TILE]; 2],
     ) {
         let (width, lines) = (self.panels.width, R.next_multiple_of(8));
-        store(sums, numbers);
+        store_tile(sums, numbers);
         transpose(
             numbers,
             width,
@@ -304,7 +304,7 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
 /// Computes a tile of sums, from `R` rows that are read in place and `V` registers of
 /// packed values.
 #[inline(always)]
-fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
+fn tile_sums<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
     lines: [&[T]; R],
     panel: &[T],

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 use super::kernel::{Tiles, l1_panels, take_tiles};
 use super::rows::OutputRows;
-use super::{Epilogue, Lines, Matrix, Panels, blocks, direct, narrow};
+use super::{Epilogue, Lines, Matrix, Panels, direct, k_blocks, narrow};
 use crate::matrix::MatrixMut;
 use crate::{Float, Instances, parallel, tuned};
 
@@ -57,7 +57,7 @@ pub(crate) fn fill<T: Float>(
     };
     let panels = Panels::for_type::<T>();
     parallel::for_each(
-        split(out, &panels, threads),
+        split_output(out, &panels, threads),
         threads,
         |(row, column, out)| {
             let piece = OutputPiece {
@@ -75,7 +75,7 @@ pub(crate) fn fill<T: Float>(
 
 /// Splits an output into nearly square blocks, because each thread packs all rows and
 /// columns of its block.
-fn split<'a, T: Float>(
+fn split_output<'a, T: Float>(
     out: MatrixMut<'a, T>,
     panels: &Panels,
     threads: usize,
@@ -107,9 +107,9 @@ struct OutputPiece<'a, A, B, T> {
 
 impl<T: Float, A: Lines<T>, B: Lines<T>> OutputPiece<'_, A, B, T> {
     fn fill(&self, mut out: MatrixMut<'_, T>) {
-        for columns in ranges(out.columns_count(), tuned::KEPT_ROW_BYTES / size_of::<T>()) {
+        for columns in split_range(out.columns_count(), tuned::KEPT_ROW_BYTES / size_of::<T>()) {
             let mut out = out.columns(columns.clone());
-            for k in blocks(self.left.k()) {
+            for k in k_blocks(self.left.k()) {
                 let column = self.column + columns.start;
                 KBlock::new(self, column, k, &out).add(&mut out);
             }
@@ -165,7 +165,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         let rights = panels.right_lines(kept) * self.k.len();
         T::with_scratch(lefts + rights, |scratch| {
             let (lefts, rights) = scratch.split_at_mut(lefts);
-            for rows in ranges(rows, self.band) {
+            for rows in split_range(rows, self.band) {
                 self.add_band(rows.start, (lefts, rights), &mut out.rows(rows));
             }
         });
@@ -181,7 +181,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         let OutputPiece { left, panels, .. } = self.piece;
         let lefts = &mut lefts[..panels.left_lines(out.rows_count()) * self.k.len()];
         left.pack_panels(self.piece.row + row, self.k.clone(), panels.left, lefts);
-        for columns in ranges(out.columns_count(), self.group) {
+        for columns in split_range(out.columns_count(), self.group) {
             let column = self.column + columns.start;
             let epilogue = self.piece.epilogue.part(column, self.k.start == 0);
             let from = if self.keeps { columns.start } else { 0 };
@@ -217,7 +217,7 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
 }
 
 /// Splits the range from 0 to `count` into ranges of at most `most` elements.
-fn ranges(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+fn split_range(count: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count)
         .step_by(most.max(1))
         .map(move |start| start..count.min(start + most))

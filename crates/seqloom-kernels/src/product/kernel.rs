@@ -61,7 +61,7 @@ impl<T: Float, F: TileReader<T>> TileSink<T> for StoredTiles<T, F> {
     ) {
         let width = V * Lanes::<S, T>::COUNT;
         let numbers = &mut self.numbers[..R * width];
-        store(sums, numbers);
+        store_tile(sums, numbers);
         self.take.read(Tile {
             row,
             column,
@@ -150,7 +150,7 @@ impl<T: Float, F: TileSink<T>> Tiles<'_, T, F> {
     ) {
         self.take.prepare(at, (R, V * Lanes::<S, T>::COUNT));
         self.take
-            .take_sums(at, &sum::<S, T, R, V>(simd, left, right));
+            .take_sums(at, &tile_sums::<S, T, R, V>(simd, left, right));
     }
 }
 
@@ -162,7 +162,7 @@ pub(super) fn l1_panels(bytes: usize) -> usize {
 
 /// Returns the sums of a tile of `R` rows by `V` registers.
 #[inline(always)]
-fn sum<S: Simd, T: Float, const R: usize, const V: usize>(
+fn tile_sums<S: Simd, T: Float, const R: usize, const V: usize>(
     simd: S,
     left: &[T],
     right: &[T],
@@ -210,7 +210,7 @@ pub(super) fn add_products<S: Simd, T: Float, const R: usize, const V: usize>(
 
 /// Stores the sums of a tile, row by row.
 #[inline(always)]
-pub(super) fn store<S: Simd, T: Float, const R: usize, const V: usize>(
+pub(super) fn store_tile<S: Simd, T: Float, const R: usize, const V: usize>(
     sums: &[[Lanes<S, T>; V]; R],
     out: &mut [T],
 ) {

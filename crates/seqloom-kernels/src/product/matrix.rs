@@ -129,7 +129,7 @@ impl<T: Float> Matrix<'_, T> {
     fn copy(&self, values: &[T], count: usize, width: usize, out: &mut [T]) {
         for (position, out) in out.chunks_exact_mut(width).enumerate() {
             let row = &values[position * self.k_step..][..count];
-            copy_some(row, &mut out[..count]);
+            copy_few(row, &mut out[..count]);
         }
     }
 
@@ -211,7 +211,7 @@ fn prefetch_row<T>(row: &[T], ahead: usize) {
 }
 
 /// Copies a small number of values, eight at a time.
-fn copy_some<T: Float>(values: &[T], out: &mut [T]) {
+fn copy_few<T: Float>(values: &[T], out: &mut [T]) {
     let (lines, rest) = values.as_chunks::<8>();
     let (outs, out_rest) = out.as_chunks_mut::<8>();
     outs.iter_mut()

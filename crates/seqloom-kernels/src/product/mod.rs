@@ -32,6 +32,6 @@ pub(crate) use kernel::{Tile, TileReader};
 pub(crate) use lines::Lines;
 pub use matrix::Matrix;
 pub(crate) use packed::{Packed, Side, pack_right, tiles};
-pub(crate) use panels::{Panels, blocks};
+pub(crate) use panels::{Panels, k_blocks};
 pub(crate) use strided::Update;
 pub(crate) use transpose::transpose;

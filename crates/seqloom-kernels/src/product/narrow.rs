@@ -98,7 +98,7 @@ impl<A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool> Dots<'_, '_, A, B, T,
                 let line = self.first + (start + line).min(count - 1);
                 self.many.line(line).unwrap_or_default()
             });
-            let sums = dots::<S, T, F, M>(simd, few, many);
+            let sums = dot_products::<S, T, F, M>(simd, few, many);
             self.store(start, count, &sums);
         }
     }
@@ -140,7 +140,7 @@ fn fill_dots<S: Simd, A: Lines<T>, B: Lines<T>, T: Float, const LEFT: bool>(
 /// Returns the dot products of `F` rows of the small matrix with `M` rows of the large
 /// matrix.
 #[inline(always)]
-fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
+fn dot_products<S: Simd, T: Float, const F: usize, const M: usize>(
     simd: S,
     few: [&[T]; F],
     many: [&[T]; M],
@@ -159,7 +159,7 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
         for (register, line) in lines.iter_mut().zip(&few_whole) {
             *register = zero.with(line[position]);
         }
-        add(
+        add_dot_products(
             &lines,
             |line| zero.with(many_whole[line][position]),
             &mut sums,
@@ -170,7 +170,7 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
         for (register, line) in lines.iter_mut().zip(&few) {
             *register = Lanes::load_part(simd, &line[rest..]);
         }
-        add(
+        add_dot_products(
             &lines,
             |line| Lanes::load_part(simd, &many[line][rest..]),
             &mut sums,
@@ -188,7 +188,7 @@ fn dots<S: Simd, T: Float, const F: usize, const M: usize>(
 /// Adds the products of some rows of both matrices to the sums. The rows of the small
 /// matrix remain in registers, and the rows of the large matrix are loaded one by one.
 #[inline(always)]
-fn add<S: Simd, T: Float, const F: usize, const M: usize>(
+fn add_dot_products<S: Simd, T: Float, const F: usize, const M: usize>(
     few: &[Lanes<S, T>; F],
     many: impl Fn(usize) -> Lanes<S, T>,
     sums: &mut [[Lanes<S, T>; M]; F],
@@ -204,7 +204,7 @@ fn add<S: Simd, T: Float, const F: usize, const M: usize>(
 /// Adds the products of a column of left values with a row of right values to the sums.
 /// The right values remain in registers.
 #[inline(always)]
-fn add_rows<S: Simd, T: Float, const R: usize, const V: usize>(
+fn add_outer_product<S: Simd, T: Float, const R: usize, const V: usize>(
     left: &[T; R],
     right: [Lanes<S, T>; V],
     sums: &mut [[Lanes<S, T>; V]; R],
@@ -309,9 +309,9 @@ impl<T: Float> AdjacentLines<'_, '_, T> {
                 for (factor, &number) in factors.iter_mut().zip(left) {
                     *factor = zero.like(number);
                 }
-                add(&factors, right, &mut sums);
+                add_dot_products(&factors, right, &mut sums);
             } else {
-                add_rows(left, std::array::from_fn(right), &mut sums);
+                add_outer_product(left, std::array::from_fn(right), &mut sums);
             }
         }
         sums

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::kernel::{StoredTiles, TileReader, Tiles, take_tiles};
 use super::rows::OutputRows;
-use super::{Epilogue, Lines, Matrix, Panels, blocks};
+use super::{Epilogue, Lines, Matrix, Panels, k_blocks};
 use crate::matrix::MatrixMut;
 use crate::{Float, parallel, tuned};
 
@@ -55,7 +55,7 @@ impl<'a, T: Float> Packed<'a, T> {
             Side::Left => panels.left,
             Side::Right => panels.right,
         };
-        for k in blocks(lines.k()) {
+        for k in k_blocks(lines.k()) {
             let block = &mut packed[k.start * padded_lines..k.end * padded_lines];
             let together = tuned::PACK_PANELS * width;
             parallel::chunks(block, together * k.len(), threads, |number, out| {
@@ -108,7 +108,7 @@ impl<'a, T: Float> Packed<'a, T> {
     /// Returns the blocks of the inner axis with their panels.
     pub(crate) fn blocks(&self) -> impl Iterator<Item = (Range<usize>, &'a [T])> {
         let (packed, lines) = (self.numbers, self.padded_lines);
-        blocks(self.k).map(move |k| {
+        k_blocks(self.k).map(move |k| {
             let panels = &packed[k.start * lines..k.end * lines];
             (k, panels)
         })

@@ -17,7 +17,7 @@ fn at<T: Float>(matrix: &Matrix<'_, T>, line: usize, position: usize) -> f64 {
     matrix.values[line * matrix.line_step + position * matrix.k_step].to_f64()
 }
 
-fn check<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
+fn check_product<T: Float>(sizes: [usize; 3], by_rows: [bool; 2], tolerance: f64) {
     let [lines, columns, k] = sizes;
     let (a, b) = (numbers::<T>(lines * k, 1), numbers::<T>(columns * k, 2));
     let left = Matrix::contiguous(&a, [lines, k], !by_rows[0]);
@@ -53,8 +53,8 @@ proptest! {
         lines in 0..MAX_SIZES[0], columns in 0..MAX_SIZES[1], k in 0..MAX_SIZES[2],
         rows in any::<[bool; 2]>(),
     ) {
-        check::<f32>([lines, columns, k], rows, 1e-3);
-        check::<f64>([lines, columns, k], rows, 1e-11);
+        check_product::<f32>([lines, columns, k], rows, 1e-3);
+        check_product::<f64>([lines, columns, k], rows, 1e-11);
     }
 }
 
@@ -62,7 +62,7 @@ proptest! {
 fn sizes_larger_than_every_block_are_multiplied() {
     for sizes in [[140, 1030, 8], [3, 400, 1100], [2, 1050, 1030]] {
         for by_rows in [[true, true], [true, false], [false, true], [false, false]] {
-            check::<f32>(sizes, by_rows, 5e-3);
+            check_product::<f32>(sizes, by_rows, 5e-3);
         }
     }
 }

@@ -10,19 +10,19 @@ use crate::{parallel, tuned};
 pub fn randint(key: Key, low: i32, high: i32, out: &mut [i32], threads: usize) {
     let span = high.wrapping_sub(low).cast_unsigned();
     let span = if high <= low { 1 } else { span };
-    let keys = split(key);
+    let keys = split_key(key);
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         let start = (number * tuned::CHUNK_VALUES) as u64;
         let size = tuned::RANDOM_WORDS;
         for (start, out) in (start..).step_by(size).zip(out.chunks_mut(size)) {
-            block(keys, start, span, low, out);
+            fill_block(keys, start, span, low, out);
         }
     });
 }
 
 /// Fills a block with random integers. Each integer is computed from two random words,
 /// so that the modulo bias is negligible.
-fn block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
+fn fill_block(keys: [Key; 2], start: u64, span: u32, low: i32, out: &mut [i32]) {
     let [mut higher, mut lower] = [[0; tuned::RANDOM_WORDS]; 2];
     words::fill(keys[0], start, &mut higher[..out.len()]);
     words::fill(keys[1], start, &mut lower[..out.len()]);
@@ -45,7 +45,7 @@ pub fn permutation(key: Key, out: &mut [i32], threads: usize) {
         .for_each(|(out, number)| *out = number);
     let (mut key, mut words) = (key, vec![0; out.len()]);
     for _ in 0..sort_count(out.len()) {
-        let [next, this] = split(key);
+        let [next, this] = split_key(key);
         key = next;
         super::bits(this, &mut words, threads);
         let mut order: Vec<(u32, i32)> = words.iter().copied().zip(out.iter().copied()).collect();
@@ -69,7 +69,7 @@ fn sort_count(count: usize) -> usize {
 }
 
 /// Derives two keys from a key, in the same way as JAX.
-fn split(key: Key) -> [Key; 2] {
+fn split_key(key: Key) -> [Key; 2] {
     [0, 1].map(|count| Key(key.words([0, count])))
 }
 
@@ -88,7 +88,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_range_gives_low() {
+    fn an_empty_range_fills_the_array_with_low() {
         let mut out = [0; 3];
         randint(Key([0, 1]), 5, 5, &mut out, 1);
         assert_eq!(out, [5; 3]);

@@ -8,5 +8,5 @@ pub(crate) mod words;
 
 pub use integers::{permutation, randint};
 pub use normal::{NormalFloat, Truncation, normal, truncated_normal};
-pub(crate) use uniform::bound;
+pub(crate) use uniform::bernoulli_bound;
 pub use uniform::{Random, bernoulli, bits, uniform};

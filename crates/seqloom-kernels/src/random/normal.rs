@@ -32,7 +32,7 @@ pub fn truncated_normal<T: NormalFloat>(
 ) {
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
         T::uniform(key, (number * tuned::CHUNK_VALUES) as u64, out);
-        to_normal(truncation, out);
+        uniform_to_normal(truncation, out);
     });
 }
 
@@ -41,7 +41,7 @@ pub fn truncated_normal<T: NormalFloat>(
 /// The compiler vectorises this loop. The results are bitwise equal to those of scalar
 /// code, because multiplications and additions are not fused.
 #[vectorized]
-fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
+fn uniform_to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
     let Truncation {
         range: [low, high],
         limits: [least, most],
@@ -58,7 +58,7 @@ fn to_normal<T: NormalFloat>(truncation: Truncation<T>, out: &mut [T]) {
 /// Fills `out` with random numbers from the standard normal distribution.
 pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
     let truncation = Truncation {
-        range: [T::ABOVE_MINUS_ONE, T::ONE],
+        range: [T::FLOAT_ABOVE_MINUS_ONE, T::ONE],
         limits: [T::NEG_INF, T::ZERO - T::NEG_INF],
     };
     truncated_normal(key, truncation, out, threads);
@@ -67,7 +67,7 @@ pub fn normal<T: NormalFloat>(key: Key, out: &mut [T], threads: usize) {
 /// A float type for which normal random numbers can be computed.
 pub trait NormalFloat: Random {
     /// The smallest number of this type above -1.
-    const ABOVE_MINUS_ONE: Self;
+    const FLOAT_ABOVE_MINUS_ONE: Self;
     /// Returns `self * factor + term`, rounded only once.
     #[must_use]
     fn times_plus(self, factor: Self, term: Self) -> Self;
@@ -77,7 +77,7 @@ pub trait NormalFloat: Random {
 }
 
 impl NormalFloat for f32 {
-    const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
+    const FLOAT_ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
 
     #[inline(always)]
     fn times_plus(self, factor: Self, term: Self) -> Self {
@@ -134,7 +134,7 @@ fn ln_1p(x: f64) -> f64 {
 }
 
 impl NormalFloat for f64 {
-    const ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
+    const FLOAT_ABOVE_MINUS_ONE: Self = -1.0 + Self::EPSILON / 2.0;
 
     fn times_plus(self, factor: Self, term: Self) -> Self {
         self.mul_add(factor, term)

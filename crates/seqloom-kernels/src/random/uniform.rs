@@ -9,7 +9,7 @@ use crate::{Float, Instances, parallel, tuned};
 /// Fills `out` with random 32-bit words.
 pub fn bits(key: Key, out: &mut [u32], threads: usize) {
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
-        words::fill(key, position(number), out);
+        words::fill(key, chunk_start(number), out);
     });
 }
 
@@ -18,15 +18,15 @@ pub fn bits(key: Key, out: &mut [u32], threads: usize) {
 #[compiled_once]
 pub fn uniform<T: Random>(key: Key, out: &mut [T], threads: usize) {
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
-        T::uniform(key, position(number), out);
+        T::uniform(key, chunk_start(number), out);
     });
 }
 
 /// Fills `out` with random booleans; each is true with the given probability.
 pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
-    let bound = bound(probability);
+    let bound = bernoulli_bound(probability);
     parallel::chunks(out, tuned::CHUNK_VALUES, threads, |number, out| {
-        let starts = (position(number)..).step_by(tuned::RANDOM_WORDS);
+        let starts = (chunk_start(number)..).step_by(tuned::RANDOM_WORDS);
         for (start, out) in starts.zip(out.chunks_mut(tuned::RANDOM_WORDS)) {
             let mut words = [0; tuned::RANDOM_WORDS];
             words::fill(key, start, &mut words);
@@ -45,11 +45,11 @@ pub fn bernoulli(key: Key, probability: f64, out: &mut [bool], threads: usize) {
     clippy::cast_sign_loss,
     reason = "a probability is between 0 and 1, and is rounded to single precision"
 )]
-pub(crate) fn bound(probability: f64) -> u32 {
+pub(crate) fn bernoulli_bound(probability: f64) -> u32 {
     (f64::from(probability as f32) * 2_f64.powi(23)).ceil() as u32
 }
 
-fn position(chunk: usize) -> u64 {
+fn chunk_start(chunk: usize) -> u64 {
     (chunk * tuned::CHUNK_VALUES) as u64
 }
 
@@ -101,7 +101,7 @@ mod tests {
     const EXPECTED: [u32; 3] = [0x3f2c_9128, 0x3f79_807e, 0x3e9b_0e50];
 
     #[test]
-    fn a_bernoulli_variable_compares_a_uniform_number() {
+    fn a_bernoulli_variable_is_true_if_a_uniform_number_is_small() {
         let key = Key([1, 2]);
         let (mut numbers, mut coins) = ([0.0_f32; 1000], [false; 1000]);
         uniform(key, &mut numbers, 1);

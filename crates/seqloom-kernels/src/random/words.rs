@@ -11,21 +11,21 @@ use crate::machine::dispatch;
 /// those of JAX with partitionable random numbers.
 #[vectorized]
 pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
-    words(key, start, out);
+    fill_words(key, start, out);
 }
 
 /// Does the same as [`fill`], with 64-bit words.
 pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     for (position, out) in (start..).zip(out) {
-        let [high, low] = key.words(halves(position));
+        let [high, low] = key.words(split_counter(position));
         *out = u64::from(high) << 32 | u64::from(low);
     }
 }
 
 /// Does the same as [`fill`], and can be inlined into a kernel.
 #[inline(always)]
-pub(crate) fn words(key: Key, start: u64, out: &mut [u32]) {
-    let [high, low] = halves(start);
+pub(crate) fn fill_words(key: Key, start: u64, out: &mut [u32]) {
+    let [high, low] = split_counter(start);
     let before = usize::try_from(u32::MAX - low).unwrap_or(usize::MAX);
     let (out, after) = out.split_at_mut(out.len().min(before.saturating_add(1)));
     fill_run(key, [high, low], out);
@@ -49,7 +49,7 @@ fn fill_run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     clippy::cast_possible_truncation,
     reason = "the other half is returned separately"
 )]
-fn halves(position: u64) -> [u32; 2] {
+fn split_counter(position: u64) -> [u32; 2] {
     [(position >> 32) as u32, position as u32]
 }
 

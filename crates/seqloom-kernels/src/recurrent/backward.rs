@@ -49,13 +49,13 @@ pub fn backward<T: Float>(
     threads: usize,
 ) {
     if layer.cells.is_some() {
-        fill::<Lstm, T>(layer, results, grads, threads);
+        fill_gradients::<Lstm, T>(layer, results, grads, threads);
     } else {
-        fill::<Gru, T>(layer, results, grads, threads);
+        fill_gradients::<Gru, T>(layer, results, grads, threads);
     }
 }
 
-fn fill<C: Cell, T: Float>(
+fn fill_gradients<C: Cell, T: Float>(
     layer: &RecurrentLayer<'_, T>,
     results: &RecurrentResults<'_, T>,
     grads: RecurrentGrads<'_, T>,
@@ -97,7 +97,7 @@ struct BackwardRun<'a, T> {
 
 impl<'a, T: Float> BackwardRun<'a, T> {
     fn run<C: Cell>(mut self) {
-        Packed::pack(Side::Right, &self.layer.by_gates(), |weight| {
+        Packed::pack(Side::Right, &self.layer.for_gates(), |weight| {
             for step in (0..self.layer.length).rev() {
                 let position = self.layer.position(step);
                 step_back_all(&mut self, position, PhantomData::<C>);
@@ -177,7 +177,7 @@ fn step_back<S: Simd, T: Float, C: Cell>(
     let (gates, parts) = (C::GATES * width, C::STORED * width);
     let place = (row * length + position) * gates;
     let is_apart = !C::HAS_CELLS;
-    if !run.layer.is_real(run.first + row, position) {
+    if !run.layer.is_unmasked(run.first + row, position) {
         run.by_inputs[place..][..gates].fill(T::ZERO);
         if is_apart {
             run.by_recurrent[place..][..gates].fill(T::ZERO);

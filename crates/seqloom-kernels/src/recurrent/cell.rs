@@ -71,7 +71,7 @@ impl Cell for Gru {
     #[inline(always)]
     fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>) {
         let width = step.state.len();
-        for range in ranges::<S, T>(width) {
+        for range in lane_ranges::<S, T>(width) {
             let at = StateRange { width, range };
             let reset = special::sigmoid(at.sum(simd, &step, 0));
             let update = special::sigmoid(at.sum(simd, &step, 1));
@@ -89,7 +89,7 @@ impl Cell for Gru {
     #[inline(always)]
     fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>) {
         let width = step.by_state.len();
-        for range in ranges::<S, T>(width) {
+        for range in lane_ranges::<S, T>(width) {
             let at = StateRange { width, range };
             let [reset, update, new, of_state] = at.load_four(simd, step.kept);
             let one = new.like(T::ONE);
@@ -123,7 +123,7 @@ impl Cell for Lstm {
     #[inline(always)]
     fn step<S: Simd, T: Float>(simd: S, step: CellStep<'_, T>) {
         let width = step.state.len();
-        for range in ranges::<S, T>(width) {
+        for range in lane_ranges::<S, T>(width) {
             let at = StateRange { width, range };
             let input = special::sigmoid(at.sum(simd, &step, 0));
             let forget = special::sigmoid(at.sum(simd, &step, 1));
@@ -141,7 +141,7 @@ impl Cell for Lstm {
     #[inline(always)]
     fn step_back<S: Simd, T: Float>(simd: S, step: CellStepBack<'_, T>) {
         let width = step.by_state.len();
-        for range in ranges::<S, T>(width) {
+        for range in lane_ranges::<S, T>(width) {
             let at = StateRange { width, range };
             let [input, forget, new, output] = at.load_four(simd, step.kept);
             let one = new.like(T::ONE);
@@ -166,7 +166,7 @@ impl Cell for Lstm {
 
 /// Splits a state into ranges of one register each. The last range may be shorter.
 #[inline(always)]
-fn ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>> {
+fn lane_ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<usize>> {
     let lanes = Lanes::<S, T>::COUNT;
     (0..width)
         .step_by(lanes)

@@ -58,13 +58,13 @@ pub fn forward<T: Float>(
     threads: usize,
 ) {
     if layer.cells.is_some() {
-        fill::<Lstm, T>(layer, inputs, outputs, threads);
+        fill_states::<Lstm, T>(layer, inputs, outputs, threads);
     } else {
-        fill::<Gru, T>(layer, inputs, outputs, threads);
+        fill_states::<Gru, T>(layer, inputs, outputs, threads);
     }
 }
 
-fn fill<C: Cell, T: Float>(
+fn fill_states<C: Cell, T: Float>(
     layer: &RecurrentLayer<'_, T>,
     inputs: RecurrentInputs<'_, T>,
     outputs: RecurrentOutputs<'_, T>,
@@ -72,7 +72,7 @@ fn fill<C: Cell, T: Float>(
 ) {
     let columns = C::GATES * layer.width;
     let by_inputs = Matrix::contiguous(inputs.weight, [columns, inputs.features], false);
-    let by_states = layer.by_states();
+    let by_states = layer.for_states();
     let sizes = [&by_inputs, &by_states].map(|weight| Side::Right.size(weight));
     T::with_scratch(sizes[0] + sizes[1], |packed| {
         let (first, second) = packed.split_at_mut(sizes[0]);
@@ -291,7 +291,7 @@ fn step_all<S: Simd, T: Float, C: Cell>(simd: S, at: RecurrentStep<'_, '_, T>, _
             .kept
             .as_deref_mut()
             .map(|kept| &mut kept[place * parts..][..parts]);
-        if layer.is_real(row, position) {
+        if layer.is_unmasked(row, position) {
             let step = CellStep {
                 from_inputs: &at.input_gates[number * gates..][..gates],
                 recurrent: &at.state_gates[number * gates..][..gates],

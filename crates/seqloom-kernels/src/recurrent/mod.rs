@@ -71,7 +71,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
         }
     }
 
-    fn is_real(&self, row: usize, position: usize) -> bool {
+    fn is_unmasked(&self, row: usize, position: usize) -> bool {
         self.mask
             .is_none_or(|mask| mask[row * self.length + position])
     }
@@ -82,7 +82,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
     }
 
     /// Returns the recurrent weights as a right matrix, to be multiplied with states.
-    fn by_states(&self) -> Matrix<'a, T> {
+    fn for_states(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,
             lines: self.weight.len() / self.width,
@@ -94,7 +94,7 @@ impl<'a, T: Float> RecurrentLayer<'a, T> {
 
     /// Returns the recurrent weights as a right matrix, to be multiplied with gradients
     /// of the gates.
-    fn by_gates(&self) -> Matrix<'a, T> {
+    fn for_gates(&self) -> Matrix<'a, T> {
         Matrix {
             values: self.weight,
             lines: self.width,

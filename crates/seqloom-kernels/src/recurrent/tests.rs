@@ -127,7 +127,7 @@ fn gradients<C: Cell>(
 
 /// Compares the gradients of the gates and of the initial states with finite
 /// differences.
-fn check<C: Cell>(cell: C, reverse: bool) {
+fn check_gradients<C: Cell>(cell: C, reverse: bool) {
     let mut arrays = arrays(cell);
     let grad = numbers(SIZES.iter().product(), 9.0);
     let found = gradients(cell, &arrays, &grad, reverse);
@@ -153,8 +153,8 @@ fn check<C: Cell>(cell: C, reverse: bool) {
 fn gradients_match_finite_differences() {
     on_every_machine(|_| {
         for reverse in [false, true] {
-            check(Gru, reverse);
-            check(Lstm, reverse);
+            check_gradients(Gru, reverse);
+            check_gradients(Lstm, reverse);
         }
     });
 }

@@ -27,7 +27,7 @@ const STRIP_ROWS: usize = 4 * column::SQUARE_SIDE;
 
 /// Fills `out`, a matrix with a row for each selected position and a column for each `.bed`
 /// row.
-pub(super) fn read<T: Genotype>(
+pub(super) fn read_transposed<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
     out: &mut [T],
@@ -37,7 +37,7 @@ pub(super) fn read<T: Genotype>(
         return Ok(());
     }
     let gather = Gather::new(source, &request.positions, LinePositions::moved_together);
-    let (stride, mut rows) = (stride(&gather), rows(&gather, out, count));
+    let (stride, mut rows) = (stride(&gather), sorted_result_rows(&gather, out, count));
     let lines = (LINE_BLOCK_BYTES / gather.width().max(1) / MIN_BLOCK_LINES * MIN_BLOCK_LINES)
         .max(MIN_BLOCK_LINES)
         .min(count);
@@ -65,14 +65,14 @@ fn stride(gather: &Gather<'_, impl LineSource>) -> usize {
 }
 
 /// Returns the result rows, sorted by position.
-fn rows<'a, T>(
+fn sorted_result_rows<'a, T>(
     gather: &Gather<'_, impl LineSource>,
     out: &'a mut [T],
     count: usize,
 ) -> Vec<RowSlot<'a, T>> {
     let rows = out.chunks_exact_mut(count);
     match &gather.positions {
-        LinePositions::Kept(_, Some(ranks)) => shares::rows(ranks, rows),
+        LinePositions::Kept(_, Some(ranks)) => shares::numbered_slices(ranks, rows),
         LinePositions::From(first) => (*first..).zip(rows).collect(),
         _ => rows.enumerate().collect(),
     }
@@ -92,13 +92,13 @@ fn fetch(
             let fill = |(): &mut (), number: usize, out: &mut [u8]| {
                 fetch_consecutive(gather, start + number * share, stride, out)
             };
-            shares::chunks(block, share * stride, || (), fill)
+            shares::fill_chunks(block, share * stride, || (), fill)
         }
         Picks::Some(lines) => {
             let slots = block.chunks_exact_mut(stride);
-            let mut slots = shares::rows(&lines[first..][..slots.len()], slots);
+            let mut slots = shares::numbered_slices(&lines[first..][..slots.len()], slots);
             let fill = |(): &mut (), _, slots: &mut [RowSlot<'_, u8>]| fetch_some(gather, slots);
-            shares::chunks(&mut slots, share, || (), fill)
+            shares::fill_chunks(&mut slots, share, || (), fill)
         }
     }
 }
@@ -148,7 +148,7 @@ struct FetchedLines<'a> {
 impl FetchedLines<'_> {
     /// Writes the columns of the block in every result row.
     fn write<T: Genotype>(&self, table: &CodeTable<T>, rows: &mut [RowSlot<'_, T>]) -> Result<()> {
-        shares::chunks(rows, STRIP_ROWS, Vec::new, |transposed, _, rows| {
+        shares::fill_chunks(rows, STRIP_ROWS, Vec::new, |transposed, _, rows| {
             for start in (0..self.columns.len()).step_by(TRANSPOSED_LINES) {
                 let range = start..self.columns.len().min(start + TRANSPOSED_LINES);
                 self.write_strip(table, rows, range, transposed);

@@ -14,7 +14,7 @@ const READ_BYTES: usize = 1 << 18;
 const MAX_LINES: usize = 1 << 12;
 
 /// Fills `out` row by row.
-pub(super) fn read<T: Genotype>(
+pub(super) fn read_rows<T: Genotype>(
     source: &impl LineSource,
     request: &LineRequest<T>,
     out: &mut [T],
@@ -40,7 +40,7 @@ fn decode_consecutive<T: Genotype>(
     out: &mut [T],
 ) -> Result<()> {
     let (row, width) = (request.positions.len(), gather.width());
-    shares::chunks(
+    shares::fill_chunks(
         out,
         share * row,
         Scratch::default,
@@ -50,7 +50,7 @@ fn decode_consecutive<T: Genotype>(
             let fetched = bytes.all();
             gather.fetch(start + number * share, &mut fetched[..count * width])?;
             let lines = (0..count).map(|line| &fetched[line * width..]);
-            decode(
+            decode_rows(
                 gather,
                 request,
                 lines.zip(out.chunks_exact_mut(row)),
@@ -68,15 +68,15 @@ fn decode_some<T: Genotype>(
     (lines, share): (&[usize], usize),
     out: &mut [T],
 ) -> Result<()> {
-    let mut rows = shares::rows(lines, out.chunks_exact_mut(request.positions.len()));
-    shares::chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
+    let mut rows = shares::numbered_slices(lines, out.chunks_exact_mut(request.positions.len()));
+    shares::fill_chunks(&mut rows, share, Scratch::default, |scratch, _, rows| {
         let numbers: Vec<usize> = rows.iter().map(|(line, _)| *line).collect();
         let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;
         let lines = gather.fetch_some(&numbers, bytes.all())?.into_iter();
         let rows = rows
             .iter_mut()
             .map(|(_, row): &mut RowSlot<'_, T>| &mut **row);
-        decode(gather, request, lines.zip(rows), scratch);
+        decode_rows(gather, request, lines.zip(rows), scratch);
         Ok(())
     })
 }
@@ -99,7 +99,7 @@ impl<T> Default for Scratch<T> {
 }
 
 /// Decodes each `.bed` row to a result row.
-fn decode<'a, T: Genotype>(
+fn decode_rows<'a, T: Genotype>(
     gather: &Gather<'_, impl LineSource>,
     request: &LineRequest<T>,
     lines: impl Iterator<Item = (&'a [u8], &'a mut [T])>,

@@ -9,7 +9,7 @@ use seqloom_encode::genotype::{Genotype, row};
 use seqloom_plink::{Bed, BedLayout};
 
 use super::shares::{self, Bytes};
-use super::sink::checksum;
+use super::sink::section_checksum;
 
 /// Number of rows that are read together and decoded in one pass over the lookup
 /// tables.
@@ -68,7 +68,7 @@ impl Codes {
         let (positions, stride) = (self.layout.positions(), self.layout.stride());
         self.check_size(lines.len() * positions, out.len())?;
         self.check_size(4 * positions, tables.iter().map(|table| table.len()).sum())?;
-        shares::chunks(
+        shares::fill_chunks(
             out,
             READ_LINES * positions,
             Vec::new,
@@ -96,7 +96,7 @@ impl Codes {
             tables.iter().map(|table| table.len()).sum(),
         )?;
         let scratch = || vec![0; self.layout.stride()];
-        shares::chunks(out, positions, scratch, |scratch, number, out| {
+        shares::fill_chunks(out, positions, scratch, |scratch, number, out| {
             self.fetch(&lines[number..=number], scratch)?;
             row::decode(scratch, &tables.map(|table| table[number]), out);
             Ok(())
@@ -107,7 +107,7 @@ impl Codes {
     pub fn gather(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         self.check_size(lines.len() * stride, out.len())?;
-        shares::chunks(
+        shares::fill_chunks(
             out,
             READ_LINES * stride,
             || (),
@@ -145,7 +145,7 @@ impl Codes {
             }
             Ok(())
         };
-        shares::chunks(&mut counts, READ_LINES, scratch, fill)?;
+        shares::fill_chunks(&mut counts, READ_LINES, scratch, fill)?;
         Ok(counts)
     }
 
@@ -211,7 +211,7 @@ fn verify_checksum(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -
     let Some(sums) = sums else {
         return Ok(());
     };
-    if sums.get(line) == Some(&checksum(0, codes)) {
+    if sums.get(line) == Some(&section_checksum(0, codes)) {
         return Ok(());
     }
     Err(bed.fault(Fault {

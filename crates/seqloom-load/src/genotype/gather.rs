@@ -8,7 +8,7 @@ use seqloom_encode::genotype::pick::{KeptPositions, SLACK_BYTES};
 
 use super::Picks;
 use super::picks::runs;
-use super::source::{LineSource, window};
+use super::source::{LineSource, byte_window};
 
 /// A source of `.bed` rows, and the range of bytes to read from each row.
 pub(super) struct Gather<'s, S> {
@@ -52,7 +52,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
         positions: &Picks,
         select: fn(&[usize]) -> LinePositions,
     ) -> Self {
-        let window = window(source.stride(), &positions.hull());
+        let window = byte_window(source.stride(), &positions.bounds());
         let first = 4 * window.start;
         let positions = match positions {
             Picks::Range(range) => LinePositions::From(range.start - first),
@@ -76,8 +76,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
     /// Returns the mean number of rows that are read per selected row, including the rows
     /// between selected ones.
     pub(super) fn read_ratio(&self, lines: &Picks) -> usize {
-        let each = lines.hull().len() / lines.len().max(1);
-        each.clamp(1, self.gap() + 1)
+        let each = lines.bounds().len() / lines.len().max(1);
+        each.clamp(1, self.max_gap() + 1)
     }
 
     /// Returns the size in bytes of this number of rows.
@@ -87,7 +87,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
 
     /// Returns the size in bytes of the given rows and the rows between them.
     pub(super) fn size_of_runs(&self, lines: &[usize]) -> usize {
-        self.size_of_lines(runs(lines, self.gap()).map(span).sum())
+        self.size_of_lines(runs(lines, self.max_gap()).map(run_length).sum())
     }
 
     /// Reads consecutive rows into one buffer.
@@ -104,8 +104,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
         bytes: &'b mut [u8],
     ) -> Result<Vec<&'b [u8]>> {
         let (mut starts, mut at) = (Vec::with_capacity(lines.len()), 0);
-        for run in runs(lines, self.gap()) {
-            let out = &mut bytes[at..][..span(run) * self.width()];
+        for run in runs(lines, self.max_gap()) {
+            let out = &mut bytes[at..][..run_length(run) * self.width()];
             self.source.fetch(run[0], self.window.clone(), out)?;
             for line in run {
                 let start = (line - run[0]) * self.width();
@@ -128,9 +128,9 @@ impl<'s, S: LineSource> Gather<'s, S> {
 
     /// Returns the maximum number of unselected rows between two selected rows of one read.
     /// The maximum is 0 if only a section of each row is read.
-    fn gap(&self) -> usize {
+    fn max_gap(&self) -> usize {
         if self.is_whole() {
-            self.source.gap()
+            self.source.max_gap()
         } else {
             0
         }
@@ -142,7 +142,7 @@ impl<'s, S: LineSource> Gather<'s, S> {
 }
 
 /// Returns the number of rows from the first to the last row of a run.
-fn span(run: &[usize]) -> usize {
+fn run_length(run: &[usize]) -> usize {
     match run {
         [first, .., last] => last - first + 1,
         _ => run.len(),

@@ -45,7 +45,7 @@ impl Picks {
     }
 
     /// Returns the smallest range that contains all selected indices.
-    pub fn hull(&self) -> Range<usize> {
+    pub fn bounds(&self) -> Range<usize> {
         match self {
             Self::Range(range) => range.clone(),
             Self::Some(positions) => {
@@ -90,7 +90,7 @@ mod tests {
         assert_eq!(Picks::at(vec![3, 4, 5]), Picks::Range(3..6));
         assert_eq!(Picks::at(vec![]), Picks::Range(0..0));
         assert_eq!(Picks::at(vec![3, 5]), Picks::Some(vec![3, 5]));
-        assert_eq!(Picks::at(vec![9, 2, 2]).hull(), 2..10);
+        assert_eq!(Picks::at(vec![9, 2, 2]).bounds(), 2..10);
         assert!(Picks::at(vec![0, 1, 2]).is_all(3));
         assert!(!Picks::at(vec![0, 1, 2]).is_all(4));
         assert!(!Picks::at(vec![1, 2]).is_all(2));

@@ -101,14 +101,14 @@ fn decode<T: Genotype>(
         )));
     }
     if along {
-        along::read(source, request, out)
+        along::read_rows(source, request, out)
     } else {
-        across::read(source, request, out)
+        across::read_transposed(source, request, out)
     }
 }
 
 fn check_bounds(name: &str, picks: &Picks, count: usize) -> Result<()> {
-    let last = picks.hull().end;
+    let last = picks.bounds().end;
     if last <= count {
         return Ok(());
     }

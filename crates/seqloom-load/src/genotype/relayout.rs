@@ -74,7 +74,7 @@ impl Relayout<'_> {
             let count = block.min(self.layout.lines() - first);
             let mut tile = Bytes::take(count * width)?;
             let scratch = || vec![0; stride];
-            shares::chunks(tile.all(), width, scratch, |line, number, out| {
+            shares::fill_chunks(tile.all(), width, scratch, |line, number, out| {
                 self.copy_line(first + number, line, out)
             })?;
             sink.put(first, 0, tile.all(), width)?;

@@ -42,7 +42,7 @@ pub(super) type RowSlot<'a, T> = (usize, &'a mut [T]);
 
 /// Returns row or position numbers with the slices where their data is written, sorted by
 /// number.
-pub(super) fn rows<'a, T>(
+pub(super) fn numbered_slices<'a, T>(
     numbers: &[usize],
     rows: impl Iterator<Item = &'a mut [T]>,
 ) -> Vec<RowSlot<'a, T>> {
@@ -56,7 +56,7 @@ pub(super) fn rows<'a, T>(
 /// Fills chunks of `size` elements in parallel; `fill` receives the index of each chunk.
 /// Outside a thread pool, the calling thread fills all chunks, because rayon would create
 /// its global pool. The function checks for cancellation before each chunk.
-pub(super) fn chunks<T: Send, S>(
+pub(super) fn fill_chunks<T: Send, S>(
     out: &mut [T],
     size: usize,
     scratch: impl Fn() -> S + Sync + Send,
@@ -89,7 +89,7 @@ mod tests {
         let (stop, mut done) = (Stop::default(), [0; 100]);
         let handle = stop.clone();
         let ended = stop.during(|| {
-            chunks(
+            fill_chunks(
                 &mut done,
                 1,
                 || (),

@@ -64,7 +64,7 @@ impl LineSink for MemorySink {
             }
             Ok(())
         };
-        shares::chunks(out, WRITTEN_LINES * stride, || (), copy)
+        shares::fill_chunks(out, WRITTEN_LINES * stride, || (), copy)
     }
 }
 
@@ -108,14 +108,14 @@ impl LineSink for BedSink {
         let put_lines = |(): &mut (), number: usize, sums: &mut [u64]| {
             let parts = &tile[number * WRITTEN_LINES * width..][..sums.len() * width];
             for (sum, part) in sums.iter_mut().zip(parts.chunks_exact(width)) {
-                *sum = sum.wrapping_add(checksum(at, part));
+                *sum = sum.wrapping_add(section_checksum(at, part));
             }
             let line = first + number * WRITTEN_LINES;
             write_parts(file, layout, (line, at), (parts, width))
                 .map_err(|error| Error::io(path, &error))
         };
         let sums = &mut self.sums[first..][..count];
-        shares::chunks(sums, WRITTEN_LINES, || (), put_lines)
+        shares::fill_chunks(sums, WRITTEN_LINES, || (), put_lines)
     }
 }
 
@@ -144,7 +144,7 @@ fn write_parts(
 
 /// Returns the checksum of a section of a row that begins at byte `at`. The checksum of a
 /// row is the sum of the checksums of its sections.
-pub fn checksum(at: usize, part: &[u8]) -> u64 {
+pub fn section_checksum(at: usize, part: &[u8]) -> u64 {
     let chunks = (at as u64 / LINE_CHUNK_BYTES as u64..).zip(part.chunks(LINE_CHUNK_BYTES));
     chunks.fold(0, |sum, (number, chunk)| {
         sum.wrapping_add(xxh3_64_with_seed(chunk, number))

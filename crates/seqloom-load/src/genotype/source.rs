@@ -23,7 +23,7 @@ pub trait LineSource: Sync {
 
     /// Returns the maximum number of unselected rows between two selected rows for which
     /// one read is faster than two.
-    fn gap(&self) -> usize {
+    fn max_gap(&self) -> usize {
         0
     }
 }
@@ -70,7 +70,7 @@ impl LineSource for BedSource<'_> {
         }
     }
 
-    fn gap(&self) -> usize {
+    fn max_gap(&self) -> usize {
         MAX_GAP_BYTES / self.stride().max(1)
     }
 }
@@ -109,7 +109,7 @@ impl LineSource for MemorySource<'_> {
 
 /// Returns the range of bytes of a row that is read for the given positions. The range is
 /// the whole row unless a large fraction of the row is not needed.
-pub(super) fn window(stride: usize, positions: &Range<usize>) -> Range<usize> {
+pub(super) fn byte_window(stride: usize, positions: &Range<usize>) -> Range<usize> {
     let needed = positions.start / 4..positions.end.div_ceil(4);
     if stride - needed.len() > MAX_GAP_BYTES {
         needed

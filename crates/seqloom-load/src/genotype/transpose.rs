@@ -84,14 +84,14 @@ impl Transpose<'_> {
         sink: &mut impl LineSink,
     ) -> Result<()> {
         let (height, width) = (bytes.len(), lines.len().div_ceil(4));
-        resize(tile, lines.len() * height)?;
+        resize_buffer(tile, lines.len() * height)?;
         let read = |(): &mut (), number: usize, out: &mut [u8]| {
             self.progress.add(out.len())?;
             self.read(lines.start + number * LINES_PER_READ, bytes, out)
         };
-        shares::chunks(tile, LINES_PER_READ * height, || (), read)?;
+        shares::fill_chunks(tile, LINES_PER_READ * height, || (), read)?;
         let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
-        resize(transposed, positions * width)?;
+        resize_buffer(transposed, positions * width)?;
         transpose(tile, height, transposed, width);
         sink.put(4 * bytes.start, lines.start / 4, transposed, width)
     }
@@ -120,7 +120,7 @@ impl Transpose<'_> {
 }
 
 /// Resizes the buffer of a tile.
-fn resize(tile: &mut Vec<u8>, size: usize) -> Result<()> {
+fn resize_buffer(tile: &mut Vec<u8>, size: usize) -> Result<()> {
     let full = |_| Error::full(format!("no memory for {size} bytes of genotypes"));
     tile.try_reserve_exact(size.saturating_sub(tile.len()))
         .map_err(full)?;

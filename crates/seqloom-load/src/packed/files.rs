@@ -127,7 +127,7 @@ impl RecordFiles {
                 Ok(is_more)
             }
             FileAccess::Index(index) => {
-                *batch = fetch(&index, self.at.record, self.stop)?;
+                *batch = fetch_by_number(&index, self.at.record, self.stop)?;
                 self.open = Some(FileAccess::Index(index)).filter(|_| !batch.is_empty());
                 Ok(!batch.is_empty())
             }
@@ -148,7 +148,7 @@ fn skip_records(reader: &mut Reader, mut records: u64, batch: &mut Batch) -> Res
 }
 
 /// Reads records by number.
-fn fetch(index: &Index, record: u64, stop: u64) -> Result<Batch> {
+fn fetch_by_number(index: &Index, record: u64, stop: u64) -> Result<Batch> {
     let mean = (index.letters() / index.len().max(1)).max(1);
     let limit = (READ_RESIDUES as u64 / mean).clamp(1, READ_RECORDS as u64);
     let stop = stop.min(index.len()).min(record.saturating_add(limit));

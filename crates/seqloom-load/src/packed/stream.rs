@@ -230,7 +230,7 @@ impl<T: Tokenise> BatchStream<T> {
     fn gather(&mut self) {
         self.group.clear();
         while self.record < self.batch.len() && !self.group.is_full() {
-            if let Err((origin, cause)) = self.cut_record() {
+            if let Err((origin, cause)) = self.split_record() {
                 self.failed = Some(self.record_failure(origin, cause));
                 return;
             }
@@ -238,7 +238,7 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// Splits the rest of a record into windows until the group is full.
-    fn cut_record(&mut self) -> Result<(), (Origin, Cause)> {
+    fn split_record(&mut self) -> Result<(), (Origin, Cause)> {
         let origin = self.origin.plus(self.record as u64);
         let (header, sequence) = header_and_sequence(&self.batch, self.record);
         let letters = self.tokeniser.strip(sequence);

@@ -91,7 +91,7 @@ fn fill_first(
         }));
     let total = out.offsets.last().copied().unwrap_or_default();
     let total = usize::try_from(total).unwrap_or(usize::MAX);
-    reserve(&mut out.data, total)?;
+    resize_tokens(&mut out.data, total)?;
     let tokens = &mut out.data[..total];
     fill(
         (letters, kernel),
@@ -102,7 +102,7 @@ fn fill_first(
 }
 
 /// Resizes the vector to `total` tokens; existing tokens are not changed.
-fn reserve(data: &mut Vec<u32>, total: usize) -> Result<()> {
+fn resize_tokens(data: &mut Vec<u32>, total: usize) -> Result<()> {
     let more = total.saturating_sub(data.len());
     data.try_reserve(more)
         .map_err(|_| Error::full(format!("{total} tokens do not fit into memory")))?;

@@ -180,13 +180,13 @@ impl InputValue<'_> {
 }
 
 fn step((name, args): (String, Vec<usize>)) -> PyResult<(Op, Vec<usize>)> {
-    let op = Op::by_name(&name);
+    let op = Op::from_name(&name);
     let op = op.ok_or_else(|| PyValueError::new_err(format!("no operation is called {name}")))?;
     Ok((op, args))
 }
 
 fn named_fold(name: &str) -> PyResult<Fold> {
-    Fold::by_name(name).ok_or_else(|| PyValueError::new_err(format!("no reduction named {name}")))
+    Fold::from_name(name).ok_or_else(|| PyValueError::new_err(format!("no reduction named {name}")))
 }
 
 fn number(input: &Bound<'_, PyAny>) -> PyResult<f64> {

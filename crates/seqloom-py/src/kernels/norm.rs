@@ -2,7 +2,7 @@
 
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
-use seqloom_kernels::norm::{NormGradInputs, NormRule};
+use seqloom_kernels::norm::{NormBackwardInputs, NormRule};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};
@@ -62,7 +62,7 @@ pub(crate) fn normalise_rows_grad(
         let mut out = out.write::<T>("out", &[rows, width])?;
         let mut by_weight = out_weight.write::<T>("out_weight", &[width])?;
         let mut by_bias = out_bias.write::<T>("out_bias", &[width])?;
-        let given = NormGradInputs {
+        let given = NormBackwardInputs {
             grad: grad.as_slice()?,
             x: x.as_slice()?,
             means: floats::slice_if(mean.as_ref())?,

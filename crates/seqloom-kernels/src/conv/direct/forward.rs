@@ -53,7 +53,7 @@ impl WindowProduct {
         let form = BlockForm::new(filter.rows, are_many);
         let block = form.rows * (filter.taps + 1);
         T::with_scratch(filter.rows.div_ceil(form.rows) * block, |packed| {
-            pack(&filter, form.rows, packed);
+            pack_filter(&filter, form.rows, packed);
             let tile = tuned::CONV_TILE_WINDOWS
                 .min(self.size[1].next_multiple_of(BLOCK_REGISTERS * lanes));
             let job = FilterJob {
@@ -73,7 +73,7 @@ impl WindowProduct {
     fn channels(self, tile: usize) -> usize {
         let all = self.input.channels.max(1);
         let fitting =
-            (tuned::CONV_TILE_INPUTS / self.input.of_channels(1).scratch(tile).max(1)).max(1);
+            (tuned::CONV_TILE_INPUTS / self.input.with_channels(1).scratch(tile).max(1)).max(1);
         all.div_ceil(all.div_ceil(fitting))
     }
 }
@@ -115,7 +115,7 @@ impl BlockForm {
 
 /// Packs blocks of filter rows in order of use: first the biases, then the weights of
 /// each tap.
-fn pack<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
+fn pack_filter<T: Float>(filter: &Filter<'_, T>, rows: usize, packed: &mut [T]) {
     for (number, block) in packed
         .chunks_exact_mut(rows * (filter.taps + 1))
         .enumerate()
@@ -159,7 +159,7 @@ impl<T: Float> FilterJob<'_, T> {
     fn run(self, rows: usize, x: &[T], out: &mut [T], threads: usize) {
         let WindowProduct { input, size } = self.product;
         let offsets: Vec<usize> = input
-            .of_channels(self.channels)
+            .with_channels(self.channels)
             .offsets(self.tile)
             .collect();
         let plane = size[0] * size[1];
@@ -196,11 +196,11 @@ impl<T: Float> FilterJob<'_, T> {
         let WindowProduct { input, size } = self.product;
         let count = piece.out.columns_count();
         T::with_scratch(
-            input.of_channels(self.channels).scratch(self.tile),
+            input.with_channels(self.channels).scratch(self.tile),
             |scratch| {
-                for range in ranges(piece.start, count, size[1], self.tile) {
+                for range in row_ranges(piece.start, count, size[1], self.tile) {
                     for channel in (0..input.channels.max(1)).step_by(self.channels) {
-                        let some = input.of_channels(self.channels.min(input.channels - channel));
+                        let some = input.with_channels(self.channels.min(input.channels - channel));
                         let scratch = &mut scratch[..some.scratch(self.tile)];
                         let values = &piece.sample[channel * some.plane()..];
                         let position = [range.start / size[1], range.start % size[1]];
@@ -222,7 +222,7 @@ impl<T: Float> FilterJob<'_, T> {
 }
 
 /// Splits positions into ranges of at most `tile` that stay in one row.
-fn ranges(
+fn row_ranges(
     start: usize,
     count: usize,
     width: usize,
@@ -238,7 +238,7 @@ fn ranges(
 }
 
 /// Returns the first position of each tile of `tile` positions, row by row.
-pub(super) fn positions(
+pub(super) fn tile_positions(
     [height, width]: [usize; 2],
     tile: usize,
 ) -> impl Iterator<Item = [usize; 2]> {

@@ -128,5 +128,5 @@ pub(super) fn weight_grad<T: Float>(
     out_bias: Option<&mut [T]>,
     threads: usize,
 ) {
-    weight_grad::fill(shape, (x, grad), (out, out_bias), threads);
+    weight_grad::fill_weight_grad(shape, (x, grad), (out, out_bias), threads);
 }

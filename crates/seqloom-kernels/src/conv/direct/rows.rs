@@ -30,7 +30,7 @@ impl InputRows {
     }
 
     /// Returns the same layout for another number of channels.
-    pub(super) fn of_channels(self, channels: usize) -> Self {
+    pub(super) fn with_channels(self, channels: usize) -> Self {
         Self { channels, ..self }
     }
 
@@ -75,9 +75,9 @@ impl InputRows {
             let row = self.row(sample, position[0], row).unwrap_or_default();
             let start = self.start[1] + signed(position[1] * self.stride[1] + phase);
             match (self.stride[1], self.spread[1]) {
-                (1, 1) => copy(row, start, out),
-                (stride, 1) => gather(row, start, stride, out),
-                (_, spread) => scatter(row, start, spread, out),
+                (1, 1) => copy_range(row, start, out),
+                (stride, 1) => copy_every_stride(row, start, stride, out),
+                (_, spread) => spread_values(row, start, spread, out),
             }
         }
     }
@@ -111,7 +111,7 @@ impl InputRows {
 }
 
 /// Copies the row from position `start` into `out`, with zeros outside the row.
-fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
+fn copy_range<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     let before = start.min(0).unsigned_abs().min(out.len());
     let from = start.max(0).unsigned_abs().min(row.len());
     let count = (row.len() - from).min(out.len() - before);
@@ -120,7 +120,7 @@ fn copy<T: Float>(row: &[T], start: isize, out: &mut [T]) {
     out[before + count..].fill(T::ZERO);
 }
 
-fn gather<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
+fn copy_every_stride<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
     for (number, out) in out.iter_mut().enumerate() {
         let position = usize::try_from(start + signed(number * stride)).ok();
         *out = position
@@ -130,7 +130,7 @@ fn gather<T: Float>(row: &[T], start: isize, stride: usize, out: &mut [T]) {
     }
 }
 
-fn scatter<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
+fn spread_values<T: Float>(row: &[T], start: isize, spread: usize, out: &mut [T]) {
     out.fill(T::ZERO);
     for (number, &value) in row.iter().enumerate() {
         let position = usize::try_from(signed(number * spread) - start).ok();

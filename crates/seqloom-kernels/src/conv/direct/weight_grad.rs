@@ -3,7 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::{Shape, forward::positions, rows::InputRows};
+use super::{Shape, forward::tile_positions, rows::InputRows};
 use crate::machine::dispatch;
 use crate::tuned::{
     CONV_GRAD_PARTS, CONV_GRAD_REGISTERS, CONV_GRAD_ROWS, CONV_GRAD_TAPS, CONV_GRAD_TILE,
@@ -19,7 +19,7 @@ use crate::{
 /// The samples of the batch are split into parts, and their gradients are added in
 /// order. The number of parts does not depend on the number of threads, so the result
 /// is bitwise reproducible.
-pub(super) fn fill<T: Float>(
+pub(super) fn fill_weight_grad<T: Float>(
     shape: &Shape,
     (x, grad): (&[T], &[T]),
     outs: (&mut [T], Option<&mut [T]>),
@@ -157,7 +157,7 @@ impl<T: Float> WeightGradJob<'_, T> {
         let size = outputs * height * width;
         let grad = &self.grad[sample * size..][..size];
         let (rows, transposed) = scratch.split_at_mut(input.scratch(tile));
-        for [line, first] in positions([height, width], tile) {
+        for [line, first] in tile_positions([height, width], tile) {
             input.fill(x, [line, first], tile, rows);
             let transposed = &mut transposed[..tile.min(width - first) * columns];
             self.sizes.transpose(grad, line * width + first, transposed);
@@ -190,8 +190,8 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
     for (offsets, sums) in offsets.iter().zip(taps) {
         for column in (0..columns).step_by(CONV_GRAD_REGISTERS * Lanes::<S, T>::COUNT) {
             let inputs = offsets.map(|offset| &tile.rows[offset..]);
-            let found = products(simd, inputs, &tile.transposed[column..], columns);
-            add(simd, found, columns, &mut sums[column..]);
+            let found = tile_products(simd, inputs, &tile.transposed[column..], columns);
+            add_products(simd, found, columns, &mut sums[column..]);
         }
     }
     for row in tile.transposed.chunks_exact(columns) {
@@ -203,7 +203,7 @@ fn add_tile<S: Simd, T: Float>(simd: S, tile: GradTile<'_, T>) {
 /// Returns the sums of the products of six taps with two registers of output gradients,
 /// over the positions of the tile.
 #[inline(always)]
-fn products<S: Simd, T: Float>(
+fn tile_products<S: Simd, T: Float>(
     simd: S,
     inputs: [&[T]; CONV_GRAD_TAPS],
     transposed: &[T],
@@ -226,7 +226,7 @@ fn products<S: Simd, T: Float>(
 }
 
 #[inline(always)]
-fn add<S: Simd, T: Float>(
+fn add_products<S: Simd, T: Float>(
     simd: S,
     found: [[Lanes<S, T>; CONV_GRAD_REGISTERS]; CONV_GRAD_TAPS],
     columns: usize,

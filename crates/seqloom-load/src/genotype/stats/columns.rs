@@ -9,7 +9,7 @@ use seqloom_encode::genotype::count::{PositionMask, count, count_positions};
 use seqloom_plink::Bed;
 
 use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey};
-use crate::genotype::shares::{Bytes, chunks};
+use crate::genotype::shares::{Bytes, fill_chunks};
 
 /// Maximum number of bytes of a row that are read in one call.
 const MAX_WIDTH_BYTES: usize = COUNT_BYTES / MAX_COUNTED_LINES;
@@ -24,9 +24,9 @@ impl Survey {
         missing: &Mutex<&mut [u32]>,
     ) -> Result<()> {
         let row = CODES * self.masks.len();
-        let width = rows.len().div_ceil(4 * row * threads());
+        let width = rows.len().div_ceil(4 * row * thread_count());
         let positions = 4 * width.clamp(MIN_WIDTH_BYTES, MAX_WIDTH_BYTES);
-        chunks(
+        fill_chunks(
             rows,
             positions * row,
             || (),
@@ -114,6 +114,6 @@ impl VariantColumns {
 
 /// Returns the number of threads; outside a pool it is 1, because rayon would create
 /// its global pool.
-fn threads() -> usize {
+fn thread_count() -> usize {
     rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads())
 }

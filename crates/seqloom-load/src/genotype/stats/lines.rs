@@ -8,7 +8,7 @@ use seqloom_encode::genotype::count::{count, count_positions};
 use seqloom_plink::Bed;
 
 use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey, by_code};
-use crate::genotype::shares::{Bytes, chunks};
+use crate::genotype::shares::{Bytes, fill_chunks};
 
 impl Survey {
     pub(super) fn count_lines(
@@ -21,7 +21,7 @@ impl Survey {
         let stride = self.layout.stride();
         let block = (COUNT_BYTES / stride.max(1)).clamp(1, MAX_COUNTED_LINES);
         let row = CODES * self.masks.len();
-        chunks(
+        fill_chunks(
             rows,
             block * row,
             || (),
