@@ -33,7 +33,7 @@ from seqloom.infer._exported import reject_exported
 from seqloom.infer._predict import open_examples
 from seqloom.infer._score_bar import score_bar
 from seqloom.infer._scores import find_table_format
-from seqloom.models._training_facts import names_of
+from seqloom.models._training_facts import file_names
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -131,7 +131,7 @@ def explain(
             num_threads=machine.threads,
             progress=tell,
         )
-    names = ["standard input" if it == STREAM else it for it in names_of(read)]
+    names = ["standard input" if it == STREAM else it for it in file_names(read)]
     sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
     _write_output(console, found, out, total=len(examples), sources=sources)
 

@@ -14,7 +14,7 @@ from seqloom.data import Dataset, Labels
 from seqloom.data._describe import describe_letters
 from seqloom.errors import ArgumentError
 from seqloom.infer._kinds import Kind, kind_of_files
-from seqloom.infer._score_bar import work_bar
+from seqloom.infer._score_bar import byte_progress_bar
 
 STREAM = "-"
 _MAX_EXAMPLES = 3
@@ -185,7 +185,7 @@ class CommandInputs:
         self, console: Console, *, labels: Labels | Literal[False], **settings: Any
     ) -> Dataset:
         """Open the files as a dataset; show a progress bar while the data are read."""
-        with work_bar(console, "copy, samples first") as report:
+        with byte_progress_bar(console, "copy, samples first") as report:
             options = {**self.kind.options_of(self.given), **settings}
             if self.kind.reports_progress:
                 options["progress"] = report

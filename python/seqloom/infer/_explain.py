@@ -12,7 +12,7 @@ from seqloom.infer._attributions import Attributions
 from seqloom.infer._exported import reject_exported
 from seqloom.infer._input_warnings import warn_of_duplicate_ids, warn_of_records
 from seqloom.infer._kinds import kind_of_encoder
-from seqloom.infer._loop import Watching, check_strands, report_batches
+from seqloom.infer._loop import Watching, report_batches, require_reverse_complement
 from seqloom.infer._predict import Model, Readable, find_builtin_model, open_examples
 from seqloom.infer._probe import (
     EncoderProbe,
@@ -97,10 +97,10 @@ def explain(
     """
     _check_settings(method, window)
     threads = count_threads(num_threads)
-    trained = _find_explained(model, threads, method)
-    column = _find_column(trained.task, target)
+    trained = _find_explainable_model(model, threads, method)
+    column = _find_target_column(trained.task, target)
     if both := as_flag("reverse_complement", reverse_complement):
-        check_strands(trained.encoder)
+        require_reverse_complement(trained.encoder)
     with (
         limit_blas(threads),
         report_batches(progress, noun="residues") as tell,
@@ -108,15 +108,15 @@ def explain(
     ):
         warn_of_records(trained, examples)
         warn_of_duplicate_ids(examples.ids, noun_of(examples))
-        probe = EncoderProbe(trained, _sequences_of(examples), tell, both_strands=both)
+        probe = EncoderProbe(trained, _require_sequences(examples), tell, both_strands=both)
         columns = probe.outputs.argmax(axis=1) if column is None else column
         columns = np.broadcast_to(columns, len(probe.outputs))
-        measure = _measure_of(trained.task, columns)
+        score_target = _make_target_scorer(trained.task, columns)
         letters = residues_of(trained.encoder) if method == "mutations" else ""
         weights = (
-            probe.mutate(measure, letters)
+            probe.mutate(score_target, letters)
             if letters
-            else probe.hide(measure, [window] * len(columns))
+            else probe.hide(score_target, [window] * len(columns))
         )
         return Attributions(
             ids=list(examples.ids),
@@ -126,7 +126,7 @@ def explain(
                 for it in probe.sequences
             ],
             targets=[trained.classes[number] for number in columns.tolist()],
-            scores=measure(probe.outputs, np.arange(len(columns))),
+            scores=score_target(probe.outputs, np.arange(len(columns))),
             weights=weights,
             letters=letters,
             window=window,
@@ -144,7 +144,7 @@ def _check_settings(method: Method, window: int) -> None:
         )
 
 
-def _find_explained(model: Model, threads: int, method: Method) -> Trained:
+def _find_explainable_model(model: Model, threads: int, method: Method) -> Trained:
     """Return the trained model; raise if its encoder lacks symbols for the method."""
     reject_exported(model)
     trained = find_builtin_model(model, threads)
@@ -163,7 +163,7 @@ def _find_explained(model: Model, threads: int, method: Method) -> Trained:
     return trained
 
 
-def _find_column(task: Task, target: str | None) -> int | None:
+def _find_target_column(task: Task, target: str | None) -> int | None:
     """Return the index of the output to explain; None for the predicted class."""
     names = task.columns
     if target in names:
@@ -181,7 +181,7 @@ def _find_column(task: Task, target: str | None) -> int | None:
     return 0
 
 
-def _sequences_of(examples: Any) -> list[bytes]:
+def _require_sequences(examples: Any) -> list[bytes]:
     """Return the sequences of all records."""
     letters = sequences_to_mutate(examples, np.arange(len(examples)))
     if letters is None:
@@ -192,10 +192,10 @@ def _sequences_of(examples: Any) -> list[bytes]:
     return letters
 
 
-def _measure_of(task: Task, columns: NDArray[np.int64]) -> Measure:
+def _make_target_scorer(task: Task, columns: NDArray[np.int64]) -> Measure:
     """Return the function that computes the score of each record's target."""
 
-    def measure(outputs: NDArray[np.float32], records: NDArray[np.int64]) -> Any:
+    def score_target(outputs: NDArray[np.float32], records: NDArray[np.int64]) -> Any:
         """Compute the score of each record's target from the outputs."""
         rows, targets = np.arange(len(outputs)), columns[records]
         wide = outputs.astype(np.float64)
@@ -209,4 +209,4 @@ def _measure_of(task: Task, columns: NDArray[np.int64]) -> Measure:
         wide[rows, targets] = -np.inf
         return own - np.logaddexp.reduce(wide, axis=1)
 
-    return measure
+    return score_target

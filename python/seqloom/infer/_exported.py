@@ -44,8 +44,8 @@ def predict_exported(
 ) -> Scores:
     """Score the records of files with an exported model; warn as `predict` does."""
     model = _native.ExportedPredictor(export, num_threads)
-    files = _files_of(data)
-    _check_tables(files)
+    files = _require_files(data)
+    _reject_table_headers(files)
     with replace_remedies("seqloom convert {shell}"):
         columns, ids, flat, warnings = model.score(files, progress)
     for text in warnings:
@@ -53,7 +53,7 @@ def predict_exported(
     return Scores(ids, columns, np.reshape(flat, (len(ids), len(columns))))
 
 
-def _check_tables(files: list[str]) -> None:
+def _reject_table_headers(files: list[str]) -> None:
     """Raise if the .bim or .fam of a .bed has a header, which would be read as a row."""
     for bed in (file for file in files if file.endswith(".bed")):
         for suffix in ("fam", "bim"):
@@ -62,7 +62,7 @@ def _check_tables(files: list[str]) -> None:
                 count_lines(table, suffix)
 
 
-def _files_of(data: Any) -> list[str]:
+def _require_files(data: Any) -> list[str]:
     """Return the list of files; raise if data are not files."""
     several = hasattr(data, "__iter__") and not hasattr(data, "keys")
     found: list[Any] = [data] if is_path(data) else list(data) if several else []

@@ -15,7 +15,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
-from seqloom.models._examples import as_plain, returns_tokens
+from seqloom.models._examples import returns_tokens, to_float32
 from seqloom.nn import Module, Param
 from seqloom.nn._call_arguments import find_accepted
 from seqloom.tensor import Tensor, apply
@@ -218,7 +218,7 @@ def float_type_of(model: Any) -> str:
 def _to_numbers(value: Any) -> Any:
     """Convert a value to an array of numbers; None if it is not numeric."""
     if isinstance(value, Tensor) or hasattr(value, "detach"):
-        return as_plain(value)
+        return to_float32(value)
     if not hasattr(value, "dtype") and not isinstance(value, (list, tuple, int, float)):
         return None
     array = np.asarray(value)

@@ -28,13 +28,13 @@ if TYPE_CHECKING:
 _MAX_SAMPLED = 1000
 # If this number of residues contains no residue that only proteins have, the sequence
 # is not a protein.
-_MIN_PROOF_RESIDUES = 100
+_MIN_NON_PROTEIN_RESIDUES = 100
 _AMBIGUITY_CODES = "RYSWKMBDHV"
-_MAX_CODE_SHARE = 0.25  # the largest fraction of ambiguity codes in DNA
+_MAX_AMBIGUITY_SHARE = 0.25  # the largest fraction of ambiguity codes in DNA
 _MAX_SAMPLED_RESIDUES = 1 << 22  # limits memory use
 # In a random split, up to this fraction of records may have lengths that no training
 # record has.
-_RANDOM_SHARE = 0.01
+_MAX_UNSEEN_LENGTH_SHARE = 0.01
 UNFINISHED_WARNING = (
     "training of this model did not finish: its weights are those of the best epoch so "
     "far; resume the run, or train it again"
@@ -60,7 +60,7 @@ def warn_of_unfinished(trained: Trained) -> None:
         warn_user(UNFINISHED_WARNING)
 
 
-def warn_of_set(trained: Trained, part: Any, name: str) -> None:
+def warn_of_unsuitable_set(trained: Trained, part: Any, name: str) -> None:
     """Warn if a dataset passed to `fit` has unsuitable residues or lengths."""
     if kind := find_other_alphabet(trained.encoder, sample_sequences(part)):
         alphabet, other = trained.encoder.alphabet, kind.split(maxsplit=1)[0]
@@ -72,7 +72,7 @@ def warn_of_set(trained: Trained, part: Any, name: str) -> None:
     known = trained.trained_on
     if known is None or name == "training":
         return
-    if warning := known.warn_about_lengths(part, share=_RANDOM_SHARE):
+    if warning := known.warn_about_lengths(part, share=_MAX_UNSEEN_LENGTH_SHARE):
         warn_user(f"the {name} set: {warning}")
 
 
@@ -162,14 +162,14 @@ def find_other_alphabet(encoder: Any, letters: Sequence[bytes]) -> str:
         return ""
     counts = np.bincount(np.frombuffer(b"".join(letters), np.uint8), minlength=256)
     if alphabet == "protein":
-        found = find_alphabet(counts, few=_MIN_PROOF_RESIDUES)
+        found = find_alphabet(counts, few=_MIN_NON_PROTEIN_RESIDUES)
         is_clear = found.name in {"dna", "rna"} and not found.strange
         return str(found.name) if is_clear else ""
     # Ambiguity codes of bases, such as R, are not counted, because they are also amino
     # acids.
     met = count_letters(counts)
     codes, total = sum(met.get(code, 0) for code in _AMBIGUITY_CODES), sum(met.values())
-    if codes <= _MAX_CODE_SHARE * total:
+    if codes <= _MAX_AMBIGUITY_SHARE * total:
         return ""
     return f"protein ({codes:,} of {total:,} residues are of {_AMBIGUITY_CODES})"
 

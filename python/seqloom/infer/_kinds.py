@@ -46,17 +46,17 @@ def _choose_convolutions(
     """Choose the settings of convolution layers; additional layers copy the last layer."""
     config = SequenceCNNConfig.for_data(train, *others)
     widths = width or config.widths
-    kernels = kernel_size or _repeat_last(config.kernel_sizes, len(widths))
+    kernels = kernel_size or _fit_layer_sizes(config.kernel_sizes, len(widths))
     return replace(
         config,
         widths=widths,
         kernel_size=kernels if width or kernel_size else config.kernel_size,
-        pools=_repeat_last(config.pools, len(widths)),
+        pools=_fit_layer_sizes(config.pools, len(widths)),
         dropout=config.dropout if dropout is None else dropout,
     )
 
 
-def _repeat_last(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
+def _fit_layer_sizes(sizes: tuple[int, ...], count: int) -> tuple[int, ...]:
     """Shorten layer sizes to a length, or extend them by repeating the last size."""
     return (*sizes[:count], *sizes[-1:] * (count - len(sizes)))
 

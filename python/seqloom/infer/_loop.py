@@ -38,9 +38,9 @@ _MAX_BATCH_RECORDS = 256
 # The number of records that are compared between two epochs to detect augmentation.
 _COMPARED_RECORDS = 16
 # The maximum number of records that an error message lists.
-_LISTED_RECORDS = 5
+_MAX_NAMES = 5
 _NUCLEOTIDE_ALPHABETS = ("dna", "rna", "iupac")
-_OPTION = "reverse_complement (--reverse-complement)"
+_STRANDS = "reverse_complement (--reverse-complement)"
 
 # A progress function receives the number of finished records and of all records.
 OnBatch: TypeAlias = Callable[[int, int], Any]
@@ -230,9 +230,9 @@ def _adding_record_names(examples: Examples, rows: NDArray[np.int64]) -> Generat
         yield
     except Exception as error:
         lengths = np.asarray(examples.lengths)[rows]
-        named = list(zip(rows.tolist(), lengths.tolist(), strict=True))[-_LISTED_RECORDS:]
+        named = list(zip(rows.tolist(), lengths.tolist(), strict=True))[-_MAX_NAMES:]
         shown = ", ".join(f"{examples.ids[row]!r} ({n:,})" for row, n in named)
-        more = "..., " if len(rows) > _LISTED_RECORDS else ""
+        more = "..., " if len(rows) > _MAX_NAMES else ""
         error.add_note(
             f"in a batch of {noun_of(examples)} (with their lengths): {more}{shown}"
         )
@@ -277,7 +277,7 @@ def report_batches(
         )
 
 
-def run_strands(
+def run_both_strands(
     trained: Trained, data: Any, *, batch_size: int, on_batch: OnBatch | None = None
 ) -> NDArray[np.float32]:
     """Compute network outputs whose scores are the mean scores of both strands."""
@@ -297,11 +297,11 @@ def run_strands(
     return average_outputs(trained.task, forward, reverse)
 
 
-def check_strands(encoder: Any) -> None:
+def require_reverse_complement(encoder: Any) -> None:
     """Raise if the records that the model reads have no reverse complement."""
     if getattr(encoder, "alphabet", None) not in _NUCLEOTIDE_ALPHABETS:
         raise ArgumentError(
-            f"{_OPTION} is for models of DNA or RNA, but the model reads {encoder}: "
+            f"{_STRANDS} is for models of DNA or RNA, but the model reads {encoder}: "
             "leave it out"
         )
 
@@ -311,7 +311,7 @@ def reverse_complement_of(data: Any) -> Any:
     if not has_letters(data) or data.augment is not None:
         what = "has augment=" if has_letters(data) else "has no sequences"
         raise ArgumentError(
-            f"{_OPTION} needs the sequences of {noun_of(data)}, but the dataset {what}; "
+            f"{_STRANDS} needs the sequences of {noun_of(data)}, but the dataset {what}; "
             "pass the files, or a SequenceDataset without augment="
         )
     name = "rna" if getattr(data.encoder, "alphabet", "") == "rna" else "dna"

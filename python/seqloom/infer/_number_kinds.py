@@ -32,7 +32,7 @@ _MAX_BATCH_POSITIONS = 1 << 24
 # Genotypes
 
 
-def _are_genotypes(files: Files) -> bool:
+def _is_plink_bed(files: Files) -> bool:
     """Return whether a file is a PLINK .bed, from its name or its first bytes."""
     return any(file.suffix == ".bed" or _starts_with_magic(file) for file in files)
 
@@ -76,7 +76,7 @@ def _open_genotypes(
     **options: Any,
 ) -> Dataset:
     """Open a PLINK .bed with its labels and covariates."""
-    paths = _paths_of(data)
+    paths = _list_paths(data)
     if len(paths) != 1:
         raise ArgumentError(
             f"genotypes must be a single .bed, got {len(paths)} files; merge them first"
@@ -92,7 +92,7 @@ def _open_genotypes(
     )
 
 
-def _paths_of(data: Any) -> list[str | os.PathLike[str]]:
+def _list_paths(data: Any) -> list[str | os.PathLike[str]]:
     """Return one path, or a sequence of paths, as a list."""
     if is_path(data):
         return [data]
@@ -142,7 +142,7 @@ def _choose_perceptron(
     )
 
 
-def _list_tables(files: Files) -> list[Path]:
+def _list_plink_files(files: Files) -> list[Path]:
     """List each PLINK .bed file with its .bim and .fam."""
     tables = [file.with_suffix(end) for file in files for end in (".bim", ".fam")]
     return [*files, *map(find_table, tables)]
@@ -157,7 +157,7 @@ BUILT_IN_KINDS.append(
     Kind(
         name="genotypes",
         open=_open_genotypes,
-        recognises=_are_genotypes,
+        recognises=_is_plink_bed,
         noun="samples",
         files="genotypes (a PLINK .bed)",
         encodes="genotypes",
@@ -167,7 +167,7 @@ BUILT_IN_KINDS.append(
         check_files=_check_no_intervals,
         has_labels=lambda *_, **__: True,
         has_named_columns=False,
-        list_files=_list_tables,
+        list_files=_list_plink_files,
         id_column="IID",
         instead_of_explain=(
             "for the weights of variants, use sl.tensor.grad(lambda x: model.logits(x)[0, "

@@ -35,10 +35,10 @@ from seqloom.infer._kinds import is_path, kind_of_data, kind_of_encoder
 from seqloom.infer._loop import (
     OnBatch,
     Watching,
-    check_strands,
     report_batches,
+    require_reverse_complement,
+    run_both_strands,
     run_model,
-    run_strands,
     warn_of_augmentation,
 )
 from seqloom.infer._scores import Scores, measure_scores
@@ -138,7 +138,7 @@ def predict(
             return predict_exported(export, data, num_threads=threads, progress=tell)
     trained = find_builtin_model(model, threads)
     if both:
-        check_strands(trained.encoder)
+        require_reverse_complement(trained.encoder)
     with (
         limit_blas(threads),
         report_batches(progress) as tell,
@@ -207,8 +207,8 @@ def evaluate(
     reject_exported(model)
     trained = find_builtin_model(model, threads)
     if both:
-        check_strands(trained.encoder)
-    examples = open_labelled(trained, data)
+        require_reverse_complement(trained.encoder)
+    examples = open_labelled_dataset(trained, data)
     check_labels(trained, examples)
     warn_of_augmentation("data", examples)
     warn_of_records(trained, examples)
@@ -250,7 +250,7 @@ def score(
     options: Any = {"batch_size": trained.batch_size, "on_batch": progress}
     try:
         if both_strands:
-            logits = run_strands(trained, data, **options)
+            logits = run_both_strands(trained, data, **options)
         else:
             logits = run_model(trained.model, data, **options)
     except Exception as error:
@@ -274,7 +274,7 @@ def check_labels(trained: Trained, data: Examples) -> None:
     check_encoder(trained, data)
     if data.labels is None:
         raise LabelError("the dataset has no labels to compare with; pass labels= to it")
-    check_values(data)
+    check_label_values(data)
     if data.task != trained.task.name:
         raise LabelError(
             f"the model's task is {trained.task.name}, but the labels were read for "
@@ -288,7 +288,7 @@ def check_labels(trained: Trained, data: Examples) -> None:
         )
 
 
-def check_values(data: Examples) -> None:
+def check_label_values(data: Examples) -> None:
     """Raise if labels are invalid numbers or classes; the error names the first record."""
     labels = np.asarray(data.labels)
     if data.task == Classify.name:
@@ -314,7 +314,7 @@ def open_examples(trained: Trained, data: Examples | Readable) -> Generator[Exam
         check_encoder(trained, examples)
         yield examples
     elif hasattr(data, "read"):
-        with _from_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
+        with _open_stream(trained.encoder, cast("IO[bytes]", data)) as examples:
             yield examples
     else:
         examples = _open_data(trained.encoder, data)
@@ -330,7 +330,7 @@ def _open_data(encoder: Any, data: Any, labels: Labels | None = None) -> Dataset
         return kind.open(data, labels=labels or False, encoder=encoder)
 
 
-def open_labelled(trained: Trained, data: Examples | Readable) -> Examples:
+def open_labelled_dataset(trained: Trained, data: Examples | Readable) -> Examples:
     """Open a table of sequences and labels, or encode a dataset for the model."""
     has_letters = kind_of_encoder(trained.encoder).has_letters
     if not (has_letters and _is_sequence_table(data)):
@@ -367,7 +367,7 @@ def check_encoder(trained: Trained, data: Examples) -> None:
 
 
 @contextmanager
-def _from_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
+def _open_stream(encoder: Any, stream: IO[bytes]) -> Generator[Examples]:
     """Copy a stream to a temporary file, because a stream can be read only once."""
     if not (kind := kind_of_encoder(encoder)).has_letters:
         raise ArgumentError(f"the model reads {kind.files}: pass a path, not an open file")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from seqloom.data import Dataset, SequenceDataset
 from seqloom.data._encoder import may_drop_residues
 from seqloom.data._parts import sequences_of
-from seqloom.infer._loop import OnBatch, evaluation_batch_size, run_model, run_strands
+from seqloom.infer._loop import OnBatch, evaluation_batch_size, run_both_strands, run_model
 from seqloom.models import Trained
 
 # (outputs, record indices) -> one score for each record
@@ -166,7 +166,7 @@ class EncoderProbe:
     def _run(self, data: Dataset) -> NDArray[np.float32]:
         """Compute the network's outputs for sequences, on both strands if requested."""
         if self._both_strands:
-            return run_strands(self.trained, data, batch_size=self.batch_size)
+            return run_both_strands(self.trained, data, batch_size=self.batch_size)
         return run_model(self.trained.model, data, batch_size=self.batch_size)
 
     def _dataset(self, texts: list[bytes]) -> Dataset:

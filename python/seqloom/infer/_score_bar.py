@@ -17,7 +17,7 @@ from rich.progress import (
 from rich.text import Text
 
 
-class Speed(ProgressColumn):
+class SpeedColumn(ProgressColumn):
     """A progress bar column with the speed, such as samples per second."""
 
     def __init__(self, noun: str = "samples") -> None:
@@ -34,14 +34,14 @@ def score_bar(
     console: Console, *, noun: str = "samples"
 ) -> Generator[Callable[[int, int], None]]:
     """Yield a progress function, called with the numbers of finished and all records."""
-    speed, left = Speed(noun), TimeRemainingColumn()
+    speed, left = SpeedColumn(noun), TimeRemainingColumn()
     columns = BarColumn(bar_width=24), MofNCompleteColumn(), speed, left
     with _bar(console, *columns) as report:
         yield report
 
 
 @contextmanager
-def work_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
+def byte_progress_bar(console: Console, what: str) -> Generator[Callable[[int, int], None]]:
     """Yield a progress function, called with the numbers of finished and all bytes."""
     columns = TextColumn(what), BarColumn(bar_width=24), DownloadColumn()
     with _bar(console, *columns, TimeRemainingColumn()) as report:

@@ -215,7 +215,7 @@ class Scores:
         return self._texts() | dict(zip(self.classes, self._values.T, strict=True))
 
 
-def values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
+def unrounded_scores_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
     """Return the scores; compute them from the logits, if available, to avoid rounding."""
     return scores.to_numpy() if scores.outputs is None else task.activate(scores.outputs)
 
@@ -229,7 +229,7 @@ def measure_scores(
     task: Task, labels: NDArray[Any], scores: Scores, *, rows: Any = slice(None)
 ) -> dict[str, float]:
     """Compute the metrics of the scores of all records, or of selected records."""
-    values, order = values_of(task, scores), ranking_values_of(task, scores)
+    values, order = unrounded_scores_of(task, scores), ranking_values_of(task, scores)
     return task.measure(labels[rows], values[rows], order=order[rows])
 
 

@@ -39,7 +39,7 @@ def _open_sequences(
             f'["{data[:_MAX_SHOWN_CHARACTERS]}{end}'
         )
     if not is_path(data) and Frame.of(data) is None:
-        data = _rows_of(data)
+        data = _require_files_or_sequences(data)
     if isinstance(labels, Labels) and labels.id_column is not None:
         # The id column of the table of labels is also the id column of a table of
         # sequences.
@@ -47,7 +47,7 @@ def _open_sequences(
     return SequenceDataset(data, labels=labels, encoder=encoder, augment=augment, **reading)
 
 
-def _rows_of(data: Any) -> Any:
+def _require_files_or_sequences(data: Any) -> Any:
     """Raise if data are neither files nor sequences; convert an iterator to a list."""
     if isinstance(data, Mapping):
         return data  # pyright: ignore[reportUnknownVariableType]
@@ -121,7 +121,7 @@ def _open_intervals(
         strand=not ignore_strand,
         **settings,
     )
-    _check_one_class_each(table.what, data)
+    _reject_conflicting_classes(table.what, data)
     return data
 
 
@@ -152,7 +152,7 @@ def _choose_labels(labels: Labels, intervals: Intervals) -> Labels:
     )
 
 
-def _check_one_class_each(what: str, data: Dataset) -> None:
+def _reject_conflicting_classes(what: str, data: Dataset) -> None:
     """Raise if an interval is listed twice with different classes."""
     if data.task != "classify" or data.labels is None:
         return
@@ -185,7 +185,7 @@ def _check_genome(files: Files, given: Given) -> None:
         )
 
 
-_CLEAN_FIRST = "not with --intervals: clean the genome first, with seqloom convert"
+_CONVERT_ADVICE = "not with --intervals: clean the genome first, with seqloom convert"
 
 BUILT_IN_KINDS.append(
     Kind(
@@ -196,7 +196,7 @@ BUILT_IN_KINDS.append(
         other_options=frozenset({"label_from_file"}),
         by_option="intervals",
         refusals={
-            **dict.fromkeys(_READING_OPTIONS, _CLEAN_FIRST),
+            **dict.fromkeys(_READING_OPTIONS, _CONVERT_ADVICE),
             "label_from_header": (
                 "not with --intervals; give --label-column, a column of the intervals"
             ),

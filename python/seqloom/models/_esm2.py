@@ -10,7 +10,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError
 from seqloom.models._esm2_config import INT8, ESM2Fields, check_dtype
 from seqloom.models._esm2_folder import (
-    check_size,
+    check_weight_count,
     find_heads,
     map_arrays,
     normalise_names,
@@ -25,8 +25,8 @@ from seqloom.models._esm2_layers import (
     ESM2TokenHead,
     RotaryRates,
     find_contacts,
+    layer_indices,
     make_layout,
-    number_layers,
 )
 from seqloom.nn import Buffer, Embedding, Int8Linear, LayerNorm, Linear, LoRALinear, Module
 from seqloom.record import load
@@ -183,7 +183,7 @@ class ESM2(Module):
         name, place = check_dtype(found, dtype), as_path("folder", folder)
         settings, arrays = read_settings(place), normalise_names(load(place))
         config = ESM2Config(**settings, **find_heads(arrays))
-        check_size(config, arrays, str(place))
+        check_weight_count(config, arrays, str(place))
         network = cls(config).bind(found, Key(0))
         network.to(found, "float32" if name == INT8 else name)
         network.load_record(map_arrays(network, arrays, str(place))).eval()
@@ -261,7 +261,7 @@ class ESM2(Module):
             ShapeError: The shapes of the arguments do not match.
         """
         layout = self._make_layout(ESM2Inputs(input_ids, cu_seqlens, max_seqlen, mask))
-        numbers = number_layers((-1,) if layers is None else layers, len(self.layers))
+        numbers = layer_indices((-1,) if layers is None else layers, len(self.layers))
         states = self._run(layout, set(numbers))
         shape = (*layout.shape, self.config.width)
         found = [states[number].reshape(shape) for number in numbers]

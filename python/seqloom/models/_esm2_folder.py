@@ -42,11 +42,11 @@ _PARAMETER_NAMES = {
     r"layers\.(\d+)\.fc1\.": r"encoder.layer.\1.intermediate.dense.",
     r"layers\.(\d+)\.fc2\.": r"encoder.layer.\1.output.dense.",
 }
-_RATES = "encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
+_ROTARY_RATES_NAME = "encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
 _QKV_NAMES = ("query", "key", "value")
 # Names that differ between versions of transformers: the prefix, and the names of
 # norms. Some versions store the rates of rotary positions in each layer.
-_SYNONYMS = {
+_NAME_VARIANTS = {
     r"^esm\.": "",
     r"(LayerNorm|layer_norm|layer_norm_after)\.gamma$": r"\1.weight",
     r"(LayerNorm|layer_norm|layer_norm_after)\.beta$": r"\1.bias",
@@ -54,10 +54,10 @@ _SYNONYMS = {
 }
 # Number of weights by which the network in config.json may exceed the weights in files.
 # Smaller mismatches are reported by array name.
-_MAX_EXCESS = 1 << 20
+_MAX_EXCESS_WEIGHTS = 1 << 20
 # Arrays of transformers that ESM2 does not use: learned positions, the decoder (which
 # equals the embedding), and the heads of other tasks.
-_UNUSED = re.compile(
+_UNUSED_ARRAYS = re.compile(
     r"embeddings\.position_(ids|embeddings\.weight)|lm_head\.decoder\.(weight|bias)"
     r"|pooler\..*|classifier\..*"
 )
@@ -84,7 +84,7 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
         names = list_transformers_names(path)
         parts = np.split(np.asarray(array), len(names))
         if path == "rates":  # all versions of transformers read these names
-            names = [_RATES.format(number) for number in range(config.layers)]
+            names = [_ROTARY_RATES_NAME.format(number) for number in range(config.layers)]
             parts = [np.asarray(array)] * len(names)
         arrays |= dict(zip(names, parts, strict=True))
     return {
@@ -96,26 +96,26 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
 def normalise_names(record: Mapping[str, Any]) -> dict[str, Any]:
     """Replace array names that differ between transformers versions by one spelling."""
     arrays = dict(record)
-    for pattern, new in _SYNONYMS.items():
+    for pattern, new in _NAME_VARIANTS.items():
         arrays = {re.sub(pattern, new, name): array for name, array in arrays.items()}
     return arrays
 
 
 def find_heads(arrays: Mapping[str, Any]) -> dict[str, bool]:
     """Return the fields of `ESM2Config` for the heads that exist in the arrays."""
-    used = [name for name in arrays if not _UNUSED.fullmatch(name)]
+    used = [name for name in arrays if not _UNUSED_ARRAYS.fullmatch(name)]
     return {
         f"has_{head}": any(name.startswith(f"{head}.") for name in used)
         for head in ("lm_head", "contact_head")
     }
 
 
-def check_size(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
+def check_weight_count(config: ESM2Fields, arrays: Mapping[str, Any], folder: str) -> None:
     """Raise if the settings describe a network that is far larger than the weights."""
     layer = config.width * (4 * config.width + 2 * config.inner_width)
     wanted = config.layers * layer + config.vocabulary * config.width
     found = sum(prod(array.shape) for array in arrays.values())
-    if wanted > 2 * found + _MAX_EXCESS:
+    if wanted > 2 * found + _MAX_EXCESS_WEIGHTS:
         raise RecordError(
             f"{folder}: the weights do not fit: config.json describes at least "
             f"{wanted:,} weights, but the files contain {found:,}"
@@ -136,7 +136,7 @@ def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[
     if problems := _list_problems(arrays, shapes):
         raise RecordError(f"{folder}: the weights do not fit: " + "; ".join(problems))
     return {
-        path: _join([arrays[name] for name in names[path]], part.shape)
+        path: _concat_lazily([arrays[name] for name in names[path]], part.shape)
         for path, part in parts.items()
     }
 
@@ -165,12 +165,12 @@ def _list_problems(
         *(
             f"{name} is not an array of ESM-2"
             for name in arrays
-            if name not in shapes and not _UNUSED.fullmatch(name)
+            if name not in shapes and not _UNUSED_ARRAYS.fullmatch(name)
         ),
     ]
 
 
-def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
+def _concat_lazily(parts: list[Any], shape: tuple[int, ...]) -> Any:
     """Concatenate several arrays lazily."""
     first = parts[0]
     if len(parts) == 1:
@@ -184,7 +184,7 @@ def _join(parts: list[Any], shape: tuple[int, ...]) -> Any:
 
 # Proteins for the calibration of 8-bit layers: ubiquitin, the alpha chain of
 # haemoglobin, lysozyme and green fluorescent protein.
-_PROTEINS = """
+_CALIBRATION_PROTEINS = """
 MQIFVKTLTGKTITLEVEPSDTIENVKAKIQDKEGIPPDQQRLIFAGKQLEDGRTLSDYNIQKESTLHLVLRLRGG
 
 MVLSPADKTNVKAAWGKVGAHAGEYGAEALERMFLSFPTTKTYFPHFDLSHGSAQVKGHGKKVADALTNAVAHVDDMPNALSAL
@@ -201,7 +201,7 @@ HNIEDGSVQLADHYQQNTPIGDGPVLLPDNHYLSTQSALSKDPNEKRDHMVLLEFVTAAGITHGMDELYK
 
 def quantise_layers(network: Module, vocabulary: int) -> None:
     """Quantise the linear layers of a network, except those of its heads."""
-    proteins = ["".join(lines.split()) for lines in _PROTEINS.split("\n\n")]
+    proteins = ["".join(lines.split()) for lines in _CALIBRATION_PROTEINS.split("\n\n")]
     tokens, starts = Tokens("esm2").flat(proteins)
     # A custom network may have a smaller vocabulary.
     sample = tokens % vocabulary, starts, int(np.diff(starts).max())
@@ -209,7 +209,7 @@ def quantise_layers(network: Module, vocabulary: int) -> None:
 
 
 # Required fields of config.json -> fields of ESM2Config.
-_FIELDS = {
+_CONFIG_FIELDS = {
     "num_hidden_layers": "layers",
     "hidden_size": "width",
     "num_attention_heads": "heads",
@@ -256,16 +256,16 @@ def read_settings(folder: Path) -> dict[str, Any]:
                 f"{path}: {name} is {given!r}, but ESM2 needs {allowed[0]!r}; this is not "
                 "an ESM-2 network"
             )
-    if missing := [name for name in _FIELDS if values.get(name) is None]:
+    if missing := [name for name in _CONFIG_FIELDS if values.get(name) is None]:
         raise ConfigError(f"{path}: lacks {', '.join(missing)}")
-    fields = {ours: values[theirs] for theirs, ours in _FIELDS.items()}
+    fields = {ours: values[theirs] for theirs, ours in _CONFIG_FIELDS.items()}
     return fields | {"base": values.get("rope_theta", 10000.0)}
 
 
 def write_settings(config: ESM2Fields, dtype: str) -> str:
     """Return the text of ``config.json``."""
     fields: dict[str, Any] = {
-        theirs: getattr(config, ours) for theirs, ours in _FIELDS.items()
+        theirs: getattr(config, ours) for theirs, ours in _CONFIG_FIELDS.items()
     }
     fields["intermediate_size"] = config.inner_width
     name = "EsmForMaskedLM" if config.has_lm_head else "EsmModel"

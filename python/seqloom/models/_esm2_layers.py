@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from seqloom.models._esm2_config import ESM2Fields
 
 # Fraction of embeddings that were not masked in ESM-2's training.
-UNMASKED = 1 - 0.15 * 0.8
-_PADDED = 2  # number of axes of (n, l)
+UNMASKED_FRACTION = 1 - 0.15 * 0.8
+_PADDED_AXES = 2  # number of axes of (n, l)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,10 +75,10 @@ class ESM2Layer(Module):
         # ESM-2.
         normal, angles = self.norm1(x), (layout.cosine, layout.sine)
         if fused := _find_fused(self.qkv):
-            layer = _list_arrays(self.qkv)
+            layer = _list_layer_arrays(self.qkv)
             return apply(fused.rotary, normal, *layer, *angles, heads=self.heads)
         joined = self.qkv(normal).reshape(x.shape[0], 3, self.heads, -1)
-        turned = _rotate(joined[:, :2], layout)
+        turned = _rotate_features(joined[:, :2], layout)
         return turned[:, 0], turned[:, 1], joined[:, 2]
 
     def finish(self, x: Tensor, attended: Tensor) -> Tensor:
@@ -88,13 +88,13 @@ class ESM2Layer(Module):
         if fused is None:
             x = x + self.out(attended)
             return x + self.fc2(F.gelu(self.fc1(self.norm2(x))))
-        x = apply(fused.linear, attended, *_list_arrays(self.out), x)
-        norm = _list_arrays(self.norm2)
-        layers = *_list_arrays(self.fc1), *_list_arrays(self.fc2)
+        x = apply(fused.linear, attended, *_list_layer_arrays(self.out), x)
+        norm = _list_layer_arrays(self.norm2)
+        layers = *_list_layer_arrays(self.fc1), *_list_layer_arrays(self.fc2)
         return apply(fused.feed_forward, x, *norm, *layers, eps=self.norm2.eps)
 
 
-def number_layers(layers: Sequence[int], last: int) -> list[int]:
+def layer_indices(layers: Sequence[int], last: int) -> list[int]:
     """Return non-negative layer indices; raise if a layer does not exist."""
     if not layers or not all(-last - 1 <= layer <= last for layer in layers):
         raise ArgumentError(
@@ -122,7 +122,7 @@ class ESM2TokenHead(Module):
         if fused is None:
             x = self.norm(F.gelu(self.dense(x)))
             return F.linear(x, embeddings, self.bias.value)
-        x = self.norm(F.gelu(apply(fused.linear, x, *_list_arrays(self.dense))))
+        x = self.norm(F.gelu(apply(fused.linear, x, *_list_layer_arrays(self.dense))))
         return apply("linear_by_row", x, embeddings, self.bias.value)
 
 
@@ -148,14 +148,14 @@ def _find_fused(*layers: Module) -> _FusedOperations | None:
     return _FUSED_OPERATIONS.get(kinds.pop())
 
 
-def _list_arrays(layer: Linear | LayerNorm | Int8Linear) -> tuple[Tensor | None, ...]:
+def _list_layer_arrays(layer: Linear | LayerNorm | Int8Linear) -> tuple[Tensor | None, ...]:
     """Return the arrays of a layer in the order of the operation's arguments."""
     if isinstance(layer, Int8Linear):
         return layer.arrays()
     return get_value(layer.weight), get_value(layer.bias)
 
 
-def _rotate(x: Tensor, layout: ESM2Layout) -> Tensor:
+def _rotate_features(x: Tensor, layout: ESM2Layout) -> Tensor:
     """Rotate feature pairs of ``(rows, 2, heads, d)``, in float32 or wider."""
     dtype, half = x.dtype, x.shape[-1] // 2
     x = x.astype(layout.cosine.dtype)
@@ -190,7 +190,7 @@ def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Lay
     """Arrange packed or padded sequences as rows, one row for each position."""
     tokens = as_operand(rates, given.input_ids)
     require_below("input_ids", tokens, config.vocabulary)
-    if tokens.ndim == _PADDED and given.cu_seqlens is None:
+    if tokens.ndim == _PADDED_AXES and given.cu_seqlens is None:
         return _make_padded_layout(config, rates, given._replace(input_ids=tokens))
     if tokens.ndim != 1:
         raise ShapeError(
@@ -211,7 +211,7 @@ def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
     factor = None
     if config.token_dropout:
         hidden = apply("equal", tokens, config.mask_token)
-        factor = _factor_packed(rates, hidden, packing=packing)
+        factor = _find_packed_factors(rates, hidden, packing=packing)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         return F.attention_varlen(q, k, v, packing.offsets, packing.longest)
@@ -223,25 +223,25 @@ def _make_packed_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
     return ESM2Layout(tokens.shape, tokens, *angles, factor, attend, find_bounds)
 
 
-def _factor_packed(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor:
+def _find_packed_factors(rates: Tensor, hidden: Tensor, *, packing: Packing) -> Tensor:
     """Return the factor of each row's embedding, ``(rows, 1)``."""
     sums = apply("cumulative_sum", hidden.astype("int32"), axis=0, include_initial=True)
     sums = apply("take", sums, packing.offsets, axis=0)
     lengths = packing.offsets[1:] - packing.offsets[:-1]
     scales = _scale(rates, sums[1:] - sums[:-1], length=lengths)
     scales = apply("take", scales, packing.owner, axis=0)
-    return _add_axis(apply("where", hidden, 0.0, scales))
+    return _add_last_axis(apply("where", hidden, 0.0, scales))
 
 
 def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
     """Arrange padded sequences as rows; padding is masked in the attention."""
     tokens = given.input_ids
     rows, length = tokens.shape
-    real = _find_real(config, tokens, given.mask)
+    real = _find_real_positions(config, tokens, given.mask)
     factor = real.astype(rates.dtype)
     if config.token_dropout:
         hidden = apply("logical_and", real, apply("equal", tokens, config.mask_token))
-        factor = _factor_padded(rates, hidden, real=real)
+        factor = _find_padded_factors(rates, hidden, real=real)
 
     def attend(q: Tensor, k: Tensor, v: Tensor) -> Tensor:
         # (n * l, h, d) -> (n, h, l, d)
@@ -262,14 +262,14 @@ def _make_padded_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) ->
     )
 
 
-def _factor_padded(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
+def _find_padded_factors(rates: Tensor, hidden: Tensor, *, real: Tensor) -> Tensor:
     """Return the factor of each position's embedding, 0 at padding, ``(n, l)``."""
     count, length = (x.astype("int32").sum(axis=1) for x in (hidden, real))
-    scales = real.astype(rates.dtype) * _add_axis(_scale(rates, count, length=length))
+    scales = real.astype(rates.dtype) * _add_last_axis(_scale(rates, count, length=length))
     return apply("where", hidden, 0.0, scales)
 
 
-def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
+def _find_real_positions(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
     """Return a mask that is true where a position is not padding."""
     if mask is None:
         return apply("not_equal", tokens, config.pad_token)
@@ -284,16 +284,16 @@ def _find_real(config: ESM2Fields, tokens: Tensor, mask: Any) -> Tensor:
 def _scale(rates: Tensor, hidden: Tensor, *, length: Tensor) -> Tensor:
     """Return the factor of the unmasked embeddings of each sequence."""
     kept = apply("maximum", length - hidden, 1)
-    return length.astype(rates.dtype) * UNMASKED / kept.astype(rates.dtype)
+    return length.astype(rates.dtype) * UNMASKED_FRACTION / kept.astype(rates.dtype)
 
 
 def _compute_angles(rates: Tensor, position: Tensor) -> tuple[Tensor, Tensor]:
     """Return cosine and sine of the rotation angles at each row's position."""
-    angles = _add_axis(position.astype(rates.dtype)) * rates
+    angles = _add_last_axis(position.astype(rates.dtype)) * rates
     return apply("cos", angles), apply("sin", angles)
 
 
-def _add_axis(x: Tensor) -> Tensor:
+def _add_last_axis(x: Tensor) -> Tensor:
     """Add an axis at the end."""
     return apply("expand_dims", x, axis=-1)
 
@@ -312,7 +312,7 @@ def find_contacts(
     for number, layer in enumerate(layers):
         q, k, v = layer.project(x, layout)
         for at, (start, stop) in enumerate(bounds):
-            part = _sum_maps(q[start:stop], k[start:stop], weights[number])
+            part = _sum_attention_maps(q[start:stop], k[start:stop], weights[number])
             known = sums[at]
             sums[at] = part if known is None else known + part
         x = layer.finish(x, layout.attend(q, k, v))
@@ -320,7 +320,7 @@ def find_contacts(
     return [F.sigmoid(total + bias) for total in sums if total is not None]
 
 
-def _sum_maps(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
+def _sum_attention_maps(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
     """Return the weighted sum of corrected maps of a layer, ``(l - 2, l - 2)``."""
     # (h, l - 2, l - 2): attention without <cls> and <eos>, in float32 or wider.
     dtype = q.dtype if q.dtype.itemsize > 2 else "float32"  # noqa: PLR2004 - half precision

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 # The tokens <cls>, <pad> and <eos> have the smallest ids; larger ids are residues.
 _MAX_SPECIAL_TOKEN = 2
-_TARGETS = ("*.qkv", "*.out", "*.fc1", "*.fc2")
+_ADAPTED_LAYERS = ("*.qkv", "*.out", "*.fc1", "*.fc2")
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class ESM2LoRAConfig(Config):
     outputs: int
     rank: int = 8
     alpha: float = 16.0
-    targets: tuple[str, ...] = _TARGETS
+    targets: tuple[str, ...] = _ADAPTED_LAYERS
     hidden: tuple[int, ...] = ()
     dropout: float = 0.1
     base_hash: str = ""
@@ -233,7 +233,7 @@ class ESM2LoRA(Module):
         if mask is not None:
             real = real * as_operand(hidden, mask).astype(hidden.dtype)
         if cu_seqlens is None:
-            rows = _mean(apply("expand_dims", real, axis=-2), hidden)
+            rows = _mean_over_rows(apply("expand_dims", real, axis=-2), hidden)
             pooled = rows.reshape(real.shape[0], -1)
         else:
             pooled = _pool_packed(hidden, real, cu_seqlens)
@@ -247,10 +247,10 @@ def _pool_packed(hidden: Tensor, real: Tensor, cu_seqlens: Any) -> Tensor:
     begun = apply("greater_equal", place, bounds[:-1, None])
     ended = apply("greater_equal", place, bounds[1:, None])
     inside = apply("logical_and", begun, apply("logical_not", ended))
-    return _mean(inside.astype(hidden.dtype) * real, hidden)
+    return _mean_over_rows(inside.astype(hidden.dtype) * real, hidden)
 
 
-def _mean(weights: Tensor, hidden: Tensor) -> Tensor:
+def _mean_over_rows(weights: Tensor, hidden: Tensor) -> Tensor:
     """Return means over the rows that have weight 1; weights ``(..., n, l)`` are 0 or 1."""
     count = apply("maximum", weights.sum(axis=-1, keepdims=True), 1.0)
     return (weights @ hidden) / count

@@ -174,7 +174,7 @@ def counts_kmers(encoder: Any) -> bool:
     return isinstance(encoder, Kmer) and encoder.counts
 
 
-def as_plain(inputs: Any) -> Any:
+def to_float32(inputs: Any) -> Any:
     """Convert a bfloat16 PyTorch tensor to a type that NumPy supports."""
     is_foreign = str(getattr(inputs, "dtype", "")) == "torch.bfloat16"
     return inputs.float().cpu().numpy() if is_foreign else inputs
@@ -215,7 +215,7 @@ def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict
 _MIN_POOLED_LENGTH = 16
 # Number of records to inspect, and the smallest fraction of equal residues in variants.
 # The fraction is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
-_MAX_INSPECTED = 256
+_MAX_INSPECTED_RECORDS = 256
 _MIN_AGREEMENT = 0.6
 # With fewer records, many residues agree by chance.
 _MIN_RECORDS = 10
@@ -240,11 +240,11 @@ def for_windows(length: int, train: Examples, *, inputs: str) -> dict[str, Any]:
 
 def _are_variants(train: Examples) -> bool:
     """Return whether most residues agree between records, as in a mutational scan."""
-    count = min(_MAX_INSPECTED, len(train))
+    count = min(_MAX_INSPECTED_RECORDS, len(train))
     if count < _MIN_RECORDS:
         return False
     indices = np.linspace(0, len(train) - 1, count).astype(np.int64)
-    rows = as_plain(train.batch(indices)["inputs"])
+    rows = to_float32(train.batch(indices)["inputs"])
     if rows.ndim == 3:  # noqa: PLR2004 - one-hot
         return float(rows.mean(axis=0).max(axis=0).mean()) > _MIN_AGREEMENT
     return float((rows == np.median(rows, axis=0)).mean()) > _MIN_AGREEMENT

@@ -18,7 +18,7 @@ from seqloom.errors import ArgumentError, FileError, RunFolderError
 from seqloom.models._training_facts import ENCODER, HASHES_FILE
 
 # Keys of every config.json.
-ENTRIES = {"version", "model", "encoder", "task", "batch_size"}
+CONFIG_KEYS = {"version", "model", "encoder", "task", "batch_size"}
 WEIGHTS = "model.safetensors"
 HISTORY = "metrics.jsonl"
 RESULTS = "results.json"
@@ -100,7 +100,7 @@ def is_config(path: Path) -> bool:
         facts: Any = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError):
         return False
-    if not is_dict(facts) or not facts.keys() >= ENTRIES:
+    if not is_dict(facts) or not facts.keys() >= CONFIG_KEYS:
         return False
     return is_dict(facts["task"]) and "class" in facts["task"]
 

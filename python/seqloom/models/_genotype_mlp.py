@@ -248,16 +248,16 @@ class ZeroLinear(Module):
 
 def _make_weight(features: int, inputs: int, *, is_zero: bool) -> Param:
     """Create weights: zeros, or random numbers scaled for a layer that a GELU follows."""
-    first = Fill(0.0) if is_zero else FanIn(inputs * _find_scale(inputs) ** 2)
+    first = Fill(0.0) if is_zero else FanIn(inputs * _find_weight_scale(inputs) ** 2)
     return Param((features, inputs), first)
 
 
 def _multiply(x: Tensor, weight: Param) -> Tensor:
     """Map ``(batch, input)`` to ``(batch, feature)``."""
-    return F.linear(x, weight.value) * _find_scale(weight.shape[1])
+    return F.linear(x, weight.value) * _find_weight_scale(weight.shape[1])
 
 
-def _find_scale(inputs: int) -> float:
+def _find_weight_scale(inputs: int) -> float:
     """Return the factor by which a layer multiplies its weights and optimiser steps."""
     # An output sums over all inputs, so with more inputs each weight must change less
     # in a step (Yang et al. 2021). With few inputs a weight may change more, but must

@@ -9,7 +9,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.models._esm2_layers import UNMASKED, number_layers
+from seqloom.models._esm2_layers import UNMASKED_FRACTION, layer_indices
 from seqloom.nn._operands import Packing, as_operand, find_packing, require_below
 from seqloom.tensor import Tensor, backend as find_backend
 
@@ -105,7 +105,7 @@ class PackedHuggingFace:
                 the number of learned positions.
         """
         last = int(self._encoder.config.num_hidden_layers)
-        numbers = number_layers((-1,) if layers is None else layers, last)
+        numbers = layer_indices((-1,) if layers is None else layers, last)
         tokens = self._read(input_ids)
         bounds = [0, tokens.shape[0]] if cu_seqlens is None else cu_seqlens
         states = self._run(tokens, find_packing(tokens, bounds, max_seqlen), numbers)
@@ -291,7 +291,7 @@ def _scale_embeddings(x: Any, hidden: Any, *, packing: Packing) -> Any:
     sums[1:] = hidden.cumsum(0)
     share = sums[starts].diff().float() / starts.diff()
     x = x.masked_fill(hidden[None, :, None], 0.0)
-    return (x * UNMASKED / (1 - share)[owner][None, :, None]).to(x.dtype)
+    return (x * UNMASKED_FRACTION / (1 - share)[owner][None, :, None]).to(x.dtype)
 
 
 def _require_positions(parts: Any, longest: int) -> None:

@@ -52,10 +52,10 @@ class NumberInput(Module):
         """Map ``(batch, number)`` to ``(batch, channel, position)``; 0 at padding."""
         is_one = self.norm.num_features == 1
         x = apply("expand_dims", x, axis=1 if is_one else 2)
-        return normalise(self.norm, x, mask)
+        return apply_batch_norm(self.norm, x, mask)
 
 
-def normalise(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
+def apply_batch_norm(norm: BatchNorm1d, x: Tensor, mask: Tensor | None) -> Tensor:
     """Apply batch norm; use running averages if a channel has only one value."""
     is_one = x.shape[0] * x.shape[2] == 1
     return norm.by_averages(x, mask) if is_one else norm(x, mask=mask)
@@ -76,7 +76,7 @@ class Block(Module):
 
     def __call__(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """Return features ``(batch, channel, position)``, 0 where the mask is 0."""
-        x = F.gelu(normalise(self.norm, self.conv(x), mask))
+        x = F.gelu(apply_batch_norm(self.norm, self.conv(x), mask))
         return x if self.pool is None else self.pool(x)
 
 

@@ -26,7 +26,7 @@ from seqloom.tensor import Tensor
 Labels: TypeAlias = NDArray[np.int64] | NDArray[np.float32]
 Scores: TypeAlias = NDArray[np.float32] | NDArray[np.float64]
 Outputs: TypeAlias = NDArray[np.floating[Any]]
-_CUTOFF = 0.5
+_PROBABILITY_CUTOFF = 0.5
 
 
 @dataclass(frozen=True)
@@ -249,7 +249,7 @@ class Multilabel(Task):
     def decide(self, scores: Scores) -> NDArray[np.int64]:
         """Return 1 for each label with a probability above 0.5."""
         # Round first, so that float32 scores in a table lead to the same predictions.
-        return (scores.astype(np.float32) > _CUTOFF).astype(np.int64)
+        return (scores.astype(np.float32) > _PROBABILITY_CUTOFF).astype(np.int64)
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None

@@ -17,7 +17,7 @@ from seqloom._config import JsonConfig
 from seqloom._files import reading, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, MissingFileError, SeqloomError
-from seqloom.models._folder import ENTRIES, HISTORY, RESULTS, WEIGHTS, opened_folder
+from seqloom.models._folder import CONFIG_KEYS, HISTORY, RESULTS, WEIGHTS, opened_folder
 from seqloom.models._task import Custom, Task
 from seqloom.models._torch_module import as_module
 from seqloom.models._training_facts import (
@@ -32,11 +32,11 @@ from seqloom.record import load as load_record
 from seqloom.tensor import Backend, backend as find_backend
 
 Settings = TypeVar("Settings", bound=JsonConfig)
-_VERSION = 1
+_CONFIG_VERSION = 1
 # Entries that config.json may lack, because older versions did not write them.
-ORIGIN = "trained_on"
-_FINISHED = "finished"
-_MADE_BY = ", as written by seqloom train --out or fit(out=)"
+TRAINING_FACTS_KEY = "trained_on"
+_FINISHED_KEY = "finished"
+_RUN_FOLDER_HINT = ", as written by seqloom train --out or fit(out=)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ def load(
     task = _make_task(home, facts["task"])
     network = _build_network(home, facts["model"], model, base=base)
     network.bind(find_backend(backend, num_threads=num_threads), Key(0))
-    weights, origin = home / WEIGHTS, facts.get(ORIGIN)
+    weights, origin = home / WEIGHTS, facts.get(TRAINING_FACTS_KEY)
     is_whole = not (home / HISTORY).exists() or (home / RESULTS).exists()
     if not weights.exists():
         raise MissingFileError(
@@ -173,7 +173,7 @@ def load(
         None if origin is None else _make_settings(home, origin, TrainedOn),
         load_training_hashes(home),
         # The results of an older run show whether its training was completed.
-        bool(facts.get(_FINISHED, is_whole)),
+        bool(facts.get(_FINISHED_KEY, is_whole)),
     )
 
 
@@ -206,13 +206,13 @@ def describe(trained: Trained) -> dict[str, Any]:
     """Return the contents of ``config.json`` for a trained model."""
     config, known = config_of(trained.model), trained.trained_on
     return {
-        "version": _VERSION,
+        "version": _CONFIG_VERSION,
         "model": None if config is None else config.to_dict(),
         "encoder": trained.encoder and trained.encoder.to_dict(),
         "task": trained.task.to_dict(),
         "batch_size": trained.batch_size,
-        **({} if known is None else {ORIGIN: known.to_dict()}),
-        _FINISHED: trained.is_finished,
+        **({} if known is None else {TRAINING_FACTS_KEY: known.to_dict()}),
+        _FINISHED_KEY: trained.is_finished,
     }
 
 
@@ -240,10 +240,10 @@ def read_config(home: Path) -> dict[str, Any]:
     path = home / "config.json"
     if not home.is_dir():
         found = "is a file" if home.exists() else "no such folder"
-        raise MissingFileError(f"{home}: {found}; expected a run folder{_MADE_BY}")
+        raise MissingFileError(f"{home}: {found}; expected a run folder{_RUN_FOLDER_HINT}")
     if not path.exists():
         folds = sorted(home.glob("fold-*/config.json"))
-        hint = f", such as {folds[0].parent}" if folds else _MADE_BY
+        hint = f", such as {folds[0].parent}" if folds else _RUN_FOLDER_HINT
         raise MissingFileError(f"{home}: no config.json in it; expected a run folder{hint}")
     with reading(path):
         text = path.read_bytes()
@@ -253,13 +253,13 @@ def read_config(home: Path) -> dict[str, Any]:
         raise ConfigError(f"{path}: nested too deeply to be a run's settings") from None
     except ValueError as error:
         raise ConfigError(f"{path}: not JSON ({error})") from None
-    if not is_dict(facts) or not facts.keys() >= ENTRIES:
+    if not is_dict(facts) or not facts.keys() >= CONFIG_KEYS:
         raise ConfigError(
-            f"{path}: not a run's settings; expected {', '.join(sorted(ENTRIES))}"
+            f"{path}: not a run's settings; expected {', '.join(sorted(CONFIG_KEYS))}"
         )
     for name in ("version", "batch_size"):
         _check_count(path, name, facts[name])
-    if facts["version"] > _VERSION:
+    if facts["version"] > _CONFIG_VERSION:
         raise ConfigError(f"{path}: written by a newer seqloom; upgrade seqloom to read it")
     return facts
 

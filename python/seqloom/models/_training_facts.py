@@ -50,11 +50,11 @@ class TrainedOn(JsonConfig):
     def of(cls, part: Any) -> Self:
         """Summarise a training set."""
         lengths = np.asarray(part.lengths) if has_letters(part) else np.empty(0, np.int64)
-        files = files_of(part)
+        files = dataset_files(part)
         return cls(
             records=len(part),
             lengths=(int(lengths.min()), int(lengths.max())) if lengths.size else None,
-            files=tuple(names_of(files)),
+            files=tuple(file_names(files)),
             digests=tuple(file_digest(str(file)) for file in files),
         )
 
@@ -84,13 +84,13 @@ class TrainedOn(JsonConfig):
         )
 
 
-def files_of(part: Any) -> list[Path]:
+def dataset_files(part: Any) -> list[Path]:
     """Return the files of a dataset; for a dataset of intervals, the interval files."""
     paths: tuple[str, ...] = getattr(part, "record_files", getattr(part, "paths", ()))
     return [path for path in map(Path, paths) if path.is_file()]
 
 
-def names_of(files: Iterable[Path]) -> list[str]:
+def file_names(files: Iterable[Path]) -> list[str]:
     """Return printable file names without folders, which depend on the machine."""
     return [printable(file.name) for file in files]
 

@@ -54,7 +54,7 @@ def adaptive_avg_pool1d(x: Tensor, output_size: int) -> Tensor:
     if length % count == 0:  # all windows have the same length
         return apply("reshape", x, (*x.shape[:2], count, length // count)).mean(axis=-1)
     positions, inside = _list_positions(length, count)
-    values = _gather(x, positions)
+    values = _gather_windows(x, positions)
     if not inside.all():  # the lengths of the windows differ
         values = apply("where", as_operand(x, inside), values, 0.0)
     share = as_operand(x, 1.0 / inside.sum(axis=1), x.dtype)
@@ -109,7 +109,7 @@ def _find_maxima(x: Tensor, count: int) -> Tensor:
     if x.shape[2] % count == 0:
         windows = apply("reshape", x, (*x.shape[:2], *positions.shape))
     else:
-        windows = _gather(x, positions)
+        windows = _gather_windows(x, positions)
     starts = as_operand(x, np.arange(count) * positions.shape[1])
     flat = apply("reshape", apply("argmax", windows, axis=-1) + starts, (-1,))
     indices = apply("take", as_operand(x, positions.ravel()), flat, axis=0)
@@ -127,7 +127,7 @@ def _list_positions(length: int, count: int) -> tuple[NDArray[np.int32], NDArray
     return np.minimum(positions, ends[:, None] - 1).astype(np.int32), inside
 
 
-def _gather(x: Tensor, positions: NDArray[np.int32]) -> Tensor:
+def _gather_windows(x: Tensor, positions: NDArray[np.int32]) -> Tensor:
     """Gather the values of each window: ``(n, c, windows, longest)``."""
     values = apply("take", x, as_operand(x, positions.ravel()), axis=-1)
     return apply("reshape", values, (*x.shape[:2], *positions.shape))

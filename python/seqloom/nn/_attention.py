@@ -11,7 +11,7 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._linear import Linear
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    ATTENTION,
+    QKV_NAMES,
     as_operand,
     as_size,
     make_range,
@@ -84,8 +84,8 @@ def scaled_dot_product_attention(
         raise ArgumentError(
             "attention with dropout_p needs a key: pass rng=sl.Key(seed, epoch, batch)"
         )
-    require_same_dtype("attention", ATTENTION, query, key, value)
-    q, k, v = _add_axes(query), _add_axes(key), _add_axes(value)
+    require_same_dtype("attention", QKV_NAMES, query, key, value)
+    q, k, v = _add_missing_axes(query), _add_missing_axes(key), _add_missing_axes(value)
     if enable_gqa:
         k, v = _repeat_heads(q, k), _repeat_heads(q, v)
     _require_equal_shapes(q, k, v)
@@ -136,7 +136,7 @@ def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
     return array if array.dtype.kind == "b" else as_operand(query, array, query.dtype)
 
 
-def _add_axes(x: Tensor) -> Tensor:
+def _add_missing_axes(x: Tensor) -> Tensor:
     """Add the axes of batch and heads if they are missing."""
     if x.ndim == _Q_AXES:
         return x
@@ -199,7 +199,7 @@ def attention_varlen(
             "attention_varlen: expected query and keys (total, h, d) and value "
             f"(total, h, e), got {shape}, {key.shape} and {value.shape}"
         )
-    require_same_dtype("attention_varlen", ATTENTION, query, key, value)
+    require_same_dtype("attention_varlen", QKV_NAMES, query, key, value)
     longest = as_size("max_seqlen", max_seqlen, 0)
     require_rising(cu_seqlens, query.shape[0], longest)
     offsets = as_operand(query, cu_seqlens, "int32")

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class AcceptedArguments:
     """Arguments that a layer or function accepts."""
 
     positional: tuple[str, ...]  # argument names, except `key`, which the container passes
@@ -43,27 +43,27 @@ class Accepted:
 
 
 # Assumed arguments of C functions without a signature.
-_ONE_ARGUMENT = Accepted(("x",), ("x",), frozenset())
+_ONE_ARGUMENT = AcceptedArguments(("x",), ("x",), frozenset())
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 # Signatures by class of module; containers are excluded.
-_accepted_by_class: dict[type[Any], Accepted] = {}
+_accepted_by_class: dict[type[Any], AcceptedArguments] = {}
 
 
 # Signatures of functions: [0] plain functions, [1] methods, without `self`.
-_accepted_by_function: tuple[WeakKeyDictionary[Any, Accepted], ...] = (
+_accepted_by_function: tuple[WeakKeyDictionary[Any, AcceptedArguments], ...] = (
     WeakKeyDictionary(),
     WeakKeyDictionary(),
 )
 
 
-def find_accepted(layer: Any) -> Accepted:
+def find_accepted(layer: Any) -> AcceptedArguments:
     """Return the arguments that a layer, or any layer of a container, accepts."""
     return _accepted_by_class.get(layer.__class__) or _inspect_callable(layer)
 
 
-def _inspect_callable(layer: Any) -> Accepted:
+def _inspect_callable(layer: Any) -> AcceptedArguments:
     """Inspect a function, a container, or a module of a new class."""
     if isinstance(layer, Module):
         return _inspect_module(layer, type(layer))
@@ -74,7 +74,7 @@ def _inspect_callable(layer: Any) -> Accepted:
     return _read_signature(layer, 0)
 
 
-def _inspect_module(module: Any, kind: Any) -> Accepted:
+def _inspect_module(module: Any, kind: Any) -> AcceptedArguments:
     """Return the arguments that a module accepts in ``__call__`` or ``forward``."""
     function = kind.__call__
     if function in CONTAINERS:
@@ -85,7 +85,7 @@ def _inspect_module(module: Any, kind: Any) -> Accepted:
     return _accepted_by_class[kind]
 
 
-def _inspect_function(function: FunctionType, skip: int) -> Accepted:
+def _inspect_function(function: FunctionType, skip: int) -> AcceptedArguments:
     """Return the arguments that a function accepts, from the cache if possible."""
     cache = _accepted_by_function[skip]
     accepted = cache.get(function)
@@ -94,7 +94,7 @@ def _inspect_function(function: FunctionType, skip: int) -> Accepted:
     return accepted
 
 
-def _read_signature(function: Any, skip: int) -> Accepted:
+def _read_signature(function: Any, skip: int) -> AcceptedArguments:
     """Read a function's arguments, except the first `skip`, from its signature."""
     try:
         args = list(inspect.signature(function).parameters.values())[skip:]
@@ -106,7 +106,7 @@ def _read_signature(function: Any, skip: int) -> Accepted:
     unannotated = [arg.replace(annotation=arg.empty) for arg in args]
     positional = tuple(name for name in by_index if name != "key")
     required = tuple(arg.name for arg in named if arg.default is arg.empty)
-    return Accepted(
+    return AcceptedArguments(
         positional,
         required,
         frozenset(by_name),
@@ -117,7 +117,7 @@ def _read_signature(function: Any, skip: int) -> Accepted:
     )
 
 
-def unpack_output(output: object, accepted: Accepted) -> tuple[Any, ...]:
+def unpack_output(output: object, accepted: AcceptedArguments) -> tuple[Any, ...]:
     """Unpack a layer's output into the positional arguments of the next layer."""
     if type(output) is not tuple or not accepted.unpacks_tuples():
         return (cast("Any", output),)
@@ -127,7 +127,7 @@ def unpack_output(output: object, accepted: Accepted) -> tuple[Any, ...]:
 def call_layer(
     layer: Any,
     label: tuple[str, object],
-    accepted: Accepted,
+    accepted: AcceptedArguments,
     values: Sequence[Any],
     keywords: Mapping[str, Any],
 ) -> Any:
@@ -149,7 +149,7 @@ def call_layer(
 
 
 def _find_argument_error(
-    accepted: Accepted, values: Sequence[Any], options: Mapping[str, Any]
+    accepted: AcceptedArguments, values: Sequence[Any], options: Mapping[str, Any]
 ) -> str | None:
     """Return a message if arguments are missing or too many; otherwise None."""
     free = [name for name in accepted.positional if name not in options]

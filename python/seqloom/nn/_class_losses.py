@@ -59,11 +59,11 @@ def cross_entropy(
     if not 0 <= label_smoothing <= 1:
         raise ArgumentError(f"label_smoothing must be in [0, 1], got {label_smoothing}")
     require_floats("cross_entropy", x)
-    rows = _to_rows(x)
+    rows = _flatten_logits(x)
     weights = None if weight is None else _convert_weights(rows, weight)
     labels = target if isinstance(target, Tensor) else np.asarray(target)
     if labels.dtype.kind not in "iub" and tuple(labels.shape) == x.shape:
-        shares = _to_rows(as_operand(x, target, x.dtype))
+        shares = _flatten_logits(as_operand(x, target, x.dtype))
         if label_smoothing:
             shares = shares * (1 - label_smoothing) + label_smoothing / rows.shape[-1]
         losses = -(_weigh_classes(rows, weights) * shares).sum(axis=-1)
@@ -113,7 +113,7 @@ def nll_loss(
         2.0
     """
     require_floats("nll_loss", x)
-    rows = _to_rows(x)
+    rows = _flatten_logits(x)
     weights = None if weight is None else _convert_weights(rows, weight)
 
     def loss(labels: Tensor) -> Tensor:
@@ -197,7 +197,7 @@ def _weigh_classes(rows: Tensor, weights: Tensor | None) -> Tensor:
     return logs if weights is None else logs * weights
 
 
-def _to_rows(x: Tensor) -> Tensor:
+def _flatten_logits(x: Tensor) -> Tensor:
     """Reshape logits to one row for each label."""
     if x.ndim == 2:  # noqa: PLR2004
         return x

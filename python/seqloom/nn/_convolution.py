@@ -10,7 +10,7 @@ from seqloom.errors import ArgumentError
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    LAYER,
+    LAYER_ARGS,
     as_option,
     as_size,
     as_sizes,
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from seqloom.nn._operands import Size
     from seqloom.tensor import Tensor
 
-_MODES = ("zeros", "reflect", "replicate", "circular")
+_PADDING_MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 @with_or_without_batch(3)
@@ -127,7 +127,7 @@ def _convolve(
     """Check the arguments of a convolution along `axes` axes, and compute it."""
     x, weight, bias = arrays
     require_axes(name, axes + 2, x, weight)
-    require_same_dtype(name, LAYER, weight, x, bias)
+    require_same_dtype(name, LAYER_ARGS, weight, x, bias)
     stride = as_sizes("stride", sizes["stride"], 1, axes)
     dilation = as_sizes("dilation", sizes["dilation"], 1, axes)
     x, padding = _pad_input(x, weight, stride, sizes["padding"], dilation)
@@ -209,7 +209,7 @@ class Convolution(Module):
         self.weight = Param((outside, inside // self.groups, *kernel), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None
         self.stride, self.dilation = as_option(steps), as_option(dilations)
-        self.padding_mode = as_choice("padding_mode", padding_mode, _MODES)
+        self.padding_mode = as_choice("padding_mode", padding_mode, _PADDING_MODES)
         if isinstance(padding, str):
             widths = find_same_padding(padding, kernel, steps, dilations)
         else:

@@ -236,7 +236,7 @@ def functional_call(
     """
     params = dict(module.parameters())
     for path, value in values.items():
-        _require_fit(path, params.get(path), value)
+        _require_substitutable(path, params.get(path), value)
     by_id = {params[path].id: value for path, value in values.items()}
     outer = {param.id: find_tracked(param.id, param.path) for param in params.values()}
     known = {number: tensor for number, tensor in outer.items() if tensor is not None}
@@ -247,7 +247,7 @@ def functional_call(
         tracked_params.reset(token)
 
 
-def _require_fit(path: str, param: Param | None, value: Any) -> None:
+def _require_substitutable(path: str, param: Param | None, value: Any) -> None:
     """Raise if a value cannot be substituted for a parameter."""
     if param is None:
         raise ArgumentError(

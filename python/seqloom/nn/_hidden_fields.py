@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 # Types that cannot contain parameters; most fields have one of these types.
 _LEAF_TYPES = (ModuleArray, Tensor, int, float, str, bytes, type(None))
 # Iterators are not searched, because a search for parameters would exhaust them.
-_SINGLE_USE = (GeneratorType, map, filter, zip)
+_ITERATOR_TYPES = (GeneratorType, map, filter, zip)
 _CALLABLES: dict[type, str] = {
     MethodType: "a bound method",
     partial: "a partial",
@@ -110,8 +110,8 @@ def _require_annotated_kind(owner: object, name: str, value: object) -> None:
     """Raise if a parameter or module is in a field that is annotated as another type."""
     declared = list_declared(type(owner), name)
     class_name = "Param" if isinstance(value, Param) else type(value).__name__
-    is_other = list(declared) == [_OTHER_KIND.get(class_name)]
-    if declared and (is_other or declared <= _PLAIN_NAMES):
+    is_other = list(declared) == [_OTHER_ARRAY_KIND.get(class_name)]
+    if declared and (is_other or declared <= _PLAIN_TYPE_NAMES):
         raise ArgumentError(
             f"{type(owner).__name__}.{name} is annotated as {' | '.join(sorted(declared))} "
             f"but got a {class_name}, which is {_PURPOSES.get(class_name, 'a module')}; "
@@ -119,9 +119,9 @@ def _require_annotated_kind(owner: object, name: str, value: object) -> None:
         )
 
 
-_OTHER_KIND = {"Param": "Buffer", "Buffer": "Param"}
+_OTHER_ARRAY_KIND = {"Param": "Buffer", "Buffer": "Param"}
 _PURPOSES = {"Param": "trained and saved", "Buffer": "saved but not trained"}
-_PLAIN_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
+_PLAIN_TYPE_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
 
 
 @cache
@@ -160,7 +160,7 @@ def _require_visible(owner: object, name: str, path: str, value: object) -> None
             "write a Module with a field for it"
         )
     kind: Any = type(value)
-    if issubclass(kind, _SINGLE_USE):
+    if issubclass(kind, _ITERATOR_TYPES):
         raise ArgumentError(
             f"{label} holds a {kind.__name__}, whose parameters cannot be found, so they "
             "would be neither trained nor saved; make a list of it: list(...)"

@@ -110,7 +110,7 @@ class Int8Linear(Module):
         layer8.bind(layer.backend, Key(0))
         factor = np.ones(inside, np.float32)
         if largest is not None:
-            factor = _find_balance(np.asarray(largest, np.float32), weight)
+            factor = _find_balancing_factors(np.asarray(largest, np.float32), weight)
         layer8._quantise(weight / factor, factor)
         if layer8.bias is not None and layer.bias is not None:
             layer8.bias.assign(np.asarray(layer.bias.numpy(), dtype=np.float32))
@@ -156,7 +156,7 @@ def _make_full(shape: tuple[int, ...], initial: Fill) -> Buffer:
     return Buffer(shape, initial, least_dtype="float32")
 
 
-def _find_balance(largest: Floats, weight: Floats) -> Floats:
+def _find_balancing_factors(largest: Floats, weight: Floats) -> Floats:
     """Return factors of geometric mean 1 that balance inputs and weights."""
     if largest.shape != weight.shape[1:] or not np.isfinite(largest).all():
         raise ArgumentError(

@@ -216,7 +216,7 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
         0.75
     """
     curves = _rank_columns(*read_label_columns(labels, scores))
-    return _mean_of_defined(curve.auroc for curve in curves)
+    return _mean_without_nan(curve.auroc for curve in curves)
 
 
 def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
@@ -241,7 +241,7 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
         0.8333
     """
     curves = _rank_columns(*read_label_columns(labels, scores))
-    return _mean_of_defined(curve.auprc for curve in curves)
+    return _mean_without_nan(curve.auprc for curve in curves)
 
 
 def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -322,10 +322,10 @@ def _mean_over_columns(
     measure: Callable[[Floats, Floats], float], true: Floats, guess: Floats
 ) -> float:
     """Return the mean of a metric over the columns."""
-    return _mean_of_defined(map(measure, true.T, guess.T))
+    return _mean_without_nan(map(measure, true.T, guess.T))
 
 
-def _mean_of_defined(values: Iterable[float]) -> float:
+def _mean_without_nan(values: Iterable[float]) -> float:
     """Return the mean of the values that are not NaN."""
     defined = [value for value in values if not np.isnan(value)]
     return float(np.mean(defined)) if defined else float("nan")
@@ -337,11 +337,11 @@ def _r2(labels: Floats, predicted: Floats) -> float:
         return float("nan")
     if not np.isfinite(predicted).all():
         return -math.inf
-    unit = _find_scale(labels, predicted)
+    unit = _find_power(labels, predicted)
     labels, predicted = labels / unit, predicted / unit
-    centred, errors = _centre(labels), labels - predicted
+    centred, errors = _subtract_mean(labels), labels - predicted
     # Scale variance and errors separately, so that a small variance does not become 0.
-    small, large = _find_scale(centred), _find_scale(errors)
+    small, large = _find_power(centred), _find_power(errors)
     ratio = _exact_sum(np.square(errors / large)) / _exact_sum(np.square(centred / small))
     return 1 - ratio * (large / small) * (large / small)
 
@@ -350,8 +350,8 @@ def _pearson(labels: Floats, predicted: Floats) -> float:
     """Compute the correlation of two columns as the cosine of the centred columns."""
     if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
-    left, right = (_centre(it / _find_scale(it)) for it in (labels, predicted))
-    left, right = left / _find_scale(left), right / _find_scale(right)
+    left, right = (_subtract_mean(it / _find_power(it)) for it in (labels, predicted))
+    left, right = left / _find_power(left), right / _find_power(right)
     scale = math.sqrt(_exact_sum(left * left) * _exact_sum(right * right))
     return _clip(_exact_sum(left * right) / scale)
 
@@ -364,7 +364,7 @@ def _is_without_variance(values: Floats) -> bool:
     )
 
 
-def _find_scale(*arrays: Floats) -> float:
+def _find_power(*arrays: Floats) -> float:
     """Return a power of two that scales values exactly so that squares do not overflow."""
     largest = max(float(np.abs(values).max()) for values in arrays)
     return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # largest float64 exponent
@@ -375,7 +375,7 @@ def _clip(correlation: float) -> float:
     return max(-1.0, min(1.0, correlation))
 
 
-def _centre(values: Floats) -> Floats:
+def _subtract_mean(values: Floats) -> Floats:
     """Subtract the mean twice, because the mean of large, close values is rounded."""
     once = values - _exact_sum(values) / len(values)
     return once - _exact_sum(once) / len(once)

@@ -88,7 +88,7 @@ def rms_norm(
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
 
 
-def axes_of(shape: Any) -> tuple[int, ...]:
+def lengths_of_axes(shape: Any) -> tuple[int, ...]:
     """Return the lengths of the normalised axes as a tuple."""
     kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
     lengths: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
@@ -99,7 +99,7 @@ def _join_axes(
     x: Tensor, sizes: Sequence[int] | int, *further: Tensor | None
 ) -> tuple[Tensor, Any]:
     """Reshape the normalised axes of all arguments to one axis."""
-    sizes = axes_of(sizes)
+    sizes = lengths_of_axes(sizes)
     if not sizes or x.shape[-len(sizes) :] != sizes:
         raise ShapeError(
             f"the last axes of x must have the lengths normalized_shape={sizes}, got "
@@ -140,7 +140,7 @@ class LayerNorm(Module):
         elementwise_affine: bool = True,
         bias: bool = True,
     ) -> None:
-        self.normalized_shape = shape = axes_of(normalized_shape)
+        self.normalized_shape = shape = lengths_of_axes(normalized_shape)
         self.weight = Param(shape, Fill(1.0)) if elementwise_affine else None
         self.bias = Param(shape, Fill(0.0)) if elementwise_affine and bias else None
         self.eps = eps
@@ -148,7 +148,7 @@ class LayerNorm(Module):
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise a tensor whose last axes have the shape `normalized_shape`."""
         weight, bias = get_value(self.weight), get_value(self.bias)
-        _require_last(self, x, self.normalized_shape)
+        _require_last_axes(self, x, self.normalized_shape)
         return layer_norm(x, self.normalized_shape, weight, bias, self.eps)
 
 
@@ -177,18 +177,18 @@ class RMSNorm(Module):
         eps: float | None = None,
         elementwise_affine: bool = True,
     ) -> None:
-        self.normalized_shape = shape = axes_of(normalized_shape)
+        self.normalized_shape = shape = lengths_of_axes(normalized_shape)
         self.weight = Param(shape, Fill(1.0)) if elementwise_affine else None
         self.eps = eps
 
     def __call__(self, x: Tensor) -> Tensor:
         """Normalise a tensor whose last axes have the shape `normalized_shape`."""
         weight = get_value(self.weight)
-        _require_last(self, x, self.normalized_shape)
+        _require_last_axes(self, x, self.normalized_shape)
         return rms_norm(x, self.normalized_shape, weight, self.eps)
 
 
-def _require_last(layer: Module, x: Tensor, lengths: tuple[int, ...]) -> None:
+def _require_last_axes(layer: Module, x: Tensor, lengths: tuple[int, ...]) -> None:
     """Raise if the last axes of the input do not have the layer's shape."""
     if tuple(x.shape[-len(lengths) :]) != lengths:
         form = ", ".join(("...", *map(str, lengths)))
@@ -337,7 +337,7 @@ def normalize(x: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Te
         [[0.0, 1.0]]
     """
     require_floats("normalize", x)
-    return x / apply("maximum", _norm(x, p, dim), eps)
+    return x / apply("maximum", _vector_norm(x, p, dim), eps)
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
@@ -363,12 +363,12 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     """
     require_floats("cosine_similarity", x1, "x1")
     x2 = as_operand(x1, x2, x1.dtype)
-    unit1 = x1 / apply("maximum", _norm(x1, 2.0, dim), eps)
-    unit2 = x2 / apply("maximum", _norm(x2, 2.0, dim), eps)
+    unit1 = x1 / apply("maximum", _vector_norm(x1, 2.0, dim), eps)
+    unit2 = x2 / apply("maximum", _vector_norm(x2, 2.0, dim), eps)
     return (unit1 * unit2).sum(axis=dim)
 
 
-def _norm(x: Tensor, p: float, dim: int) -> Tensor:
+def _vector_norm(x: Tensor, p: float, dim: int) -> Tensor:
     """Compute the norm, keeping the axis; the gradient of a zero vector is 0."""
     if p == 1:
         return abs(x).sum(axis=dim, keepdims=True)

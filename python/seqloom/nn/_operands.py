@@ -73,8 +73,8 @@ _FLOAT_DTYPES: dict[int, Any] = {}
 _MAX_CACHED_DTYPES = 64
 _INTEGER_OR_BOOL = frozenset("biu")  # codes of `dtype.kind`
 # Argument names for `require_same_dtype`; the first array determines the dtype.
-LAYER = "weight", "x", "bias"
-ATTENTION = "query", "key", "value"
+LAYER_ARGS = "weight", "x", "bias"
+QKV_NAMES = "query", "key", "value"
 
 
 def is_inexact(x: object) -> bool:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from seqloom.errors import ShapeError
 from seqloom.nn._operands import require_same_dtype
-from seqloom.nn._recurrent_base import Recurrent, as_real
+from seqloom.nn._recurrent_base import Recurrent, to_boolean_mask
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -307,7 +307,7 @@ def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
     """Set padding, which may contain NaN, to 0; also return the mask as booleans."""
     if mask is None:
         return x, None
-    real = as_real(x, mask)
+    real = to_boolean_mask(x, mask)
     return apply("where", apply("expand_dims", real, axis=2), x, 0.0), real
 
 

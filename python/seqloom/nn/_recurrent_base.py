@@ -168,7 +168,7 @@ class Recurrent(Module):
         if layout["lengths"] is not None:
             mask = mask_lengths(x, layout["lengths"])
         elif layout["mask"] is not None:
-            mask = as_real(x, layout["mask"])
+            mask = to_boolean_mask(x, layout["mask"])
         out, last = self._run(x, first, mask, key)
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
 
@@ -193,7 +193,7 @@ class Recurrent(Module):
         return first
 
 
-def as_real(x: Tensor, mask: object) -> Tensor:
+def to_boolean_mask(x: Tensor, mask: object) -> Tensor:
     """Return a mask of positions as booleans; raise if the shape is wrong."""
     real = as_operand(x, mask)
     if real.shape != x.shape[:2]:

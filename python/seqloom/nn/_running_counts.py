@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     Arrays = dict[str, NDArray[np.generic]]
 
 # Every float64 is an integer multiple of 2 ** -1126.
-_SCALE = 1126
-_MANTISSA = 53  # number of bits of a float64
+_SHIFT_BITS = 1126
+_MANTISSA_BITS = 53  # number of bits of a float64
 _LOW = 26
 _N_BYTES = 288  # enough bytes for the sum of 2 ** 150 floats, each of 2,150 bits
 
@@ -313,14 +313,14 @@ class Mean(Metric):
         weight = as_integer("scores", scores, least=0)
         finite = np.isfinite(values)
         fractions, powers = np.frexp(values[finite])
-        whole = np.ldexp(fractions, _MANTISSA).astype(np.int64)
+        whole = np.ldexp(fractions, _MANTISSA_BITS).astype(np.int64)
         total = 0
         for power in np.unique(powers).tolist():
             some = whole[powers == power]
             # Sum the high and the low bits separately, so that both sums remain below 2
             # ** 63.
             high, low = int((some >> _LOW).sum()), int((some & ((1 << _LOW) - 1)).sum())
-            total += ((high << _LOW) + low) << (power - _MANTISSA + _SCALE)
+            total += ((high << _LOW) + low) << (power - _MANTISSA_BITS + _SHIFT_BITS)
         self._total += weight * total
         self._count += weight * values.size
         if weight and not finite.all():
@@ -331,7 +331,7 @@ class Mean(Metric):
         """Return the mean of all values; NaN if there are no values."""
         if not self._count:
             return float("nan")
-        return self._total / (self._count << _SCALE) + self._beyond
+        return self._total / (self._count << _SHIFT_BITS) + self._beyond
 
     def reset(self) -> None:
         """Remove all values."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, OutOfRangeError, ShapeError
 from seqloom.nn._call_arguments import (
-    Accepted,
+    AcceptedArguments,
     add_layer_note,
     call_layer,
     find_accepted,
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from seqloom._key import Key
 
 _LAYER_LABEL = "layer {} of Sequential"
-_INNER = ("inner of Residual", "")
+_INNER_LABEL = ("inner of Residual", "")
 
 
 class Sequential(Module):
@@ -214,7 +214,7 @@ class Residual(Module):
                     f"{name}="
                 )
         keywords = accepted.with_key(options, key)
-        output = call_layer(self.inner, _INNER, accepted, (x, *args), keywords)
+        output = call_layer(self.inner, _INNER_LABEL, accepted, (x, *args), keywords)
         if type(output) is tuple:
             first, *rest = cast("tuple[Any, ...]", output)
             return (self._add(x, first), *rest)
@@ -231,11 +231,11 @@ class Residual(Module):
         return x + output
 
 
-def _find_accepted_by_all(container: Sequential) -> Accepted:
+def _find_accepted_by_all(container: Sequential) -> AcceptedArguments:
     """Return positional arguments of the first layer, and keywords of all layers."""
     signatures = [find_accepted(layer) for layer in container]
     if not signatures:
-        return Accepted(("x",), ("x",), frozenset({"key"}))
+        return AcceptedArguments(("x",), ("x",), frozenset({"key"}))
     keywords = frozenset({"key"}).union(*(signature.keywords for signature in signatures))
     has_var_keyword = any(signature.has_var_keyword for signature in signatures)
     return replace(signatures[0], keywords=keywords, has_var_keyword=has_var_keyword)

@@ -140,7 +140,7 @@ def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     return apply("repeat", end, width, axis=axis)
 
 
-def _wrap(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _wrap_around(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad with values from the opposite end; repeat the axis if the padding is longer."""
     turns, rest = divmod(width, x.shape[axis])
     part = _slice_axis(x, axis, slice(-rest, None) if is_first else slice(0, rest))
@@ -154,7 +154,7 @@ def _slice_axis(x: Tensor, axis: int, part: slice) -> Tensor:
     return x[(slice(None),) * axis + (part,)]
 
 
-_PAD_FUNCTIONS = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap}
+_PAD_FUNCTIONS = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap_around}
 
 
 class Identity(Module):
@@ -294,7 +294,7 @@ def _resize(
         shift = 0.5 if mode == "nearest-exact" else 0.0
         steps = _make_positions(x, length, "float32")
         narrow = scale.astype("float32") if factor is None else np.float32(scale)
-        return _gather(x, axis, apply("floor", (steps + shift) * narrow), old)
+        return _select_along_axis(x, axis, apply("floor", (steps + shift) * narrow), old)
     steps = _make_positions(x, length, "float64")
     if aligned:
         points = steps * (_divide(x, old - 1, length - 1) if length > 1 else 0.0)
@@ -306,11 +306,11 @@ def _resize(
     for offset, weights in enumerate((1 - (points - start), points - start)):
         shape = (length, *(1,) * (x.ndim - axis - 1))
         share = _to_backend(x, apply("reshape", weights, shape), x.dtype)
-        total = _gather(x, axis, start + offset, old) * share + total
+        total = _select_along_axis(x, axis, start + offset, old) * share + total
     return total
 
 
-def _gather(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
+def _select_along_axis(x: Tensor, axis: int, indices: Tensor, length: int) -> Tensor:
     """Select values at indices along an axis; out-of-range indices are clipped."""
     inside = apply("clip", indices, 0, length - 1)
     return apply("take", x, _to_backend(x, inside.astype("int32"), "int32"), axis=axis)

@@ -121,7 +121,7 @@ def make_record(module: HasParts) -> Record:
     parts = {
         path: part
         for path, part in collect_by_path(module).items()
-        if part.is_recorded and not _is_below(path, custom)
+        if part.is_recorded and not _is_within(path, custom)
     }
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
     arrays = {
@@ -143,7 +143,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     """Return the outermost submodules whose class defines `to_record` or `load_record`."""
     found: dict[str, Any] = {}
     for path, part in module.named():
-        if not is_module(part) or _is_below(path, found):
+        if not is_module(part) or _is_within(path, found):
             continue
         # A user's class that defines at least one of the two methods.
         owners = (part.to_record.__module__, part.load_record.__module__)
@@ -152,7 +152,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     return found
 
 
-def _is_below(path: str, prefixes: Iterable[str]) -> bool:
+def _is_within(path: str, prefixes: Iterable[str]) -> bool:
     """Return whether a path is within one of the submodules."""
     return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
@@ -178,14 +178,14 @@ def load_state(
     require_mapping(record)
     custom = list_custom_records(module)
     parts = {
-        p: part for p, part in collect_by_path(module).items() if not _is_below(p, custom)
+        p: part for p, part in collect_by_path(module).items() if not _is_within(p, custom)
     }
     values = {
         path: value if isinstance(value, LazyArray) else to_numpy(path, value)
         for path, value in rename(record, keys).items()
     }
-    inside = {p: values.pop(p) for p in list(values) if _is_below(p, custom)}
-    report, misfits = _compare(parts, values)
+    inside = {p: values.pop(p) for p in list(values) if _is_within(p, custom)}
+    report, misfits = _compare_record(parts, values)
     problems = [*_list_problems(report, parts), *misfits] if strict else misfits
     # All arrays are read, converted and checked, one at a time, before an array is set.
     loaded: dict[str, _LoadedArray | None] = {}
@@ -197,7 +197,7 @@ def load_state(
         )
     for prefix, part in custom.items():
         start = len(prefix) + 1
-        inner = {p[start:]: inside[p] for p in inside if _is_below(p, [prefix])}
+        inner = {p[start:]: inside[p] for p in inside if _is_within(p, [prefix])}
         part.load_record(inner, strict=strict)
     for path, new in loaded.items():
         if new is not None:
@@ -220,7 +220,7 @@ def require_mapping(record: object) -> None:
         )
 
 
-def _compare(
+def _compare_record(
     parts: Mapping[str, ModuleArray], values: Mapping[str, Any]
 ) -> tuple[LoadReport, list[str]]:
     """Return a load report, and a message for each array whose type does not fit."""
@@ -279,7 +279,7 @@ def _convert_array(
         converted = array if is_shared or not is_view else array.copy()
         return _LoadedArray(_to_backend(part, _to_contiguous(converted)), is_shared)
     converted = np.empty(array.shape, kind)
-    _convert_into(part, converted, array, problems)
+    _convert_in_blocks(part, converted, array, problems)
     return None if problems else _LoadedArray(_to_backend(part, converted))
 
 
@@ -289,7 +289,7 @@ def _to_backend(part: ModuleArray, converted: NDArray[np.generic]) -> Array:
     return cast_array(backend, backend.asarray(converted), part.dtype)
 
 
-def _convert_into(
+def _convert_in_blocks(
     part: ModuleArray,
     out: NDArray[np.generic],
     array: NDArray[np.generic],

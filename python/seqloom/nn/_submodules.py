@@ -55,7 +55,7 @@ def collect_parts(module: object, prefix: str, parts: Parts) -> None:
         if type(value) in PLAIN_TYPES:
             continue
         if name in fields or name in named:
-            _collect(value, prefix + name, parts)
+            _collect_value(value, prefix + name, parts)
         elif find_parts(value):  # contains parameters that were added later
             raise ArgumentError(describe_unannotated(module, name, value))
 
@@ -95,7 +95,7 @@ def list_modules(module: HasParts) -> list[Any]:
 def find_parts(value: object) -> Parts:
     """Return the modules, parameters and buffers in a value."""
     parts: Parts = []
-    _collect(value, "", parts)
+    _collect_value(value, "", parts)
     return parts
 
 
@@ -110,7 +110,7 @@ def describe_unannotated(owner: object, name: str, value: object) -> str:
     )
 
 
-def _collect(value: object, path: str, parts: Parts) -> None:
+def _collect_value(value: object, path: str, parts: Parts) -> None:
     """Append a module with its contents, a parameter or a buffer."""
     role = _roles.get(type(value)) or _find_role(type(value))
     if role == "stored":
@@ -120,7 +120,7 @@ def _collect(value: object, path: str, parts: Parts) -> None:
         collect_parts(value, f"{path}.", parts)
     elif role == "container":
         for key, item in items_of(value):
-            _collect(item, f"{path}.{key}", parts)
+            _collect_value(item, f"{path}.{key}", parts)
 
 
 # Cache of the role of each class, which every step needs for every field.
@@ -262,7 +262,7 @@ def _describe(value: object, leaves: list[Leaf]) -> object:
     kind = cast("type[Any]", type(value))
     if kind in PLAIN_TYPES:
         return (kind, value)
-    return (_DESCRIBE.get(kind) or _find_describe(kind))(value, leaves)
+    return (_DESCRIBE.get(kind) or _find_describer(kind))(value, leaves)
 
 
 def _describe_stored(value: ModuleArray, leaves: list[Leaf]) -> object:
@@ -308,7 +308,7 @@ _DESCRIBE: dict[type, Describe] = {
 }
 
 
-def _find_describe(kind: type) -> Describe:
+def _find_describer(kind: type) -> Describe:
     """Return the function that describes objects of a class, and cache it."""
     has_leaves = hasattr(kind, "leaves")
     describe: Describe = _describe_with_leaves if has_leaves else _describe_other

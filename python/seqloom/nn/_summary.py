@@ -160,7 +160,7 @@ def summarise(
             object.__setattr__(item, "training", mode)
     counter.shapes[id(module)] = _find_shapes(result)
     counter.counts[id(module)] = counter.total
-    return Summary(tuple(_describe(path, item, counter) for path, item in named))
+    return Summary(tuple(_summarise_module(path, item, counter) for path, item in named))
 
 
 def _find_backend(module: Any, stored: list[ModuleArray], args: tuple[Any, ...]) -> Backend:
@@ -171,7 +171,7 @@ def _find_backend(module: Any, stored: list[ModuleArray], args: tuple[Any, ...])
     return methods[0] if methods else find_backend("numpy")
 
 
-def _describe(path: str, module: Any, counter: _Counter) -> LayerSummary:
+def _summarise_module(path: str, module: Any, counter: _Counter) -> LayerSummary:
     """Return the summary of one module."""
     params: list[Param] = [param for _, param in module.named(Param)]
     return LayerSummary(

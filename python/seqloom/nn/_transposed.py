@@ -10,7 +10,7 @@ from seqloom.nn._convolution import require_channels, require_groups
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    LAYER,
+    LAYER_ARGS,
     as_option,
     as_size,
     as_sizes,
@@ -124,7 +124,7 @@ def _convolve_transposed(
     """Check the arguments of a transposed convolution, and compute it."""
     x, weight, bias = arrays
     require_axes(name, axes + 2, x, weight)
-    require_same_dtype(name, LAYER, weight, x, bias)
+    require_same_dtype(name, LAYER_ARGS, weight, x, bias)
     options = {
         option: as_sizes(option, size, 1 if option in {"stride", "dilation"} else 0, axes)
         for option, size in sizes.items()

@@ -12,7 +12,7 @@ from seqloom.data._encoder import encoded_kind
 from seqloom.data._parts import has_letters
 from seqloom.encode import Kmer, OneHot
 from seqloom.encode._letters import ALPHABETS
-from seqloom.models._examples import as_plain, count_positions
+from seqloom.models._examples import count_positions, to_float32
 from seqloom.train._linear import Floats
 from seqloom.train._parts import Parts
 
@@ -145,5 +145,5 @@ def read_inputs(part: Any, rows: Rows) -> Floats:
     """Read the inputs of the network, and covariates, as one row for each record."""
     batch = part.batch(rows)
     names = [name for name in ("inputs", "covariates") if name in batch]
-    columns = [np.asarray(as_plain(batch[name])).reshape(len(rows), -1) for name in names]
+    columns = [np.asarray(to_float32(batch[name])).reshape(len(rows), -1) for name in names]
     return np.hstack(columns).astype(np.float32)

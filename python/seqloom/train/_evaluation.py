@@ -23,7 +23,7 @@ from seqloom.infer import Scores
 from seqloom.infer._forward import label_name
 from seqloom.infer._loop import run_model
 from seqloom.infer._predict import measure, score
-from seqloom.infer._scores import values_of
+from seqloom.infer._scores import unrounded_scores_of
 from seqloom.models import Classify, Custom, Regress, Task, TorchModule
 from seqloom.models._training_facts import find_duplicates
 from seqloom.nn import Module
@@ -119,7 +119,7 @@ class Validation:
             return Part(Scores([], [], no_values), no_values, {"n": count, **found})
         scores, labels = score(trained, part), np.asarray(part.labels)
         found = measure(trained, part, scores)
-        found |= self._measure_metrics(labels, values_of(trained.task, scores))
+        found |= self._measure_metrics(labels, unrounded_scores_of(trained.task, scores))
         return Part(scores, labels, found, find_duplicates(trained.known_letters, part))
 
     def _measure_metrics(

@@ -13,7 +13,7 @@ import numpy as np
 from seqloom.errors import RunFolderError
 from seqloom.models import Trained
 from seqloom.models._trained import config_of
-from seqloom.models._training_facts import files_of, names_of
+from seqloom.models._training_facts import dataset_files, file_names
 from seqloom.report._values import Fact
 from seqloom.train._parts import Data, Parts, count_samples
 from seqloom.train._ranks import Ranks
@@ -120,7 +120,7 @@ class FitJob:
         for name, part in parts.items():
             if count := count_samples(part):
                 facts[f"{name} records"] = count
-        files = {name: names_of(files_of(part)) for name, part in parts.items()}
+        files = {name: file_names(dataset_files(part)) for name, part in parts.items()}
         for name, names in files.items():
             # Sets split from one dataset have the same files, which are listed only
             # once.

@@ -15,7 +15,7 @@ from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
 from seqloom.models import Task, TorchModule
-from seqloom.models._examples import as_plain
+from seqloom.models._examples import to_float32
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import Module, value_and_grad
 from seqloom.tensor import Gradients, Tensor, autocast
@@ -243,7 +243,7 @@ def numbers_of(extra: Any) -> dict[str, float]:
 def as_array(value: Any) -> Any:
     """Convert a seqloom or PyTorch tensor to a NumPy array."""
     if hasattr(value, "detach") and not isinstance(value, Tensor):
-        value = as_plain(value.detach().cpu())
+        value = to_float32(value.detach().cpu())
     return np.asarray(value)
 
 
@@ -257,7 +257,7 @@ def error_of_loss(
 ) -> GradientError:
     """Return an error for a batch whose loss is NaN or infinite."""
     epoch, number = place
-    if any(np.shape(as_plain(array))[:1] == (0,) for array in batch.values()):
+    if any(np.shape(to_float32(array))[:1] == (0,) for array in batch.values()):
         cause = "the batch has no records: leave empty batches out of the loader"
     else:
         # Shuffled arrays are searched in their original order, so that the error names
@@ -323,7 +323,7 @@ def _describe_bad_row(arrays: Mapping[str, Any]) -> str:
 def _as_floats(value: Any) -> NDArray[Any] | None:
     """Return the value if it is an array of floats, otherwise None."""
     if hasattr(value, "detach"):
-        value = as_plain(value.detach().cpu()) if hasattr(value, "cpu") else value
+        value = to_float32(value.detach().cpu()) if hasattr(value, "cpu") else value
     if not hasattr(value, "dtype") or not len(getattr(value, "shape", ())):
         return None
     array = np.asarray(value)

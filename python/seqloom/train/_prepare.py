@@ -17,14 +17,14 @@ from seqloom.errors import (
     SeqloomError,
 )
 from seqloom.infer._forward import Forward
-from seqloom.infer._input_warnings import warn_of_set
+from seqloom.infer._input_warnings import warn_of_unsuitable_set
 from seqloom.infer._loop import (
     check_lengths,
     evaluation_batch_size,
     warn_of_augmentation,
     warn_of_padding,
 )
-from seqloom.infer._predict import check_labels, check_values
+from seqloom.infer._predict import check_label_values, check_labels
 from seqloom.models import (
     Classify,
     Custom,
@@ -158,7 +158,7 @@ def _prepare_custom(
     size = settings.batches.batch_size
     trained = Trained(network, parts.train.encoder, Custom(), size)
     for name, part in parts.list_named():
-        warn_of_set(trained, part, name)
+        warn_of_unsuitable_set(trained, part, name)
     return trained, parts
 
 
@@ -209,7 +209,7 @@ def _check_encoder(train: Examples) -> None:
 def _warn_of_data(trained: Trained, examples: dict[str, Examples]) -> None:
     """Warn about data that are valid but probably wrong."""
     for name, part in examples.items():
-        warn_of_set(trained, part, name)
+        warn_of_unsuitable_set(trained, part, name)
         if name != "training":
             warn_of_augmentation(f"the {name} set", part)
     if text := describe_conflicts(examples["training"]):
@@ -237,7 +237,7 @@ def describe(train: Examples, task: str, class_weight: ClassWeight) -> Task:
             f"the labels were read for the task {train.task}, not {task}; "
             f"also give the dataset Labels(..., task={task!r})"
         )
-    check_values(train)
+    check_label_values(train)
     if class_weight is not None and train.task != Classify.name:
         raise ArgumentError(f"class_weight is for classes, but the task is {train.task}")
     labels, columns = np.asarray(train.labels), tuple(train.classes)

@@ -13,7 +13,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from seqloom.infer._score_bar import Speed
+from seqloom.infer._score_bar import SpeedColumn
 from seqloom.train._progress import describe_plan, format_columns, format_row
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Watch:
         self._bar = Progress(
             BarColumn(bar_width=24),
             TextColumn("{task.fields[note]}", markup=False),
-            Speed(),
+            SpeedColumn(),
             TimeRemainingColumn(compact=True),
             TextColumn("left"),
             console=console,

@@ -11,7 +11,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import ArgumentError, ConfigError
-from seqloom.infer.embedding._model import identify
+from seqloom.infer.embedding._model import identify_model
 
 
 @pytest.fixture(autouse=True)
@@ -85,18 +85,18 @@ def _scale(factor):
     ids=["code", "number", "array", "tuple"],
 )
 def test_functions_with_different_code_or_values_are_different_models(first, second):
-    assert identify(first) != identify(second)
-    assert identify(first) == identify(first)
+    assert identify_model(first) != identify_model(second)
+    assert identify_model(first) == identify_model(first)
 
 
 def test_a_function_has_the_same_identity_in_another_process():
     program = (
-        "from seqloom.infer.embedding._model import identify\n"
+        "from seqloom.infer.embedding._model import identify_model\n"
         "def make(n):\n"
         "    def f(batch):\n"
         "        return f if batch in {'a', 'b', 'c'} else n\n"
         "    return f\n"
-        "print(identify(make(3)))\n"
+        "print(identify_model(make(3)))\n"
     )
     names = {
         subprocess.run(

@@ -15,7 +15,7 @@ import embed_job
 import seqloom as sl
 from seqloom.infer.embedding import _folder, _job, _report
 from seqloom.infer.embedding._report import JobTimeline
-from seqloom.infer.embedding._summary import _format_rates, _shorten
+from seqloom.infer.embedding._summary import _format_rates, _format_short_number
 from seqloom.infer.monitor import _clock
 from seqloom.infer.monitor._clock import Clock, TimeMark
 from waiting import FakeTime, wait_until
@@ -203,7 +203,7 @@ def test_shards_do_not_depend_on_the_report():
 
 
 def test_the_report_of_a_longer_job_has_a_timeline(monkeypatch):
-    monkeypatch.setattr(_report, "_MIN_SECONDS", 0.1)
+    monkeypatch.setattr(_report, "_MIN_PLOTTED_SECONDS", 0.1)
     embed(slow_model(0.06))
     page = read_report("e")
     assert page.tags.count("svg") == 4
@@ -245,7 +245,7 @@ def test_the_text_next_to_the_bar_fits_the_terminal(width, most):
     ("number", "text"), [(999, "999"), (1234, "1.2k"), (25_000_000, "25M"), (3e9, "3.0G")]
 )
 def test_a_large_number_is_formatted_briefly(number, text):
-    assert _shorten(number) == text
+    assert _format_short_number(number) == text
 
 
 def test_the_page_of_a_job_has_no_escape_sequences(tmp_path):

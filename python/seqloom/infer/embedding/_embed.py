@@ -18,7 +18,7 @@ from seqloom.infer.embedding._settings import (
     EmbedSettings,
     check_layers,
     find_part,
-    find_tokens,
+    find_tokenizer,
 )
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ def embed(
     )
     # With devices, `model` is a function, so the tokenizer of the model is not known
     # here.
-    chosen = tokens if devices else find_tokens(model, tokens)
+    chosen = tokens if devices else find_tokenizer(model, tokens)
     warn_of_tokens(chosen, settings.files)
     _check_engine(engine, has_devices=devices is not None)
     if devices is None:
@@ -180,7 +180,7 @@ def embed(
     else:
         run = run_on_ray if engine == "ray" else run_processes
         summary = run(model, devices, settings, progress=progress)
-    return _with_note(summary, settings)
+    return _add_part_note(summary, settings)
 
 
 def _check_engine(engine: str, *, has_devices: bool) -> None:
@@ -194,7 +194,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
         )
 
 
-def _with_note(summary: EmbedSummary, settings: EmbedSettings) -> EmbedSummary:
+def _add_part_note(summary: EmbedSummary, settings: EmbedSettings) -> EmbedSummary:
     """Add a note if the environment selects a part of the shards and others are missing."""
     part = settings.part
     if not summary.missing or not part.variable:

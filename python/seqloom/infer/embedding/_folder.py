@@ -27,13 +27,13 @@ if TYPE_CHECKING:
 
 # Error codes of file systems without hard links (FAT, some network and user-space file
 # systems), and of file systems that cannot rename without replacing.
-_WITHOUT_LINKS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
-_WITHOUT_RENAME = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
+_NO_HARD_LINK_ERRORS = {errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK}
+_NO_RENAME_ERRORS = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 # Seconds after which a temporary file is considered the remains of a killed process.
 _STALE_SECONDS = 600.0
 # Writing a shard is a single request, which may take longer than the default timeout of
 # 30 seconds.
-_LONG_TIMEOUT = {"timeout": "15m"}
+_WRITE_TIMEOUT = {"timeout": "15m"}
 
 
 def open_folder(
@@ -90,7 +90,7 @@ class OutputFolder:
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
-            is_first = _rename_new(part, final)
+            is_first = _rename_without_replacing(part, final)
             if is_first:
                 sync(self.path)
         except FileNotFoundError:
@@ -144,21 +144,21 @@ class OutputFolder:
                     path.unlink()
 
 
-def _rename_new(part: Path, final: Path) -> bool:
+def _rename_without_replacing(part: Path, final: Path) -> bool:
     """Rename a temporary file; return False and change nothing if the new name exists."""
     try:
         os.link(part, final)
     except FileExistsError:
         return False
     except OSError as error:
-        if error.errno not in _WITHOUT_LINKS:
+        if error.errno not in _NO_HARD_LINK_ERRORS:
             raise
     else:
         return True
     # Do not create an empty file and rename over it. A killed process would leave an
     # empty file, and a paused process may replace the file of another process.
     code = rename_new(part, final)
-    if code in _WITHOUT_RENAME:
+    if code in _NO_RENAME_ERRORS:
         raise FileError(
             f"{final}: this file system has neither hard links nor a rename without "
             "replacement; use another disk, or the URL of an object store"
@@ -181,7 +181,7 @@ class ObjectFolder(OutputFolder):
         # options.
         allowed = os.environ.get("AWS_ALLOW_HTTP")
         environment = {"allow_http": allowed} if allowed else {}
-        every = {**_LONG_TIMEOUT, **environment, **options}
+        every = {**_WRITE_TIMEOUT, **environment, **options}
         self.store: Any = open_store(urlparse(self.path), every)
         self._is_checked = False
 

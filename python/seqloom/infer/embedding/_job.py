@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     Piece = tuple[EmbedShard, Batch | None, str | None]
     Rows = Callable[[], NDArray[Any]]
 
-_COMPLETE_NAME = "complete.json"
+_COMPLETE_FILE = "complete.json"
 _QUEUE_SIZE = 4  # maximum length of the queues of batches and of results
 
 
@@ -296,9 +296,9 @@ class EmbedJob:
                 )
             at += marker.records
             sums[marker.file] = marker.sha256
-        if _COMPLETE_NAME not in names:
+        if _COMPLETE_FILE not in names:
             values = {"records": at, "plan": self.plan.digest, "sha256": sums}
-            self.folder.create(_COMPLETE_NAME, json.dumps(values, indent=1).encode())
+            self.folder.create(_COMPLETE_FILE, json.dumps(values, indent=1).encode())
         self.folder.remove_stale_parts()
         return 0
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Batch = Mapping[str, Any]
 
 LAST_LAYER = (-1,)
-_ASSUMED_WIDTH = 1024  # used if the model has no `config.width`
+_DEFAULT_WIDTH = 1024  # used if the model has no `config.width`
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _SCALAR_TYPES = (bool, int, float, str)
 
@@ -59,13 +59,13 @@ class Embedder:
     @property
     def name(self) -> str:
         """The name that identifies the model in a plan."""
-        return identify(_unwrap(self.model))
+        return identify_model(_unwrap_compiled(self.model))
 
     @property
     def width(self) -> int:
         """The width of the model's output, from its configuration."""
-        width = getattr(getattr(self.model, "config", self.model), "width", _ASSUMED_WIDTH)
-        return width if isinstance(width, int) else _ASSUMED_WIDTH
+        width = getattr(getattr(self.model, "config", self.model), "width", _DEFAULT_WIDTH)
+        return width if isinstance(width, int) else _DEFAULT_WIDTH
 
 
 class Device:
@@ -127,19 +127,19 @@ def _find_call(model: Any, layers: tuple[int, ...]) -> Callable[[Batch], dict[in
     return lambda batch: {-1: model(batch)}
 
 
-def _unwrap(model: Any) -> Any:
+def _unwrap_compiled(model: Any) -> Any:
     """Return the module that torch.compile compiled, or the model itself."""
     return getattr(model, "_orig_mod", model)
 
 
 def _call_module(model: Any, batch: Batch) -> Any:
     """Call a module with the arrays whose names are its parameters."""
-    plain = _unwrap(model)
+    plain = _unwrap_compiled(model)
     method = getattr(plain, "forward", None) or plain.__call__
     parameters = inspect.signature(method).parameters.values()
     values = {**batch, "inputs": batch["input_ids"], "x": batch["input_ids"]}
     options = {
-        it.name: _to_model(model, values[it.name])
+        it.name: _to_model_tensor(model, values[it.name])
         for it in parameters
         if it.kind not in _VARIADIC and it.name in values
     }
@@ -155,7 +155,7 @@ def _call_module(model: Any, batch: Batch) -> Any:
     )  # the attribute with the output of a transformers network
 
 
-def _to_model(model: Any, value: Any) -> Any:
+def _to_model_tensor(model: Any, value: Any) -> Any:
     """Convert an array to a tensor of the module's library."""
     if not hasattr(value, "dtype"):
         return value
@@ -166,26 +166,26 @@ def _to_model(model: Any, value: Any) -> Any:
     return sys.modules["torch"].from_numpy(value) if is_array else value
 
 
-def identify(model: Any) -> str:
+def identify_model(model: Any) -> str:
     """Return a string that identifies a model (class, weights, settings) or a function."""
     kind = getattr(model, "__qualname__", type(model).__qualname__)
     if isinstance(model, FunctionType):
-        words = "\n".join(_describe(model, set()))
+        words = "\n".join(_describe_value(model, set()))
         content = hashlib.sha256(words.encode()).hexdigest()[:16]
     else:
         content = _hash_weights(model)
     return ":".join(filter(None, (kind, content, _list_settings(model))))
 
 
-def _describe(value: Any, visited: set[int]) -> Iterator[str]:
+def _describe_value(value: Any, visited: set[int]) -> Iterator[str]:
     """Yield descriptions of a value that are the same in every process."""
     if id(value) in visited:
         return  # skipped, because a recursive function contains itself
-    parts = _parts_of(value)
+    parts = _list_contents(value)
     if parts is not None:
         visited.add(id(value))
         for part in parts:
-            yield from _describe(part, visited)
+            yield from _describe_value(part, visited)
     elif isinstance(value, np.ndarray):
         yield checksum_of({"": value})
     elif isinstance(value, (*_SCALAR_TYPES, bytes, complex, type(None))):
@@ -194,10 +194,10 @@ def _describe(value: Any, visited: set[int]) -> Iterator[str]:
         yield f"{type(value).__qualname__} {_hash_weights(value)}"
 
 
-def _parts_of(value: Any) -> Iterable[Any] | None:
+def _list_contents(value: Any) -> Iterable[Any] | None:
     """Return the contents of a function, code or container; None for other values."""
     if isinstance(value, FunctionType):
-        return value.__code__, value.__defaults__, *_closure_of(value)
+        return value.__code__, value.__defaults__, *_list_closure_values(value)
     if isinstance(value, CodeType):
         return value.co_code, value.co_names, value.co_consts
     if isinstance(value, frozenset):
@@ -205,7 +205,7 @@ def _parts_of(value: Any) -> Iterable[Any] | None:
     return cast("list[Any]", value) if isinstance(value, (tuple, list)) else None
 
 
-def _closure_of(function: FunctionType) -> Iterator[Any]:
+def _list_closure_values(function: FunctionType) -> Iterator[Any]:
     """Yield the values of closure variables of a function; None for an unset variable."""
     for cell in function.__closure__ or ():
         try:
@@ -229,11 +229,11 @@ def _hash_weights(model: Any) -> str:
         return checksum_of({**model.to_record(), **beneath})
     if hasattr(model, "state_dict"):
         state = model.state_dict().items()
-        return checksum_of({path: _bits_of(it) for path, it in state})
+        return checksum_of({path: _tensor_bits(it) for path, it in state})
     return ""
 
 
-def _bits_of(tensor: Any) -> Any:
+def _tensor_bits(tensor: Any) -> Any:
     """Return the bits of a PyTorch tensor as a NumPy array."""
     tensor = tensor.detach().cpu().contiguous()
     if "bfloat16" in str(tensor.dtype):

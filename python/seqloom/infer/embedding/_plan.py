@@ -182,7 +182,7 @@ def begin_plan(
     sources = [InputSource.of(path) for path in settings.files]
     names = folder.names()
     if PLAN not in names:
-        _check_free(folder, names)
+        _require_no_other_files(folder, names)
         plan = _make_plan(rules, sources, settings, width=width)
         # If another process wrote its plan first, that plan is compared below.
         folder.create(PLAN, plan.to_json().encode())
@@ -201,7 +201,7 @@ def begin_plan(
     return plan
 
 
-def _check_free(folder: OutputFolder, names: set[str]) -> None:
+def _require_no_other_files(folder: OutputFolder, names: set[str]) -> None:
     """Raise if a folder contains files that are not from an embedding job."""
     others = sorted(it for it in names if it.endswith((".json", ".safetensors")))
     # The plan is checked again, because another process may have written it meanwhile.
@@ -241,9 +241,9 @@ def _make_plan(
     indexes = [*map(SequenceIndex, settings.files)]
     is_limited = settings.pool != "model" and settings.max_length is None
     for index in indexes:
-        _check_empty(index)
+        _require_no_empty_records(index)
         if is_limited:
-            _check_long(index, settings.letters)
+            _require_records_fit_batch(index, settings.letters)
     shards = [
         (file, *bounds)
         for file, index in enumerate(indexes)
@@ -284,7 +284,7 @@ def _shard_bounds(
         start = stop
 
 
-def _check_empty(index: SequenceIndex) -> None:
+def _require_no_empty_records(index: SequenceIndex) -> None:
     """Raise if a file has no records, or a record is empty."""
     lengths = index.lengths
     if not lengths.size:
@@ -292,14 +292,14 @@ def _check_empty(index: SequenceIndex) -> None:
     empty = np.flatnonzero(lengths == 0)
     if empty.size:
         raise FormatError(
-            f"{index.path}: record {int(empty[0])} ({_id_of(index, empty[0])}) is empty "
+            f"{index.path}: record {int(empty[0])} ({_name_of(index, empty[0])}) is empty "
             f"(empty records: {empty.size:,}); leave such records out of the file",
             path=index.path,
             record=int(empty[0]),
         )
 
 
-def _check_long(index: SequenceIndex, most: int) -> None:
+def _require_records_fit_batch(index: SequenceIndex, most: int) -> None:
     """Raise if a record does not fit into a batch."""
     lengths = index.lengths
     long = np.flatnonzero(lengths > most)
@@ -308,7 +308,7 @@ def _check_long(index: SequenceIndex, most: int) -> None:
         options = f"max_length={cut}, overlap={cut // 5}"
         flags = f"--max-length {cut} --overlap {cut // 5}"
         raise ShapeError(
-            f"{index.path}: record {first} ({_id_of(index, first)}) has "
+            f"{index.path}: record {first} ({_name_of(index, first)}) has "
             f"{int(lengths[first]):,} residues, but a batch has at most {most:,} (longer "
             f"records: {long.size:,}). To embed the record in windows, "
             f"use {options} ({flags}). To embed the whole record, use "
@@ -317,6 +317,6 @@ def _check_long(index: SequenceIndex, most: int) -> None:
         )
 
 
-def _id_of(index: SequenceIndex, row: Any) -> str:
+def _name_of(index: SequenceIndex, row: Any) -> str:
     """Return the id of a record, for a message."""
     return index.fetch_many([int(row)])[0].id

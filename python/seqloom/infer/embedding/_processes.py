@@ -58,14 +58,14 @@ def run_processes(
     try:
         for number, call in enumerate(calls):
             workers.append(_Worker.start(f"process {number} ({call.device})", call))
-        _receive_all(workers, progress, begun)
+        _receive_messages(workers, progress, begun)
     finally:
         for worker in workers:
             worker.stop()
         for worker in workers:
             worker.join()
     endings = [it.ending for it in workers if it.summary is None]
-    _raise_first([it.error for it in workers if it.error is not None], endings)
+    _raise_first_error([it.error for it in workers if it.error is not None], endings)
     parts = [it.summary for it in workers if it.summary is not None]
     return _join_summaries(parts, time.perf_counter() - begun)
 
@@ -85,25 +85,25 @@ def run_on_ray(
     calls = _divide_work(load, devices, settings)
     if not ray.is_initialized():
         ray.init(log_to_driver=False, include_dashboard=False)
-    tasks = [_start_task(ray, call) for call in calls]
+    tasks = [_start_ray_task(ray, call) for call in calls]
     try:
         left = tasks
         while left:
             _, left = ray.wait(left, timeout=_RAY_INTERVAL)
             if progress is not None:
                 _report_markers(settings, progress, begun)
-        results = [_result_of(ray, task) for task in tasks]
+        results = [_ray_result(ray, task) for task in tasks]
     finally:
         for task in tasks:
             ray.cancel(task, force=True)
     errors = [it for it in results if isinstance(it, Exception)]
-    _raise_first(errors, [f"a Ray task ended: {error}" for error in errors])
+    _raise_first_error(errors, [f"a Ray task ended: {error}" for error in errors])
     parts = [it for it in results if isinstance(it, EmbedSummary)]
     return _join_summaries(parts, time.perf_counter() - begun)
 
 
 @dataclass(frozen=True, slots=True)
-class _Work:
+class _ProcessWork:
     """The work of one process: load the model on a device and compute some shards."""
 
     load: Load
@@ -118,7 +118,7 @@ class _Work:
 
 def _divide_work(
     load: Load, devices: Sequence[str], settings: EmbedSettings
-) -> list[_Work]:
+) -> list[_ProcessWork]:
     """Build missing file indexes, and return the work of each process."""
     is_list = not isinstance(devices, (str, bytes)) and hasattr(devices, "__iter__")
     names = [*devices] if is_list else []
@@ -144,7 +144,7 @@ def _divide_work(
     count = len(names)
     common = replace(settings, resume=True, threads=max(1, settings.threads // count))
     return [
-        _Work(load, name, replace(common, part=settings.part.split(number, count)))
+        _ProcessWork(load, name, replace(common, part=settings.part.split(number, count)))
         for number, name in enumerate(names)
     ]
 
@@ -161,7 +161,7 @@ class _Worker:
     error: Exception | None = None
 
     @classmethod
-    def start(cls, name: str, call: _Work) -> _Worker:
+    def start(cls, name: str, call: _ProcessWork) -> _Worker:
         """Start a new Python process for the work."""
         context = multiprocessing.get_context("spawn")
         messages, sender = context.Pipe(duplex=False)
@@ -211,7 +211,7 @@ class _Worker:
         return f"{self.name} ended with exit code {code}"
 
 
-def _receive_all(
+def _receive_messages(
     workers: Sequence[_Worker], report: OnProgress | None, begun: float
 ) -> None:
     """Receive messages from processes until all processes have ended."""
@@ -225,9 +225,9 @@ def _receive_all(
             report(_join_progress(parts, time.perf_counter() - begun))
 
 
-def _run_worker(call: _Work, sender: Connection) -> None:
+def _run_worker(call: _ProcessWork, sender: Connection) -> None:
     """Compute a part of the shards; called in a separate process."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    signal.signal(signal.SIGTERM, _interrupt_once)
     last = 0.0
 
     def report(progress: Progress) -> None:
@@ -247,7 +247,7 @@ def _run_worker(call: _Work, sender: Connection) -> None:
         raise SystemExit(1) from None
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
+def _interrupt_once(number: int, frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt at the first signal, and ignore further signals."""
     del frame
     signal.signal(number, signal.SIG_IGN)
@@ -265,7 +265,7 @@ def _send_error(sender: Connection, error: Exception) -> None:
         sender.send(WorkerError(f"{type(error).__name__}: {error}"))
 
 
-def _raise_first(errors: Sequence[Exception], endings: Sequence[str]) -> None:
+def _raise_first_error(errors: Sequence[Exception], endings: Sequence[str]) -> None:
     """Raise the first error if shards are unfinished, with notes about all processes."""
     if not endings:
         return
@@ -279,16 +279,16 @@ def _raise_first(errors: Sequence[Exception], endings: Sequence[str]) -> None:
     raise first
 
 
-def _start_task(ray: Any, call: _Work) -> Any:
+def _start_ray_task(ray: Any, call: _ProcessWork) -> Any:
     """Start a Ray task with one GPU, or with an equal number of CPU cores."""
     has_gpu = call.device.startswith("torch:cuda")
     needs = {"num_gpus": 1} if has_gpu else {"num_cpus": call.settings.threads}
     # A Ray task only has access to the GPU assigned to it, which has the index 0.
     call = replace(call, device="torch:cuda") if has_gpu else call
-    return ray.remote(**needs, max_retries=_RAY_RETRIES)(_Work.run).remote(call)
+    return ray.remote(**needs, max_retries=_RAY_RETRIES)(_ProcessWork.run).remote(call)
 
 
-def _result_of(ray: Any, task: Any) -> EmbedSummary | Exception:
+def _ray_result(ray: Any, task: Any) -> EmbedSummary | Exception:
     """Return the result of a Ray task, or its error."""
     try:
         return ray.get(task)

@@ -11,7 +11,7 @@ import numpy as np
 from seqloom.infer.embedding._job import EmbedJob
 from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import SPENT_ON
-from seqloom.infer.monitor._clock import KINDS
+from seqloom.infer.monitor._clock import ACTIVITIES
 from seqloom.report import (
     Plot,
     Report,
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
 _REPORT_NAME = "report.html"
 # The maximum number of rows in a table.
-_FILE_ROWS = 50
+_MAX_ROWS = 50
 # The minimum seconds that a job must take to be plotted over time.
-_MIN_SECONDS = 5.0
+_MIN_PLOTTED_SECONDS = 5.0
 _MAX_PLOT_INTERVALS, _MAX_TABLE_INTERVALS = 150, 15
 _STACKING_ORDER = ("device", "host", "input", "output")
 
@@ -73,15 +73,15 @@ def _make_report(job: EmbedJob, summary: EmbedSummary) -> Report:
     return Report(
         title=f"Embeddings: {Path(job.folder.where('')).absolute().name}",
         lead=f"{summary.records:,} records of {files}, each embedded once. {whole}".strip(),
-        tiles=tuple(_tiles(summary)),
+        tiles=tuple(_make_tiles(summary)),
         notes=(summary.verdict, *summary.notes),
         sections=() if course is None else (course,),
-        tables=tuple(_tables(job, summary)),
-        facts=_facts(job),
+        tables=tuple(_make_tables(job, summary)),
+        facts=_list_job_settings(job),
     )
 
 
-def _tiles(summary: EmbedSummary) -> Iterator[Tile]:
+def _make_tiles(summary: EmbedSummary) -> Iterator[Tile]:
     """Yield the key figures of the report."""
     seconds = max(summary.seconds, 1e-9)
     speed = f"{summary.sequences / seconds:,.0f} sequences/s"
@@ -100,7 +100,7 @@ def _format_time(seconds: float) -> str:
     return f"{minutes} min" if minutes < 100 else f"{hours:,.1f} h"  # noqa: PLR2004 - shown
 
 
-def _tables(job: EmbedJob, summary: EmbedSummary) -> Iterator[Table]:
+def _make_tables(job: EmbedJob, summary: EmbedSummary) -> Iterator[Table]:
     """Yield the tables of time, files and shards."""
     rows = [
         (SPENT_ON[kind], percent(share), f"{share * summary.seconds:,.2f} s")
@@ -114,16 +114,16 @@ def _tables(job: EmbedJob, summary: EmbedSummary) -> Iterator[Table]:
         (Path(source.path).name, int(count), source.size)
         for source, count in zip(sources, counts, strict=True)
     ]
-    note = f"The first {_FILE_ROWS} of {len(rows):,}." if len(rows) > _FILE_ROWS else ""
-    yield Table("Files", ("file", "records", "bytes"), rows[:_FILE_ROWS], note=note)
-    if len(shards) <= _FILE_ROWS:
+    note = f"The first {_MAX_ROWS} of {len(rows):,}." if len(rows) > _MAX_ROWS else ""
+    yield Table("Files", ("file", "records", "bytes"), rows[:_MAX_ROWS], note=note)
+    if len(shards) <= _MAX_ROWS:
         done = [read_done(job.folder, shard) for shard in shards]
         rows = [(x.file, x.records, f"{x.first:,}", x.bytes, x.sha256[:12]) for x in done]
         names = ("file", "records", "first ordinal", "bytes", "start of SHA-256")
         yield Table("Shards", names, rows)
 
 
-def _facts(job: EmbedJob) -> dict[str, str]:
+def _list_job_settings(job: EmbedJob) -> dict[str, str]:
     """Return the settings that are needed to repeat the job."""
     rules, settings = job.plan.rules, job.settings
     windows = f"windows of {rules.max_length} residues, overlap {rules.overlap}"
@@ -170,7 +170,7 @@ class JobTimeline:
         whole = np.maximum(durations, spent.sum(axis=1))
         return cls(
             edges=edges,
-            shares={kind: spent[:, i] / whole for i, kind in enumerate(KINDS)},
+            shares={kind: spent[:, i] / whole for i, kind in enumerate(ACTIVITIES)},
             speed=tokens / durations,
             fill=tokens / np.maximum(batches * max_tokens, 1),
             memory=np.array([mark.memory for mark in kept[1:]]) / 2**20,
@@ -180,7 +180,7 @@ class JobTimeline:
 def _find_timeline(job: EmbedJob, spans: int) -> JobTimeline | None:
     """Return the timeline of a job; None if the job was short."""
     marks = job.clock.timeline.rows
-    if len(marks) < 3 or marks[-1].seconds < _MIN_SECONDS:  # noqa: PLR2004 - a course
+    if len(marks) < 3 or marks[-1].seconds < _MIN_PLOTTED_SECONDS:  # noqa: PLR2004 - a course
         return None
     return JobTimeline.of(marks, spans=spans, max_tokens=job.settings.max_tokens)
 
@@ -225,11 +225,11 @@ def _plot_shares(course: JobTimeline) -> Plot:
 
 
 def _timeline_table(job: EmbedJob) -> Table | None:
-    """Return the timeline as a table with at most `_MAX_ROWS` rows."""
+    """Return the timeline as a table with at most 15 rows."""
     course = _find_timeline(job, _MAX_TABLE_INTERVALS)
     if course is None:
         return None
-    shares = [(course.shares[kind] * 100).round().astype(int) for kind in KINDS]
+    shares = [(course.shares[kind] * 100).round().astype(int) for kind in ACTIVITIES]
     columns = [
         [f"{edge:,.1f} s" for edge in course.edges[1:]],
         *(share.tolist() for share in shares),

@@ -42,7 +42,7 @@ class PaddedBatches:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         batches: Iterator[Any] = iter(self._stream)
         while group := list(islice(batches, _SORTED_BATCHES)):
-            yield from self._divide(_join(group))
+            yield from self._divide(_join_arrays(group))
 
     @property
     def content(self) -> str:
@@ -83,7 +83,7 @@ class PaddedBatches:
         }
 
 
-def _join(group: list[Any]) -> dict[str, Any]:
+def _join_arrays(group: list[Any]) -> dict[str, Any]:
     """Concatenate packed batches."""
     names = ("input_ids", *_SEQUENCE_ARRAYS)
     joined: dict[str, Any] = {

@@ -12,7 +12,7 @@ import numpy as np
 from seqloom._arguments import as_flag, as_integer, quote
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, MissingExtraError
-from seqloom.infer.embedding._model import identify
+from seqloom.infer.embedding._model import identify_model
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +72,7 @@ class EmbedSettings:
                 f'pool must be "mean", "cls", "none" (each residue) or "model" (the model '
                 f"returns a row for each sequence), got {self.pool!r}"
             )
-        tokens = find_tokens(model, self.tokens)
+        tokens = find_tokenizer(model, self.tokens)
         ends = (0, 0) if self.pool == "model" else _count_special_tokens(tokens)
         if self.pool == "cls" and not ends[0]:
             raise ArgumentError(
@@ -85,9 +85,9 @@ class EmbedSettings:
             tokens=tokens,
             ends=ends,
             max_tokens=as_integer("max_tokens", self.max_tokens, least=least),
-            max_length=_as_count("max_length", self.max_length),
+            max_length=_as_positive("max_length", self.max_length),
             overlap=as_integer("overlap", self.overlap, least=0),
-            shard_size=_as_count("shard_size", self.shard_size),
+            shard_size=_as_positive("shard_size", self.shard_size),
         )
         settings.check()
         return settings
@@ -158,7 +158,7 @@ class EmbedSettings:
         )
 
 
-def _as_count(name: str, value: int | None) -> int | None:
+def _as_positive(name: str, value: int | None) -> int | None:
     """Return a positive integer or None; raise for other values."""
     return None if value is None else as_integer(name, value, least=1)
 
@@ -186,7 +186,7 @@ def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
     return numbers
 
 
-def find_tokens(model: Any, tokens: Any) -> Any:
+def find_tokenizer(model: Any, tokens: Any) -> Any:
     """Return the caller's tokenizer, else the model's, else that of ESM-2."""
     if tokens is not None:
         if not callable(tokens):
@@ -203,7 +203,7 @@ def _name_of_tokens(tokens: Any) -> str:
     if isinstance(tokens, Tokens):
         return tokens.to_json()
     source = getattr(tokens, "name_or_path", "")
-    return ":".join(filter(None, (identify(tokens), source)))
+    return ":".join(filter(None, (identify_model(tokens), source)))
 
 
 def _count_special_tokens(tokens: Any) -> tuple[int, int]:

@@ -119,7 +119,7 @@ def read_done(folder: OutputFolder, shard: EmbedShard) -> ShardMarker:
     name = f"{shard.name}.done"
     try:
         done = msgspec.convert(json.loads(folder.read(name)), ShardMarker)
-        _check_same(done, shard)
+        _require_matching_marker(done, shard)
     except (ValueError, RecursionError, msgspec.ValidationError) as error:
         raise FormatError(
             f"{folder.where(name)}: cannot be read ({error}); delete it, and repeat the "
@@ -128,7 +128,7 @@ def read_done(folder: OutputFolder, shard: EmbedShard) -> ShardMarker:
     return done
 
 
-def _check_same(done: ShardMarker, shard: EmbedShard) -> None:
+def _require_matching_marker(done: ShardMarker, shard: EmbedShard) -> None:
     """Raise if the content of a marker file does not match its shard or input file."""
     last = shard.ordinal + len(shard) - 1
     is_here = done.file in {f"{shard.name}.{kind}" for kind in FORMATS}
@@ -217,7 +217,7 @@ def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> Op
     table: Any = read_table(io.BytesIO(folder.read(name)))
     names = [name for name in table.column_names if name.startswith("embedding")]
     arrays = {
-        name.replace("embedding", "embeddings", 1): _flatten(
+        name.replace("embedding", "embeddings", 1): _stack_column(
             table[name], is_by_residue=is_by_residue
         )
         for name in names
@@ -226,7 +226,7 @@ def _open_parquet(folder: OutputFolder, name: str, *, is_by_residue: bool) -> Op
     return OpenShard(table["id"].to_pylist(), lengths, arrays, is_by_residue)
 
 
-def _flatten(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
+def _stack_column(column: Any, *, is_by_residue: bool) -> NDArray[Any]:
     """Convert a column of lists to one two-dimensional array."""
     values = column.combine_chunks()
     if is_by_residue:

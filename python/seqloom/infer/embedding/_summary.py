@@ -154,7 +154,7 @@ def _format_rates(progress: Progress, width: int) -> str:
     if width < _SHORT_WIDTH:
         return f"{sequences:,.0f}/s, waiting {progress.waiting:.0%}"
     if width < _FULL_WIDTH:
-        speed = f"{sequences:,.0f} seq/s {_shorten(tokens)} tok/s"
+        speed = f"{sequences:,.0f} seq/s {_format_short_number(tokens)} tok/s"
         return f"{speed} fill {progress.fill:.0%} wait {progress.waiting:.1%}"
     return (
         f"{sequences:,.0f} sequences/s, {tokens:,.0f} tokens/s, "
@@ -162,7 +162,7 @@ def _format_rates(progress: Progress, width: int) -> str:
     )
 
 
-def _shorten(number: float) -> str:
+def _format_short_number(number: float) -> str:
     """Format a large number in three or four characters."""
     for size, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if number >= size:

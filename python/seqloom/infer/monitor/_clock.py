@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-KINDS = ("input", "host", "device", "output")
+ACTIVITIES = ("input", "host", "device", "output")
 # The first fifth of the time is ignored, because memory grows at the start. Memory
 # grows steadily if its mean increases from quarter to quarter of the remaining time,
 # and the total increase exceeds both limits.
@@ -47,7 +47,7 @@ class Clock:
     """
 
     def __init__(self) -> None:
-        self.seconds: dict[str, float] = dict.fromkeys(KINDS, 0.0)
+        self.seconds: dict[str, float] = dict.fromkeys(ACTIVITIES, 0.0)
         self.begun = time.perf_counter()
         self.device_wait = 0.0  # seconds in which the writer thread waited for the device
         self.timeline, self.memory = Timeline[TimeMark](), MemoryWatch()
@@ -98,7 +98,7 @@ class Clock:
         now = self.wall
         if self.timeline.is_due(now):
             memory = self.memory.sample(now)
-            spent = tuple(self.seconds[kind] for kind in KINDS)
+            spent = tuple(self.seconds[kind] for kind in ACTIVITIES)
             counts = (self.batches, self.tokens, self.sequences)
             self.timeline.add(now, TimeMark(now, spent, *counts, memory))
 

@@ -184,7 +184,7 @@ def list_devices(library: Any) -> list[MonitoredDevice]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Handle:
+class _PynvmlDevice:
     """A GPU that is read with pynvml."""
 
     nvml: Any
@@ -192,7 +192,7 @@ class _Handle:
 
     def name(self) -> str:
         """Return the model name of the GPU."""
-        return _as_text(self.nvml.nvmlDeviceGetName(self.handle))
+        return _decode_text(self.nvml.nvmlDeviceGetName(self.handle))
 
     def gpu_utilization(self) -> float:
         """Return the utilization in percent."""
@@ -221,13 +221,13 @@ def _list_by_pynvml(nvml: Any) -> list[MonitoredDevice]:
     ]
     allowed = os.environ.get("CUDA_VISIBLE_DEVICES")
     if allowed is None:
-        return [_Handle(nvml, handle) for handle in handles]
+        return [_PynvmlDevice(nvml, handle) for handle in handles]
     found: list[MonitoredDevice] = []
     for word in allowed.split(","):
         handle = _find_handle(nvml, handles, word.strip())
         if handle is None:  # as in CUDA, all entries after an invalid entry are ignored
             break
-        found.append(_Handle(nvml, handle))
+        found.append(_PynvmlDevice(nvml, handle))
     return found
 
 
@@ -238,12 +238,12 @@ def _find_handle(nvml: Any, handles: list[Any], word: str) -> Any:
         return handles[number] if number < len(handles) else None
     if word.startswith("MIG-"):
         return nvml.nvmlDeviceGetHandleByUUID(word)
-    uuids = (_as_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles)
+    uuids = (_decode_text(nvml.nvmlDeviceGetUUID(handle)) for handle in handles)
     pairs = zip(handles, uuids, strict=True)
     is_uuid = word.startswith("GPU-")
     return next((it for it, uuid in pairs if is_uuid and uuid.startswith(word)), None)
 
 
-def _as_text(value: str | bytes) -> str:
+def _decode_text(value: str | bytes) -> str:
     """Convert bytes, which older versions of pynvml return, to a string."""
     return value.decode() if isinstance(value, bytes) else value

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from seqloom._arguments import as_choice, as_number
 from seqloom.errors import ArgumentError
-from seqloom.infer.monitor._clock import KINDS, Clock, MemoryWatch
+from seqloom.infer.monitor._clock import ACTIVITIES, Clock, MemoryWatch
 from seqloom.infer.monitor._gpus import GPUs, GPUStatistics, RunningStatistics
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 Batch = TypeVar("Batch")
 # Waiting is reported as the bottleneck if it takes more than this fraction of time.
 MAX_WAITING_SHARE = 0.10
-_GOOD_KINDS = {"device-bound", "idle"}
+_HARMLESS_KINDS = {"device-bound", "idle"}
 _DESCRIPTIONS = {
     "input": "the model waited for batches",
     "output": "the model waited for the writer of its results",
@@ -59,8 +59,8 @@ class GPUMonitor:
     """
 
     def __init__(self, interval: float = 1.0, *, idle_below: float = 0.10) -> None:
-        self._interval = _above_zero("interval", interval)
-        self._idle_below = _above_zero("idle_below", idle_below)
+        self._interval = _require_positive("interval", interval)
+        self._idle_below = _require_positive("idle_below", idle_below)
         self._gpus = GPUs()
         self._reset()
         self._stop, self._lock = threading.Event(), threading.Lock()
@@ -201,7 +201,7 @@ class GPUMonitor:
             ...     with monitor.spending("output"):
             ...         text = "".join(map(str, range(1000)))
         """
-        return self._clock.spending(as_choice("kind", kind, KINDS))
+        return self._clock.spending(as_choice("kind", kind, ACTIVITIES))
 
     def check_bottleneck(self) -> Bottleneck:
         """Return the activity that limits the speed, computed from the recorded times.
@@ -283,7 +283,7 @@ class GPUMonitor:
         )
 
 
-def _above_zero(name: str, value: float) -> float:
+def _require_positive(name: str, value: float) -> float:
     """Return a number; raise if it is not above 0."""
     number = as_number(name, value)
     if number <= 0:
@@ -321,7 +321,7 @@ class Bottleneck:
     sentence: str
 
     def __bool__(self) -> bool:
-        return self.kind not in _GOOD_KINDS
+        return self.kind not in _HARMLESS_KINDS
 
     def __str__(self) -> str:
         return self.sentence
