@@ -52,7 +52,7 @@ def test_an_empty_sequence_has_a_finite_score():
 
 def test_a_window_of_another_length_is_rejected_with_a_hint():
     x = CNN_MODEL.backend.tensor(np.zeros((1, 4, 60), np.float32))
-    with pytest.raises(ShapeError, match="30 residues, got 60; train one with ") as found:
+    with pytest.raises(ShapeError, match="30 residues, got 60; for any length, ") as found:
         FIXED_LENGTH_CONFIG.init("numpy").eval().logits(x)
     remedy = re.search(r"SequenceCNNConfig\(.*?\)", str(found.value))
     assert remedy is not None

@@ -186,7 +186,7 @@ def _require_sequences(examples: Any) -> list[bytes]:
     letters = sequences_to_mutate(examples, np.arange(len(examples)))
     if letters is None:
         raise ArgumentError(
-            f"data has no sequences for its {noun_of(examples)}, got {quote(examples)}; "
+            f"data must contain sequences, got {noun_of(examples)} in {quote(examples)}; "
             "pass the files, or a SequenceDataset of them"
         )
     return letters

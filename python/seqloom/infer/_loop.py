@@ -84,7 +84,7 @@ def run_model(
 
 
 def reads_padding(model: Any, examples: Examples) -> bool:
-    """Return whether the network would treat the padding of these records as data."""
+    """Return whether the network would treat the padding of records as data."""
     lengths = np.asarray(count_positions(examples))
     if counts_kmers(examples.encoder) or not (lengths != lengths[:1]).any():
         return False

@@ -119,7 +119,7 @@ def _check_covariates(
             "GenotypeDataset(bed, labels=False, covariates=, encoder=model.encoder)"
         )
     if covariates and not encoder.covariate_names:
-        warn_user("the model reads no covariates: --covariates is not used")
+        warn_user("the model reads no covariates: --covariates is ignored; omit it")
 
 
 def _choose_perceptron(

@@ -171,7 +171,7 @@ class Scores:
             reason = f"{path}: not a text in UTF-8 ({error})"
             raise FormatError(reason, path=str(path)) from None
         if last:
-            reason = f"{path}: truncated, because its last line has no end; write it again"
+            reason = f"{path}: truncated, its last line has no line break; write it again"
             raise FormatError(reason, kind="cut", path=str(path))
         head, *rows = (line.split("\t") for line in lines or [""])
         if head[0] != _id_column(head[1:]) or any(len(row) != len(head) for row in rows):

@@ -217,13 +217,13 @@ class ESM2(Module):
         """
         if any(self.named(LoRALinear)):
             raise ArgumentError(
-                "the network has adapters: sl.nn.merge_lora(network) merges them into its "
-                "layers, or write network.to_record(), which contains only the adapters"
+                "the network has adapters; merge them with sl.nn.merge_lora(network), or "
+                "save only the adapters: network.to_record().save(file)"
             )
         if any(self.named(Int8Linear)):
             raise ArgumentError(
-                "the network has 8-bit layers, which transformers cannot read; write its "
-                "record, model.to_record().save(file), or save it before quantising it"
+                "the network has 8-bit layers, which transformers cannot read; save a "
+                "record, network.to_record().save(file), or save before quantising"
             )
         save_folder(self, self.config, as_path("folder", folder))
 

@@ -39,8 +39,8 @@ class GenotypeMLPConfig(Config):
     Args:
         variants: Number of genotypes of each sample.
         outputs: Number of outputs for each sample: the number of classes or labels.
-        covariates: Number of covariates of each sample; in the input they follow the
-            genotypes.
+        covariates: Number of covariates of each sample; in the input, covariates follow
+            the genotypes.
         hidden: Number of features of each hidden layer; empty for a linear model.
         dropout: Dropout probability of each hidden feature in training.
 

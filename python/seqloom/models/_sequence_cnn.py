@@ -113,8 +113,8 @@ class SequenceCNNConfig(Config):
             raise ArgumentError(f"inputs='counts' needs length=1, got {self.length}")
         if self.aligned < 0 or (self.aligned and self.length is None):
             raise ArgumentError(
-                "aligned must be 0 or more, and needs a length: only positions of "
-                f"sequences of one length agree; got {self.aligned} and {self.length}"
+                "aligned must be 0 or more, and needs length=, because the branch has "
+                f"weights for each position; got {self.aligned} and {self.length}"
             )
 
     def spell_any_length(self) -> str:
@@ -155,8 +155,8 @@ class SequenceCNNConfig(Config):
         """Choose settings for a training set.
 
         For sequences of equal length, the head has weights for each position; the
-        settings were chosen by cross-validation (benchmarks/). If most residues of
-        these sequences agree, as in a mutational scan, the network has weights for each
+        settings were chosen by cross-validation (benchmarks/). If most residues agree
+        between sequences, as in a mutational scan, the network has weights for each
         residue at each position instead (``aligned``). The network learns an embedding
         of tokens. The function reads some records to choose the settings.
 
@@ -356,7 +356,7 @@ def _check(config: SequenceCNNConfig, x: Tensor, mask: Tensor | None) -> Tensor 
         found = "shorter ones" if is_padded else str(length)
         raise ShapeError(
             f"this model reads sequences of {config.length} residues, got {found}; "
-            f"train one with {config.spell_any_length()} for any length"
+            f"for any length, train a model with {config.spell_any_length()}"
         )
     return None
 

@@ -254,7 +254,7 @@ class Multilabel(Task):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the accuracy over all labels, and the other metrics as label means."""
+        """Return the metrics: accuracy over all labels, others as means over labels."""
         guess, ranked = self.decide(scores), scores if order is None else order
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {

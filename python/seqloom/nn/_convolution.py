@@ -52,7 +52,7 @@ def conv1d(
         stride: Distance between neighbouring windows.
         padding: Number of zeros on each side; ``"valid"`` for none; or ``"same"`` for
             an output of the input's length. ``"same"`` needs stride 1; if the number of
-            zeros is odd, one more zero is at the end.
+            zeros is odd, the extra zero is at the end.
         dilation: Distance between neighbouring elements of the kernel.
         groups: Number of groups of channels that are convolved independently.
 
@@ -250,7 +250,7 @@ class Conv1d(Convolution, init=False):
         stride: Distance between neighbouring windows.
         padding: Number of positions added on each side; ``"valid"`` for none; or
             ``"same"`` for an output of the input's length. ``"same"`` needs stride 1;
-            if the number of positions is odd, the end has one more.
+            if the number of positions is odd, the extra position is at the end.
         dilation: Distance between neighbouring elements of the kernel.
         groups: Number of groups of channels that are convolved independently;
             `in_channels` groups make a depthwise convolution.

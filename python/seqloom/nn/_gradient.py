@@ -43,8 +43,7 @@ def value_and_grad(
         function: Function whose first argument is a module. The result is the
             loss (a scalar tensor), or a tuple that begins with the loss.
         inputs: Positions of arguments that also receive a gradient, counted from 0
-            after the module. ``gradients.wrt(x)`` is the gradient for such an argument
-            `x`.
+            after the module. ``gradients.wrt(x)`` is the gradient for an argument `x`.
 
     Returns:
         A function of the same arguments that returns ``(loss, *others, gradients)``, all

@@ -1,4 +1,4 @@
-"""Checks that reject fields of a module whose parameters would not be trained or saved."""
+"""Checks that reject a field if its parameters would not be trained or saved."""
 
 from __future__ import annotations
 

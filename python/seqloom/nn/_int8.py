@@ -187,8 +187,8 @@ def quantize_int8(
     a sample, networks with a few very large channels lose much accuracy. Afterwards,
     the module is in evaluation mode.
 
-    To load a record of such a module, build the module, call this function, then load the
-    record.
+    To load a record of a quantised module, build the module, call this function, then
+    load the record.
 
     Args:
         module: Module that is bound to a backend; it is changed in place.

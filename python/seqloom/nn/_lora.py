@@ -25,8 +25,8 @@ class LoRALinear(Linear):
 
     The adapted layer keeps the weight, the bias and the paths of the replaced layer. `up`
     is initialised to zero, so the adapter has no effect until it is trained (Hu et al.
-    2021). Use `add_lora` to create such layers, and `merge_lora` to convert them to plain
-    linear layers.
+    2021). Use `add_lora` to add adapters to a module, and `merge_lora` to merge the
+    adapters into plain linear layers.
 
     Args:
         layer: The layer to adapt.
@@ -94,7 +94,7 @@ def add_lora(
     """Add adapters to linear layers of a module, and freeze all other parameters.
 
     A record of the module then contains only the adapters. `Module.load_record` accepts
-    such a record, and the other parameters keep the values of the base model. Layers
+    a record of adapters; all other parameters keep the values of the base model. Layers
     that are added later, such as a head, are trained and saved as usual.
 
     Args:

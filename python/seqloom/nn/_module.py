@@ -215,7 +215,7 @@ class Module:
 
         Args:
             backend: A backend or its name, such as ``"torch:cuda"``.
-            dtype: Name of a float type; default: the current one. Only floats are
+            dtype: Name of a float type; default: the current type. Only floats are
                 converted, and never to a narrower type than their `least_dtype`.
                 Integers and booleans, such as a count of batches, are not converted.
 

@@ -352,8 +352,8 @@ def attend_with_weights(
         scores = scores + mask
         allowed = apply("logical_and", allowed, scores > -math.inf)
     scores = apply("where", allowed, scores, -math.inf)
-    # The softmax of a row of -inf is NaN, and so is its gradient. Set the scores of
-    # such a row to 0, and afterwards its weights to 0.
+    # The softmax of a row of -inf is NaN, and so is its gradient. Set the scores of a
+    # fully masked row to 0, and its weights to 0 after the softmax.
     some = apply("any", allowed, axis=-1, keepdims=True)
     weights = apply("softmax", apply("where", some, scores, 0.0))
     weights = apply("where", apply("logical_and", allowed, some), weights, 0.0)

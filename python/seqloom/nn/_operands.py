@@ -336,7 +336,7 @@ def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(
-                f"{name} expects arrays of {rank} axes, an input {_SHAPES[rank]}, and got "
+                f"{name} expects an input of {rank} axes, {_SHAPES[rank]}, got "
                 f"shape {x.shape}; reshape it: a single record is a batch of one"
             )
 

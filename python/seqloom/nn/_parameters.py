@@ -203,7 +203,7 @@ class ModuleArray(Leaf):
 
         Args:
             backend: The new backend.
-            dtype: Name of the new element type; default: the current one. Integers and
+            dtype: Name of the new element type; default: the current type. Integers and
                 booleans keep their type, and floats are not narrowed below `least_dtype`.
 
         Examples:

@@ -1,7 +1,7 @@
 """Sums over the processes of a step, and lookup of parameters that record gradients.
 
-`seqloom.train.fit` sets the processes during a step. Statistics of the batch, such as those
-of batch norm, are then computed over the whole batch of all processes.
+`seqloom.train.fit` sets the processes during a step. During a step, statistics of the
+batch, such as those of batch norm, are computed over the whole batch of all processes.
 """
 
 from __future__ import annotations

@@ -34,7 +34,8 @@ class Sequential(Module):
 
     - The first layer receives the positional arguments of the call. A tuple that a
       layer returns is unpacked if the next layer has more than one positional argument.
-      Otherwise, the tuple is passed as one argument.
+      If the next layer has one positional argument, the tuple is passed as this
+      argument.
     - A keyword such as ``mask=`` is passed to each layer that accepts the keyword.
     - A layer with an argument ``key`` receives ``key.fold(index)``, where `index` is
     its position in the chain.
@@ -211,7 +212,7 @@ class Residual(Module):
             if not accepted.accepts(name):
                 raise ArgumentError(
                     f"inner of Residual ({name_of(self.inner)}{accepted.text}) takes no "
-                    f"{name}="
+                    f"{name}=; omit it"
                 )
         keywords = accepted.with_key(options, key)
         output = call_layer(self.inner, _INNER_LABEL, accepted, (x, *args), keywords)

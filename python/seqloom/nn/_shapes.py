@@ -129,13 +129,13 @@ def _pad_axis(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tenso
 
 
 def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Pad one end with the mirrored values next to it."""
+    """Pad one end of an axis with the neighbouring values, mirrored."""
     part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
     return apply("flip", _slice_axis(x, axis, part), axis=axis)
 
 
 def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
-    """Pad one end with copies of its value."""
+    """Pad one end of an axis with copies of the edge value."""
     end = _slice_axis(x, axis, slice(0, 1) if is_first else slice(-1, None))
     return apply("repeat", end, width, axis=axis)
 

@@ -214,8 +214,8 @@ class ConvTranspose1d(Module):
 
         Args:
             x: The input.
-            output_size: Length of the last axis of the output, which must be possible
-                with the stride; default: the length that results from `output_padding`.
+            output_size: Length of the last axis of the output; the stride must allow
+                this length. Default: the length that results from `output_padding`.
 
         Returns:
             The output.

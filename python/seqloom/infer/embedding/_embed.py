@@ -195,7 +195,7 @@ def _check_engine(engine: str, *, has_devices: bool) -> None:
 
 
 def _add_part_note(summary: EmbedSummary, settings: EmbedSettings) -> EmbedSummary:
-    """Add a note if the environment selects a part of the shards and others are missing."""
+    """Add a note if the environment selects a part, and other shards are missing."""
     part = settings.part
     if not summary.missing or not part.variable:
         return summary

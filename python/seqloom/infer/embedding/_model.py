@@ -35,9 +35,9 @@ class Embedder:
     """Calls a model or function with a batch, and returns rows for each layer.
 
     A model with a method ``embed(batch, layers=...)`` returns a dict of arrays by layer.
-    Any other module is called with the arrays of a batch that have the names of the
-    parameters of its ``forward`` or ``__call__``. A function is called with the batch,
-    a dict of NumPy arrays.
+    Any other module receives the arrays that have the names of the parameters of its
+    ``forward`` or ``__call__`` method. A function is called with the batch, a dict of
+    NumPy arrays.
     """
 
     def __init__(self, model: Any, layers: tuple[int, ...], device: Device) -> None:

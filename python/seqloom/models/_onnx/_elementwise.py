@@ -271,8 +271,8 @@ def _make_reduction(operator: str) -> Operator:
         options = {"axis": axis, "keepdims": bool(call.attribute("keepdims", 1))}
         is_extreme = operator in {"ReduceMax", "ReduceMin"}
         if is_extreme and not all(x.shape[it] for it in chosen):
-            # Without elements, the maximum is the lowest number, and the minimum the
-            # highest.
+            # The maximum of zero elements is the lowest number, the minimum is the
+            # highest number.
             value = find_extreme(x.dtype, largest=operator == "ReduceMin")
             shape = apply("sum", x, **options).shape
             return fill_like(x, shape, np.asarray(value, x.dtype))

@@ -263,7 +263,7 @@ class OnnxModule(Module):
         if len(others) != 1 or len(masks) > 1:
             raise ArgumentError(
                 f"this file has the inputs {', '.join(names)}, but logits only accepts "
-                "records and a mask. Call the module with all inputs, in fit with "
+                "records and a mask. Call the module with all inputs; in fit, pass "
                 "step=function(model, batch, key)"
             )
         if not masks:
@@ -276,8 +276,8 @@ class OnnxModule(Module):
         known = None if mask is None or self.length is not None else read_host_array(mask)
         if known is not None and not known.all():
             raise ShapeError(
-                "records have several lengths, but this file has no mask and would read "
-                "the padding; pass length= to from_onnx, or records of one length"
+                "records differ in length, but this file has no mask and would read the "
+                "padding as data; pass length= to from_onnx, or records of one length"
             )
 
     def _fit_length(self, x: Tensor) -> Tensor:
