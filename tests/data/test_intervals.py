@@ -595,7 +595,7 @@ def test_a_data_frame_of_positions_from_1_is_converted(genome):
 @pytest.mark.parametrize("name", ["seqname", "seqnames"])
 def test_gtf_and_granges_columns_without_sizes_are_rejected(genome, bed, name):
     text = f"{name}\tsource\tfeature\tstart\tend\tstrand\nchr1\ta\texon\t101\t140\t-\n"
-    said = f"peaks.tsv: the column '{name}' is one of GTF and GRanges, .* subtract 1"
+    said = f"peaks.tsv: the column '{name}' is used by GTF and GRanges, .* subtract 1"
     with pytest.raises(FormatError, match=said):
         IntervalDataset(genome, bed(text, "peaks.tsv"))
 

@@ -276,7 +276,7 @@ class NativeBatchMaker:
     extents: Extents  # Number of encoded positions of each record.
     # A function from (indices, rows) to the other columns of a batch, in new memory.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds an error position.
+    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds position to an error.
     shape: BatchShape = field(default_factory=BatchShape)  # Number of positions of a batch.
     selected: Rows | None = None  # Source row of each index; None if equal.
     is_store_kept: bool = True  # If True, ids may be decoded later from the store.

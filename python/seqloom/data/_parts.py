@@ -127,7 +127,7 @@ def split(
         seed: Seed of the random split.
 
     Returns:
-        The subsets, which all have the classes of the dataset.
+        The subsets; each has all classes of the dataset.
 
     Raises:
         ArgumentError: The fractions do not sum to 1, a subset would be empty, or the groups

@@ -139,7 +139,7 @@ class MemoryRecords:
 
     name: str  # Name that replaces a path in messages, such as <list>.
     batch: SequenceBatch
-    frame: Frame | None = None  # The table of the records, which may have labels.
+    frame: Frame | None = None  # The table of the records; may contain labels.
     has_ids: bool = True  # False if the source has neither ids nor an index.
 
     def is_numbered(self, id_column: str) -> bool:

@@ -110,8 +110,8 @@ def read_store(inputs: Inputs, limit: int | None = None) -> MemoryStore | None:
 class _StoreBuilder:
     """Builds the columns of a `MemoryStore` from batches.
 
-    Each batch is appended to growing arrays, which allocates less memory than joining all
-    batches at the end.
+    Appending each batch to growing arrays allocates less memory than joining all batches at
+    the end.
     """
 
     def __init__(self) -> None:

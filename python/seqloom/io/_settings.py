@@ -74,7 +74,7 @@ class ReadSettings(TextOptions):
     expect: int | None = None
     max_record: int | None = None
     require_eof: bool = True
-    # Internal option, which avoids copying qualities that are not used.
+    # Internal option that avoids copying unused qualities.
     with_qualities: bool = True
     num_threads: int | None = None
     # Index of the first record to read from a gzip file with an index.

@@ -36,7 +36,7 @@ _LOG_RATIO = 20  # longest / median length above which the axis is logarithmic
 
 
 class Tally:
-    """Counter of lengths, residues, ids and qualities, which is updated batch by batch."""
+    """Counter of lengths, residues, ids and qualities, updated batch by batch."""
 
     # Each record takes 16 bytes of memory: its length and the hash of its id.
 

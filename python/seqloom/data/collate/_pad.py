@@ -44,7 +44,7 @@ class PadCollator:
         side: The end at which items are padded: ``"right"`` or ``"left"``.
         axis: The axis of positions in an item's ``inputs``: -1, or 0 for channels last.
         keys: The keys to pad: ``inputs``, and others such as qualities.
-        encoder: The encoder of the inputs, whose ``pad_value`` is used.
+        encoder: The encoder that provides ``pad_value``.
         output: ``"numpy"``, or ``"torch"`` for tensors that share the memory, for use with
             PyTorch loaders.
 

@@ -232,7 +232,7 @@ def hash_of_bed(files: GenotypeFiles, reading: ReadingOptions) -> str:
 
 
 def stamp_of(path: str) -> dict[str, int]:
-    """Return the size, times and inode of a file, which change when it is written."""
+    """Return size, times and inode of a file; writing the file changes these values."""
     with reading(path):
         facts = Path(path).stat()
     return {

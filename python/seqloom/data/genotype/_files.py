@@ -104,7 +104,7 @@ class ReadingOptions:
     cache: Path
     num_threads: int | None = None
     progress: Callable[[int, int], object] | None = field(default=None, compare=False)
-    check: bool = True  # check the padding bits of the .bed
+    check: bool = True  # If True, check the padding bits of the .bed.
 
     @property
     def threads(self) -> int:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     Rows = tuple[dict[str, list[str]], list[int]]
     from collections.abc import Iterable
 
-_SIZE_COLUMNS = ("length", "width")  # MACS and featureCounts; GRanges
+_SIZE_COLUMNS = ("length", "width")  # columns in MACS and featureCounts; in GRanges
 _SAF_COLUMNS = ["geneid", "chr", "start", "end", "strand"]
 _ONE_BASED_CHROMS = {"seqname", "seqnames"}  # column names of GTF and GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
@@ -243,7 +243,7 @@ def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> 
             columns, starts, stops, end=0
         ):
             raise FormatError(
-                f"{what}: the column {chrom!r} is one of GTF and GRanges, which count "
+                f"{what}: the column {chrom!r} is used by GTF and GRanges, which count "
                 "positions from 1 and include the end; for such positions subtract 1 from "
                 f"each start, and rename {chrom!r} to 'chrom' (with a column 'width' of "
                 "end - start + 1 they are converted)"

@@ -83,8 +83,8 @@ def IntervalDataset(
             and, optionally, ``strand`` and ``summit``.
         encoder: Encodes residues as numbers.
         augment: Changes residues before they are encoded.
-        width: The length of all sequences, which are centred at the summit (narrowPeak) or
-            the middle of the interval. With None, intervals keep their lengths.
+        width: The length of all sequences; each is centred at the summit (narrowPeak) or
+            the middle of its interval. With None, intervals keep their lengths.
         strand: If True, intervals on the minus strand are reverse-complemented.
         alphabet: The alphabet of the genome: ``"dna"``, ``"rna"`` (A and U are complements)
             or ``"protein"`` (no minus strand). By default, the alphabet of the encoder is

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # BED and MACS; HOMER; SAF
+_NAME_COLUMNS = ("name", "peakid", "geneid")  # columns in BED and MACS, HOMER, SAF
 _NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
 # N is asparagine in a protein.

@@ -172,7 +172,7 @@ class RawFiles(CustomBatches):
             first += len(chunk)
 
     def batch_source(self, settings: LoaderSettings) -> BatchSource:
-        """Return the batches of records, which processes or Rust threads read."""
+        """Return the batches; processes or Rust threads read their records."""
         settings = replace(
             settings, convert=PinnedCheck(settings.convert, settings.workers)
         )

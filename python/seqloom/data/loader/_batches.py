@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import EpochOrder
     from seqloom.data.loader._settings import LoaderSettings
 
-    # Requests with their batches, or with a `FailedBatch`, after which the epoch
-    # continues.
+    # Each request with its batch, or with a `FailedBatch`; a failed batch does not end
+    # the epoch.
     Batches = Generator[tuple[Request, Any]]
     Items = Callable[[int, EpochOrder], Iterator[Any]]  # (epoch, order) -> items
 
@@ -43,7 +43,7 @@ _END_OF_BATCHES: Any = object()  # marks the end of an iterator
 class BatchSource:
     """The batches of a loader."""
 
-    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # From a position on.
+    epoch: Callable[[EpochProgress, EpochOrder], Batches]  # Batches after a position.
     count: Callable[[EpochOrder], int]  # Number of batches of an epoch.
     identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with saved states.
     executor: Executor | None = None  # Stopped by `DataLoader.close`.

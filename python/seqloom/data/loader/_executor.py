@@ -87,7 +87,7 @@ class Executor:
         return self._run_in_threads(requests)
 
     def _run_in_threads(self, requests: Iterable[Request]) -> Answers:
-        """Make batches ahead in Python threads, which end with this generator."""
+        """Make batches ahead in Python threads; the threads end with this generator."""
         workers = self._settings.workers
         pool = ThreadPoolExecutor(workers.num_workers, "seqloom-loader")
 

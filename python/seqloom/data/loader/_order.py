@@ -206,7 +206,7 @@ def _split_rows(
 
 
 def _copy_indices(rows: Any) -> Any:
-    """Copy the indices of a batch_sampler, which may reuse its list."""
+    """Copy the indices, because a batch_sampler may reuse its list."""
     if not hasattr(rows, "__iter__"):
         raise ArgumentError(
             f"batch_sampler must yield lists of indices, got {rows!r}; pass it as sampler="

@@ -198,7 +198,7 @@ class Worker:
     def _receive_all(self) -> None:
         """Receive answers, and restart the process after a crash."""
         try:
-            while self._pipe.fileno() != -1:  # the pipe is not closed
+            while self._pipe.fileno() != -1:  # until the pipe is closed
                 with suppress(EOFError, OSError):
                     self._receive_answers()
                 with suppress(OSError):
@@ -294,7 +294,7 @@ class Worker:
             return self.pid
 
     def close(self) -> None:
-        """Close the pipe, which ends a waiting process."""
+        """Close the pipe; a waiting process then ends."""
         with self._lock:
             error = WorkerError(
                 "the worker processes were closed before this batch was made: by close(), "

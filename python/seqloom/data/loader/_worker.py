@@ -51,7 +51,7 @@ class WorkerJob:
     make: Callable[[Request], Any]
     init: Callable[[int], Any] | None = None  # Called with the number of the worker.
     dataset: Any = None  # For `torch.utils.data.get_worker_info`.
-    check: Callable[[], Any] | None = None  # Called first; may raise.
+    check: Callable[[], Any] | None = None  # Called before the first batch; may raise.
 
 
 class SealedJob:

@@ -69,8 +69,8 @@ class PackedStream:
         overlap: The number of residues that neighbouring windows share. When window results
             are merged, each residue is taken from the window in which the residue is
             farther from an end.
-        records: A range (first, stop) of the records of a single file; they are read
-            through its index, which is built if it is missing.
+        records: A range (first, stop) of the records of a single file, read through an
+            index; a missing index is built.
         empty: ``"error"`` raises for a record without residues; ``"keep"`` packs only its
             special tokens.
         num_threads: The number of threads; None or 0 uses all cores. With a single thread,

@@ -58,7 +58,7 @@ class Tokeniser:
         specials, size = self.places([0, max_length]).tolist()
         if size != max_length + specials:
             raise ArgumentError(
-                f"max_length={max_length} splits records into windows, which needs one "
+                f"max_length={max_length} splits records into windows and needs one "
                 f"token per residue, unlike {self.name}: use k=1, or crop the records"
             )
         if size > max_tokens:

@@ -244,7 +244,7 @@ class SequenceStream(Resumable):
         cursor.is_done = True
 
     def pieces(self, n: int, *, ahead: bool = False) -> Iterator[StreamPiece]:
-        """Yield the records of batches, which any thread can encode in any order.
+        """Yield the records of each batch; any thread can encode a batch, in any order.
 
         Args:
             n: The number of records in a batch; the last batch may be smaller.

@@ -130,7 +130,7 @@ class BedProperties:
 
     @property
     def allele_1(self) -> Column:
-        """Allele A1 of each variant, which ``count_A1`` counts."""
+        """Allele A1 of each variant; ``count_A1=True`` counts this allele."""
         return self.property_item("allele_1")
 
     @property
@@ -165,7 +165,7 @@ class BedProperties:
         return self.properties_dict[name]
 
     def _count(self, suffix: Suffix) -> int:
-        """Return the number of lines of a table, which is counted at the first call."""
+        """Return the number of lines of a table; the first call counts them."""
         count = self._counts[suffix]
         if count is None:
             source = self._source(suffix)

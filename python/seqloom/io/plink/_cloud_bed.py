@@ -256,7 +256,7 @@ class RemoteBed:
         return np.frombuffer(fetched.data, np.uint8)
 
     def _connect(self) -> RemoteObject:
-        """Return the cloud object, to which this process has connected."""
+        """Return the cloud object; each process connects to the store once."""
         if self._object_of_process is None or self._object_of_process[0] != os.getpid():
             self._object_of_process = os.getpid(), _open(self.location, self._options)
         return self._object_of_process[1]

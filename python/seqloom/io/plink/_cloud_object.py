@@ -35,8 +35,7 @@ if TYPE_CHECKING:
 
 _SCHEMES = "http, https, s3, gs, az, azure, abfs or file"
 _STORE_SCHEMES = {"http", "https", "s3", "s3a", "gs", "az", "azure", "adl", "abfs", "abfss"}
-# Options of the connection, which every store accepts; other options are specific to a
-# store.
+# Connection options that every store accepts; other options are specific to a store.
 _CLIENT_OPTIONS = {
     "allow_http",
     "allow_invalid_certificates",
@@ -250,7 +249,7 @@ class LocalObject:
 
 
 class _LocalRequest(NamedTuple):
-    """A request to a local file, which only `result` reads; the system reads ahead."""
+    """A request to a local file; `result` reads the bytes, the system reads ahead."""
 
     file: LocalObject
     start: int

@@ -56,8 +56,8 @@ class GenotypeStats:
         hom_a1: Number of individuals homozygous for A1.
         het: Number of heterozygous individuals.
         hom_a2: Number of individuals homozygous for A2.
-        alleles: Number of alleles of founders, from which the allele frequency is computed;
-            a male has one allele on X and Y.
+        alleles: Number of founder alleles for the allele frequency; a male has one allele
+            on X and Y.
         allele_frequency: Frequency of the counted allele among founder alleles; NaN if
             there are no alleles.
         mean: Mean of the genotypes 0, 1 and 2, as `open_bed.read` returns them.

@@ -85,8 +85,8 @@ def genotype_stats(
             duplicates; None counts all individuals.
         nonfounders: If True, allele frequency and Hardy-Weinberg p-value also include
             individuals with parents.
-        mid_p: If True, compute the mid-p value, in which outcomes as likely as the observed
-            genotypes have half their weight.
+        mid_p: If True, compute the mid-p value, which counts outcomes as likely as the
+            observed genotypes with half weight.
         num_threads: Number of threads; None uses the number of the `open_bed`, or all
             cores.
         on_progress: A function that is called with the number of variants counted so far

@@ -148,7 +148,7 @@ class create_bed:
             self._open: ExitStack | None = stack.pop_all()
 
     def write(self, vector: ArrayLike) -> None:
-        """Write the next row, which is a variant (or an individual, with that layout).
+        """Write the next row: a variant, or an individual in the individual-major layout.
 
         Args:
             vector: The values of the row: 0, 1, 2 and missing, as in `to_bed`.
