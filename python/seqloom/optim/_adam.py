@@ -9,8 +9,8 @@ from seqloom.errors import ArgumentError, RecordError
 from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._settings import (
     Move,
-    as_operand,
-    as_rate,
+    as_learning_rate,
+    as_step_number,
     as_tensor,
     find_bias_correction,
     is_number,
@@ -111,7 +111,7 @@ class AdamW(Optimizer):
         beta1, beta2 = self.betas
         param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
         first, second = (as_tensor(move.state[name], backend) for name in self.states)
-        rate, step = as_rate(lr, backend), as_operand(move.step, param)
+        rate, step = as_learning_rate(lr, backend), as_step_number(move.step, param)
         first = first * beta1 + grad * (1 - beta1)
         second = second * beta2 + (grad * grad).mean() * (1 - beta2)
         size = sqrt(second / find_bias_correction(beta2, step)) + self.eps

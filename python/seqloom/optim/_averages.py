@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.optim._settings import as_operand, as_tensor, require_setting
-from seqloom.optim._state import States, pair, to_full
+from seqloom.optim._settings import as_step_number, as_tensor, require_setting
+from seqloom.optim._state import States, pair_gradients, widen_half
 from seqloom.tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class WeightAverage:
             state = self._states.prepare(param, _start_mean, backend)
             old = Tensor(state["mean"], backend)
             values = as_tensor(param.storage(), backend)
-            number = as_operand(count, old)
+            number = as_step_number(count, old)
             # The first update replaces the initial zeros.
             share = 1 / number if decay is None else 1 - decay * (number > 1)
             new = old + (values - old) * share
@@ -186,7 +186,7 @@ class WeightAverage:
 
 def _start_mean(param: Param, backend: Backend) -> dict[str, Array]:
     """Create the initial average of a parameter."""
-    return {"mean": backend.zeros(param.shape, dtype=to_full(param.dtype))}
+    return {"mean": backend.zeros(param.shape, dtype=widen_half(param.dtype))}
 
 
 class GradientsAccumulator:
@@ -242,7 +242,7 @@ class GradientsAccumulator:
         """
         share = as_integer("weight", weight, least=1)
         params = [param for _, param in model.parameters()]
-        pairs = pair(params, grads)
+        pairs = pair_gradients(params, grads)
         self._states.update_paths()
         self._states.assign_to([param for param, _ in pairs], params)
         for param, grad in pairs:
@@ -292,7 +292,7 @@ class GradientsAccumulator:
         means: dict[int, Array] = {}
         for param in params:
             found = Tensor(self._states.prepare(param, _start_sum, backend)["sum"], backend)
-            mean = (found / as_operand(total, found)).astype(param.dtype)
+            mean = (found / as_step_number(total, found)).astype(param.dtype)
             self._states.set_arrays(param.path, {"sum": (found * 0).raw})
             if param.trainable:
                 means[param.id] = mean.raw
@@ -355,4 +355,4 @@ class GradientsAccumulator:
 
 def _start_sum(param: Param, backend: Backend) -> dict[str, Array]:
     """Create the initial sum of a parameter's gradients."""
-    return {"sum": backend.zeros(param.shape, dtype=to_full(param.dtype))}
+    return {"sum": backend.zeros(param.shape, dtype=widen_half(param.dtype))}

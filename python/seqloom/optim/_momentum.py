@@ -11,8 +11,8 @@ from seqloom.optim._adam import AdamW
 from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._settings import (
     Move,
+    as_learning_rate,
     as_patterns,
-    as_rate,
     as_tensor,
     is_number,
     matches_any,
@@ -88,7 +88,7 @@ class SGD(Optimizer):
 
 # Coefficients of the polynomial x (a + b x^2 + c x^4), which quickly moves singular
 # values close to 1 (Jordan 2024).
-_COEFFICIENTS = (3.4445, -4.775, 2.0315)
+_NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)
 _SCALE_MODES = ("original", "match_rms_adamw")
 
 
@@ -153,7 +153,7 @@ class Muon(AdamW):
 
     def _update_matrix(self, backend: Backend, lr: Any, move: Move) -> None:
         """Update one matrix with orthogonalised momentum."""
-        rate = as_rate(lr, backend)
+        rate = as_learning_rate(lr, backend)
         grad, param = as_tensor(move.grad, backend), as_tensor(move.param, backend)
         added = grad * (1 - self.momentum)
         first = as_tensor(move.state["first"], backend) * self.momentum + added
@@ -188,7 +188,7 @@ def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
     x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)
-    a, b, c = _COEFFICIENTS
+    a, b, c = _NEWTON_SCHULZ
     # Compute a x + (b s + c s^2) x as one product, where s = x x^T is the smaller
     # matrix.
     ones = x.backend.eye(x.shape[0], dtype=x.dtype)

@@ -14,10 +14,10 @@ from seqloom.optim._settings import (
     as_patterns,
     is_number,
     matches_any,
+    require_learning_rate,
     require_matches,
-    require_rate,
 )
-from seqloom.optim._state import States, pair
+from seqloom.optim._state import States, pair_gradients
 from seqloom.tensor import Tensor
 from seqloom.tensor._dispatch import notify, observers
 from seqloom.tensor._leaves import make_hashable
@@ -126,11 +126,11 @@ class Optimizer(ABC):
             >>> opt.step_count
             1
         """
-        rate = lr.raw if isinstance(lr, Tensor) else require_rate(lr)
+        rate = lr.raw if isinstance(lr, Tensor) else require_learning_rate(lr)
         params = [param for _, param in model.parameters()]
         if self._groups and not self._group_of:
             require_matches([group.patterns for group in self._groups], params)
-        pairs, backend = pair(params, grads), grads.backend
+        pairs, backend = pair_gradients(params, grads), grads.backend
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
@@ -284,7 +284,7 @@ class Optimizer(ABC):
             >>> sl.optim.SGD(momentum=0.9).list_settings()
             [0.9, False, 0.0, ('momentum',)]
         """
-        return [value for name, value in vars(self).items() if name not in _CHANGING]
+        return [value for name, value in vars(self).items() if name not in _NON_SETTINGS]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
@@ -301,9 +301,9 @@ class Optimizer(ABC):
             0.9
         """
         found = {
-            name: _to_plain(value)
+            name: _to_json_value(value)
             for name, value in vars(self).items()
-            if name not in _CHANGING and not name.startswith("_")
+            if name not in _NON_SETTINGS and not name.startswith("_")
         }
         groups = [
             {
@@ -342,15 +342,15 @@ class Optimizer(ABC):
 
 
 # Attributes that change in each step; all other attributes are settings.
-_CHANGING = frozenset({"_states", "_groups", "_group_of"})
+_NON_SETTINGS = frozenset({"_states", "_groups", "_group_of"})
 
 
-def _to_plain(value: Any) -> Any:
+def _to_json_value(value: Any) -> Any:
     """Convert a setting to a JSON value; replace functions and objects by their names."""
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     if is_list(value):
-        return [_to_plain(item) for item in value]
+        return [_to_json_value(item) for item in value]
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 

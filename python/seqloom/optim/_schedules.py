@@ -113,7 +113,7 @@ class CosineDecay(Schedule):
 
     def __call__(self, step: int) -> float:
         """Return the learning rate of a step, counted from 0."""
-        return _anneal(self.start, self.floor, min(step / self.total, 1.0))
+        return _interpolate_cosine(self.start, self.floor, min(step / self.total, 1.0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +148,7 @@ class WarmupCosine(Schedule):
         if step < self.warmup:
             return self.peak * (step + 1) / (self.warmup + 1)
         done = min((step - self.warmup) / max(self.total - self.warmup, 1), 1.0)
-        return _anneal(self.peak, self.floor, done)
+        return _interpolate_cosine(self.peak, self.floor, done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,9 +189,9 @@ class OneCycle(Schedule):
         """Return the learning rate of a step, counted from 0."""
         start, top = self.peak / self.start_divisor, self.rise * self.total - 1
         if step <= top:
-            return _anneal(start, self.peak, step / top)
+            return _interpolate_cosine(start, self.peak, step / top)
         done = min((step - top) / (self.total - 1 - top), 1.0)
-        return _anneal(self.peak, start / self.end_divisor, done)
+        return _interpolate_cosine(self.peak, start / self.end_divisor, done)
 
 
 @dataclass(frozen=True, slots=True)
@@ -391,7 +391,7 @@ class Chain(Schedule):
         return self.schedules[-1](step)
 
 
-def _anneal(start: float, end: float, done: float) -> float:
+def _interpolate_cosine(start: float, end: float, done: float) -> float:
     """Interpolate between two values along half a cosine wave."""
     return end + (start - end) * 0.5 * (1 + math.cos(math.pi * done))
 

@@ -106,12 +106,12 @@ def as_tensor(array: Array, backend: Backend) -> Tensor:
     return Tensor(backend.to_full_precision(array), backend)
 
 
-def as_rate(lr: Any, backend: Backend) -> Any:
+def as_learning_rate(lr: Any, backend: Backend) -> Any:
     """Return a learning rate as a number or a tensor without axes."""
     return lr if isinstance(lr, (int, float)) else Tensor(lr, backend)
 
 
-def as_operand(step: Any, like: Tensor) -> Any:
+def as_step_number(step: Any, like: Tensor) -> Any:
     """Return a step number as an integer or a float tensor."""
     if isinstance(step, int):
         return step
@@ -171,7 +171,7 @@ def _to_array(name: str, value: Any, backend: Backend, *, dtype: str) -> Array:
     return backend.asarray(np.asarray(value, "int32"))
 
 
-def require_rate(lr: Any) -> Any:
+def require_learning_rate(lr: Any) -> Any:
     """Return the learning rate as a number; raise if it is negative."""
     if not is_number(lr) and not (
         getattr(lr, "shape", None) == () and is_number(lr.item())

@@ -10,8 +10,8 @@ from seqloom.errors import ArgumentError, DTypeError, ShapeError
 from seqloom.optim._optimizer import Optimizer
 from seqloom.optim._settings import (
     Move,
-    as_operand,
-    as_rate,
+    as_learning_rate,
+    as_step_number,
     as_tensor,
     list_arrays,
     put_results,
@@ -131,11 +131,11 @@ class SimpleOptimizer(Optimizer):
 
     def update(self, backend: Backend, lr: Any, moves: list[Move]) -> None:
         """Call the rule for each parameter."""
-        rate = as_rate(lr, backend)
+        rate = as_learning_rate(lr, backend)
         for move in moves:
             param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
             state = {name: as_tensor(a, backend) for name, a in move.state.items()}
-            step = as_operand(move.step, param)
+            step = as_step_number(move.step, param)
             new, state = self._call(param, grad, state, lr=rate, step=step)
             _check_result(f"{type(self).__name__}.rule", move.path, new=new, param=param)
             put_results(move, new, self._list_values(state))

@@ -56,8 +56,8 @@ class States:
             }
         else:
             if self._shapes.get(param.path) != param.shape:
-                _require_fit(param, found, start)
-            dtype = to_full(param.dtype) if self._is_full else param.dtype
+                _require_matching_state(param, found, start)
+            dtype = widen_half(param.dtype) if self._is_full else param.dtype
             current = {name: _convert(leaf, backend, dtype) for name, leaf in found.items()}
         if found != current:
             self._leaves[param.path] = current
@@ -145,7 +145,7 @@ class States:
         names_of: Callable[[str], tuple[str, ...]],
     ) -> None:
         """Load state arrays and step counts; arrays move to a backend on first use."""
-        record = _rename(record, keys)
+        record = _rename_paths(record, keys)
         counts = Counts()
         counts.load(record.metadata)
         found: dict[str, dict[str, Leaf]] = {}
@@ -177,7 +177,7 @@ class States:
         return (self._flat[0], shared), [*counters, *self._flat[1]]
 
 
-def pair(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
+def pair_gradients(params: list[Param], grads: Gradients) -> list[tuple[Param, Array]]:
     """Return pairs of parameter and gradient; raise if the model has no gradients."""
     pairs = [(p, g) for p in params if (g := grads.get(p.id)) is not None]
     if not pairs:
@@ -279,7 +279,7 @@ class Counts:
         self._flat = indices, [*counters]
 
 
-def _rename(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
+def _rename_paths(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
     """Rename the parameter paths in a record of states."""
     facts: dict[str, Any] = dict(getattr(record, "metadata", {}))
     if keys is None:
@@ -310,7 +310,7 @@ def _join_paths(paths: list[str]) -> str:
     return ", ".join(paths[:4]) + (", ..." if paths[4:] else "")
 
 
-def to_full(dtype: str) -> str:
+def widen_half(dtype: str) -> str:
     """Return float32 for a half-precision dtype, and any other dtype unchanged."""
     return "float32" if dtype in {"float16", "bfloat16"} else dtype
 
@@ -342,7 +342,7 @@ def _to_record_array(path: str, leaf: Leaf) -> Any:
     return view
 
 
-def _require_fit(param: Param, found: dict[str, Leaf], start: Start) -> None:
+def _require_matching_state(param: Param, found: dict[str, Leaf], start: Start) -> None:
     """Raise if the state arrays have wrong names or shapes for a parameter."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():

@@ -37,7 +37,7 @@ TYPES: dict[str, np.dtype[Any]] = {
     }.items()
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
-_MAX_SHOWN = 200  # Maximum length of a name in an error message.
+_MAX_NAME_LENGTH = 200  # Maximum length of a name in an error message.
 # Float types that a precision converts to each other, from narrow to wide.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
@@ -69,7 +69,7 @@ def require_shape(
 def _shorten(name: object) -> str:
     """Shorten a name from a file for an error message."""
     text = str(name)
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+    return text if len(text) <= _MAX_NAME_LENGTH else f"{text[:_MAX_NAME_LENGTH]}..."
 
 
 def name_dtype(path: str, dtype: np.dtype[Any]) -> str:

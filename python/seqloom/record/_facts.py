@@ -128,13 +128,13 @@ CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # overwritten when the checksum is
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:
     """Return the checksum of an array from its dtype, shape and hashes of each MiB."""
-    hashes = _hash(f"{kind}{list(shape)}".encode() + pieces)
+    hashes = _hash_blocks(f"{kind}{list(shape)}".encode() + pieces)
     while len(hashes) > _HASH_BYTES:
-        hashes = _hash(hashes)
+        hashes = _hash_blocks(hashes)
     return hashes.hex()
 
 
-def _hash(data: bytes) -> bytes:
+def _hash_blocks(data: bytes) -> bytes:
     """Return the hashes of each MiB of the data."""
     return hash_bytes(np.frombuffer(data, np.uint8))
 
@@ -155,4 +155,4 @@ def checksum_of(arrays: Mapping[str, Any]) -> str:
         array = np.asarray(value)
         flat = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
         lines.append(f"{path} {checksum(array.dtype.name, array.shape, hash_bytes(flat))}")
-    return checksum("weights", [len(lines)], _hash("\n".join(lines).encode()))
+    return checksum("weights", [len(lines)], _hash_blocks("\n".join(lines).encode()))

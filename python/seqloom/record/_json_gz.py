@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # One JSON document with a line for each array.
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS_KEY = b'"facts":'
-_LEVEL = 1  # higher levels hardly save space: weights are nearly random
+_GZIP_LEVEL = 1  # higher levels hardly save space: weights are nearly random
 _BASE64_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
 
 
@@ -78,7 +78,7 @@ class JsonGz(Recorder):
             b'{"seqloom":"record"'
         """
         sums: dict[str, str] = {}
-        with gzip.GzipFile("", "wb", _LEVEL, file, mtime=0) as packed:
+        with gzip.GzipFile("", "wb", _GZIP_LEVEL, file, mtime=0) as packed:
             packed.write(_FIRST)
             for number, (path, array) in enumerate(record.items()):
                 packed.write(b",\n" if number else b"")
@@ -109,7 +109,7 @@ class JsonGz(Recorder):
         """
         try:
             with source.open() as file, gzip.GzipFile(fileobj=file) as packed:
-                return _read(source.name, packed)
+                return _read_document(source.name, packed)
         except (OSError, EOFError, zlib.error) as error:
             raise RecordError(f"{source.name}: not a complete gzip file") from error
 
@@ -143,7 +143,7 @@ def _split_into_blocks(
     yield rest
 
 
-def _read(name: str, file: Any) -> Record:
+def _read_document(name: str, file: Any) -> Record:
     """Read the arrays and facts of a document, line by line."""
     if file.readline(len(_FIRST)) != _FIRST:
         raise RecordError(f"{name}: not a record in JSON")
@@ -156,7 +156,7 @@ def _read(name: str, file: Any) -> Record:
     sealed = file.readline()
     if file.read() != _LAST or not sealed.startswith(_FACTS_KEY):
         raise RecordError(f"{name}: the end of the JSON record is missing")
-    facts = decode_facts(name, _parse(name, sealed.removeprefix(_FACTS_KEY), str))
+    facts = decode_facts(name, _parse_json_as(name, sealed.removeprefix(_FACTS_KEY), str))
     if arrays.keys() != facts.sums.keys():
         raise RecordError(f"{name}: the names of its arrays are damaged")
     values = {
@@ -171,13 +171,13 @@ def _parse_line(name: str, line: bytes) -> tuple[str, JsonArray]:
     if not line:
         raise RecordError(f"{name}: the end of the JSON record is missing")
     text = b"{" + line.rstrip(b",\n") + b"}"
-    found = _parse(name, text, dict[str, JsonArray])
+    found = _parse_json_as(name, text, dict[str, JsonArray])
     if len(found) != 1:
         raise RecordError(f"{name}: a line must contain one array, found {len(found)}")
     return next(iter(found.items()))
 
 
-def _parse(name: str, text: bytes, kind: Any) -> Any:
+def _parse_json_as(name: str, text: bytes, kind: Any) -> Any:
     """Parse JSON into an object of a type."""
     try:
         return msgspec.json.decode(text, type=kind)

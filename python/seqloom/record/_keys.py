@@ -33,7 +33,7 @@ def list_renamed(
 ) -> list[tuple[str, str, Callable[[Any], Any] | None]]:
     """Return old path, new path and transformation of each array to load."""
     is_table = isinstance(keys, Mapping)
-    find = _by_patterns(record, cast("_Table", keys)) if is_table else keys
+    find = _make_path_mapper(record, cast("_Table", keys)) if is_table else keys
     renamed: dict[str, tuple[str, str, Callable[[Any], Any] | None]] = {}
     for old in record:
         key = find(old)
@@ -54,7 +54,7 @@ def list_renamed(
     return [*renamed.values()]
 
 
-def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
+def _make_path_mapper(record: Mapping[str, Any], keys: _Table) -> Callable[[str], NewKey]:
     """Return a function that maps a path with the last pattern that matches."""
     patterns: list[tuple[str, re.Pattern[str]]] = []
     for pattern in keys:
@@ -69,13 +69,13 @@ def _by_patterns(record: Mapping[str, Any], keys: _Table) -> Callable[[str], New
     def find(old: str) -> NewKey:
         for pattern, regular in reversed(patterns):
             if match := regular.fullmatch(old):
-                return _substitute(pattern, keys[pattern], match)
+                return _fill_wildcards(pattern, keys[pattern], match)
         return old
 
     return find
 
 
-def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
+def _fill_wildcards(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
     """Replace each ``*`` in the new path by the text that ``*`` matched in the old path."""
     if not isinstance(new, (str, tuple)):
         return new
@@ -96,21 +96,21 @@ def _substitute(pattern: str, new: NewKey, match: re.Match[str]) -> NewKey:
 def change_array(path: str, value: Any, change: Callable[[Any], Any]) -> Any:
     """Transform an array; a lazy array is transformed when it is read."""
     if not isinstance(value, LazyArray):
-        return _apply(path, to_numpy(path, value), change)
+        return _apply_transform(path, to_numpy(path, value), change)
     # Find the shape after the transformation with an array of zeros that needs no
     # memory.
     stand_in = np.broadcast_to(np.zeros((), value.dtype), value.shape)
-    shape = _apply(path, stand_in, change).shape
+    shape = _apply_transform(path, stand_in, change).shape
     return LazyArray(
         value.file,
         path,
         shape,
         value.dtype,
-        lambda: _apply(path, np.asarray(value), change),
+        lambda: _apply_transform(path, np.asarray(value), change),
     )
 
 
-def _apply(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
+def _apply_transform(path: str, array: Any, change: Callable[[Any], Any]) -> Any:
     """Apply a transformation; convert its errors to RecordError."""
     try:
         return np.asarray(change(array))

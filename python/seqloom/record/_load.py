@@ -19,7 +19,7 @@ from seqloom.record._json_gz import JsonGz
 from seqloom.record._record import Record, Recorder, find_recorder
 from seqloom.record._safetensors import LENGTH_BYTES, Safetensors
 from seqloom.record._source import RecordSource, open_archive, read_member
-from seqloom.record._torch_file import PICKLE, ZIP, read_torch, reject_pickle
+from seqloom.record._torch_file import PICKLE_MAGIC, ZIP_MAGIC, read_torch, reject_pickle
 
 if TYPE_CHECKING:
     import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_GZIP = b"\x1f\x8b"
+_GZIP_MAGIC = b"\x1f\x8b"
 # Names of weight files in a folder. An index, which maps arrays to files, takes
 # precedence.
 _WEIGHT_FILES = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json", "*.bin")
@@ -87,10 +87,10 @@ def _read_file(source: RecordSource, path: Path) -> Record:
         return recorder.decode(source)
     head = source.read(0, min(LENGTH_BYTES + 1, source.size))
     reads: dict[bytes, Callable[[RecordSource], Record]] = {
-        _GZIP: JsonGz().decode,
+        _GZIP_MAGIC: JsonGz().decode,
         HDF5: read_hdf5,
-        ZIP: _read_zip,
-        PICKLE: reject_pickle,
+        ZIP_MAGIC: _read_zip,
+        PICKLE_MAGIC: reject_pickle,
     }
     # The header length of a safetensors file may begin with any bytes.
     is_safetensors = head[LENGTH_BYTES:] == b"{"

@@ -97,7 +97,7 @@ PrecisionPolicy: TypeAlias = (
 )
 
 
-def require_policy(policy: object) -> None:
+def require_precision(policy: object) -> None:
     """Raise if the argument `precision` is not a precision, a dict or a function."""
     if callable(policy) and not isinstance(policy, type):
         return
@@ -114,7 +114,7 @@ def require_policy(policy: object) -> None:
 def require_matches(policy: PrecisionPolicy | None, paths: Iterable[str]) -> None:
     """Raise if a pattern matches no path, because it may be misspelt."""
     known = list(paths)
-    for pattern in policy if _is_table(policy) else ():
+    for pattern in policy if _is_precision_table(policy) else ():
         if not any(fnmatchcase(path, pattern) for path in known):
             raise ArgumentError(
                 f"precision has the pattern {pattern!r}, which matches no path of the "
@@ -128,7 +128,7 @@ def choose_dtype(
     """Return the dtype in which an array is written; only floats are converted."""
     if policy is None or not is_float(dtype):
         return dtype
-    wanted = _apply(policy, path, dtype)
+    wanted = _pick_dtype(policy, path, dtype)
     if wanted not in FLOATS:
         raise ArgumentError(
             f"precision returned {wanted} for {path}, expected one of "
@@ -142,16 +142,16 @@ def choose_dtype(
     )
 
 
-def _is_table(policy: object) -> TypeGuard[Mapping[str, Precision]]:
+def _is_precision_table(policy: object) -> TypeGuard[Mapping[str, Precision]]:
     """Return whether the argument `precision` is a dict of precisions by pattern."""
     return isinstance(policy, Mapping)
 
 
-def _apply(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+def _pick_dtype(policy: PrecisionPolicy, path: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
     """Return the dtype that the argument `precision` selects for a float array."""
     if isinstance(policy, Precision):
         return policy.dtype
-    if _is_table(policy):
+    if _is_precision_table(policy):
         found = [each for pattern, each in policy.items() if fnmatchcase(path, pattern)]
         return found[-1].dtype if found else dtype
     answer = cast("Callable[..., object]", policy)(path, dtype)

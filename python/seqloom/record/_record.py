@@ -12,7 +12,7 @@ import numpy as np
 
 from seqloom._files import atomic_path, flushing
 from seqloom.record._array import LazyArray, PreparedArray, prepare
-from seqloom.record._precision import choose_dtype, require_matches, require_policy
+from seqloom.record._precision import choose_dtype, require_matches, require_precision
 from seqloom.record._source import RecordSource
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 # Recorder classes by file suffix.
 _RECORDERS: dict[str, type[Recorder]] = {}
-_DEFAULT = ".safetensors"
+_DEFAULT_RECORDER = ".safetensors"
 
 
 class Record(Mapping[str, Any]):
@@ -327,7 +327,7 @@ class Recorder(ABC):
     def _prepare(self, record: Record) -> Record:
         """Return the record with the dtypes that the precision selects."""
         if self.precision is not None:
-            require_policy(self.precision)
+            require_precision(self.precision)
         prepared = {path: prepare(path, array) for path, array in record.items()}
         require_matches(self.precision, prepared)
         arrays = {
@@ -348,4 +348,4 @@ def find_recorder(path: str | os.PathLike[str]) -> Recorder:
     """Return the recorder for a file's suffix, or the default recorder."""
     name = Path(path).name
     found = [suffix for suffix in _RECORDERS if name.endswith(suffix)]
-    return _RECORDERS[max(found, key=len, default=_DEFAULT)]()
+    return _RECORDERS[max(found, key=len, default=_DEFAULT_RECORDER)]()

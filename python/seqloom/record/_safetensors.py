@@ -225,19 +225,19 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     length = int.from_bytes(source.read(0, min(LENGTH_BYTES, source.size)), "little")
     begin = LENGTH_BYTES + length
     if begin > source.size or length > _MAX_HEADER_BYTES:
-        raise _not_whole(source, "its header is truncated")
+        raise _file_error(source, "its header is truncated")
     table: Any = parse_json(source.name, _decode(source, source.read(LENGTH_BYTES, begin)))
     if not is_dict(table):
-        raise _not_whole(source, "its header is not a JSON object")
+        raise _file_error(source, "its header is not a JSON object")
     metadata = table.pop("__metadata__", None)
-    strings = _convert(
+    strings = _convert_json(
         source, "its metadata", {} if metadata is None else metadata, kind=dict[str, str]
     )
     arrays = {name: _parse_entry(source, name, table[name], begin=begin) for name in table}
     try:
         "".join([*arrays, *strings, *strings.values()]).encode()
     except UnicodeEncodeError:  # JSON allows half of a surrogate pair, Unicode does not
-        raise _not_whole(source, "a name or its metadata is not valid Unicode") from None
+        raise _file_error(source, "a name or its metadata is not valid Unicode") from None
     _require_no_gaps(source, list(arrays.values()), begin=begin)
     return arrays, strings
 
@@ -247,30 +247,30 @@ def _decode(source: RecordSource, header: bytes) -> str:
     try:
         text = header.decode()
     except UnicodeDecodeError:
-        raise _not_whole(source, "its header is not UTF-8") from None
+        raise _file_error(source, "its header is not UTF-8") from None
     if text.startswith("\ufeff"):
-        raise _not_whole(source, "its header begins with a byte order mark")
+        raise _file_error(source, "its header begins with a byte order mark")
     return text
 
 
 def _parse_entry(source: RecordSource, name: str, entry: Any, *, begin: int) -> StoredArray:
     """Check a header entry's dtype, shape and size, and return its array."""
-    fields = _convert(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
+    fields = _convert_json(source, f"the entry of {quote(name)}", entry, kind=HeaderEntry)
     dtype = find_dtype(source.name, name, fields.dtype)
     require_shape(source.name, name, fields.shape, dtype=dtype)
     start, stop = fields.data_offsets
     if stop - start != prod(fields.shape) * dtype.itemsize:
-        raise _not_whole(source, f"the entry of {quote(name)} has a wrong number of bytes")
+        raise _file_error(source, f"the entry of {quote(name)} has a wrong number of bytes")
     start, stop = begin + start, begin + stop
     return StoredArray(source, name, fields.dtype, dtype, fields.shape, start, stop)
 
 
-def _convert(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
+def _convert_json(source: RecordSource, what: str, value: Any, *, kind: type[Kind]) -> Kind:
     """Convert parsed JSON to a type; raise if the types do not match."""
     try:
         return msgspec.convert(value, kind)
     except (msgspec.ValidationError, UnicodeEncodeError) as error:
-        raise _not_whole(source, f"{what} is not valid: {error}") from None
+        raise _file_error(source, f"{what} is not valid: {error}") from None
 
 
 def _require_no_gaps(
@@ -280,13 +280,13 @@ def _require_no_gaps(
     end = begin
     for array in sorted(arrays, key=lambda array: (array.start, array.stop)):
         if array.start != end:
-            raise _not_whole(source, "its arrays overlap or leave a gap")
+            raise _file_error(source, "its arrays overlap or leave a gap")
         end = array.stop
     if end != source.size:
         found, expected = end - begin, source.size - begin
-        raise _not_whole(source, f"the arrays need {found} bytes, the file has {expected}")
+        raise _file_error(source, f"the arrays need {found} bytes, the file has {expected}")
 
 
-def _not_whole(source: RecordSource, why: str) -> RecordError:
+def _file_error(source: RecordSource, why: str) -> RecordError:
     """Return the error for an invalid or truncated safetensors file."""
     return RecordError(f"{source.name}: not a complete safetensors file ({why})")

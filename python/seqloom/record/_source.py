@@ -80,7 +80,7 @@ class RecordSource:
         """
         try:
             with Path(path).open("rb") as file:
-                state = _identify(os.fstat(file.fileno()))
+                state = _fingerprint_file(os.fstat(file.fileno()))
                 memory = None
                 if mapped and state[0]:
                     # The file is mapped until its last view is deleted.
@@ -217,7 +217,7 @@ class RecordSource:
 
     def _check(self, now: os.stat_result) -> None:
         """Raise if the file was changed or replaced."""
-        if _identify(now) != self._state:
+        if _fingerprint_file(now) != self._state:
             raise RecordError(
                 f"{self.path}: was changed after it was opened; load it again"
             )
@@ -233,7 +233,7 @@ def _count_threads(size: int) -> int:
     return count_threads() if size >= _MIN_THREADED_BYTES else 1
 
 
-def _identify(status: os.stat_result) -> tuple[int, ...]:
+def _fingerprint_file(status: os.stat_result) -> tuple[int, ...]:
     """Return properties of a file that reveal a change or replacement of the file."""
     return status.st_size, status.st_mtime_ns, status.st_ino, status.st_dev
 

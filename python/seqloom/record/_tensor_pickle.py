@@ -119,13 +119,13 @@ class _PickleMachine:
 
     def step(self, name: str, argument: Any) -> None:
         """Execute one instruction of the pickle."""
-        if name in _CONSTANTS:
-            self.stack.append(_CONSTANTS[name]())
-        elif name in _LITERALS:
+        if name in _CONSTANT_INSTRUCTIONS:
+            self.stack.append(_CONSTANT_INSTRUCTIONS[name]())
+        elif name in _LITERAL_INSTRUCTIONS:
             self.stack.append(argument)
-        elif name in _ACTIONS:
-            _ACTIONS[name](self, argument)
-        elif name not in _IGNORED:
+        elif name in _INSTRUCTION_METHODS:
+            _INSTRUCTION_METHODS[name](self, argument)
+        elif name not in _IGNORED_INSTRUCTIONS:
             raise RecordError(
                 f"{self.file}: its pickle has the instruction {name}, which tensors do not "
                 "need and seqloom does not execute"
@@ -265,7 +265,7 @@ def _read_pending_flags(
 
 
 _PENDING_FLAGS = ("conj", "neg")
-_CONSTANTS: dict[str, Callable[[], Any]] = {
+_CONSTANT_INSTRUCTIONS: dict[str, Callable[[], Any]] = {
     "EMPTY_DICT": dict,
     "EMPTY_LIST": list,
     "EMPTY_TUPLE": tuple,
@@ -274,7 +274,7 @@ _CONSTANTS: dict[str, Callable[[], Any]] = {
     "NEWTRUE": lambda: True,
     "NONE": lambda: None,
 }
-_LITERALS = frozenset(
+_LITERAL_INSTRUCTIONS = frozenset(
     {
         "BINFLOAT",
         "BININT",
@@ -286,8 +286,8 @@ _LITERALS = frozenset(
         "SHORT_BINUNICODE",
     }
 )
-_IGNORED = frozenset({"FRAME", "PROTO", "STOP"})
-_ACTIONS: dict[str, Callable[[_PickleMachine, Any], None]] = {
+_IGNORED_INSTRUCTIONS = frozenset({"FRAME", "PROTO", "STOP"})
+_INSTRUCTION_METHODS: dict[str, Callable[[_PickleMachine, Any], None]] = {
     "APPEND": lambda machine, _: machine.append(),
     "APPENDS": lambda machine, _: machine.extend(),
     "BINGET": lambda machine, number: machine.stack.append(machine.memory[number]),

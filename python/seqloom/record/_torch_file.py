@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
     from seqloom.record._source import RecordSource
 
-ZIP = b"PK\x03\x04"
+ZIP_MAGIC = b"PK\x03\x04"
 # First byte of pickles, and of PyTorch files before version 1.6.
-PICKLE = b"\x80"
+PICKLE_MAGIC = b"\x80"
 _LOCAL_HEADER_BYTES = 30  # Size of a zip member's header without its name.
 # Limits for the depth of nested dicts and for the number of their values.
 _MAX_DEPTH, _MAX_VALUES = 32, 1 << 20
@@ -59,7 +59,7 @@ def read_torch(source: RecordSource) -> Record:
             )
         if isinstance(value, TensorEntry):
             if value.key not in storages:
-                raise _no_storage(source, path)
+                raise _make_storage_error(source, path)
             tensor = _ArchivedTensor(source, storages[value.key], path, value)
             arrays[path] = tensor.to_lazy()
         else:
@@ -147,7 +147,7 @@ class _ArchivedTensor:
         end = (last + 1) * entry.dtype.itemsize if prod(entry.shape) else 0
         size = min(self.info.file_size, self.info.compress_size)
         if self.info.compress_type != ZIP_STORED or end > size:
-            raise _no_storage(self.source, self.path)
+            raise _make_storage_error(self.source, self.path)
         # With a stride of 0, a small storage becomes a large copy.
         self.source.require_plausible(self.path, prod(entry.shape) * entry.dtype.itemsize)
         read = self.view if self.source.is_mapped else self.read
@@ -194,6 +194,6 @@ class _ArchivedTensor:
         return np.ndarray(shape, dtype, data, self.entry.offset * dtype.itemsize, strides)
 
 
-def _no_storage(source: RecordSource, path: str) -> RecordError:
+def _make_storage_error(source: RecordSource, path: str) -> RecordError:
     """Return the error for a tensor that is larger than its storage."""
     return RecordError(f"{source.name}: {path} has no storage that is large enough")

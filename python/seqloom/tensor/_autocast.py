@@ -107,7 +107,7 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
     if is_product is None or found is None:
         return args
     wanted = found[0] if is_product else "float32"
-    changed = tuple(_cast(arg, wanted, apply) for arg in args)
+    changed = tuple(_cast_floats(arg, wanted, apply) for arg in args)
     backends = [arg.backend for arg in changed if isinstance(arg, TensorState)]
     if wanted in _HALVES and backends and (why := explain_slowdown(backends[0], wanted)):
         raise BackendError(
@@ -118,13 +118,13 @@ def cast_arguments(name: str, args: tuple[Any, ...], apply: Callable[..., Any]) 
     return changed
 
 
-def _cast(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
+def _cast_floats(arg: Any, dtype: str, apply: Callable[..., Any]) -> Any:
     """Convert a float tensor, or each float tensor in a list or tuple, to a dtype."""
     if isinstance(arg, TensorState):
         name = _dtype_name(cast("Any", arg).dtype)
         return apply("astype", arg, dtype) if name in _FLOATS and name != dtype else arg
     if type(arg) is list or type(arg) is tuple:
-        parts = [_cast(part, dtype, apply) for part in cast("list[Any]", arg)]
+        parts = [_cast_floats(part, dtype, apply) for part in cast("list[Any]", arg)]
         return parts if isinstance(arg, list) else tuple(parts)
     return arg
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
 from seqloom.tensor._backend import Array, Backend, make_array
-from seqloom.tensor._backward import pull_back, scan_tracked
+from seqloom.tensor._backward import backprop, scan_tracked
 from seqloom.tensor._families import RULES
 from seqloom.tensor._state import (
     Node,
@@ -43,7 +43,7 @@ _level_numbers = count(1)
 
 # Backend methods that are not functions of arrays; they are called on the inner
 # backend.
-_METHODS = ("adopt", "dtype", "key_words", "nbytes", "program", "sync", "to_numpy")
+_INNER_METHODS = ("adopt", "dtype", "key_words", "nbytes", "program", "sync", "to_numpy")
 
 
 class Autodiff(Backend):
@@ -72,7 +72,7 @@ class Autodiff(Backend):
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         for name in _list_defaults():
             setattr(self, name, self._function(name))
-        for name in _METHODS:
+        for name in _INNER_METHODS:
             if hasattr(inner, name):
                 setattr(self, name, make_untracked(self, getattr(inner, name)))
         self.binary = {name: without_numbers(getattr(inner, name)) for name in BINARY}
@@ -158,7 +158,7 @@ class Autodiff(Backend):
             >>> A.gradients(A.sum(x), A.inner.ones(()))[A.leaf_number(x)].tolist()
             [1.0, 1.0]
         """
-        return pull_back([raw], [seed], retain=retain)
+        return backprop([raw], [seed], retain=retain)
 
     def lower(self, raw: Any) -> Array:
         """Return the array of the inner backend that an array of this level wraps.
@@ -224,7 +224,7 @@ class Autodiff(Backend):
 @cache
 def _list_defaults() -> dict[str, Callable[..., Any]]:
     """Return the default implementations of all functions of a backend, by name."""
-    own = {*vars(Autodiff), *_METHODS, "array_namespace", "from_numpy", "tensor"}
+    own = {*vars(Autodiff), *_INNER_METHODS, "array_namespace", "from_numpy", "tensor"}
     names = (name for name in dir(Backend) if not name.startswith("_") and name not in own)
     return {name: body for name in names if callable(body := getattr(Backend, name))}
 
@@ -254,7 +254,7 @@ def make_function(
             return call
         record_calls = _record_calls_of_two if name in BINARY else _record_calls
         call = record_calls(level, plain, rule)
-        return _floats_only(level, call) if name == "astype" else call
+        return _track_only_floats(level, call) if name == "astype" else call
     if body is None or rule:
         return make_untracked(level, plain)
 
@@ -320,7 +320,7 @@ def _record_calls(level: Level, plain: Function, rule: Rule) -> Function:
     return call
 
 
-def _floats_only(level: Level, call: Function) -> Function:
+def _track_only_floats(level: Level, call: Function) -> Function:
     """Wrap a function so that integer results, which have no gradient, are untracked."""
 
     def call_and_check(*args: Array, **options: object) -> Array:
@@ -343,16 +343,16 @@ def make_untracked(level: Level, plain: Function) -> Function:
     """Wrap a function so that its calls are not recorded."""
 
     def call(*args: Array, **options: object) -> Array:
-        return plain(*[_to_inner(level, arg) for arg in args], **options)
+        return plain(*[_unwrap_tracked(level, arg) for arg in args], **options)
 
     return call
 
 
-def _to_inner(level: Level, arg: Array) -> Array:
+def _unwrap_tracked(level: Level, arg: Array) -> Array:
     """Replace tracked arrays, also in lists and tuples, by their inner arrays."""
     if type(arg) is TrackedArray and arg.level is level:
         return arg.value
     if isinstance(arg, (list, tuple)):
-        values = [_to_inner(level, item) for item in cast("list[Array]", arg)]
+        values = [_unwrap_tracked(level, item) for item in cast("list[Array]", arg)]
         return values if isinstance(arg, list) else tuple(values)
     return arg

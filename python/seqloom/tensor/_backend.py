@@ -325,7 +325,7 @@ def _find_integer_type(dtype: Any) -> np.dtype[np.generic] | None:
 _OPERATION_NAMES = frozenset(dir(Backend)) | Backend.required
 
 
-def functions_of(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
+def collect_functions(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
     """Return the operations that some modules define, by name.
 
     Each function implements the operation that has its name. `prefix` is removed from

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     Body = Callable[[Arrays, Arrays], tuple[Arrays, Arrays]]
 
 
-def pull_back(
+def backprop(
     roots: Sequence[TrackedArray],
     seeds: Sequence[Array | None],
     *,
@@ -90,7 +90,7 @@ class _BackwardPass:
             elif type(node) is OutputNode:
                 self._collect(node, grad)
             else:
-                self._pull(node, grad)
+                self._input_gradients(node, grad)
         return leaves
 
     def add(self, node: Node, term: Array) -> None:
@@ -113,7 +113,7 @@ class _BackwardPass:
             heapq.heappush(self.pending, (-node.number, node))
         self.grads[node.number][position] = grad
 
-    def _pull(self, node: Node, grad: Any) -> None:
+    def _input_gradients(self, node: Node, grad: Any) -> None:
         """Compute the gradients of an operation's inputs from its output gradient."""
         # This is a single function, because it runs for each node and calls are slow.
         rule, parents, saved = node.rule, node.parents, node.saved
@@ -208,7 +208,7 @@ def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
     return step
 
 
-def _pull(
+def _input_gradients(
     b: ArrayFunctions, loop: RecordedLoop, grads: Sequence[Array | None], _needs: Needs
 ) -> list[Array | None]:
     """Run the backward loop. Its first step shows which outer arrays have gradients."""
@@ -220,19 +220,19 @@ def _pull(
     reads = [*loop.states, *loop.xs, *seeds[count:]]
     last = 0 if loop.reverse else loop.length - 1
     start = [*seeds[:count], *(None for _ in loop.outer)]
-    carry, by_xs = _pull_step(b, loop, loop.outer, start, _index_steps(b, reads, last))
+    carry, by_xs = _backprop_step(b, loop, loop.outer, start, _index_steps(b, reads, last))
     reached = [
         number
         for number, part in zip(loop.outer, carry[count:], strict=True)
         if part is not None
     ]
     carry = [part for part in carry if part is not None]
-    carry, by_xs = _pull_other_steps(b, loop, reached, (carry, by_xs), reads)
+    carry, by_xs = _backprop_other_steps(b, loop, reached, (carry, by_xs), reads)
     around = dict(zip(reached, carry[count:], strict=True))
     return [*carry[:count], *by_xs, *(around.get(number) for number in loop.outer)]
 
 
-def _pull_other_steps(
+def _backprop_other_steps(
     b: ArrayFunctions,
     loop: RecordedLoop,
     outer: list[int],
@@ -246,7 +246,7 @@ def _pull_other_steps(
     rest = slice(1, None) if loop.reverse else slice(0, loop.length - 1)
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:
-        return _pull_step(b, loop, outer, carry, x)
+        return _backprop_step(b, loop, outer, carry, x)
 
     others = _index_steps(b, reads, rest)
     carry, earlier = b.scan(
@@ -260,7 +260,7 @@ def _pull_other_steps(
     return carry, joined
 
 
-def _pull_step(
+def _backprop_step(
     b: ArrayFunctions,
     loop: RecordedLoop,
     outer: list[int],
@@ -279,7 +279,7 @@ def _pull_step(
         for out, seed in zip((*after, *ys), seeds, strict=True)
         if get_node(level, out) is not None
     ]
-    found = pull_back([out for out, _ in pairs], [seed for _, seed in pairs], before=before)
+    found = backprop([out for out, _ in pairs], [seed for _, seed in pairs], before=before)
     summed = [
         part if total is None else b.add(total, part)
         for total, part in zip(carry[count:], map(found.get, outer), strict=True)
@@ -319,4 +319,4 @@ def _inner_value(level: Level, array: Array) -> Array:
     return array.value if get_node(level, array) is not None else array
 
 
-_SCAN_RULE = Rule(no_values, _pull, tracked=ALL, name="scan")
+_SCAN_RULE = Rule(no_values, _input_gradients, tracked=ALL, name="scan")

@@ -8,8 +8,8 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, DTypeError, ShapeError
 from seqloom.tensor import _exchange as exchange
-from seqloom.tensor._dispatch import contains, find_backend
-from seqloom.tensor._origin import move_outwards
+from seqloom.tensor._dispatch import find_backend, includes_backend
+from seqloom.tensor._origin import move_to_outer_scope
 from seqloom.tensor._state import TensorState, TrackedArray
 
 if TYPE_CHECKING:
@@ -175,9 +175,9 @@ class TensorConversions(TensorState):
             numpy
         """
         target = find_backend(backend)
-        if contains(self.backend, target):
+        if includes_backend(self.backend, target):
             return self
-        if contains(target, self.backend):
+        if includes_backend(target, self.backend):
             return type(self)(self.raw, target)
         plain = exchange.require_constant(self, f"moving to {target}")
         return type(self)(target.adopt(plain.raw, plain.backend), target)
@@ -225,5 +225,5 @@ class TensorConversions(TensorState):
             >>> x.item()
             1.0
         """
-        move_outwards(self)
+        move_to_outer_scope(self)
         return self

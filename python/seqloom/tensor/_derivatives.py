@@ -245,7 +245,7 @@ def find_level(backend: Backend) -> Engine:
     """Return a level for a new derivative, which wraps the active level if possible."""
     current = _active.get()
     inner = backend
-    if current is not None and _wraps(current, backend):
+    if current is not None and _wraps_backend(current, backend):
         inner = current
     if is_custom_engine(inner) and inner is not current:
         return inner  # the backend needs no `Autodiff`
@@ -263,11 +263,11 @@ def is_custom_engine(backend: object) -> TypeGuard[CustomEngine]:
     return "is_engine" in vars(backend)
 
 
-def _wraps(outer: object, inner: object) -> bool:
+def _wraps_backend(outer: object, inner: object) -> bool:
     """Return whether `outer` is `inner` or wraps it."""
     if outer is None or outer is inner:
         return outer is not None
-    return _wraps(getattr(outer, "inner", None), inner)
+    return _wraps_backend(getattr(outer, "inner", None), inner)
 
 
 def count_levels(backend: object) -> int:

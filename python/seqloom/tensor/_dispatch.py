@@ -119,10 +119,10 @@ def apply(name: str, *args: object, **options: Any) -> Any:
     kind, frame = type(tensors[0]), caller(1)
     if not isinstance(out, (tuple, list)):
         return fill(new(kind), out, backend, frame)
-    # `_wrap` is inlined for a single array, because a function call would be slower.
+    # `_wrap_result` is inlined for a single array, because a function call would be slower.
     return tuple(
         [
-            _wrap(part, kind, backend, frame)
+            _wrap_result(part, kind, backend, frame)
             if type(part) in _NESTED_TYPES
             else fill(new(kind), part, backend, frame)
             for part in cast("list[Any]", out)
@@ -145,13 +145,13 @@ def _require_axis(name: str, axis: object) -> None:
 _NESTED_TYPES = frozenset({type(None), list, tuple})
 
 
-def _wrap(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType) -> Any:
+def _wrap_result(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType) -> Any:
     """Convert one result to tensors, also within nested lists and tuples."""
     if part is None:
         return None
     if type(part) not in _NESTED_TYPES:
         return fill(new(kind), part, backend, frame)
-    return type(part)([_wrap(inner, kind, backend, frame) for inner in part])
+    return type(part)([_wrap_result(inner, kind, backend, frame) for inner in part])
 
 
 def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
@@ -199,9 +199,9 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
 
 def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
     """Return the one of two backends that wraps the other; raise if neither does."""
-    if contains(one, other):
+    if includes_backend(one, other):
         return one
-    if contains(other, one):
+    if includes_backend(other, one):
         return other
     raise BackendError(
         f"the tensors are on different backends, {_full_name(one)} and "
@@ -209,7 +209,7 @@ def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
     )
 
 
-def contains(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
+def includes_backend(outer: ArrayFunctions, inner: ArrayFunctions) -> bool:
     """Return whether `outer` is `inner` or wraps `inner`."""
     while outer is not inner:
         within = getattr(outer, "inner", None)

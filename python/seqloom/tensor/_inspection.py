@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 # Functions that do not compute arrays, and are therefore not measured.
-_UNMEASURED = {"finfo", "iinfo", "isdtype", "result_type", "key_words"} | {
+_UNMEASURED_METHODS = {"finfo", "iinfo", "isdtype", "result_type", "key_words"} | {
     *("adopt", "dtype", "nbytes", "sync")
 }
 
@@ -81,10 +81,10 @@ class Profile(Backend):
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._calls: list[_Call] = []
-        for name in REQUIRED | EXTENSION | _UNMEASURED:
+        for name in REQUIRED | EXTENSION | _UNMEASURED_METHODS:
             if hasattr(inner, name):
                 function = getattr(inner, name)
-                is_measured = name not in _UNMEASURED
+                is_measured = name not in _UNMEASURED_METHODS
                 setattr(self, name, self._time(name, function) if is_measured else function)
 
     def __getattr__(self, name: str) -> Any:

@@ -284,7 +284,7 @@ def suspend_scopes() -> Generator[None]:
         innermost.reset(token)
 
 
-def move_outwards(tensor: Any) -> None:
+def move_to_outer_scope(tensor: Any) -> None:
     """Move a tensor from its scope to the enclosing scope."""
     reference = weakref.ref(tensor)
     found = innermost.get()

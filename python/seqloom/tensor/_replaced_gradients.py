@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import GradientError
 from seqloom.tensor._autocast import autocast_state
-from seqloom.tensor._backward import pull_back
+from seqloom.tensor._backward import backprop
 from seqloom.tensor._derivatives import find_tracked, is_custom_engine, outermost_level
-from seqloom.tensor._dispatch import apply, contains
+from seqloom.tensor._dispatch import apply, includes_backend
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._families._keep import no_values
 from seqloom.tensor._state import TrackedArray, get_node, next_number, outer_nodes, record
@@ -121,7 +121,7 @@ def _check_results(level: Any, out: Any) -> tuple[Tensor, ...]:
                 "the function of custom_gradient must return a tensor or a tuple of "
                 f"tensors, got {type(part).__name__}"
             )
-        if not contains(level.inner, _backend_of_array(part)):
+        if not includes_backend(level.inner, _backend_of_array(part)):
             raise GradientError(
                 "the function of custom_gradient returned a tensor on "
                 f"{part.backend} that does not come from its arguments; pass every tensor "
@@ -170,7 +170,7 @@ def _check_part(part: object, arg: Tensor, position: int, backend: Backend) -> A
     if not isinstance(part, Tensor):
         found = f"{type(part).__name__}, not a tensor"
     elif part.shape == arg.shape and part.dtype == arg.dtype:
-        if contains(backend, _backend_of_array(part)):
+        if includes_backend(backend, _backend_of_array(part)):
             return part.raw
         found = f"on {part.backend}"
     else:
@@ -245,7 +245,7 @@ def _recompute(_b: Any, saved: Any, grads: Any, _needs: Needs) -> list[Array | N
     finally:
         autocast_state.reset(former)
         _is_recomputing.reset(token)
-    found = pull_back([result.raw for result in results], grads, before=before)
+    found = backprop([result.raw for result in results], grads, before=before)
     return [found.get(number) for number in numbers]
 
 

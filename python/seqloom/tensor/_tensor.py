@@ -13,7 +13,7 @@ from seqloom.errors import (
 )
 from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._conversions import TensorConversions
-from seqloom.tensor._dispatch import apply, contains, find_shared_backend
+from seqloom.tensor._dispatch import apply, find_shared_backend, includes_backend
 from seqloom.tensor._elements import normalize_key
 from seqloom.tensor._operators import At, binary, differentiable, reflect, unary
 from seqloom.tensor._tensor_methods import ArrayMethods
@@ -177,7 +177,7 @@ class Tensor(ArrayMethods, TensorConversions):
         if gradient.dtype != self.dtype:
             gradient = gradient.astype(self.dtype)
         find_shared_backend([self, gradient])  # raises for unrelated backends
-        is_inner = contains(level.inner, gradient.backend)
+        is_inner = includes_backend(level.inner, gradient.backend)
         return gradient.raw if is_inner else level.lower(gradient.raw)
 
 

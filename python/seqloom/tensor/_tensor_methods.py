@@ -265,7 +265,7 @@ class ArrayMethods:
             >>> sl.tensor.backend("numpy").tensor([[1.0, 2.0]]).reshape(2, 1).shape
             (2, 1)
         """
-        return apply("reshape", self, _unpack(shape))
+        return apply("reshape", self, _unpack_integers(shape))
 
     def permute_dims(self, *axes: int | tuple[int, ...]) -> Self:
         """Permute the axes.
@@ -282,7 +282,7 @@ class ArrayMethods:
             >>> x.permute_dims(2, 0, 1).shape
             (2, 1, 1)
         """
-        return apply("permute_dims", self, _unpack(axes))
+        return apply("permute_dims", self, _unpack_integers(axes))
 
     def flatten(self, start_dim: int = 0, end_dim: int = -1) -> Self:
         """Merge a range of axes into one, like ``torch.flatten``.
@@ -379,7 +379,7 @@ class ArrayMethods:
         return apply("astype", self, dtype)
 
 
-def _unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+def _unpack_integers(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """Return integer arguments that were passed separately or as one tuple or list."""
     first: Any = sizes[0] if len(sizes) == 1 else None
     found: Any = first if type(first) in (tuple, list) else sizes

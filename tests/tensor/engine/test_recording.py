@@ -8,7 +8,7 @@ import pytest
 
 import seqloom as sl
 from seqloom.errors import GradientError
-from seqloom.tensor._backward import pull_back
+from seqloom.tensor._backward import backprop
 from seqloom.tensor._families import ALL, Rule
 from seqloom.tensor._state import next_number, record
 
@@ -43,7 +43,7 @@ def split(x, tracked):
 def test_each_of_several_outputs_has_a_gradient():
     x = AUTODIFF.leaf(np.arange(4.0))
     left, right, _ = split(x, ALL)
-    found = pull_back([left, right], [np.array([1.0, 2]), np.array([3.0, 4])])
+    found = backprop([left, right], [np.array([1.0, 2]), np.array([3.0, 4])])
     assert found[x.node.number].tolist() == [1, 2, 3, 4]
 
 
@@ -80,15 +80,15 @@ def test_a_backward_pass_can_stop_at_older_nodes():
     y = AUTODIFF.multiply(x, x)
     mark = next_number()
     z = AUTODIFF.multiply(y, 2.0)
-    assert pull_back([z], [np.array(1.0)], before=mark) == {y.node.number: 2}
+    assert backprop([z], [np.array(1.0)], before=mark) == {y.node.number: 2}
     assert AUTODIFF.gradients(y, np.array(1.0))[x.node.number] == 6
 
 
 def test_a_backward_pass_that_retains_its_values_can_be_repeated():
     x = AUTODIFF.leaf(np.array(3.0))
     y = AUTODIFF.multiply(x, x)
-    first = pull_back([y], [np.array(1.0)], retain=True)
-    assert first == pull_back([y], [np.array(1.0)])
+    first = backprop([y], [np.array(1.0)], retain=True)
+    assert first == backprop([y], [np.array(1.0)])
 
 
 def test_saved_values_are_freed_during_the_backward_pass():

@@ -21,7 +21,7 @@ from seqloom.tensor._compile._symbol import (
     raise_no_value,
     replace_known_masks,
     require_known_shape,
-    substitute,
+    substitute_leaf,
 )
 from seqloom.tensor._dispatch import translate
 from seqloom.tensor._families._rule import Call
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 # These functions accept Python numbers together with arrays, and do not convert the
 # numbers.
-KEEP_NUMBERS = frozenset(
+MIXED_NUMBER_FUNCTIONS = frozenset(
     {"asarray", "full", "adamw", "sgd", "dropout", "clip_by_global_norm"}
 )
 # If all arguments are numbers, these functions return a Python number in an uncompiled
@@ -92,7 +92,7 @@ class Capture(Backend):
         value = self.recorder.new_value(array.shape, self.target.dtype(array))
         self.recorder.root.inputs.append(value)
         self.admitted[id(leaf)] = (leaf, value)
-        self._undo.append(substitute(leaf, Symbol(value), self))
+        self._undo.append(substitute_leaf(leaf, Symbol(value), self))
         return leaf
 
     @contextmanager
@@ -128,7 +128,7 @@ class Capture(Backend):
                 args = (args[0], replace_known_masks(self.target, args[1]), *args[2:])
             values = tuple(self.recorder.to_value(arg) for arg in args)
             is_number = name in _ARITHMETIC and all(map(self._is_number, values_in(values)))
-            if name not in KEEP_NUMBERS:
+            if name not in MIXED_NUMBER_FUNCTIONS:
                 values = self._promote_numbers(values)
             kinds, several = self._infer_specs(name, values, options)
             outputs = self.recorder.write(name, values, options, kinds)

@@ -270,7 +270,7 @@ def _name_c_call(function: Any) -> str | None:
         return f"{owner.__name__}.{name}"
     if name in _RANDOM_METHODS and owner_module.startswith("torch"):
         return f"torch.Tensor.{name}"
-    return f"random.{name}" if _is_shared(owner) and name != "setstate" else None
+    return f"random.{name}" if _is_global_generator(owner) and name != "setstate" else None
 
 
 def _name_python_call(frame: FrameType) -> str | None:
@@ -280,12 +280,12 @@ def _name_python_call(frame: FrameType) -> str | None:
         return f"{module}.{name}"
     if name == "rvs" and module.startswith("scipy."):
         return "the method rvs of scipy.stats"
-    if module != "random" or not _is_shared(frame.f_locals.get("self")):
+    if module != "random" or not _is_global_generator(frame.f_locals.get("self")):
         return None
     return f"random.{name}" if name not in ("seed", "setstate", "getstate") else None
 
 
-def _is_shared(generator: Any) -> bool:
+def _is_global_generator(generator: Any) -> bool:
     """Return True for the global generator of Python, and for a `SystemRandom`."""
     shared = getattr(random.random, "__self__", None)  # noqa: S311  # no number is drawn
     if generator is None:

@@ -62,9 +62,9 @@ class Environment:
             self._last = _, number = self._walk()
         return number
 
-    def _walk(self) -> tuple[Walk, int]:
+    def _walk(self) -> tuple[ValueVisitor, int]:
         """Visit all outside values; return the visit and the number of their state."""
-        walk = Walk(self._function, self._key)
+        walk = ValueVisitor(self._function, self._key)
         form = tuple(walk.items)
         if form not in self._numbers:
             self._numbers[form] = next(self._next)
@@ -89,7 +89,7 @@ class Environment:
         # Before the step runs, only the code of the step itself is treated as executed.
         if executed is None:
             executed = {getattr(self._function, "__code__", _EMPTY_CODE)}
-        if problems := Walk(self._function, self._key, executed).problems:
+        if problems := ValueVisitor(self._function, self._key, executed).problems:
             raise CaptureError(problems[0])
 
     def require_unchanged(self) -> None:
@@ -113,7 +113,7 @@ def _is_same_or_extended(before: Any, after: Any) -> bool:
     """Return True if the descriptions are equal, or `after` only has additional parts."""
     # An additional part, such as a cached property, causes a new compilation at the
     # next call.
-    if before == after or isinstance(before, Repeat):
+    if before == after or isinstance(before, RepeatedObject):
         return True
     if type(before) is not tuple or type(after) is not tuple:
         return False
@@ -122,13 +122,13 @@ def _is_same_or_extended(before: Any, after: Any) -> bool:
     return bool(is_longer or set(one) < set(other))
 
 
-class Repeat(NamedTuple):
+class RepeatedObject(NamedTuple):
     """A further occurrence of an object that was already visited."""
 
     number: int
 
 
-class Walk:
+class ValueVisitor:
     """Visits each value that a step can reach, and records it for comparisons."""
 
     def __init__(
@@ -195,7 +195,7 @@ class Walk:
         if kind in SIMPLE_TYPES or value is Missing:
             self.items.append((path, (kind, value)))
         elif (number := self._places.get(id(value))) is not None:
-            self.items.append((path, Repeat(number)))
+            self.items.append((path, RepeatedObject(number)))
         else:
             self._add(path, value, describe(value))
 

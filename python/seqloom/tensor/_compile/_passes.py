@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom.tensor._compile._capture import KEEP_NUMBERS
+from seqloom.tensor._compile._capture import MIXED_NUMBER_FUNCTIONS
 from seqloom.tensor._graph import OVERWRITES, Graph, Operation, Value, map_values, values_in
 from seqloom.tensor._leaves import freeze
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 # Operations that return their operand if shape and dtype remain the same.
-_NO_EFFECT = frozenset(
+_IDENTITY_OPERATIONS = frozenset(
     {
         *("reshape", "broadcast_to", "astype", "asarray"),
         *("positive", "stop_gradient", "to_full_precision"),
@@ -66,7 +66,7 @@ def _find_unchanged(operation: Operation) -> Value | None:
     # and 1.0 may change the dtype.
     factor: Any = operation.args[-1]
     is_copy = operation.name == "multiply" and type(factor) is int and factor == 1
-    return source if is_copy or operation.name in _NO_EFFECT else None
+    return source if is_copy or operation.name in _IDENTITY_OPERATIONS else None
 
 
 def _operation_key(operation: Operation) -> object:
@@ -203,7 +203,7 @@ def cast_numbers(graph: Graph) -> Graph:
 
     for operation in graph.operations:
         numbers = [value for value in operation.inputs() if value.number in weak]
-        if numbers and operation.name not in KEEP_NUMBERS:
+        if numbers and operation.name not in MIXED_NUMBER_FUNCTIONS:
             dtype = _find_common_dtype(operation, weak)
             args = map_values(operation.args, lambda v, d=dtype: cast(v, d))
             operation = replace(operation, args=args)  # noqa: PLW2901

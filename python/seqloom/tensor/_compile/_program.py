@@ -185,7 +185,7 @@ class Signature:
     def take(self, value: Any) -> object:
         """Add one argument to inputs or state; return a key of its constant values."""
         kind: Any = type(value)  # pyright: ignore[reportUnknownVariableType]
-        return (_METHODS.get(kind) or _find_method(value))(self, value)
+        return (_ARGUMENT_METHODS.get(kind) or _find_method(value))(self, value)
 
     def take_other(self, value: Any) -> object:
         if callable(value) or _is_constant(value):
@@ -199,7 +199,7 @@ class Signature:
     def take_derived(self, value: Any) -> object:
         """Return the class of a value and its key, if it is a subclass of a basic class."""
         kind = next(kind for kind in _BASE_TYPES if isinstance(value, kind))
-        return (type(cast("object", value)), _METHODS[kind](self, value))
+        return (type(cast("object", value)), _ARGUMENT_METHODS[kind](self, value))
 
     def take_tensor(self, value: Tensor) -> object:
         """Add a tensor to the inputs; return its shape and dtype."""
@@ -285,7 +285,7 @@ class Signature:
             self.backend = backend
 
 
-_METHODS: dict[type, Callable[[Signature, Any], object]] = {
+_ARGUMENT_METHODS: dict[type, Callable[[Signature, Any], object]] = {
     Tensor: Signature.take_tensor,
     np.ndarray: Signature.take_array,
     np.floating: Signature.take_float,
@@ -318,7 +318,7 @@ def _find_method(value: object) -> Callable[[Signature, Any], object]:
         found = Signature.take_derived
     else:
         found = Signature.take_other
-    _METHODS[type(cast("Any", value))] = found
+    _ARGUMENT_METHODS[type(cast("Any", value))] = found
     return found
 
 

@@ -162,7 +162,7 @@ def check_declared(stored: Any) -> None:
         )
 
 
-def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
+def substitute_leaf(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]:
     """Replace a leaf tensor's array during a capture; return a function to restore it."""
     hidden = (*_ATTRIBUTES, _SUBSTITUTES)
     before = {key: value for key, value in vars(leaf).items() if key not in hidden}
@@ -177,10 +177,10 @@ def substitute(leaf: Leaf, array: Array, capture: Backend) -> Callable[[], None]
             vars(leaf)[_SUBSTITUTES] = {}
             leaf.__class__ = _make_class(type(leaf))
         vars(leaf)[_SUBSTITUTES][capture] = values
-    return partial(_restore, leaf, capture, before)
+    return partial(_restore_leaf, leaf, capture, before)
 
 
-def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
+def _restore_leaf(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
     """End the substitution by one capture; after the last capture, restore the class."""
     with _ClassLock.lock:
         substitutes = vars(leaf)[_SUBSTITUTES]
@@ -195,7 +195,7 @@ def _restore(leaf: Leaf, capture: Backend, before: dict[str, Any]) -> None:
 def _make_class(kind: type[Leaf]) -> Any:
     """Return a subclass of a leaf tensor class whose attributes depend on the thread."""
     members: dict[str, Any] = {name: _make_property(name) for name in _ATTRIBUTES}
-    members |= {"__reduce_ex__": _reduce, "__module__": kind.__module__, _OWN_CLASS: kind}
+    members |= {"__reduce_ex__": _pickle, "__module__": kind.__module__, _OWN_CLASS: kind}
     return type(kind.__name__, (kind,), members)
 
 
@@ -224,7 +224,7 @@ def _attributes(leaf: Leaf) -> dict[str, Any]:
         return own
 
 
-def _reduce(leaf: Leaf, protocol: int) -> Any:
+def _pickle(leaf: Leaf, protocol: int) -> Any:
     """Support copy and pickle of the leaf tensor by other threads."""
     del protocol
     hidden = (_SUBSTITUTES, "owner")

@@ -174,7 +174,7 @@ def _find_owned(after: Signature) -> Iterator[tuple[int, int]]:
             yield indices[id(leaf)], indices[owner]
 
 
-_IMMUTABLE = (
+_IMMUTABLE_TYPES = (
     *(type(None), bool, int, float, complex, str, bytes, range, slice, type),
     *(np.generic, np.dtype, Enum, Key),
 )
@@ -282,4 +282,4 @@ def _is_immutable(value: object) -> bool:
         return instance.__dataclass_params__.frozen and all(map(_is_immutable, parts))
     if isinstance(value, (tuple, frozenset)):
         return all(map(_is_immutable, cast("Iterable[Any]", value)))
-    return isinstance(value, _IMMUTABLE)
+    return isinstance(value, _IMMUTABLE_TYPES)

@@ -23,12 +23,12 @@ from seqloom.tensor._families._rule import (
     Rule,
     ShapeRule,
     add_rule,
-    along_axis,
-    by_input,
-    by_output,
     elementwise,
     reduce_axes,
     restore_axes,
+    rule_from_input,
+    rule_from_output,
+    shape_along_axis,
 )
 from seqloom.tensor._operations import list_family
 
@@ -171,7 +171,7 @@ def _silu_gradient(b: Functions, grad: Array, x: Array) -> Array:
 
 
 @add_rule(RULES, "sigmoid_grad", save=keep.inputs)
-def _pull_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> Parts:
+def _grad_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> Parts:
     slope, out = saved
     by_slope = b.sigmoid_grad(grad, out) if needs[0] else None
     if not needs[1]:
@@ -181,19 +181,19 @@ def _pull_sigmoid_grad(b: Functions, saved: Args, grad: Array, needs: Needs) -> 
 
 
 @add_rule(RULES, "softmax", save=keep.output_and_options)
-def _pull_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
 @add_rule(RULES, "log_softmax", save=keep.output_and_options)
-def _pull_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_log_softmax(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     out, options = saved
     return (b.log_softmax_grad(grad, out, axis=options.get("axis", -1)),)
 
 
 @add_rule(RULES, "logsumexp", save=keep.all_values)
-def _pull_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
+def _grad_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     (x,), out, options = saved
     shape = tuple(x.shape)
     share = b.exp(b.subtract(x, restore_axes(b, out, shape, options)))
@@ -202,15 +202,15 @@ def _pull_logsumexp(b: Functions, saved: Everything, grad: Array, _needs: Needs)
 
 RULES.update(
     {
-        "sigmoid": by_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
-        "relu": by_output(lambda b, grad, out: b.relu_grad(grad, out)),
+        "sigmoid": rule_from_output(lambda b, grad, out: b.sigmoid_grad(grad, out)),
+        "relu": rule_from_output(lambda b, grad, out: b.relu_grad(grad, out)),
         "relu_grad": Rule(
             lambda args, _out, _needs, _options: args[1],
             lambda b, out, grad, _: (b.relu_grad(grad, out),),
         ),
-        "gelu": by_input(lambda b, grad, x: b.gelu_grad(grad, x)),
-        "silu": by_input(_silu_gradient),
-        "softplus": by_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
+        "gelu": rule_from_input(lambda b, grad, x: b.gelu_grad(grad, x)),
+        "silu": rule_from_input(_silu_gradient),
+        "softplus": rule_from_input(lambda b, grad, x: b.multiply(grad, b.sigmoid(x))),
     }
 )
 
@@ -220,8 +220,8 @@ RULES.update(
 
 SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(list_family("activations"), elementwise),
-    **dict.fromkeys(("softmax", "softmax_grad"), along_axis),
-    **dict.fromkeys(("log_softmax", "log_softmax_grad"), along_axis),
+    **dict.fromkeys(("softmax", "softmax_grad"), shape_along_axis),
+    **dict.fromkeys(("log_softmax", "log_softmax_grad"), shape_along_axis),
     "logsumexp": reduce_axes,
 }
 

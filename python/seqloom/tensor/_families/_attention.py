@@ -21,7 +21,7 @@ from seqloom.tensor._families._numpy_arrays import (
     Pair,
     Triple,
     fresh,
-    share_array,
+    is_one_array,
     to_contiguous,
     widen,
     write_each,
@@ -163,7 +163,7 @@ def _save_all(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
 
 
 @add_rule(RULES, "attention", save=_save_all)
-def _pull_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _grad_attention(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, "dropout": 0.0, **options}
     parts = [None, None, None]
@@ -262,7 +262,7 @@ def numpy_attention_grad(
     mask = _broadcast_mask(mask, (*q.shape[:3], k.shape[2]), q.dtype)
     rule = score_factor(q, scale), causal, _dropout_options(key, dropout)
     given = grad, q, k, v, mask, None, output, to_contiguous(lse), *rule
-    if out is None and share_array(q, k, v):
+    if out is None and is_one_array(q, k, v):
         return _compute_joined_grad(b, given, q)
     by_q, by_k, by_v = out or (None, None, None)
     made = (

@@ -84,7 +84,7 @@ RULES: dict[str, Rule] = {}
 
 
 @add_rule(RULES, "add", save=keep.two_specs)
-def _pull_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
+def _grad_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -93,7 +93,7 @@ def _pull_add(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
 
 
 @add_rule(RULES, "subtract", save=keep.two_specs)
-def _pull_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
+def _grad_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Parts:
     left, right = saved
     return (
         as_input(b, grad, left) if left else None,
@@ -102,7 +102,7 @@ def _pull_subtract(b: Functions, saved: Specs, grad: Array, _needs: Needs) -> Pa
 
 
 @add_rule(RULES, "multiply", save=keep.factors)
-def _pull_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> Parts:
+def _grad_multiply(b: Functions, saved: Factors, grad: Array, _needs: Needs) -> Parts:
     left, right, (left_like, right_like) = saved
     return (
         as_input(b, b.multiply(grad, right), left_like) if left_like else None,
@@ -116,7 +116,7 @@ def _save_quotient(args: Args, out: Array, needs: Needs, options: Options) -> An
 
 
 @add_rule(RULES, "divide", save=_save_quotient)
-def _pull_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_divide(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     right, out, (left_like, right_like) = saved
     share = b.divide(grad, right)
     return (
@@ -211,7 +211,7 @@ def _save_condition(args: Args, out: Array, needs: Needs, options: Options) -> A
 
 
 @add_rule(RULES, "where", save=_save_condition)
-def _pull_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     condition, (_, left, right) = saved
     return (
         None,
@@ -221,7 +221,7 @@ def _pull_where(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 
 @add_rule(RULES, "clip", save=_save_inputs)
-def _pull_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
+def _grad_clip(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     (x, *bounds), _, likes = saved
     low, high = (*bounds, None, None)[:2]
     under = None if low is None else b.less(x, low)

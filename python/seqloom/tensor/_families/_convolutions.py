@@ -27,7 +27,7 @@ from seqloom.tensor._families._rule import (
     ShapeRule,
     Spec,
     add_shape,
-    like_last,
+    last_argument_shape,
     rank_rules,
 )
 from seqloom.tensor._families._windows import Size, Tap, Windows, to_sizes, windows_of
@@ -186,7 +186,7 @@ def _conv_rule(name: str) -> Rule:
         # backend.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
             like = weight if needs[0] else weight_shape
-            return _pull_at_once(together, (grad, x, like), needs, options)
+            return _grad_at_once(together, (grad, x, like), needs, options)
         by_x = by_weight = by_bias = None
         if needs[0]:
             by_x = getattr(b, f"{name}_input_grad")(grad, weight, x_shape, **options)
@@ -200,7 +200,7 @@ def _conv_rule(name: str) -> Rule:
     return Rule(_save_factors, pull)
 
 
-def _pull_at_once(
+def _grad_at_once(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
     """Compute all needed gradients in one call of the array library."""
@@ -256,7 +256,7 @@ RULES: dict[str, Rule] = {
 
 
 SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), like_last),
+    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), last_argument_shape),
 }
 
 
@@ -281,7 +281,7 @@ def _shape_conv_transpose(call: Call) -> Spec:
 @add_shape(SHAPES, "conv1d_weight_grad", "conv2d_weight_grad")
 def _shape_weight_grad(call: Call) -> list[Spec]:
     """Return the shapes of weight (the third argument) and bias."""
-    shape, dtype = like_last(call)
+    shape, dtype = last_argument_shape(call)
     return [(shape, dtype), (shape[:1], dtype)]
 
 

@@ -132,7 +132,7 @@ RULES: dict[str, Rule] = {}
 @add_rule(
     RULES, "astype", save=lambda args, out, _needs, _options: (args[0].dtype, out.dtype)
 )
-def _pull_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     before, after = saved
     steps = b.isdtype(after, ("bool", "integral"))
     return (None if steps else b.astype(grad, before),)

@@ -187,7 +187,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
 
 
 @add_rule(RULES, "einsum", save=_save_factors)
-def _pull_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _grad_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse_equation(formula, tuple(len(shape) for shape in shapes))
     # Keys are labels; values are lengths.

@@ -26,7 +26,7 @@ from seqloom.tensor._families._numpy_arrays import (
     write_to,
 )
 from seqloom.tensor._families._numpy_functions import to_floats
-from seqloom.tensor._families._rule import Rule, ShapeRule, by_input, elementwise
+from seqloom.tensor._families._rule import Rule, ShapeRule, elementwise, rule_from_input
 
 if TYPE_CHECKING:
     from seqloom.tensor._elements import Array
@@ -140,18 +140,18 @@ def erf_inv(b: Functions, x: Array, *, narrow: bool) -> Array:
     """Return the inverse of erf, using the polynomials for one float precision."""
     w = b.negative(b.log1p(b.negative(b.square(x))))
     if narrow:
-        near = _evaluate(b, _INVERSE_32[0], b.subtract(w, 2.5))
-        far = _evaluate(b, _INVERSE_32[1], b.subtract(b.sqrt(w), 3.0))
+        near = _evaluate_polynomial(b, _INVERSE_32[0], b.subtract(w, 2.5))
+        far = _evaluate_polynomial(b, _INVERSE_32[1], b.subtract(b.sqrt(w), 3.0))
         return b.multiply(b.where(b.less(w, 5.0), near, far), x)
-    near = _evaluate(b, _INVERSE_64[0], b.subtract(w, 3.125))
+    near = _evaluate_polynomial(b, _INVERSE_64[0], b.subtract(w, 3.125))
     root = b.sqrt(w)
-    middle = _evaluate(b, _INVERSE_64[1], b.subtract(root, 3.25))
-    far = _evaluate(b, _INVERSE_64[2], b.subtract(root, 5.0))
+    middle = _evaluate_polynomial(b, _INVERSE_64[1], b.subtract(root, 3.25))
+    far = _evaluate_polynomial(b, _INVERSE_64[2], b.subtract(root, 5.0))
     far = b.where(b.less(w, 16.0), middle, far)
     return b.multiply(b.where(b.less(w, 6.25), near, far), x)
 
 
-def _evaluate(b: Functions, coefficients: tuple[float, ...], x: Array) -> Array:
+def _evaluate_polynomial(b: Functions, coefficients: tuple[float, ...], x: Array) -> Array:
     """Evaluate a polynomial with Horner's method, highest power first."""
     first, *rest = coefficients
     total = b.add(b.multiply(x, 0.0), first)
@@ -172,8 +172,8 @@ def _erf_gradient(b: Functions, grad: Array, x: Array) -> Array:
 
 
 RULES: dict[str, Rule] = {
-    "erf": by_input(_erf_gradient),
-    "erfc": by_input(lambda b, grad, x: b.negative(_erf_gradient(b, grad, x))),
+    "erf": rule_from_input(_erf_gradient),
+    "erfc": rule_from_input(lambda b, grad, x: b.negative(_erf_gradient(b, grad, x))),
 }
 
 
@@ -222,14 +222,14 @@ _DENOMINATOR = (
     0.49746925110067538,
     1.0,
 )
-_MAX_INPUT = np.float32(3.832506856900711)
+_ERF_MAX_INPUT = np.float32(3.832506856900711)
 
 
 def erf_in_float32(x: Any) -> float:
     """Return the error function in single precision, bitwise equal to that of XLA."""
     if x.dtype != np.float32:
         return math.erf(x)
-    x = np.clip(x, -_MAX_INPUT, _MAX_INPUT)
+    x = np.clip(x, -_ERF_MAX_INPUT, _ERF_MAX_INPUT)
     return float(
         x * _evaluate_float32(_NUMERATOR, x * x) / _evaluate_float32(_DENOMINATOR, x * x)
     )

@@ -142,13 +142,13 @@ RULES: dict[str, Rule] = {
 
 
 @add_rule(RULES, "index", save=keep.shape_and_options)
-def _pull_index(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_index(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (key,), _ = saved
     return (b.scatter_index(grad, key, shape),)
 
 
 @add_rule(RULES, "take", save=keep.shape_and_options)
-def _pull_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (positions,), options = saved
     axis = options.get("axis")
     axis = 0 if axis is None else axis % len(shape)
@@ -156,7 +156,7 @@ def _pull_take(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
 
 
 @add_rule(RULES, "take_along_axis", save=keep.shape_and_options)
-def _pull_take_along_axis(
+def _grad_take_along_axis(
     b: Functions, saved: OfShape, grad: Array, _needs: Needs
 ) -> Parts:
     shape, (positions,), options = saved
@@ -174,7 +174,7 @@ def _pull_take_along_axis(
 
 
 @add_rule(RULES, "embedding", save=keep.shape_and_options)
-def _pull_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_embedding(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (ids,), _ = saved
     return (b.embedding_grad(grad, ids, rows=shape[0]),)
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.lib.array_utils import normalize_axis_index
 
 from seqloom.tensor._families import _keep as keep
-from seqloom.tensor._families._numpy_arrays import Floats, get_address, share_array, widen
+from seqloom.tensor._families._numpy_arrays import Floats, get_address, is_one_array, widen
 from seqloom.tensor._families._numpy_functions import promote_all
 from seqloom.tensor._families._rule import (
     ALL,
@@ -24,7 +24,7 @@ from seqloom.tensor._families._rule import (
     find_dtype,
     make_dummy,
 )
-from seqloom.tensor._families._shapes import along
+from seqloom.tensor._families._shapes import make_axis_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +47,7 @@ def pad(
         length = x.shape[axis]
         if before < 0 or after < 0:
             kept = slice(max(-before, 0), length - max(-after, 0))
-            x = b.index(x, along(axis, kept))
+            x = b.index(x, make_axis_key(axis, kept))
         parts = [_filler(b, x, axis, before, value), x, _filler(b, x, axis, after, value)]
         parts = [part for part in parts if part is not None]
         x = b.concat(parts, axis=axis) if len(parts) > 1 else x
@@ -87,7 +87,7 @@ def _save_shapes(args: Args, _out: Array, _needs: Needs, options: Options) -> Sa
 
 
 @add_rule(RULES, "concat", save=_save_shapes, of_sequence=True)
-def _pull_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
+def _grad_concat(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     flat, start = axis is None, 0
     axis = 0 if axis is None else axis % len(shapes[0])
@@ -106,7 +106,7 @@ def _slice_axis(b: Functions, grad: Array, axis: int, which: Any) -> Array:
 
 
 @add_rule(RULES, "stack", save=_save_shapes, of_sequence=True)
-def _pull_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
+def _grad_stack(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     shapes, axis = saved
     axis = (axis or 0) % (len(shapes[0]) + 1)
     return [
@@ -121,7 +121,7 @@ def _save_for_unstack(args: Args, _out: Array, _needs: Needs, options: Options) 
 
 
 @add_rule(RULES, "unstack", save=_save_for_unstack, tracked=ALL)
-def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
+def _grad_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
     shape, dtype, axis = saved
     axis %= len(shape)
     rest = shape[:axis] + shape[axis + 1 :]
@@ -130,7 +130,7 @@ def _pull_unstack(b: Functions, saved: Any, grads: Any, _needs: Needs) -> Parts:
 
 
 @add_rule(RULES, "repeat", save=keep.shape_and_options)
-def _pull_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (repeats,), options = saved
     axis = options.get("axis")
     flat = axis is None
@@ -146,7 +146,7 @@ def _pull_repeat(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Pa
 
 
 @add_rule(RULES, "tile", save=keep.shape_and_options)
-def _pull_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, (times,), _ = saved
     ndim = max(len(shape), len(times))
     sizes = (1,) * (ndim - len(shape)) + shape
@@ -157,7 +157,7 @@ def _pull_tile(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Part
 
 
 @add_rule(RULES, "pad", save=keep.rest)
-def _pull_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
+def _grad_pad(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (widths,) = saved
     sizes = zip(widths, grad.shape, strict=True)
     # Remove the padding; where a negative width removed elements, the gradient is 0.
@@ -269,7 +269,7 @@ def numpy_stack(
 ) -> Floats:
     """Return arrays joined along a new axis; a view if one array contains all of them."""
     first = arrays[0]
-    if out is not None or not share_array(*arrays):
+    if out is not None or not is_one_array(*arrays):
         return np.stack(promote_all(arrays), axis=axis, out=out)
     step = get_address(arrays[1]) - get_address(first)
     shape, strides = (len(arrays), *first.shape), (step, *first.strides)

@@ -186,19 +186,19 @@ RULES: dict[str, Rule] = {}
 
 
 @add_rule(RULES, "layer_norm", save=keep.statistics)
-def _pull_layer_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
+def _grad_layer_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, *_), (mean, rstd), _ = saved
     return b.layer_norm_grad(grad, x, weight, mean, rstd)
 
 
 @add_rule(RULES, "rms_norm", save=keep.statistics)
-def _pull_rms_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
+def _grad_rms_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight), (rstd,), _ = saved
     return b.rms_norm_grad(grad, x, weight, rstd)
 
 
 @add_rule(RULES, "batch_norm", save=keep.statistics)
-def _pull_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
+def _grad_batch_norm(b: Functions, saved: Statistics, grad: Array, _needs: Needs) -> Parts:
     (x, weight, _bias, *mask), (mean, variance), options = saved
     mask = mask[0] if mask else None
     return b.batch_norm_grad(grad, x, weight, mask, mean, variance, eps=options["eps"])
@@ -212,7 +212,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
 
 
 @add_rule(RULES, "scale_shift", save=_save_factors)
-def _pull_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _grad_scale_shift(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, scale, mask = saved
     if mask is not None:
         mask = b.expand_dims(mask, axis=1)

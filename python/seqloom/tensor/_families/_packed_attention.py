@@ -215,7 +215,7 @@ RULES: dict[str, Rule] = {}
 @add_rule(
     RULES, "attention_varlen", save=lambda args, out, _, options: ((*args, *out), options)
 )
-def _pull_attention_varlen(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_attention_varlen(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     arrays, options = saved
     options = {"scale": None, "causal": False, **options}
     return b.attention_varlen_grad(grad, *arrays, **options)

@@ -24,7 +24,7 @@ from seqloom.tensor._families._rule import (
     ShapeRule,
     Spec,
     add_shape,
-    like_last,
+    last_argument_shape,
 )
 from seqloom.tensor._families._windows import Size, Windows, to_sizes, windows_of
 
@@ -171,7 +171,7 @@ avg_pool1d_grad = avg_pool2d_grad = avg_pool_grad
 # Gradient rules ------------------------------------------------------------------------
 
 
-def _pull_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_max_pool_grad(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     """Return the values at the indices of the maxima."""
     indices, _ = saved
     shape = tuple(indices.shape)
@@ -187,7 +187,7 @@ def _make_rules(maximum: str, mean: str) -> dict[str, Rule]:
             lambda args, out, _, __: (out[1], tuple(args[0].shape)),
             lambda b, saved, grad, _: (getattr(b, f"{maximum}_grad")(grad, *saved),),
         ),
-        f"{maximum}_grad": Rule(keep.rest, _pull_max_pool_grad),
+        f"{maximum}_grad": Rule(keep.rest, _grad_max_pool_grad),
         mean: Rule(
             keep.shape_and_options,
             lambda b, saved, grad, _: (
@@ -230,9 +230,9 @@ def _shape_max_pool(call: Call) -> list[Spec]:
 
 SHAPES.update(
     {
-        **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), like_last),
+        **dict.fromkeys(("max_pool1d_grad", "max_pool2d_grad"), last_argument_shape),
         **dict.fromkeys(("avg_pool1d", "avg_pool2d"), _shape_pool),
-        **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), like_last),
+        **dict.fromkeys(("avg_pool1d_grad", "avg_pool2d_grad"), last_argument_shape),
     }
 )
 

@@ -100,7 +100,7 @@ def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any
 
 
 @add_rule(RULES, "matmul", save=_save_factors)
-def _pull_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _grad_matmul(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, (left_shape, left_dtype), (right_shape, right_dtype), _ = saved
     left, right, grad = _with_unit_axes(b, (left, right, grad), left_shape, right_shape)
     by_left = by_right = None
@@ -135,7 +135,7 @@ def _save_linear(args: Args, _out: Array, needs: Needs, _options: Options) -> An
 
 
 @add_rule(RULES, "linear", save=_save_linear)
-def _pull_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _grad_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     x, weight, shape = saved
     count = math.prod(shape[:-1])
     rows = b.reshape(grad, (count, grad.shape[-1]))
@@ -150,7 +150,7 @@ def _pull_linear(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
 
 
 @add_rule(RULES, "tensordot", save=_save_factors)
-def _pull_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
+def _grad_tensordot(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     left, right, *likes, options = saved
     sizes = [len(shape) for shape, _ in likes]
     ours, theirs = _find_contracted_axes(options.get("axes", 2), *sizes)

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 # Default implementations ---------------------------------------------------------------
 
 
-_WORD = 32
+_WORD_BITS = 32
 # For each dtype: the number of random bits per number, and of mantissa bits.
 _BITS = {"float16": (16, 10), "bfloat16": (8, 7), "float32": (32, 23), "float64": (64, 52)}
 
@@ -53,7 +53,7 @@ def uniform(
     """Return uniform random numbers from 0 (included) to 1 (excluded)."""
     name, shape = np.dtype(dtype).name, to_shape(shape)
     width, kept = _BITS[name]
-    if width > _WORD:
+    if width > _WORD_BITS:
         high, low = (b.astype(pair, "uint64") for pair in word_pairs(b, key, shape))
         high = b.bitwise_left_shift(high, 32)
         bits = b.reshape(b.bitwise_or(high, low), shape)

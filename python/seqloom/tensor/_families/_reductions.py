@@ -24,14 +24,14 @@ from seqloom.tensor._families._rule import (
     Spec,
     add_rule,
     add_shape,
-    along_axis,
     broadcast_reduced,
     find_dtype,
     reduce_axes,
     restore_axes,
+    shape_along_axis,
     to_axes,
 )
-from seqloom.tensor._families._shapes import along
+from seqloom.tensor._families._shapes import make_axis_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -109,8 +109,8 @@ def diff(
     x = b.concat(parts, axis=position) if n and len(parts) > 1 else x
     for _ in range(min(n, x.shape[position])):
         x = b.subtract(
-            b.index(x, along(position, slice(1, None))),
-            b.index(x, along(position, slice(None, -1))),
+            b.index(x, make_axis_key(position, slice(1, None))),
+            b.index(x, make_axis_key(position, slice(None, -1))),
         )
     return x
 
@@ -122,7 +122,7 @@ def _accumulate(
     length, reach = x.shape[axis], 1
     while reach < length:
         widths = [(reach * (at == axis), 0) for at in range(len(x.shape))]
-        before = b.index(x, along(axis, slice(0, length - reach)))
+        before = b.index(x, make_axis_key(axis, slice(0, length - reach)))
         x = join(x, b.pad(before, widths, value=empty))
         reach *= 2
     return x
@@ -145,14 +145,14 @@ def _save_spec(args: Args, _out: Array, _needs: Needs, options: Options) -> Save
 
 
 @add_rule(RULES, "sum", save=_save_spec)
-def _pull_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
+def _grad_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, dtype, options = saved
     grad = grad if grad.dtype == dtype else b.astype(grad, dtype)
     return (broadcast_reduced(b, grad, shape, options),)
 
 
 @add_rule(RULES, "mean", save=_save_spec)
-def _pull_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
+def _grad_mean(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (
         broadcast_reduced(b, b.multiply(grad, 1 / _count(shape, options)), shape, options),
@@ -166,7 +166,7 @@ def _count(shape: tuple[int, ...], options: Options) -> int:
 
 
 @add_rule(RULES, "var", save=keep.first_and_options)
-def _pull_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
     free = _count(shape, options) - options.get("correction", 0.0)
@@ -179,7 +179,7 @@ def _pull_var(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Part
 
 
 @add_rule(RULES, "std", save=keep.all_values)
-def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
+def _grad_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient of the standard deviation, 0 where all values are equal."""
     (x,), out, options = saved
     shape, axis = tuple(x.shape), options.get("axis")
@@ -193,7 +193,7 @@ def _pull_std(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Pa
 
 
 @add_rule(RULES, "max", "min", save=keep.all_values)
-def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
+def _grad_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -> Parts:
     """Pass the gradient to the maximum or minimum; equal values each get a fraction."""
     (x,), out, options = saved
     shape = tuple(x.shape)
@@ -204,7 +204,7 @@ def _pull_extreme(b: Functions, saved: Everything, grad: Array, _needs: Needs) -
 
 
 @add_rule(RULES, "prod", save=keep.first_and_options)
-def _pull_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_prod(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     """Return the gradient: the product of all other elements, without division."""
     x, options = saved
     shape = tuple(x.shape)
@@ -240,7 +240,7 @@ def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
 
 
 @add_rule(RULES, "cumulative_sum", save=_save_spec)
-def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
+def _grad_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     axis = options.get("axis")
     axis = axis if axis is not None else 0
@@ -251,7 +251,7 @@ def _pull_cumulative_sum(b: Functions, saved: Saved, grad: Array, _needs: Needs)
 
 
 @add_rule(RULES, "logcumsumexp", save=keep.all_values)
-def _pull_logcumsumexp(
+def _grad_logcumsumexp(
     b: Functions, saved: Everything, grad: Array, _needs: Needs
 ) -> Parts:
     """Return the gradient; its positive and negative terms are summed separately."""
@@ -277,7 +277,7 @@ _REDUCTION_NAMES = """
 """
 SHAPES: dict[str, ShapeRule] = {
     **dict.fromkeys(_REDUCTION_NAMES.split(), reduce_axes),
-    "logcumsumexp": along_axis,
+    "logcumsumexp": shape_along_axis,
 }
 
 

@@ -116,12 +116,12 @@ def add_rule(
     return add
 
 
-def by_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
+def rule_from_output(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """Return the rule of a unary function whose gradient needs only its output."""
     return Rule(keep.output, lambda b, out, grad, _: (slope(b, grad, out),))
 
 
-def by_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
+def rule_from_input(slope: Callable[[Functions, Array, Array], Array]) -> Rule:
     """Return the rule of a unary function whose gradient needs only its input."""
     return Rule(keep.first, lambda b, x, grad, _: (slope(b, grad, x),))
 
@@ -305,7 +305,7 @@ def elementwise(call: Call) -> Spec:
     return broadcast_shapes(*shapes), find_dtype(call)
 
 
-def like_last(call: Call) -> Spec:
+def last_argument_shape(call: Call) -> Spec:
     """Return the shape that the last argument specifies."""
     return tuple(call.args[-1]), call.args[0].dtype
 
@@ -331,7 +331,7 @@ def _reduced_axes(rank: int, axis: int | Sequence[int] | None) -> set[int]:
     return axes if rank else set()
 
 
-def along_axis(call: Call) -> Spec:
+def shape_along_axis(call: Call) -> Spec:
     """Return the shape of the first argument; raise if the axis does not exist."""
     target, name, args, options = call
     normalize_axis_index(options.get("axis", -1), max(len(args[0].shape), 1))

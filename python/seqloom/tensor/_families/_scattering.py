@@ -88,7 +88,7 @@ def scatter_index(b: Functions, values: Array, key: Any, shape: Sequence[int]) -
             if part is None:
                 values = b.squeeze(values, axis=axis)
                 continue
-            positions = _positions(part, shape[axis])
+            positions = _axis_positions(part, shape[axis])
             if isinstance(part, int):
                 values = b.expand_dims(values, axis=axis)
             values = _spread(b, values, axis, positions, shape[axis])
@@ -149,7 +149,7 @@ def _spread(b: Functions, values: Array, axis: int, positions: range, length: in
     return b.spaced(values, axis, start=positions.start, step=positions.step, length=length)
 
 
-def _positions(part: Any, length: int) -> range:
+def _axis_positions(part: Any, length: int) -> range:
     """Return the positions of an axis that an integer or slice selects."""
     if isinstance(part, int):
         return range(part % length, part % length + 1)
@@ -170,7 +170,7 @@ def _save_indices(args: Args, _out: Array, needs: Needs, options: Options) -> Sa
 
 
 @add_rule(RULES, "scatter_add", save=_save_indices)
-def _pull_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
+def _grad_scatter_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     axis = options["axis"] % len(grad.shape)
     by_source = _gather(b, grad, positions, axis) if like else None
@@ -187,7 +187,7 @@ def _gather(b: Functions, grad: Array, positions: Array, axis: int) -> Array:
 
 
 @add_rule(RULES, "put_along_axis", save=_save_indices)
-def _pull_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
+def _grad_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     positions, like, options = saved
     by_x = by_values = None
     if needs[0]:
@@ -199,7 +199,7 @@ def _pull_put_along_axis(b: Functions, saved: Saved, grad: Array, needs: Needs) 
 
 
 @add_rule(RULES, "slice_update", save=_save_indices)
-def _pull_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
+def _grad_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_x = by_values = None
     if needs[0]:
@@ -210,7 +210,7 @@ def _pull_slice_update(b: Functions, saved: Saved, grad: Array, needs: Needs) ->
 
 
 @add_rule(RULES, "slice_add", save=_save_indices)
-def _pull_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
+def _grad_slice_add(b: Functions, saved: Saved, grad: Array, needs: Needs) -> Parts:
     key, like, _ = saved
     by_values = as_input(b, b.index(grad, key), like) if like else None
     return grad if needs[0] else None, None, by_values

@@ -75,7 +75,7 @@ def _axis_list(axes: Any, count: int) -> list[int]:
     return [axis % count for axis in cast("tuple[int, ...]", axes)]
 
 
-def along(axis: int, part: Any) -> tuple[Any, ...]:
+def make_axis_key(axis: int, part: Any) -> tuple[Any, ...]:
     """Return an index key that applies `part` to one axis and selects all of the others."""
     return (*(slice(None),) * axis, part, ...)
 
@@ -87,7 +87,7 @@ def topk(b: Functions, x: Array, k: int, *, axis: int = -1) -> tuple[Array, Arra
             f"topk: k must be from 0 to {x.shape[axis]}, the length of axis {axis}; got {k}"
         )
     order = b.argsort(b.stop_gradient(x), axis=axis, descending=True)
-    positions = b.index(order, along(axis % len(x.shape), slice(0, k)))
+    positions = b.index(order, make_axis_key(axis % len(x.shape), slice(0, k)))
     return b.take_along_axis(x, positions, axis=axis), positions
 
 
@@ -173,19 +173,19 @@ RULES: dict[str, Rule] = {
 
 
 @add_rule(RULES, "reshape", "expand_dims", "squeeze", save=keep.shape)
-def _pull_reshape(b: Functions, shape: Shape, grad: Array, _needs: Needs) -> Parts:
+def _grad_reshape(b: Functions, shape: Shape, grad: Array, _needs: Needs) -> Parts:
     return (b.reshape(grad, shape),)
 
 
 @add_rule(RULES, "permute_dims", save=keep.rest)
-def _pull_permute_dims(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
+def _grad_permute_dims(b: Functions, saved: Args, grad: Array, _needs: Needs) -> Parts:
     (axes,) = saved
     back = sorted(range(len(axes)), key=lambda position: axes[position] % len(axes))
     return (b.permute_dims(grad, tuple(back)),)
 
 
 @add_rule(RULES, "roll", save=keep.rest_and_options)
-def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     (shift,), options = saved
     back = (
         tuple(-distance for distance in cast("Any", shift))
@@ -196,7 +196,7 @@ def _pull_roll(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 
 @add_rule(RULES, "sort", save=keep.first_and_options)
-def _pull_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
+def _grad_sort(b: Functions, saved: OneArray, grad: Array, _needs: Needs) -> Parts:
     x, options = saved
     axis = to_axes(options.get("axis", -1), len(x.shape))[0]
     ranks = b.argsort(b.argsort(x, **options), axis=axis)
@@ -209,7 +209,7 @@ def _save_topk(args: Args, out: Array, _needs: Needs, options: Options) -> Any:
 
 
 @add_rule(RULES, "topk", save=_save_topk)
-def _pull_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     positions, shape, axis = saved
     zeros = b.zeros(shape, dtype=grad.dtype)
     return (b.put_along_axis(zeros, positions, grad, axis=axis),)

@@ -14,9 +14,9 @@ from seqloom.tensor._families._rule import (
     Rule,
     ShapeRule,
     add_rule,
-    by_input,
-    by_output,
     elementwise,
+    rule_from_input,
+    rule_from_output,
 )
 from seqloom.tensor._operations import list_family
 
@@ -90,12 +90,12 @@ def log10(b: Functions, x: Array) -> Array:
 
 def asin(b: Functions, x: Array) -> Array:
     """Return the inverse sine."""
-    return b.atan2(x, _unit_circle(b, x))
+    return b.atan2(x, _sqrt_one_minus_square(b, x))
 
 
 def acos(b: Functions, x: Array) -> Array:
     """Return the inverse cosine."""
-    return b.atan2(_unit_circle(b, x), x)
+    return b.atan2(_sqrt_one_minus_square(b, x), x)
 
 
 def atan(b: Functions, x: Array) -> Array:
@@ -165,7 +165,7 @@ def is_complex(b: Functions, x: Array) -> bool:
     return b.dtype(x).kind == "c"
 
 
-def _unit_circle(b: Functions, x: Array) -> Array:
+def _sqrt_one_minus_square(b: Functions, x: Array) -> Array:
     """Return ``sqrt(1 - x * x)``, accurate also near 1."""
     return b.sqrt(b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
 
@@ -189,11 +189,11 @@ def _asin_gradient(b: Functions, grad: Array, x: Array) -> Array:
 
 def _log_rule(base: float) -> Rule:
     """Return the rule of the logarithm to another base."""
-    return by_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
+    return rule_from_input(lambda b, grad, x: b.divide(grad, b.multiply(x, math.log(base))))
 
 
 @add_rule(RULES, "imag", save=keep.first_spec)
-def _pull_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Parts:
+def _grad_imag(b: Functions, saved: ArgSpec, grad: Array, _needs: Needs) -> Parts:
     shape, dtype = saved
     if b.isdtype(dtype, "real floating"):
         return (b.zeros(tuple(shape), dtype=dtype),)
@@ -206,43 +206,43 @@ _ZERO_RULE = Rule(keep.first_spec, zero_gradient)
 RULES.update(
     {
         "negative": Rule(keep.no_values, lambda b, _, grad, __: (b.negative(grad),)),
-        "abs": by_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
-        "exp": by_output(lambda b, grad, out: b.multiply(grad, out)),
+        "abs": rule_from_input(lambda b, grad, x: b.multiply(grad, b.sign(x))),
+        "exp": rule_from_output(lambda b, grad, out: b.multiply(grad, out)),
         # An output close to -1 has lost digits, so the rule uses the input.
-        "expm1": by_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
-        "log": by_input(lambda b, grad, x: b.divide(grad, x)),
-        "log1p": by_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),
-        "sqrt": by_output(lambda b, grad, out: b.divide(b.multiply(grad, 0.5), out)),
-        "rsqrt": by_output(
+        "expm1": rule_from_input(lambda b, grad, x: b.multiply(grad, b.exp(x))),
+        "log": rule_from_input(lambda b, grad, x: b.divide(grad, x)),
+        "log1p": rule_from_input(lambda b, grad, x: b.divide(grad, b.add(x, 1))),
+        "sqrt": rule_from_output(lambda b, grad, out: b.divide(b.multiply(grad, 0.5), out)),
+        "rsqrt": rule_from_output(
             lambda b, grad, out: b.multiply(
                 grad, b.multiply(b.multiply(out, b.square(out)), -0.5)
             )
         ),
-        "square": by_input(lambda b, grad, x: b.multiply(b.multiply(grad, 2), x)),
-        "reciprocal": by_output(
+        "square": rule_from_input(lambda b, grad, x: b.multiply(b.multiply(grad, 2), x)),
+        "reciprocal": rule_from_output(
             lambda b, grad, out: b.negative(b.multiply(grad, b.square(out)))
         ),
-        "sin": by_input(lambda b, grad, x: b.multiply(grad, b.cos(x))),
-        "cos": by_input(lambda b, grad, x: b.negative(b.multiply(grad, b.sin(x)))),
-        "tanh": by_output(
+        "sin": rule_from_input(lambda b, grad, x: b.multiply(grad, b.cos(x))),
+        "cos": rule_from_input(lambda b, grad, x: b.negative(b.multiply(grad, b.sin(x)))),
+        "tanh": rule_from_output(
             lambda b, grad, out: b.multiply(grad, b.subtract(1, b.square(out)))
         ),
-        "sinh": by_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
-        "cosh": by_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
+        "sinh": rule_from_input(lambda b, grad, x: b.multiply(grad, b.cosh(x))),
+        "cosh": rule_from_input(lambda b, grad, x: b.multiply(grad, b.sinh(x))),
         "log2": _log_rule(2),
         "log10": _log_rule(10),
-        "asin": by_input(_asin_gradient),
-        "acos": by_input(lambda b, grad, x: b.negative(_asin_gradient(b, grad, x))),
-        "atan": by_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
-        "asinh": by_input(
+        "asin": rule_from_input(_asin_gradient),
+        "acos": rule_from_input(lambda b, grad, x: b.negative(_asin_gradient(b, grad, x))),
+        "atan": rule_from_input(lambda b, grad, x: b.divide(grad, b.add(b.square(x), 1.0))),
+        "asinh": rule_from_input(
             lambda b, grad, x: b.multiply(grad, b.rsqrt(b.add(b.square(x), 1.0)))
         ),
-        "acosh": by_input(
+        "acosh": rule_from_input(
             lambda b, grad, x: b.multiply(
                 grad, b.multiply(b.rsqrt(b.subtract(x, 1.0)), b.rsqrt(b.add(x, 1.0)))
             )
         ),
-        "atanh": by_input(
+        "atanh": rule_from_input(
             lambda b, grad, x: b.divide(grad, b.multiply(b.subtract(1.0, x), b.add(x, 1.0)))
         ),
         "conj": Rule(keep.no_values, lambda b, _, grad, __: (b.conj(grad),)),

@@ -217,13 +217,13 @@ RULES: dict[str, Rule] = {}
 
 
 @add_rule(RULES, "unfold", save=keep.shape_and_options)
-def _pull_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
+def _grad_unfold(b: Functions, saved: OfShape, grad: Array, _needs: Needs) -> Parts:
     shape, _, options = saved
     return (b.fold(grad, shape=shape[2:], **options),)
 
 
 @add_rule(RULES, "fold", save=keep.rest_and_options)
-def _pull_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
+def _grad_fold(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
     _, options = saved
     return (b.unfold(grad, **{key: options[key] for key in options if key != "shape"}),)
 

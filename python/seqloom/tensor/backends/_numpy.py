@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom.errors import BackendError
-from seqloom.tensor._backend import Backend, check_overrides, functions_of
+from seqloom.tensor._backend import Backend, check_overrides, collect_functions
 from seqloom.tensor._families._table import FAMILIES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 import_module("ml_dtypes")  # registers bfloat16 with NumPy
-_NUMPY_FUNCTIONS = functions_of(*FAMILIES.values(), prefix="numpy_")
+_NUMPY_FUNCTIONS = collect_functions(*FAMILIES.values(), prefix="numpy_")
 
 
 class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)):

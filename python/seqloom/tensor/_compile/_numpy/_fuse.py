@@ -72,7 +72,7 @@ def find_reduction(operation: Operation) -> str | None:
     x = operation.args[0]
     if not isinstance(x, Value) or len(operation.args) > 1 or 0 in x.shape:
         return None
-    can_fuse = _is_reducible(operation, x) and _is_cheap(operation)
+    can_fuse = _is_reducible(operation, x) and _is_cheap_reduction(operation)
     return _REDUCERS[name] if can_fuse else None
 
 
@@ -84,7 +84,7 @@ def _is_reducible(operation: Operation, x: Value) -> bool:
     return x.dtype in _REDUCIBLE and (x.dtype == np.bool_) == is_boolean
 
 
-def _is_cheap(operation: Operation) -> bool:
+def _is_cheap_reduction(operation: Operation) -> bool:
     """Return True if a reduction is along the last axes, or its result is small."""
     shape: tuple[int, ...] = operation.args[0].shape
     axes = find_reduced_axes(operation)

@@ -40,7 +40,7 @@ class NumPyProgram:
     def __init__(self, graph: Graph, backend: Backend, *, poison: bool = False) -> None:
         # If true, memory is overwritten with NaN after its last use, to test the
         # layout.
-        graph = rewrite(graph)
+        graph = split_operations(graph)
         self._layout = make_layout(graph, backend)
 
         def make_inner(body: Graph) -> NumPyProgram:
@@ -107,7 +107,7 @@ _ADAMW_ARGUMENTS = 4
 _MIN_SINGLE_UPDATE = 65_536
 
 
-def rewrite(graph: Graph) -> Graph:
+def split_operations(graph: Graph) -> Graph:
     """Return an equivalent graph with updates and unstacks split into more operations."""
     operations = [
         part
@@ -134,10 +134,10 @@ def _split_update(operation: Operation) -> Iterator[Operation]:
     small = [index for index, is_one in enumerate(is_large) if not is_one]
     for indices in (*large, small):
         if indices:
-            yield _update_some(operation, indices)
+            yield _make_partial_update(operation, indices)
 
 
-def _update_some(operation: Operation, indices: list[int]) -> Operation:
+def _make_partial_update(operation: Operation, indices: list[int]) -> Operation:
     """Return the update of the parameters with the given indices."""
     args, total = operation.args, len(operation.args[0])
     lists = [[values[index] for index in indices] for values in args[:_ADAMW_ARGUMENTS]]

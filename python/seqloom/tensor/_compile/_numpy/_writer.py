@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 
 # Elements; for smaller arrays, a NumPy ufunc is faster than a fused program.
-_MIN_FUSED = 16_384
-_MAY_ALIAS = frozenset({"flip", "sort", "astype", "matrix_transpose"})
+_MIN_FUSED_ELEMENTS = 16_384
+_ALIASING_OPERATIONS = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 
 
 class Writer:
@@ -76,7 +76,7 @@ class Writer:
         """Write the line that runs a group, after the lines that create its arguments."""
         operation = group.operations[0]
         function = find_function(self._backend, operation)
-        is_small = len(group.operations) == 1 and prod(group.shape) < _MIN_FUSED
+        is_small = len(group.operations) == 1 and prod(group.shape) < _MIN_FUSED_ELEMENTS
         is_small_ufunc = is_small and isinstance(function, np.ufunc)
         if group.dtype is not None and not is_small_ufunc:
             fused = fuse(group.operations, group.dtype, {value.number for value in stored})
@@ -100,7 +100,7 @@ class Writer:
             source.write(source.call(function, operation, f"out={out}"))
             return
         call = source.call(function, operation)
-        shares_memory = operation.name in _MAY_ALIAS or is_alias(operation)
+        shares_memory = operation.name in _ALIASING_OPERATIONS or is_alias(operation)
         self._write_assignment(operation, f"own({call})" if shares_memory else call)
 
     def _write_assignment(self, operation: Operation, call: str) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import jax
 
 from seqloom.errors import BackendError
-from seqloom.tensor._backend import Backend, backend, check_overrides, functions_of
+from seqloom.tensor._backend import Backend, backend, check_overrides, collect_functions
 from seqloom.tensor._graph import lower_graph
 from seqloom.tensor.backends._jax import _lookup, _neural, _random, _standard
 from seqloom.tensor.backends._jax._lookup import InputIndexChecks
@@ -35,7 +35,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     return run
 
 
-_JAX_FUNCTIONS = functions_of(_lookup, _neural, _random, _standard)
+_JAX_FUNCTIONS = collect_functions(_lookup, _neural, _random, _standard)
 _JAX_FUNCTIONS["program"] = program
 
 

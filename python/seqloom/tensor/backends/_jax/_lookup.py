@@ -187,7 +187,7 @@ def find_indices(
     name: str, args: tuple[Any, ...], options: dict[str, Any]
 ) -> list[IndexCheck]:
     """Return the arguments of an operation that are indices, with their valid ranges."""
-    find = _FINDERS.get(name)
+    find = _INDEX_FINDERS.get(name)
     found = () if find is None else find(args, options)
     return [IndexCheck(name, *position) for position in found]
 
@@ -195,7 +195,7 @@ def find_indices(
 IndexTuples = Iterator[tuple[Array, int, bool]]
 
 
-def _along_axis(args: tuple[Any, ...], options: dict[str, Any]) -> IndexTuples:
+def _indices_along_axis(args: tuple[Any, ...], options: dict[str, Any]) -> IndexTuples:
     """Yield the indices of an operation that indexes along one axis."""
     x, indices, *rest = args
     axis = options.get("axis", rest[0] if rest else -1)
@@ -206,7 +206,7 @@ def _along_axis(args: tuple[Any, ...], options: dict[str, Any]) -> IndexTuples:
         yield indices, sizes[normalize_axis_index(axis, len(sizes))], True
 
 
-def _from_key(key: Any, shape: tuple[int, ...]) -> IndexTuples:
+def _indices_in_key(key: Any, shape: tuple[int, ...]) -> IndexTuples:
     """Yield the integer arrays in a key, each with the length of its axis."""
     parts = key_parts(key)
     if not any(hasattr(part, "shape") for part in parts):
@@ -226,18 +226,18 @@ def _count_axes(part: Any) -> int:
     return len(part.shape) if is_truths else 1
 
 
-_FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], IndexTuples]] = {
+_INDEX_FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], IndexTuples]] = {
     "embedding": lambda args, _: iter([(args[1], args[0].shape[0], False)]),
     "embedding_grad": lambda args, options: iter([(args[1], options["rows"], False)]),
     "cross_entropy": lambda args, _: iter([(args[1], args[0].shape[-1], False)]),
-    "take": _along_axis,
-    "take_along_axis": _along_axis,
-    "put_along_axis": lambda args, options: _along_axis(args[:2], options),
-    "scatter_add": lambda args, options: _along_axis(args[:2], options),
-    "index": lambda args, _: _from_key(args[1], args[0].shape),
-    "slice_update": lambda args, _: _from_key(args[1], args[0].shape),
-    "slice_add": lambda args, _: _from_key(args[1], args[0].shape),
-    "scatter_index": lambda args, _: _from_key(args[1], args[2]),
+    "take": _indices_along_axis,
+    "take_along_axis": _indices_along_axis,
+    "put_along_axis": lambda args, options: _indices_along_axis(args[:2], options),
+    "scatter_add": lambda args, options: _indices_along_axis(args[:2], options),
+    "index": lambda args, _: _indices_in_key(args[1], args[0].shape),
+    "slice_update": lambda args, _: _indices_in_key(args[1], args[0].shape),
+    "slice_add": lambda args, _: _indices_in_key(args[1], args[0].shape),
+    "scatter_index": lambda args, _: _indices_in_key(args[1], args[2]),
 }
 
 

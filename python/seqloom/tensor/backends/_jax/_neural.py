@@ -178,7 +178,7 @@ def conv_input_grad(
     grad: Array, weight: Array, shape: Sequence[int], **geometry: Any
 ) -> Array:
     """Return the gradient of `conv` with respect to its input, in the given shape."""
-    return _transpose(lambda x: conv(x, weight, **geometry), grad, shape)
+    return _apply_transpose(lambda x: conv(x, weight, **geometry), grad, shape)
 
 
 def conv_weight_grad(
@@ -186,11 +186,11 @@ def conv_weight_grad(
 ) -> tuple[Array, Array]:
     """Return the gradients of `conv` with respect to its weight and its bias."""
     x = crop_input(x, grad, shape, **geometry)
-    weight = _transpose(lambda weight: conv(x, weight, **geometry), grad, shape)
+    weight = _apply_transpose(lambda weight: conv(x, weight, **geometry), grad, shape)
     return weight, jnp.sum(grad, axis=(0, *range(2, grad.ndim)))
 
 
-def _transpose(
+def _apply_transpose(
     linear: Callable[[Array], Array], grad: Array, shape: Sequence[int]
 ) -> Array:
     """Apply the transpose of a linear function, which propagates a gradient backwards."""

@@ -35,7 +35,7 @@ aten = torch.ops.aten
 # additive mask, True if causal, factor of the scores
 Scoring = tuple[Tensor | None, bool, float | None]
 _HALF_TYPES = (torch.float16, torch.bfloat16)
-_RANK = 4  # number of axes of (n, h, l, d)
+_ATTENTION_AXES = 4  # number of axes of (n, h, l, d)
 
 
 def attention(
@@ -125,7 +125,7 @@ def _find_kernels(
         columns[:-1] != values[:-1]
         or rows[:-2] != columns[:-2]
         or rows[-1] != columns[-1]
-        or len(rows) != _RANK
+        or len(rows) != _ATTENTION_AXES
     ):
         raise _shape_error(q, k, v)
     plain = dropped or not q.dtype.is_floating_point or rows[-1] != values[-1]
@@ -136,7 +136,7 @@ def _find_kernels(
     if q.device.type != "cuda" or q.dtype is torch.float64:
         return None
     is_flash = q.dtype in _HALF_TYPES and mask is None
-    return (_flash, _flash_grad) if is_flash else (_efficient, _efficient_grad)
+    return (_flash_cuda, _flash_cuda_grad) if is_flash else (_efficient, _efficient_grad)
 
 
 def _shape_error(*arrays: Tensor) -> ShapeError:
@@ -199,7 +199,7 @@ def _flash_cpu_grad(
     )
 
 
-def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
+def _flash_cuda(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, Tensor]:
     """Run the flash kernel for CUDA, without dropout."""
     _, causal, scale = scoring
     out, lse, *_ = aten._scaled_dot_product_flash_attention(  # noqa: SLF001
@@ -208,10 +208,10 @@ def _flash(q: Tensor, k: Tensor, v: Tensor, scoring: Scoring) -> tuple[Tensor, T
     return out, lse
 
 
-def _flash_grad(
+def _flash_cuda_grad(
     arrays: list[Tensor], lse: Tensor, scoring: Scoring
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward kernel of `_flash`."""
+    """Run the backward kernel of `_flash_cuda`."""
     _, causal, scale = scoring
     _, q, k, *_ = arrays
     state = torch.zeros(2, dtype=torch.uint64, device=q.device)

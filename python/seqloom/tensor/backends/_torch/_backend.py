@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from seqloom.errors import BackendError
-from seqloom.tensor._backend import Backend, backend, check_overrides, functions_of
+from seqloom.tensor._backend import Backend, backend, check_overrides, collect_functions
 from seqloom.tensor._compile._passes import cast_numbers
 from seqloom.tensor._graph import Graph, Operation, lower_graph
 from seqloom.tensor._leaves import freeze
@@ -116,7 +116,7 @@ def _same_convolution(by_input: Operation, other: Operation) -> bool:
     return one == (same.number, x.shape, tuple(shape), freeze(other.options))
 
 
-_TORCH_FUNCTIONS = functions_of(
+_TORCH_FUNCTIONS = collect_functions(
     *(_attention, _creation, _elementwise, _kernels, _lookup, _neural),
     *(_random, _recurrent, _standard),
 )

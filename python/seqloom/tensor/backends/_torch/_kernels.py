@@ -55,7 +55,7 @@ def operation(
 
         @wraps(function)
         def call(*args: Any) -> Any:
-            plainly = not torch.compiler.is_compiling() and all(map(_is_plain, args))
+            plainly = not torch.compiler.is_compiling() and all(map(_is_untraced, args))
             return function(*args) if plainly else whole(*args)
 
         vars(call)["register_fake"] = defined.register_fake
@@ -64,7 +64,7 @@ def operation(
     return register
 
 
-def _is_plain(arg: Any) -> bool:
+def _is_untraced(arg: Any) -> bool:
     """Return whether an argument needs no tracing and no gradient of torch."""
     if type(arg) is Tensor:
         return not (arg.requires_grad and torch.is_grad_enabled())

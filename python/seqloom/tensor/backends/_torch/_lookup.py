@@ -33,7 +33,7 @@ def take(x: Tensor, indices: Tensor, *, axis: int | None = None) -> Tensor:
         x, axis = x.reshape(-1), 0
     indices = _to_index_type(indices)
     if indices.ndim == 1:
-        return torch.index_select(x, axis, _from_start(indices, x.shape[axis]))
+        return torch.index_select(x, axis, _to_nonnegative(indices, x.shape[axis]))
     return x[(slice(None),) * (axis % x.ndim) + (indices,)]
 
 
@@ -43,7 +43,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     if x.device.type != "cpu":
         return torch.take_along_dim(x, indices, axis)
     # take_along_dim wraps indices modulo the length; `gather` raises an error on a CPU.
-    indices = _from_start(indices, x.shape[axis])
+    indices = _to_nonnegative(indices, x.shape[axis])
     if indices.ndim != x.ndim:
         return torch.take_along_dim(x, indices, axis)  # this raises an error
     wide, positions = [*x.shape], [*indices.shape]
@@ -60,7 +60,7 @@ def put_along_axis(
 ) -> Tensor:
     """Return `x` with values replaced at indices along an axis."""
     values = values if isinstance(values, Tensor) else to_array_like(x, values)
-    indices = _from_start(indices.long(), x.shape[axis])
+    indices = _to_nonnegative(indices.long(), x.shape[axis])
     axis %= x.ndim
     once = [n == 1 and at != axis for at, n in enumerate(indices.shape)]
     indices = indices.expand(
@@ -72,22 +72,22 @@ def put_along_axis(
 def scatter_add(x: Tensor, index: Tensor, src: Tensor, *, axis: int) -> Tensor:
     """Add values at indices along an axis, like ``torch.scatter_add``."""
     require_covered(index, src)
-    return x.scatter_add(axis, _from_start(index.long(), x.shape[axis]), src)
+    return x.scatter_add(axis, _to_nonnegative(index.long(), x.shape[axis]), src)
 
 
 def scatter_index(values: Tensor, key: Any, shape: Sequence[int]) -> Tensor:
     """Return an array of zeros with `shape`, to which values are added at ``[key]``."""
-    return _write(values.new_zeros(tuple(shape)), key, values, add=True)
+    return _write_at_key(values.new_zeros(tuple(shape)), key, values, add=True)
 
 
 def slice_update(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
     """Return `x` with ``x[key]`` replaced by `values`."""
-    return _write(x.clone(), key, values, add=False)
+    return _write_at_key(x.clone(), key, values, add=False)
 
 
 def slice_add(x: Tensor, key: Any, values: Tensor | float) -> Tensor:
     """Return `x` with `values` added at ``x[key]``."""
-    return _write(x.clone(), key, values, add=True)
+    return _write_at_key(x.clone(), key, values, add=True)
 
 
 def embedding(weight: Tensor, ids: Tensor) -> Tensor:
@@ -108,7 +108,7 @@ def embedding_grad(grad: Tensor, ids: Tensor, *, rows: int) -> Tensor:
     return aten.embedding_dense_backward(grad, ids, rows, -1, False)
 
 
-def _write(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
+def _write_at_key(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
     """Set or add values at an index key of `x`, in place."""
     values = values.to(x.dtype) if isinstance(values, Tensor) else to_array_like(x, values)
     key, flipped = _forward_key(key, x.shape)
@@ -125,7 +125,7 @@ def _write(x: Tensor, key: Any, values: Tensor | float, *, add: bool) -> Tensor:
     return aten.index_put(x.reshape(-1), [flat], values, add).reshape(x.shape)
 
 
-def _from_start(indices: Tensor, length: int) -> Tensor:
+def _to_nonnegative(indices: Tensor, length: int) -> Tensor:
     """Convert negative indices, which count from the end, to nonnegative indices."""
     return torch.where(indices < 0, indices + length, indices)
 

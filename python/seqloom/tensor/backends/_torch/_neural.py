@@ -41,7 +41,7 @@ def conv_input_grad(
 ) -> Tensor:
     """Return the gradient of `conv` with respect to its input, in the given shape."""
     x = _shape_only(grad, shape)
-    return _backward(grad, x, weight, (True, False, False), **geometry)[0]
+    return _conv_backward(grad, x, weight, (True, False, False), **geometry)[0]
 
 
 def conv_weight_grad(
@@ -49,7 +49,7 @@ def conv_weight_grad(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradients of `conv` with respect to its weight and its bias."""
     x, weight = crop_input(x, grad, shape, **geometry), _shape_only(grad, shape)
-    _, weight, bias = _backward(grad, x, weight, (False, True, True), **geometry)
+    _, weight, bias = _conv_backward(grad, x, weight, (False, True, True), **geometry)
     return weight, bias
 
 
@@ -65,7 +65,7 @@ def conv_grads(
     # Without the gradient of the input, only the shape of the weight is needed.
     if not isinstance(weight, Tensor):
         x, weight = crop_input(x, grad, weight, **geometry), _shape_only(grad, weight)
-    found = _backward(grad, x, weight, wanted, **geometry)
+    found = _conv_backward(grad, x, weight, wanted, **geometry)
     made = [part for part, is_wanted in zip(found, wanted, strict=True) if is_wanted]
     return made if len(made) > 1 else made[0]
 
@@ -75,7 +75,7 @@ def _shape_only(grad: Tensor, shape: Sequence[int]) -> Tensor:
     return grad.new_empty(1).expand(tuple(shape))
 
 
-def _backward(
+def _conv_backward(
     grad: Tensor,
     x: Tensor,
     weight: Tensor,
@@ -103,8 +103,8 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 def max_pool(x: Tensor, *, kernel: Size, **geometry: Any) -> tuple[Tensor, Tensor]:
     """Return the maximum of each window, and its index in the row or flattened plane."""
     function: Any = functional.max_pool1d if x.ndim == _RANK_1D else functional.max_pool2d
-    out, indices = function(_materialise(x), kernel, **geometry, return_indices=True)
-    return out, _materialise(indices)
+    out, indices = function(_force_storage(x), kernel, **geometry, return_indices=True)
+    return out, _force_storage(indices)
 
 
 def max_pool_grad(grad: Tensor, indices: Tensor, shape: Sequence[int]) -> Tensor:
@@ -154,7 +154,7 @@ def avg_pool_grad(
     return aten.avg_pool2d_backward(grad, x, *sizes, *(known | options).values())
 
 
-def _materialise(x: Tensor) -> Tensor:
+def _force_storage(x: Tensor) -> Tensor:
     """Return the same array, but make torch.compile store it instead of recomputing it."""
     # torch.compile would recompute the input of pooling for each window, and again in
     # the backward pass. A strided view prevents this.

@@ -28,7 +28,7 @@ _HALF_TYPES = frozenset({torch.float16, torch.bfloat16})
 _CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
 _STRIDE_ALIGNMENT = 16  # in bytes
 _FLASH_WIDTH = 256  # maximum width of a head
-_AMPERE = (8, 0)
+_AMPERE_CAPABILITY = (8, 0)
 Sequences = tuple[Tensor, Tensor, int, int]  # bounds (twice) and maximum length (twice)
 
 
@@ -121,9 +121,9 @@ def attend_on_cuda(
     causal: bool,
 ) -> tuple[Tensor, Tensor]:
     """Return the attention output ``(total, h, d)`` and the log-sum-exp ``(h, total)``."""
-    forward = _flash if uses_flash(q, v) else _efficient
+    forward = _flash_packed if uses_flash(q, v) else _efficient_packed
     sizes = _to_bounds(cu_seqlens, max_seqlen, q)
-    out, lse = forward(list(map(_align, (q, k, v))), sizes, scale, causal)
+    out, lse = forward(list(map(_to_aligned, (q, k, v))), sizes, scale, causal)
     # The kernel does not compute positions beyond `max_seqlen`, so set them to NaN.
     is_longer = cu_seqlens.diff().max() > max_seqlen
     return torch.where(is_longer, math.nan, out), lse
@@ -143,8 +143,8 @@ def attend_on_cuda_grad(
     causal: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Return the gradients of ``attend_on_cuda`` with respect to q, k and v."""
-    backward = _flash_grad if uses_flash(q, v) else _efficient_grad
-    arrays = list(map(_align, (grad, q, k, v, out, lse)))
+    backward = _flash_packed_grad if uses_flash(q, v) else _efficient_packed_grad
+    arrays = list(map(_to_aligned, (grad, q, k, v, out, lse)))
     return backward(arrays, _to_bounds(cu_seqlens, max_seqlen, q), scale, causal)
 
 
@@ -158,7 +158,7 @@ def _to_bounds(cu_seqlens: Tensor, max_seqlen: int, q: Tensor) -> Sequences:
     return bounds, bounds, longest, longest
 
 
-def _align(x: Tensor) -> Tensor:
+def _to_aligned(x: Tensor) -> Tensor:
     """Return a contiguous array whose address is aligned for the kernels."""
     x = x.contiguous()
     return x if x.data_ptr() % _STRIDE_ALIGNMENT == 0 else x.clone()
@@ -170,7 +170,7 @@ def uses_flash(q: Tensor, v: Tensor) -> bool:
     if q.dtype not in _HALF_TYPES or width != v.shape[-1] or width > _FLASH_WIDTH:
         return False
     allowed = torch.backends.cuda.flash_sdp_enabled() and has_varlen()
-    return allowed and torch.cuda.get_device_capability(q.device) >= _AMPERE
+    return allowed and torch.cuda.get_device_capability(q.device) >= _AMPERE_CAPABILITY
 
 
 @cache
@@ -183,7 +183,7 @@ def has_varlen() -> bool:
     return "num_splits" in signature(varlen_attn).parameters
 
 
-def _flash(
+def _flash_packed(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
     """Run the flash attention kernel."""
@@ -196,10 +196,10 @@ def _flash(
     )
 
 
-def _flash_grad(
+def _flash_packed_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward kernel of `_flash`, without dropout."""
+    """Run the backward kernel of `_flash_packed`, without dropout."""
     state = torch.zeros(2, dtype=torch.uint64, device=arrays[0].device)
     unused = torch.empty(0, dtype=torch.uint64, device=arrays[0].device)
     return aten._flash_attention_backward(  # noqa: SLF001
@@ -207,7 +207,7 @@ def _flash_grad(
     )
 
 
-def _efficient(
+def _efficient_packed(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor]:
     """Run the memory-efficient kernel, whose log-sum-exp has one row per sequence."""
@@ -219,10 +219,10 @@ def _efficient(
     return out[0], lse[owner, :, at].T.contiguous()
 
 
-def _efficient_grad(
+def _efficient_packed_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward kernel of `_efficient`; one key block fixes the order of sums."""
+    """Run the backward kernel of `_efficient_packed`; one key block fixes the sum order."""
     *inputs, out, lse = arrays
     rows = _pad_rows(lse, sizes)
     state = torch.zeros((), dtype=torch.int64, device=out.device)

@@ -54,7 +54,7 @@ def _gru(
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     weights = w_ih, w_hh, b_ih, b_hh
-    states, last = _run(torch.gru, x, (h0,), weights, mask, reverse=reverse)
+    states, last = _run_kernel(torch.gru, x, (h0,), weights, mask, reverse=reverse)
     return states, last[0], x.new_empty(0)
 
 
@@ -71,7 +71,7 @@ def _lstm(
     reverse: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     weights = w_ih, w_hh, b_ih, b_hh
-    states, last = _run(torch.lstm, x, (h0, c0), weights, mask, reverse=reverse)
+    states, last = _run_kernel(torch.lstm, x, (h0, c0), weights, mask, reverse=reverse)
     return states, last[0], last[1], x.new_empty(0)
 
 
@@ -162,7 +162,7 @@ def _backend_of(x: Tensor) -> Backend:
     return backend(f"torch:{x.device}")
 
 
-def _run(
+def _run_kernel(
     function: Any,
     x: Tensor,
     firsts: tuple[Tensor, ...],
@@ -195,7 +195,7 @@ def _run_packed(
 ) -> tuple[Tensor, list[Tensor]]:
     """Run a PyTorch kernel without masked positions; return all and the last states."""
     count = mask.sum(dim=1)
-    packed = _pack(x, mask, count)
+    packed = _pack_sequences(x, mask, count)
     begin = [first[packed.sorted_indices].unsqueeze(0) for first in firsts]
     form = len(weights) == 4, 1, 0.0, False, False  # noqa: PLR2004  # with biases
     given = packed.data, packed.batch_sizes, _join_states(begin), weights
@@ -212,7 +212,7 @@ def _run_packed(
     return states.gather(1, place), ends
 
 
-def _pack(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
+def _pack_sequences(x: Tensor, mask: Tensor, count: Tensor) -> PackedSequence:
     """Pack the unmasked positions of each sequence, at least one per sequence."""
     order = torch.argsort(mask.logical_not(), dim=1, stable=True)
     real = x.gather(1, order.unsqueeze(2).expand(x.shape))
