@@ -46,7 +46,7 @@ def scaled(x):
 
 
 def change_global(value):
-    globals()["FACTOR"] = value
+    globals()["OUTSIDE_FACTOR"] = value
 
 
 def use_global():
