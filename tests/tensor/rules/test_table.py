@@ -37,6 +37,8 @@ RULE_TEST_FILES = [
 def test_every_rule_has_a_case():
     pytest.importorskip("torch")
     cases = [
-        case.name for path in RULE_TEST_FILES for case in runpy.run_path(str(path))["RULE_CASES"]
+        case.name
+        for path in RULE_TEST_FILES
+        for case in runpy.run_path(str(path))["RULE_CASES"]
     ]
     assert set(RULES) - TESTED_ELSEWHERE - set(cases) == set()
