@@ -136,7 +136,7 @@ def test_a_pipe_is_never_replaced(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_a_new_group_gets_only_the_permissions_of_others(tmp_path, monkeypatch):
+def test_if_the_group_changes_it_gets_only_the_permissions_of_others(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", -1, 12345)
     (tmp_path / "a").chmod(0o674)

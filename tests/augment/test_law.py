@@ -38,7 +38,7 @@ def test_residues_are_masked_at_the_given_rate(rate):
     assert within_five_sigma(hidden, SEQUENCES_OF_A.data.size, rate)
 
 
-def test_substitutions_occur_at_the_given_rate_and_uniformly():
+def test_substitutions_occur_at_the_given_rate_and_are_uniform():
     changed = Mutate(0.1).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data
     counts = Counter(changed.tobytes().decode())
     new = [counts[letter] for letter in "CGT"]

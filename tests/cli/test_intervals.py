@@ -209,7 +209,7 @@ def test_each_interval_file_can_be_a_class(shell):
 
 
 @pytest.mark.usefixtures("here")
-def test_regression_on_a_column_of_the_intervals(shell):
+def test_a_column_of_the_intervals_can_be_a_regression_label(shell):
     said = shell(
         f"{TRAIN_WITHOUT_LABELS} --label-column score --task regress --quiet --json"
     )

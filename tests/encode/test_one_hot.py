@@ -116,7 +116,7 @@ def test_an_invalid_character_is_an_error_with_its_position(text, position, lett
     assert caught.value.character == letter
 
 
-def test_unknown_error_forbids_ambiguity_codes():
+def test_the_option_unknown_error_forbids_ambiguity_codes():
     with pytest.raises(AlphabetError):
         OneHot("dna", unknown="error")("ACN")
 
@@ -162,7 +162,7 @@ def test_a_one_hot_encoder_from_json_equals_the_original():
     assert JsonConfig.from_json(encode.to_json()) == encode
 
 
-def test_a_pickled_encoder_encodes():
+def test_a_pickled_encoder_gives_the_same_arrays():
     encode = pickle.loads(pickle.dumps(OneHot("rna")))  # noqa: S301 - ours
     assert encode("ACGU").tolist() == np.eye(4).tolist()
 

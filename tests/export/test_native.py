@@ -69,7 +69,7 @@ def test_rust_scores_equal_those_of_predict_bit_by_bit(tmp_path, name, lengths, 
 
 
 @pytest.mark.parametrize("lengths", [(9,), (5, 12, 7)])
-def test_rust_runs_packed_esm2(tmp_path, lengths):
+def test_rust_runs_an_exported_packed_esm2(tmp_path, lengths):
     network = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").eval()
     sl.export.save(network, tmp_path / "esm", encoder=sl.encode.Tokens("esm2"), pool="mean")
     ids = np.random.default_rng(0).integers(4, 24, sum(lengths)).astype("int32")

@@ -59,7 +59,7 @@ def test_truncated_embeddings_are_an_error(tmp_path):
         found.get("r49")
 
 
-def test_a_map_of_a_removed_file_stays_valid(tmp_path):
+def test_a_memory_mapped_array_of_a_removed_file_stays_valid(tmp_path):
     sl.record.Record({"a": np.ones(100_000)}).save(tmp_path / "m.safetensors")
     record = sl.record.load(tmp_path / "m.safetensors", mapped=True)
     (tmp_path / "m.safetensors").unlink()

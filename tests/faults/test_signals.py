@@ -205,7 +205,7 @@ def test_a_command_stopped_by_a_signal_can_be_completed(tmp_path, before, name):
 @pytest.mark.soak
 @pytest.mark.parametrize("sent", TESTED_SIGNALS, ids=lambda it: it.name)
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_a_signal_at_any_event_stops_a_command(tmp_path, before, name, sent):
+def test_a_signal_at_any_file_operation_stops_a_command(tmp_path, before, name, sent):
     assert try_moments(name, before, tmp_path, count=40, signals=[sent]) > 0
 
 

@@ -268,12 +268,12 @@ def test_the_number_of_changed_sequences_in_memory_is_limited(run, toy, monkeypa
     assert sum(held) == 1 + 60 + 60 * 31  # longest, unchanged, changed
 
 
-def test_long_sequences_make_small_batches(run):
+def test_explain_uses_smaller_batches_for_longer_sequences(run):
     assert run.trained.batch_size == 256
     assert EncoderProbe(run.trained, [b"A" * 5000]).batch_size == (1 << 18) // 5000
 
 
-def test_progress_counts_every_residue(toy, run):
+def test_progress_of_explain_counts_every_residue(toy, run):
     heard = []
     data = toy(30, lengths=(12, 31))
     sl.infer.explain(run, data, progress=lambda *counts: heard.append(counts))

@@ -89,7 +89,7 @@ def test_several_files_are_scored_as_one(run, toy, tmp_path):
     assert len(scores) == 70
 
 
-def test_progress_counts_every_record(run, toy):
+def test_progress_of_predict_counts_every_record(run, toy):
     heard = []
     sl.infer.predict(run.trained, toy(60), progress=lambda *counts: heard.append(counts))
     assert heard[-1] == (60, 60)
@@ -173,7 +173,7 @@ def test_the_error_names_an_empty_sequence(run, tmp_path):
         sl.infer.predict(run.trained, tmp_path / "hole.fa")
 
 
-def test_long_sequences_make_small_batches(toy):
+def test_predict_uses_smaller_batches_for_longer_sequences(toy):
     assert evaluation_batch_size(toy(lengths=(20,))) == 256
     assert evaluation_batch_size(toy(2, lengths=(5000,))) == 52
 

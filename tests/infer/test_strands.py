@@ -125,7 +125,7 @@ def test_explain_returns_differences_of_averaged_scores(trained):
     np.testing.assert_allclose(found, logits[0] - logits[1:], rtol=1e-2, atol=1e-3)
 
 
-def test_progress_counts_each_record_once(trained):
+def test_progress_counts_a_record_once_although_both_strands_are_scored(trained):
     heard = []
     texts = make_texts()
     sl.infer.predict(

@@ -187,7 +187,7 @@ def press_ctrl_c(_):
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_stops_indexing(tmp_path):
+def test_ctrl_c_stops_the_indexing_of_a_file(tmp_path):
     path = write(tmp_path / "r.fq", reads(500))
     with pytest.raises(KeyboardInterrupt):
         build_index(path, on_progress=press_ctrl_c)

@@ -91,7 +91,7 @@ def test_a_protein_has_no_gc(summary):
     assert (found.alphabet, found.gc, found.outside) == ("protein", None, {})
 
 
-def test_the_summary_converts_to_json(summary):
+def test_the_summary_of_a_file_can_be_written_as_json(summary):
     found = summary(">a\nACGU\n").to_dict()
     assert json.loads(json.dumps(found))["alphabet"] == "rna"
 

@@ -53,7 +53,7 @@ def test_a_file_is_read_like_by_the_reference_parser(tmp_path, rows, width, open
     assert read(tmp_path / "a.fa") == list(reference(text))
 
 
-def test_batches_end_at_the_first_limit_reached(tmp_path):
+def test_a_batch_ends_at_the_first_limit_that_it_reaches(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nAC\n>c\nG\n>d\nT\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         assert [b.ids for b in reader.batches(3)] == [["a", "b", "c"], ["d"]]

@@ -30,7 +30,7 @@ def draw_net(config):
 
 
 @pytest.mark.parametrize("hidden", [(), (4,), (5, 3)])
-def test_a_genotype_mlp_starts_at_zero(hidden):
+def test_the_outputs_of_a_new_genotype_mlp_are_zero(hidden):
     model = Config(variants=6, covariates=2, outputs=3, hidden=hidden).init("numpy")
     assert not logits(model.eval()).any()
 

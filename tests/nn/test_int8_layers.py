@@ -64,7 +64,7 @@ def make_uneven(name="numpy"):
 
 
 @pytest.mark.parametrize("name", BACKEND_NAMES)
-def test_a_sample_balances_large_inputs(name):
+def test_calibration_with_sample_inputs_balances_large_channels(name):
     module, x = make_uneven(name)
     x = module.backend.tensor(x)
     exact = module(x).numpy()

@@ -131,7 +131,7 @@ def test_gradients_equal_finite_differences_of_the_loss():
     )
 
 
-def test_prediction_records_no_gradients():
+def test_a_prediction_records_no_operations_for_gradients():
     model = net()
     assert model.logits(inputs(model)).backend is model.backend
 

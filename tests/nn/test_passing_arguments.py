@@ -83,7 +83,7 @@ def test_values_after_a_keyword_argument_keep_their_order():
     assert values(net(INPUT_TENSOR, scale=20.0)) == [[10.0, 20.0]]
 
 
-def test_all_kinds_of_callables_get_keywords():
+def test_callables_of_all_kinds_receive_keyword_arguments():
     class Plain:
         def times(self, x, by=1.0):
             return x * by

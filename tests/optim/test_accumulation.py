@@ -51,7 +51,7 @@ def test_accumulated_small_batches_give_the_step_of_the_large_batch(library, com
         np.testing.assert_allclose(one, other, rtol=1e-4, atol=1e-6)
 
 
-def test_an_accumulator_resumes_between_small_batches(tmp_path):
+def test_a_gradient_accumulator_resumes_between_small_batches(tmp_path):
     model, accumulator = new_model(), sl.optim.GradientsAccumulator()
     add(model, accumulator, model.backend.tensor(INPUT_ARRAY[:3]))
     accumulator.to_record().save(tmp_path / "sums.safetensors")

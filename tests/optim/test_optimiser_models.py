@@ -126,7 +126,7 @@ def test_optimiser_states_resume_bitwise_at_renamed_paths(step):
             np.testing.assert_array_equal(one, same)
 
 
-def test_states_dropped_by_keys_start_at_zero(step):
+def test_optimiser_states_that_keys_drops_restart_at_zero(step):
     model, optimizer = new_model(), sl.optim.SGD(momentum=0.9)
     run(step, model, optimizer)
     other = sl.optim.SGD(momentum=0.9)
@@ -210,7 +210,7 @@ def test_a_record_keeps_step_counts_of_later_parameters(step, tmp_path):
         np.testing.assert_array_equal(one.numpy(), other.numpy())
 
 
-def test_a_record_with_one_common_step_count_resumes():
+def test_an_optimiser_resumes_from_a_record_with_a_common_step_count():
     model, optimizer = new_model(), sl.optim.AdamW()
     record = run(plain_step, model, optimizer).to_record()
     states = optimizer.to_record()
@@ -291,7 +291,7 @@ def test_an_optimiser_with_a_loaded_record_may_have_another_model(step):
     )
 
 
-def test_a_copied_model_and_optimiser_continue(step):
+def test_training_continues_with_copies_of_model_and_optimiser(step):
     model, optimizer = new_model(), sl.optim.AdamW()
     run(step, model, optimizer)
     twin, its = copy.deepcopy((model, optimizer))

@@ -109,7 +109,7 @@ def test_a_group_may_have_other_settings(step):
         np.testing.assert_allclose(one, other, rtol=1e-5, atol=1e-6)
 
 
-def test_the_last_matching_group_applies():
+def test_the_last_matching_parameter_group_applies():
     optimizer = Traced().group("*", lr_factor=0.0).group("*.bias", lr_factor=1.0)
     before = values_of(new_model())
     found = run(plain_step, new_model(), optimizer, 1)
@@ -117,7 +117,7 @@ def test_the_last_matching_group_applies():
     assert moved == [False, True, False, True]
 
 
-def test_adding_a_group_creates_another_program():
+def test_adding_a_parameter_group_compiles_another_program():
     step = sl.tensor.compile(plain_step)
     model, optimizer = new_model(), Traced()
     run(step, model, optimizer, 2)

@@ -93,7 +93,7 @@ def test_a_missing_file_is_named(tmp_path):
         sl.record.load(tmp_path / "none.safetensors")
 
 
-def test_prefixes_join_and_split_records():
+def test_records_are_joined_and_split_by_path_prefixes():
     both = EXAMPLE_RECORD.with_prefix("model.") | Record({"x": np.zeros(1)}).with_prefix(
         "optim."
     )

@@ -94,7 +94,7 @@ def test_the_learning_curve_has_a_line_for_each_set_and_marks_the_best_epoch():
     assert "epoch 2 (best)</li>" in shown
 
 
-def test_a_guide_with_infinite_ends_spans_the_axis():
+def test_a_guide_line_with_infinite_ends_spans_the_axis():
     guide = Trace("", [1, 1], [-np.inf, np.inf], shape="guide")
     plot = Plot("t", [guide, Trace("", [0, 2], [3, 4])])
     (line,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "line guide")

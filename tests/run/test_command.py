@@ -141,7 +141,9 @@ def test_an_invalid_argument_is_an_error_at_the_start(
     assert fasta.read_text().startswith(">x first")
 
 
-def test_overwrite_replaces_an_existing_table(program, exported, fasta, tmp_path):
+def test_the_option_overwrite_replaces_an_existing_table(
+    program, exported, fasta, tmp_path
+):
     _, export = exported("splice")
     (tmp_path / "old.tsv").write_text("old")
     words = ("--out", tmp_path / "old.tsv", "--overwrite", "--quiet")

@@ -134,7 +134,7 @@ def test_recording_creates_no_reference_cycles():
     assert gc.collect() == 0
 
 
-def test_clip_scales_to_the_norm():
+def test_gradient_clipping_scales_gradients_to_the_given_norm():
     grads = sl.tensor.Gradients(
         {1: NUMPY.asarray([3.0, 4.0]), 2: NUMPY.asarray([12.0])}, NUMPY
     )

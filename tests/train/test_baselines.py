@@ -62,7 +62,7 @@ def test_logistic_regression_of_several_labels_fits_each_label_alone():
         np.testing.assert_allclose(chances, expected, atol=0.02)
 
 
-def test_weights_of_records_act_as_repetitions():
+def test_a_record_weight_acts_like_repetitions_of_the_record():
     train, valid = pair_of_samples(2, lambda y: np.eye(2)[y.argmax(axis=1)])
     times = np.arange(len(train.x)) % 3 + 1
     repeated = Sample(

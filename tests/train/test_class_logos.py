@@ -102,7 +102,7 @@ def test_symbols_of_a_logo_have_the_right_height():
     assert down - up == pytest.approx(low * 8.75, abs=0.1)
 
 
-def test_the_section_reports_that_no_position_differs():
+def test_the_logo_section_reports_that_no_position_differs():
     rng = np.random.default_rng(5)
     sequences = ["".join(rng.choice([*"ACGT"], 60)) for _ in range(300)]
     section = logos_of(data(sequences, ["a", "b"] * 150), ("a", "b"))

@@ -409,7 +409,7 @@ def test_a_batch_without_records_is_an_error():
         train(TwoInputs(), batches, loss=F.mse_loss)
 
 
-def test_arrays_support_threads():
+def test_array_datasets_support_threads():
     # Without this support, the loader saves and sets the global random generators for
     # each batch.
     assert supports_threads(Arrays({"x": np.zeros(3)}))

@@ -117,7 +117,7 @@ def far_data():
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")  # a NumPy warning
-def test_all_processes_skip_the_same_step(monkeypatch, tmp_path):
+def test_all_processes_skip_a_step_that_overflows_in_one_process(monkeypatch, tmp_path):
     threads = Threads(2)
     monkeypatch.setattr(_fit, "find_ranks", threads.find)
     call: dict[str, Any] = {"train": far_data(), "epochs": 3, "batch_size": 20}

@@ -97,7 +97,7 @@ def test_perfectly_calibrated_predictions_have_an_error_of_zero():
     assert Calibration.of([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
 
 
-def test_the_table_counts_the_predictions_of_each_bin():
+def test_the_calibration_table_counts_the_predictions_of_each_bin():
     section = calibration_section([1, 0, 1], [0.95, 0.55, 0.52], name="test")
     assert [row[:2] for row in section.details.rows] == [
         ("0.5 to 0.6", 2),

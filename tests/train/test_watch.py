@@ -89,7 +89,7 @@ def test_a_further_round_prints_the_best_and_every_tenth_epoch():
     assert numbers == [RUN_PLAN.parameters, 1, 2, 3, 10, 13, 20, 30]
 
 
-def test_an_error_removes_the_bar():
+def test_an_error_removes_the_progress_bar():
     console = Console(file=io.StringIO(), force_terminal=True, width=100)
     watcher = Watch(console)
     with suppress(ValueError), watcher:

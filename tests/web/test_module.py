@@ -154,7 +154,7 @@ def test_the_order_of_pairwise_sums_does_not_change_scores(files, tmp_path):
     assert before["scores"] == after["scores"]
 
 
-def test_the_module_works_after_an_error(files):
+def test_the_webassembly_module_works_after_an_error(files):
     bad, good, found = ask(
         {"do": "open", "path": [1, 2, 3]},
         {"do": "open", "path": files[0]},

@@ -238,7 +238,7 @@ def test_a_changed_file_is_an_error(files):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
 
 
-def test_a_second_call_computes_nothing(files):
+def test_a_second_call_of_a_finished_embedding_job_computes_nothing(files):
     assert embed_job.run("a.fa", "e", 32).computed == 3
     again = embed_job.run("a.fa", "e", 32)
     assert (again.computed, again.sequences, again.records) == (0, 0, 90)
@@ -328,7 +328,7 @@ def test_the_error_names_an_invalid_argument(files, options, message):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
 
 
-def test_full_memory_halves_the_batches_and_adds_a_note(files):
+def test_full_device_memory_halves_the_batches_and_adds_a_note(files):
     seen = []
 
     def small_memory(batch):

@@ -92,7 +92,7 @@ def test_invalid_devices_and_loaders_are_an_error(folder, model, devices, messag
         sl.infer.embed(model, "p.fa", out="e", devices=devices)
 
 
-def test_a_signal_ends_all_processes(folder):
+def test_a_signal_ends_all_processes_of_an_embedding_job(folder):
     text = Path("p.fa").read_text()
     Path("long.fa").write_text(text * 500)
     words = ["long.fa", *EMBED_ARGUMENTS[1:], "e", "--devices", "2"]

@@ -233,7 +233,7 @@ def test_a_wait_longer_than_an_interval_fills_the_interval():
 
 
 @pytest.mark.parametrize(("width", "most"), [(200, 80), (80, 45), (50, 24)])
-def test_the_text_next_to_the_bar_fits_the_terminal(width, most):
+def test_the_text_next_to_the_progress_bar_fits_the_terminal(width, most):
     news = sl.infer.Progress(8_000_000, 9, 800_000, 250_000_000, 10.0, 0.998, 0.0123)
     text = _format_rates(news, width)
     assert len(text) <= most

@@ -54,7 +54,7 @@ def test_writing_row_by_row_equals_writing_the_whole_array(
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_no_file_appears_before_close(tmp_path):
+def test_a_bed_writer_creates_no_file_before_close(tmp_path):
     bed = create_bed(tmp_path / "x.bed", 2, 1)
     bed.write([0, 1])
     assert not (tmp_path / "x.bed").exists()
@@ -92,7 +92,7 @@ def test_an_exception_in_the_block_is_raised_and_leaves_no_file(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_an_unfinished_object_leaves_no_file(tmp_path):
+def test_a_bed_writer_that_is_not_closed_leaves_no_file(tmp_path):
     bed = create_bed(tmp_path / "x.bed", 3, 2)
     bed.write([0, 1, 2])
     with pytest.raises(ArgumentError):

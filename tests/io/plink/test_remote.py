@@ -359,7 +359,7 @@ def test_child_processes_read_a_remote_bed_of_their_parent(server, large, method
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_reports_errors(server, url):
+def test_a_forked_process_that_reads_a_remote_bed_reports_errors(server, url):
     bed = open_bed(url, 3, 4, cloud_options=OPTIONS_WITHOUT_RETRIES)
     server.objects.clear()
     pool = multiprocessing.get_context("fork").Pool(1)

@@ -38,7 +38,7 @@ def test_fifty_steps_with_dropout_match_numpy(network, library):
         pytest.param(Encoder, "jax", marks=pytest.mark.soak),
     ],
 )
-def test_at_a_high_rate_losses_differ_only_by_rounding(network, library):
+def test_losses_at_a_high_learning_rate_differ_only_by_rounding(network, library):
     pytest.importorskip("torch")
     options: Any = {"lr": 3e-3, "dropout": False}
     rows = len(network.batch(np.random.default_rng(0))["x"])

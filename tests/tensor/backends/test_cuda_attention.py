@@ -26,7 +26,9 @@ any_type = pytest.mark.parametrize("dtype", FLOAT_DTYPES)
 @any_type
 @causal_or_not
 @pytest.mark.parametrize("kind", GPU_CAPABILITIES)
-def test_the_cuda_kernels_accept_these_arguments(kind, causal, dtype, monkeypatch):
+def test_the_cuda_kernels_accept_the_shapes_and_types_that_seqloom_passes(
+    kind, causal, dtype, monkeypatch
+):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
     monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
     called = {"_flash": 0, "_efficient": 0}
@@ -173,7 +175,7 @@ def test_unaligned_arrays_give_equal_results_on_a_device(dtype):
 
 @cuda_device.on_cuda
 @any_type
-def test_no_call_waits_for_the_device(dtype):
+def test_no_call_of_packed_attention_waits_for_the_device(dtype):
     arrays = draw(dtype)
     run_with_gradients(arrays)
     b: Any = backend(cuda_device.TORCH)

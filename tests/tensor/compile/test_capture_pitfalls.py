@@ -191,7 +191,7 @@ def test_many_programs_cause_a_warning_with_the_reason():
         compiled(NUMPY.tensor([1.0] * 8))
 
 
-def test_integers_and_strings_select_the_program():
+def test_each_value_of_an_integer_or_string_argument_has_a_separate_program():
     compiled = sl.tensor.compile(lambda x, n, name: x * n if name == "times" else x + n)
     x = NUMPY.tensor([3.0])
     assert compiled(x, 2, "times").item() == 6

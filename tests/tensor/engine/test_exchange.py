@@ -108,7 +108,7 @@ def test_moving_to_the_same_backend_returns_the_tensor():
     assert x.to("numpy") is x
 
 
-def test_moving_to_a_level_creates_a_constant():
+def test_moving_a_tensor_to_an_autodiff_level_creates_a_constant():
     assert NUMPY.tensor([1.0]).to(AUTODIFF).backend is AUTODIFF
 
 

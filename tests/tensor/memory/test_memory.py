@@ -42,7 +42,7 @@ def test_memory_counts_bytes_by_purpose():
     assert 2 * weights <= found["optimiser"] <= 2 * weights + 16
 
 
-def test_a_buffer_counts_as_a_buffer():
+def test_the_memory_of_a_module_buffer_is_counted_as_buffers():
     before = sl.tensor.memory().by_purpose["buffers"]
     buffer = sl.nn.Buffer((10,), sl.nn.Fill(0.0))
     buffer.bind("b", NUMPY, sl.Key(0))

@@ -220,7 +220,7 @@ def test_scopes_that_end_in_the_wrong_order_are_all_closed():
     assert is_released(y)
 
 
-def test_the_outer_scope_stays_open():
+def test_the_outermost_scope_stays_open_if_inner_scopes_end_in_the_wrong_order():
     with sl.tensor.scope():
         outer, inner = open_scope(), open_scope()
         outer.__exit__(None, None, None)

@@ -65,7 +65,7 @@ def test_profile_above_autodiff_measures_the_functions_of_the_level():
     assert results_of(profile)["multiply"].calls >= 2
 
 
-def test_a_module_trains_on_a_profile():
+def test_a_module_trains_on_a_backend_with_a_profile():
     profile = sl.tensor.Profile(NUMPY_BACKEND)
     layer = sl.nn.Linear(3, 1).bind(profile, sl.Key(0))
     x = layer.backend.tensor(np.ones((2, 3), np.float32))
