@@ -20,9 +20,9 @@ const MAX_BLOCKS: usize = 40;
 const LARGE_TEXT_BYTES: usize = 0xFA00;
 /// Offset of the block size if its field is the first in the header.
 const SIZE_OFFSET: usize = 16;
-/// Distance of the checksum from the end of a block.
+/// Distance of the checksum field from the end of a block.
 const CHECKSUM_FROM_END: usize = 8;
-/// Distance of the length from the end of a block.
+/// Distance of the length field from the end of a block.
 const LENGTH_FROM_END: usize = 4;
 
 /// A section of the file, and its text if the section is a valid block.
@@ -247,7 +247,7 @@ fn field(choices: &mut Choices<'_>) -> Vec<u8> {
     [&[b'x', b'y', size, 0][..], &content].concat()
 }
 
-/// Makes a bgzip block with other fields before and after the field with its size.
+/// Makes a bgzip block with other header fields before and after the block size.
 fn pack_block(text: &[u8], level: Level, [before, after]: [&[u8]; 2]) -> Part {
     let mut room = vec![0; compress_bound(Format::Deflate, text.len())];
     let mut encoder = Encoder::new(Format::Deflate, level);

@@ -16,13 +16,13 @@ pub enum Error {
     /// The file does not exist.
     #[error("{}: no such file", path.display())]
     Missing {
-        /// The path from the caller.
+        /// The path as the caller gave it.
         path: PathBuf,
     },
     /// The file exists but cannot be opened or read.
     #[error("{}: {message}", path.display())]
     File {
-        /// The path from the caller.
+        /// The path as the caller gave it.
         path: PathBuf,
         /// The message of the operating system.
         message: String,
@@ -30,7 +30,7 @@ pub enum Error {
     /// The content of the file is invalid.
     #[error("{}: {fault}", path.display())]
     Format {
-        /// The path from the caller.
+        /// The path as the caller gave it.
         path: PathBuf,
         /// The position and the problem.
         fault: Box<Fault>,
@@ -38,7 +38,7 @@ pub enum Error {
     /// A record does not fit in memory.
     #[error("{}: {fault}", path.display())]
     Memory {
-        /// The path from the caller.
+        /// The path as the caller gave it.
         path: PathBuf,
         /// The position and a description of the record.
         fault: Box<Fault>,
@@ -46,7 +46,7 @@ pub enum Error {
     /// A number in a file does not fit its type.
     #[error("{}: {fault}", path.display())]
     Range {
-        /// The path from the caller.
+        /// The path as the caller gave it.
         path: PathBuf,
         /// The position and the problem.
         fault: Box<Fault>,

@@ -1,6 +1,6 @@
 //! The id of the running process.
 
-/// Returns the id of this process; 0 in a browser. A forked process has another id.
+/// Returns the id of this process; 0 in a browser. A forked process has a different id.
 #[inline]
 pub fn id() -> u32 {
     if cfg!(target_family = "wasm") {

@@ -207,7 +207,7 @@ fn reduction_program() -> Program {
     Program::new(&description).unwrap()
 }
 
-/// Returns the results of the program `folded` for numbers in rows of 37.
+/// Returns the results of `reduction_program` for numbers in rows of 37.
 fn run_reduction_program(threads: usize, x: &[f32]) -> (Vec<f32>, Vec<f32>, Vec<f64>) {
     let operand = ProgramInput {
         strides: vec![37, 1],

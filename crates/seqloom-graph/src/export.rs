@@ -31,7 +31,7 @@ pub struct Export {
 }
 
 impl Export {
-    /// Opens a folder, or a zip without compression.
+    /// Opens an exported model: a folder, or a zip without compression.
     ///
     /// # Errors
     ///

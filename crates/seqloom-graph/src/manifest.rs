@@ -246,8 +246,8 @@ impl Manifest {
     }
 }
 
-/// The largest allowed batch size. There is a limit because small batches are padded to
-/// this size.
+/// The largest allowed batch size. It is limited because small batches are padded to
+/// the batch size.
 const MAX_BATCH_SIZE: usize = (1 << 16) - 1;
 const MANIFEST_FILE: &str = "export.json";
 const FORMAT: &str = "seqloom-export";

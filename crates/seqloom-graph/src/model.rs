@@ -224,7 +224,7 @@ fn internal_error(message: String) -> Error {
 }
 
 /// Copies all weights into one block of memory, each at the start of a cache line.
-/// Returns the block and the offsets by name.
+/// Returns the block, and the offset of each weight by name.
 fn copy_weights(tensors: &Tensors, limits: Limits) -> Outcome<(Memory, HashMap<String, usize>)> {
     let mut starts = HashMap::new();
     let mut size = 0;

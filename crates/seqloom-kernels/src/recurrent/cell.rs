@@ -27,11 +27,11 @@ pub(super) struct CellStepBack<'a, T> {
     pub(super) kept: &'a [T],
     /// The previous state, or the previous cell for LSTM.
     pub(super) before: &'a [T],
-    /// The gradient of the state. The step replaces it by the gradient of the previous
-    /// state, without the part that passes through the weights.
+    /// The gradient of the state. The step replaces this gradient by that of the
+    /// previous state, without the part that passes through the weights.
     pub(super) by_state: &'a mut [T],
-    /// The gradient of the cell. The step replaces it by the gradient of the previous
-    /// cell. Empty for a GRU.
+    /// The gradient of the cell. The step replaces this gradient by that of the
+    /// previous cell. Empty for a GRU.
     pub(super) by_cell: &'a mut [T],
     /// The gradient of the input part of the gates.
     pub(super) by_inputs: &'a mut [T],

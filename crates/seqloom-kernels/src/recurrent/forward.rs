@@ -34,8 +34,8 @@ pub struct RecurrentInputs<'a, T> {
 /// The output arrays of a recurrent layer.
 #[derive(Debug)]
 pub enum RecurrentOutputs<'a, T> {
-    /// The state after each position `(batch, length, width)`. The second array, if
-    /// any, stores the values for the backward pass `(batch, length, parts * width)`.
+    /// The state after each position `(batch, length, width)`. The optional second
+    /// array stores the values for the backward pass `(batch, length, parts * width)`.
     /// For a GRU, these are the three gates and the recurrent part of the new gate. For
     /// an LSTM, these are the four gates and the cell.
     All(&'a mut [T], Option<&'a mut [T]>),

@@ -5,7 +5,7 @@ use super::{
 };
 use crate::machine::tests::on_every_machine;
 
-const SIZES: [usize; 3] = [5, 4, 3]; // number of sequences, positions, width
+const SIZES: [usize; 3] = [5, 4, 3]; // sequences, positions and state width
 
 fn numbers(count: usize, start: f64) -> Vec<f64> {
     (0..u32::try_from(count).unwrap())

@@ -20,7 +20,7 @@ const READ_RESIDUES: usize = 1 << 19;
 /// A file and its optional index.
 #[derive(Clone)]
 pub struct SequenceFile {
-    /// The path from the caller.
+    /// The path as the caller gave it.
     pub path: PathBuf,
     /// The index; the reader uses it to begin at any record.
     pub index: Option<Arc<Index>>,
