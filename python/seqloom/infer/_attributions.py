@@ -71,7 +71,7 @@ class Attributions:
         """Return one number for each residue, above 0 if the residue raises the score.
 
         Returns:
-            For occlusion, these numbers are the weights. For mutations, a residue's
+            For occlusion, a residue's number is its weight. For mutations, a residue's
             number is the negative mean weight of its substitutions.
 
         Examples:

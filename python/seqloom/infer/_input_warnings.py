@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
 # Number of records that are sampled to detect the alphabet.
 _MAX_SAMPLED = 1000
-# If this number of residues contains no residue that only proteins have, the sequence
-# is not a protein.
+# If a sample of this size contains no protein-only residues, the sequence is not a
+# protein.
 _MIN_NON_PROTEIN_RESIDUES = 100
 _AMBIGUITY_CODES = "RYSWKMBDHV"
 _MAX_AMBIGUITY_SHARE = 0.25  # the largest fraction of ambiguity codes in DNA

@@ -81,7 +81,8 @@ class Kind:
         encodes: The value of ``encoder.encodes`` of encoders for this kind.
         network: A function that chooses the settings of a network: ``network(train,
             *others, **changes)``. The changes are the values of ``width``, ``kernel_size``
-            and ``dropout`` that the user set. The default function chooses convolutions.
+            and ``dropout`` that the user set. The default function chooses a
+            convolutional network.
         can_finetune: True if ``--finetune`` can adapt a protein language model.
         options: The command-line options that `open` accepts as keyword arguments, if the
             user sets them.

@@ -111,12 +111,12 @@ def _advise_mask(model: Any) -> str:
     mask = "a parameter mask (1 at data, 0 at padding)"
     if isinstance(model, TorchModule):
         return (
-            f"Give its forward {mask} and leave padding out: "
+            f"Add to its forward {mask} and exclude padding: "
             "(x * mask[:, None]).sum(2) / mask.sum(1, keepdim=True), not x.mean(2). "
             "mask is None for batches without padding"
         )
     return (
-        f"Give its method {mask} and leave padding out, as nn.functional.masked_mean does"
+        f"Add to its method {mask} and exclude padding, as nn.functional.masked_mean does"
     )
 
 

@@ -221,7 +221,7 @@ class ConvTranspose1d(Module):
             The output.
 
         Raises:
-            ShapeError: The output cannot have this length.
+            ShapeError: The output cannot have the length `output_size`.
         """
         require_channels(self, x, self.weight.shape[0])
         extra = self.output_padding
