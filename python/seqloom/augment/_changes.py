@@ -101,8 +101,8 @@ class QualityNoise(Augmentation):
         alphabet: The alphabet of new residues.
 
     Raises:
-        ArgumentError: The offset is invalid. Calling the augmentation raises if qualities
-            are missing or invalid.
+        ArgumentError: The offset is neither 33 nor 64. Calling the augmentation raises if
+            qualities are missing or invalid.
 
     Examples:
         >>> from seqloom import Key

@@ -63,7 +63,7 @@ def cached(
     Raises:
         ArgumentError: The dataset has jitter, exceeds the size limit, or does not contain
             sequences.
-        FileError: The directory cannot be written.
+        FileError: The cache folder cannot be written.
 
     Examples:
         >>> from seqloom.data import SequenceDataset

@@ -322,7 +322,7 @@ class Dataset:
         return self._maker().make(np.arange(len(self)), self._current(None))
 
     def items_at(self, indices: Rows, epoch: int | None = None) -> list[dict[str, Any]]:
-        """Return the items at valid indices."""
+        """Return the items at indices that have been checked."""
         return split_batch(self._maker().make(indices, self._current(epoch)), self.encoder)
 
     def plain(self) -> Dataset:

@@ -139,7 +139,7 @@ class GenotypeEncoder(JsonConfig):
             A fitted copy of the encoder; the original encoder does not change.
 
         Raises:
-            ArgumentError: There are no samples.
+            ArgumentError: The dataset has no samples.
 
         Examples:
             >>> import seqloom as sl

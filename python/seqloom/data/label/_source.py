@@ -182,7 +182,7 @@ def table_source(
     id_column: str,
     columns: Cells,
 ) -> LabelSource:
-    """Return labels from files of tables."""
+    """Return the labels in table files."""
     tables: list[LabelTable] = []
     for path in expand_table_paths("labels", labels):
         with reading_table(path):

@@ -328,7 +328,7 @@ class DataLoader(Generic[T]):
             epoch: The epoch, counted from 0.
 
         Raises:
-            ArgumentError: The number is negative.
+            ArgumentError: The epoch is negative.
 
         Examples:
             >>> loader = DataLoader(range(9), batch_size=9, shuffle=True)

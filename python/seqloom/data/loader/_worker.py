@@ -64,7 +64,7 @@ class SealedJob:
         return SealedJob, (bytes(ForkingPickler.dumps(self._content)),)
 
     def open(self) -> WorkerJob:
-        """Return the unpickled job."""
+        """Unpickle the job."""
         content = self._content
         return pickle.loads(content) if isinstance(content, bytes) else content  # noqa: S301 - from our own process
 
@@ -329,6 +329,6 @@ def _receive_part(source: socket.socket, size: int) -> memoryview:
 
 
 def unpack_message(parts: list[memoryview]) -> Any:
-    """Return the object of a message."""
+    """Restore the object that a message contains."""
     head, *buffers = parts
     return pickle.loads(head, buffers=buffers)  # noqa: S301 - from our own process

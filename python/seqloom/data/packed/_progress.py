@@ -54,7 +54,7 @@ class StreamProgress:
         return self.start if position is None else position
 
     def save(self, identity: dict[str, Any]) -> dict[str, Any]:
-        """Return the position as JSON values."""
+        """Return the position as values that JSON can store."""
         first, following, content, waiting = self.place
         return {
             "version": STATE_FORMAT,

@@ -42,7 +42,7 @@ class Resumable(ABC):
             epoch: The epoch, counted from 0.
 
         Raises:
-            ArgumentError: The number is negative.
+            ArgumentError: The epoch is negative.
 
         Examples:
             >>> from pathlib import Path

@@ -87,7 +87,7 @@ class open_bed(BedProperties):
 
     Raises:
         MissingFileError: The .bed does not exist.
-        FormatError: The file is not a .bed.
+        FormatError: The file is not a PLINK .bed.
         IdError: ``properties`` has an unknown name.
         ArgumentError: The properties do not match each other or the counts.
 
