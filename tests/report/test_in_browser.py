@@ -174,7 +174,7 @@ def test_a_comparison_draws_a_line_for_each_run(address, tmp_path):
 def test_a_browser_that_does_not_respond_is_an_error(tmp_path, monkeypatch):
     with chromium.Page(tmp_path / "profile") as page:
         page.process.send_signal(signal.SIGSTOP)
-        monkeypatch.setattr(chromium, "SECONDS", 0.5)
+        monkeypatch.setattr(chromium, "TIMEOUT_SECONDS", 0.5)
         with pytest.raises(
             TimeoutError, match=r"Page\.enable: Chromium .* has not answered"
         ):
