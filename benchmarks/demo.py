@@ -5,7 +5,7 @@ from statistics import median
 from typing import Any
 
 from benchmarks._page import describe_machine, markdown_table, publish
-from seqloom.cli._demo import NETWORK
+from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.cli._splice import read_splice
 from seqloom.models import SequenceCNNConfig
 from seqloom.train import Run, fit
@@ -34,7 +34,7 @@ def _train_with_seed(seed: int) -> tuple[Run, float]:
     """Train like the demo, and return the run and its seconds."""
     splice = read_splice(seed)
     config = SequenceCNNConfig.for_data(splice.train)
-    settings: dict[str, Any] = {**NETWORK, "seed": seed, "test": splice.test}
+    settings: dict[str, Any] = {**NETWORK_SETTINGS, "seed": seed, "test": splice.test}
     start = time.perf_counter()
     run = fit(config, splice.train, splice.valid, **settings)
     return run, time.perf_counter() - start

@@ -12,7 +12,7 @@ from typing import Any
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks._splice import read_windows, windows_as_groups
-from seqloom.cli._demo import NETWORK
+from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.data import Dataset, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import SequenceCNNConfig
@@ -104,6 +104,6 @@ def _fold_accuracy(
     inner = {each: groups[each] for each in teach.ids}
     train, valid = split(teach, (0.9, 0.1), groups=inner, seed=seed)
     config = replace(SequenceCNNConfig.for_data(train), **candidate.network)
-    training: dict[str, Any] = {**NETWORK, **candidate.training}
+    training: dict[str, Any] = {**NETWORK_SETTINGS, **candidate.training}
     run = fit(config, train, valid, seed=seed, **training)
     return evaluate(run.trained, held)["accuracy"]

@@ -9,7 +9,7 @@ import numpy as np
 from safetensors.numpy import load_file
 
 import seqloom as sl
-from seqloom.export._content import seal
+from seqloom.export._content import write_manifest
 
 NUMPY = sl.tensor.backend("numpy")
 
@@ -44,7 +44,7 @@ def append_operation(folder, name, *args, shape, dtype="float32", **options):
         Path(folder, file).write_bytes(files[file])
     own = {"checksum", "format", "version", "written_by"}
     facts = {name: it for name, it in facts.items() if name not in own}
-    Path(folder, "export.json").write_bytes(seal(facts, files))
+    Path(folder, "export.json").write_bytes(write_manifest(facts, files))
 
 
 class Run:

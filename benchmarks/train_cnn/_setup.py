@@ -5,11 +5,11 @@ from typing import Any
 
 from benchmarks._splice import make_batches, read_windows
 from benchmarks.train_cnn._ours import SeqloomSide
-from seqloom.cli._demo import NETWORK
+from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.models import SequenceCNNConfig
 
-EPOCHS = int(NETWORK["epochs"])
-LR = NETWORK["lr"]
+EPOCHS = int(NETWORK_SETTINGS["epochs"])
+LR = NETWORK_SETTINGS["lr"]
 BATCH_SIZE = 64
 
 

@@ -10,16 +10,16 @@ from hostile import parse, run, scratch
 from json_values import mutate
 
 import seqloom as sl
-from seqloom.train._checkpoints import State, load_checkpoint, save_checkpoint
+from seqloom.train._checkpoints import RunState, load_checkpoint, save_checkpoint
 
 _RUN_IDENTITY = {"epochs": 3, "data": {"n": 4}, "seed": 1}
 
 
-def _state() -> State:
+def _state() -> RunState:
     model = sl.nn.Linear(2, 1).bind(sl.tensor.backend("numpy"), sl.Key(0))
     average = sl.optim.WeightAverage()
     average.update(model)
-    return State(model, sl.optim.AdamW(), weight_average=average)
+    return RunState(model, sl.optim.AdamW(), weight_average=average)
 
 
 def _try_one(data: bytes) -> None:

@@ -16,7 +16,7 @@ from seqloom.report import make_page
 def here(tmp_path, monkeypatch):
     """An empty working directory, and a demo that trains for few epochs."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(command.NETWORK, "epochs", 1)
+    monkeypatch.setitem(command.NETWORK_SETTINGS, "epochs", 1)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ import seqloom as sl
 from exported_networks import ready
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
-from seqloom.export._content import describe
+from seqloom.export._content import describe_encoder
 
 RESIDUES_OF_ALPHABET = {
     "dna": "ACGTNRYacgtn",
@@ -79,7 +79,7 @@ def records(encoder):
 def test_the_exported_kernel_equals_the_encoder(encoder, data):
     rows = Ragged.from_list(data.draw(records(encoder)))
     dtype = "int32" if hasattr(encoder, "mask_value") and not counts(encoder) else "float32"
-    table = json.loads(json.dumps(describe(encoder, dtype), allow_nan=False))
+    table = json.loads(json.dumps(describe_encoder(encoder, dtype), allow_nan=False))
     places = int(encoder.extents(rows).max())
     wanted = encoder.batch(rows, length=places)
     wanted = wanted.float().numpy() if hasattr(wanted, "numpy") else wanted.astype(dtype)
@@ -95,7 +95,7 @@ def counts(encoder):
 
 @pytest.mark.parametrize("encoder", EXPORTED_ENCODERS, ids=lambda it: it.to_json())
 def test_exported_settings_recreate_the_encoder(encoder):
-    table = json.loads(json.dumps(describe(encoder, "float32")))
+    table = json.loads(json.dumps(describe_encoder(encoder, "float32")))
     assert sl.encode.OneHot.__base__.from_dict(table["settings"]) == encoder
 
 

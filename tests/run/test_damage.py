@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from exported import append_operation
-from seqloom.export._content import seal
+from seqloom.export._content import write_manifest
 
 SIXTY_BASES = "ACGT" * 15
 
@@ -180,7 +180,7 @@ def test_a_batch_larger_than_the_limit_is_an_error(program, exported, tmp_path):
     facts |= {"length": 10**12, "crop": "pad"}
     own = {"checksum", "format", "version", "written_by"}
     facts = {name: it for name, it in facts.items() if name not in own}
-    (model / "export.json").write_bytes(seal(facts, files))
+    (model / "export.json").write_bytes(write_manifest(facts, files))
     found = program("predict", model, tmp_path / "a.fa", "--memory", "64M")
     assert found.returncode == 2
     assert "larger than the 64000000 bytes that may be used" in found.stderr.decode()

@@ -11,7 +11,7 @@ from seqloom.cli import main
 from seqloom.data._parts import split
 from seqloom.models import Classify
 from seqloom.train import Baseline, Comparison, Objective, _baseline_features
-from seqloom.train._baseline_features import Features
+from seqloom.train._baseline_features import RecordFeatures
 from seqloom.train._baselines import Ranking
 from seqloom.train._linear import IDENTITY, LOGISTIC, SOFTMAX, Sample, fit_lasso, fit_ridge
 from seqloom.train._paired import bootstrap
@@ -260,7 +260,7 @@ def test_more_variants_than_the_limit_are_chosen_by_their_correlation(monkeypatc
     random = np.random.default_rng(0)
     x = random.normal(size=(200, 40)).astype(np.float32)
     y = x[:, 7] - x[:, 23]
-    features = Features(
+    features = RecordFeatures(
         name="genotypes",
         read=lambda _, rows: x[rows],
         count=40,

@@ -270,7 +270,7 @@ def test_a_checkpoint_of_a_later_version_is_an_error(start, tmp_path):
 )
 def test_invalid_metadata_of_a_checkpoint_is_an_error(small, tmp_path, change):
     path, identity = tmp_path / "last.safetensors", {"epochs": 1}
-    state = _checkpoints.State(small.init("numpy", sl.Key(0)), sl.optim.AdamW())
+    state = _checkpoints.RunState(small.init("numpy", sl.Key(0)), sl.optim.AdamW())
     state.steps = [Step(1, 1, 4, 0.5, None)]
     _checkpoints.save_checkpoint(path, state, identity)
     record = sl.record.load(path)
@@ -285,7 +285,7 @@ def test_optional_parts_of_a_state_are_saved(small, tmp_path):
         model = small.init("numpy", sl.Key(seed))
         average = sl.optim.WeightAverage()
         average.update(model)
-        state = _checkpoints.State(model, sl.optim.AdamW(), weight_average=average)
+        state = _checkpoints.RunState(model, sl.optim.AdamW(), weight_average=average)
         return state, average.apply_average(model).to_record()
 
     path = tmp_path / "last.safetensors"
@@ -299,9 +299,9 @@ def test_optional_parts_of_a_state_are_saved(small, tmp_path):
 
 def test_a_checkpoint_without_a_needed_state_is_an_error(small, tmp_path):
     model, path = small.init("numpy", sl.Key(0)), tmp_path / "last.safetensors"
-    _checkpoints.save_checkpoint(path, _checkpoints.State(model, sl.optim.AdamW()), {})
+    _checkpoints.save_checkpoint(path, _checkpoints.RunState(model, sl.optim.AdamW()), {})
     average = sl.optim.WeightAverage()
-    state = _checkpoints.State(model, sl.optim.AdamW(), weight_average=average)
+    state = _checkpoints.RunState(model, sl.optim.AdamW(), weight_average=average)
     with pytest.raises(RecordError, match="started without weight_average"):
         _checkpoints.load_checkpoint(path, state, {})
 

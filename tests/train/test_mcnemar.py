@@ -11,7 +11,7 @@ from scipy import stats
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from seqloom.train._compared import holm, mcnemar
+from seqloom.train._compared import correct_p_values, mcnemar
 
 RECORD_COUNT = 20
 
@@ -90,9 +90,9 @@ def test_five_disagreements_against_zero_have_the_p_value_2_of_32():
 def test_holm_corrected_p_values_equal_those_computed_by_hand():
     # The sorted p-values are multiplied by 4, 3, 2 and 1, and made monotonic.
     expected = pytest.approx([0.03, 0.06, 0.06, 0.02])
-    assert holm([0.01, 0.04, 0.03, 0.005]) == expected
-    assert holm([0.6, 0.7]) == [1.0, 1.0]
-    assert holm([]) == []
+    assert correct_p_values([0.01, 0.04, 0.03, 0.005]) == expected
+    assert correct_p_values([0.6, 0.7]) == [1.0, 1.0]
+    assert correct_p_values([]) == []
 
 
 def test_two_runs_are_tested_on_records_where_exactly_one_is_right(copy_run_with_correct):

@@ -6,7 +6,7 @@ import pytest
 import seqloom as sl
 from fit_arguments import as_arguments
 from seqloom.errors import ArgumentError, RunFolderError
-from seqloom.train._run import _table
+from seqloom.train._run import _html_table
 
 
 @pytest.fixture
@@ -95,5 +95,5 @@ def test_a_notebook_shows_a_table_of_the_metrics(train):
 
 
 def test_names_are_escaped_in_html():
-    page = _table("<b>net</b>", {"<i>": {"<u>": 1.0}})
+    page = _html_table("<b>net</b>", {"<i>": {"<u>": 1.0}})
     assert not {"<b>", "<i>", "<u>"} & {page[i : i + 3] for i in range(len(page))}

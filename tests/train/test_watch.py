@@ -149,5 +149,5 @@ def test_without_a_terminal_a_short_run_prints_nothing():
 )
 def test_without_a_terminal_progress_selects_the_output(monkeypatch, progress, kinds):
     monkeypatch.setattr(_fit, "is_interactive", lambda: False)
-    with _fit.watching(progress) as watchers:
+    with _fit.collect_callbacks(progress) as watchers:
         assert [type(it) for it in watchers._watchers] == kinds  # noqa: SLF001 - nothing else shows it

@@ -60,7 +60,7 @@ class FilterOptions:
 Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
-def choose(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
+def select_rows(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
     """Return the indices of selected rows, and notes about ids that are not in the set."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
@@ -298,7 +298,7 @@ def subset(
     _check_target(source, Path(target), overwrite=overwrite)
     bed = open_bed(source, num_threads=threads, skip_format_check=skip_format_check)
     console = open_console()
-    chosen, notes = choose(bed, filters)
+    chosen, notes = select_rows(bed, filters)
     with counter_bar() as on_progress:
         copy_set(bed, Path(target), chosen, major=bed.major, on_progress=on_progress)
     console.print(f"individuals {len(chosen[0]):,} of {bed.iid_count:,}")

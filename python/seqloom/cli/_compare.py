@@ -11,7 +11,7 @@ from rich.text import Text
 from seqloom._files import write_atomic
 from seqloom._text import printable
 from seqloom.cli._console import check_not_existing, open_console
-from seqloom.cli._options import OUTPUT, Flag
+from seqloom.cli._options import OUTPUT_GROUP, Flag
 from seqloom.cli._show import print_json
 
 if TYPE_CHECKING:
@@ -31,8 +31,8 @@ def compare(
     *,
     out: Path | None = None,
     overwrite: Flag = False,
-    json: Annotated[Flag, OUTPUT] = False,
-    quiet: Annotated[Flag, OUTPUT] = False,
+    json: Annotated[Flag, OUTPUT_GROUP] = False,
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
 ) -> None:
     """Compare runs, best first: metrics, significance tests, and settings that differ.
 

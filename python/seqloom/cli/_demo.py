@@ -7,7 +7,7 @@ from warnings import catch_warnings, simplefilter
 from seqloom import _demo
 from seqloom._files import write_atomic
 from seqloom.cli._console import announce, open_console
-from seqloom.cli._options import MACHINE, Flag, MachineOptions, Seed, takes_options
+from seqloom.cli._options import MACHINE_GROUP, Flag, MachineOptions, Seed, takes_options
 from seqloom.cli._show import show_confusion, show_tiles
 from seqloom.errors import FileError, RunFolderError, SeenRecordsWarning
 
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from seqloom.train import Run
 
 # Chosen by cross-validation on the 2,000 training windows: see benchmarks/.
-NETWORK = {"epochs": 15, "lr": 3e-3}
+NETWORK_SETTINGS = {"epochs": 15, "lr": 3e-3}
 DEMO_FOLDER = Path("seqloom-demo")
 # Names of the example files that --files copies.
-SEQUENCES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
-GENOME = ("genome.fa.gz", "peaks.bed")
-GENOTYPES = (
+SEQUENCE_FILES = ("train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv")
+GENOME_FILES = ("genome.fa.gz", "peaks.bed")
+GENOTYPE_FILES = (
     "example.bed",
     "example.bim",
     "example.fam",
@@ -40,7 +40,7 @@ def demo(
     files: Path | None = None,
     overwrite: Flag = False,
     seed: Seed = 0,
-    machine: Annotated[MachineOptions, MACHINE],
+    machine: Annotated[MachineOptions, MACHINE_GROUP],
 ) -> None:
     """Train on real DNA to find splice junctions, and write a report.
 
@@ -135,16 +135,18 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
     with catch_warnings():
         # The last lines of the output report test windows that are in the training set.
         simplefilter("ignore", SeenRecordsWarning)
-        return fit(config, splice.train, splice.valid, test=test, **NETWORK, **settings)
+        return fit(
+            config, splice.train, splice.valid, test=test, **NETWORK_SETTINGS, **settings
+        )
 
 
 def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
     """Copy the example files; raise if a different file exists, unless `overwrite`."""
-    packed = {"genome": GENOME, "genotypes": GENOTYPES}
+    packed = {"genome": GENOME_FILES, "genotypes": GENOTYPE_FILES}
     beside = [
         f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names
     ]
-    sources = [*SEQUENCES, *beside]
+    sources = [*SEQUENCE_FILES, *beside]
     contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
     _create_folder(folder)
     for target, content in contents.items():
@@ -157,7 +159,7 @@ def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
     for target, content in contents.items():
         write_atomic(target, content)
     console.print(f"copied to {folder}:")
-    for names in (SEQUENCES, GENOME, GENOTYPES):
+    for names in (SEQUENCE_FILES, GENOME_FILES, GENOTYPE_FILES):
         console.print(f"  {', '.join(names)}")
 
 

@@ -9,10 +9,10 @@ from cyclopts import Parameter
 
 from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import (
-    MACHINE,
-    OUTPUT,
+    MACHINE_GROUP,
+    OUTPUT_GROUP,
     PATHS,
-    SEQUENCES,
+    SEQUENCE_GROUP,
     Count,
     Flag,
     MachineOptions,
@@ -63,13 +63,13 @@ def embed(
         Count | None, Parameter(show_default=lambda _: "256 MiB of embeddings")
     ] = None,
     resume: Annotated[bool, Parameter(negative="--no-resume")] = True,
-    dtype: Annotated[DType, MACHINE] = "float32",
-    part: Annotated[str | None, MACHINE] = None,
-    devices: Annotated[Count | None, MACHINE] = None,
-    engine: Annotated[Literal["processes", "ray"], MACHINE] = "processes",
-    letters: Annotated[TokenOptions, SEQUENCES],
-    machine: Annotated[MachineOptions, MACHINE],
-    quiet: Annotated[Flag, OUTPUT] = False,
+    dtype: Annotated[DType, MACHINE_GROUP] = "float32",
+    part: Annotated[str | None, MACHINE_GROUP] = None,
+    devices: Annotated[Count | None, MACHINE_GROUP] = None,
+    engine: Annotated[Literal["processes", "ray"], MACHINE_GROUP] = "processes",
+    letters: Annotated[TokenOptions, SEQUENCE_GROUP],
+    machine: Annotated[MachineOptions, MACHINE_GROUP],
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
 ) -> None:
     """Compute embeddings of protein sequences with ESM-2.
 

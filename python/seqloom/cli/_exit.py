@@ -28,9 +28,9 @@ BAD_INPUT = 2
 BROKEN_PIPE = 1
 STREAM = "-"
 # Maximum number of characters of an option's help text in an error message.
-_MAX_QUOTED = 120
+_MAX_HELP = 120
 # Options that take one value and can be repeated.
-_REPEATABLE = ("--label-column", "--covariate-column", "--missing")
+_REPEATABLE_OPTIONS = ("--label-column", "--covariate-column", "--missing")
 # Messages about options that a command does not have, but that users expect.
 _UNSUPPORTED_OPTIONS = {
     ("evaluate", "--out"): (
@@ -172,7 +172,7 @@ def _describe_repeated_option(error: CycloptsError, words: Sequence[str]) -> str
         list(error.unused_tokens or ()) if isinstance(error, UnusedCliTokensError) else []
     )
     for position, option in enumerate(words):
-        if not unused or option not in _REPEATABLE:
+        if not unused or option not in _REPEATABLE_OPTIONS:
             continue
         rest = itertools.takewhile(lambda word: word[:2] != "--", words[position + 1 :])
         values = list(rest)
@@ -200,7 +200,7 @@ def _describe_missing_argument(command: App, name: str) -> str:
     """Describe a missing argument, with the example of the command's help."""
     arguments = command.assemble_argument_collection(parse_docstring=True)
     text = next((it.parameter.help for it in arguments if it.name == name), None) or ""
-    first = re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")[:_MAX_QUOTED]
+    first = re.split(r"[.;] ", " ".join(text.split()))[0].removesuffix(".")[:_MAX_HELP]
     hint = " Give files first, then options." if name in {"FILES", "IN"} else ""
     example = re.search(r"Example: (seqloom .+)", command.help or "")
     quoted = f" Example: {example[1]}" if example else ""

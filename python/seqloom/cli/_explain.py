@@ -9,20 +9,20 @@ from cyclopts import Parameter
 from seqloom._text import count_of, printable
 from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import (
-    FURTHER,
-    INTERVALS,
-    MACHINE,
-    OUTPUT,
+    FURTHER_GROUP,
+    INTERVAL_GROUP,
+    MACHINE_GROUP,
+    OUTPUT_GROUP,
     PATH,
     PATHS,
-    SEQUENCES,
+    SEQUENCE_GROUP,
     Count,
     Flag,
     FurtherOptions,
     TrainedOptions,
     takes_options,
 )
-from seqloom.cli._predict import check_out, open_both, paths_of
+from seqloom.cli._predict import check_output_path, open_model_and_inputs, paths_of
 from seqloom.cli._read import STREAM, CommandInputs, IntervalOptions
 from seqloom.data import Dataset, Subset
 from seqloom.data._inputs import SourceOptions
@@ -59,11 +59,11 @@ def explain(
     limit: Count = 20,
     reverse_complement: Flag = False,
     overwrite: Flag = False,
-    quiet: Annotated[Flag, OUTPUT] = False,
-    sequences: Annotated[SourceOptions, SEQUENCES],
-    intervals: Annotated[IntervalOptions, INTERVALS],
-    machine: Annotated[TrainedOptions, MACHINE],
-    further: Annotated[FurtherOptions, FURTHER],
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
+    sequences: Annotated[SourceOptions, SEQUENCE_GROUP],
+    intervals: Annotated[IntervalOptions, INTERVAL_GROUP],
+    machine: Annotated[TrainedOptions, MACHINE_GROUP],
+    further: Annotated[FurtherOptions, FURTHER_GROUP],
 ) -> None:
     """Show how much each residue contributes to the score of a trained model.
 
@@ -111,9 +111,9 @@ def explain(
             f"{inputs.kind.instead_of_explain}"
         )
     read = [*paths, *intervals.intervals]
-    check_out(out, read, overwrite=overwrite)
+    check_output_path(out, read, overwrite=overwrite)
     reject_exported(model)
-    trained, data = open_both(console, model, inputs, machine=machine)
+    trained, data = open_model_and_inputs(console, model, inputs, machine=machine)
     with (
         open_examples(trained, data) as examples,
         score_bar(console, noun="residues") as tell,

@@ -9,7 +9,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from seqloom.cli._console import open_console
-from seqloom.cli._options import MACHINE, OUTPUT, PATH, Flag
+from seqloom.cli._options import MACHINE_GROUP, OUTPUT_GROUP, PATH, Flag
 from seqloom.errors import MissingFileError
 
 # The program seqloom-run is in the folder of the native extension.
@@ -25,8 +25,8 @@ def export(
     out: Annotated[str, PATH],
     onnx: Flag = False,
     overwrite: Flag = False,
-    base: Annotated[Path | None, MACHINE] = None,
-    quiet: Annotated[Flag, OUTPUT] = False,
+    base: Annotated[Path | None, MACHINE_GROUP] = None,
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
 ) -> None:
     """Export a trained model for use without Python.
 

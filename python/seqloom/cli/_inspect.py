@@ -17,7 +17,7 @@ from rich.text import Text
 from seqloom._files import GZIP_MAGIC
 from seqloom.cli import _bed
 from seqloom.cli._console import check_not_existing, open_console, table_of
-from seqloom.cli._options import PATH, SEQUENCES, Flag, Threads, takes_options
+from seqloom.cli._options import PATH, SEQUENCE_GROUP, Flag, Threads, takes_options
 from seqloom.errors import ArgumentError
 from seqloom.io._settings import TextOptions
 
@@ -32,8 +32,8 @@ _MAX_COLUMNS = 75
 _QUALITY_ROWS = 4
 _TOP_SCORE = 40
 _ALPHABETS = {"dna": "ACGTN", "rna": "ACGUN"}
-_BLOCKS = " ▁▂▃▄▅▆▇█"
-_ASCII_BLOCKS = " .:-=+*#%@"
+_BAR_CHARACTERS = " ▁▂▃▄▅▆▇█"
+_ASCII_BAR_CHARACTERS = " .:-=+*#%@"
 
 
 @takes_options()
@@ -41,9 +41,9 @@ def inspect(
     file: Annotated[str, PATH],
     /,
     *,
-    reading: Annotated[TextOptions, SEQUENCES],
-    sequence_column: Annotated[str, SEQUENCES] = "sequence",
-    id_column: Annotated[str, SEQUENCES] = "id",
+    reading: Annotated[TextOptions, SEQUENCE_GROUP],
+    sequence_column: Annotated[str, SEQUENCE_GROUP] = "sequence",
+    id_column: Annotated[str, SEQUENCE_GROUP] = "id",
     plot: Path | None = None,
     overwrite: Flag = False,
     json: Flag = False,
@@ -203,7 +203,7 @@ def _draw_columns(
     values: Sequence[float], top: float, *, rows: int = 1, is_plain: bool = False
 ) -> list[str]:
     """Draw a column for each value from 0 to ``top``; return lines of text."""
-    steps = _ASCII_BLOCKS if is_plain else _BLOCKS
+    steps = _ASCII_BAR_CHARACTERS if is_plain else _BAR_CHARACTERS
     full = len(steps) - 1
     heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]
     # Make values above 0 always visible.

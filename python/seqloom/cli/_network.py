@@ -17,7 +17,7 @@ from seqloom.infer._kinds import Kind
 from seqloom.models import ESM2LoRAConfig
 from seqloom.nn import Config
 
-_ENCODING = ("unknown", "case", "rare", "symbols", "rna_as_dna")
+_ENCODING_KEYS = ("unknown", "case", "rare", "symbols", "rna_as_dna")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +94,7 @@ def select_encoding(
     letters: AlphabetOptions,
 ) -> dict[str, Any]:
     """Choose the encoder and the augmentation for the alphabet of the training records."""
-    policy = {name: inputs.given[name] for name in _ENCODING if name in inputs.given}
+    policy = {name: inputs.given[name] for name in _ENCODING_KEYS if name in inputs.given}
     alphabet: str = letters.alphabet
     if options.finetune:
         _check_protein(alphabet, policy)

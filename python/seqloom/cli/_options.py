@@ -10,17 +10,17 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 
 from cyclopts import Group, Parameter, Token, validators
 
-RUN = Parameter(group=Group("Run", sort_key=0))
-LABELS = Parameter(group=Group("Labels", sort_key=1))
-SEQUENCES = Parameter(group=Group("Sequences", sort_key=2))
-INTERVALS = Parameter(group=Group("Genome intervals", sort_key=3))
-GENOTYPES = Parameter(group=Group("Genotypes", sort_key=4))
-PARTS = Parameter(group=Group("Training, validation and test sets", sort_key=5))
-LEARNING = Parameter(group=Group("Training", sort_key=6))
-NETWORK = Parameter(group=Group("Network", sort_key=7))
-MACHINE = Parameter(group=Group("Machine", sort_key=8))
-OUTPUT = Parameter(group=Group("Output", sort_key=9))
-FURTHER = Parameter(group=Group("Further options", sort_key=10))
+RUN_GROUP = Parameter(group=Group("Run", sort_key=0))
+LABEL_GROUP = Parameter(group=Group("Labels", sort_key=1))
+SEQUENCE_GROUP = Parameter(group=Group("Sequences", sort_key=2))
+INTERVAL_GROUP = Parameter(group=Group("Genome intervals", sort_key=3))
+GENOTYPE_GROUP = Parameter(group=Group("Genotypes", sort_key=4))
+SPLIT_GROUP = Parameter(group=Group("Training, validation and test sets", sort_key=5))
+TRAINING_GROUP = Parameter(group=Group("Training", sort_key=6))
+NETWORK_GROUP = Parameter(group=Group("Network", sort_key=7))
+MACHINE_GROUP = Parameter(group=Group("Machine", sort_key=8))
+OUTPUT_GROUP = Parameter(group=Group("Output", sort_key=9))
+FURTHER_GROUP = Parameter(group=Group("Further options", sort_key=10))
 
 
 def parse_int(kind: Any, tokens: Sequence[Token]) -> int:

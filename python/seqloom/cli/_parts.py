@@ -10,7 +10,7 @@ import numpy as np
 from rich.console import Console
 
 from seqloom.cli._options import Files, Folds, Several
-from seqloom.cli._read import CommandInputs, show_letters
+from seqloom.cli._read import CommandInputs, show_residue_counts
 from seqloom.data import Dataset, Labels, folds, split
 from seqloom.data._parts import hash_letters
 from seqloom.data.label._labels import MISSING
@@ -135,7 +135,7 @@ def open_parts(
         raise LabelError(
             f"{inputs.files[0]}: contains no labels: give --labels TABLE{also}"
         )
-    show_letters(console, whole)
+    show_residue_counts(console, whole)
     if labels.task == "auto":
         console.print(f"task {whole.task}, inferred from the labels; --task sets another")
     valid, test = (

@@ -9,15 +9,15 @@ from rich.console import Console
 from seqloom._text import count_of
 from seqloom.cli._console import announce, check_not_existing, open_console
 from seqloom.cli._options import (
-    FURTHER,
-    GENOTYPES,
-    INTERVALS,
-    LABELS,
-    MACHINE,
-    OUTPUT,
+    FURTHER_GROUP,
+    GENOTYPE_GROUP,
+    INTERVAL_GROUP,
+    LABEL_GROUP,
+    MACHINE_GROUP,
+    OUTPUT_GROUP,
     PATH,
     PATHS,
-    SEQUENCES,
+    SEQUENCE_GROUP,
     Flag,
     FurtherOptions,
     TrainedOptions,
@@ -30,8 +30,8 @@ from seqloom.cli._read import (
     IntervalOptions,
     LabelTables,
     changed_options,
-    reject,
-    show_letters,
+    reject_options,
+    show_residue_counts,
     show_skipped,
 )
 from seqloom.cli._show import print_json, show_metrics
@@ -55,15 +55,15 @@ def predict(
     files: Annotated[list[str], PATHS],
     /,
     *,
-    out: Annotated[str, PATH, OUTPUT],
-    overwrite: Annotated[Flag, OUTPUT] = False,
-    quiet: Annotated[Flag, OUTPUT] = False,
-    reverse_complement: Annotated[Flag, SEQUENCES] = False,
-    sequences: Annotated[SourceOptions, SEQUENCES],
-    intervals: Annotated[IntervalOptions, INTERVALS],
-    covariates: Annotated[CovariateOptions, GENOTYPES],
-    machine: Annotated[TrainedOptions, MACHINE],
-    further: Annotated[FurtherOptions, FURTHER],
+    out: Annotated[str, PATH, OUTPUT_GROUP],
+    overwrite: Annotated[Flag, OUTPUT_GROUP] = False,
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
+    reverse_complement: Annotated[Flag, SEQUENCE_GROUP] = False,
+    sequences: Annotated[SourceOptions, SEQUENCE_GROUP],
+    intervals: Annotated[IntervalOptions, INTERVAL_GROUP],
+    covariates: Annotated[CovariateOptions, GENOTYPE_GROUP],
+    machine: Annotated[TrainedOptions, MACHINE_GROUP],
+    further: Annotated[FurtherOptions, FURTHER_GROUP],
 ) -> None:
     """Score sequences or samples and write a table in input order.
 
@@ -102,10 +102,10 @@ def predict(
     paths = paths_of(files)
     inputs = CommandInputs.of(paths, sequences, intervals, covariates)
     besides = [*covariates.covariates, *intervals.intervals]
-    check_out(out, [*inputs.kind.list_files(paths), *besides], overwrite=overwrite)
+    check_output_path(out, [*inputs.kind.list_files(paths), *besides], overwrite=overwrite)
     if out != STREAM:
         find_table_format(out)
-    trained, data = open_both(console, model, inputs, machine=machine)
+    trained, data = open_model_and_inputs(console, model, inputs, machine=machine)
     with score_bar(console) as report:
         scores = compute_scores(
             trained,
@@ -133,16 +133,16 @@ def evaluate(
     files: list[Path],
     /,
     *,
-    json: Annotated[Flag, OUTPUT] = False,
-    quiet: Annotated[Flag, OUTPUT] = False,
-    reverse_complement: Annotated[Flag, SEQUENCES] = False,
-    tables: Annotated[LabelTables, LABELS],
-    labels: Annotated[Labels, LABELS],
-    sequences: Annotated[SourceOptions, SEQUENCES],
-    intervals: Annotated[IntervalOptions, INTERVALS],
-    covariates: Annotated[CovariateOptions, GENOTYPES],
-    machine: Annotated[TrainedOptions, MACHINE],
-    further: Annotated[FurtherOptions, FURTHER],
+    json: Annotated[Flag, OUTPUT_GROUP] = False,
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
+    reverse_complement: Annotated[Flag, SEQUENCE_GROUP] = False,
+    tables: Annotated[LabelTables, LABEL_GROUP],
+    labels: Annotated[Labels, LABEL_GROUP],
+    sequences: Annotated[SourceOptions, SEQUENCE_GROUP],
+    intervals: Annotated[IntervalOptions, INTERVAL_GROUP],
+    covariates: Annotated[CovariateOptions, GENOTYPE_GROUP],
+    machine: Annotated[TrainedOptions, MACHINE_GROUP],
+    further: Annotated[FurtherOptions, FURTHER_GROUP],
 ) -> None:
     """Evaluate a trained model on labelled data.
 
@@ -174,7 +174,7 @@ def evaluate(
     inputs.kind.check_model(model, trained.encoder)
     data = inputs.open_like(console, trained, tables.to_labels(labels))
     console.print(str(data))
-    show_letters(console, data)
+    show_residue_counts(console, data)
     show_skipped(console, data)
     warnings = open_console(stderr=True) if quiet else console
     warn_about_training_files(warnings, trained, intervals.intervals or files)
@@ -209,20 +209,22 @@ def _print_metrics(
     print_json({**facts, "intervals": found})
 
 
-def open_both(
+def open_model_and_inputs(
     console: Console, model: Path, inputs: CommandInputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
     """Load a model and open the input files; an exported model opens files later."""
     if (export := find_exported(model)) is not None:
         names = [*changed_options(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it was exported from"
-        reject([name for name in names if name not in {"threads", "id_column"}], why)
+        reject_options(
+            [name for name in names if name not in {"threads", "id_column"}], why
+        )
         return export, inputs.files
     trained = load(model, **machine.to_keywords())
     inputs.kind.check_model(model, trained.encoder)
     data = inputs.open_unlabelled(console, trained.encoder)
     if isinstance(data, Dataset):
-        show_letters(console, data)
+        show_residue_counts(console, data)
         show_skipped(console, data)
     return trained, data
 
@@ -234,7 +236,7 @@ def paths_of(files: list[str]) -> list[Path]:
     return [Path(file) for file in files]
 
 
-def check_out(out: str, files: list[Path], *, overwrite: bool) -> None:
+def check_output_path(out: str, files: list[Path], *, overwrite: bool) -> None:
     """Raise before scores are computed if the output cannot be written."""
     if out == STREAM:
         return

@@ -135,7 +135,7 @@ def changed_options(*values: Any) -> dict[str, Any]:
     }
 
 
-def reject(names: Sequence[str], why: str) -> None:
+def reject_options(names: Sequence[str], why: str) -> None:
     """Raise if any of the options was given."""
     if names:
         spelled = " and ".join(f"--{name.replace('_', '-')}" for name in names)
@@ -208,7 +208,7 @@ class CommandInputs:
         """Open files to score; leave standard input to `seqloom.infer`."""
         if list(self.files) == [Path(STREAM)]:
             why = "only for files; save the input to a file first"
-            reject(list(self.kind.options_of(self.given)), why)
+            reject_options(list(self.kind.options_of(self.given)), why)
             return sys.stdin.buffer
         settings: dict[str, Any] = {}
         if self.kind.reads_tables and "id_column" in self.given:
@@ -241,7 +241,7 @@ def _format_count(number: int, names: Sequence[str]) -> str:
     return f"{number:,}{shown}"
 
 
-def show_letters(console: Console, data: Dataset) -> None:
+def show_residue_counts(console: Console, data: Dataset) -> None:
     """Print the numbers of ambiguous and soft-masked residues, unless both are 0."""
     if text := describe_letters(data.report.get("letters", {})):
         console.print(text)

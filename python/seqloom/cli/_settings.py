@@ -110,7 +110,7 @@ def _fill_from_set(
             ) from None
         if not any(values):
             raise ArgumentError(f"{where}: expected a value after {name}=")
-        _set_words(argument, values, "--set")
+        _set_option_value(argument, values, "--set")
 
 
 def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: str) -> None:
@@ -128,7 +128,7 @@ def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: s
                 f"{path}: {name} is a table; write options as lines NAME = VALUE"
             )
         if not argument.has_tokens:
-            _set_words(argument, _to_words(value), str(path))
+            _set_option_value(argument, _to_arguments(value), str(path))
 
 
 def _find_option(
@@ -151,8 +151,8 @@ class OptionSaver:
     """Callback of `fit` that writes the options of a run into its folder."""
 
     def __init__(self, files: list[Path], given: Mapping[str, Any]) -> None:
-        self._words = {"files": _to_words(files)} | {
-            OPTION_NAMES.get(name, name): _to_words(value)
+        self._words = {"files": _to_arguments(files)} | {
+            OPTION_NAMES.get(name, name): _to_arguments(value)
             for name, value in given.items()
             if name not in _SINGLE_CALL_OPTIONS
         }
@@ -166,7 +166,7 @@ class OptionSaver:
             write_atomic(plan.folder / COMMAND, text.encode())
 
 
-def _to_words(value: Any) -> list[str]:
+def _to_arguments(value: Any) -> list[str]:
     """Convert a TOML value to arguments of a command line."""
     several = cast("list[Any]", value) if isinstance(value, (list, tuple)) else [value]
     return [str(item) for item in several]
@@ -204,7 +204,7 @@ def _fill_from_run(arguments: ArgumentCollection, out: str) -> None:
                     "Run the command in the folder where the run was started, or give "
                     "FILES again"
                 )
-            _set_words(argument, words, out)
+            _set_option_value(argument, words, out)
 
 
 def _parse_options(text: bytes) -> Mapping[str, list[str]]:
@@ -217,7 +217,7 @@ def _parse_options(text: bytes) -> Mapping[str, list[str]]:
     return words
 
 
-def _set_words(argument: Argument, words: Sequence[str], source: str) -> None:
+def _set_option_value(argument: Argument, words: Sequence[str], source: str) -> None:
     """Set the value of an option as if it were given on the command line."""
     is_flag = words == ["True"] and argument.is_flag()
     for index, word in enumerate(words):

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Metrics = Mapping[str, float]
 _MIN_VALUES = 2
 _BASELINE_METRICS = ("accuracy", "mcc", "auroc", "r2", "spearman")
-TITLES = {
+METRIC_TITLES = {
     "mcc": "MCC",
     "auroc": "AUROC",
     "auprc": "AUPRC",
@@ -37,7 +37,7 @@ def show_run(console: Console, run: "Run") -> None:
     for confusion in run.report.confusions[:1]:
         show_confusion(console, confusion)
     if judged:
-        names = {"task": run.trained.task.name, "noun": noun_of(run)}
+        names = {"task": run.trained.task.name, "noun": record_noun(run)}
         show_metrics(console, judged, **names)
     _show_baselines(console, run, {it: part for it, part in parts.items() if part})
     chosen = "the lowest validation loss" if run.valid is not None else "the last epoch"
@@ -55,7 +55,7 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
     if ranking is None:
         return
     names = ranking.keep_measured(list(_BASELINE_METRICS))
-    table = start_table(f"{ranking.set_name} set", *map(title_of, names), "p-value")
+    table = start_table(f"{ranking.set_name} set", *map(metric_title, names), "p-value")
     for row in ranking.list_rows(names):
         table.add_row(*row)
     console.print(table)
@@ -76,7 +76,7 @@ def show_metrics(
     for name in next(iter(parts.values())):
         values = [part[name] for part in parts.values()]
         cells = (f"{int(it):,}" if name == "n" else f"{it:.4f}" for it in values)
-        table.add_row(title_of(name, noun), *cells)
+        table.add_row(metric_title(name, noun), *cells)
         if name == "accuracy" and task == "classify":
             totals = [int(part["n"]) for part in parts.values()]
             hits = [round(value * n) for value, n in zip(values, totals, strict=True)]
@@ -113,18 +113,18 @@ def start_table(first: str, *names: str) -> Table:
     return table
 
 
-def noun_of(run: "Run") -> str:
+def record_noun(run: "Run") -> str:
     """Return the plural noun for the records of a run, such as sequences."""
     from seqloom.infer._kinds import kind_of_encoder
 
     return kind_of_encoder(run.trained.encoder).noun
 
 
-def title_of(name: str, noun: str = "") -> str:
+def metric_title(name: str, noun: str = "") -> str:
     """Return the title of a metric."""
     if name == "n":
         return noun
-    return TITLES.get(name, name.replace("_", " "))
+    return METRIC_TITLES.get(name, name.replace("_", " "))
 
 
 def print_json(facts: Mapping[str, Any]) -> None:
@@ -132,7 +132,7 @@ def print_json(facts: Mapping[str, Any]) -> None:
     sys.stdout.write(json.dumps(_to_json(facts), indent=2, allow_nan=False) + "\n")
 
 
-def facts_of(run: "Run") -> dict[str, Any]:
+def run_results(run: "Run") -> dict[str, Any]:
     """Return the results of a run for JSON."""
     parts = {"validation": run.valid, "test": run.test}
     return {
@@ -191,13 +191,13 @@ def show_folds(console: Console, runs: Sequence["Run"]) -> None:
     folds = (f"fold {fold}" for fold in range(1, len(parts) + 1))
     table = start_table("", *folds, "mean", "deviation")
     sizes = (f"{int(part.metrics['n']):,}" for part in parts)
-    table.add_row(noun_of(runs[0]), *sizes, "", "")
+    table.add_row(record_noun(runs[0]), *sizes, "", "")
     for name, it in spreads_of(runs).items():
         mean = f"{it.mean:.4f}" + (f" of {len(it.defined)}" if it.lacking else "")
         cells = (f"{value:.4f}" for value in it.values)
-        table.add_row(title_of(name), *cells, mean, f"{it.deviation:.4f}")
+        table.add_row(metric_title(name), *cells, mean, f"{it.deviation:.4f}")
     console.print(table)
-    for note in notes_of(runs):
+    for note in fold_notes(runs):
         console.print(f"note: {note}")
 
 
@@ -205,11 +205,11 @@ def facts_of_folds(runs: Sequence["Run"]) -> dict[str, Any]:
     """Return the results of each fold and the mean of each metric, for JSON."""
     spreads = spreads_of(runs)
     return {
-        "folds": [facts_of(run) for run in runs],
+        "folds": [run_results(run) for run in runs],
         "mean": {name: it.mean for name, it in spreads.items()},
         "deviation": {name: it.deviation for name, it in spreads.items()},
         "folds_in_mean": {name: len(it.defined) for name, it in spreads.items()},
-        "notes": list(notes_of(runs)),
+        "notes": list(fold_notes(runs)),
     }
 
 
@@ -220,14 +220,14 @@ def spreads_of(runs: Sequence["Run"]) -> dict[str, Spread]:
     return {name: Spread(tuple(part[name] for part in parts)) for name in names}
 
 
-def notes_of(runs: Sequence["Run"]) -> Iterator[str]:
+def fold_notes(runs: Sequence["Run"]) -> Iterator[str]:
     """Yield notes on folds in which a metric is undefined or a class was not trained."""
     task = runs[0].trained.task
     if task.name == "classify":
-        yield from _notes_of_classes(_validation_sets(runs), task.columns)
+        yield from _class_notes(_validation_sets(runs), task.columns)
     if task.name == "multilabel":
-        yield from _notes_of_labels(_validation_sets(runs), task.columns)
-    yield from _notes_of_metrics(spreads_of(runs))
+        yield from _label_notes(_validation_sets(runs), task.columns)
+    yield from _metric_notes(spreads_of(runs))
 
 
 def _validation_sets(runs: Sequence["Run"]) -> list["Part"]:
@@ -235,7 +235,7 @@ def _validation_sets(runs: Sequence["Run"]) -> list["Part"]:
     return [run.valid for run in runs if run.valid is not None]
 
 
-def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterator[str]:
+def _class_notes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterator[str]:
     """Yield notes on classes that a fold lacks in its training or validation set."""
     size = len(classes)
     counts = np.stack([np.bincount(part.labels, minlength=size) for part in parts])
@@ -255,7 +255,7 @@ def _notes_of_classes(parts: Sequence["Part"], classes: Sequence[str]) -> Iterat
         )
 
 
-def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
+def _label_notes(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[str]:
     """Yield notes on labels that either all or no validation records of a fold have."""
     same = np.stack([np.ptp(part.labels, axis=0) == 0 for part in parts])
     for folds, labels in _by_folds(same, names):
@@ -265,7 +265,7 @@ def _notes_of_labels(parts: Sequence["Part"], names: Sequence[str]) -> Iterator[
         )
 
 
-def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
+def _metric_notes(spreads: dict[str, Spread]) -> Iterator[str]:
     """Yield notes on metrics that are undefined in a fold."""
     grouped: dict[tuple[int, ...], list[str]] = {}
     for name, spread in spreads.items():
@@ -273,7 +273,7 @@ def _notes_of_metrics(spreads: dict[str, Spread]) -> Iterator[str]:
             grouped.setdefault(spread.lacking, []).append(name)
     for folds, names in grouped.items():
         left = len(spreads[names[0]].defined)
-        listed = _join_words([title_of(name) for name in names])
+        listed = _join_words([metric_title(name) for name in names])
         note = f"{_name_folds(folds)}: undefined: {listed}"
         yield f"{note}; the mean is over the other {left}" if left else note
 

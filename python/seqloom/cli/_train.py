@@ -18,17 +18,17 @@ from seqloom.cli._network import (
     select_network,
 )
 from seqloom.cli._options import (
-    FURTHER,
-    GENOTYPES,
-    INTERVALS,
-    LABELS,
-    LEARNING,
-    MACHINE,
-    NETWORK,
-    OUTPUT,
-    PARTS,
-    RUN,
-    SEQUENCES,
+    FURTHER_GROUP,
+    GENOTYPE_GROUP,
+    INTERVAL_GROUP,
+    LABEL_GROUP,
+    MACHINE_GROUP,
+    NETWORK_GROUP,
+    OUTPUT_GROUP,
+    RUN_GROUP,
+    SEQUENCE_GROUP,
+    SPLIT_GROUP,
+    TRAINING_GROUP,
     Flag,
     FurtherOptions,
     Seed,
@@ -53,9 +53,9 @@ from seqloom.cli._read import (
 )
 from seqloom.cli._settings import OptionSaver
 from seqloom.cli._show import (
-    facts_of,
     facts_of_folds,
     print_json,
+    run_results,
     show_folds,
     show_run,
 )
@@ -135,26 +135,26 @@ def train(
     files: list[Path],
     /,
     *,
-    out: Annotated[Path, RUN],
-    resume: Annotated[Flag, RUN] = False,
-    folder: Annotated[RunFolder, RUN],
-    tables: Annotated[LabelTables, LABELS],
-    labels: Annotated[Labels, LABELS],
-    letters: Annotated[AlphabetOptions, SEQUENCES],
-    sequences: Annotated[SourceOptions, SEQUENCES],
-    intervals: Annotated[JitterOptions, INTERVALS],
-    covariates: Annotated[CovariateOptions, GENOTYPES],
-    parts: Annotated[PartOptions, PARTS],
-    epochs: Annotated[Epochs, LEARNING],
-    batches: Annotated[Batches, LEARNING],
-    rates: Annotated[RateOptions, LEARNING],
-    updates: Annotated[Updates, LEARNING],
-    objective: Annotated[Objective, LEARNING],
-    network: Annotated[NetworkOptions, NETWORK],
-    computation: Annotated[Computation, MACHINE],
-    quiet: Annotated[Flag, OUTPUT] = False,
-    json: Annotated[Flag, OUTPUT] = False,
-    further: Annotated[FurtherOptions, FURTHER],
+    out: Annotated[Path, RUN_GROUP],
+    resume: Annotated[Flag, RUN_GROUP] = False,
+    folder: Annotated[RunFolder, RUN_GROUP],
+    tables: Annotated[LabelTables, LABEL_GROUP],
+    labels: Annotated[Labels, LABEL_GROUP],
+    letters: Annotated[AlphabetOptions, SEQUENCE_GROUP],
+    sequences: Annotated[SourceOptions, SEQUENCE_GROUP],
+    intervals: Annotated[JitterOptions, INTERVAL_GROUP],
+    covariates: Annotated[CovariateOptions, GENOTYPE_GROUP],
+    parts: Annotated[PartOptions, SPLIT_GROUP],
+    epochs: Annotated[Epochs, TRAINING_GROUP],
+    batches: Annotated[Batches, TRAINING_GROUP],
+    rates: Annotated[RateOptions, TRAINING_GROUP],
+    updates: Annotated[Updates, TRAINING_GROUP],
+    objective: Annotated[Objective, TRAINING_GROUP],
+    network: Annotated[NetworkOptions, NETWORK_GROUP],
+    computation: Annotated[Computation, MACHINE_GROUP],
+    quiet: Annotated[Flag, OUTPUT_GROUP] = False,
+    json: Annotated[Flag, OUTPUT_GROUP] = False,
+    further: Annotated[FurtherOptions, FURTHER_GROUP],
 ) -> None:
     """Train a network on labelled sequences or genotypes and write a run folder.
 
@@ -231,7 +231,7 @@ def train(
     groups = groups_of(data.whole, inputs, parts, labels=named)
     values = (parts, epochs, batches, rates, updates, objective, network, computation)
     runs = [
-        _train_one(
+        _train_run(
             console,
             warnings,
             part,
@@ -248,7 +248,7 @@ def train(
         )
         for part in parts_of(data, parts, folder=out, seed=rates.seed, groups=groups)
     ]
-    _print_all(console, runs, has_folds=bool(parts.folds), as_json=json)
+    _print_results(console, runs, has_folds=bool(parts.folds), as_json=json)
 
 
 def _check_folder(*, resume: bool, overwrite: bool) -> None:
@@ -263,7 +263,7 @@ def _holds_run(out: Path) -> bool:
     return any(chain.from_iterable(begun))
 
 
-def _train_one(
+def _train_run(
     console: Console,
     warnings: Console,
     part: DataPart,
@@ -284,12 +284,12 @@ def _train_one(
         return fit(config, part.train, part.valid, test=test, progress=watch, **settings)
 
 
-def _print_all(
+def _print_results(
     console: Console, runs: list[Run], *, has_folds: bool, as_json: bool
 ) -> None:
     """Print the results as tables or as JSON."""
     if as_json:
-        print_json(facts_of_folds(runs) if has_folds else facts_of(runs[0]))
+        print_json(facts_of_folds(runs) if has_folds else run_results(runs[0]))
     elif has_folds:
         show_folds(console, runs)
     else:

@@ -42,7 +42,7 @@ class ExportSubject:
     trained: Trained | None = None  # the trained model that contains the network, if any
 
 
-def prepare(
+def prepare_export(
     model: object, *, encoder: Any, task: Any, batch_size: int | None
 ) -> ExportSubject:
     """Return the network of a trained model, a run, a run folder or a module."""

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Graph, Value
 
 
-class Line(str):
+class SourceLine(str):
     """A line of the user's code, and the `sl.nn` layer or function that this line calls."""
 
     __slots__ = ("function", "layer")
@@ -40,7 +40,7 @@ class Line(str):
     function: str
 
     @classmethod
-    def current(cls) -> Line:
+    def current(cls) -> SourceLine:
         """Return the current line of the user's code, and the layer that it calls."""
         found, frame = cls(current_line()), caller(1)
         found.layer = found.function = ""
@@ -99,17 +99,17 @@ class ExportCapture(Capture):
         known = len(self.recorder.graph.operations)
         made = self._record(name, *args, **options)
         for operation in self.recorder.graph.operations[known:]:
-            operation.where = Line.current()
+            operation.where = SourceLine.current()
         return made
 
     def _record(self, name: str, *args: Any, **options: Any) -> Any:
         """Record a call as an operation if it creates an array from a size."""
         if has_symbol(args):
             return super().record(name, *args, **options)
-        if name not in _MAKERS:
+        if name not in _ARRAY_CREATORS:
             options = {key: to_plain(it) for key, it in options.items()}
             return super().record(name, *to_plain(args), **options)
-        written, shape = _MAKERS[name](*args, **options)
+        written, shape = _ARRAY_CREATORS[name](*args, **options)
         dtype = self._dtype_of(name, args, options)
         kept = {"k": options["k"]} if options.get("k") else {}
         maker = "zeros" if name == "empty" else name
@@ -196,7 +196,7 @@ def _eye_args(
     return shape, shape
 
 
-_MAKERS: dict[str, Callable[..., tuple[tuple[Any, ...], tuple[int, ...]]]] = {
+_ARRAY_CREATORS: dict[str, Callable[..., tuple[tuple[Any, ...], tuple[int, ...]]]] = {
     "arange": _range_args,
     "empty": _shape_args,
     "eye": _eye_args,

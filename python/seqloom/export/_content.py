@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Graph
 
 
-class Weights:
+class ArrayTable:
     """Arrays that graphs read: weights by path, and constants without duplicates."""
 
     def __init__(self, model: Module) -> None:
@@ -64,9 +64,9 @@ class Weights:
         return name
 
 
-def to_json(traced: Traced, weights: Weights) -> dict[str, Any]:
+def graph_to_json(traced: Traced, weights: ArrayTable) -> dict[str, Any]:
     """Convert a graph to JSON, in which values are numbered in the order of operations."""
-    writer = _Writer()
+    writer = _ArgumentWriter()
     graph = traced.graph
     inputs = [
         {"name": traced.inputs[value.number], **writer.declare(value)}
@@ -117,7 +117,7 @@ def _find_dtype(operation: Operation) -> str | None:
     return find_dtype(operation)
 
 
-class _Writer:
+class _ArgumentWriter:
     """Writer of arguments, which numbers values."""
 
     def __init__(self) -> None:
@@ -215,7 +215,7 @@ def to_json_lines(table: Mapping[str, Any]) -> bytes:
     return ("{\n" + ",\n".join(entries) + "\n}\n").encode()
 
 
-def seal(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
+def write_manifest(facts: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
     """Write export.json, with the hashes of the other files and of itself."""
     table = {
         "checksum": _HASH_PLACEHOLDER,
@@ -263,7 +263,7 @@ def check_encoder(encoder: object) -> None:
     )
 
 
-def describe(encoder: Any, dtype: str) -> dict[str, Any]:
+def describe_encoder(encoder: Any, dtype: str) -> dict[str, Any]:
     """Return the content of encoder.json."""
     kernel = {**encoder.kernel_settings, "dtype": dtype}
     return {"settings": encoder.to_dict(), "kernel": kernel}

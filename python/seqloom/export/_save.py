@@ -13,7 +13,7 @@ from seqloom.export._calls import (
     NetworkInput,
     as_inputs,
     is_packed,
-    prepare,
+    prepare_export,
     setting_of,
     take_embeddings,
     trace_packed,
@@ -21,15 +21,15 @@ from seqloom.export._calls import (
     trace_rows,
 )
 from seqloom.export._content import (
-    Weights,
+    ArrayTable,
     check_encoder,
-    describe,
+    describe_encoder,
     describe_task,
     describe_training,
+    graph_to_json,
     learned_arrays,
-    seal,
-    to_json,
     to_json_lines,
+    write_manifest,
 )
 from seqloom.export._onnx._builder import import_onnx
 from seqloom.export._onnx._convert import PrimitiveBackend, to_model
@@ -118,7 +118,9 @@ def save(
     """
     target = as_path("path", path)
     check_target(target, overwrite=as_flag("overwrite", overwrite))
-    subject = prepare(model, encoder=encoder, task=task, batch_size=_as_count(batch_size))
+    subject = prepare_export(
+        model, encoder=encoder, task=task, batch_size=_as_count(batch_size)
+    )
     subject, inputs = take_embeddings(subject, inputs)
     as_integer("batch_size", subject.batch_size, least=1, limit=_BATCH_LIMIT)
     facts = _manifest_facts(subject, length=length, crop=crop, pair=pair, pool=pool)
@@ -129,7 +131,7 @@ def save(
     packed = is_packed(subject.model)
     graphs = trace_packed(subject.model) if packed else trace_padded(subject, reading)
     files = _make_files(subject, graphs)
-    write(target, {MANIFEST: seal(facts, files), **files}, overwrite=overwrite)
+    write(target, {MANIFEST: write_manifest(facts, files), **files}, overwrite=overwrite)
 
 
 def _manifest_facts(subject: ExportSubject, **given: Any) -> dict[str, Any]:
@@ -166,14 +168,14 @@ def _as_count(number: Any, name: str = "batch_size") -> int | None:
 
 def _make_files(subject: ExportSubject, graphs: Mapping[str, Traced]) -> dict[str, bytes]:
     """Return the content of all files except export.json."""
-    weights = Weights(subject.model)
-    written = {name: to_json(traced, weights) for name, traced in graphs.items()}
+    weights = ArrayTable(subject.model)
+    written = {name: graph_to_json(traced, weights) for name, traced in graphs.items()}
     files = {name: to_json_lines(graph) for name, graph in written.items()}
     files["model.safetensors"] = Safetensors().to_bytes(Record(weights.arrays))
     if subject.encoder is None:
         return files
     dtype = next(iter(written.values()))["inputs"][0]["dtype"]
-    files["encoder.json"] = to_json_lines(describe(subject.encoder, dtype))
+    files["encoder.json"] = to_json_lines(describe_encoder(subject.encoder, dtype))
     if learned := learned_arrays(subject.encoder, dtype):
         files["encoder.safetensors"] = Safetensors().to_bytes(Record(learned))
     return files
@@ -237,7 +239,7 @@ def onnx(
             "(overwrite=True, --overwrite)"
         )
     import_onnx()
-    subject = prepare(model, encoder=encoder, task=task, batch_size=None)
+    subject = prepare_export(model, encoder=encoder, task=task, batch_size=None)
     subject, inputs = take_embeddings(subject, inputs)
     length = setting_of(subject.model, "length") if length is None else length
     is_padded = setting_of(subject.model, "crop") == "pad"
@@ -252,7 +254,7 @@ def onnx(
 
 def _to_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> bytes:
     """Create the content of the file, and validate the content with onnx."""
-    weights = Weights(subject.model)
+    weights = ArrayTable(subject.model)
     for path in traced.weights.values():
         weights.add(path)
     about: dict[str, Any] = {
@@ -262,7 +264,7 @@ def _to_bytes(subject: ExportSubject, traced: Traced, *, length: int | None) -> 
     }
     if subject.encoder is not None:
         first = next(it for it in traced.graph.inputs if it.number in traced.inputs)
-        about["encoder"] = describe(subject.encoder, str(first.dtype))
+        about["encoder"] = describe_encoder(subject.encoder, str(first.dtype))
     about["length"] = length
     about |= {name: setting_of(subject.model, name) for name in ("crop", "pair")}
     model = to_model(traced, weights.arrays, task=subject.task, about=about)

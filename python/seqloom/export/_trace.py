@@ -16,7 +16,7 @@ from seqloom.errors import (
 )
 from seqloom.export._capture import ExportCapture, Probe
 from seqloom.export._size import SymbolicSize
-from seqloom.export._unify import check_operations, has_all_symbols, unify
+from seqloom.export._unify import check_operations, has_all_symbols, merge_traces
 from seqloom.nn import Module
 from seqloom.nn._parameters import ModuleArray
 from seqloom.tensor import Tensor
@@ -56,7 +56,7 @@ _PROBES = (
 
 DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
 # Names of the sizes of graphs for padded and for packed inputs.
-NAMES = ("batch", "length", "total", "sequences", "starts")
+SIZE_NAMES = ("batch", "length", "total", "sequences", "starts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +83,10 @@ class Input:
         object.__setattr__(self, "shape", tuple(self.shape))
         check_dtype(self.dtype, "an input")
         for size in self.shape:
-            if not (isinstance(size, int) and size > 0) and size not in NAMES:
+            if not (isinstance(size, int) and size > 0) and size not in SIZE_NAMES:
                 raise ArgumentError(
                     "shape of an Input must contain integers above 0, or the names "
-                    f"{', '.join(map(repr, NAMES))}, got {quote(size)}"
+                    f"{', '.join(map(repr, SIZE_NAMES))}, got {quote(size)}"
                 )
 
     def at(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
@@ -129,14 +129,14 @@ def trace(model: Module, call: NetworkCall) -> Traced:
     for length, unit in _TRACE_LENGTHS:
         sizes = _name_sizes(call, _TRACE_BATCH, length, is_symbolic=True)
         try:
-            traced = _run(model, call, sizes)
+            traced = _run_symbolically(model, call, sizes)
         except ShapeError as error:  # the network rejects this length; try another
             first = first or error
             continue
         probes = list(_probe(model, call, traced.graph, unit=unit))
         if not has_all_symbols(traced.graph, probes):
-            traced = _run(model, call, sizes, probes=probes)
-        return _remove_unused(traced, unify(traced.graph, probes, sizes))
+            traced = _run_symbolically(model, call, sizes, probes=probes)
+        return _remove_unused(traced, merge_traces(traced.graph, probes, sizes))
     if first is None:
         raise InternalError("there are no lengths to trace")
     if "length" not in call.sizes:
@@ -154,7 +154,7 @@ def _probe(model: Module, call: NetworkCall, graph: Graph, *, unit: int) -> Iter
     for batch, length in sorted(probes, key=lambda it: it[1]):
         sizes = _name_sizes(call, batch, length)
         try:
-            run = _run(model, call, sizes)
+            run = _run_symbolically(model, call, sizes)
         except ExportError:  # the network rejects this size
             raise
         except Exception:  # noqa: BLE001, S112 - the network rejects this size
@@ -186,7 +186,7 @@ def _name_sizes(
     return {name: found[name] for name in call.sizes}
 
 
-def _run(
+def _run_symbolically(
     model: Module,
     call: NetworkCall,
     sizes: Mapping[str, int],

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from seqloom.export._capture import Probe
 
 
-def unify(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Graph:
+def merge_traces(graph: Graph, probes: Sequence[Probe], sizes: Mapping[str, int]) -> Graph:
     """Name the sizes of a graph by comparison with graphs traced at other sizes."""
     # Values have the same numbers in all graphs, because the numbers follow the order
     # of operations.

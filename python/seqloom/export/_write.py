@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 # Fixed time stamp of files in a zip, so that zip files of equal models are identical.
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
-_READABLE = stat.S_IFREG | 0o644
+_FILE_MODE = stat.S_IFREG | 0o644
 
 
 def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
@@ -89,7 +89,7 @@ def _pack(files: Mapping[str, bytes]) -> bytes:
     with ZipFile(packed, "w", ZIP_STORED) as archive:
         for name, data in files.items():
             entry = ZipInfo(name, _ZIP_TIME)
-            entry.external_attr = _READABLE << 16
+            entry.external_attr = _FILE_MODE << 16
             archive.writestr(entry, data)
     return packed.getvalue()
 

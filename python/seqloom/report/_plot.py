@@ -54,7 +54,7 @@ def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) ->
 
 def draw_plot(plot: Plot) -> Figure:
     """Draw a plot."""
-    frame = _Frame.of(plot)
+    frame = _PlotFrame.of(plot)
     named = list(zip(_colours(plot.traces), plot.traces, strict=True))
     return Figure(
         title=plot.title,
@@ -66,7 +66,7 @@ def draw_plot(plot: Plot) -> Figure:
 
 
 @dataclass(frozen=True, slots=True)
-class _Frame:
+class _PlotFrame:
     """Converts values of a plot to SVG coordinates."""
 
     x_range: tuple[float, float]
@@ -75,7 +75,7 @@ class _Frame:
     is_log: bool
 
     @classmethod
-    def of(cls, plot: Plot) -> "_Frame":
+    def of(cls, plot: Plot) -> "_PlotFrame":
         """Return the coordinates of a plot; axes without a range are fitted to the data."""
         is_log = plot.x_scale == "log"
         x = [np.log10(it.x) if is_log else it.x for it in plot.traces]
@@ -142,7 +142,7 @@ def format_tick(value: float, *, scale: Scale = "linear") -> str:
     return f"{number:,.10g}".replace("-", "\N{MINUS SIGN}")
 
 
-def _draw_axes(plot: Plot, frame: _Frame) -> Iterator[str]:
+def _draw_axes(plot: Plot, frame: _PlotFrame) -> Iterator[str]:
     """Draw the grid, the ticks and the labels of the axes."""
     bottom, left, right = _HEIGHT - _BOTTOM, frame.left, _WIDTH - _RIGHT
     for tick in list_ticks(frame.y_range, scale=plot.y_scale):
@@ -171,7 +171,7 @@ def draw_vertical_label(text: str, middle: float) -> str:
     return f"<text {turned}>{show_text(text)}</text>"
 
 
-def _x_ticks(plot: Plot, frame: _Frame) -> list[tuple[float, str]]:
+def _x_ticks(plot: Plot, frame: _PlotFrame) -> list[tuple[float, str]]:
     """Return pairs of value and label for the ticks of the horizontal axis."""
     if plot.x_names:
         return [(it, show_text(name)) for it, name in enumerate(plot.x_names)]
@@ -189,7 +189,7 @@ def _colours(traces: Sequence[Trace]) -> Iterator[str]:
         number += trace.shape != "guide"
 
 
-def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[str]:
+def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _PlotFrame) -> Iterator[str]:
     """Draw the traces; shaded bands are drawn first, so that they do not cover lines."""
     lines = [(colour, trace) for colour, trace in named if trace.shape == "line"]
     if len(lines) <= _MAX_BANDS:
@@ -201,7 +201,7 @@ def _draw_traces(named: Sequence[tuple[str, Trace]], frame: _Frame) -> Iterator[
         yield from draw[kind](trace, frame, colour)
 
 
-def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+def _draw_band(trace: Trace, frame: _PlotFrame, colour: str) -> Iterator[str]:
     """Draw the interval around a line as a shaded band."""
     if trace.low is None or trace.high is None:
         return
@@ -211,7 +211,7 @@ def _draw_band(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
         yield f'<path class="band {colour}" d="M{"L".join([*high, *reversed(low)])}Z"/>'
 
 
-def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+def _draw_line(trace: Trace, frame: _PlotFrame, colour: str) -> Iterator[str]:
     """Draw a line with gaps at missing values; a guide line is clipped to the plot."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.shape == "guide":
@@ -226,7 +226,7 @@ def _draw_line(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
         yield f'<path class="line {colour}" d="{path}"/>'
 
 
-def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+def _draw_points(trace: Trace, frame: _PlotFrame, colour: str) -> Iterator[str]:
     """Draw each point as a line of length 0 with round ends."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     if trace.low is not None and trace.high is not None:
@@ -239,7 +239,7 @@ def _draw_points(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
     yield f'<path class="{size} {colour}" d="{dots}"/>'
 
 
-def _draw_bars(trace: Trace, frame: _Frame, colour: str) -> Iterator[str]:
+def _draw_bars(trace: Trace, frame: _PlotFrame, colour: str) -> Iterator[str]:
     """Draw the bars of a histogram without gaps."""
     x, y = frame.x(trace.x), frame.y(trace.y)
     floor = frame.y(np.zeros(np.size(trace.y)) if trace.low is None else trace.low)
@@ -265,13 +265,13 @@ def _points_of(x: Floats, y: Floats) -> list[str]:
 # Residues per group; the position is printed above each group.
 _GROUP = 10
 # Number of shades of a colour. Weights below a tenth of the largest are not coloured.
-_SHADES = 4
+_SHADE_COUNT = 4
 _MIN_SHADED_SHARE = 0.1
 # Sizes of a sequence logo in SVG units.
 _LOGO_LEFT, _LOGO_RIGHT, _LOGO_TOP, _LOGO_BOTTOM, _LOGO_HEIGHT = 56, 8, 8, 40, 210
 _COLUMN_WIDTH = 11
 # Height of capitals in text of 12 SVG units.
-_CAPITAL = 8.75
+_CAP_HEIGHT = 8.75
 # Symbols with a smaller height are not drawn.
 _MIN_SYMBOL_HEIGHT = 0.8
 # The width in pixels of a column on a narrow page.
@@ -314,7 +314,7 @@ def _residue_classes(sequence: MarkedSequence) -> list[str]:
     """Return the CSS class of each residue; the largest weight has the darkest shade."""
     weights = np.asarray(sequence.weights, float)
     shares = weights / max(float(np.abs(weights).max(initial=0)), np.finfo(float).tiny)
-    shades = np.ceil(np.abs(shares) * _SHADES).astype(int)
+    shades = np.ceil(np.abs(shares) * _SHADE_COUNT).astype(int)
     return [
         "" if abs(share) < _MIN_SHADED_SHARE else f"{'up' if share > 0 else 'down'}{shade}"
         for share, shade in zip(shares.tolist(), shades.tolist(), strict=True)
@@ -369,7 +369,7 @@ def _logo_stacks(logo: Logo, heights: Floats, ends: tuple[float, float]) -> Iter
             tall = abs(y[0] - y[1])
             if tall >= _MIN_SYMBOL_HEIGHT:
                 name = show_text(letter)
-                place = f"translate({x:g} {max(y):.1f}) scale(1 {tall / _CAPITAL:.3f})"
+                place = f"translate({x:g} {max(y):.1f}) scale(1 {tall / _CAP_HEIGHT:.3f})"
                 colour = f'class="letter c{_find_colour(letter)}"'
                 yield f'<text {colour} transform="{place}" {shape}>{name}</text>'
 

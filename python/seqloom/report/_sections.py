@@ -88,7 +88,7 @@ def _regression_metrics(scatter: Scatter) -> tuple[float, ...]:
 
 def plot_values(scatter: Scatter) -> Plot:
     """Plot the true values against the predicted values."""
-    true, predicted = _sample(scatter)
+    true, predicted = _sample_records(scatter)
     both = np.concatenate([true, predicted])
     ends = [float(both.min()), float(both.max())]
     traces = (
@@ -101,7 +101,7 @@ def plot_values(scatter: Scatter) -> Plot:
 
 def _plot_residuals(scatter: Scatter) -> Plot:
     """Plot the residuals against the predicted values."""
-    true, predicted = _sample(scatter)
+    true, predicted = _sample_records(scatter)
     traces = (
         Trace("", [-inf, inf], [0, 0], shape="guide"),
         Trace("", predicted, true - predicted, shape="points"),
@@ -120,7 +120,7 @@ def _plot_histogram(scatter: Scatter) -> Plot:
     return Plot(title, (bars,), x_label="residual", y_label="records", y_scale="whole")
 
 
-def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
+def _sample_records(scatter: Scatter) -> tuple[Floats, Floats]:
     """Select records at equal steps, to limit the size of the page."""
     step = max(1, -(-np.size(scatter.true) // _MAX_POINTS))
     true, predicted = np.asarray(scatter.true, float), np.asarray(scatter.predicted, float)
@@ -130,12 +130,12 @@ def _sample(scatter: Scatter) -> tuple[Floats, Floats]:
 # Confusion matrices with more classes than this have no numbers in their cells.
 MAX_WITH_NUMBERS = 12
 # Cells above this fraction are dark, so their numbers have the background colour.
-_DARK_CELL = 0.5
+_MIN_DARK_SHARE = 0.5
 # Widths: minimum and maximum of a cell, all cells of a small matrix, one character.
 _MAX_CELL, _MIN_CELL_WITH_NUMBERS, _MIN_CELL = 96, 54, 13
 _CELLS_WIDTH, _CHARACTER_WIDTH = 300, 7
 # Wider plots than this have a scroll bar, so that they are legible on a phone.
-_MAX_WIDTH = 400
+_MAX_PLOT_WIDTH = 400
 # Class names longer than this are shortened in plots; tables contain the full names.
 _MAX_NAME = 24
 # Heights of a row of class names and of an axis label, and the gap between cells.
@@ -155,7 +155,7 @@ def draw_confusion(confusion: Confusion) -> Figure:
         width=width,
         height=side + (margin if margin > cell else _NAME_HEIGHT) + _AXIS_HEIGHT,
         body=f'<g transform="translate({_AXIS_HEIGHT + margin} 0)">{matrix}</g>',
-        least_width=round(0.8 * width) if width > _MAX_WIDTH else 0,
+        least_width=round(0.8 * width) if width > _MAX_PLOT_WIDTH else 0,
     )
 
 
@@ -182,7 +182,7 @@ def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
         yield f'<g transform="translate({column * cell} {row * cell})">'
         yield f'<title>{title}</title><rect width="{size}" height="{size}" {colour}/>'
         if has_numbers:
-            ink = "paper" if share > _DARK_CELL else "ink"
+            ink = "paper" if share > _MIN_DARK_SHARE else "ink"
             place = f'text-anchor="middle" x="{size / 2}"'
             yield f'<text class="count {ink}" {place} y="{size / 2}">{count:,}</text>'
             place = f'{place} y="{size / 2 + 16}"'

@@ -29,7 +29,7 @@ Reader = Callable[[Any, Rows], Floats]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Features:
+class RecordFeatures:
     """Features of each record for a linear model."""
 
     name: str
@@ -56,7 +56,7 @@ class Features:
         count = min(len(part), max(1, _MAX_VALUES // max(width, 1)))
         return np.linspace(0, len(part) - 1, count).round().astype(np.int64)
 
-    def screen(self, part: Any, targets: Floats) -> "Features":
+    def screen(self, part: Any, targets: Floats) -> "RecordFeatures":
         """Select the features with the largest correlation to a target, if too many."""
         if self.count <= _MAX_VARIANTS or not self.has_lasso:
             return self
@@ -74,7 +74,7 @@ class Features:
         return replace(self, name=name, columns=chosen)
 
 
-def list_features(parts: Parts) -> Iterator[Features]:
+def list_features(parts: Parts) -> Iterator[RecordFeatures]:
     """Yield the inputs of linear models that suit the records."""
     examples = [part for _, part in parts.list_examples()]
     train = examples[0]
@@ -87,7 +87,7 @@ def list_features(parts: Parts) -> Iterator[Features]:
         count = read_inputs(train, np.arange(1)).shape[1]
         if is_genotypes:
             # Genotypes are already standardised by their encoder.
-            yield Features(
+            yield RecordFeatures(
                 name="genotypes",
                 read=read_inputs,
                 count=count,
@@ -95,12 +95,12 @@ def list_features(parts: Parts) -> Iterator[Features]:
                 has_lasso=True,
             )
         elif count <= _MAX_FEATURES:
-            yield Features(name="inputs", read=read_inputs, count=count)
+            yield RecordFeatures(name="inputs", read=read_inputs, count=count)
 
 
 def _list_sequence_features(
     alphabet: str, lengths: NDArray[np.int64]
-) -> Iterator[Features]:
+) -> Iterator[RecordFeatures]:
     """Yield composition, k-mer counts and, for a single length, one-hot residues."""
     # Residues that the network's encoder accepts must not be errors here.
     rules: dict[str, Any] = {"symbols": "zeros"} if alphabet in ALPHABETS else {}
@@ -113,10 +113,10 @@ def _list_sequence_features(
     for k in sorted({1, longest}):
         encoder = Kmer(k, alphabet, counts=True, **rules)
         name = "composition" if k == 1 else f"{k}-mer counts"
-        yield Features(name=name, read=_frequency_reader(encoder), count=size**k + 1)
+        yield RecordFeatures(name=name, read=_frequency_reader(encoder), count=size**k + 1)
     if len(lengths) == 1 and size * int(lengths[0]) <= _MAX_FEATURES:
         encoder = OneHot(alphabet, unknown="zeros", **rules)
-        yield Features(
+        yield RecordFeatures(
             name="one-hot",
             read=lambda part, rows: read_inputs(_encode(part, encoder), rows),
             count=size * int(lengths[0]),

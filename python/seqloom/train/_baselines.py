@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from seqloom.models import Classify, Multilabel, Regress, Task
 from seqloom.nn import Module
-from seqloom.train._baseline_features import Features, Rows, list_features
+from seqloom.train._baseline_features import RecordFeatures, Rows, list_features
 from seqloom.train._evaluation import Part
 from seqloom.train._job import FitJob
 from seqloom.train._linear import (
@@ -28,10 +28,10 @@ from seqloom.train._paired import bootstrap, mcnemar
 from seqloom.train._parts import LoaderBatches, Parts
 
 # Without a validation set, the penalty is chosen on every fifth training record.
-_HELD_OUT = 5
+_HELD_OUT_INTERVAL = 5
 _SIGNIFICANT = 0.05
 _MIN_SHOWN_P = 0.0001
-_LINKS: dict[type[Task], Link] = {
+_LINK_BY_TASK: dict[type[Task], Link] = {
     Classify: SOFTMAX,
     Multilabel: LOGISTIC,
     Regress: IDENTITY,
@@ -142,7 +142,7 @@ def fit_baselines(job: FitJob, evaluated: dict[str, Part]) -> tuple[Baseline, ..
     task, parts = job.trained.task, job.parts
     is_loader = any(isinstance(it, LoaderBatches) for _, it in parts.list_named())
     is_on = job.settings.objective.baselines and evaluated
-    if type(task) not in _LINKS or is_loader or not is_on:
+    if type(task) not in _LINK_BY_TASK or is_loader or not is_on:
         return ()
     sets: dict[str, Any] = {"validation": parts.valid, "test": parts.test}
     baselines = list[Baseline]()
@@ -185,7 +185,7 @@ def _fit_all(task: Task, parts: Parts) -> Iterator[_Fitted]:
             continue
         is_regression = isinstance(task, Regress)
         kind = "ridge regression" if is_regression else "logistic regression"
-        model = fit_ridge(samples.train, samples.valid, _LINKS[type(task)])
+        model = fit_ridge(samples.train, samples.valid, _LINK_BY_TASK[type(task)])
         yield samples.finish(f"{kind}, {chosen.name}", model)
         if chosen.has_lasso and is_regression and targets.shape[1] == 1:
             model = fit_lasso(samples.train, samples.valid)
@@ -217,19 +217,19 @@ def _targets(task: Task, labels: NDArray[Any]) -> Floats:
 class _Samples:
     """Training and validation records of a linear model, with the same standardisation."""
 
-    features: Features
+    features: RecordFeatures
     mean: Floats
     deviation: Floats
     train: Sample
     valid: Sample
 
     @classmethod
-    def read(cls, task: Task, features: Features, parts: Parts) -> "_Samples | None":
+    def read(cls, task: Task, features: RecordFeatures, parts: Parts) -> "_Samples | None":
         """Read the records; None if there are too few to choose a penalty."""
         train, chooser = parts.train, parts.valid
         rows = features.sample(train)
         if chooser is None:
-            is_held = np.arange(len(rows)) % _HELD_OUT == _HELD_OUT - 1
+            is_held = np.arange(len(rows)) % _HELD_OUT_INTERVAL == _HELD_OUT_INTERVAL - 1
             chooser, valid_rows, rows = train, rows[is_held], rows[~is_held]
         else:
             valid_rows = features.sample(chooser)

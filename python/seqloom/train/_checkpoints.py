@@ -31,7 +31,7 @@ _WRITTEN_VERSION = 2
 _READABLE_VERSIONS = (1, _WRITTEN_VERSION)
 STEPS_KEY = "epoch.steps"
 # The indices of the columns for samples, loss and accuracy in the table of steps.
-_FIXED_COLUMNS = 3
+_FIXED_COLUMN_COUNT = 3
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 
@@ -52,7 +52,7 @@ class _Metadata(msgspec.Struct):
 
 
 @dataclass(slots=True)
-class State:
+class RunState:
     """The state of a run that changes during training."""
 
     model: Module
@@ -119,7 +119,7 @@ class Checkpoints:
     _written: tuple[int, int] | None = None
     _step: int = 0  # number of steps at the end of the previous batch
 
-    def resume(self, state: State) -> None:
+    def resume(self, state: RunState) -> None:
         """Load the last checkpoint of the run folder, if one exists."""
         folder, ranks = self.job.settings.folder.path, self.job.ranks
         if folder is None:
@@ -139,7 +139,7 @@ class Checkpoints:
         return self.signals.listening() if has_folder else nullcontext()
 
     @contextmanager
-    def changing(self, state: State) -> Generator[None]:
+    def changing(self, state: RunState) -> Generator[None]:
         """Delay signals while a ``with`` block changes the state to be saved."""
         with self.signals.hold():
             state.is_whole = False
@@ -154,7 +154,7 @@ class Checkpoints:
             return stop
         return None
 
-    def after_step(self, state: State) -> None:
+    def after_step(self, state: RunState) -> None:
         """Write a checkpoint in the middle of an epoch if the interval has passed."""
         elapsed = time.monotonic() - self._time
         step, before = state.optimizer.step_count, self._step
@@ -165,7 +165,7 @@ class Checkpoints:
         if not is_between and self.interval.is_over(step, elapsed, self._cost):
             self.write(state)
 
-    def after_epoch(self, state: State) -> None:
+    def after_epoch(self, state: RunState) -> None:
         """Write a checkpoint, the history, and the model if the epoch is the best."""
         folder = self.job.writable_folder
         if folder is None:
@@ -175,12 +175,12 @@ class Checkpoints:
         if state.best_epoch == state.epoch:
             state.best.save(folder / "model.safetensors")
 
-    def after_stop(self, state: State) -> None:
+    def after_stop(self, state: RunState) -> None:
         """Write a checkpoint of a stopped run, unless the run was stopped within a step."""
         if state.is_whole and (state.steps or state.history):
             self.write(state)
 
-    def write(self, state: State) -> None:
+    def write(self, state: RunState) -> None:
         """Write a checkpoint, then remove old ones."""
         place, folder = (state.epoch, len(state.steps)), self.job.writable_folder
         if folder is None or place == self._written:
@@ -190,7 +190,7 @@ class Checkpoints:
         self._written, self._time = place, time.monotonic()
         self._cost = self._time - start
 
-    def _save(self, folder: Path, state: State) -> None:
+    def _save(self, folder: Path, state: RunState) -> None:
         """Write the checkpoint to the disk before any older checkpoint is removed."""
         last = checkpoint_path(folder)
         keep = self.job.settings.folder.keep
@@ -246,7 +246,7 @@ def describe_resume(folder: Path | None) -> str:
     return f"stopped; {folder} contains {kept}; continue with resume=True (--resume)"
 
 
-def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
+def save_checkpoint(path: Path, state: RunState, identity: Mapping[str, Any]) -> None:
     """Atomically write the state of a run to a file."""
     optimizer = state.optimizer.to_record()
     parts = state.model.to_record().with_prefix("model.")
@@ -285,7 +285,7 @@ def save_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> No
     parts.save(path)
 
 
-def load_checkpoint(path: Path, state: State, identity: Mapping[str, Any]) -> None:
+def load_checkpoint(path: Path, state: RunState, identity: Mapping[str, Any]) -> None:
     """Restore the state of a run from a file that `save_checkpoint` wrote."""
     record = load(path)
     facts = _read_facts(path, record.metadata)
@@ -333,7 +333,7 @@ def _read_steps(path: Path, record: Record, facts: _Metadata) -> list[Step]:
     """Read the table of steps of an unfinished epoch; raise if the table is invalid."""
     if STEPS_KEY not in record:
         return []
-    table, columns = np.asarray(record[STEPS_KEY]), _FIXED_COLUMNS + len(facts.numbers)
+    table, columns = np.asarray(record[STEPS_KEY]), _FIXED_COLUMN_COUNT + len(facts.numbers)
     is_table = table.dtype == np.float64 and table.shape[1:] == (columns,)
     if not is_table or not np.isfinite(table[:, 0]).all():
         raise RecordError(f"{path}: its table of steps is invalid")

@@ -21,8 +21,8 @@ from seqloom.train._compared import (
     compare_with_best,
     find_ranking_metric,
     open_runs,
-    rank,
     settings_that_differ,
+    sort_runs,
 )
 from seqloom.train._run import Run
 
@@ -95,7 +95,7 @@ def compare(
 
 def report_of(runs: list[Compared], tests: PairedTests) -> Report:
     prefix = _find_prefix([run.name for run in runs])
-    shown = [replace(run, name=shorten(run.name, prefix)) for run in rank(runs)]
+    shown = [replace(run, name=shorten(run.name, prefix)) for run in sort_runs(runs)]
     return Report(
         title=f"{len(runs)} runs compared",
         lead=f"{', '.join(run.place for run in runs)}.",
@@ -170,13 +170,13 @@ def _curves(runs: list[Compared]) -> Iterator[Plot]:
         for metric in ("loss", "accuracy", "r2"):
             key = f"{prefix}_{metric}"
             having = [run for run in runs if any(key in row for row in run.history)]
-            traces = [_trace(run, key) for run in having]
+            traces = [_metric_line(run, key) for run in having]
             if traces:
                 title = f"{part} {metric}"
                 yield Plot(title, traces, x_label="epoch", y_label=metric, x_scale="whole")
 
 
-def _trace(run: Compared, key: str) -> Trace:
+def _metric_line(run: Compared, key: str) -> Trace:
     """Return the line of a run in a plot; NaN for epochs without a value."""
     values = (row.get(key) for row in run.history)
     return trace_epochs(run.name, [nan if it is None else it for it in values])
@@ -269,7 +269,7 @@ def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
         "version": _JSON_VERSION,
         "comparable": are_comparable(runs),
         "ranked_by": find_ranking_metric(runs),
-        "ranking": [run.name for run in rank(runs)],
+        "ranking": [run.name for run in sort_runs(runs)],
         "tests": {
             "name": "McNemar, exact, two-sided",
             "best": tests.best,

@@ -32,7 +32,7 @@ _MIN_RUNS = 2
 _COMPARED_SETS = ("test", "validation")
 # Settings that are not listed, because they have separate columns or are listed in
 # detail from config.json.
-_SHOWN_ELSEWHERE = {"model", "network", "encoder", "seconds of training"}
+_UNLISTED_SETTINGS = {"model", "network", "encoder", "seconds of training"}
 _REQUIRED_KEYS = {"parts", "settings", "epochs", "seconds"}
 # Metric -> True if a higher value is better. Custom metrics are missing: whether a
 # higher value is better is unknown.
@@ -79,7 +79,7 @@ class Compared:
         given = {
             name: value
             for name, value in self.results["settings"].items()
-            if name not in _SHOWN_ELSEWHERE
+            if name not in _UNLISTED_SETTINGS
         }
         for name, key in (("network", "model"), ("encoder", "encoder")):
             found: dict[str, Any] = self.config.get(key) or {}
@@ -224,7 +224,7 @@ def find_ranking_metric(runs: list[Compared]) -> str | None:
     return next((it for it in shared if it in _HIGHER_IS_BETTER), None)
 
 
-def rank(runs: list[Compared]) -> list[Compared]:
+def sort_runs(runs: list[Compared]) -> list[Compared]:
     """Sort runs by the ranking metric, from the best run to runs without this metric."""
     metric = find_ranking_metric(runs)
     if metric is None:
@@ -266,7 +266,7 @@ def compare_with_best(runs: list[Compared]) -> PairedTests:
         return PairedTests()
     if any(run.results.get("task") != "classify" for run in runs):
         return PairedTests(notes=(_NO_TEST_NOTE,))
-    ranked = rank(runs)
+    ranked = sort_runs(runs)
     answers: dict[str, Correctness] = {}
     reasons: dict[str, list[str]] = {}
     for run in ranked:
@@ -281,10 +281,10 @@ def compare_with_best(runs: list[Compared]) -> PairedTests:
     notes = tuple(
         f"No test of {', '.join(names)}: {reason}." for reason, names in reasons.items()
     )
-    return _test_all(ranked[0].name, answers, notes)
+    return _test_all_pairs(ranked[0].name, answers, notes)
 
 
-def holm(values: list[float]) -> list[float]:
+def correct_p_values(values: list[float]) -> list[float]:
     """Correct p-values for multiple testing (Holm, Scand. J. Statist. 6, 1979)."""
     corrected, least = [0.0] * len(values), 0.0
     order = sorted(range(len(values)), key=values.__getitem__)
@@ -294,7 +294,7 @@ def holm(values: list[float]) -> list[float]:
     return corrected
 
 
-def _test_all(
+def _test_all_pairs(
     best: str, answers: dict[str, Correctness], notes: tuple[str, ...]
 ) -> PairedTests:
     """Test all pairs of runs, and return the tests that include the best run."""
@@ -310,7 +310,7 @@ def _test_all(
     ]
     values = [mcnemar(*count) for count in counts]
     records = len(answers[best])
-    found = zip(pairs, counts, values, holm(values), strict=True)
+    found = zip(pairs, counts, values, correct_p_values(values), strict=True)
     by_name = {
         other: PairedTest((second - first) / records, second, first, p, p_holm)
         for (one, other), (first, second), p, p_holm in found

@@ -19,9 +19,9 @@ from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, as_part, names_for
 from seqloom.train._prepare import prepare
 from seqloom.train._progress import (
+    CallbackList,
     EpochLines,
     Progress,
-    Watchers,
     check_callbacks,
     is_interactive,
     require_methods,
@@ -195,9 +195,9 @@ def fit(
         progress, callbacks = False, []
     with (
         limit_blas(settings.target.threads),
-        watching(progress, callbacks) as watchers,
+        collect_callbacks(progress, callbacks) as watchers,
     ):
-        return _run(prepare(model, parts, settings, ranks=ranks), watchers)
+        return _run_training(prepare(model, parts, settings, ranks=ranks), watchers)
 
 
 def find_ranks() -> Ranks:
@@ -215,28 +215,28 @@ def find_ranks() -> Ranks:
 
 
 @contextmanager
-def watching(
+def collect_callbacks(
     progress: Progress | bool | None,  # noqa: FBT001 - as `fit` takes it
     callbacks: Sequence[Any] = (),
-) -> Generator[Watchers]:
+) -> Generator[CallbackList]:
     """Combine the arguments ``progress`` and ``callbacks`` of `fit` to one list."""
     if progress is True or (progress is None and is_interactive()):
         # Imported here, because rich loads slowly and most runs print nothing.
         from seqloom.train._watch import Watch, open_console
 
         with Watch(open_console()) as watch:
-            yield Watchers(watch, *callbacks)
+            yield CallbackList(watch, *callbacks)
     elif progress is None:
         has_stream = sys.stderr is not None
-        yield Watchers(EpochLines(sys.stderr) if has_stream else None, *callbacks)
+        yield CallbackList(EpochLines(sys.stderr) if has_stream else None, *callbacks)
     elif progress is False:
-        yield Watchers(*callbacks)
+        yield CallbackList(*callbacks)
     else:
         require_methods("progress must be True, False or", progress)
-        yield Watchers(progress, *callbacks)
+        yield CallbackList(progress, *callbacks)
 
 
-def _run(job: FitJob, watchers: Watchers) -> Run:
+def _run_training(job: FitJob, watchers: CallbackList) -> Run:
     """Train in the run folder; if training stops, report why and how to resume the run."""
     folder, resume = job.settings.folder, job.settings.resume
     opened: AbstractContextManager[None] = nullcontext()

@@ -14,9 +14,9 @@ _MAX_WORSE = 3
 _MAX_STEPS = 100
 # L-BFGS stops if a step lowers the objective by less than this fraction.
 _TOLERANCE = 1e-5
-_MEMORY = 10
+_HISTORY_SIZE = 10
 # Armijo condition of the line search.
-_SUFFICIENT = 1e-4
+_ARMIJO_FRACTION = 1e-4
 _MAX_HALVINGS = 20
 _PENALTIES = tuple(10.0 ** (-power / 2) for power in range(11))  # 1 to 1e-5
 _LASSO_PENALTIES = 30
@@ -26,7 +26,7 @@ _SWEEP_TOLERANCE = 1e-4
 _MAX_ROUNDS = 10
 # A feature enters the lasso if its covariance exceeds the penalty by more than
 # rounding.
-_VIOLATION = 1 + 1e-6
+_ENTRY_FACTOR = 1 + 1e-6
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def fit_ridge(train: Sample, valid: Sample, link: Link) -> LinearModel:
     """Fit with a squared (ridge) penalty, which is chosen by the loss on `valid`."""
     # The objective is the mean loss plus half the penalty times the sum of the squared
     # weights; intercepts have no penalty.
-    return _choose(_ridge_path(train, link), valid, link)
+    return _choose_penalty(_ridge_path(train, link), valid, link)
 
 
 def fit_lasso(train: Sample, valid: Sample) -> LinearModel:
@@ -92,10 +92,10 @@ def fit_lasso(train: Sample, valid: Sample) -> LinearModel:
     # The objective is half the mean squared error plus the penalty times the sum of the
     # absolute weights. The method is cyclic coordinate descent on the features that pass
     # the strong rule (Tibshirani et al., JRSS B 74, 2012), then a check of all features.
-    return _choose(_lasso_path(train), valid, IDENTITY)
+    return _choose_penalty(_lasso_path(train), valid, IDENTITY)
 
 
-def _choose(path: Iterator[LinearModel], valid: Sample, link: Link) -> LinearModel:
+def _choose_penalty(path: Iterator[LinearModel], valid: Sample, link: Link) -> LinearModel:
     """Return the model with the lowest validation loss, of a path of penalties."""
     best, worse = next(path), 0
     lowest = link.loss(best(valid.x), valid.targets, valid.weights)
@@ -133,13 +133,13 @@ def _ridge_path(train: Sample, link: Link) -> Iterator[LinearModel]:
 
 def minimise(objective: Callable[[Floats], tuple[float, Floats]], point: Floats) -> Floats:
     """Minimise a smooth function by L-BFGS (Nocedal and Wright, 2006, algorithm 7.4)."""
-    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_MEMORY)
+    pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=_HISTORY_SIZE)
     value, slope = objective(point)
     for _ in range(_MAX_STEPS):
         direction = -_precondition(slope, pairs)
         # The first step has unit length at most; later steps are scaled by curvature.
         step = direction if pairs else direction / max(1.0, float(np.linalg.norm(slope)))
-        descent = _SUFFICIENT * float(np.vdot(slope, step))
+        descent = _ARMIJO_FRACTION * float(np.vdot(slope, step))
         for halving in range(_MAX_HALVINGS):
             scale = 0.5**halving
             new_value, new_slope = objective(point + scale * step)
@@ -221,7 +221,7 @@ class _LassoPath:
             self.slope = self._correlate(
                 self.y - self.mean - active @ self.weights[columns]
             )
-            missed = (np.abs(self.slope) > penalty * _VIOLATION) & ~chosen & self.varies
+            missed = (np.abs(self.slope) > penalty * _ENTRY_FACTOR) & ~chosen & self.varies
             if not missed.any():
                 break
             chosen |= missed

@@ -202,7 +202,7 @@ def is_interactive() -> bool:
     return is_notebook or (sys.stdout is not None and sys.stdout.isatty())
 
 
-class Watchers:
+class CallbackList:
     """A list of callbacks; forwards each call to all callbacks that have the method."""
 
     def __init__(self, *watchers: Any) -> None:

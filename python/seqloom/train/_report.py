@@ -31,7 +31,7 @@ from seqloom.report import (
 )
 from seqloom.report._values import Fact
 from seqloom.train._baselines import Baseline, Ranking
-from seqloom.train._checkpoints import State
+from seqloom.train._checkpoints import RunState
 from seqloom.train._evaluation import Part, find_intervals
 from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, count_samples
@@ -41,7 +41,7 @@ from seqloom.train._residue_sections import class_logos, mistakes_section
 
 # The report explains one wrong prediction per 20 training records, to limit computing
 # time.
-_TRAINED_PER_EXPLAINED = 20
+_RECORDS_PER_EXPLANATION = 20
 _PERCENT_METRICS = {"accuracy", "balanced_accuracy"}
 _METRIC_TITLES = {
     "loss": "loss",
@@ -84,7 +84,7 @@ _MIN_CLASS_SIZE = 50
 
 def make_report(
     job: FitJob,
-    state: State,
+    state: RunState,
     evaluated: dict[str, Part],
     *,
     baselines: tuple[Baseline, ...],
@@ -112,13 +112,13 @@ def make_report(
             *left_out(parts),
             *(f"{it}." for it in (describe_conflicts(parts.train), *notes) if it),
         ),
-        curves=tuple(_curves(state.history)),
+        curves=tuple(_learning_curves(state.history)),
         best_epoch=state.best_epoch if "validation" in evaluated else None,
         confusions=tuple(confusions),
         scatters=tuple(_scatters(task, first)),
         sections=(
             *_baseline_sections(Ranking.of(job.trained.model, baselines, evaluated)),
-            *_sections(job, evaluated, first, seen=seen),
+            *_result_sections(job, evaluated, first, seen=seen),
         ),
         tables=tuple(list_label_tables(task, first)),
         facts=facts,
@@ -171,7 +171,7 @@ def _tiles(parts: dict[str, Part]) -> Iterator[Tile]:
             yield Tile(f"{name} {_METRIC_TITLES[metric]}", shown, note=note)
 
 
-def _curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
+def _learning_curves(history: list[dict[str, Any]]) -> Iterator[Curve]:
     """Yield the learning curves: loss, and accuracy or r2, by epoch."""
     for metric in ("loss", "accuracy", "r2"):
         series: dict[str, list[float]] = {}
@@ -210,7 +210,7 @@ def _list_baselines(ranking: Ranking) -> list[tuple[str, ...]]:
     return [head, *ranking.list_rows(names)]
 
 
-def _sections(
+def _result_sections(
     job: FitJob, evaluated: dict[str, Part], first: dict[str, Part], *, seen: int
 ) -> Iterator[Section]:
     """Yield the sections about probabilities, limitations, wrong predictions and logos."""
@@ -221,7 +221,7 @@ def _sections(
     yield Section(title="Limitations", note=" ".join(limits_of(trained, evaluated)))
     sources = {"test": job.parts.test, "validation": job.parts.valid}
     for name, part in first.items():
-        data, most = sources[name], seen // _TRAINED_PER_EXPLAINED
+        data, most = sources[name], seen // _RECORDS_PER_EXPLANATION
         section = mistakes_section(trained, data, part, name=name, most=most)
         if section is not None:
             yield section
@@ -273,7 +273,7 @@ def write_card(
         use,
         _results(trained.task, evaluated),
         *_baselines_of_card(Ranking.of(trained.model, baselines, evaluated)),
-        f"## Data and training\n\n{_table(('what', 'value'), facts)}",
+        f"## Data and training\n\n{_markdown_table(('what', 'value'), facts)}",
         "## Limitations\n\n" + "\n".join(f"- {_escape(sentence)}" for sentence in limits),
     ]
     _write_card(folder, sections)
@@ -333,7 +333,7 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
             for key, value in part.metrics.items()
             if key != "n"
         ]
-        table = _table(("metric", "value", "95 % interval"), rows)
+        table = _markdown_table(("metric", "value", "95 % interval"), rows)
         count = round(part.metrics["n"])
         tables.append(f"The {name} set, {count:,} records:\n\n{table}")
     name, part = next(iter(evaluated.items()))
@@ -350,7 +350,7 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
             for it, title in enumerate(task.columns)
         ]
         head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
-        tables.append(f"Each class in the {name} set:\n\n{_table(head, rows)}")
+        tables.append(f"Each class in the {name} set:\n\n{_markdown_table(head, rows)}")
     return "\n\n".join(tables)
 
 
@@ -359,7 +359,7 @@ def _baselines_of_card(ranking: Ranking | None) -> Iterator[str]:
     if ranking is not None:
         note = _escape(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
         head, *rows = _list_baselines(ranking)
-        yield f"## Baselines\n\n{note}\n\n{_table(head, rows)}"
+        yield f"## Baselines\n\n{note}\n\n{_markdown_table(head, rows)}"
 
 
 def _format_interval(low: float, high: float) -> str:
@@ -402,7 +402,7 @@ def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
     )
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """Return a Markdown table."""
     lines = [head, ["---"] * len(head), *([_escape(cell) for cell in row] for row in rows)]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

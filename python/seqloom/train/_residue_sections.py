@@ -20,8 +20,8 @@ from seqloom.models import Classify, Trained
 from seqloom.report import Letters, Logo, MarkedSequence, Section, Table, percent
 from seqloom.train._evaluation import Part
 
-_MAX_LISTED = 10
-_MAX_COLOURED = 8
+_MAX_LISTED_MISTAKES = 10
+_MAX_COLOURED_RESIDUES = 8
 # Maximum number of occlusion windows in a sequence.
 _MAX_WINDOWS = 60
 # The maximum number of residues to show. For a longer sequence, the report shows the
@@ -44,7 +44,7 @@ _RESIDUES_IN = {
     "protein": "ACDEFGHIKLMNPQRSTVWY",
 }
 # The maximum probability that logos of random sequences show any symbol.
-_FAMILY_ERROR = 0.05
+_MAX_FAMILY_ERROR = 0.05
 _LOGO_NOTE = (
     "Height: the frequency of a residue at this position in the training records of the "
     "class{of}, minus its frequency in all other classes. Only significant differences are "
@@ -86,7 +86,7 @@ def mistakes_section(
         return None
     table = list_mistakes(part, wrong)
     note = f"The most confident of {wrong.size:,} wrong predictions on the {name} set."
-    rows = wrong[: max(1, min(_MAX_COLOURED, most // (_MAX_WINDOWS + 1)))]
+    rows = wrong[: max(1, min(_MAX_COLOURED_RESIDUES, most // (_MAX_WINDOWS + 1)))]
     letters = sequences_to_mutate(examples, rows)
     reason = "these records are not sequences"
     if letters is not None:
@@ -118,7 +118,7 @@ def find_mistakes(task: Classify, part: Part) -> Rows:
 def list_mistakes(part: Part, wrong: Rows) -> Table:
     """Return the table of the most confident wrong predictions."""
     scores, ids, classes = part.scores.to_numpy(), part.scores.ids, part.scores.classes
-    first: list[int] = wrong[:_MAX_LISTED].tolist()
+    first: list[int] = wrong[:_MAX_LISTED_MISTAKES].tolist()
     rows = [
         (
             ids[i],
@@ -266,5 +266,5 @@ def _significant_differences(one: Counts, other: Counts) -> Frequencies:
     shares = [it / total for it, total in zip((one, other), totals, strict=True)]
     spread = sum(p * (1 - p) / n for p, n in zip(shares, totals, strict=True))
     gap = shares[0] - shares[1]
-    least = NormalDist().inv_cdf(1 - _FAMILY_ERROR / (2 * gap.size))
+    least = NormalDist().inv_cdf(1 - _MAX_FAMILY_ERROR / (2 * gap.size))
     return np.where(np.abs(gap) > least * np.sqrt(spread), gap, 0.0)

@@ -24,7 +24,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
 from seqloom.train._baselines import Baseline, Ranking, fit_baselines
-from seqloom.train._checkpoints import State
+from seqloom.train._checkpoints import RunState
 from seqloom.train._evaluation import (
     MIN_RECORDS,
     Part,
@@ -117,7 +117,7 @@ class Run:
     def _repr_html_(self) -> str:
         """Return the HTML table that a notebook shows."""
         evaluated = {name: part.metrics for name, part in _parts_of(self).items()}
-        return _table(self._describe_run(), evaluated)
+        return _html_table(self._describe_run(), evaluated)
 
     def _describe_run(self) -> str:
         """Describe the network, its task, the best epoch and the results on each set."""
@@ -146,9 +146,9 @@ def describe_task(trained: Trained) -> str:
     return " ".join([trained.task.name, *([", ".join(shown)] if shown else [])])
 
 
-def finish(
+def finish_run(
     job: FitJob,
-    state: State,
+    state: RunState,
     *,
     evaluate: Callable[[Data | None], Part | None],
     settings: dict[str, Fact],
@@ -233,7 +233,7 @@ def _write_evaluation(folder: Path, run: Run) -> None:
     write_atomic(folder / RESULTS, f"{text}\n".encode())
 
 
-def _table(lead: str, parts: dict[str, dict[str, float]]) -> str:
+def _html_table(lead: str, parts: dict[str, dict[str, float]]) -> str:
     """Return the HTML of a summary and of a table of metrics with a column per set."""
     names = list(dict.fromkeys(name for metrics in parts.values() for name in metrics))
     head = "".join(f"<th>{escape(part)}</th>" for part in parts)

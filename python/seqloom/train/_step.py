@@ -20,7 +20,7 @@ from seqloom.optim import Optimizer
 from seqloom.record import load
 from seqloom.tensor import Gradients, compile as compile_step
 from seqloom.tensor._compile._contents import list_objects
-from seqloom.train._checkpoints import State
+from seqloom.train._checkpoints import RunState
 from seqloom.train._job import FitJob
 from seqloom.train._loss import (
     BatchLoss,
@@ -34,7 +34,7 @@ from seqloom.train._loss import (
 from seqloom.train._parts import Arrays, LoaderBatches, count_batches
 from seqloom.train._progress import Step
 from seqloom.train._ranks import Ranks
-from seqloom.train._updates import Accumulation, Update, ends_of_rounds, unscale
+from seqloom.train._updates import Accumulation, Update, ends_of_rounds, unscale_gradients
 from seqloom.train._values import FLOAT32
 
 # With at least this number of steps, compiling saves more time than it takes. PyTorch
@@ -51,7 +51,7 @@ class StepMaker:
     objective: BatchLoss
     compiling: "CompiledStep"
 
-    def make(self, state: State, batch: dict[str, Any]) -> Step:
+    def make(self, state: RunState, batch: dict[str, Any]) -> Step:
         """Make the next training step with the learning rate from the state."""
         key = Key(self.job.settings.seed, state.epoch, len(state.steps))
         arrays = self.objective.prepare(state.model, batch)
@@ -74,14 +74,14 @@ class StepMaker:
         means = self._measure(extra, batch)
         return _describe(state, extra, means, records=records, loss=value)
 
-    def finish_epoch(self, state: State) -> None:
+    def finish_epoch(self, state: RunState) -> None:
         """Update the weights with the accumulated batches at the end of an epoch."""
         sums = state.accumulation
         if sums is not None and sums.batches:
             self._update(state, sums.take(state.model))
 
     def _make_with_ranks(
-        self, state: State, batch: dict[str, Any], arrays: Inputs, *, key: Key
+        self, state: RunState, batch: dict[str, Any], arrays: Inputs, *, key: Key
     ) -> Step:
         """Make a step in all processes that equals the step of a single process."""
         ranks, train = self.job.ranks, self.job.parts.train
@@ -110,7 +110,7 @@ class StepMaker:
         return _describe(state, extra, means, records=records, loss=value)
 
     def _run_compiled(
-        self, state: State, arrays: Inputs, *, weight: float, key: Key
+        self, state: RunState, arrays: Inputs, *, weight: float, key: Key
     ) -> tuple[Any, Any] | None:
         """Run the compiled step; return None if there is no compiled step."""
         if not self.compiling.is_on:
@@ -121,9 +121,9 @@ class StepMaker:
             target, factor = state.accumulation, weight
         return self.compiling.run(state.model, target, factor, arrays=arrays, key=key)
 
-    def _apply_gradients(self, state: State, grads: Gradients, weight: float) -> None:
+    def _apply_gradients(self, state: RunState, grads: Gradients, weight: float) -> None:
         """Update the weights with gradients, or accumulate gradients for a later update."""
-        found, sums = unscale(grads, state.loss_scale), state.accumulation
+        found, sums = unscale_gradients(grads, state.loss_scale), state.accumulation
         if sums is None:
             self._update(state, found)
             return
@@ -131,13 +131,13 @@ class StepMaker:
             sums.step(weight, state.model, found)
         self._count_batch(state, sums, 0.0 if found is None else weight)
 
-    def _count_batch(self, state: State, sums: Accumulation, weight: float) -> None:
+    def _count_batch(self, state: RunState, sums: Accumulation, weight: float) -> None:
         """Count an accumulated batch; after the last one of a step, update the weights."""
         sums.count(weight)
         if sums.is_full:
             self._update(state, sums.take(state.model))
 
-    def _update(self, state: State, grads: Gradients | None) -> None:
+    def _update(self, state: RunState, grads: Gradients | None) -> None:
         """Update the weights, or skip the step if gradients are None (float16 overflow)."""
         if grads is None:
             return
@@ -145,7 +145,7 @@ class StepMaker:
         if isinstance(state.model, TorchModule):
             state.model.update_torch()
 
-    def _get_optimizer(self, state: State) -> Optimizer | Update:
+    def _get_optimizer(self, state: RunState) -> Optimizer | Update:
         """Return the optimiser, with clipping and weight averaging if requested."""
         average, limit = state.weight_average, self.job.settings.updates.clip_norm
         if average is None and limit is None:
@@ -161,7 +161,7 @@ class StepMaker:
         # the loss is the sum of the record weights.
         return float(np.asarray(task.weights)[np.asarray(batch[name])].sum())
 
-    def _require_finite(self, loss: float, state: State, batch: dict[str, Any]) -> float:
+    def _require_finite(self, loss: float, state: RunState, batch: dict[str, Any]) -> float:
         """Return the loss as a number; raise if it is NaN or infinite."""
         # A compiled step has already changed the weights. The changed weights are not
         # saved, because the error leaves the state marked as incomplete.
@@ -190,7 +190,7 @@ class StepMaker:
 
 
 def _differentiate(
-    state: State, objective: Callable[..., Any], arrays: Inputs, *, key: Key
+    state: RunState, objective: Callable[..., Any], arrays: Inputs, *, key: Key
 ) -> tuple[Any, Any, Gradients]:
     """Compute loss, outputs and gradients (multiplied by the loss scale in float16)."""
     if state.loss_scale is None:
@@ -235,7 +235,7 @@ def _sum_over_ranks(
 
 
 def _describe(
-    state: State, extra: Any, means: dict[str, float], *, records: int, loss: float
+    state: RunState, extra: Any, means: dict[str, float], *, records: int, loss: float
 ) -> Step:
     """Return a `Step`, which describes a batch and its training step."""
     has_numbers = isinstance(extra, Mapping)

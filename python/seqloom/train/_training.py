@@ -14,7 +14,7 @@ from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
 from seqloom.report._values import Fact
 from seqloom.tensor import scope
-from seqloom.train._checkpoints import Checkpoints, State
+from seqloom.train._checkpoints import Checkpoints, RunState
 from seqloom.train._evaluation import Validation
 from seqloom.train._job import FitJob
 from seqloom.train._loss import BatchLoss, check_finite_epoch
@@ -25,9 +25,9 @@ from seqloom.train._parts import (
     make_loader,
     read_batches,
 )
-from seqloom.train._progress import Plan, Step, Watchers
+from seqloom.train._progress import CallbackList, Plan, Step
 from seqloom.train._report import write_card_of_unfinished
-from seqloom.train._run import Run, describe_task, finish
+from seqloom.train._run import Run, describe_task, finish_run
 from seqloom.train._step import CompiledStep, StepMaker, should_compile
 from seqloom.train._updates import (
     FIRST_ROUND,
@@ -46,11 +46,11 @@ class Training:
     """A training run, which trains, evaluates and saves a network."""
 
     job: FitJob
-    state: State
+    state: RunState
     steps: StepMaker
     validation: Validation
     checkpoints: Checkpoints
-    watchers: Watchers
+    watchers: CallbackList
 
     def run(self) -> Run:
         """Train from the current state to the last epoch; evaluate and save the model."""
@@ -63,7 +63,7 @@ class Training:
                 raise
         evaluate, facts = self.validation.evaluate, self._facts()
         with self.job.ranks.sharing():
-            run = finish(self.job, self.state, evaluate=evaluate, settings=facts)
+            run = finish_run(self.job, self.state, evaluate=evaluate, settings=facts)
         self.watchers.on_end(run)
         return run
 
@@ -91,7 +91,7 @@ class Training:
             job.settings, current, count_steps=self._count_steps, history=state.history
         )
         self._make_steps(loader, rates, start=start)
-        row = {"epoch": state.epoch + 1, "lr": state.lr, **_average(state.steps)}
+        row = {"epoch": state.epoch + 1, "lr": state.lr, **_average_numbers(state.steps)}
         row |= self.validation.measure(state.averaged)
         row["seconds"] = round(time.perf_counter() - start, 3)
         check_finite_epoch(state.model, row, valid, folder=job.writable_folder)
@@ -189,7 +189,7 @@ class Training:
         return self.job.list_settings(compiled=compiled, epochs=epochs)
 
 
-def _average(steps: list[Step]) -> dict[str, float]:
+def _average_numbers(steps: list[Step]) -> dict[str, float]:
     """Average each number over the records of the steps that returned this number."""
     means = dict[str, float]()
     rows = [
@@ -211,7 +211,7 @@ def _is_best(history: list[dict[str, Any]]) -> bool:
     return all(last < loss for loss in before)
 
 
-def make_training(job: FitJob, watchers: Watchers) -> Training:
+def make_training(job: FitJob, watchers: CallbackList) -> Training:
     """Create the training run; resume it if `resume` is set and a checkpoint exists."""
     settings, trained, ranks = job.settings, job.trained, job.ranks
     loss, precision = settings.objective.loss, settings.computation.precision
@@ -245,12 +245,12 @@ def make_training(job: FitJob, watchers: Watchers) -> Training:
     )
 
 
-def _make_state(job: FitJob) -> State:
+def _make_state(job: FitJob) -> RunState:
     """Create the state of a run before its first step."""
     settings, model = job.settings, job.trained.model
     updates, size = settings.updates, settings.batches.accumulate
     optimizer = updates.optimizer or make_optimizer(model, settings.weight_decay or 0.0)
-    state = State(model, optimizer)
+    state = RunState(model, optimizer)
     if settings.computation.precision == "float16":
         state.loss_scale = LossScale()
     if updates.weight_average is not None:
@@ -261,7 +261,7 @@ def _make_state(job: FitJob) -> State:
     return state
 
 
-def _write_start(job: FitJob, state: State) -> None:
+def _write_start(job: FitJob, state: RunState) -> None:
     """Write the settings and the history of finished epochs to the run folder."""
     folder = job.settings.folder.path
     if folder is not None:

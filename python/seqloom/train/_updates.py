@@ -23,17 +23,17 @@ from seqloom.tensor import Gradients, Tensor
 from seqloom.train._settings import FitSettings
 
 # The fraction of steps in which the learning rate rises.
-_WARMUP = 0.1
+_WARMUP_SHARE = 0.1
 # Epochs of the first round, and maximum number of rounds. Each further round is twice
 # as long as the previous round.
 FIRST_ROUND = 20
 _MAX_ROUNDS = 3
 # A second round follows if the best epoch is after this fraction of the first round.
-_LATE_SHARE = 0.75
+_LATE_EPOCH_SHARE = 0.75
 # A third round follows if the validation loss fell by at least 1 % in the second.
-_IMPROVED_FACTOR = 0.99
+_MAX_LOSS_RATIO = 0.99
 # If float16 overflows at a smaller loss scale than this, the network has diverged.
-_MIN_SCALE = 1.0
+_MIN_LOSS_SCALE = 1.0
 _NORM_LAYERS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
 # Matches the names of normalisation classes, such as LlamaRMSNorm and BatchNorm3d.
 # PreNorm is not matched: it is a block, not a normalisation layer.
@@ -73,7 +73,7 @@ def make_rates(
         # length.
         count = count_steps()  # steps per epoch
         start, steps = current.start * count, (current.end - current.start) * count
-        rates = WarmupCosine(settings.lr, round(_WARMUP * steps), steps)
+        rates = WarmupCosine(settings.lr, round(_WARMUP_SHARE * steps), steps)
         return lambda step: rates(step - start)
     # A schedule such as `Plateau` observes all losses in the history. Checkpoints
     # contain the history, so a resumed run has the same learning rates.
@@ -105,8 +105,8 @@ def _is_improving(history: list[dict[str, Any]], ends: list[int]) -> bool:
     start = ends[-2] if len(ends) > 1 else 0
     before, here = losses[:start], losses[start:]
     if before:
-        return min(here) < _IMPROVED_FACTOR * min(before)
-    return losses.index(min(here)) + 1 > _LATE_SHARE * ends[-1]
+        return min(here) < _MAX_LOSS_RATIO * min(before)
+    return losses.index(min(here)) + 1 > _LATE_EPOCH_SHARE * ends[-1]
 
 
 def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
@@ -116,10 +116,10 @@ def count_max_epochs(epochs: int | None, *, has_valid: bool) -> int:
     return FIRST_ROUND * (2**_MAX_ROUNDS - 1) if has_valid else FIRST_ROUND
 
 
-def unscale(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
+def unscale_gradients(gradients: Gradients, scale: LossScale | None) -> Gradients | None:
     """Divide gradients by the loss scale; return None if the step must be skipped."""
     found = gradients if scale is None else scale.unscale(gradients)
-    if found is None and scale is not None and scale.value < _MIN_SCALE:
+    if found is None and scale is not None and scale.value < _MIN_LOSS_SCALE:
         raise GradientError(
             "the gradients are not finite in float16, even with a small loss scale; a "
             'lower lr (--lr) or precision="bfloat16" may help'

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
 OPSET = 18  # first version in which the axes of reductions are an input
 _IR_VERSION = 9
-_TABLE: dict[str, Write] = {
-    **_elementwise.TABLE,
-    **_layers.TABLE,
-    **_shapes.TABLE,
+_OPERATION_WRITERS: dict[str, Write] = {
+    **_elementwise.ELEMENTWISE_WRITERS,
+    **_layers.LAYER_WRITERS,
+    **_shapes.SHAPE_WRITERS,
 }
 
 
@@ -54,9 +54,9 @@ def to_model(
 
 def _write(b: Builder, operation: Operation) -> None:
     """Convert an operation to ONNX nodes."""
-    if operation.name not in _TABLE:
+    if operation.name not in _OPERATION_WRITERS:
         raise unsupported_error(operation)
-    names = _TABLE[operation.name](b, operation)
+    names = _OPERATION_WRITERS[operation.name](b, operation)
     # Values that a kernel stores for its gradient have no name, because no operation
     # reads them.
     for value, name in zip(operation.outputs, names, strict=False):

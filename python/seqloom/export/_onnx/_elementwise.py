@@ -240,7 +240,7 @@ def _write_softmax(kind: str) -> Write:
     return write
 
 
-TABLE: dict[str, Write] = {
+ELEMENTWISE_WRITERS: dict[str, Write] = {
     **{name: write_operator(it.onnx) for name, it in OPERATIONS.items() if it.onnx},
     **{name: _write_reduction(kind) for name, kind in _ONNX_REDUCTIONS.items()},
     **{name: _write_formula(formula) for name, formula in _FORMULAS.items()},

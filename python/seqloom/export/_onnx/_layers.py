@@ -253,7 +253,7 @@ class _MaskGaps:
         return b.node("Where", [where, row, found])
 
 
-TABLE: dict[str, Write] = {
+LAYER_WRITERS: dict[str, Write] = {
     "conv1d": _write_convolution,
     "conv2d": _write_convolution,
     "conv_transpose1d": _write_transposed,

@@ -252,7 +252,7 @@ def _write_eye(b: Builder, operation: Operation) -> list[str]:
     return [b.node("EyeLike", [wide], k=operation.options.get("k", 0))]
 
 
-TABLE: dict[str, Write] = {
+SHAPE_WRITERS: dict[str, Write] = {
     "arange": _write_range,
     "broadcast_to": _write_broadcast,
     "concat": _write_concat,
