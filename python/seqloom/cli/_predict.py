@@ -216,9 +216,7 @@ def open_model_and_inputs(
     if (export := find_exported(model)) is not None:
         names = [*changed_options(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it was exported from"
-        reject_options(
-            [name for name in names if name not in {"threads", "id_column"}], why
-        )
+        reject_options([it for it in names if it not in {"threads", "id_column"}], why)
         return export, inputs.files
     trained = load(model, **machine.to_keywords())
     inputs.kind.check_model(model, trained.encoder)

@@ -166,7 +166,7 @@ def _show_section(section: Section) -> str:
     drawings = "".join(map(_show_drawing, section.drawings))
     drawings = drawings and f'<div class="figures">{drawings}</div>'
     table = "" if section.table is None else show_table(section.table, caption=False)
-    details = "" if section.details is None else _collapse_table(section.details)
+    details = "" if section.details is None else _collapse(section.details)
     return _wrap_section(section.title, f"{note}{drawings}{table}{details}")
 
 
@@ -180,9 +180,7 @@ def _show_drawing(drawing: Drawing) -> str:
 
 def _show_confusion(confusion: Confusion) -> str:
     """Return the HTML of a confusion matrix and of its table of precision and recall."""
-    picture = show_figure(draw_confusion(confusion)) + _collapse_table(
-        confusion_table(confusion)
-    )
+    picture = show_figure(draw_confusion(confusion)) + _collapse(confusion_table(confusion))
     table = show_table(class_table(confusion), caption=True)
     shape = "pair" if len(confusion.classes) <= MAX_WITH_NUMBERS else "stack"
     inside = f'<div class="{shape}"><div>{picture}</div><div>{table}</div></div>'
@@ -194,7 +192,7 @@ def _wrap_section(title: str, inside: str) -> str:
     return f"<section><h2>{show_text(title)}</h2>{inside}</section>"
 
 
-def _collapse_table(table: Table) -> str:
+def _collapse(table: Table) -> str:
     """Return a collapsed table with the numbers that a plot shows."""
     summary = f"<summary>{show_text(table.title)} as a table</summary>"
     return f"<details>{summary}{show_table(table, caption=False)}</details>"

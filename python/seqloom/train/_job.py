@@ -150,7 +150,7 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
             )
         elif name != "epochs" and was != value:
             argument = _ARGUMENTS.get(name, f"{name}=, --{name.replace('_', '-')}")
-            differences.append(f"{_describe_difference(name, saved, value)} ({argument})")
+            differences.append(f"{_describe(name, saved, value)} ({argument})")
     if differences:
         raise RunFolderError(
             f"{path}: this run was started with {'; '.join(differences)}: resume it with "
@@ -164,7 +164,7 @@ def _may_resume_with(saved: int | None, now: int | None) -> bool:
     return saved is None or (type(saved) is int and now is not None and now >= saved)
 
 
-def _describe_difference(name: str, saved: Mapping[str, Any], value: Any) -> str:
+def _describe(name: str, saved: Mapping[str, Any], value: Any) -> str:
     """Describe how a saved setting differs from the current one; omit hashes of data."""
     was: Any = saved.get(name, _OLD_DEFAULTS.get(name))
     if name.endswith("data") and value is not None and was is not None:
@@ -173,9 +173,7 @@ def _describe_difference(name: str, saved: Mapping[str, Any], value: Any) -> str
         return f"{name} {_format_setting(saved.get(name))}, not {_format_setting(value)}"
     old, new = cast("tuple[Mapping[str, Any], Mapping[str, Any]]", (was, value))
     names = [each for each in {**old, **new} if old.get(each) != new.get(each)]
-    return f"{name} " + " and ".join(
-        _describe_difference(each, old, new.get(each)) for each in names
-    )
+    return f"{name} " + " and ".join(_describe(each, old, new.get(each)) for each in names)
 
 
 def _format_setting(value: Any) -> str:
