@@ -14,7 +14,7 @@ from seqloom.data import Dataset
 from seqloom.encode import OneHot, Tokens
 from seqloom.errors import ArgumentError
 from seqloom.infer._kinds import Kind
-from seqloom.models import ESM2LoRAConfig
+from seqloom.models import EnsembleConfig, ESM2LoRAConfig
 from seqloom.nn import Config
 
 _ENCODING_KEYS = ("unknown", "case", "rare", "symbols", "rna_as_dna")
@@ -34,6 +34,8 @@ class NetworkOptions:
         finetune: Set to lora to train adapters and a head of a protein language model.
         model: The folder of the ESM-2 network, whose weights do not change.
         rank: Rank of each adapter; by default 8.
+        members: Number of networks that are trained together; their mean output is the
+            prediction.
     """
 
     width: Annotated[
@@ -45,6 +47,7 @@ class NetworkOptions:
     finetune: Literal["lora"] | None = None
     model: Path | None = None
     rank: Count | None = None
+    members: Count = 1
 
 
 def check_network(options: NetworkOptions, kind: Kind) -> None:
@@ -67,6 +70,14 @@ def check_network(options: NetworkOptions, kind: Kind) -> None:
 
 
 def select_network(
+    options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
+) -> Config:
+    """Choose a network or an ensemble for the training records, and apply the options."""
+    config = _select_member(options, kind, train, *others)
+    return config if options.members == 1 else EnsembleConfig.of(config, options.members)
+
+
+def _select_member(
     options: NetworkOptions, kind: Kind, train: Dataset, *others: Dataset
 ) -> Config:
     """Choose a network for the training records, and apply the options."""

@@ -1,5 +1,6 @@
 """Networks, their tasks, and the run folders of trained models."""
 
+from seqloom.models._ensemble import Ensemble, EnsembleConfig
 from seqloom.models._esm2 import ESM2, ESM2Config
 from seqloom.models._esm2_lora import ESM2LoRA, ESM2LoRAConfig
 from seqloom.models._examples import Examples
@@ -19,6 +20,8 @@ __all__ = [
     "ESM2Config",
     "ESM2LoRA",
     "ESM2LoRAConfig",
+    "Ensemble",
+    "EnsembleConfig",
     "Examples",
     "GenotypeMLP",
     "GenotypeMLPConfig",

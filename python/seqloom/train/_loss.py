@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.infer._forward import Forward, label_name, tensors_of, to_tensor
-from seqloom.models import Task, TorchModule
+from seqloom.models import Ensemble, Task, TorchModule
+from seqloom.models._ensemble import mean_of
 from seqloom.models._examples import to_float32
 from seqloom.models._torch_module import to_torch
 from seqloom.nn import Module, value_and_grad
@@ -96,12 +97,34 @@ class BatchLoss:
             if self.step is not None:
                 loss, extra = _call_step(function, model, arrays, key=key)
             else:
-                extra = Forward.of(model).call(model, _without_labels(arrays), key)
-                self._check_outputs(extra)
-                loss = function(extra, arrays[_LABELS_KEY])
+                loss, extra = self._compute_members(function, model, arrays, key=key)
         # The loss is float32, because the loss scale 65536 is infinite in float16.
         is_widened = is_half and loss.dtype.name in PRECISIONS
         return loss.astype(FLOAT32) if is_widened else loss, extra
+
+    def _compute_members(
+        self,
+        function: Callable[..., Any],
+        model: Module,
+        arrays: Inputs,
+        *,
+        key: Key | None,
+    ) -> tuple[Any, Any]:
+        """Compute the mean loss of the members of an ensemble, or the loss of a network."""
+        # In training, each member learns from its own outputs. The validation loss is
+        # that of the mean outputs.
+        inputs, labels = _without_labels(arrays), arrays[_LABELS_KEY]
+        members, keys = [model], [key]
+        if isinstance(model, Ensemble) and model.training:
+            members, keys = model.members, model.split_key(key)
+        outputs = [
+            Forward.of(member).call(member, inputs, own)
+            for member, own in zip(members, keys, strict=True)
+        ]
+        for found in outputs:
+            self._check_outputs(found)
+        losses = [function(found, labels) for found in outputs]
+        return mean_of(losses), mean_of(outputs)
 
     def _compute_torch(
         self,
