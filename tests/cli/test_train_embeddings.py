@@ -70,7 +70,9 @@ def test_python_predicts_from_the_path_of_an_embedding_folder(home, run):
 def test_embeddings_of_another_network_are_rejected(home, run, tmp_path):
     other = sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy", sl.Key(9))
     sl.infer.embed(other.eval(), home / "test.fa", out=tmp_path / "e", layers=(0, -1))
-    with pytest.raises(sl.errors.ConfigError, match="embed the records by the same model"):
+    with pytest.raises(
+        sl.errors.ConfigError, match="embed the records with the same model"
+    ):
         sl.infer.predict(run, tmp_path / "e")
 
 

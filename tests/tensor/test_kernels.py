@@ -203,5 +203,5 @@ def test_adamw_steps_equal_torch(dtype, threads):
 
 def test_adamw_needs_one_gradient_per_parameter(dtype):
     p = normal((3,), dtype)
-    with pytest.raises(ValueError, match="adamw: expected 2 of each"):
+    with pytest.raises(ValueError, match="adamw: expected 2 grads"):
         _native.adamw([p, p.copy()], [p], [p], [p], 0.1, 0.9, 0.99, 1e-8, [0.0], 1, 1)

@@ -53,6 +53,13 @@ def test_correlated_predictions_on_another_scale_get_advice_about_units(shift):
     assert "no better" not in found
 
 
+def test_weakly_correlated_predictions_are_no_better_than_the_mean():
+    noise = np.random.default_rng(0).permutation(TRUE_VALUES)
+    part = part_of(Regress(("y",)), TRUE_VALUES, (TRUE_VALUES * 0.3 + noise)[:, None])
+    assert part.metrics["r2"] < 0 < part.metrics["pearson"] < 0.5
+    assert "no better than the mean" in poor_model_warning(Regress(("y",)), "test", part)
+
+
 def test_a_multilabel_model_is_compared_with_constant_predictions():
     task, labels = (
         Multilabel(("a", "b")),

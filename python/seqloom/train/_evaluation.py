@@ -43,6 +43,8 @@ _TWO_CLASSES = 2
 # With fewer records than this, even a good model may be no better than a constant
 # prediction.
 MIN_RECORDS = 10
+# Predictions with a higher correlation are useful even if r2 is below 0.
+_CORRELATED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +264,7 @@ def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
     if isinstance(task, Regress):
         # If all labels are equal, r2 is NaN, so the comparison is False.
         is_poor, beside, figure = metrics["r2"] <= 0, "the mean", f"r2 {metrics['r2']:.2f}"
-        if is_poor and pearson_interval(metrics["pearson"], round(metrics["n"]))[0] > 0:
+        if is_poor and metrics["pearson"] > _CORRELATED:
             return _describe_shift(name, part)
     else:
         # Classes without records count neither for the metric nor for the chance level.
