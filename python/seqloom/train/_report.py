@@ -1,22 +1,15 @@
 """Creates the report of a run, and its model card for model hubs."""
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
-from html import escape
-from importlib import metadata
+from collections.abc import Iterator, Mapping
 from math import nan
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._files import write_atomic
-from seqloom._text import printable
 from seqloom.data._describe import describe_letters
 from seqloom.infer._scores import ranking_values_of
 from seqloom.models import Classify, Multilabel, Regress, Task, Trained
-from seqloom.models._folder import CARD, is_own_card
 from seqloom.nn._metrics import auprc, auroc, confusion_matrix
 from seqloom.report import (
     Confusion,
@@ -32,7 +25,7 @@ from seqloom.report import (
 from seqloom.report._values import Fact
 from seqloom.train._baselines import Baseline, Ranking
 from seqloom.train._checkpoints import RunState
-from seqloom.train._evaluation import Part, find_intervals
+from seqloom.train._evaluation import Part
 from seqloom.train._job import FitJob
 from seqloom.train._parts import Parts, count_samples
 from seqloom.train._prepare import describe_conflicts
@@ -65,19 +58,6 @@ _DATA_NOTES = {
     "and the other allele.",
 }
 _CONSTANT_NOTE = "Variants that are constant in the training {noun} are not used: {count}."
-CARD_MARK = "<!-- Written by seqloom. Remove this line to keep your text in later runs. -->"
-# Names of metrics and tasks in the metadata of model hubs.
-_HUB_METRICS = {
-    "accuracy": "accuracy",
-    "mcc": "matthews_correlation",
-    "auroc": "roc_auc",
-    "auprc": "average_precision",
-    "r2": "r_squared",
-    "pearson": "pearsonr",
-    "spearman": "spearmanr",
-    "rmse": "rmse",
-}
-_HUB_TASKS = {"classify": "sequence-classification", "regress": "sequence-regression"}
 # With fewer records than this, the metrics of a class are reported as unreliable.
 _MIN_CLASS_SIZE = 50
 
@@ -102,7 +82,7 @@ def make_report(
     confusions: list[Confusion] = []
     if isinstance(task, Classify):
         for name, part in evaluated.items():
-            counts = _count_decisions(task, part)
+            counts = count_decisions(task, part)
             confusions.append(Confusion(name, task.columns, counts))
     return Report(
         title="Training run" if folder is None else folder.name,
@@ -125,7 +105,7 @@ def make_report(
     )
 
 
-def _count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
+def count_decisions(task: Classify, part: Part) -> NDArray[np.int64]:
     """Count records in an array by true class (rows) and predicted class (columns)."""
     guess = task.decide(part.scores.to_numpy())
     return confusion_matrix(part.labels, guess, size=len(task.columns))
@@ -199,11 +179,11 @@ def _baseline_sections(ranking: Ranking | None) -> Iterator[Section]:
     """Yield the section that compares the network with the baselines."""
     if ranking is not None:
         note = f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}."
-        head, *rows = _list_baselines(ranking)
+        head, *rows = list_baselines(ranking)
         yield Section(title="Baselines", note=note, table=Table("Baselines", head, rows))
 
 
-def _list_baselines(ranking: Ranking) -> list[tuple[str, ...]]:
+def list_baselines(ranking: Ranking) -> list[tuple[str, ...]]:
     """Return the header and the rows of the network and of the baselines."""
     names = ranking.keep_measured(list(_METRIC_TITLES))
     head = (f"{ranking.set_name} set", *(_METRIC_TITLES[it] for it in names), "p-value")
@@ -247,133 +227,6 @@ def list_label_tables(task: Task, parts: dict[str, Part]) -> Iterator[Table]:
         yield Table("Each label", names, rows, note=note)
 
 
-def write_card(
-    folder: Path,
-    *,
-    trained: Trained,
-    report: Report,
-    evaluated: dict[str, Part],
-    baselines: tuple[Baseline, ...] = (),
-) -> None:
-    """Write the model card of a run, unless the user has written one."""
-    facts = [(key, str(value)) for key, value in report.facts.items()]
-    facts.append(("written by", f"seqloom {metadata.version('seqloom')}"))
-    limits = [*report.notes, *limits_of(trained, evaluated)]
-    name = folder.absolute().name
-    use = (
-        "## Use\n\n```python\nimport seqloom as sl\n\n"
-        f"model = sl.models.load({json.dumps(name)})  # this folder\n"
-        'scores = sl.infer.predict(model, "sequences.fa")\n```\n\n'
-        "`seqloom predict FOLDER sequences.fa --out scores.tsv` writes them as a table. "
-        "Loading the weights runs no code, because they are not pickled."
-    )
-    sections = [
-        _metadata(name, trained, evaluated),
-        f"{CARD_MARK}\n\n# {_escape(name)}\n\n{_escape(report.lead)}",
-        use,
-        _results(trained.task, evaluated),
-        *_baselines_of_card(Ranking.of(trained.model, baselines, evaluated)),
-        f"## Data and training\n\n{_markdown_table(('what', 'value'), facts)}",
-        "## Limitations\n\n" + "\n".join(f"- {_escape(sentence)}" for sentence in limits),
-    ]
-    _write_card(folder, sections)
-
-
-def write_card_of_unfinished(folder: Path) -> None:
-    """Write the model card of a run that has not finished."""
-    name, text = folder.absolute().name, "Training of this model has not finished."
-    _write_card(folder, [f"{CARD_MARK}\n\n# {_escape(name)}", text])
-
-
-def _write_card(folder: Path, sections: list[str]) -> None:
-    """Write a model card, unless the user has written one."""
-    path = folder / CARD
-    if not path.exists() or is_own_card(path):
-        write_atomic(path, ("\n\n".join(sections) + "\n").encode())
-
-
-def _metadata(name: str, trained: Trained, evaluated: Mapping[str, Part]) -> str:
-    """Return the metadata for model hubs, as YAML whose values are written in JSON."""
-    task = trained.task.name
-    results = [
-        {
-            "task": {"type": _HUB_TASKS.get(task, task), "name": task},
-            "dataset": {"name": f"{name}, {part_name} set", "type": part_name},
-            "metrics": [
-                {"type": _HUB_METRICS[key], "value": round(value, 6), "name": key}
-                for key, value in part.metrics.items()
-                if key in _HUB_METRICS and np.isfinite(value)
-            ],
-        }
-        for part_name, part in evaluated.items()
-    ]
-    facts: dict[str, Any] = {
-        "library_name": "seqloom",
-        "tags": ["biology", "seqloom"],
-        "model-index": [{"name": name, "results": results}],
-    }
-    return "\n".join(
-        ["---", *(f"{key}: {json.dumps(it)}" for key, it in facts.items()), "---"]
-    )
-
-
-def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
-    """Return tables of metrics for each set, and for each class in the first set."""
-    if not evaluated:
-        return "## Results\n\nThere was no validation or test set."
-    tables = ["## Results"]
-    for name, part in evaluated.items():
-        found = find_intervals(task, part.metrics, part.labels)
-        rows = [
-            (
-                key.replace("_", " "),
-                f"{value:.4f}",
-                _format_interval(*found[key]) if key in found else "-",
-            )
-            for key, value in part.metrics.items()
-            if key != "n"
-        ]
-        table = _markdown_table(("metric", "value", "95 % interval"), rows)
-        count = round(part.metrics["n"])
-        tables.append(f"The {name} set, {count:,} records:\n\n{table}")
-    name, part = next(iter(evaluated.items()))
-    if isinstance(task, Classify) and len(part.scores):
-        counts = _count_decisions(task, part)
-        sizes, called = counts.sum(axis=1), counts.sum(axis=0)
-        rows = [
-            (
-                title,
-                f"{sizes[it]:,}",
-                *_format_share(counts[it, it], sizes[it]),
-                *_format_share(counts[it, it], called[it]),
-            )
-            for it, title in enumerate(task.columns)
-        ]
-        head = ("class", "records", "recall", "95 % interval", "precision", "95 % interval")
-        tables.append(f"Each class in the {name} set:\n\n{_markdown_table(head, rows)}")
-    return "\n\n".join(tables)
-
-
-def _baselines_of_card(ranking: Ranking | None) -> Iterator[str]:
-    """Yield the comparison with the baselines."""
-    if ranking is not None:
-        note = _escape(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
-        head, *rows = _list_baselines(ranking)
-        yield f"## Baselines\n\n{note}\n\n{_markdown_table(head, rows)}"
-
-
-def _format_interval(low: float, high: float) -> str:
-    """Format a confidence interval with four decimals, like its metric."""
-    return f"{low:.4f} to {high:.4f}"
-
-
-def _format_share(hits: int, total: int) -> tuple[str, str]:
-    """Format a proportion and its confidence interval; dashes if the total is 0."""
-    if not total:
-        return "-", "-"
-    return f"{hits / total:.4f}", _format_interval(*wilson_interval(int(hits), int(total)))
-
-
 def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
     """Yield sentences about the limitations of the metrics."""
     if not evaluated:
@@ -400,15 +253,3 @@ def limits_of(trained: Trained, evaluated: Mapping[str, Part]) -> Iterator[str]:
         "The metrics apply to records like those of the evaluation. The sets were not "
         "checked for related records, such as homologous sequences."
     )
-
-
-def _markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a Markdown table."""
-    lines = [head, ["---"] * len(head), *([_escape(cell) for cell in row] for row in rows)]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def _escape(text: str) -> str:
-    """Escape the special characters of Markdown in a text."""
-    shown = escape(printable(text), quote=False)
-    return "".join(f"\\{it}" if it in "\\`*_[]|#" else it for it in shown)

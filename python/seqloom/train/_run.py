@@ -24,6 +24,7 @@ from seqloom.nn import Module
 from seqloom.report import Report, write_report
 from seqloom.report._values import Fact
 from seqloom.train._baselines import Baseline, Ranking, fit_baselines
+from seqloom.train._card import write_card
 from seqloom.train._checkpoints import RunState
 from seqloom.train._evaluation import (
     MIN_RECORDS,
@@ -35,7 +36,7 @@ from seqloom.train._evaluation import (
 )
 from seqloom.train._job import FitJob
 from seqloom.train._parts import Data
-from seqloom.train._report import make_report, write_card
+from seqloom.train._report import make_report
 
 # The maximum number of class names in a description.
 _MAX_CLASSES = 6

@@ -14,6 +14,7 @@ from seqloom.models._trained import save_config
 from seqloom.optim import LossScale, WeightAverage
 from seqloom.report._values import Fact
 from seqloom.tensor import scope
+from seqloom.train._card import write_card_of_unfinished
 from seqloom.train._checkpoints import Checkpoints, RunState
 from seqloom.train._evaluation import Validation
 from seqloom.train._job import FitJob
@@ -26,7 +27,6 @@ from seqloom.train._parts import (
     read_batches,
 )
 from seqloom.train._progress import CallbackList, Plan, Step
-from seqloom.train._report import write_card_of_unfinished
 from seqloom.train._run import Run, describe_task, finish_run
 from seqloom.train._step import CompiledStep, StepMaker, should_compile
 from seqloom.train._updates import (
