@@ -11,7 +11,7 @@ const RNA: &[u8] = b"ACGU";
 const PROTEIN: &[u8] = b"ACDEFGHIKLMNPQRSTVWY";
 const IUPAC: &[u8] = b"ACGTRYSWKMBDHVN";
 
-/// The IUPAC-IUB codes of 1984 (Cornish-Bowden 1985).
+/// The IUPAC-IUB ambiguity codes of 1984 (Cornish-Bowden 1985).
 const DNA_AMBIGUITIES: [Ambiguity; 11] = [
     (b'R', b"AG"),
     (b'Y', b"CT"),
@@ -43,8 +43,8 @@ const RNA_AMBIGUITIES: [Ambiguity; 11] = [
 const PROTEIN_AMBIGUITIES: [Ambiguity; 4] =
     [(b'B', b"DN"), (b'Z', b"EQ"), (b'J', b"IL"), (b'X', PROTEIN)];
 
-/// Amino acids outside the standard twenty, each with its optional replacement: cysteine for
-/// selenocysteine, lysine for pyrrolysine.
+/// Amino acids outside the standard twenty, each with the standard amino acid that may
+/// replace it: cysteine for selenocysteine, and lysine for pyrrolysine.
 const PROTEIN_RARE: [(u8, u8); 2] = [(b'U', b'C'), (b'O', b'K')];
 
 /// Characters for a gap in an alignment.

@@ -32,7 +32,7 @@ pub enum Error {
     Format {
         /// The path as the caller gave it.
         path: PathBuf,
-        /// The position and the problem.
+        /// The position in the file, and a description of the problem.
         fault: Box<Fault>,
     },
     /// A record does not fit in memory.
@@ -40,18 +40,18 @@ pub enum Error {
     Memory {
         /// The path as the caller gave it.
         path: PathBuf,
-        /// The position and a description of the record.
+        /// The position in the file, and a description of the record.
         fault: Box<Fault>,
     },
-    /// A number in a file does not fit its type.
+    /// A number in a file is outside the range of its type.
     #[error("{}: {fault}", path.display())]
     Range {
         /// The path as the caller gave it.
         path: PathBuf,
-        /// The position and the problem.
+        /// The position in the file, and a description of the problem.
         fault: Box<Fault>,
     },
-    /// Data other than a record of a file do not fit in memory.
+    /// Data that are not a record of a file do not fit in memory.
     #[error("{message}")]
     Full {
         /// A description of the data, and its size in bytes.
@@ -78,7 +78,7 @@ pub enum Error {
     /// An index is out of range.
     #[error("{message}")]
     OutOfRange {
-        /// The index and the size.
+        /// The index, and the size that limits it.
         message: String,
     },
 }
@@ -212,10 +212,10 @@ pub struct Fault {
     pub record: Option<u64>,
     /// The id of the record, shortened for display.
     pub id: Option<String>,
-    /// One-based line of the decompressed text.
+    /// One-based line number in the decompressed text.
     pub line: Option<u64>,
-    /// Zero-based byte of the decompressed text, or of the compressed file if the
-    /// compressed data are corrupt.
+    /// Zero-based byte offset in the decompressed text, or in the compressed file if
+    /// the compressed data are corrupt.
     pub byte: Option<u64>,
     /// The expected and the actual content.
     pub message: String,
@@ -230,7 +230,7 @@ impl Fault {
         }
     }
 
-    /// Returns a fault in the compressed data, at a byte of the compressed file.
+    /// Returns a fault in the compressed data, at a byte offset in the compressed file.
     pub fn compressed(byte: u64, message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Compression,
@@ -250,8 +250,9 @@ impl fmt::Display for Fault {
 }
 
 impl Fault {
-    /// Returns a position such as "record 3 (id), line 9, byte 120 of the text: ". Returns
-    /// `None` without a line number, because then the message states the byte.
+    /// Returns a position such as "record 3 (id), line 9, byte 120 of the text: ".
+    /// Returns `None` if the line number is unknown, because the message then states
+    /// the byte offset.
     fn location(&self) -> Option<String> {
         let line = self.line?;
         let byte = self.byte.map(|byte| format!(", byte {byte} of the text"));

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Instant;
 
-/// Checks for signals. If this function returns an error, the work ends.
+/// Checks for signals. If the signal check returns an error, the work ends.
 pub type SignalCheck = fn() -> io::Result<()>;
 
 static SIGNAL_CHECK: OnceLock<SignalCheck> = OnceLock::new();

@@ -1,8 +1,8 @@
 //! Random numbers as a pure function of a key and a counter.
 //!
-//! Threefry-2x32 with 20 rounds (Salmon et al., 2011, "Parallel random numbers: as easy as
-//! 1, 2, 3"). There is no generator state: the same key and counter always produce the same
-//! two words, on every machine, thread and worker.
+//! The function is Threefry-2x32 with 20 rounds (Salmon et al., 2011, "Parallel random
+//! numbers: as easy as 1, 2, 3"). There is no generator state: the same key and counter
+//! always produce the same two words, on every machine, thread and worker.
 
 use crate::{Error, Result};
 
@@ -24,9 +24,9 @@ impl Key {
     /// Fills `out` with random words, in the same order as `threefry_2x32` in JAX.
     ///
     /// Words `i` and `i + half` are computed from the counter `(i, i + half)`, where
-    /// `half` is half the length of `out`, rounded up. If the length is odd, the second
-    /// number of the last counter is 0. Counters have 32 bits, so `out` has at most
-    /// `u32::MAX` words.
+    /// `half` is half the length of `out`, rounded up. If the length of `out` is odd,
+    /// the second number of the last counter is 0. Counters have 32 bits, so `out` has
+    /// at most `u32::MAX` words.
     pub fn fill(self, out: &mut [u32]) -> Result<()> {
         if u32::try_from(out.len()).is_err() {
             return Err(Error::argument(format!(
@@ -88,7 +88,8 @@ pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
     x
 }
 
-/// The numbers that are added to the state, one after each block of four rounds.
+/// The numbers that are added to the state. After each block of four rounds, one of
+/// these numbers is added.
 const BLOCK_INCREMENTS: [u32; 5] = [1, 2, 3, 4, 5];
 
 #[inline]

@@ -1,8 +1,7 @@
 //! Types that all crates share: alphabets, element types, errors, ragged batches and random keys.
 //!
-//! The crate also contains thread pools, worker threads and cancellation, and chooses the
-//! SIMD instruction set. All input and output in this crate is in [`system`], which reads
-//! and writes at a file offset.
+//! The crate also contains thread pools, worker threads and cancellation, and chooses
+//! the SIMD instruction set. Only the module [`system`] reads and writes files.
 
 pub mod alphabet;
 pub mod buffer_pool;

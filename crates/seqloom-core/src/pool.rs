@@ -1,5 +1,5 @@
-//! The shared thread pools: one for each process and number of threads. Kernels have separate
-//! pools (`seqloom_kernels::pool`).
+//! The shared thread pools: one pool for each combination of process and number of
+//! threads. Kernels have separate pools (`seqloom_kernels::pool`).
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -35,8 +35,8 @@ pub fn run<T: Send>(
     Ok(answer.unwrap_or_else(|| Err(Error::argument("a worker thread returned no result"))))
 }
 
-/// Runs work on several threads; this function has no generic types, so that it is
-/// compiled once.
+/// Runs work on several threads. This function has no generic types, so that it is
+/// compiled only once.
 fn run_untyped(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
         0 | 1 => {

@@ -14,8 +14,8 @@ pub struct Ragged<'a> {
     picked: Option<&'a [i64]>,
 }
 
-/// The number of sequences between the one whose offset is prefetched and the one whose
-/// residues are prefetched.
+/// The distance, in sequences, from the sequence whose residues are prefetched to the
+/// sequence whose offset is prefetched.
 const OFFSET_DISTANCE: usize = 8;
 
 /// The number of bytes of a cache line.

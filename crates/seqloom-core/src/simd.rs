@@ -17,8 +17,8 @@ const VARIABLE: &str = "SEQLOOM_SIMD";
 static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
 
 /// Runs a kernel on the chosen instruction set. A function that the kernel calls must
-/// be inlined into the kernel. Otherwise the function is compiled for the baseline
-/// instruction set, without wide vectors.
+/// be inlined into the kernel. A function that is not inlined is compiled for the
+/// baseline instruction set, without wide vectors.
 ///
 /// In WebAssembly the instruction set cannot be chosen at run time. A module is
 /// compiled for one instruction set, and an engine without that instruction set rejects

@@ -8,7 +8,8 @@ use std::io;
 ///
 /// # Errors
 ///
-/// Errors of the operating system; [`io::ErrorKind::Unsupported`] in a browser.
+/// Returns the error of the operating system, or [`io::ErrorKind::Unsupported`] in a
+/// browser.
 pub fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::read_at(file, out, at);
@@ -25,7 +26,8 @@ pub fn read_at(file: &File, at: u64, out: &mut [u8]) -> io::Result<usize> {
 ///
 /// # Errors
 ///
-/// Errors of the operating system; [`io::ErrorKind::Unsupported`] in a browser.
+/// Returns the error of the operating system, or [`io::ErrorKind::Unsupported`] in a
+/// browser.
 pub fn write_at(file: &File, at: u64, bytes: &[u8]) -> io::Result<usize> {
     #[cfg(unix)]
     return std::os::unix::fs::FileExt::write_at(file, bytes, at);

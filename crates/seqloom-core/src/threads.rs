@@ -1,7 +1,7 @@
-//! Threads that end when the handle of their owner is dropped; the handle is safe to use in
-//! a forked process.
+//! Threads that end when the handle of their owner is dropped. The handle is also safe
+//! to use in a forked process.
 //!
-//! The module starts separate threads instead of tasks of a thread pool. A task that waits
+//! The module starts separate threads and does not use a thread pool. A task that waits
 //! for another task would block a pool with one thread for ever.
 
 use std::mem;

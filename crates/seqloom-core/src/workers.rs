@@ -97,8 +97,9 @@ impl<J: Job> Workers<J> {
         }
     }
 
-    /// Takes the next job in order; `None` if no job is pending. Instead of waiting for a
-    /// thread, the caller runs a job that no thread has started.
+    /// Removes and returns the next job in order, or returns `None` if no job is
+    /// pending. Instead of waiting for a thread, the caller runs a job that no thread
+    /// has started.
     pub fn pop(&self, workspace: &mut J::Workspace) -> Option<J> {
         let mut state = self.0.shared().lock();
         loop {

@@ -57,7 +57,7 @@ pub enum Rare {
     Unknown,
     /// U is read as C, and O as K.
     Replace,
-    /// U and O have separate channels, after those of the 20 amino acids.
+    /// U and O have separate channels, after the channels of the 20 amino acids.
     Keep,
 }
 
@@ -70,7 +70,7 @@ pub enum Symbols {
     Error,
     /// Symbols are masked: all their channels are 0.
     Zeros,
-    /// Symbols have separate channels, after those of the residues.
+    /// Symbols have separate channels, after the channels of the residues.
     Keep,
 }
 

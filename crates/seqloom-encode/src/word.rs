@@ -6,8 +6,8 @@ use crate::fill::{self, RowKernel, RowLayout};
 use crate::letters::{LetterCounts, LetterTable};
 use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
-/// The bit pattern of one element of an output array. Kernels copy such patterns from
-/// tables, so that they work for any number type.
+/// The bit pattern of one element of an output array. Kernels copy bit patterns from
+/// tables, so that one kernel can write any number type.
 pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     /// Returns the low bits of `bits` as an element.
     fn truncate(bits: u64) -> Self;

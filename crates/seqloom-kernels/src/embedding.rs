@@ -4,9 +4,9 @@
 use crate::{Float, Instances, parallel};
 use seqloom_macros::compiled_once;
 
-/// Fills `out`, which has a row of `width` values per id. Each row is the sum of the
-/// rows of `grad` with this id, added in order. The caller must check that every id has
-/// a row.
+/// Fills `out`, which has a row of `width` values per id. The row of an id is the sum
+/// of the rows of `grad` with this id, added in order. The caller must check that `out`
+/// has a row for every id.
 #[compiled_once]
 pub fn add_rows<T: Float>(grad: &[T], ids: &[i64], width: usize, out: &mut [T], threads: usize) {
     let width = width.max(1);

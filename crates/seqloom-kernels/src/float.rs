@@ -27,8 +27,8 @@ pub trait Float:
     const ONE: Self;
     /// Minus infinity.
     const NEG_INF: Self;
-    /// A large number. Adding it to a float rounds the float to an integer, and stores
-    /// this integer in the lowest bits of the sum.
+    /// A large number. Adding this constant to a float rounds the float to an integer,
+    /// and stores this integer in the lowest bits of the sum.
     const ROUNDING_OFFSET: Self;
     /// The range of arguments outside which the exponential is 0 or infinite.
     const EXP_RANGE: (Self, Self);

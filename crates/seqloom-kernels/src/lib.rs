@@ -2,9 +2,9 @@
 //! of floats.
 //!
 //! Kernels are generic over `f32` and `f64` ([`Float`]), and the instruction set is
-//! chosen at run time. The last argument of a kernel is the number of `threads`; if it
-//! is greater than 1, the kernel uses the current rayon pool. Results are bitwise equal
-//! for any number of threads.
+//! chosen at run time. The last argument of a kernel is the number of `threads`; if
+//! this number is greater than 1, the kernel uses the current rayon pool. Results are
+//! bitwise equal for any number of threads.
 //!
 //! Public kernels have the attribute `compiled_once`. Without the attribute
 //! `compiled_once`, every crate that calls the kernel would compile it again for each

@@ -12,7 +12,7 @@ use rayon::{ThreadPool, ThreadPoolBuilder};
 thread_local! {
     /// The pool that this thread has joined, and its number of threads. A thread that
     /// belongs to a pool starts its share of a kernel's work at once. A thread outside
-    /// the pool sleeps until the pool has finished. Such a delay matters, because a
+    /// the pool sleeps until the pool has finished. The delay matters, because a
     /// training step calls about 40 kernels.
     ///
     /// After a fork, the child process has a pool without threads, so it does all work

@@ -18,15 +18,15 @@ pub fn log_softmax<T: Float>(x: &[T], width: usize, out: &mut [T], threads: usiz
     map_rows(x, width, out, threads, log_softmax_row);
 }
 
-/// Fills `out` with the input gradient of softmax, computed from its output y: `y *
-/// (grad - sum(grad * y))`.
+/// Fills `out` with the input gradient of softmax, computed from the softmax output y:
+/// `y * (grad - sum(grad * y))`.
 #[compiled_once]
 pub fn softmax_grad<T: Float>(grad: &[T], y: &[T], width: usize, out: &mut [T], threads: usize) {
     map_row_pairs((grad, y), width, out, threads, softmax_grad_row);
 }
 
-/// Fills `out` with the input gradient of log-softmax, computed from its output y:
-/// `grad - exp(y) * sum(grad)`.
+/// Fills `out` with the input gradient of log-softmax, computed from the log-softmax
+/// output y: `grad - exp(y) * sum(grad)`.
 #[compiled_once]
 pub fn log_softmax_grad<T: Float>(
     grad: &[T],

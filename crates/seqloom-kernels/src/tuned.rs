@@ -1,10 +1,10 @@
 //! Constants of the kernels that were chosen by timing, and the size of a cache line.
 //!
 //! The constants were measured on AMD EPYC processors: Zen 3 with AVX2 and Zen 5 with
-//! AVX-512. For another processor family, other cache sizes or changed loops, run `make
-//! bench SUITE=products` and `make bench SUITE=kernels`, each also with `SIMD=avx2`. A
-//! changed constant may change the order in which values are added, and therefore the
-//! last bits of results.
+//! AVX-512. To tune the constants for another processor family, other cache sizes or
+//! changed loops, run `make bench SUITE=products` and `make bench SUITE=kernels`, each
+//! also with `SIMD=avx2`. A changed constant may change the order in which values are
+//! added, and therefore the last bits of results.
 //!
 //! Names that end with 32 or 16 are for processors with 32 or 16 vector registers.
 
@@ -24,8 +24,9 @@ pub(crate) const CACHE_LINE_FLOATS: usize = 16;
 /// Waking a thread takes about 20,000 ns.
 pub(crate) const WAKE_NS: usize = 50_000;
 /// The time that an idle thread spins before it sleeps. Python needs up to half a
-/// millisecond between two kernels of a step. A thread may wake on the core of its
-/// caller; the operating system moves it to a free core only while it is awake.
+/// millisecond between two kernels of a step. A thread may wake up on the core of its
+/// caller, and the operating system moves a thread to a free core only while the thread
+/// is awake.
 pub(crate) const SPIN_TIME: Duration = Duration::from_millis(1);
 /// The number of values in a chunk of elementwise work. A chunk fills half of an L1
 /// cache.
@@ -100,7 +101,7 @@ pub(crate) const DOTS_MAX_LINES: usize = 4;
 /// read in place.
 pub(crate) const ADJACENT_MAX_ROWS: usize = 6;
 /// The number of positions of the inner axis that are processed together. The memory
-/// pages of these positions remain in the TLB.
+/// pages of these positions remain in the translation lookaside buffer (TLB).
 pub(crate) const PAGES_K: usize = 64;
 /// The number of tiles by which adjacent right columns are prefetched ahead.
 pub(crate) const ADJACENT_PREFETCH: usize = 2;
@@ -112,8 +113,8 @@ pub(crate) const NARROW_LINES: usize = 384;
 pub(crate) const DIRECT_MAX_LEFT_LINES: usize = 48;
 /// The largest number of right columns for which the left matrix is read in place.
 pub(crate) const DIRECT_MAX_RIGHT_LINES: usize = 64;
-/// The smallest length of the inner axis for which a tile that is computed transposed
-/// is faster.
+/// The smallest length of the inner axis for which it is faster to compute the
+/// transposed tile.
 pub(crate) const DIRECT_MIN_TRANSPOSED_K: usize = 192;
 /// The number of rows or columns in a thread's block is a multiple of this number.
 /// Every tile size divides this number.
@@ -169,8 +170,8 @@ pub(crate) const RECURRENT_GRAD_MIN_SEQUENCES: usize = 4;
 
 // Convolutions that pack the windows of their input
 
-/// The number of convolution windows that are packed at a time. They fill whole panels
-/// on all processors, and fit in an L2 cache.
+/// The number of convolution windows that are packed at a time. The packed windows fill
+/// whole panels on all processors, and fit in an L2 cache.
 pub(crate) const CONV_STRIP_WINDOWS: usize = 144;
 /// The number of convolution windows for which the output is computed at a time.
 pub(crate) const CONV_BLOCK_WINDOWS: usize = 480;
@@ -192,11 +193,11 @@ pub(crate) const CONV_MAX_PRODUCTS_2D: usize = 640;
 /// The least number of windows per row for which a convolution reads its input in
 /// place. The outputs of these windows fill a few registers.
 pub(crate) const CONV_MIN_WINDOWS: usize = 16;
-/// The numbers of rows for which the weight gradient reads its input in place. Blocks
-/// of sums are nearly full, and fit in an L2 cache.
+/// The numbers of rows for which the weight gradient reads its input in place. With
+/// these numbers of rows, blocks of sums are nearly full and fit in an L2 cache.
 pub(crate) const CONV_GRAD_OUTPUTS: RangeInclusive<usize> = 3..=48;
-/// The number of convolution windows of a row that are computed at a time. They fill
-/// whole blocks for every number of registers.
+/// The number of convolution windows of a row that are computed at a time. These
+/// windows fill whole blocks for every number of registers.
 pub(crate) const CONV_TILE_WINDOWS: usize = 480;
 /// The number of input values of the convolution windows that are computed at a time.
 /// The values fit in an L1 cache together with the weights.

@@ -44,7 +44,7 @@ pub fn read_hashed(path: &Path, start: u64, out: &mut [u8]) -> Result<Vec<[u8; 8
 }
 
 /// Fills `chunk` with the bytes of the file from `offset`. Returns an error if the file
-/// ends earlier.
+/// ends before `chunk` is full.
 fn read_exact_at(file: &File, at: u64, chunk: &mut [u8]) -> io::Result<()> {
     let mut done = 0;
     while let Some(rest) = chunk.get_mut(done..).filter(|rest| !rest.is_empty()) {

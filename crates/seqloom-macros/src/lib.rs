@@ -11,10 +11,11 @@ use proc_macro::{TokenStream, TokenTree};
 /// scope, such as `seqloom_core::simd::dispatch`, chooses the instruction set of a
 /// call.
 ///
-/// A parameter of type `S`, with the generic `S: Simd`, is the instruction set; callers
-/// leave it out. All called functions must be inlined; otherwise they are compiled for
-/// the baseline, without wide vectors. The types of parameters must not contain named
-/// lifetimes.
+/// If the function has a generic type `S: Simd`, the parameter of type `S` is the
+/// instruction set, and callers omit this parameter. All functions that the function
+/// calls must be inlined. Functions that are not inlined are compiled for the baseline
+/// instruction set, without wide vectors. The types of parameters must not contain
+/// named lifetimes.
 #[proc_macro_attribute]
 pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
     vectorized::rewrite(item)
@@ -32,8 +33,8 @@ pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Exports a function, a class (`struct`) or its methods (`impl`) to Python. If the
-/// feature `stubs` is enabled, the stub generator receives them too. Arguments are
-/// passed to `pyclass`.
+/// feature `stubs` is enabled, the stub generator receives the item too. The arguments
+/// of the attribute are passed to `pyclass`.
 #[proc_macro_attribute]
 pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let (stub, border) = match kind(&item).as_str() {

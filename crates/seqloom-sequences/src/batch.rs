@@ -3,8 +3,8 @@
 use crate::sink::{Position, RecordSink};
 
 /// Sequence records, stored by column. The residues of all records are concatenated,
-/// and so are the headers. Record `i` spans the range from offset `i` to offset `i +
-/// 1`.
+/// and the headers of all records are concatenated too. Record `i` spans the range from
+/// offset `i` to offset `i + 1`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
     /// The residues of all records.

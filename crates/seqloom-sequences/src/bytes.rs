@@ -62,9 +62,10 @@ const fn repeat_byte(byte: u8) -> u64 {
 /// A condition for bytes. Each condition is a type and not a closure, because the
 /// compiler does not always inline closures.
 trait ByteRule: Copy {
-    /// Returns an integer with the top bit of each byte that meets the condition. If
-    /// all bytes meet the condition, all top bits are set. If some bytes do not meet
-    /// the condition, at least one top bit is clear, but the other bits may be wrong.
+    /// Returns an integer in which the top bit is set for each byte that meets the
+    /// condition. If all bytes meet the condition, all top bits are set. If some bytes
+    /// do not meet the condition, at least one top bit is clear, but the other top bits
+    /// may be wrong.
     fn valid_bits(self, word: u64) -> u64;
 }
 
@@ -144,17 +145,18 @@ fn all_match_in_short(bytes: &[u8], rule: impl ByteRule) -> bool {
     all & TOP_BITS == TOP_BITS
 }
 
-/// Returns an integer with the top bit set for each byte from `low` to `~`. A byte
-/// above `~` has a clear top bit, but it may change the bits of adjacent bytes.
+/// Returns an integer with the top bit set for each byte from `low` to `~`. The top bit
+/// of a byte above `~` is clear, but such a byte may change the top bits of adjacent
+/// bytes.
 #[inline(always)]
 fn in_range_bits(word: u64, low: u8) -> u64 {
     let above = word | word.wrapping_add(repeat_byte(0x7F - b'~'));
     (word | TOP_BITS).wrapping_sub(repeat_byte(low)) & !above
 }
 
-/// Returns an integer with the top bit set for each byte that differs from `other`. A
-/// byte that equals `other` has a clear top bit, but it may change the bits of adjacent
-/// bytes.
+/// Returns an integer with the top bit set for each byte that differs from `other`. The
+/// top bit of a byte that equals `other` is clear, but such a byte may change the top
+/// bits of adjacent bytes.
 #[inline(always)]
 fn different_bits(word: u64, other: u8) -> u64 {
     let zeros = word ^ repeat_byte(other);

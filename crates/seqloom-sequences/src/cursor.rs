@@ -223,8 +223,8 @@ pub(crate) fn has_id(header: &[u8]) -> bool {
     }
 }
 
-/// Returns the first line of a text without the line end. Also returns true if the text
-/// contains the line end.
+/// Returns the first line of a text without the line end. The second result is true if
+/// the text contains the line end.
 pub(crate) fn first_line(text: &[u8]) -> (&[u8], bool) {
     let end = memchr(b'\n', text);
     let (line, _) = text.split_at(end.unwrap_or(text.len()));

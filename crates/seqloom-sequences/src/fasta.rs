@@ -5,7 +5,7 @@
 //!
 //! | input | result |
 //! |---|---|
-//! | lines that end in `\n` or `\r\n`, a last line without an end | accepted |
+//! | lines that end in `\n` or `\r\n`, and a last line without a line end | accepted |
 //! | blank lines, blanks at the end of a line, a byte order mark | accepted and ignored |
 //! | a header without residues | accepted: a record of length 0 |
 //! | a header that is not UTF-8 | accepted unchanged |
@@ -15,7 +15,7 @@
 //! | a line that begins with `;` or `#` | error, or skipped with [`Comments::Skip`] |
 //! | a lone carriage return | error |
 //! | NUL, other control bytes, bytes that are not ASCII | error |
-//! | a record of more than `max_record` residues, if set | error |
+//! | a record of more than `max_record` residues, if `max_record` is set | error |
 
 mod fast;
 
@@ -42,7 +42,7 @@ pub struct FastaParser {
     /// The length that most lines have. The parser first looks for a line end after
     /// this number of characters.
     common_length: usize,
-    /// True if the length of the last line was different.
+    /// True if the length of the last line was not the common length.
     last_differed: bool,
     /// The number of complete records.
     completed: u64,

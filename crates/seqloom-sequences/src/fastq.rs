@@ -14,14 +14,14 @@
 //!
 //! | input | result |
 //! |---|---|
-//! | lines that end in `\n` or `\r\n`, a last line without an end | accepted |
+//! | lines that end in `\n` or `\r\n`, and a last line without a line end | accepted |
 //! | empty lines and lines of blanks between records, a byte order mark | accepted and ignored |
 //! | residues or qualities in several lines | accepted |
 //! | a record without residues: an empty residue line, and at most one empty quality line | accepted |
 //! | any other empty line inside a record | error |
 //! | a header without an id (unless ids are numbered), or longer than 1 MiB | error |
 //! | text before `@`, or between the qualities and the next `@` | error |
-//! | a line of residues that begins with `@`: qualities are missing | error |
+//! | a line of residues that begins with `@`, because the qualities of the previous record are missing | error |
 //! | a `+` line with a different header | error |
 //! | more or fewer qualities than residues | error |
 //! | blanks between residues or qualities, a lone carriage return | error |

@@ -42,7 +42,7 @@ pub fn locate(path: &Path, record: u64, position: u64) -> Result<Position> {
 struct ResidueSearch {
     begun: u64,
     record: u64,
-    /// The number of residues to skip in the record before the target.
+    /// The number of residues that are still to be skipped before the target residue.
     position: u64,
     found: Option<Position>,
 }

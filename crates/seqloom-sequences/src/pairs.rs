@@ -1,9 +1,9 @@
 //! Compares the headers of paired-end reads.
 //!
-//! Only the ids of two headers are compared: the first words. Old Illumina software
-//! marks the mates in the id (`/1` and `/2`); newer software marks them in the
-//! description (`1:N:0:ATCACG`), which is ignored. `fastq-dump -I` writes `.1` and
-//! `.2`, and other programs write `_1` and `_2`.
+//! Only the ids of two headers are compared. The id is the first word of a header. Old
+//! Illumina software marks the mates in the id (`/1` and `/2`); newer software marks
+//! them in the description (`1:N:0:ATCACG`), which is ignored. `fastq-dump -I` writes
+//! `.1` and `.2`, and other programs write `_1` and `_2`.
 
 use seqloom_core::Ragged;
 

@@ -1,4 +1,5 @@
-//! A random Euler tour, with which a sequence is shuffled without changing its k-mers.
+//! A random Euler tour, with which a sequence is shuffled without changing its k-mer
+//! counts.
 //!
 //! In a graph whose vertices are words of `k - 1` residues and whose edges are k-mers,
 //! a sequence is a tour over all edges. A random tour is sampled with the method of
@@ -72,8 +73,8 @@ impl KmerGraph {
         self.words[self.edges[self.starts[word] + nth] + 1]
     }
 
-    /// Samples a random tree that leads to the last word. For each other word, returns
-    /// the index of its edge in the tree.
+    /// Samples a random tree that leads to the last word. Returns, for each word except
+    /// the last one, the index of the edge from this word that is in the tree.
     fn sample_tree(&self, choices: &mut Choices) -> Vec<usize> {
         let mut exits = vec![0; self.count()];
         let mut is_reached = vec![false; self.count()];
@@ -110,7 +111,8 @@ impl KmerGraph {
         }
     }
 
-    /// Returns the edges of the tour, which leaves each word by its edges in order.
+    /// Returns the edges of the tour. The tour leaves each word by the edges of that
+    /// word, in order.
     fn walk(&self) -> Vec<usize> {
         let mut next = self.starts.clone();
         let mut word = 0;

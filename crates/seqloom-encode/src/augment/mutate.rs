@@ -9,8 +9,8 @@ use super::{AugmentedRow, Chance, Replacement};
 /// contain no residue to change.
 const GROUP_BYTES: usize = 32;
 
-/// Calls `act` for each residue with a random byte of at most `highest`, and passes all
-/// random numbers of the residue.
+/// Calls `act` for each residue whose random byte is at most `highest`. The argument of
+/// `act` contains all random numbers of the residue.
 pub(super) fn for_each_candidate(
     key: Key,
     bytes: &[u8],

@@ -8,9 +8,9 @@
 //!   to `8 i + 7`, little-endian. Most decisions need only the random byte of the
 //!   residue.
 //! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
-//!   first word extend the random byte of the residue to 32 bits. The second word of
-//!   the block selects a new residue. The block is computed only if the byte alone does
-//!   not determine the decision.
+//! first word extend the random byte of the residue to 32 bits. The second word of the
+//! block selects a new residue. The block is computed only if the random byte alone
+//! does not determine the decision.
 //! * `SEQUENCE_CHOICES`: block `i` is used for random choice number `i` about the whole
 //!   sequence.
 

@@ -43,7 +43,7 @@ impl Replacement {
         )
     }
 
-    /// Returns a random residue to insert after this residue, in the same case.
+    /// Returns a random residue to insert after `letter`, in the same case.
     pub(super) fn insert_after(&self, letter: u8, word: u32) -> u8 {
         self.with_case_of(scale_below(word, self.letters.len()), letter)
     }

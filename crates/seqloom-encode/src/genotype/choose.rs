@@ -2,8 +2,8 @@
 //!
 //! First, the byte that contains each selected column is gathered. Then the codes of
 //! many columns are extracted with masks. If many columns are selected, 16 rows are
-//! transposed first, so that one load gathers a byte of all 16 rows. The result is
-//! transposed back.
+//! transposed first, so that one load gathers a byte of all 16 rows. The decoded rows
+//! are then transposed back.
 
 use super::square::{self, SQUARE_SIDE, Square};
 #[cfg(target_arch = "x86_64")]
@@ -21,7 +21,7 @@ const MAX_TRANSPOSED_BYTES: usize = 1 << 14;
 /// column.
 const MAX_BYTES_PER_POSITION: usize = 5;
 
-/// The minimum number of rows for which transposing is faster.
+/// The minimum number of rows for which transposing saves time.
 const MIN_TRANSPOSED_LINES: usize = 6;
 
 /// The selected columns of packed genotypes, in output order.

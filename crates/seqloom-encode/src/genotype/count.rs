@@ -102,7 +102,7 @@ fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
 /// The number of bytes of each row that are processed together. The counts for these
 /// bytes fit in an L1 cache.
 const COUNTED_BYTES: usize = 256;
-/// One-byte sums: four for each byte of a row, which encodes four columns.
+/// One-byte sums, four for each byte of a row, because a byte encodes four columns.
 type ByteSums = [[u8; COUNTED_BYTES]; 4];
 /// The number of sums over three rows that fit in a byte: each sum is at most 3, so 85
 /// sums are at most 255.

@@ -32,7 +32,7 @@ pub struct GenotypeMatrix<'a, T> {
     /// a row are contiguous.
     pub is_fortran: bool,
     /// True if each column of the matrix becomes a packed row; false if each row of the
-    /// matrix does.
+    /// matrix becomes a packed row.
     pub lines_are_columns: bool,
 }
 

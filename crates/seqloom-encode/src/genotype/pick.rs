@@ -1,8 +1,8 @@
 //! Copies the genotypes of selected columns from a packed row into a shorter packed
 //! row.
 //!
-//! The codes are not decoded: one instruction moves up to 32 codes. The shorter row is
-//! then decoded as a whole.
+//! The codes are moved without being decoded, up to 32 codes with one instruction. The
+//! shorter row is then decoded as a whole.
 
 #[cfg(target_arch = "x86_64")]
 use std::hint::black_box;
@@ -26,8 +26,8 @@ const MIN_STEP_POSITIONS: usize = 6;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct KeptPositions {
     steps: Vec<ByteStep>,
-    /// For every eight output bytes, the index after the last step that contributes to
-    /// the bytes.
+    /// For every eight output bytes, one plus the index of the last step that writes
+    /// codes into these bytes.
     ends: Vec<usize>,
     count: usize,
 }
@@ -39,7 +39,7 @@ struct ByteStep {
     at: usize,
     /// A mask with both bits of each selected column.
     mask: u64,
-    /// The bit offset of the codes in eight output bytes.
+    /// The bit offset at which the selected codes begin in the eight output bytes.
     shift: usize,
 }
 

@@ -9,8 +9,8 @@ use seqloom_macros::vectorized;
 
 /// The index of lower-case characters in the counts.
 const LOWER_KIND: usize = 1;
-/// The index of removed stops in the counts. The character table never contains this
-/// kind.
+/// The index of removed stops in the counts. The character table does not contain this
+/// kind, because removed stops are counted separately.
 const STOP_KIND: usize = 4;
 const KIND_COUNT: usize = 7;
 
@@ -31,7 +31,8 @@ impl LetterCounts {
         Self(std::array::from_fn(|kind| self.0[kind] + other.0[kind]))
     }
 
-    /// Adds the sum of the kinds of at most [`CHUNK_RESIDUES`] characters.
+    /// Adds counts. `kinds` is the sum of the kinds of at most [`CHUNK_RESIDUES`]
+    /// characters.
     #[inline(always)]
     fn add(&mut self, kinds: u64) {
         for (count, part) in self.0.iter_mut().zip(kinds.to_le_bytes()) {

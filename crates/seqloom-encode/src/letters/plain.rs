@@ -14,7 +14,7 @@ type Chunk = [u8; CHUNK_RESIDUES];
 /// registers.
 const GROUP_RANGES: usize = 4;
 
-/// The first byte of a range, and the number of further bytes.
+/// The first byte of a range, and the number of bytes after the first.
 type ByteRange = (u8, u8);
 
 /// The plain residues of an alphabet as ranges of bytes.
@@ -30,9 +30,11 @@ pub(super) struct MemberRanges {
 /// Flags for each position in a chunk, combined over all chunks of a sequence.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ChunkFlags {
-    /// This flag is 1 if all residues at this position of a chunk are plain.
+    /// The flag of a position is 1 if the residues at this position are plain in all
+    /// chunks.
     plain: [u8; CHUNK_RESIDUES],
-    /// This flag is not 0 if any residue at this position of a chunk is lower case.
+    /// The flag of a position is not 0 if the residue at this position is lower case in
+    /// any chunk.
     lower: [u8; CHUNK_RESIDUES],
 }
 

@@ -77,7 +77,8 @@ impl LetterTable {
         self.plain.to_upper(chunk)
     }
 
-    /// Finds out whether all residues of a sequence are plain, and returns the flags.
+    /// Compares the residues of a sequence with the plain residues, and returns the
+    /// flags.
     #[inline(always)]
     pub(crate) fn scan(&self, letters: &[u8]) -> ChunkFlags {
         self.plain.scan(letters)

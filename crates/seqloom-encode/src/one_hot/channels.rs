@@ -43,8 +43,8 @@ impl<T: Word> OneHot<T> {
     }
 
     /// Writes 1 at the positions of the channel's residue, and 0 at all other
-    /// positions. Only the two ends of a channel are not written as whole cache lines:
-    /// a write across two cache lines takes twice as long.
+    /// positions. Except for its two ends, a channel is written in whole cache lines,
+    /// because a write across two cache lines takes twice as long.
     #[inline(always)]
     fn fill_channel(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) else {

@@ -7,10 +7,10 @@ use crate::LetterTable;
 
 /// Returns the decoded sequence of each row of a C-contiguous array.
 ///
-/// At each position, the residue with the largest channel is returned. If several
-/// channels have the largest value, the ambiguity code for exactly these residues is
-/// returned. A position without a matching ambiguity code, or with zeros only, becomes
-/// `N` or `X`, or `-` if the alphabet has no ambiguity codes.
+/// At each position, the residue whose channel has the largest value is returned. If
+/// several channels have the largest value, the ambiguity code for exactly these
+/// residues is returned. A position without a matching ambiguity code, or with zeros
+/// only, becomes `N` or `X`, or `-` if the alphabet has no ambiguity codes.
 pub fn decode(letters: &LetterTable, array: &[f32], layout: OneHotLayout) -> Result<Vec<Vec<u8>>> {
     let width = letters.members().len();
     layout.check(width, array.len())?;

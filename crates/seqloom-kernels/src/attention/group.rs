@@ -10,7 +10,7 @@ use pulp::Simd;
 use crate::lanes::Lanes;
 use crate::{Float, special};
 
-/// The attention scores of `K` keys. They are converted into weights in place.
+/// The attention scores of `K` keys. The scores are converted into weights in place.
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];
 
 /// A group of queries, one per lane of `V` vector registers.
@@ -24,8 +24,9 @@ pub(super) struct Group<'a, S: Simd, T: Float, const V: usize> {
     totals: [Lanes<S, T>; V],
     /// The negated shift of the scores of each query.
     offsets: [Lanes<S, T>; V],
-    /// The limit of the score minus the shift; a score above this limit raises the
-    /// shift. Initially minus infinity.
+    /// The limit of the difference between score and shift. If a difference exceeds the
+    /// limit, the shift is raised. The limits are minus infinity until the first tile
+    /// is processed.
     limits: [Lanes<S, T>; V],
 }
 
@@ -118,8 +119,8 @@ impl<'a, S: Simd, T: Float, const V: usize> Group<'a, S, T, V> {
             let before = self.limits[v];
             let step = before.if_less(highest, highest, zero);
             let factor = special::exp2_of_negative(zero - step);
-            // A limit below zero marks the first tile: its sums are still empty, so
-            // they are not scaled.
+            // A limit below zero means that this is the first tile. The sums are still
+            // empty, so they need no scaling.
             let factor = before.if_less(zero, one, factor);
             self.limits[v] =
                 before.if_less(highest, zero.like(T::from_f64(MAX_WEIGHT_LOG2)), before);

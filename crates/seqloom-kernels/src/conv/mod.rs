@@ -1,12 +1,12 @@
 //! Convolution along two axes, and its two gradients. A convolution along one axis is
-//! treated as one of height 1.
+//! treated as a convolution of height 1.
 //!
 //! All three passes are matrix products ([`crate::product`]). The matrix of windows is
 //! packed directly from the image ([`windows`]), a few samples at a time. The input
-//! gradient is added to the image tile by tile ([`input_grad`]). Convolutions whose
-//! outputs are sums of few products are computed without packing ([`direct`]). The
-//! order in which products are added depends only on the shape, so results do not
-//! depend on the number of threads.
+//! gradient is added to the image tile by tile ([`input_grad`]). Convolutions that sum
+//! few products for each output are computed without packing ([`direct`]). The order in
+//! which products are added depends only on the shape, so results do not depend on the
+//! number of threads.
 
 mod direct;
 mod forward;

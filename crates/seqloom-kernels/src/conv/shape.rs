@@ -3,7 +3,8 @@
 use super::image::Image;
 use crate::tuned;
 
-/// The shape of a convolution. Pairs of numbers are for height and width.
+/// The shape of a convolution. In each pair of numbers, the first is for the height and
+/// the second for the width.
 #[derive(Clone, Copy, Debug)]
 pub struct Shape {
     /// The number of samples.
@@ -106,8 +107,8 @@ impl Shape {
         }
     }
 
-    /// Returns the number of samples that are processed together. In total, they have a
-    /// few hundred windows.
+    /// Returns the number of samples that are processed together. Together, these
+    /// samples have a few hundred windows.
     pub(super) fn samples_per_block(&self) -> usize {
         (tuned::CONV_BLOCK_WINDOWS / self.positions().max(1)).clamp(1, self.batch.max(1))
     }

@@ -9,8 +9,8 @@ use crate::machine::dispatch;
 use crate::product::{Lines, transpose};
 use crate::{Float, tuned};
 
-/// The matrix with one row per window, starting with window `first`. The product sums
-/// over the taps.
+/// The matrix with one row per window, starting with window `first`. The matrix product
+/// sums over the taps.
 pub(super) struct ByWindow<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) first: usize,
@@ -125,7 +125,8 @@ impl<T: Float> Image<'_, T> {
     }
 }
 
-/// The matrix with one row per tap. The product sums over the windows of all samples.
+/// The matrix with one row per tap. The matrix product sums over the windows of all
+/// samples.
 pub(super) struct ByTap<'a, T> {
     pub(super) image: Image<'a, T>,
     pub(super) samples: usize,

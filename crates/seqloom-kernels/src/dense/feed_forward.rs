@@ -123,7 +123,7 @@ impl<T: Float> FeedForward<'_, T> {
     }
 }
 
-/// A range of hidden values, and the packed weights of both layers for them.
+/// A range of hidden values, and the packed weights of both layers for this range.
 struct HiddenPart<'a, T> {
     hidden: Range<usize>,
     inner: Packed<'a, T>,

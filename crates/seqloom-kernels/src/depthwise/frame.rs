@@ -3,8 +3,8 @@
 use crate::conv::Shape;
 use crate::{Float, lanes::Registers};
 
-/// A plane, its position in the zero-padded frame, and the windows over the frame.
-/// Pairs of numbers are for height and width.
+/// A plane, its position in the zero-padded frame, and the windows over the frame. In
+/// each pair of numbers, the first is for the height and the second for the width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Frame {
     /// The height and width of the plane.

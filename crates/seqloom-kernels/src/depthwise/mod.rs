@@ -1,5 +1,5 @@
-//! Depthwise convolutions of stride 1, and their gradients: each output channel has one
-//! input channel.
+//! Depthwise convolutions of stride 1, and their gradients. In a depthwise convolution,
+//! each output channel is computed from one input channel.
 //!
 //! A channel is copied into a zero-padded frame ([`frame`]), in which the offset of a
 //! tap is the same for all positions. Sums over taps ([`taps`]) are computed as if the

@@ -6,8 +6,8 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, tuned};
 
-/// The inputs of a weighted sum for each position: each tap has a weight, and an offset
-/// of the values that it multiplies.
+/// The inputs of a weighted sum for each position: each tap has a weight, and the
+/// offset of the values that are multiplied by the weight.
 pub(super) struct Sums<'a, T> {
     pub(super) framed: &'a [T],
     pub(super) offsets: &'a [usize],

@@ -40,7 +40,8 @@ fn assert_near<T: Float>(found: &[T], wanted: &[T]) {
     }
 }
 
-/// Compares the forward pass and both gradients with those of a general convolution.
+/// Compares the forward pass and both gradients of a depthwise convolution with those
+/// of a general convolution.
 fn compare<T: Float>(shape: &Shape) {
     assert!(is_depthwise(shape));
     let [height, width] = shape.out_size().unwrap();

@@ -16,7 +16,7 @@ pub(super) struct QuantizedRow {
 }
 
 /// Quantizes rows, and writes the results as the words of a tile. The words after the
-/// end of a row are not cleared, because their weights are 0.
+/// end of a row are not cleared, because the weights for these words are 0.
 #[vectorized]
 pub(super) fn quantize<S: Simd>(
     _simd: S,
@@ -83,8 +83,7 @@ impl Rounding {
         Self { row, inverse, zero }
     }
 
-    /// Returns the parameters of a row of zeros. The sums of this row are multiplied by
-    /// `scale`.
+    /// Returns the parameters of a row of zeros, with the given scale.
     #[inline(always)]
     fn zero(scale: f32) -> Self {
         let row = QuantizedRow { scale, zero: 0 };

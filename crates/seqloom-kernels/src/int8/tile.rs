@@ -4,10 +4,11 @@ use std::sync::LazyLock;
 
 /// A kernel that multiplies a few input rows with a few output columns.
 ///
-/// Inputs are read as 32-bit words, which contain `group` values of one row or column.
-/// The words of the rows are stored in chunks: [`CHUNK_WORDS`] words of the first row,
-/// then of the second row, and so on. The words of the columns are interleaved: the
-/// first word of each column, then the second word of each column, and so on.
+/// Inputs are read as 32-bit words. Each word contains `group` values of one row or
+/// column. The words of the rows are stored in chunks: [`CHUNK_WORDS`] words of the
+/// first row, then of the second row, and so on. The words of the columns are
+/// interleaved: the first word of each column, then the second word of each column, and
+/// so on.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Int8Tile {
     pub(super) rows: usize,

@@ -20,7 +20,7 @@ use crate::matrix::MatrixMut;
 use crate::{Float, machine, parallel, tuned};
 
 /// Fills `out` (left rows, right columns) if one matrix can be read in place. Returns
-/// `out` if neither can.
+/// `out` if neither matrix can be read in place.
 pub(super) fn fill<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -234,8 +234,8 @@ impl<'a, T: Float, B: Lines<T>, const TRANSPOSED: bool> DirectBlock<'a, '_, B, T
         }
     }
 
-    /// Returns adjacent rows of the matrix that is read in place. After the last row,
-    /// the last row is repeated.
+    /// Returns adjacent rows of the matrix that is read in place. If there are too few
+    /// rows, the last row is repeated.
     #[inline(always)]
     fn lines<const R: usize>(&self, line: usize) -> Option<[&'a [T]; R]> {
         let last = self.count() - 1;

@@ -198,8 +198,9 @@ impl<'a, T: Float, A: Lines<T>, B: Lines<T>> KBlock<'a, A, B, T> {
         }
     }
 
-    /// Returns the packed columns from `first`. If `is_new`, the columns are packed
-    /// now, otherwise an earlier band has packed them.
+    /// Returns the packed columns from `first`. If `is_new` is true, this call packs
+    /// the columns; if `is_new` is false, an earlier band of rows has packed the
+    /// columns.
     fn columns<'b>(
         &self,
         first: usize,

@@ -21,7 +21,8 @@ pub(crate) struct Tile<'a, T> {
 /// The receiver of computed tiles. The methods of receivers are inlined into the
 /// kernel.
 pub(crate) trait TileSink<T: Float> {
-    /// Prepares for a tile of the given position and size before its sums are computed.
+    /// Prepares the receiver for a tile of the given position and size, before the sums
+    /// of the tile are computed.
     #[inline(always)]
     fn prepare(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 

@@ -24,8 +24,9 @@ pub struct Matrix<'a, T> {
 }
 
 impl<'a, T> Matrix<'a, T> {
-    /// Creates a matrix from contiguous values. If `is_transposed`, the inner axis of
-    /// the product is the first axis of the values, otherwise the second.
+    /// Creates a matrix from contiguous values. The inner axis of the product is the
+    /// first axis of the values if `is_transposed` is true, and the second axis if it
+    /// is false.
     pub fn contiguous(values: &'a [T], [lines, k]: [usize; 2], is_transposed: bool) -> Self {
         let (line_step, k_step) = if is_transposed { (1, lines) } else { (k, 1) };
         Self {

@@ -18,8 +18,8 @@ use crate::matrix::MatrixMut;
 use crate::tuned::{ADJACENT_MAX_ROWS, ADJACENT_PREFETCH, DOTS_MAX_LINES, NARROW_LINES, PAGES_K};
 use crate::{Float, machine, parallel};
 
-/// Fills `out` if one matrix has few rows and the other can be read in place. Returns
-/// `out` if not.
+/// Fills `out` if one matrix has few rows and the other matrix can be read in place; if
+/// not, returns `out` unchanged.
 pub(super) fn fill_narrow<'a, T: Float>(
     left: &impl Lines<T>,
     right: &impl Lines<T>,
@@ -74,7 +74,7 @@ fn fill_all<'a, T: Float>(
 }
 
 /// Dot products of each row of the small matrix with each row of the large matrix.
-/// `LEFT` is true if the left matrix is the small one.
+/// `LEFT` is true if the left matrix is the small matrix.
 struct Dots<'a, 'b, A, B, T, const LEFT: bool> {
     few: &'a A,
     many: &'a B,

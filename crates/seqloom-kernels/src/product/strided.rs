@@ -4,7 +4,7 @@ use super::{Epilogue, Matrix, fill};
 use crate::Float;
 use crate::matrix::{MatrixMut, StridedMatrix};
 
-/// The use of a product: it replaces its output or is added to it.
+/// The use of a product: the product replaces the output or is added to the output.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Update {
     /// The product replaces the output.

@@ -29,14 +29,15 @@ pub struct RecurrentResults<'a, T> {
 pub struct RecurrentGrads<'a, T> {
     /// The gradient of the input part of the gates `(batch, length, gates * width)`.
     pub from_inputs: &'a mut [T],
-    /// The gradient of the recurrent part of the gates, of the same shape as that of
-    /// the input part. Empty for an LSTM, where both parts have the same gradient.
+    /// The gradient of the recurrent part of the gates
+    /// `(batch, length, gates * width)`. For an LSTM, this array is empty, because both
+    /// parts of the gates have the same gradient.
     pub recurrent: &'a mut [T],
     /// The gradient of the initial states `(batch, width)`. On entry, this array must
     /// contain the gradient of the final states.
     pub states: &'a mut [T],
     /// The gradient of the initial cells. On entry, this array must contain the
-    /// gradient of the final cells. Empty for a GRU.
+    /// gradient of the final cells. This array is empty for a GRU.
     pub cells: &'a mut [T],
 }
 

@@ -27,16 +27,16 @@ pub(super) struct CellStepBack<'a, T> {
     pub(super) kept: &'a [T],
     /// The previous state, or the previous cell for LSTM.
     pub(super) before: &'a [T],
-    /// The gradient of the state. The step replaces this gradient by that of the
-    /// previous state, without the part that passes through the weights.
+    /// The gradient of the state. The step replaces this gradient by the gradient of
+    /// the previous state, without the part that passes through the weights.
     pub(super) by_state: &'a mut [T],
-    /// The gradient of the cell. The step replaces this gradient by that of the
-    /// previous cell. Empty for a GRU.
+    /// The gradient of the cell. The step replaces this gradient by the gradient of the
+    /// previous cell. This array is empty for a GRU.
     pub(super) by_cell: &'a mut [T],
     /// The gradient of the input part of the gates.
     pub(super) by_inputs: &'a mut [T],
-    /// The gradient of the recurrent part of the gates, if it differs from that of the
-    /// input part.
+    /// The gradient of the recurrent part of the gates, if it differs from the gradient
+    /// of the input part.
     pub(super) by_recurrent: &'a mut [T],
 }
 
@@ -173,8 +173,8 @@ fn lane_ranges<S: Simd, T: Float>(width: usize) -> impl Iterator<Item = Range<us
         .map(move |start| start..width.min(start + lanes))
 }
 
-/// A range of the elements of the state; it also selects the elements of each gate. The
-/// range is a struct with methods, because closures are not always inlined.
+/// A range of elements, which selects the same elements of the state and of each gate.
+/// The range is a struct with methods, because closures are not always inlined.
 struct StateRange {
     width: usize,
     range: Range<usize>,

@@ -36,11 +36,11 @@ pub struct RecurrentInputs<'a, T> {
 pub enum RecurrentOutputs<'a, T> {
     /// The state after each position `(batch, length, width)`. The optional second
     /// array stores the values for the backward pass `(batch, length, parts * width)`.
-    /// For a GRU, these are the three gates and the recurrent part of the new gate. For
-    /// an LSTM, these are the four gates and the cell.
+    /// For a GRU, the stored values are the three gates and the recurrent part of the
+    /// new gate. For an LSTM, the stored values are the four gates and the cell.
     All(&'a mut [T], Option<&'a mut [T]>),
-    /// The state after one position of each sequence `(batch, width)`, and these
-    /// positions.
+    /// One position of each sequence, and the state after this position
+    /// `(batch, width)`.
     At(&'a [usize], &'a mut [T]),
 }
 
@@ -164,8 +164,8 @@ struct ForwardRun<'a, T> {
     rows: &'a [usize],
     /// The number of steps of each sequence.
     steps: Vec<usize>,
-    /// If `is_all`, the memory for all states, else for the last state of each
-    /// sequence.
+    /// The memory for all states if `is_all` is true, or for the last state of each
+    /// sequence if it is false.
     states: &'a mut [T],
     kept: Option<&'a mut [T]>,
     is_all: bool,

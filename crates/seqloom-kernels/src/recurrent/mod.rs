@@ -30,8 +30,8 @@ pub struct RecurrentLayer<'a, T> {
     pub weight: &'a [T],
     /// The recurrent bias.
     pub bias: Option<&'a [T]>,
-    /// The mask `(batch, length)`, true at unmasked positions. `None` if no position is
-    /// masked.
+    /// The mask `(batch, length)`, true at unmasked positions, or `None` if no position
+    /// is masked.
     pub mask: Option<&'a [bool]>,
     /// The number of positions of a sequence.
     pub length: usize,

@@ -20,7 +20,7 @@ pub(super) struct Gather<'s, S> {
 
 /// The selected positions of a `.bed` row.
 pub(super) enum LinePositions {
-    /// Consecutive positions, starting with this one.
+    /// Consecutive positions, starting with this position.
     From(usize),
     /// Selected positions whose codes are copied together, without decoding. If the
     /// positions do not ascend, their ranks are stored too.
@@ -73,8 +73,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
         self.window.len()
     }
 
-    /// Returns the mean number of rows that are read per selected row, including the rows
-    /// between selected ones.
+    /// Returns the mean number of rows that are read per selected row, including the
+    /// rows between selected rows.
     pub(super) fn read_ratio(&self, lines: &Picks) -> usize {
         let each = lines.bounds().len() / lines.len().max(1);
         each.clamp(1, self.max_gap() + 1)

@@ -28,14 +28,15 @@ pub trait LineSource: Sync {
     }
 }
 
-/// The rows of a `.bed` file. Their padding can be checked when rows are read.
+/// The rows of a `.bed` file. The padding of the rows can be checked when the rows are
+/// read.
 #[derive(Debug)]
 pub struct BedSource<'a> {
     /// The file.
     pub bed: &'a Bed,
     /// The layout of the file.
     pub layout: BedLayout,
-    /// The check of the padding; `None` if it is not checked.
+    /// The check of the padding, or `None` if the padding is not checked.
     pub padding: Option<PaddingCheck>,
     /// The token that cancels the read; `None` if the caller checks for cancellation.
     pub stop: Option<Stop>,

@@ -3,9 +3,9 @@
 //!
 //! The matrix is split into tiles. The bytes of a tile are read from every row,
 //! transposed in memory, and written to the rows of the result. A tile has at least
-//! 16,384 rows, so that each write has 4 KiB. A tile has as many columns as fit in
-//! memory, so short rows are read whole. Every byte is read once and written once, for
-//! any file size.
+//! 16,384 rows, so that each write has at least 4 KiB. A tile has as many columns as
+//! fit in memory, so short rows are read whole. Every byte is read once and written
+//! once, for any file size.
 
 use std::ops::Range;
 

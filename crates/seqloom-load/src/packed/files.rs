@@ -69,8 +69,8 @@ impl RecordFiles {
         input.map_or(Path::new(""), |input| &input.path)
     }
 
-    /// Reads records into `batch`, and returns the position of the first of them;
-    /// `None` at the end.
+    /// Reads records into `batch`, and returns the position of the first of these
+    /// records, or `None` after the last record.
     pub fn read(&mut self, batch: &mut Batch) -> Result<Option<Origin>> {
         while let Some(input) = self.inputs.get(self.at.file) {
             let input = input.clone();

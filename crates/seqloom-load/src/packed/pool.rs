@@ -5,8 +5,9 @@ use std::collections::{BTreeSet, VecDeque};
 
 use super::row::TokenRow;
 
-/// Tokenised windows that are not yet in a batch. A batch takes the oldest window and then
-/// repeatedly the longest window that still fits, or the oldest of equally long ones.
+/// Tokenised windows that are not yet in a batch. A batch takes the oldest window and
+/// then repeatedly the longest window that still fits, or the oldest of several equally
+/// long windows.
 #[derive(Debug)]
 pub struct WindowPool {
     capacity: usize,

@@ -58,7 +58,7 @@ impl<T: Tokenise + 'static> PrefetchedStream<T> {
         Self(Threads::start("seqloom-packed", 1, queue, BatchQueue::work))
     }
 
-    /// Returns the next batch, or `None` after the last one. Waits until the batch is
+    /// Returns the next batch, or `None` after the last batch. Waits until the batch is
     /// ready; a signal ends the wait early.
     pub fn next(&self) -> Result<BatchResult, Error> {
         if !self.0.is_in_this_process() || self.0.is_empty() {

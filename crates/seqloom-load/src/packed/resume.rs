@@ -11,8 +11,8 @@ pub struct ResumePoint {
     /// The next window to read: the ordinal of its record, and the index of its first
     /// residue.
     pub next: (u64, u64),
-    /// The hash of all content before the next window. The record of this window is
-    /// included, unless the window is the first of its record.
+    /// The hash of all content before the next window. The hash includes the record of
+    /// the next window, unless that window is the first window of its record.
     pub content: u64,
     /// The windows in the pool that precede the next window, in order.
     pub waiting: Vec<(u64, u64)>,

@@ -155,8 +155,8 @@ impl<T: Tokenise> BatchStream<T> {
     }
 
     /// Returns true if the pool again contains all windows that were in the pool at
-    /// `begun`. A batch that is packed before would differ from the batch of a stream
-    /// that was not interrupted.
+    /// `begun`. A batch that is packed before all these windows are read would differ
+    /// from the batch of a stream that was not interrupted.
     fn has_caught_up(&self) -> bool {
         self.next.1 > self.begun.next
     }
@@ -287,8 +287,8 @@ impl<T: Tokenise> BatchStream<T> {
             self.failed = group.infos.first().map(|info| token_failure(info, error));
         }
         let is_long = |row: &TokenRow| row.size() > self.rule.capacity;
-        // The window that is too long comes before the window that the tokeniser
-        // rejected, so its error is the first in file order.
+        // A window that is too long precedes the window that the tokeniser rejected, so
+        // the error for the long window is the first error in file order.
         if let Some(position) = self.queue.iter().skip(before).position(is_long) {
             let long = &self.queue[before + position];
             self.failed = Some(long.info.failure(Cause::Long(long.size())));

@@ -42,14 +42,14 @@ pub trait Tokenise: Send {
         sequence
     }
 
-    /// Returns the number of tokens of `letters` residues, or `None` if it depends on the
-    /// sequence.
+    /// Returns the number of tokens of `letters` residues, or `None` if the number
+    /// depends on the sequence.
     fn size(&self, _letters: usize) -> Option<usize> {
         None
     }
 
-    /// Writes the tokens of windows to `out`. After an error, `out` has the tokens of
-    /// the windows before the first rejected one.
+    /// Writes the tokens of windows to `out`. After an error, `out` contains the tokens
+    /// of the windows before the first rejected window.
     fn tokenise(&mut self, windows: &RaggedRows, out: &mut WindowTokens) -> Result<()>;
 
     /// Returns the counts of unusual characters by kind since the last call.

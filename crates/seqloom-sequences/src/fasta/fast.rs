@@ -66,7 +66,7 @@ impl FastaParser {
     }
 
     /// Updates the common line length, but only after two lines with a different
-    /// length. A single such line may be the last line of a record.
+    /// length. A single line with a different length may be the last line of a record.
     #[inline(always)]
     fn update_common_length(&mut self, size: usize) {
         let differs = size != self.common_length;

@@ -87,8 +87,8 @@ fn read_four_lines(
     }
 }
 
-/// Returns the length of the header at the beginning of a text, or `None` if it is
-/// invalid or incomplete.
+/// Returns the length of the header at the beginning of a text, or `None` if the header
+/// is invalid or incomplete.
 #[inline(always)]
 fn header_size(text: &[u8], expected_length: usize) -> Option<usize> {
     let has_expected_length = text.get(expected_length) == Some(&b'\n')

@@ -62,8 +62,8 @@ impl Reader {
 
     /// Returns true if an error is only a consequence of the previous error. After the
     /// previous error, the reader may have tried to parse a record from a line with `@`
-    /// that does not begin a record. Such a record begins before the previous error, or
-    /// its parsing fails at once.
+    /// that does not begin a record. A record that is parsed from such a line begins
+    /// before the previous error, or its parsing fails at once.
     fn is_consequence(&self, fault: &Fault) -> bool {
         let (line, completed) = self.last_fault;
         let start = self.parser.record_start().line;

@@ -15,7 +15,7 @@ use forward::{Filter, WindowProduct};
 use rows::{InputRows, signed};
 
 /// Returns true if convolution without packing is faster. `products` is the number of
-/// products in each output value.
+/// products that are summed for each output value.
 pub(super) fn is_faster(shape: &Shape, products: usize) -> bool {
     let pays = if is_row(shape) {
         products <= tuned::CONV_MAX_PRODUCTS_1D

@@ -3,8 +3,8 @@
 
 use crate::Float;
 
-/// The memory layout of the channels of a sample. Pairs of numbers are for height and
-/// width.
+/// The memory layout of the channels of a sample. In each pair of numbers, the first is
+/// for the height and the second for the width.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct InputRows {
     pub(super) channels: usize,

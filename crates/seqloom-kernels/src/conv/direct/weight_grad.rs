@@ -75,8 +75,9 @@ impl TileSizes {
         }
     }
 
-    /// Returns the number of sums for one part of the batch: a row for each tap and a
-    /// row for the bias. The number of taps is rounded up to full blocks.
+    /// Returns the number of sums for one part of the batch, which form one row for
+    /// each tap and one row for the bias. The number of taps is rounded up to full
+    /// blocks.
     fn sums(&self) -> usize {
         (self.taps.next_multiple_of(CONV_GRAD_TAPS) + 1) * self.columns
     }
