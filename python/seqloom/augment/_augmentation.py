@@ -163,7 +163,7 @@ class Augmentation(JsonConfig):
 
     def __post_init__(self) -> None:
         if self.has_kernel:
-            self.kernel()  # not cached, as invalid settings may not be hashable
+            self.kernel()  # uncached: invalid settings may be unhashable
 
     @property
     def has_kernel(self) -> bool:

@@ -31,8 +31,9 @@ if TYPE_CHECKING:
 
 # With fewer residues, starting a second thread takes longer than it saves.
 _RESIDUES_PER_THREAD = 1 << 18
-_KMER_SETTINGS = ("k", "stride", "canonical")  # Settings of a k-mer kernel.
-# Residue categories that a kernel counts; the count of "outside" is always 0.
+_KMER_SETTINGS = ("k", "stride", "canonical")  # names of a k-mer kernel's settings
+# Categories of residues that a kernel counts. Residues "outside" the alphabet raise an
+# error, so their count is always 0.
 _UNUSUAL_CATEGORIES = (
     "ambiguous",
     "lower_case",
@@ -155,7 +156,7 @@ class SequenceEncoder(JsonConfig):
         return np.asarray(lengths, np.int64)
 
     def extents(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the number of encoded positions per sequence, without a dropped ``*``.
+        """Return the number of encoded positions per sequence, excluding a dropped ``*``.
 
         Args:
             sequences: The sequences.
@@ -175,7 +176,7 @@ class SequenceEncoder(JsonConfig):
         return self.places(self.encoded_lengths(sequences))
 
     def encoded_lengths(self, sequences: Ragged) -> NDArray[np.int64]:
-        """Return the number of residues per sequence, without a dropped ``*``.
+        """Return the number of residues per sequence, excluding a dropped ``*``.
 
         Args:
             sequences: The sequences.
@@ -263,8 +264,8 @@ class SequenceEncoder(JsonConfig):
             tokens. The result is ``out`` if it is given, and a PyTorch tensor for bfloat16.
 
         Raises:
-            ShapeError: The lengths differ and ``length`` is None, a sequence is longer than
-                ``length``, or ``out`` does not fit.
+            ShapeError: The lengths differ but ``length`` is None, a sequence is longer
+                than ``length``, or ``out`` has a wrong shape or dtype.
             AlphabetError: A character is not in the alphabet, or the settings reject it.
 
         Examples:
@@ -293,7 +294,7 @@ class SequenceEncoder(JsonConfig):
         return self._kernel.fill(rows.data, rows.offsets, bits, starts, threads)
 
     def _find_length(self, rows: Ragged, length: int | None) -> int:
-        """Return the number of positions of a batch; raise if it needs padding."""
+        """Return the number of positions; raise if lengths differ but `length` is None."""
         if length is not None:
             length = as_integer("length", length)
         if not len(rows):

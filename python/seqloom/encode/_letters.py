@@ -76,7 +76,7 @@ def letter_settings(encoder: Any) -> dict[str, Any]:
 
 
 def check_alphabet_name(alphabet: str) -> None:
-    """Raise for the name of an alphabet in upper case, such as "DNA"."""
+    """Raise if the name of an alphabet is in upper case, such as "DNA"."""
     if not isinstance(alphabet, str):  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
         raise ArgumentError(
             'alphabet must be a name such as "dna", or a string of characters, got '
@@ -91,13 +91,13 @@ def check_alphabet_name(alphabet: str) -> None:
 
 
 def code_for_any(letters: _native.Letters) -> str:
-    """Return N or X, the code for any residue; a gap if the alphabet has no codes."""
+    """Return the code for any residue, N or X; "-" if the alphabet has no codes."""
     codes = letters.ambiguities
     return max(codes, key=lambda pair: len(pair[1]))[0] if codes else "-"
 
 
 def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
-    """Return the length of each sequence, without a final ``*`` that is dropped."""
+    """Return the length of each sequence, excluding a final ``*`` that is dropped."""
     lengths = rows.lengths
     if not (letters.strips and rows.data.size):
         return lengths

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Each encoding's character code of score 0, and its lowest score.
+# The character code of score 0 and the lowest score, for each quality encoding.
 _SCALES = {"phred33": (33, 0), "phred64": (64, 0), "solexa": (64, -5)}
 _MAX_BYTE = 126
 

@@ -46,8 +46,9 @@ class Tokens(TokenEncoder):
     """Encodes sequences as tokens of a language model, between ``<cls>`` and ``<eos>``.
 
     ``"esm2"`` is the vocabulary of ESM-2, with 33 tokens. ``"dna"`` and ``"rna"`` start
-    with the same four tokens, ``<cls> <pad> <eos> <unk>``. The next tokens are A C G T (U)
-    N, or for ``k`` above 1 all k-mers in alphabetical order. The last token is ``<mask>``.
+    with the same four tokens, ``<cls> <pad> <eos> <unk>``. After these special tokens
+    follow A C G T (U) N, or for ``k`` above 1 all k-mers in alphabetical order. The
+    last token of each vocabulary is ``<mask>``.
 
     Args:
         name: ``"esm2"``, ``"dna"`` or ``"rna"``.
@@ -57,8 +58,9 @@ class Tokens(TokenEncoder):
         add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
         unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code.
-            Codes without a token (J in ESM-2, all codes but N in DNA) and k-mers that
-            contain a code become ``<unk>``. ``"mask"`` uses ``<mask>``; ``"error"`` raises.
+            Ambiguity codes without a token (J in ESM-2, all codes but N in DNA) and
+            k-mers that contain a code become ``<unk>``. ``"mask"`` uses ``<mask>``;
+            ``"error"`` raises.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``<mask>``. ``"keep"`` and ``"error"`` raise for lower case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.

@@ -139,9 +139,9 @@ class Kmer(TokenEncoder):
             ``mask_value``; ``"keep"``, as separate residues. ``"error"`` raises for lower
             case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.
-        rare: The treatment of U and O in proteins. ``"zeros"`` and ``"unknown"`` mask the
-            k-mer; ``"replace"`` reads U and O as C and K; ``"keep"`` adds both to the
-            alphabet. ``"error"`` raises for U and O.
+        rare: The encoding of U and O in proteins. ``"zeros"`` and ``"unknown"`` mask
+            the k-mer; ``"replace"`` reads U and O as C and K; ``"keep"`` adds both to
+            the alphabet. ``"error"`` raises for U and O.
         symbols: The treatment of ``*``, ``-`` and ``.``: ``"zeros"`` masks the k-mer;
             ``"keep"`` adds the symbols to the alphabet. ``"error"`` raises for all symbols.
             ``"strip_terminal_stop"`` drops one ``*`` at the end of a protein, and raises

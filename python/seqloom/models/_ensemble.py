@@ -14,10 +14,10 @@ from seqloom.tensor import Tensor
 class EnsembleConfig(Config):
     """Settings of an `Ensemble`: networks that are trained on the same batches.
 
-    The members may have different settings, but must read the same inputs and have the same
-    outputs. They differ in their initial weights and their dropout. In training, the loss
-    is the mean of the losses of the members. The validation loss, which chooses the best
-    epoch, is the loss of the mean outputs.
+    The members may have different settings, but must read the same inputs and have the
+    same outputs. Members with equal settings differ in their initial weights and their
+    dropout. In training, the loss is the mean of the losses of the members. The
+    validation loss, which determines the best epoch, is the loss of the mean outputs.
 
     Args:
         members: Settings of the networks, at least two.
@@ -45,7 +45,7 @@ class EnsembleConfig(Config):
 
     @classmethod
     def of(cls, config: Config, members: int) -> "EnsembleConfig":
-        """Return settings of an ensemble of equal networks.
+        """Return the settings of an ensemble of networks with equal settings.
 
         Args:
             config: Settings of one network.
@@ -176,12 +176,12 @@ class Ensemble(Module):
             >>> model.logits(model.backend.tensor(np.ones((2, 5), np.float32))).shape
             (2, 1)
         """
-        members: Any = self.members  # modules with a method `logits`
+        members: Any = self.members  # each has a method `logits`
         pairs = zip(members, self.split_key(key), strict=True)
         return mean_of([member.logits(x, mask=mask, key=own) for member, own in pairs])
 
     def split_key(self, key: Key | None) -> list[Key | None]:
-        """Return a random key for each member, or None for each member.
+        """Return a random key for each member; None for each if `key` is None.
 
         Args:
             key: Random key of the ensemble.

@@ -155,8 +155,8 @@ class ESM2(Module):
             backend: A backend or its name.
             dtype: Type of weights and hidden states: ``"float32"``, ``"float64"``,
                 ``"bfloat16"``, ``"float16"`` or ``"int8"``. The 16-bit types need a
-                PyTorch or JAX device with instructions for them; ``"int8"`` needs a
-                CPU. With ``"int8"`` the linear layers have 8-bit weights, from
+                PyTorch or JAX device with 16-bit instructions; ``"int8"`` needs a CPU.
+                With ``"int8"`` the linear layers have 8-bit weights, from
                 `sl.nn.quantize_int8`; all other parts, including the heads, are
                 float32.
 
@@ -166,7 +166,7 @@ class ESM2(Module):
         Raises:
             ArgumentError: `dtype` is not a supported type.
             BackendError: `dtype` would be slower than float32: half precision on NumPy,
-                on JAX on a CPU, or on a processor without instructions for it.
+                on JAX on a CPU, or on a processor without half-precision instructions.
                 ``"int8"`` is only supported by NumPy, and by PyTorch on a CPU.
             ConfigError: ``config.json`` does not describe an ESM-2 network.
             MissingFileError: The folder does not contain the settings or the weights.
@@ -373,7 +373,7 @@ class ESM2(Module):
         return make_layout(self.config, self.rates.value, given)
 
     def _run(self, layout: ESM2Layout, wanted: set[int]) -> dict[int, Tensor]:
-        """Compute the wanted hidden states ``(rows, width)``; omit all later layers."""
+        """Compute the requested hidden states ``(rows, width)``; skip all later layers."""
         x = self._embed_tokens(layout)
         states = {0: x}
         for number in range(1, max(wanted) + 1):

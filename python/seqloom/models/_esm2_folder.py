@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 # seqloom paths as patterns -> names in transformers without the prefix "esm.". The
-# first match applies. Query, key and value are a single matrix in seqloom.
+# first matching pattern applies. Query, key and value are a single matrix in seqloom.
 _PARAMETER_NAMES = {
     r"embedding\.": "embeddings.word_embeddings.",
     r"norm\.": "encoder.emb_layer_norm_after.",
@@ -45,7 +45,7 @@ _PARAMETER_NAMES = {
 _ROTARY_RATES_NAME = "encoder.layer.{}.attention.self.rotary_embeddings.inv_freq"
 _QKV_NAMES = ("query", "key", "value")
 # Names that differ between versions of transformers: the prefix, and the names of
-# norms. Some versions store the rates of rotary positions in each layer.
+# norms. Some versions of transformers store the rotary rates in each layer.
 _NAME_VARIANTS = {
     r"^esm\.": "",
     r"(LayerNorm|layer_norm|layer_norm_after)\.gamma$": r"\1.weight",
@@ -53,7 +53,7 @@ _NAME_VARIANTS = {
     r"^encoder\.layer\.[^.]+\.attention\.self\.(rotary_embeddings\.inv_freq)$": r"\1",
 }
 # Number of weights by which the network in config.json may exceed the weights in files.
-# Smaller mismatches are reported by array name.
+# If the excess is smaller, the error lists the mismatched arrays.
 _MAX_EXCESS_WEIGHTS = 1 << 20
 # Arrays of transformers that ESM2 does not use: learned positions, the decoder (which
 # equals the embedding), and the heads of other tasks.
@@ -83,7 +83,7 @@ def _split_arrays(record: Mapping[str, Any], config: ESM2Fields) -> dict[str, An
     for path, array in record.items():
         names = list_transformers_names(path)
         parts = np.split(np.asarray(array), len(names))
-        if path == "rates":  # all versions of transformers read these names
+        if path == "rates":
             names = [_ROTARY_RATES_NAME.format(number) for number in range(config.layers)]
             parts = [np.asarray(array)] * len(names)
         arrays |= dict(zip(names, parts, strict=True))
@@ -126,7 +126,7 @@ def map_arrays(network: Module, arrays: Mapping[str, Any], folder: str) -> dict[
     """Return the arrays by seqloom path; raise if they do not fit the network."""
     parts = dict(network.named(ModuleArray))
     if not arrays.keys() & list_transformers_names("rates"):
-        del parts["rates"]  # the network computes the rotary rates
+        del parts["rates"]  # if absent, the network computes the rotary rates
     names = {path: list_transformers_names(path) for path in parts}
     shapes = {
         name: (part.shape[0] // len(names[path]), *part.shape[1:])

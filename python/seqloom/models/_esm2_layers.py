@@ -173,8 +173,8 @@ class ESM2Layout(NamedTuple):
     cosine: Tensor  # shape (rows, d / 2), cosine and sine of the rotation angles
     sine: Tensor
     factor: Tensor | None  # (rows, 1), factor of the embeddings; None for 1
-    attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # arguments: (rows, heads, d)
-    find_bounds: Callable[[], list[tuple[int, int]]]  # returns a row range per sequence
+    attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # called with (rows, heads, d)
+    find_bounds: Callable[[], list[tuple[int, int]]]  # row range of each sequence
 
 
 class ESM2Inputs(NamedTuple):

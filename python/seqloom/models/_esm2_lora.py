@@ -129,11 +129,12 @@ class ESM2LoRAConfig(Config):
         """Load the base network, and add adapters and a head.
 
         Returns:
-            A network in training mode, whose settings contain the checksum of its base.
+            A network in training mode, whose settings contain the checksum of its base
+            network.
 
         Raises:
             MissingFileError: The folder of the base network does not exist.
-            RecordError: The weights of the base do not match `base_hash`.
+            RecordError: The weights of the base network do not match `base_hash`.
 
         Examples:
             >>> import seqloom as sl

@@ -18,9 +18,9 @@ class Examples(Protocol):
     """Encoded records that are selected by index, with or without labels.
 
     `seqloom.data.SequenceDataset` and `seqloom.data.GenotypeDataset` implement this
-    protocol, and so do their subsets. Any other object with these attributes is accepted.
-    If the records are not sequences, an attribute ``noun`` may contain their plural
-    name for messages, such as "samples".
+    protocol, and so do their subsets. Any object with the attributes of this protocol
+    is accepted. If the records are not sequences, an attribute ``noun`` may contain
+    their plural name for messages, such as "samples".
 
     Examples:
         >>> from pathlib import Path
@@ -214,12 +214,13 @@ def _settings(inputs: str, channels: int, vocabulary: int | None = None) -> dict
 # Sequences of equal length are pooled if they have at least this length.
 _MIN_POOLED_LENGTH = 16
 # Number of records to inspect, and the smallest fraction of equal residues in variants.
-# The fraction is about 0.3 in windows of a genome, and 0.9 in mutants of a protein.
+# The fraction of equal residues is about 0.3 in windows of a genome, and 0.9 in mutants
+# of a protein.
 _MAX_INSPECTED_RECORDS = 256
 _MIN_AGREEMENT = 0.6
 # With fewer records, many residues agree by chance.
 _MIN_RECORDS = 10
-# Chosen on simulated mutational scans (benchmarks/mutational_scan.py).
+# Width chosen on simulated mutational scans (benchmarks/mutational_scan.py).
 _ALIGNED_FEATURES = 64
 
 

@@ -149,7 +149,7 @@ def _has_other_files(path: Path) -> bool:
 
 
 def _prepare_resume(path: Path) -> None:
-    """Raise if the folder has a model but no checkpoint; remove temporary files."""
+    """Remove temporary files; raise if a run cannot resume for lack of a checkpoint."""
     if (path / WEIGHTS).exists() and not (path / _LAST_FILE).exists():
         raise RunFolderError(
             f"{path}: has a model but no checkpoint, so it cannot be resumed; choose "
@@ -237,7 +237,7 @@ def _lock_file(path: Path) -> int | None:
             os.close(handle)
             return None
         except OSError:
-            pass  # file systems without locks are supported
+            pass  # on a file system without locks, continue unlocked
         if is_at(path, handle):
             return handle
         os.close(handle)  # the owner has removed the lock file

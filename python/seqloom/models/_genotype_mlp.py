@@ -140,9 +140,9 @@ class GenotypeMLP(Module):
     """Linear model of all inputs, plus hidden layers for non-linear effects.
 
     The outputs are initialised to zero, so training starts from the mean of the labels.
-    Early stopping then acts like ridge regression, because with many variants each
-    weight remains small. To keep weights small, the optimiser uses one average of the
-    squared gradient for all genotype weights.
+    With many variants, each weight remains small, so early stopping acts like ridge
+    regression. To keep weights small, the optimiser uses one average of the squared
+    gradient for all genotype weights.
 
     Args:
         config: Settings of the network.
@@ -247,7 +247,7 @@ class ZeroLinear(Module):
 
 
 def _make_weight(features: int, inputs: int, *, is_zero: bool) -> Param:
-    """Create weights: zeros, or random numbers scaled for a layer that a GELU follows."""
+    """Create weights: zeros, or random numbers with the scale for a layer before a GELU."""
     first = Fill(0.0) if is_zero else FanIn(inputs * _find_weight_scale(inputs) ** 2)
     return Param((features, inputs), first)
 

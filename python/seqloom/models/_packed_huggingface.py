@@ -22,8 +22,8 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
 
     Attention is limited to one sequence at a time, positions restart in each sequence,
     and token dropout is scaled for each sequence. Up to rounding, the hidden states
-    therefore equal those that `hf_model` computes for each sequence alone. The
-    converted network can be used instead of an `ESM2`:
+    equal those that `hf_model` computes for each sequence alone. The converted network
+    can be used instead of an `ESM2`:
     ``sl.infer.embed(sl.models.packed_huggingface(hf_model), files, out=...)``.
 
     Args:
@@ -35,7 +35,8 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
         A network in evaluation mode, without gradients, on the device of `hf_model`.
 
     Raises:
-        ArgumentError: `hf_model` is not an ESM encoder, or comes from older transformers.
+        ArgumentError: `hf_model` is not an ESM encoder, or comes from an older version
+            of transformers.
 
     Examples:
         >>> import numpy as np, seqloom as sl, transformers
@@ -58,7 +59,8 @@ class PackedHuggingFace:
         hf_model: ESM network of the transformers package.
 
     Raises:
-        ArgumentError: `hf_model` is not an ESM encoder, or comes from older transformers.
+        ArgumentError: `hf_model` is not an ESM encoder, or comes from an older version
+            of transformers.
 
     Examples:
         >>> import seqloom as sl, transformers
@@ -307,7 +309,7 @@ def _require_positions(parts: Any, longest: int) -> None:
 @cache
 def _register_attention() -> None:
     """Register seqloom's attention in transformers."""
-    transformers: Any = sys.modules["transformers"]  # the model's module has imported it
+    transformers: Any = sys.modules["transformers"]  # the model has imported it
     transformers.AttentionInterface.register(_ATTENTION_NAME, _attend)
     transformers.AttentionMaskInterface.register(_ATTENTION_NAME, _make_no_mask)
 

@@ -37,9 +37,9 @@ class SequenceCNNConfig(Config):
         channels: Number of channels of each position: the encoder's width; for tokens,
             the width of the embedding; for counts, the number of k-mers.
         outputs: Number of outputs for each record: the number of classes or labels.
-        length: Length of all sequences if it is fixed; the head then has weights for
-            each position. If None, sequences may have any length, and the head reads
-            the mean and maximum of each feature.
+        length: Fixed length of all sequences; the head has weights for each position.
+            If None, sequences may have any length, and the head reads the mean and
+            maximum of each feature.
         widths: Number of features of each convolution.
         kernel_size: Kernel size, an odd number: one for all convolutions, or one for
             each.

@@ -83,7 +83,8 @@ class Block(Module):
 # Width of the embedding of residues, which all positions share.
 _RESIDUE_FEATURES = 16
 _DROPOUT = 0.3
-# Factor of the linear weights: effects in few records must be learned in few steps.
+# Factor of the linear weights, so that effects seen in few records are learned in few
+# steps.
 _LINEAR_SCALE = 3.0
 # Weight of the current batch in the running mean.
 _MOMENTUM = 0.01
@@ -92,11 +93,12 @@ _MOMENTUM = 0.01
 class Aligned(Module):
     """Linear model and hidden layer on the residues at each position."""
 
-    # Variants of one sequence differ in few residues. Therefore the mean record is
-    # subtracted first, and in the optimiser all weights share one average of the
-    # squared gradient. With weight decay, effects seen in few records then shrink, as
-    # in ridge regression. The hidden layer reads residues through an embedding that all
-    # positions share. Both branches are initialised to zero.
+    # Because variants of one sequence differ in few residues, the mean record is
+    # subtracted from the input, and all weights share one average of the squared
+    # gradient in the optimiser. With weight decay, effects seen in few records shrink,
+    # as in ridge regression. The hidden layer reads residues through an embedding that
+    # all positions share. The output weights of the linear model and of the hidden
+    # layer are initialised to zero.
 
     one_scale: ClassVar[tuple[str, ...]] = ("*linear", "*dense.weight")
     mean: "MeanSubtraction"

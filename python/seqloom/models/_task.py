@@ -64,7 +64,7 @@ class Task(JsonConfig, ABC):
         """Convert outputs to scores, such as probabilities, without rounding."""
 
     def order(self, logits: Outputs) -> Outputs:
-        """Return values with the order of the scores, without ties from rounding."""
+        """Return values in the order of the scores, without ties caused by rounding."""
         return self.activate(logits)
 
     @abstractmethod
@@ -140,7 +140,7 @@ class Classify(Task):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics; AUROC and AUPRC of two classes rank by the second class."""
+        """Return the metrics; of two classes, AUROC and AUPRC rank the second class."""
         size, guess = len(self.columns), self.decide(scores)
         ranked = scores if order is None else order
         areas = (labels, ranked if size > 2 else ranked[:, 1])  # noqa: PLR2004 - two classes
@@ -254,7 +254,7 @@ class Multilabel(Task):
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
     ) -> dict[str, float]:
-        """Return the metrics: accuracy over all labels, others as means over labels."""
+        """Return the accuracy over all labels, and other metrics as means over labels."""
         guess, ranked = self.decide(scores), scores if order is None else order
         pairs = list(zip(labels.astype(np.int64).T, guess.T, strict=True))
         return {

@@ -133,14 +133,14 @@ def load(
         The trained model in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not describe the network, and `model` is None.
-            The same error is raised if `base` is passed but the network has no
-            adapters, or if an argument has a wrong type.
+        ArgumentError: The folder does not describe the network and `model` is None,
+            `base` is passed but the network has no adapters, or an argument has a wrong
+            type.
         ConfigError: ``config.json`` cannot be read, or was written by a newer version
             of seqloom.
-        MissingFileError: The folder does not exist, or is not a run folder. The same
-            error is raised if the run was stopped before a model was saved, or if the
-            base network of its adapters is missing.
+        MissingFileError: The folder does not exist or is not a run folder, the run was
+            stopped before a model was saved, or the base network of its adapters is
+            missing.
         RecordError: A weight file is damaged or belongs to another run, or the base
             network of the adapters has other weights.
 
@@ -152,7 +152,7 @@ def load(
     """
     home = _find_folder(folder)
     facts = read_config(home)
-    encoder = facts["encoder"]  # None: the model was trained on arrays
+    encoder = facts["encoder"]  # None if the model was trained on arrays
     if encoder is not None:
         encoder = load_encoder(home, _make_settings(home, encoder, JsonConfig))
     task = _make_task(home, facts["task"])

@@ -91,7 +91,7 @@ def dataset_files(part: Any) -> list[Path]:
 
 
 def file_names(files: Iterable[Path]) -> list[str]:
-    """Return printable file names without folders, which depend on the machine."""
+    """Return printable file names, without the folders, which differ between machines."""
     return [printable(file.name) for file in files]
 
 
@@ -108,7 +108,7 @@ Hashes = NDArray[np.uint64]
 
 
 def compute_training_hashes(train: Any) -> Hashes | None:
-    """Return the hashes of training sequences; None for other records, or too many."""
+    """Return hashes of training sequences; None if too many or not sequences."""
     hashes = hash_letters(train)
     return None if hashes is None else np.unique(hashes)
 
@@ -141,7 +141,7 @@ class LearnedEncoder(Protocol):
     """Encoder that is fitted to a training set, such as `seqloom.data.GenotypeEncoder`."""
 
     # The settings contain a digest of the fitted arrays, so equal encoders return equal
-    # numbers. Datasets with such an encoder have a method `with_encoder`, which
+    # numbers. Datasets whose encoder can be fitted have a method `with_encoder`, which
     # replaces the encoder.
 
     @property

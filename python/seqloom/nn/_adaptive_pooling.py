@@ -103,7 +103,7 @@ def _count_windows(name: str, x: Tensor, output_size: Any) -> int:
 
 def _find_maxima(x: Tensor, count: int) -> Tensor:
     """Return the index of the maximum of each window, ``(n, c, count)``."""
-    if count == 1:  # exported graphs support any length
+    if count == 1:  # keeps exported graphs valid for any length
         return apply("argmax", x, axis=-1, keepdims=True)
     positions, _ = _list_positions(x.shape[2], count)
     if x.shape[2] % count == 0:

@@ -156,17 +156,17 @@ def attention_varlen(
 ) -> Tensor:
     """Compute attention within each of several concatenated sequences.
 
-    Sequences are independent: values in one sequence, even NaN, never change the
-        outputs or gradients of another sequence. On NumPy, the result for a sequence is
+    Sequences are independent. Values in one sequence, even NaN, never change the
+    outputs or gradients of another sequence. On NumPy, the result for a sequence is
         bitwise the same as in a call with only that sequence; on other backends, such
         results agree within 1e-6 in float32. Half-precision inputs are computed in
         float32, and the result is rounded.
     Flash attention on a CUDA device also rounds the weights (relative errors of about
     0.005 in float16 and 0.04 in bfloat16).
 
-    The function never synchronises a CUDA device. In half precision, PyTorch 2.12 and
-    newer compute ``torch.nn.attention.varlen`` on Ampere or newer GPUs; in float32 and
-    on older GPUs, PyTorch uses its memory-efficient kernel. With
+    The function never synchronises a CUDA device. In half precision on Ampere or newer
+    GPUs, PyTorch 2.12 and newer use ``torch.nn.attention.varlen``; in float32 and on
+    older GPUs, PyTorch uses its memory-efficient kernel. With
     ``torch.use_deterministic_algorithms(True)`` the gradients are deterministic too.
 
     Args:

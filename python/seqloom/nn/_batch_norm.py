@@ -29,8 +29,8 @@ def batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Normalise each channel by the statistics of the batch (Ioffe and Szegedy 2015).
 
-    Unlike PyTorch's function, this function accepts a mask, and returns the statistics;
-    the layer updates the running averages.
+    Unlike PyTorch's function, this function accepts a mask, and returns the statistics
+    with which the layer updates its running averages.
 
     Args:
         x: Input ``(n, c)``, ``(n, c, l)`` or ``(n, c, h, w)``.

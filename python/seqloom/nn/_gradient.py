@@ -53,9 +53,9 @@ def value_and_grad(
     Raises:
         ArgumentError: An argument selected by `inputs` is not a tensor.
         BackendError: The parameters and inputs are not all on the same backend.
-        GradientError: The loss is not a scalar, or does not depend on any trainable
-            parameter or input. The same error is raised if a parameter was changed
-            while the loss was computed.
+        GradientError: The loss is not a scalar, the loss does not depend on any
+            trainable parameter or input, or a parameter was changed while the loss was
+            computed.
 
     Examples:
         >>> import seqloom as sl
@@ -155,7 +155,7 @@ class _Tracking:
                 )
 
     def mark_shared(self, results: list[Any]) -> None:
-        """Protect parameters that share memory with a result: the next write copies."""
+        """Mark parameters that share memory with a result; the next write copies them."""
         tensors = [result for result in results if isinstance(result, Tensor)]
         owners = {measure_memory(tensor.raw, None)[0] for tensor in tensors}
         for param, _ in self.versions:
@@ -175,7 +175,7 @@ class _Tracking:
 
 
 def _list_threads(level: Any) -> frozenset[int] | None:
-    """Return the ids of all current threads if a step is being captured, or None."""
+    """Return the ids of all current threads if a step is being captured; otherwise None."""
     while level is not None:
         if getattr(level, "records", False):
             return frozenset(thread.ident or 0 for thread in threading.enumerate())

@@ -240,7 +240,8 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
 
 
 _MASKED = -3.0e4  # logit of masked positions; its exp is 0 in all float types
-# From 8 on, three terms of Stirling's series are exact in single precision.
+# For arguments of at least 8, three terms of Stirling's series are exact in single
+# precision.
 _MIN_STIRLING = 8.0
 
 

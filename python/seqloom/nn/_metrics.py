@@ -166,7 +166,7 @@ def f1(
 
 
 def require_average(average: str, size: int) -> None:
-    """Raise if the average is unknown, or binary with more than two classes."""
+    """Raise if the average is unknown, or "binary" although there are not two classes."""
     ways = ("binary", "macro", "micro", "weighted")
     if average not in ways:
         raise ArgumentError(f"average must be one of {ways}, got {average!r}")

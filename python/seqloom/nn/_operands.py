@@ -208,7 +208,7 @@ def masked_max(x: Tensor, mask: object = None) -> Tensor:
 class Packing(NamedTuple):
     """Offsets and positions of concatenated sequences."""
 
-    offsets: Tensor  # (n + 1,), the start of each sequence, and the total.
+    offsets: Tensor  # (n + 1,), the start of each sequence, and the total length.
     longest: int  # Length of the longest sequence.
     owner: Tensor  # (total,), the index of each position's sequence.
     position: Tensor  # (total,), the index of each position in its sequence.
@@ -217,7 +217,7 @@ class Packing(NamedTuple):
 def find_packing(
     x: Tensor, cu_seqlens: Sequence[int] | Tensor, max_seqlen: int | None
 ) -> Packing:
-    """Return the offsets and positions of sequences in ``x``; raise on wrong offsets."""
+    """Return the offsets and positions of sequences in ``x``; raise on invalid offsets."""
     if max_seqlen is not None:
         longest = as_size("max_seqlen", max_seqlen, 0)
     elif (host := read_host_array(cu_seqlens)) is not None:
@@ -253,7 +253,7 @@ def pack_padded(x: Tensor, packing: Packing) -> Tensor:
 
 
 def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
-    """Raise if offsets on the host are wrong."""
+    """Raise if offsets in host memory are invalid; do not read offsets on a device."""
     offsets = read_host_array(cu_seqlens)
     if offsets is None:
         return
@@ -313,7 +313,7 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
 
 
 def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
-    """Decorate a function of batches with `rank` axes to also accept one record."""
+    """Decorate a function of `rank`-axis batches so that it also accepts one record."""
 
     def decorate(function: Function) -> Function:
         @wraps(function)

@@ -41,7 +41,7 @@ _ids = count(1)
 class _CreationLock:
     """Lock for the creation of arrays; replaced by a new lock in a forked process."""
 
-    lock = threading.RLock()  # initialisers may read other parameters
+    lock = threading.RLock()  # reentrant, because initialisers may read parameters
 
     @classmethod
     def renew(cls) -> None:
@@ -165,9 +165,9 @@ class ModuleArray(Leaf):
 
         Raises:
             ShapeError: The shape of `values` differs.
-            DTypeError: `values` are complex or too large for the current dtype. The
-                error is also raised if the current dtype is an integer dtype, and
-                `values` is a tensor with a wider dtype.
+            DTypeError: `values` are complex or too large for the current dtype, or
+                `values` is a tensor whose dtype is wider than the current integer
+                dtype.
 
         Examples:
             >>> import seqloom as sl

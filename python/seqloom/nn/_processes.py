@@ -151,8 +151,7 @@ class GradientCall(NamedTuple):
 
     params: dict[int, Tensor]  # parameter id -> tensor
     owner: int  # thread that called `value_and_grad`
-    # In a compiled step, the threads that existed before it; newer threads belong to
-    # the step.
+    # Threads that existed before a compiled step; newer threads belong to the step.
     existing_threads: frozenset[int] | None
 
 

@@ -1,9 +1,9 @@
 """Metrics that accumulate exactly over batches and processes.
 
 Metrics of counts, such as accuracy, store integers; the other metrics store all values.
-Therefore the result does not depend on the split of the data into batches, or on the
+The result therefore does not depend on the split of the data into batches, or on the
 order in which processes are merged. A running sum of floats would be rounded
-differently for each split.
+differently for each split of the data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 # Every float64 is an integer multiple of 2 ** -1126.
 _SHIFT_BITS = 1126
-_MANTISSA_BITS = 53  # number of bits of a float64
+_MANTISSA_BITS = 53  # number of significant bits of a float64
 _LOW = 26
 _N_BYTES = 288  # enough bytes for the sum of 2 ** 150 floats, each of 2,150 bits
 

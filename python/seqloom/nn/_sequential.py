@@ -46,9 +46,9 @@ class Sequential(Module):
             ``layers.conv.weight`` is the path of a parameter.
 
     Raises:
-        ArgumentError: A layer is not callable. A call of the network raises this error
-            if a layer has too few or too many arguments, or if no layer accepts a
-            keyword.
+        ArgumentError: A layer is not callable. A call of the network raises
+            ArgumentError if a layer has too few or too many arguments, or if no layer
+            accepts a keyword.
 
     Examples:
         >>> import seqloom as sl

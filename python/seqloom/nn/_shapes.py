@@ -21,7 +21,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
 
     Args:
         x: Integers from 0 to ``num_classes - 1``, of any shape ``(...)``. In a compiled
-            step or on a GPU, the encoding of any other integer is zeros.
+            step or on a GPU, integers out of this range are encoded as zeros.
         num_classes: Length of the new axis; default: the largest integer plus one, which
             is unknown in a compiled step.
 
@@ -96,7 +96,7 @@ def pad(
         )
     for size, widths in zip(reversed(x.shape), reversed(pairs), strict=False):
         grows = max(widths) > 0
-        rest = int(grows) - min(*widths, 0)  # repeating needs one element
+        rest = int(grows) - min(*widths, 0)  # an empty axis has nothing to repeat
         min_size = {"constant": 0, "reflect": max(widths) + 1, "circular": rest}.get(
             mode, grows
         )
@@ -317,7 +317,7 @@ def _select_along_axis(x: Tensor, axis: int, indices: Tensor, length: int) -> Te
 
 
 def _find_position_backend(x: Tensor) -> Any:
-    """Return the NumPy backend, or the backend of `x` if it keeps symbolic sizes."""
+    """Return the backend of `x` if the backend keeps symbolic sizes, or NumPy otherwise."""
     return x.backend if getattr(x.backend, "keeps_sizes", False) else backend("numpy")
 
 

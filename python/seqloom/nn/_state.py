@@ -306,5 +306,5 @@ def _convert_in_blocks(
 
 
 def _to_contiguous(array: NDArray[np.generic]) -> NDArray[np.generic]:
-    """Return a C-contiguous array; `np.ascontiguousarray` makes a 0-d array 1-d."""
+    """Return a C-contiguous array; unlike `np.ascontiguousarray`, keep a 0-d array 0-d."""
     return np.ascontiguousarray(array).reshape(array.shape)

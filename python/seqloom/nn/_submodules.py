@@ -56,7 +56,7 @@ def collect_parts(module: object, prefix: str, parts: Parts) -> None:
             continue
         if name in fields or name in named:
             _collect_value(value, prefix + name, parts)
-        elif find_parts(value):  # contains parameters that were added later
+        elif find_parts(value):  # parameters were added after assignment
             raise ArgumentError(describe_unannotated(module, name, value))
 
 

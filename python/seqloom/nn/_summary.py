@@ -263,7 +263,7 @@ class _Counter(Profile):
 
 
 class _CallRecorder:
-    """Counter to which recording modules report their calls."""
+    """Base class of modules that report each call to a counter."""
 
     counter: _Counter | None = None
 

@@ -8,10 +8,11 @@ accept the old argument names ``filepath``, ``fam_filepath`` and ``bim_filepath`
 argument ``force_python_only`` is ignored, because seqloom always decodes genotypes in Rust.
 
 Some functions of bed_reader's extension module are missing, because they do not read
-genotypes. The missing functions are products of a memory-mapped matrix
-(``file_ata_piece_*``, ``file_aat_piece_*``, ``file_dot_piece``, ``file_b_less_aatbx``),
-``subset_f32_f32``, ``subset_f32_f64`` and ``standardize_*``. The functions ``read_*``,
-``write_*`` and ``encode1_*`` are missing because bed_reader uses them only internally.
+genotypes. The missing functions multiply a memory-mapped matrix (``file_ata_piece_*``,
+``file_aat_piece_*``, ``file_dot_piece``, ``file_b_less_aatbx``), copy float32 subsets
+(``subset_f32_f32``, ``subset_f32_f64``) or standardise values (``standardize_*``). The
+functions ``read_*``, ``write_*`` and ``encode1_*`` are missing because bed_reader uses
+them only internally.
 """
 
 from seqloom.compat.bed_reader._open_bed import (

@@ -50,7 +50,8 @@ class open_bed(io.open_bed):
         bim_filepath: Old name of ``bim_location``.
 
     Raises:
-        ArgumentError: A location is passed twice: by its old and by its current name.
+        ArgumentError: A location is passed under both its old and its current argument
+            name.
 
     Examples:
         >>> to_bed("small.bed", [[1, 0], [2, -127]])
@@ -133,7 +134,7 @@ class open_bed(io.open_bed):
 
 
 def _choose(table: str, location: Location | None, old: Location | None) -> Location | None:
-    """Return a location that was passed by its current or its old argument name."""
+    """Return a location that was passed under its current or its old argument name."""
     if location is not None and old is not None:
         raise ArgumentError(f"Cannot set both {table}location and {table}filepath")
     return old if location is None else location
@@ -172,7 +173,7 @@ def to_bed(
 
 
 class create_bed(io.create_bed):
-    """Writer of genotypes, row by row, like `seqloom.io.create_bed`.
+    """Writer of genotypes, one row at a time, like `seqloom.io.create_bed`.
 
     Args:
         location: The path of the .bed.
@@ -211,16 +212,16 @@ class create_bed(io.create_bed):
 
 
 def get_num_threads(num_threads: int | None = None) -> int:
-    """Return the number of threads that functions use for a value of ``num_threads``.
+    """Return the number of threads that the argument ``num_threads`` selects.
 
     Args:
         num_threads: Number of threads; None selects the default.
 
     Returns:
-        The argument ``num_threads``, if it is given. Otherwise, the number in the first of
-        these environment variables that is set: SEQLOOM_NUM_THREADS, PST_NUM_THREADS,
-        NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS and SLURM_CPUS_PER_TASK. If none is
-        set, the number of cores.
+        The argument ``num_threads`` if it is not None, or else the value of the first
+        environment variable that is set among SEQLOOM_NUM_THREADS, PST_NUM_THREADS,
+        NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS and SLURM_CPUS_PER_TASK. If no
+        variable is set, the number of cores is returned.
 
     Raises:
         ArgumentError: The value of the environment variable is not a number.

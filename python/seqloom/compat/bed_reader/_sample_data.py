@@ -31,8 +31,8 @@ def sample_file(filepath: str | os.PathLike[str]) -> str:
         filepath: The name of the file, such as ``"small.bed"``.
 
     Returns:
-        The path of the file: in the folder that the environment variable
-            BED_READER_DATA_DIR names, or in the download cache of pooch.
+        The path of the file, either in the folder given by the environment variable
+            BED_READER_DATA_DIR, or in the download cache of pooch.
 
     Raises:
         MissingExtraError: The file must be downloaded, and pooch is not installed.

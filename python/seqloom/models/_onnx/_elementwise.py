@@ -80,7 +80,7 @@ def relu(call: OnnxCall) -> Tensor:
 
 
 def add(call: OnnxCall) -> RowPositions | Tensor:
-    """Add two operands; for record starts and positions, return a lazy sum."""
+    """Add two operands; if they are record starts and positions, return a lazy sum."""
     return _find_row_positions(call) or apply("add", call.operand(0), call.operand(1))
 
 
@@ -227,7 +227,7 @@ def is_infinite(call: OnnxCall) -> Tensor:
 
 
 def dropout(call: OnnxCall) -> Any:
-    """Return the input unchanged, as in evaluation, and a mask that is all true."""
+    """Return a dropout's input unchanged, as in evaluation, and a mask that is all true."""
     value = call.value(0)
     if not any(call.node.outputs[1:]):
         return value
@@ -243,7 +243,8 @@ _WITHOUT_AXES = {
     "ReduceLogSum": "log",
     "ReduceSumSquare": "square",
 }
-# Three functions of each reduction: of each element, over the axes, and of the result.
+# Functions of each reduction, applied to each element, over the axes, and to the
+# result.
 _REDUCE: dict[str, tuple[str, ...]] = {
     "ReduceL1": ("abs", "sum", ""),
     "ReduceL2": ("square", "sum", "sqrt"),
@@ -322,7 +323,7 @@ def top_k(call: OnnxCall) -> tuple[Tensor, Tensor]:
         return apply("topk", x, count, axis=axis)
     if not 0 <= count <= x.shape[axis]:
         call.fail(f"has k={count}, but axis {axis} of its input has length {x.shape[axis]}")
-    # Do not negate, because negatives of integers overflow.
+    # Do not negate the values, because the smallest integer has no negative.
     order = apply("argsort", apply("stop_gradient", x), axis=axis)
     places = slice_axis(order, axis, slice(0, count))
     return apply("take_along_axis", x, places, axis=axis), places

@@ -122,16 +122,16 @@ _WEIGHT_INPUTS = {
 _AVERAGE_INPUTS = {"BatchNormalization": (3, 4)}
 # Operator inputs that must be constant.
 _CONSTANT_INPUTS = {"Clip": (1, 2), "OneHot": (2,), "Pad": (2,), "Range": (0, 1, 2)}
-# Operators that may be followed by a bias: a number added to their result is a bias.
+# Operators with a bias: a constant that is added to the operator's result is trained.
 _PRODUCTS = frozenset({"Conv", "ConvTranspose", "MatMul", "Gemm"})
 _DIRECTIONS = (".forward", ".reverse")
 
 
-# Index in ONNX of each gate, in the order of PyTorch. LSTM: ONNX has input, output,
-# forget, cell; PyTorch input, forget, cell, output. GRU: ONNX has update, reset, new;
-# PyTorch reset, update, new.
+# Index in ONNX of each gate, in the order of PyTorch. LSTM gates are input, output,
+# forget, cell in ONNX, and input, forget, cell, output in PyTorch. GRU gates are
+# update, reset, new in ONNX, and reset, update, new in PyTorch.
 GATES = {"GRU": (1, 0, 2), "LSTM": (0, 2, 3, 1), "RNN": (0,)}
-_WEIGHT_AXES = 3  # axes: direction, gates * width, in
+_WEIGHT_AXES = 3  # axes: direction, gates * width, input features
 
 
 class OnnxWeights(NamedTuple):

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
     from seqloom.models._onnx._values import OnnxCall, Operator
 
-    # A function of a tensor and numbers, and the default of each number by attribute
-    # name.
+    # A function of a tensor and numbers, and the default value of each number by
+    # attribute name.
     Activation: TypeAlias = tuple[Callable[..., Tensor], dict[str, float]]
 
 # First opset with a softmax over one axis; older opsets also include all later axes.

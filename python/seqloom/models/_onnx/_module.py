@@ -53,7 +53,8 @@ def from_onnx(  # noqa: PLR0913 - settings that the file lacks
         encoder: Encoder of the records, which the file does not contain.
         length: Number of positions that the network reads: longer records are truncated
             at their end, and shorter records are padded with the encoder's padding value.
-            By default, any length that is the same for all records of a batch.
+            By default, the network reads any length, but all records of a batch must
+            have the same length.
         pair: ``"sum"`` if records are read pairs whose outputs are added; default:
             single records.
         output: Name of the value to compute; default: the outputs of the file. For a

@@ -167,8 +167,8 @@ def _thresholded_relu(x: Tensor, alpha: float) -> Tensor:
     return apply("where", x >= alpha, x, 0.0)
 
 
-# Activations by lower-case name. Unlike the operator, ThresholdedRelu includes the
-# threshold here.
+# Activations by lower-case name. Unlike the operator ThresholdedRelu, the activation
+# keeps values equal to the threshold.
 _ACTIVATIONS: dict[str, Activation] = {
     **{
         name.lower(): ACTIVATIONS[name]

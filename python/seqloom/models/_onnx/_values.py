@@ -63,7 +63,7 @@ class Directions:
     With `is_last`, the axes are ``(position, record, direction, width)``.
     """
 
-    states: tuple[Tensor, ...]  # one per direction: (record, position, width)
+    states: tuple[Tensor, ...]  # one array per direction: (record, position, width)
     is_last: bool = False
 
     @property

@@ -79,7 +79,7 @@ def _read_pads(
 
 
 def _split_evenly(totals: Sequence[int], kind: str) -> list[Pair]:
-    """Split padding over both ends; SAME_UPPER has the larger half at the end."""
+    """Split the padding between both ends; SAME_UPPER adds the larger half at the end."""
     halves = [(total // 2, total - total // 2) for total in totals]
     return halves if kind == "SAME_UPPER" else [(after, before) for before, after in halves]
 
