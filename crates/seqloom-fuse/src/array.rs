@@ -1,4 +1,4 @@
-//! Arrays of any element type, which programs read and write.
+//! Input and output arrays of programs, of any element type.
 
 use seqloom_core::Dtype;
 use seqloom_kernels::Float;

@@ -161,8 +161,8 @@ impl<T: Number> BlockJob<'_, T> {
     }
 
     /// Returns the values of a block from a register or directly from the input. An
-    /// operation with fewer than three arguments ignores the other entries of `args`,
-    /// so they may be any register numbers.
+    /// operation with fewer than three arguments ignores the remaining entries of `args`,
+    /// which may be any register numbers.
     fn values<'r>(
         &'r self,
         value: usize,

@@ -8,7 +8,7 @@ pub(crate) struct BlockLayout {
     pub(crate) total: usize,
     /// The length of a row, that is, of the last axis.
     pub(crate) row: usize,
-    /// The largest number of elements of a block.
+    /// The maximum number of elements in a block.
     pub(crate) block: usize,
 }
 
@@ -138,7 +138,7 @@ impl BlockLayout {
         self.row <= self.block && strides[..outer].iter().all(|&stride| stride == 0)
     }
 
-    /// Returns true if the array has one element per row, in order.
+    /// Returns true if the array stores exactly one element per row, in row order.
     pub(crate) fn is_one_per_row(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
         outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.follows(strides, outer)

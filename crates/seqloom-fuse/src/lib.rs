@@ -1,9 +1,10 @@
 //! Programs of elementwise operations, which run block by block.
 //!
 //! A [`Program`] is a list of operations on numbered values. [`run`] splits the arrays into
-//! blocks that fit in an L1 cache, and runs the whole program on one block before the next.
-//! Intermediate values never reach main memory. Inputs are broadcast as they are read;
-//! outputs are stored or reduced along some axes (for example summed), block by block.
+//! blocks that fit in an L1 cache, and runs the whole program on one block before it
+//! starts the next block. Intermediate values never reach main memory. Inputs are
+//! broadcast as they are read; outputs are stored or reduced along some axes (for example
+//! summed), block by block.
 //!
 //! The instruction set is chosen at run time. If `threads` is greater than 1, a program
 //! runs in the current rayon pool. The blocks and the order of reductions depend on the

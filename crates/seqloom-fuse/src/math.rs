@@ -87,7 +87,7 @@ pub(crate) fn tanh<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(zero, value, zero - value)
 }
 
-/// Returns the activation silu, `x / (1 + exp(-x))`, computed as in its kernel.
+/// Returns the activation silu, `x / (1 + exp(-x))`, with the formula of the silu kernel.
 #[inline(always)]
 pub(crate) fn silu<S: Simd, T: Number>(x: Lanes<S, T>) -> Lanes<S, T> {
     x / (x.like(T::ONE) + exp(x.like(T::ZERO) - x))

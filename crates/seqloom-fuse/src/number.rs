@@ -23,7 +23,7 @@ pub trait Number: Float + Neg<Output = Self> {
     fn to_i64(self) -> i64;
     /// Returns `numbers` as elements of this type, or `None` if they have another type.
     fn typed<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
-    /// Returns `numbers` as elements of this type, mutably, or `None` if they have
+    /// Returns `numbers` as mutable elements of this type, or `None` if they have
     /// another type.
     fn typed_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
 

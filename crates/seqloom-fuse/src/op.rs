@@ -7,8 +7,8 @@ use seqloom_kernels::special;
 use crate::sweep::{self, LanesFunction};
 use crate::{Number, math};
 
-/// Defines operations. Each has a name, a running time for 16 elements in tenths of a
-/// nanosecond, and a function of numbers or of SIMD vectors.
+/// Defines operations. Each operation has a name, a running time for 16 elements in
+/// tenths of a nanosecond, and a function of numbers or of SIMD vectors.
 macro_rules! operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
         /// An operation on numbers, named as in the Array API standard if the standard

@@ -187,12 +187,12 @@ fn task_count<T>(job: &BlockJob<'_, T>) -> usize {
     most
 }
 
-/// The smallest number of blocks of a task.
+/// The minimum number of blocks per task.
 const MIN_BLOCKS: usize = 16;
-/// The largest number of tasks of a program.
+/// The maximum number of tasks per program.
 const MAX_TASKS: usize = 256;
-/// The largest number of tasks of a program with reductions, because each task stores
-/// separate totals.
+/// The maximum number of tasks for a program with reductions. The number is lower because
+/// each task stores separate totals.
 const MAX_FOLDED_TASKS: usize = 16;
 
 /// Returns the task for the given blocks, with the sections of the outputs that it fills.

@@ -1,5 +1,5 @@
-//! Tests that programs do not build rayon's global pool, which has no owner and does
-//! not survive a fork.
+//! Tests that running a program does not create rayon's global thread pool, because the
+//! threads of a global pool do not survive a fork.
 
 use seqloom_fuse::{
     Description, InputData, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput, Target,

@@ -182,8 +182,7 @@ proptest! {
         for (row, &found) in greatest.iter().enumerate() {
             let numbers = &one[row * shape[1]..][..shape[1]];
             let expected = numbers.iter().copied().reduce(|a, b| if a.is_nan() || a > b { a } else { b });
-            // The maximum of 0 and -0 may be either of them, so zero is added to make
-            // it positive.
+            // The maximum of 0 and -0 may have either sign; adding 0 turns -0 into 0.
             prop_assert!(are_equal(&[found + 0.0], &[expected.unwrap() + 0.0]));
         }
     }

@@ -269,7 +269,7 @@ pub(crate) fn extent(shape: &[usize]) -> Option<usize> {
     (found <= MAX_ELEMENTS).then_some(found)
 }
 
-/// The largest number of elements of an array or of a broadcast view.
+/// The maximum number of elements in an array or in a broadcast view.
 const MAX_ELEMENTS: usize = isize::MAX.cast_unsigned() / 16;
 
 /// Returns the shape that several shapes broadcast to.

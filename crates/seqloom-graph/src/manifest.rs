@@ -246,8 +246,8 @@ impl Manifest {
     }
 }
 
-/// The largest allowed batch size. It is limited because small batches are padded to
-/// the batch size.
+/// The maximum batch size. The batch size is limited because smaller batches are padded
+/// to it.
 const MAX_BATCH_SIZE: usize = (1 << 16) - 1;
 const MANIFEST_FILE: &str = "export.json";
 const FORMAT: &str = "seqloom-export";

@@ -216,7 +216,7 @@ struct PlanState {
     values: Vec<Option<View>>,
 }
 
-/// The largest number of cached plans.
+/// The maximum number of cached plans.
 const MAX_PLANS: usize = 64;
 
 /// Locks a mutex, also after a panic, because the data is always valid.

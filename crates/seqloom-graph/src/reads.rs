@@ -1,9 +1,9 @@
-//! Finds recurrent layers whose readers use only one state per sequence.
+//! Finds recurrent layers of which other operations read only one state per sequence.
 //!
 //! If only one state of a recurrent layer is used, later states are not computed. The layer
 //! is computed together with the operation that reads the state by an index along the time
-//! axis. This operation may read the layer directly, or the concatenated states of both
-//! directions.
+//! axis. The reading operation may read the layer directly, or the concatenated states of
+//! both directions.
 
 use crate::graph::{Argument, Graph, Operation};
 

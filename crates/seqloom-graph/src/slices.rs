@@ -147,7 +147,8 @@ impl Slices {
 /// When fuzzing, the limit is lower, so that small arrays are split as well.
 const SLICE_BYTES: usize = if cfg!(fuzzing) { 64 } else { 3 << 18 };
 
-/// The number of records of the plan from which the bytes per record are estimated.
+/// The number of records in the trial plan, from which the bytes per record are
+/// estimated.
 const TRIAL_RECORDS: usize = 8;
 
 /// An output of the first half of the graph, for all records.

@@ -36,9 +36,9 @@ class AdamW(Optimizer):
         eps: Number added to the square root of the averaged squared gradient.
         weight_decay: Weight decay, which is multiplied by the learning rate.
         one_scale: If True, all elements of a parameter share one average of the squared
-            gradient (Adam-mini, Zhang et al. 2024). Steps then have the direction of
-            the averaged gradient. To set it for some parameters, call
-            ``AdamW().group("embedding.*", one_scale=True)``.
+            gradient (Adam-mini, Zhang et al. 2024). With one average per parameter,
+            steps have the direction of the averaged gradient. To set `one_scale` for
+            some parameters only, call ``AdamW().group("embedding.*", one_scale=True)``.
 
     Raises:
         ArgumentError: A number is out of range.
@@ -120,7 +120,7 @@ class AdamW(Optimizer):
         put_results(move, param, {"first": first, "second": second})
 
     def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a state array: if `one_scale`, () for squared gradients."""
+        """Return the shape of a state array: () for squared gradients if `one_scale`."""
         del path
         return () if name == "second" and self.one_scale else shape
 

@@ -91,9 +91,9 @@ class WeightAverage:
     def apply_average(self, model: Module) -> Any:
         """Return a copy of a model with the averaged parameters.
 
-        Buffers are those of `model`. The running statistics of batch norm belong to the
-        unaveraged parameters: to update them, run the copy on some batches in training
-        mode.
+        The copy has the buffers of `model`. The running statistics of batch norm belong
+        to the unaveraged parameters: to update them, run the copy on some batches in
+        training mode.
 
         Args:
             model: Model that was averaged.
@@ -261,7 +261,7 @@ class GradientsAccumulator:
 
         Returns:
             Gradients for `Optimizer.step`. If a batch had no gradient for a parameter,
-            the mean is computed with 0 instead. Frozen parameters have no gradient.
+            the batch counts as 0 in the mean. Frozen parameters have no gradient.
 
         Raises:
             ArgumentError: No gradients were added since the last call, or the

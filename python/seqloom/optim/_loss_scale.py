@@ -17,23 +17,26 @@ class LossScale:
 
     In float16, small gradients become zero and large ones infinite. Multiply the loss by
     `value`, and pass the gradients to `unscale`. `unscale` divides the gradients by the
-    scale, or returns None if a gradient is not finite; in this case skip the step. The
-    scale is reduced after a skipped step and increased after many good steps
-    (Micikevicius et al. 2018). The defaults are those of ``torch.amp.GradScaler``.
-    bfloat16 has the range of float32 and needs no scale. Convert a loss in float16 to
-    float32 first, because the initial scale of 65536 is infinite in float16.
+    scale, or returns None if a gradient is not finite; in the latter case, skip the
+    step. The scale is reduced after a skipped step, and increased after many
+    consecutive steps with finite gradients (Micikevicius et al. 2018). The defaults are
+    those of ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no
+    scale. Convert a loss in float16 to float32 first, because the initial scale of
+    65536 is infinite in float16.
 
     Args:
         value: Initial scale.
         growth: Factor by which the scale is multiplied after `interval` consecutive
-            good steps; greater than 1.
+            steps with finite gradients; greater than 1.
         backoff: Factor by which the scale is multiplied after a skipped step, in (0,
             1).
-        interval: Number of consecutive good steps before the scale is increased.
+        interval: Number of consecutive steps with finite gradients after which the
+            scale is increased.
 
     Attributes:
         value: Current scale, a number that can be passed to a compiled step.
-        good_steps: Number of good steps since the last change of the scale.
+        good_steps: Number of steps with finite gradients since the last change of the
+            scale.
         skipped_steps: Number of steps that were skipped because gradients overflowed.
 
     Raises:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 class Optimizer(ABC):
     """Base class of optimisers: stores the states; a subclass defines the update rule.
 
-    The learning rate is an argument of `step`, so a schedule is a plain function. A
+    The learning rate is an argument of `step`, so a schedule can be a plain function. A
     subclass lists its state arrays in ``states`` and defines ``update``, which updates
     many parameters at once. `SimpleOptimizer` is easier to subclass, because its rule
     updates one parameter.
@@ -267,7 +267,7 @@ class Optimizer(ABC):
             >>> len(sl.optim.AdamW().leaves()[1])
             1
         """
-        self._states.update_paths()  # before a capture, which may only change arrays
+        self._states.update_paths()  # not allowed during a capture
         static, leaves = self._states.leaves()
         groups = tuple(group.describe() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
@@ -289,8 +289,8 @@ class Optimizer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
 
-        Optimisers with equal dicts make equal steps, except that the dict contains only
-        the names of functions and other objects.
+        Optimisers with equal dicts make equal steps, unless a setting is a function or
+        another object, because the dict contains only the name of such a setting.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -371,7 +371,7 @@ class ParameterGroup:
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # only its settings are used
+    rule: Optimizer  # an optimiser of which only the settings are used
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""

@@ -36,7 +36,7 @@ class Schedule(JsonConfig, ABC):
         """Return the learning rate of a step.
 
         Args:
-            step: Number of steps before this one: the first step is 0.
+            step: Number of the step; the first step has number 0.
 
         Returns:
             The learning rate.
@@ -159,7 +159,8 @@ class OneCycle(Schedule):
 
     Attributes:
         peak: Highest learning rate.
-        total: Number of all steps, 2 or more; the last one has the lowest learning rate.
+        total: Number of all steps, 2 or more; the last step has the lowest learning
+            rate.
         rise: Fraction of the steps before the peak, in (0, 1).
         start_divisor: The initial learning rate is ``peak / start_divisor``.
         end_divisor: The final learning rate is ``peak / start_divisor / end_divisor``.
@@ -279,7 +280,7 @@ class Noam(Schedule):
 class Plateau(Schedule):
     """Learning rate that is reduced when a metric stops improving.
 
-    The learning rate is reduced as by PyTorch's ``ReduceLROnPlateau``. The schedule
+    The schedule follows the rules of PyTorch's ``ReduceLROnPlateau``. A schedule
     never changes; `observe` returns a new schedule. A saved schedule that is loaded
     again continues with the same best value and counts.
 
@@ -327,7 +328,7 @@ class Plateau(Schedule):
             value: Value of the metric; NaN is not an improvement.
 
         Returns:
-            A new schedule; this one does not change.
+            A new schedule; the old schedule does not change.
 
         Examples:
             >>> import seqloom as sl
@@ -348,7 +349,7 @@ class Plateau(Schedule):
 
 @dataclass(frozen=True)
 class Chain(Schedule):
-    """Sequence of schedules: each is used for a number of steps, counted from 0.
+    """Sequence of schedules: each schedule runs for a number of steps, counted from 0.
 
     Attributes:
         schedules: Schedules in the order of their use, at least one.

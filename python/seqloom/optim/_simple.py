@@ -189,7 +189,7 @@ class AdaGrad(SimpleOptimizer):
 
     Args:
         initial: Initial value of the sum of squares, 0 or more.
-        eps: Number above 0, added to the root.
+        eps: Number above 0, added to the square root.
         weight_decay: L2 penalty: ``weight_decay * weight`` is added to the gradient of
             each weight.
 
@@ -237,7 +237,7 @@ class RMSProp(SimpleOptimizer):
 
     Args:
         alpha: Decay rate of the averages, in [0, 1).
-        eps: Number above 0, added to the root.
+        eps: Number above 0, added to the square root.
         momentum: Fraction of the previous step that is added to the new step, in [0,
             1).
         centered: If True, divide by the running standard deviation (Graves 2013).

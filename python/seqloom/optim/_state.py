@@ -212,8 +212,8 @@ class Counts:
         for path in before:
             groups.setdefault(self.counter_of(path), set()).add(path)
         for counter, paths in groups.items():
-            # Split off from the total the parameters that this step does not update;
-            # from any other counter, the parameters that this step updates.
+            # From `total`, split off the parameters that this step does not update.
+            # From any other counter, split off the parameters that this step updates.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
                 self._split_off(split, counter.read_committed(), backend)

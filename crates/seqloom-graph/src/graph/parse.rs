@@ -204,7 +204,7 @@ impl GraphReader {
     }
 }
 
-/// The largest number of axes of an array.
+/// The maximum number of axes of an array.
 pub(crate) const MAX_RANK: usize = 16;
 
 fn list_entry<'a>(json: &'a Map<String, Value>, key: &str) -> Result<&'a Vec<Value>, String> {

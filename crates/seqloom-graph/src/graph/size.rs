@@ -41,8 +41,8 @@ pub struct Size {
 pub(crate) struct SizeBindings(BTreeMap<String, usize>);
 
 impl SizeBindings {
-    /// Sets a named size at its first use, or else checks that the size equals the
-    /// known value. Errors are returned as messages.
+    /// Sets a named size at its first use; at each later use, checks that the size has
+    /// the same value. Errors are returned as messages.
     pub(crate) fn bind(&mut self, dim: &Dim, found: usize) -> Result<(), String> {
         let expected = match dim {
             Dim::Fixed(size) => *size,

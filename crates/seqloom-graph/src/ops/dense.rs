@@ -101,8 +101,8 @@ pub(crate) fn linear_by_row(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// Adds the linear layer and the addition of the residual to the plan as separate
-/// operations, for empty arrays.
+/// For empty arrays, adds the linear layer and the residual addition to the plan as
+/// separate operations.
 fn separate_operations(b: &mut Builder, call: &Call<'_>, residual: Option<View>) -> Outcome<View> {
     let (x, weight) = (call.array("x")?, call.array("weight")?);
     let found = linear_layer(b, &x, &weight, call.array_if("bias")?.as_ref())?;

@@ -42,7 +42,7 @@ pub(crate) fn order_of(operands: &[Operand], shape: &[usize]) -> Vec<usize> {
     iteration_order(shape, &strides)
 }
 
-/// Adds one operation. Its result has the given dtype, and the same axis order in
+/// Adds one operation, whose result has the given dtype, and the same axis order in
 /// memory as in NumPy.
 pub(crate) fn add_op(b: &mut Builder, op: Op, operands: &[Operand], dtype: Dtype) -> Outcome<View> {
     let order = order_of(operands, &broadcast_shape(operands)?);

@@ -6,7 +6,7 @@ use crate::layout::{Layout, iteration_order};
 use crate::memory::{Outcome, Read, Write};
 use crate::plan::{Builder, View};
 
-/// An array that is copied into a result, and its layout there.
+/// An array that is copied into a result, and its layout in the result.
 struct Placement {
     layout: Layout,
     view: View,
@@ -170,7 +170,7 @@ pub(crate) fn flip(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(found)
 }
 
-/// Adds the operation that reverses an axis to the plan.
+/// Adds `flip` to the plan: an axis is reversed.
 pub(crate) fn reversed_axis(b: &mut Builder, x: &View, axis: usize) -> Outcome<View> {
     let count = x.shape()[axis];
     let made = b.allocate(x.dtype, x.shape())?;
@@ -187,7 +187,7 @@ pub(crate) fn reversed_axis(b: &mut Builder, x: &View, axis: usize) -> Outcome<V
     super::take::take_positions(b, x, &order, axis, true)
 }
 
-/// The largest axis length for which `flip` copies index by index.
+/// The maximum axis length for which `flip` copies index by index.
 const MAX_SINGLE_COPIES: usize = 4;
 
 pub(crate) fn roll(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {

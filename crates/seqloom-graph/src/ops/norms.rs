@@ -183,8 +183,8 @@ pub(crate) fn scale_shift(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
 /// The row length above which scale and shift are fused into the program of the group.
 const MIN_FUSED_ROW_LENGTH: usize = 512;
 
-/// Adds batch norm to the plan. Its outputs include the means and variances of the
-/// batch.
+/// Adds batch norm to the plan. The outputs of batch norm include the means and variances
+/// of the batch.
 pub(crate) fn batch_norm(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
     let inputs = Channels::take(b, call, ["weight", "bias"])?;
     let epsilon = call.float("eps")?.ok_or("eps is missing")?;

@@ -164,8 +164,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 
 /// The states of a recurrent layer that the graph reads.
 pub(super) enum OutputStates<'a> {
-    /// All states. If there is a second array, it receives the values that the gradient
-    /// needs.
+    /// All states. The array, if given, receives the values that the gradient needs.
     All(Option<&'a View>),
     /// Only the state at one position of each sequence.
     At(View),

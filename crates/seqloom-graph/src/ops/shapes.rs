@@ -81,7 +81,7 @@ pub(crate) fn moveaxis(call: &Call<'_>) -> Outcome<View> {
     Ok(x.with_layout(x.layout.permuted(&order)))
 }
 
-/// Moves an axis to the end, or the last axis back to its position.
+/// Moves an axis to the end.
 pub(crate) fn with_last(x: &View, axis: usize) -> View {
     let mut order: Vec<usize> = (0..x.rank()).filter(|other| *other != axis).collect();
     order.push(axis);

@@ -295,8 +295,8 @@ fn buffered_axes(axes: &[Axis]) -> (Vec<Axis>, &[Axis]) {
 }
 
 /// Splits the slowest axis so that each chunk fits the buffer. Returns the offset and
-/// axes of each chunk. The chunks are returned by an iterator because a broadcast axis
-/// may have any length.
+/// axes of each chunk. The function returns an iterator because a long broadcast axis may
+/// have too many chunks for a vector.
 fn axis_chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
     let inner: usize = axes.iter().skip(1).map(|axis| axis.size).product();
     let most = (NUMPY_BUFFER_SIZE / inner.max(1)).max(1);
@@ -311,8 +311,8 @@ fn axis_chunks(axes: &[Axis]) -> impl Iterator<Item = (usize, Vec<Axis>)> {
 /// The number of elements of a row that are compared in parallel.
 const COMPARE_LANES: usize = 16;
 
-/// Returns the maximum or minimum of a row of at least [`COMPARE_LANES`] elements, or the
-/// first of equal ones. Returns `None` if the row contains NaN.
+/// Returns the maximum or minimum of a row of at least [`COMPARE_LANES`] elements, and
+/// the first one if several elements are equal. Returns `None` if the row contains NaN.
 fn row_extreme<T: Element>(fold: Reduce, row: &[T]) -> Option<T> {
     if fold == Reduce::Max {
         pick_extreme(row, |found, x| if x > found { x } else { found })
@@ -397,7 +397,8 @@ mod tests {
 
     #[test]
     fn a_pairwise_sum_has_the_bits_of_numpy() {
-        // numpy.sum of float32 (arange(1000) * 0.1 + 0.3) and of its first 100.
+        // The expected sums are those of numpy.sum for all 1000 elements and for the
+        // first 100.
         let x: Vec<f32> = (0..1000_u16).map(|i| f32::from(i) * 0.1 + 0.3).collect();
         assert_eq!(pairwise_sum(&x).to_bits(), SUM_OF_1000);
         assert_eq!(pairwise_sum(&x[..100]).to_bits(), SUM_OF_100);

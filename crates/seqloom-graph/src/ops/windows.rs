@@ -123,7 +123,7 @@ fn do_sizes_fit(shape: &Shape) -> bool {
         && !shape.stride.contains(&0)
 }
 
-/// The largest number of positions along an axis.
+/// The maximum number of positions along an axis.
 const MAX_POSITIONS: usize = 1 << 28;
 
 pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
@@ -166,7 +166,8 @@ pub(crate) fn convolve(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     Ok(made)
 }
 
-/// Returns the number of axes, from the name and the arrays.
+/// Returns the number of spatial axes: 2 if the name of the operation contains "2d",
+/// otherwise 1.
 fn axis_count(call: &Call<'_>, x: &View, weight: &View) -> Outcome<usize> {
     let axes = if call.name().contains("2d") { 2 } else { 1 };
     if x.rank() == axes + 2 && weight.rank() == axes + 2 {

@@ -201,7 +201,7 @@ impl Builder {
     }
 }
 
-/// The largest number of steps of a plan.
+/// The maximum number of steps in a plan.
 const MAX_PLAN_STEPS: usize = 1 << 20;
-/// The largest ratio of the total size of all storages to the memory limit.
+/// The maximum ratio of the total size of all storages to the memory limit.
 const MAX_MEMORY_RATIO: u128 = 1 << 12;

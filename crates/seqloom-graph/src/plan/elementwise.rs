@@ -112,7 +112,7 @@ const BOOLEAN_OPS: [Op; 11] = [
     Op::Or,
 ];
 
-/// The largest number of steps of a fused program; 32 registers of 4 KiB fit in an L2
+/// The maximum number of steps in a fused program; 32 registers of 4 KiB fit in an L2
 /// cache.
 const MAX_FUSED: usize = 32;
 

@@ -13,7 +13,7 @@ pub(crate) struct Sources<'a> {
 }
 
 impl Plan {
-    /// Runs all steps. An error includes the index of its operation.
+    /// Runs all steps. An error includes the index of the operation that failed.
     pub(crate) fn run(
         &self,
         sources: &Sources<'_>,
@@ -37,7 +37,8 @@ impl Sources<'_> {
     }
 }
 
-/// Runs steps in order. An error includes the index of its operation. If memory is
+/// Runs steps in order. An error includes the index of the operation that failed. If
+/// memory is
 /// `poisoned`, values are overwritten with NaN after their last use.
 pub(crate) fn run(
     steps: &[PlacedStep],

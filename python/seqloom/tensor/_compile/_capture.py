@@ -173,7 +173,7 @@ class Capture(Backend):
     def _infer_specs(
         self, name: str, args: tuple[Any, ...], options: dict[str, Any]
     ) -> tuple[list[Spec], bool]:
-        """Return the shapes and dtypes of the results; errors state the user's line."""
+        """Return the shapes and dtypes of the results; errors name the user's line."""
         try:
             call = Call(self.target, name, args, options)
             return infer_specs(call, self._run_default)

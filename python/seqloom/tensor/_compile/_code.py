@@ -44,12 +44,12 @@ class Missing:
 class Snapshot:
     """Description of a value, with functions that read the value again."""
 
-    form: object  # Hashable, and equal for equal values.
-    # Returns the contents, which are compared by identity.
+    form: object  # A hashable object; equal values have equal forms.
+    # A function that returns the contents, which are compared by identity.
     read: Callable[[Any], list[Any]] | None = None
     # Pairs of a path suffix and a part of the value, such as an attribute.
     parts: Sequence[tuple[str, Any]] = ()
-    # Returns a checksum of the value, for comparison.
+    # A function that returns a checksum of the value, for comparison.
     digest: Callable[[Any], object] | None = None
     problem: str = ""  # The reason why the value cannot be compared.
 
@@ -68,8 +68,8 @@ def describe_function(function: FunctionType, *, with_defaults: bool = True) -> 
     read = _make_reader(function, names, imports)
     variables = [*code.co_freevars, *names]
     parts: list[tuple[str, Any]] = list(zip(variables, read(function), strict=False))
-    # If the first call imports a module, the function has one more part at the next
-    # call.
+    # If the first call imports a module, the description of the function has an
+    # additional part at the next call.
     parts += [(name, sys.modules[name]) for name in imports if name in sys.modules]
     if with_defaults:
         defaults = function.__defaults__ or ()

@@ -61,14 +61,14 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     Returns:
         The compiled function, with the same arguments; its attribute ``recompiles`` is the
         number of programs compiled after the first. If `function` is not given, a
-        decorator.
+        decorator is returned.
 
     Raises:
         CaptureError: The step needs the value of a symbol, or uses a module that is not an
             argument. The step draws random numbers without a key, or reads the clock. The
-            step changes a value outside of the step, or reads one that cannot be compared.
-            Such values are iterators, arrays above 1 MiB and objects implemented in C. The
-            step reads more than 10,000 values outside of the step.
+            step changes a value outside of the step, or reads an outside value that
+            cannot be compared: an iterator, an array above 1 MiB or an object
+            implemented in C. The step reads more than 10,000 outside values.
 
     Examples:
         >>> import seqloom as sl
@@ -96,7 +96,7 @@ class Compiled:
         self.enabled = enabled
         self._function = function
         self._environments: dict[Any, Environment] = {}  # Keys are signature keys.
-        # Tuples of signature key, environment and state number.
+        # Cached programs: tuples of signature key, environment and state number.
         self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0
         self._last: Any = None  # Key and outside values of the newest program.

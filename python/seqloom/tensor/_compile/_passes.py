@@ -101,7 +101,7 @@ _ALIASES = frozenset(
 def insert_copies(
     graph: Graph,
     shared: set[int],  # Inputs that may be changed later: state and NumPy arrays.
-    state_count: int,  # The number of outputs that are new state; they come first.
+    state_count: int,  # Number of outputs that are new state; the first outputs.
     new_value: Callable[..., Value],
 ) -> Graph:
     """Return the graph with copies where memory would be shared or overwritten."""

@@ -142,7 +142,7 @@ def explain_failure(
     known.update((v.number, x) for v, x in zip(graph.inputs, arrays, strict=True))
     for operation in graph.operations:
         if operation.name in OVERWRITES or operation.name == "scan":
-            break  # cannot run the operation again, or it is a long loop
+            break  # the operation cannot be run again, or is a long loop
         if (found := _run_operation(operation, known, backend)) is not None:
             return found
     return translate(error, "a compiled step", tuple(arrays), backend)
@@ -271,7 +271,7 @@ class Signature:
         return static
 
     def _check_backend(self, backend: Backend | None) -> None:
-        """Record the backend of an argument; raise if the arguments have different ones."""
+        """Record the backend of an argument; raise if the backends differ."""
         if backend is None or backend is self.backend:
             return
         if hasattr(backend, "inner"):

@@ -86,7 +86,7 @@ class SymbolKey:
     __slots__ = ("capture", "symbol")
 
     def __init__(self, symbol: Symbol, capture: Backend) -> None:
-        self.symbol = symbol  # The two words of the key.
+        self.symbol = symbol  # The two 32-bit integers of the key.
         self.capture = capture
 
     def fold(self, word: Any) -> SymbolKey:

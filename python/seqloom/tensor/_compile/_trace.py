@@ -65,7 +65,8 @@ def trace(
             "the compiled step changes a mode, a setting or a name in its arguments. A "
             "compiled change would happen only once; change it outside of the step"
         )
-    # With another optimiser of the same kind, these arguments already have a program.
+    # A call with another optimiser of the same kind may have compiled this program
+    # already.
     if (program := find_known(after.key)) is not None:
         return program, after
     results = ResultPlan(after.holders)

@@ -128,7 +128,7 @@ def log_softmax_grad(b: Functions, grad: Array, out: Array, /, *, axis: int = -1
 
 
 def _apply_to_scalars(b: Functions, function: Any, *arrays: Array, axis: int) -> Array:
-    """Apply a function that needs an axis to scalars, as arrays of length 1."""
+    """Apply a function that needs an axis; treat scalars as arrays of length 1."""
     rows = [b.reshape(array, (1,)) for array in arrays]
     return b.reshape(function(*rows, axis=axis), ())
 

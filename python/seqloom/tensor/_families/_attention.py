@@ -329,5 +329,5 @@ def score_factor(q: Floats, scale: float | None) -> float:
 
 
 def _dropout_options(key: KeyLike | None, rate: float) -> tuple[int, int, float] | None:
-    """Return the words of the key and the dropout rate, or None without dropout."""
+    """Return the two integers of the key and the dropout rate; None without dropout."""
     return (*key_to_words(key), rate) if rate and key is not None else None

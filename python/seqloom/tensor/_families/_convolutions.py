@@ -123,8 +123,8 @@ def conv_transpose(
     extra = to_sizes(output_padding, len(windows.kernel))
     cut = ((0, 0),) * len(extra)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
-        # The result may be longer than any input of a convolution. Therefore it is
-        # computed without padding, then sliced or padded at both ends.
+        # The result may be longer than any input of a convolution. Therefore the result
+        # is computed without padding, then sliced or padded at both ends.
         cut = tuple((-p, more - p) for p, more in zip(windows.padding, extra, strict=True))
         windows = windows._replace(padding=(0,) * len(extra))
         extra = (0,) * len(extra)
@@ -204,7 +204,7 @@ def _grad_at_once(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
     """Compute all needed gradients in one call of the array library."""
-    wanted = (*needs, False)[:3]  # Flags: gradient of input, of weight and of bias.
+    wanted = (*needs, False)[:3]  # Flags for input, weight and bias.
     found = together(*arrays, wanted=wanted, **options)
     parts = iter(found if sum(wanted) > 1 else (found,))
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
@@ -280,7 +280,7 @@ def _shape_conv_transpose(call: Call) -> Spec:
 
 @add_shape(SHAPES, "conv1d_weight_grad", "conv2d_weight_grad")
 def _shape_weight_grad(call: Call) -> list[Spec]:
-    """Return the shapes of weight (the third argument) and bias."""
+    """Return the shapes of the gradients of weight (the third argument) and bias."""
     shape, dtype = last_argument_shape(call)
     return [(shape, dtype), (shape[:1], dtype)]
 
@@ -367,7 +367,7 @@ def numpy_conv_transpose(
     windows = Windows.of(weight.shape[2:], **geometry)
     extra = to_sizes(output_padding, x.ndim - 2)
     if any(more >= step for more, step in zip(extra, windows.stride, strict=True)):
-        # The kernel rejects a result that is longer than the input of any convolution.
+        # The kernel rejects an output padding that is not smaller than the stride.
         geometry |= {"output_padding": extra, "groups": groups}
         return write_to(conv_transpose(b, x, weight, bias, **geometry), out)
     lengths = windows.lengths(x.shape[2:], extra)

@@ -208,7 +208,7 @@ def shape_index(call: Call) -> Spec:
 
 
 def _encode_part(part: Any, rows: Any) -> Any:
-    """Return an element of a key such that the result keeps the unique axis lengths."""
+    """Replace an element of a key so that each result axis keeps its unique length."""
     if isinstance(part, Value):
         return rows
     if isinstance(part, slice):

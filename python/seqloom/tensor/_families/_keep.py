@@ -93,7 +93,7 @@ def all_values(args: Args, out: Array, _needs: Needs, options: Options) -> Every
 
 
 def factors(args: Args, out: Array, needs: Needs, options: Options) -> Factors:
-    """Save each factor if the other one is tracked, and shapes and dtypes of both."""
+    """Save each factor if the other factor is tracked, and shapes and dtypes of both."""
     left, right = args
     return (
         left if needs[1] else None,

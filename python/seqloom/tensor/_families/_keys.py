@@ -1,7 +1,7 @@
-"""Random keys and their random words, with identical bits on every backend.
+"""Random keys and random 32-bit words, with identical bits on every backend.
 
-The words are computed by Threefry-2x32 with 20 rounds (Salmon et al., 2011). Their order is
-that of JAX: number i of an array depends only on the counter i.
+The words are computed by Threefry-2x32 with 20 rounds (Salmon et al., 2011). The words
+have the same order as in JAX: word i of an array depends only on the counter i.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def _rotate_left(b: Functions, x: Array, positions: int) -> Array:
 
 
 def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
-    """Return the high and low word that are folded into a key."""
+    """Return the high and low 32-bit word that are folded into a key."""
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
     if isinstance(word, (int, str)):

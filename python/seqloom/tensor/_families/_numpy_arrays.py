@@ -26,7 +26,7 @@ Pair: TypeAlias = tuple[Floats, Floats]
 Triple: TypeAlias = tuple[Floats, Floats, Floats]
 
 _CACHE_LINE = 64  # bytes
-_MIN_CACHED = 262_144  # bytes; smaller arrays are not cached.
+_MIN_CACHED = 262_144  # In bytes; smaller arrays are not cached.
 _SIZES_PER_OCTAVE = 8  # Number of block sizes per power of two.
 # Limit of cached memory, relative to the peak of memory in use. Forward and backward
 # passes use different block sizes. With a lower limit, each training step would
@@ -130,7 +130,7 @@ class BlockCache:
             self._idle, self._peak = 0, self._live
 
     def unlock(self) -> None:
-        """Create a new lock, because a forked process may inherit a locked one."""
+        """Create a new lock; a forked process may inherit a lock that is never released."""
         self._lock = Lock()
 
 
@@ -310,7 +310,7 @@ _PROMOTING_FUNCTIONS = frozenset({"numpy_matmul", "numpy_tensordot"})
 
 
 def _half_type(name: str, types: list[Any]) -> Any:
-    """Return the half-precision dtype of the result, or None if it is wider."""
+    """Return the half-precision dtype of the result, or None if the result is wider."""
     deciding = types if name in _PROMOTING_FUNCTIONS else types[:1]
     is_narrow = is_half(types[0]) and all(dtype == types[0] for dtype in deciding)
     return types[0] if is_narrow else None

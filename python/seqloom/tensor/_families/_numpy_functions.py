@@ -119,7 +119,7 @@ FRACTIONAL_FUNCTIONS = frozenset({
     "nextafter", "sin", "sinh", "sqrt", "tan", "tanh",
 })
 # fmt: on
-_MIN_CACHED = 65_536  # Elements; larger results use cached memory.
+_MIN_CACHED = 65_536  # Number of elements; larger results use cached memory.
 
 
 def wrap_unary(name: str) -> Callable[..., Floats]:

@@ -88,7 +88,7 @@ RULES: dict[str, Rule] = {}
 
 
 def _save_factors(args: Args, out: Array, needs: Needs, options: Options) -> Any:
-    """Save each factor if the other one is tracked, and shapes, dtypes and options."""
+    """Save each factor if the other factor is tracked; save shapes, dtypes and options."""
     del out
     return (
         args[0] if needs[1] else None,
@@ -237,11 +237,11 @@ def _drop_axes(shape: Shape, axes: Any) -> list[int]:
 # NumPy versions ------------------------------------------------------------------------
 
 
-# On these processors, the Rust products are vectorised, as fast as a BLAS, and run in
-# our threads. BLAS threads would compete with our threads for the processor.
+# On x86 processors, the Rust kernels are as fast as a BLAS, and run in our threads.
+# BLAS threads would compete with our threads for the processor.
 _RUST_IS_FAST = platform.machine() in {"x86_64", "AMD64"}
-# On other processors, the BLAS of NumPy is faster, except below this number of
-# multiplications, because waking its threads takes time.
+# On other processors, the BLAS of NumPy is faster for products of at least this number
+# of multiplications; for smaller products, waking the BLAS threads takes too long.
 _MIN_BLAS_SIZE = 1 << 21
 
 
@@ -282,7 +282,8 @@ def _multiply(
 ) -> Floats:
     """Return ``x @ y + bias``, computed by Rust or by NumPy."""
     if _has_rust_product(b, x, y) and (bias is None or bias.dtype == x.dtype):
-        # One pair of matrices, or one pair for each index of the leading axes.
+        # The operands are two matrices, or one pair of matrices per index of the
+        # leading axes.
         if x.ndim > 2 or y.ndim > 2:  # noqa: PLR2004 - many
             # Compute ``x @ y`` for each pair of matrices.
             batch = np.broadcast_shapes(x.shape[:-2], y.shape[:-2])

@@ -127,7 +127,7 @@ def permutation(b: Functions, key: KeyLike, n: int) -> Array:
 
 
 def dropout(b: Functions, x: Array, key: KeyLike, rate: float) -> Array:
-    """Set a random fraction `rate` of the elements to 0, and scale all others."""
+    """Set a random fraction `rate` of the elements to 0, and scale the other elements."""
     if rate == 0:
         return x
     kept = b.bernoulli(key, 1.0 - rate, x.shape)
@@ -278,7 +278,7 @@ def numpy_permutation(b: Functions, key: KeyLike, n: int) -> NDArray[np.int32]:
 def numpy_dropout(
     b: Functions, x: Floats, key: KeyLike, rate: float, *, out: Floats | None = None
 ) -> Floats:
-    """Set a random fraction `rate` of the elements to 0, and scale all others."""
+    """Set a random fraction `rate` of the elements to 0, and scale the other elements."""
     kernel, words = _native.dropout, key_to_words(key)
     return fill(kernel, x, *words, rate, threads=b.threads, out=out)
 

@@ -118,9 +118,10 @@ def lstm(
     reverse: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
     """Run an LSTM in one direction (Hochreiter and Schmidhuber 1997)."""
-    # Like `gru`, with c0 (n, width) and w_ih (4 * width, in) for input, forget, cell
-    # and output. The results are all states (n, l, width), the last state, the last
-    # cell, and an array for `lstm_grad`, which is empty here.
+    # The arguments are those of `gru`, with an initial cell c0 (n, width) and four
+    # gates: input, forget, cell and output, so w_ih has shape (4 * width, in). The
+    # results are all states (n, l, width), the last state, the last cell, and an array
+    # for `lstm_grad`, which is empty here.
 
     def step(carry: list[Array], seen: list[Array]) -> tuple[list[Array], list[Array]]:
         gates = b.add(seen[0], b.linear(carry[0], w_hh, b_hh))

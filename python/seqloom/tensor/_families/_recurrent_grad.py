@@ -2,8 +2,8 @@
 
 The gates at all positions are computed again from the states in one step. Only the
 computation that depends on the next position is a loop. The results are the gradients with
-respect to the pre-activations of the gates. From these, the gradient rule computes the
-gradients of inputs and weights by matrix products over all positions.
+respect to the pre-activations of the gates. From these gradients, the gradient rule
+computes the gradients of inputs and weights by matrix products over all positions.
 """
 
 from __future__ import annotations
@@ -164,7 +164,7 @@ def _lstm_slopes(
 def shift_states(
     b: Functions, states: Array, first: Array, *, reverse: bool = False
 ) -> Array:
-    """Return the state before each position, from the states after the positions."""
+    """Return the state before each position, given the states after each position."""
     first = b.expand_dims(first, axis=1)
     length = states.shape[1]
     if reverse:

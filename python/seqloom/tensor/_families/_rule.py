@@ -80,11 +80,11 @@ class Rule:
     """The gradient rule of one operation.
 
     Attributes:
-        save: Returns the values to keep, given the inputs, the output, booleans that are
-            True for tracked inputs, and the options.
-        pull: Returns the gradients of the inputs, given the backend, the saved values, the
-            gradient of the output, and booleans that are True for tracked inputs. The
-            gradient of an untracked input is None.
+        save: Function that returns the values to keep, given the inputs, the output,
+            booleans that are True for tracked inputs, and the options.
+        pull: Function that returns the gradients of the inputs, given the backend, the
+            saved values, the gradient of the output, and booleans that are True for
+            tracked inputs. The gradient of an untracked input is None.
         of_sequence: True if the first argument is a list of arrays.
         tracked: The number of results that are tracked; `ALL` for every result. If the
             number is not 1, the argument of ``pull`` is a list of gradients, with None for
@@ -202,7 +202,7 @@ class Call(NamedTuple):
         return self.options.get(name, default)
 
 
-# A rule returns a list if the function returns a tuple or list of arrays.
+# A shape rule returns a list if the operation returns a tuple or list of arrays.
 ShapeRule: TypeAlias = Callable[[Call], "Spec | list[Spec]"]
 
 
@@ -222,7 +222,7 @@ _dtypes: dict[object, np.dtype[np.generic]] = {}
 
 
 def find_dtype(call: Call) -> np.dtype[np.generic]:
-    """Return the dtype of the first result; it is found by a call on arrays of length 1."""
+    """Return the dtype of the first result, found by a call on arrays of length 1."""
     target, name, args, options = call
     key = (type(target), name, _dtype_key(args), _dtype_key(tuple(options.items())))
     if key not in _dtypes:

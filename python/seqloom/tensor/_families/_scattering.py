@@ -53,7 +53,7 @@ def scatter_add(b: Functions, x: Array, index: Array, src: Array, *, axis: int) 
     moved = b.moveaxis(x, axis, -1)
     src = b.moveaxis(src, axis, -1)
     hits = b.one_hot(b.moveaxis(index, axis, -1), x.shape[axis], dtype="bool")
-    # This selects values, because a product with 0 would propagate NaN.
+    # Select values with `where`, because a product with 0 would propagate NaN.
     added = b.sum(b.where(hits, b.expand_dims(src, axis=-1), 0), axis=-2)
     added = b.astype(added, b.dtype(x))
     widths = [

@@ -1,8 +1,8 @@
 """Classification losses, and updates of parameters.
 
 An update returns new arrays, and may write them into the input arrays, which belong to the
-caller. ``decays`` contains one number per parameter. The learning rate and the step number
-may be arrays: then they are inputs of a compiled step.
+caller. ``decays`` contains one number per parameter. The learning rate and the step
+number are Python numbers or, as inputs of a compiled step, arrays.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 Size = int | Sequence[int]
-Tap = tuple[int, ...]  # The index of an element of the kernel ("tap") along each axis.
+Tap = tuple[int, ...]  # The index of a kernel element along each axis.
 
 
 def to_sizes(size: Size, axes: int) -> tuple[int, ...]:
@@ -79,7 +79,7 @@ class Windows(NamedTuple):
     def taps(
         self, b: Functions, x: Array, value: float, *, counts: Sequence[int] = ()
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap, with the elements under that tap in all (or `counts`) windows."""
+        """Yield each kernel element, with its inputs in all (or `counts`) windows."""
         lengths = x.shape[-len(self.kernel) :]
         ends = self._ends(lengths)
         if counts:
@@ -93,7 +93,7 @@ class Windows(NamedTuple):
     def _slice_taps(
         self, b: Functions, x: Array, ends: Sequence[int]
     ) -> Iterator[tuple[Tap, Array]]:
-        """Yield each tap, with the elements of a padded array under that tap."""
+        """Yield each kernel element, with its elements of a padded array."""
         for tap in self._kernel_positions():
             steps = zip(tap, ends, self.stride, self.dilation, strict=True)
             spans = (slice(at * d, at * d + end, s) for at, end, s, d in steps)
@@ -102,7 +102,7 @@ class Windows(NamedTuple):
     def scatter(
         self, b: Functions, share: Callable[[Tap], Array], shape: Sequence[int]
     ) -> Array:
-        """Reverse `taps`: add the array of each tap to the positions under that tap."""
+        """Reverse `taps`: add the array of each kernel element to its input positions."""
         total = None
         first = len(shape) - len(self.kernel)
         for tap in self._kernel_positions():

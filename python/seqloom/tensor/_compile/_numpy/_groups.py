@@ -180,7 +180,7 @@ class Grouping:
             group.barriers.add(producer.number)
 
     def _can_merge(self, one: OperationGroup, other: OperationGroup) -> bool:
-        """Return True if dtypes and shapes match, and no group must run between the two."""
+        """Return True if dtypes and shapes match, and no group must run in between."""
         if one.dtype is None or (one.dtype, one.shape) != (other.dtype, other.shape):
             return False
         if self._is_barrier(one, other) or self._is_barrier(other, one):

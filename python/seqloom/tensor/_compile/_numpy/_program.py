@@ -103,7 +103,7 @@ class NumPyProgram:
 
 # Indices of the arguments: parameters, gradients, first and second moments.
 _ADAMW_ARGUMENTS = 4
-# Elements; larger parameters are updated by separate operations.
+# Number of elements; larger parameters are updated by separate operations.
 _MIN_SINGLE_UPDATE = 65_536
 
 
@@ -122,9 +122,9 @@ def split_operations(graph: Graph) -> Graph:
 
 def _split_update(operation: Operation) -> Iterator[Operation]:
     """Yield one AdamW update for each large parameter, and one for all small ones."""
-    # The update of a large parameter then runs as soon as its gradient is computed. At
-    # that time, the gradient is still in the cache, and its memory can be reused for
-    # the next gradient.
+    # A large parameter is updated as soon as its gradient is computed, while the
+    # gradient is still in the cache. The memory of the gradient is then reused for the
+    # next gradient.
     if operation.name != "adamw":
         yield operation
         return

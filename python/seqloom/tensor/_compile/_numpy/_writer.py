@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Run = Callable[[list[Array]], list[Array]]
 
 
-# Elements; for smaller arrays, a NumPy ufunc is faster than a fused program.
+# Number of elements below which a NumPy ufunc is faster than a fused program.
 _MIN_FUSED_ELEMENTS = 16_384
 _ALIASING_OPERATIONS = frozenset({"flip", "sort", "astype", "matrix_transpose"})
 

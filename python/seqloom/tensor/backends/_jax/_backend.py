@@ -43,8 +43,8 @@ class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
     """Backend of JAX arrays. Results are computed in the background; `sync` waits for them.
 
     64-bit dtypes require ``jax_enable_x64``. Without this setting, 64-bit integers are
-    converted to 32 bits if they are in range and no dtype is requested. Other 64-bit
-    data are rejected.
+    converted to 32 bits if they are in range and no dtype is requested; all other
+    64-bit data are rejected.
 
     Args:
         device: ``"cpu"``, ``"gpu:0"`` or ``"tpu"``; default: the choice of JAX.

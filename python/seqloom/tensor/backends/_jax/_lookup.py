@@ -91,8 +91,8 @@ def embedding(weight: Array, ids: Array) -> Array:
     check_indices("embedding", weight, ids)
     if not isinstance(ids, Tracer):
         return weight[ids]
-    # Rows out of range are NaN. This includes negative ids, which JAX would count from
-    # the end.
+    # Ids that are out of range return rows of NaN, also negative ids, which JAX would
+    # count from the end.
     rows = jnp.where(ids < 0, weight.shape[0], ids)
     return weight.at[rows].get(mode="fill")
 
@@ -241,8 +241,8 @@ _INDEX_FINDERS: dict[str, Callable[[tuple[Any, ...], dict[str, Any]], IndexTuple
 }
 
 
-# Integer operations that compute indices. Repeating them is cheap compared with the
-# lookup.
+# Integer operations that compute indices. Repeating these operations is cheap compared
+# with the lookup.
 # fmt: off
 _INDEX_OPERATIONS = frozenset({
     "abs", "add", "astype", "broadcast_to", "clip", "concat", "equal", "expand_dims",

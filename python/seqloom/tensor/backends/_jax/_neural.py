@@ -285,9 +285,10 @@ def _compile_default(backend: Backend, name: str, **options: Any) -> Callable[..
 
 def _depend_on_gradients(grads: Arrays, lr: Any) -> Any:
     """Return the learning rate; in a compiled program, make it depend on all gradients."""
-    # With this dependency, XLA can overwrite the memory of the old parameters.
-    # Otherwise XLA copies each parameter, because a gradient might still need the old
-    # values. An optimisation barrier does not help, because XLA removes it too early.
+    # If the learning rate depends on all gradients, XLA can overwrite the memory of the
+    # old parameters. Without this dependency, XLA copies each parameter, because a
+    # gradient might still need the old values. An optimisation barrier does not help,
+    # because XLA removes it too early.
     if not isinstance(lr, Tracer):
         return lr
     for grad in filter(jnp.size, grads):

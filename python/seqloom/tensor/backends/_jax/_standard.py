@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 _64_BIT_TYPES = frozenset({"int64", "uint64", "float64", "complex128"})
 _32_BIT_TYPES = {"int64": "int32", "uint64": "uint32"}
 
-# Functions that jax.numpy and the Array API standard call the same.
+# Functions with the same name in jax.numpy and in the Array API standard.
 # fmt: off
 _FUNCTIONS = [
     "abs", "acos", "acosh", "all", "any", "argmax", "argmin", "argsort", "asin", "asinh",

@@ -47,7 +47,7 @@ def program(b: Backend, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Ar
     def run(arrays: Sequence[Array]) -> Sequence[Array]:
         given = list(arrays)
         for position in numbers:
-            # `full` does not wait for the device, as a copy would
+            # Unlike a copy, `full` does not wait for the device
             given[position] = torch.full((), given[position], dtype=kind, device=b.device)
         with torch.no_grad():
             made = function(*given)

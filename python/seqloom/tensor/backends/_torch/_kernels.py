@@ -1,10 +1,10 @@
 """Kernels that torch.compile treats as one node: NumPy kernels and fused updates.
 
 Each kernel is an operation of the torch library ``seqloom``. While torch traces, the
-fake form of a kernel computes the shapes of the results. Fused updates of torch also
-need such an operation in a compiled step, where the learning rate is a tensor.
-`operation` declares the arrays that an update overwrites, which torch.compile would not
-detect.
+fake form of a kernel computes the shapes of the results. In a compiled step, where the
+learning rate is a tensor, the fused updates of torch must be operations of this library
+too. `operation` declares the arrays that an update overwrites, which torch.compile
+would not detect.
 """
 
 from __future__ import annotations

@@ -45,7 +45,7 @@ def take_along_axis(x: Tensor, indices: Tensor, axis: int = -1) -> Tensor:
     # take_along_dim wraps indices modulo the length; `gather` raises an error on a CPU.
     indices = _to_nonnegative(indices, x.shape[axis])
     if indices.ndim != x.ndim:
-        return torch.take_along_dim(x, indices, axis)  # this raises an error
+        return torch.take_along_dim(x, indices, axis)  # raises an error about the shapes
     wide, positions = [*x.shape], [*indices.shape]
     wide[axis] = positions[axis] = 1
     if wide != positions:

@@ -157,7 +157,7 @@ def avg_pool_grad(
 def _force_storage(x: Tensor) -> Tensor:
     """Return the same array, but make torch.compile store it instead of recomputing it."""
     # torch.compile would recompute the input of pooling for each window, and again in
-    # the backward pass. A strided view prevents this.
+    # the backward pass. A strided view prevents the recomputation.
     if not torch.compiler.is_compiling() or x.device.type != "cpu":
         return x
     return x.as_strided(x.shape, x.stride())

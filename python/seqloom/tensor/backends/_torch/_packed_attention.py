@@ -4,10 +4,10 @@ On a CPU, the Rust kernels use the memory of the tensors. The Rust kernels are f
 than one call of a PyTorch kernel per sequence, even with half precision, which they
 convert to float32 and back.
 
-On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. This
-kernel processes the keys in order, so that the rounding of a sequence does not depend
-on its neighbours in the batch. Float32 and older GPUs use the memory-efficient kernel.
-Neither kernel reads past the end of a sequence, and neither waits for the device.
+On CUDA, half precision uses ``torch.nn.attention.varlen`` on GPUs since Ampere. The
+varlen kernel processes the keys in order, so that the rounding of a sequence does not
+depend on its neighbours in the batch. Float32 and older GPUs use the memory-efficient
+kernel. Neither CUDA kernel reads past the end of a sequence or waits for the device.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ def _efficient_packed(
 def _efficient_packed_grad(
     arrays: list[Tensor], sizes: Sequences, scale: float | None, causal: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Run the backward kernel of `_efficient_packed`; one key block fixes the sum order."""
+    """Run the backward kernel of `_efficient_packed`, with a fixed order of summation."""
     *inputs, out, lse = arrays
     rows = _pad_rows(lse, sizes)
     state = torch.zeros((), dtype=torch.int64, device=out.device)

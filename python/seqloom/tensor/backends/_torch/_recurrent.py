@@ -153,7 +153,7 @@ def _fake_lstm_grads(
 
 
 def _contiguous(first: Tensor, *others: Tensor) -> Any:
-    """Return results whose memory order is the one that a compiled step expects."""
+    """Return the results in the memory order that a compiled step expects."""
     return (first.contiguous(), *(other.contiguous() for other in others))
 
 
