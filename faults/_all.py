@@ -67,7 +67,7 @@ def try_all(wanted: Namespace) -> int:
     kinds, begins = wanted.kind or KINDS, tuple(wanted.names or [""])
     chosen = _select(kinds, begins)
     begun = time.monotonic()
-    gc.freeze()  # Prevents copies of memory by garbage collection in forks.
+    gc.freeze()  # Garbage collection would copy memory in forked processes.
     results: list[Result] = []
     for result in _in_processes(chosen, wanted.sample, jobs=wanted.jobs):
         results.append(result)

@@ -55,8 +55,8 @@ def file_writers() -> Iterator[Writer]:
     """Return all writers of single files and file sets."""
     yield from map(_record_writer, RECORDERS)
     yield from map(_sequence_writer, ("x.fa", "x.fq", "x.fa.gz", "x.fa.bgz"))
-    # Two files cannot be replaced in one step, so after a kill one file may still be
-    # old; it is written again.
+    # Two files cannot be replaced in one step, so one file may still be old after the
+    # writer was killed. The test then runs the writer again, as for a job.
     before = partial(_write_pairs, seed=1)
     yield Writer("sequences, pairs", before, _write_pairs, _read_pairs, is_job=True)
     yield from map(_index_writer, ("x.fa", "x.fa.gz", "x.fa.bgz"))

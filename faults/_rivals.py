@@ -20,7 +20,7 @@ def _arrays(value: float) -> dict[str, np.ndarray]:
 
 
 def _values(arrays: dict[str, Any]) -> list[float]:
-    """Return the value of all elements; raise if they differ."""
+    """Return the distinct values of all elements, sorted."""
     return np.unique(
         np.concatenate([np.asarray(it).ravel() for it in arrays.values()])
     ).tolist()

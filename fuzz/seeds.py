@@ -7,7 +7,8 @@ wrong.
 
 The calls, layers and networks come from the tests of exports. These tests need PyTorch.
 CONFORMANCE_SAMPLES is the number of samples of each operation and dtype (default 3; 0 for
-all). Afterwards, `fuzz/keep export` removes each graph that reaches no additional code.
+all). Run `fuzz/keep export` afterwards to remove each graph that reaches no additional
+code.
 """
 
 from __future__ import annotations

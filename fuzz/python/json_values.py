@@ -14,7 +14,7 @@ _UNUSUAL_VALUES: list[Any] = [
     *(float("nan"), float("inf"), "", "a", "\x1b[31m", "\ud800", "dna", "numpy", "../x"),
     *([], [[]], ["a", "a"], [1, "a", None], {}, {"class": "OneHot", "version": 1}),
 ]
-# On average, one of this number of changes alters bytes, not a JSON value.
+# One in this number of changes, on average, alters bytes instead of a JSON value.
 _BYTE_CHANGE_INTERVAL = 4
 
 

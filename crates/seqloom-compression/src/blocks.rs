@@ -21,8 +21,8 @@ pub(super) struct BgzipText {
     /// The run of blocks whose text is being read.
     run: BlockRun,
     spare: Vec<BlockRun>,
-    /// The threads start after the first run of blocks was read, because most files are
-    /// small.
+    /// The threads start only after the first run of blocks was read, because most files
+    /// are too small to need threads.
     workers: Workers<BlockRun>,
     options: UnpackOptions,
     end: End,
@@ -95,8 +95,8 @@ impl BgzipText {
         Ok(())
     }
 
-    /// Returns true if the file may be read now. While runs of blocks are pending, only
-    /// a read that cannot block is allowed.
+    /// Returns true if the file may be read now. While runs of blocks are pending, only a
+    /// read that need not wait is allowed.
     fn may_read(&self) -> bool {
         self.input.is_ready() || self.workers.pending() == 0
     }

@@ -88,7 +88,8 @@ fn mtime(facts: &Metadata) -> u64 {
         .unwrap_or(0)
 }
 
-/// Resizes `out` to at least `size` bytes. Returns an error if memory is lacking.
+/// Resizes `out` to at least `size` bytes. Returns an error if the memory cannot be
+/// allocated.
 pub fn try_resize(out: &mut Vec<u8>, size: usize) -> io::Result<()> {
     let missing = size.saturating_sub(out.len());
     out.try_reserve(missing).map_err(|_| {

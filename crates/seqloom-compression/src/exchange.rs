@@ -40,10 +40,10 @@ pub(super) struct Chunk {
 /// When the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTiming {
-    /// The reader reads as soon as a chunk is free, because a read does not block.
+    /// The reader reads as soon as a chunk is free, because the read does not wait.
     Early,
     /// The reader reads after all chunks were decompressed and all text was used,
-    /// because a read may block.
+    /// because the read may wait.
     Late,
     /// The reader does not read, because the file was read to its end.
     Over,

@@ -111,7 +111,8 @@ impl BufferedInput {
         self.at_end
     }
 
-    /// Returns true if this is a regular file. Only other files can block a reader.
+    /// Returns true if this is a regular file. Reading from a file that is not regular
+    /// may wait.
     pub(crate) fn is_regular(&self) -> bool {
         matches!(self.source, InputSource::File(..))
     }

@@ -152,8 +152,8 @@ impl Recorder {
         });
     }
 
-    /// Keeps the snapshots for later reads. Called after the whole file was read and
-    /// was valid.
+    /// Keeps the snapshots for later reads. Call this function after the whole file was
+    /// read without an error.
     pub(super) fn keep(self) {
         remember(self.snapshots);
     }

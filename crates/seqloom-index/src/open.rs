@@ -24,8 +24,7 @@ use seqloom_compression::{Compression, Trouble};
 use seqloom_sequences::options::{Format, ReaderOptions};
 use seqloom_sequences::reader::Reader;
 
-/// The maximum number of bytes of a header line without description, not counting the
-/// id.
+/// The maximum number of bytes besides the id in a header line without description.
 const MAX_FRAME_BYTES: u64 = 3;
 
 /// Random access to the records of a file, for several threads.

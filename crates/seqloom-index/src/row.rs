@@ -15,7 +15,7 @@ pub struct IndexRow {
     pub size: u64,
     /// The number of residues.
     pub length: u64,
-    /// The bytes of the header line, including `>` or `@` and the line end.
+    /// The number of bytes of the header line, including `>` or `@` and the line end.
     pub header: u32,
     /// The number of residues in a line; 0 if the lines have different lengths.
     pub line_letters: u32,

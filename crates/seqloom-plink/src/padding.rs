@@ -26,9 +26,9 @@ const MIN_FILLER_ROWS: usize = 8;
 /// A summary of the last bytes of all rows that the threads have read.
 #[derive(Debug)]
 pub struct PaddingCheck {
-    /// The bitwise or of the last bytes of the rows.
+    /// The bitwise OR of the last bytes of the rows.
     any_bits: AtomicU8,
-    /// The bitwise and of the last bytes of the rows.
+    /// The bitwise AND of the last bytes of the rows.
     all_bits: AtomicU8,
     lines: AtomicUsize,
     /// The first row whose padding is not 0.

@@ -35,8 +35,8 @@ pub(crate) fn run_kernel(
     call_kernel(py, threads, &mut once)
 }
 
-/// Does the same as [`run_kernel`], but without a type parameter for the work, so that
-/// it is compiled only once.
+/// Runs a kernel like [`run_kernel`]. This function has no type parameter for the work,
+/// so it is compiled only once.
 fn call_kernel(py: Python<'_>, threads: usize, work: &mut (dyn FnMut() + Send)) -> PyResult<()> {
     let is_joined = threads > 1 && is_pool_member(threads);
     let wanted = if is_joined { 1 } else { threads };

@@ -66,8 +66,8 @@ pub(crate) fn set(values: &mut Values, numbers: impl Iterator<Item = i64>) {
     }
 }
 
-/// Resizes a vector. The values of new elements are unspecified. Returns an error if
-/// memory is lacking.
+/// Resizes a vector. The values of new elements are unspecified. Returns an error if the
+/// memory cannot be allocated.
 pub(crate) fn resize<T: Clone + Default>(numbers: &mut Vec<T>, size: usize) -> Result<()> {
     let missing = size.saturating_sub(numbers.len());
     let refused = |_| {

@@ -40,7 +40,7 @@ struct IdCount {
 
 /// The number of records whose residues are counted.
 const SAMPLED_RECORDS: usize = 1000;
-/// The largest number of different ids that are compared. The number is limited because
+/// The maximum number of different ids that are compared. The number is limited because
 /// each id needs memory.
 const MAX_COMPARED_IDS: usize = 1 << 20;
 /// The ambiguity codes of bases.

@@ -221,7 +221,7 @@ impl Predictor {
         self.predict_observed(files, options, &mut ScoreCallback(each))
     }
 
-    /// Does the same as [`predict`](Self::predict), and calls an observer after each
+    /// Scores files as [`predict`](Self::predict) does, and calls an observer after each
     /// batch.
     ///
     /// # Errors

@@ -48,8 +48,8 @@ impl FromStr for ScoreFormat {
 }
 
 impl ScoreFormat {
-    /// Returns the format for the extension of a path: a tab-separated table, unless it
-    /// is `.csv`, `.jsonl` or `.npz`.
+    /// Returns the format for the extension of a path. Extensions other than `.csv`,
+    /// `.jsonl` and `.npz` mean a tab-separated table.
     ///
     /// # Errors
     ///

@@ -68,8 +68,8 @@ impl Session {
     ///
     /// # Errors
     ///
-    /// The same as for [`predict`](Self::predict), or the record does not exist, or the
-    /// model does not read sequences.
+    /// Fails for the reasons of [`predict`](Self::predict), and if the record does not
+    /// exist or the model does not read sequences.
     pub fn explain(&self, name: &str, host: &impl Host, number: u64) -> Result<Vec<u8>> {
         host.rewind();
         let record = record::find_record(name, HostStream(host.clone()), number)?;

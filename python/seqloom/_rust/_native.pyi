@@ -244,8 +244,8 @@ class ElementwiseProgram:
     def __new__(cls, double: builtins.bool, inputs: builtins.int, constants: typing.Sequence[builtins.float], steps: typing.Sequence[tuple[builtins.str, typing.Sequence[builtins.int]]], outputs: typing.Sequence[tuple[builtins.int, typing.Optional[builtins.str], typing.Sequence[builtins.int]]]) -> ElementwiseProgram: ...
     def run(self, inputs: tuple[typing.Any, ...], outputs: tuple[typing.Any, ...], threads: builtins.int) -> None:
         r"""
-        Fills `outputs` from `inputs`: numbers, or arrays that broadcast. An output may
-        be the same array as an input if both have the same memory layout.
+        Computes `outputs` from `inputs`, which are numbers or arrays that broadcast. An
+        output may be the same array as an input if both have the same memory layout.
         """
 
 @typing.final
@@ -460,9 +460,9 @@ class PackedStream:
     """
     def __new__(cls, paths: typing.Sequence[builtins.str | os.PathLike[str] | pathlib.Path], index: typing.Optional[SequenceIndex], kernel: typing.Optional[SequenceKernel], function: typing.Optional[typing.Any], place: tuple[tuple[builtins.int, builtins.int, builtins.int], tuple[builtins.int, builtins.int], builtins.int, typing.Sequence[tuple[builtins.int, builtins.int]]], *, max_tokens: builtins.int, window: builtins.int, max_length: typing.Optional[builtins.int], overlap: builtins.int, keeps_empty: builtins.bool, stop: typing.Optional[builtins.int], quality: builtins.str, comments: builtins.str, whitespace: builtins.str, ids: builtins.str, threads: builtins.int) -> PackedStream:
         r"""
-        Starts at a resume point. Tokens are computed by `kernel`, or by `function`. The
-        function converts concatenated residues and their offsets to tokens and their
-        offsets, up to the first invalid sequence.
+        Starts reading at a resume point. Tokens are computed by `kernel`, or by
+        `function`. The function converts concatenated residues and their offsets to
+        tokens and their offsets, up to the first invalid sequence.
         """
     def next(self) -> typing.Optional[tuple[builtins.list[numpy.typing.NDArray[numpy.uint32]], numpy.typing.NDArray[numpy.int32], builtins.int, Names, builtins.list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.int32], typing.Optional[builtins.list[builtins.int]]]]:
         r"""
@@ -641,7 +641,7 @@ class SequenceIndex:
         """
     def gzi(self) -> bytes:
         r"""
-        Returns the bytes of a `.gzi` file; only bgzip files have one.
+        Returns the bytes of a `.gzi` file; only bgzip files have a `.gzi` file.
         """
 
 @typing.final
@@ -805,8 +805,8 @@ def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
     r"""
     Fills the attention output (n, h, l, e), and for each query the logarithm of its sum
     of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
-    is 1 and the sequences are concatenated: each sequence is between two successive
-    bounds, and masks and dropout are not supported.
+    is 1 and the sequences are concatenated: each sequence lies between two successive
+    bounds. Masks and dropout are not supported with `bounds`.
     """
 
 def attention_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out_q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_k: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_v: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:

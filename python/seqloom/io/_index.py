@@ -30,13 +30,13 @@ _BLOCK_IDS = 1 << 16
 
 
 class SequenceIndex:
-    """Random access to whole records, or ranges of records, in a FASTA or FASTQ file.
+    """Random access to the records of a FASTA or FASTQ file, or to ranges of residues.
 
-    The file may be uncompressed, bgzip or gzip. The index is built once and saved next to
-    the file (``reads.fq.gz.sli``). If there is no ``.sli`` file, a samtools ``.fai`` file
-    (with ``.gzi`` for bgzip) is used. Every read raises an error if the file has changed
-    since the index was opened. An index that was built for another file is rebuilt, with a
-    warning.
+    The file may be uncompressed, or compressed with bgzip or gzip. The index is built
+    once and saved next to the file (``reads.fq.gz.sli``). If there is no ``.sli`` file,
+    a samtools ``.fai`` file (with ``.gzi`` for bgzip) is used. Every read raises an
+    error if the file has changed since the index was opened. An index that was built
+    for another file is rebuilt, with a warning.
 
     Many threads can share a `SequenceIndex`. In a forked process or after unpickling, a
     `SequenceIndex` opens the file again.
@@ -111,12 +111,12 @@ class SequenceIndex:
 
     @property
     def native(self) -> _native.SequenceIndex:
-        """Index of this process in Rust, for code that runs without the GIL."""
+        """Rust index of this process, for code that runs without the GIL."""
         return self._open()
 
     @property
     def _threads(self) -> int:
-        """Number of threads in this process."""
+        """Number of threads that read records."""
         return count_threads(self._num_threads)
 
     def __getstate__(self) -> dict[str, object]:
@@ -287,7 +287,8 @@ class SequenceIndex:
         """Read ranges of residues of many records at once.
 
         Args:
-            records: The record of each range; either ids or indices for all ranges.
+            records: The record of each range, given as ids for all ranges or as indices
+                for all ranges.
             starts: Position of the first residue of each range, from 0.
             stops: Position after the last residue of each range.
             num_threads: Number of threads; None uses the ``num_threads`` of the index.
@@ -328,8 +329,8 @@ class SequenceIndex:
             The paths of the written files.
 
         Raises:
-            FormatError: A record has lines of unequal lengths, or an id is repeated;
-                neither fits in a ``.fai``.
+            FormatError: A record has lines of unequal lengths, or an id is repeated; a
+                ``.fai`` cannot represent such files.
             ArgumentError: The file is compressed with gzip, but samtools needs bgzip.
 
         Examples:
@@ -370,5 +371,5 @@ def _is_id(key: object) -> bool:
 
 
 def _encode_id(name: str | bytes) -> bytes:
-    """Encode an id as in the file."""
+    """Encode an id as bytes, as in the file."""
     return name if isinstance(name, bytes) else name.encode("utf-8", "surrogateescape")

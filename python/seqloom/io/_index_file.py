@@ -26,7 +26,7 @@ _CONVERT_HINT = "an index needs a valid file: seqloom convert {shell}"
 
 @dataclass(frozen=True, slots=True)
 class OpenedIndex:
-    """An index in Rust, the path of its file (None if in memory), and a user message."""
+    """A Rust index, the path of its file (None if in memory), and a user message."""
 
     native: _native.SequenceIndex
     side: str | None

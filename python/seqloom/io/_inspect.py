@@ -132,7 +132,7 @@ def summarise(tally: Tally, quality: Quality, **facts: Any) -> Summary:
 
 @contextmanager
 def _suggest_readers() -> Generator[None]:
-    """Append the function that reads genotypes or intervals to an error message."""
+    """Name the function that reads genotypes or intervals in an error message."""
     try:
         yield
     except FormatError as error:

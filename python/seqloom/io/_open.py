@@ -58,7 +58,7 @@ def check_mates(pair: BatchPair, *, paths: tuple[str, ...], start: int) -> None:
 
 
 def _check_read_numbers(pair: BatchPair, paths: tuple[str, ...]) -> None:
-    """Warn if the Illumina comments of a pair do not number its reads 1 and 2 (or 3)."""
+    """Warn if the read numbers in the Illumina comments of a pair do not increase."""
     first = [batch.headers[0].tobytes() for batch in pair if len(batch)]
     ends = [match[1] for header in first if (match := _READ_NUMBER.match(header))]
     if len(ends) == len(pair) and ends[0] >= ends[1]:
@@ -73,7 +73,7 @@ def _check_read_numbers(pair: BatchPair, paths: tuple[str, ...]) -> None:
 
 
 class PairedReader:
-    """Reader of read pairs, which `open_sequences` creates.
+    """Reader of read pairs, created by `open_sequences`.
 
     Args:
         mates: The reader of first and second reads, from two files or one interleaved file.
@@ -205,7 +205,7 @@ class InterleavedFile:
         self._count = 0
 
     def read(self, n: int, max_bytes: int) -> BatchPair | None:
-        """Read a batch of pairs, with one more record if the last pair is incomplete."""
+        """Read a batch of pairs; raise if the last record of the file has no mate."""
         (reader,) = self.readers
         batch = reader.read_batch(min(2 * n, MAX_INT64), max_bytes)
         if batch is None:
@@ -305,9 +305,9 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
             ``"solexa"``. A quality character outside this encoding raises an error;
             `inspect` reports the encodings that fit a file.
         on_error: ``"raise"`` raises an error for an invalid record. ``"skip"`` skips
-            invalid records and counts them in ``reader.report``. ``"collect"`` does the
-            same and also stores their errors in the report. Corrupt compressed data always
-            raises an error.
+            invalid records and counts them in ``reader.report``. ``"collect"`` skips
+            and counts invalid records, and stores their errors in the report. Corrupt
+            compressed data always raises an error.
         comments: ``"error"`` or ``"skip"`` for FASTA lines that begin with ``;`` or ``#``
             before a header.
         whitespace: ``"error"`` or ``"strip"`` for white space within FASTA sequences.

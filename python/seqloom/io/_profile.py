@@ -22,7 +22,7 @@ LOWEST_CHARACTERS = {"phred33": ord("!"), "phred64": ord("@"), "solexa": ord(";"
 
 @dataclass(frozen=True, slots=True)
 class QualityBin:
-    """A bin of sequences with a mean quality from ``score`` to below ``score + 1``.
+    """A bin of sequences whose mean quality is in [``score``, ``score + 1``).
 
     Args:
         score: Mean quality score of the sequences, rounded down.

@@ -52,10 +52,11 @@ class TextOptions:
     """Options for parsing the text of a sequence file.
 
     Args:
-        whitespace: If white space occurs within a sequence: raise an error, or remove it.
-        comments: If a FASTA line begins with ; or #: raise an error, or skip the line.
-        ids: If a header has no id: raise an error, or use the number of the record as its
-            id.
+        whitespace: Raise an error for white space within a sequence, or remove it.
+        comments: Raise an error for a FASTA line that begins with ; or #, or skip the
+            line.
+        ids: Raise an error for a header without an id, or use the record's number as
+            its id.
         quality: Quality encoding of FASTQ.
     """
 
@@ -149,7 +150,7 @@ _ERROR_REMEDIES = {
 
 
 def add_remedy(error: FormatError) -> None:
-    """Append the option that avoids an error to its message, at most once."""
+    """Add to an error message the option that avoids the error, at most once."""
     text = str(error)
     remedy = _ERROR_REMEDIES.get(error.cause or "", "")
     if remedy not in text:
@@ -185,7 +186,7 @@ Origin: TypeAlias = str | os.PathLike[str] | Readable
 
 
 def resolve_source(origin: Origin) -> tuple[str, Readable | None]:
-    """Return the name for error messages, and the file object (None for a path)."""
+    """Return the name of a source, and its file object (None for a path)."""
     if isinstance(origin, str | os.PathLike):
         path = os.fspath(origin)
         return path, _find_replaced_input() if path == "-" else None
@@ -257,7 +258,7 @@ def check_regular(path: str | os.PathLike[str], *, instead: str = "") -> None:
 
 
 class StandardInput:
-    """Standard input, which counts the bytes that are read from it."""
+    """Standard input with a counter of the bytes that were read."""
 
     name = "-"
 

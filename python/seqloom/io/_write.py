@@ -142,7 +142,7 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         ArgumentError: The file name implies no supported format or compression, or
             ``records`` has an unsupported type.
         FileError: The file cannot be written.
-        FormatError: A record cannot be written without a change, or the reads of a pair
+        FormatError: A record cannot be written unchanged, or the reads of a pair
             have different ids.
 
     Examples:

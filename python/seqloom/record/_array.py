@@ -38,7 +38,7 @@ TYPES: dict[str, np.dtype[Any]] = {
 }
 _NAMES = {dtype: name for name, dtype in TYPES.items()}
 _MAX_NAME_LENGTH = 200  # Maximum length of a name in an error message.
-# Float types that a precision converts to each other, from narrow to wide.
+# Float types that a precision can convert, sorted from narrow to wide.
 FLOATS = tuple(np.dtype(kind) for kind in ("f2", ml_dtypes.bfloat16, "f4", "f8"))
 
 
@@ -141,7 +141,7 @@ class LazyArray:
         return prod(self.shape) * self.dtype.itemsize
 
 
-# Bytes that are converted at a time: whole MiB, because each MiB is hashed.
+# Number of bytes converted at a time: a multiple of 1 MiB, because each MiB is hashed.
 _CONVERTED_BYTES = 4 << 20
 
 
@@ -216,7 +216,7 @@ def to_numpy(path: str, value: Any) -> NDArray[Any]:
     try:
         plain: Any = detach() if callable(detach) else value
         if str(getattr(plain, "dtype", "")) == "torch.bfloat16":
-            # NumPy has no bfloat16; the bits of ml_dtypes.bfloat16 are the same.
+            # NumPy has no bfloat16; ml_dtypes.bfloat16 has the same bits as in PyTorch.
             bits = plain.cpu().contiguous().view(sys.modules["torch"].int16).numpy()
             return bits.view(ml_dtypes.bfloat16)
         return np.asarray(plain)

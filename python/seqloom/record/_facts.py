@@ -79,7 +79,7 @@ def decode_facts(name: str, sealed: str) -> Facts:
 def _require_dict(
     name: str, parts: dict[str, Any], key: str, *, kind: type | None = None
 ) -> dict[str, Any]:
-    """Return an entry of the facts; raise unless it is a dict with values of one type."""
+    """Return a dict from the facts; raise if a value is not of the type `kind`."""
     value = parts.get(key)
     table = value if is_dict(value) else {}
     is_odd = kind is not None and any(type(each) is not kind for each in table.values())
@@ -123,7 +123,7 @@ def _to_json(value: Any) -> Any:
 # way, until one hash is left.
 ALGORITHM = "xxh3-64-mib"
 _HASH_BYTES = 8
-CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # overwritten when the checksum is known
+CHECKSUM_PLACEHOLDER = "0" * 2 * _HASH_BYTES  # replaced when the checksum is known
 
 
 def checksum(kind: str, shape: Sequence[int], pieces: bytes) -> str:

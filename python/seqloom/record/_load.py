@@ -44,10 +44,10 @@ def load(
 
     Files of other programs can be read, too: safetensors files, and ``.pt`` and
     ``.bin`` files that torch.save of PyTorch 1.6 or newer wrote. The extra ``h5`` adds
-    ``.h5`` and ``.keras`` files of Keras. A Hugging Face folder may have one weight
-    file, or several and an index. Only arrays and plain values are read. Nothing is
-    unpickled: if an object can only be loaded by executing code, an error names the
-    object.
+    ``.h5`` and ``.keras`` files of Keras. A Hugging Face folder may contain one weight
+    file, or several weight files and an index. Only arrays and plain values are read.
+    Nothing is unpickled; if an object can only be loaded by executing code, an error
+    names the object.
 
     Args:
         path: Path of a file or a folder.
@@ -80,7 +80,7 @@ def load(
 
 
 def _read_file(source: RecordSource, path: Path) -> Record:
-    """Read a file; its first bytes, otherwise its suffix, determine the format."""
+    """Read a file; detect its format from its first bytes or else from its suffix."""
     recorder = find_recorder(path)
     # A custom recorder for the file's suffix takes precedence over the detected format.
     if not isinstance(recorder, (Safetensors, JsonGz)):
@@ -104,7 +104,7 @@ def _read_zip(source: RecordSource) -> Record:
 
 
 def _read_folder(folder: Path, *, mapped: bool) -> Record:
-    """Open the weights in a Hugging Face folder: one file, or several with an index."""
+    """Open the weights in a Hugging Face folder: one file, or files with an index."""
     path = _find_weights(folder)
     if not path.name.endswith(".index.json"):
         return load(path, mapped=mapped)

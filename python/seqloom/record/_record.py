@@ -1,4 +1,4 @@
-"""`Record`, the arrays and metadata of a module or optimiser; `Recorder`, a format."""
+"""Records (arrays and metadata of a module or optimiser) and their file formats."""
 
 from __future__ import annotations
 

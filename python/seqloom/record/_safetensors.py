@@ -37,7 +37,7 @@ Kind = TypeVar("Kind")
 Size = Annotated[int, msgspec.Meta(ge=0)]
 
 LENGTH_BYTES = 8  # Size in bytes of the integer that contains the header's length.
-_MAX_HEADER_BYTES = 100_000_000  # Maximum of the safetensors format.
+_MAX_HEADER_BYTES = 100_000_000  # Limit of the safetensors format.
 # The facts are a single metadata string, because other programs may reorder metadata.
 # The string contains a prefix, the checksum, and the facts as JSON.
 _FACTS, _FACTS_PREFIX = "seqloom", "seqloom facts "

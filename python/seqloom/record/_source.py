@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Below this number of bytes, a second thread costs more than it saves.
+# Below this number of bytes, a second thread costs more time than it saves.
 _MIN_THREADED_BYTES = 8 << 20
 # Weights hardly compress, so uncompressed content that exceeds both limits is not a
 # model.

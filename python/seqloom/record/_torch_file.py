@@ -68,7 +68,7 @@ def read_torch(source: RecordSource) -> Record:
 
 
 def _read_stored(source: RecordSource, archive: ZipFile, name: str) -> bytes:
-    """Read an archive member; raise if it is compressed: torch.save never compresses."""
+    """Read an archive member; raise for compression, which torch.save never uses."""
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise RecordError(
             f"{source.name}: {name} is compressed, unlike torch.save files; save it again"

@@ -25,8 +25,8 @@ pub struct Parallel {
     next: usize,
     /// The gzip member in which the next part of the file begins.
     member: Member,
-    /// The threads start after the first part of the file was read, because most files
-    /// are small.
+    /// The threads start only after the first part of the file was read, because most
+    /// files are too small to need threads.
     workers: Workers<TextPart>,
     decoder: Option<Box<Decoder>>,
     /// Maximal number of parts of the file that are queued ahead of the reader.

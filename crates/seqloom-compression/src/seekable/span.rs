@@ -4,8 +4,9 @@
 //! before it. The decoder has no functions to set the bit and the preceding text (in
 //! zlib, these are `inflatePrime` and `inflateSetDictionary`). Therefore, the decoder
 //! first reads generated blocks that end at the right bit. The first generated block is
-//! a stored block with the text before the position. Empty blocks of 10 bits follow. If
-//! the bit number is odd, one block of 35 bits is added.
+//! a stored block with the text before the position. The stored block is followed by
+//! empty blocks of 10 bits and, if the decoder must begin at an odd bit, by one block of
+//! 35 bits.
 
 use sirocco::deflate::Level;
 use sirocco::inflate::{Decoder, Error};
@@ -19,7 +20,7 @@ use crate::image::IndexBytes;
 use crate::text::Trouble;
 use crate::walk::WINDOW_BYTES;
 
-/// Number of bytes that the 35-bit block repeats.
+/// Number of bytes of earlier text that a generated block of 35 bits repeats.
 const REPEATED_BYTES: usize = 3;
 
 /// A position where decompression can start. A span is the text between two such

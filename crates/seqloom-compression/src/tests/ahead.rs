@@ -19,8 +19,8 @@ fn count_threads(name: &str) -> usize {
         .count()
 }
 
-/// Returns true as soon as no such threads exist. Threads of other tests may exist for
-/// a while.
+/// Waits up to a minute until no thread has a name with this prefix, because threads of
+/// other tests may exist for a while. Returns false if such a thread still exists.
 pub(super) fn all_have_ended(name: &str) -> bool {
     let start = Instant::now();
     while count_threads(name) > 0 {

@@ -222,7 +222,7 @@ impl SequenceIndex {
         Ok(PyBytes::new(py, &text))
     }
 
-    /// Returns the bytes of a `.gzi` file; only bgzip files have one.
+    /// Returns the bytes of a `.gzi` file; only bgzip files have a `.gzi` file.
     fn gzi<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         let bytes = pool::run(py, 1, || {
             let none = || Error::argument("only a bgzip file has a .gzi");

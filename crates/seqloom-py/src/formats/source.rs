@@ -10,7 +10,7 @@ use seqloom_core::Error;
 
 use crate::error;
 
-/// An exception that a method of a Python file object raised; the call raises it again.
+/// An exception of a Python file object, stored until the exception can be raised again.
 #[derive(Clone, Default)]
 pub(crate) struct PythonFailure(Arc<Mutex<Option<PyErr>>>);
 
@@ -20,7 +20,7 @@ impl PythonFailure {
         self.lock().take()
     }
 
-    /// Stores an exception, and returns an error that represents it.
+    /// Stores an exception, and returns an I/O error with its message.
     pub(crate) fn store(&self, error: PyErr) -> io::Error {
         let message = format!("the file object failed: {error}");
         *self.lock() = Some(error);

@@ -65,8 +65,8 @@ impl ElementwiseProgram {
         })
     }
 
-    /// Fills `outputs` from `inputs`: numbers, or arrays that broadcast. An output may
-    /// be the same array as an input if both have the same memory layout.
+    /// Computes `outputs` from `inputs`, which are numbers or arrays that broadcast. An
+    /// output may be the same array as an input if both have the same memory layout.
     fn run<'py>(
         &self,
         py: Python<'py>,
@@ -107,7 +107,8 @@ impl ElementwiseProgram {
     }
 }
 
-/// A time in nanoseconds. Shorter computations do not release the GIL.
+/// The GIL is not released for a computation that takes less than this number of
+/// nanoseconds.
 const MAX_ATTACHED_NANOSECONDS: usize = 10_000;
 
 impl ElementwiseProgram {

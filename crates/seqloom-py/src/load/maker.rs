@@ -17,7 +17,7 @@ use crate::error::{self, raise};
 use crate::pool;
 use crate::pooled::{PooledBytes, Ring};
 
-/// The number of bytes below which waking other threads costs more than it saves.
+/// The number of bytes below which waking other threads costs more time than it saves.
 const PARALLEL_BYTES: usize = 1 << 23;
 
 /// The inputs of a batch and, after the batch is encoded, its result.

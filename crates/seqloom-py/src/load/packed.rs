@@ -25,9 +25,9 @@ use crate::{error, pool, pooled};
 const PREFETCHED_BATCHES: usize = 4;
 
 /// A batch of windows. The items are the tokens, the positions, the offsets of windows
-/// and the maximum window length. Then follow ids, ordinals, first residues and lengths
-/// of records. The last items are the ranges of residues that merging uses, and counts
-/// of unusual residues.
+/// and the maximum window length. The next items are the ids, ordinals, first residues
+/// and lengths of records. The last items are the ranges of residues that merging uses,
+/// and counts of unusual residues.
 type PackedTuple<'py> = (
     [Bound<'py, PyArray1<u32>>; 2],
     Bound<'py, PyArray1<i32>>,
@@ -44,10 +44,10 @@ type PackedTuple<'py> = (
 /// each waiting window.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
-/// An invalid record. The items are its file, index, id and number of residues, the
-/// kind of error, the number of tokens, and the position, the character and the
-/// expected characters. The kind of error is `"empty"`, `"long"`, `"letter"` (an
-/// invalid character) or `"other"`.
+/// An invalid record. The items are the record's file, index, id and number of residues,
+/// the kind of error, the number of tokens, and the position, the character and the
+/// expected characters. The kind of error is `"empty"`, `"long"`, `"letter"` (an invalid
+/// character) or `"other"`.
 type RefusalTuple<'py> = (
     usize,
     u64,
@@ -77,9 +77,9 @@ enum StreamMode {
 
 #[native]
 impl PackedStream {
-    /// Starts at a resume point. Tokens are computed by `kernel`, or by `function`. The
-    /// function converts concatenated residues and their offsets to tokens and their
-    /// offsets, up to the first invalid sequence.
+    /// Starts reading at a resume point. Tokens are computed by `kernel`, or by
+    /// `function`. The function converts concatenated residues and their offsets to
+    /// tokens and their offsets, up to the first invalid sequence.
     #[new]
     #[pyo3(signature = (paths, index, kernel, function, place, *, max_tokens, window, max_length,
         overlap, keeps_empty, stop, quality, comments, whitespace, ids, threads))]
@@ -202,7 +202,7 @@ impl PackedStream {
 
     /// Stops a thread that makes batches, and closes the files.
     fn close(&mut self, py: Python<'_>) {
-        // The thread may wait for the GIL.
+        // Releases the GIL, because the thread may wait for the GIL before it ends.
         let running = self.running.take();
         py.detach(|| drop(running));
     }

@@ -116,7 +116,7 @@ pub(super) struct StoreColumns {
     qualities: Option<StoreColumn>,
 }
 
-/// A column: concatenated rows of bytes, and the offset of each.
+/// A column: concatenated rows of bytes, and the offset of each row.
 struct StoreColumn {
     data: SharedArray<u8>,
     offsets: SharedArray<i64>,

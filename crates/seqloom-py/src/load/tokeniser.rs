@@ -14,7 +14,7 @@ use crate::error;
 pub(super) enum Tokeniser {
     Kernel {
         kernel: Py<SequenceKernel>,
-        /// The table of residues of the kernel, without removal of stops.
+        /// The kernel's table of residues, changed to keep stops at the end of sequences.
         letters: Box<LetterTable>,
         met: [i64; 7],
     },
@@ -22,7 +22,8 @@ pub(super) enum Tokeniser {
 }
 
 impl Tokeniser {
-    /// Creates a tokeniser with 4-byte tokens from a kernel, or else from a function.
+    /// Creates a tokeniser from a function or, if there is none, from a kernel with
+    /// 4-byte tokens.
     pub(super) fn new(
         py: Python<'_>,
         kernel: Option<Py<SequenceKernel>>,

@@ -39,9 +39,10 @@ pub(super) struct CommandLine {
 
 /// The path `-`, which means standard input or standard output.
 pub(super) const STREAM_PATH: &str = "-";
-/// The largest number of threads, as in the Python package.
+/// The maximum number of threads, as in the Python package.
 pub(super) const MAX_THREADS: usize = 256;
-/// Records that wait to be scored may use the memory limit divided by this number.
+/// The memory limit divided by this number is the limit for records that wait to be
+/// scored.
 const MEMORY_FRACTION: usize = 4;
 
 impl CommandLine {

@@ -40,16 +40,16 @@ fn read(name: &str, value: &str) -> Result<usize> {
     Ok(count.ok_or_else(bad)?.min(MAX_THREADS))
 }
 
-/// Returns the number of cores on which this process may run. The function of the
-/// standard library is not used, because it reads additional files.
+/// Returns the number of cores on which this process may run. The function
+/// `available_parallelism` is not used, because it reads additional files.
 #[cfg(target_os = "linux")]
 fn available_cores() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None);
     allowed.map_or(1, |set| usize::try_from(set.count()).unwrap_or(1).max(1))
 }
 
-/// Returns the number of cores. On this operating system, the function of the standard
-/// library reads no additional files.
+/// Returns the number of cores. On systems other than Linux, `available_parallelism`
+/// reads no additional files.
 #[cfg(not(target_os = "linux"))]
 fn available_cores() -> usize {
     std::thread::available_parallelism().map_or(1, std::num::NonZero::get)

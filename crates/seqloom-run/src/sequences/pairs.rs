@@ -67,8 +67,8 @@ impl Mates {
         Ok(found)
     }
 
-    /// Returns an error for two files with different numbers of records, which names
-    /// the file that ends first.
+    /// Returns an error that names the file with fewer records, for two files with
+    /// different numbers of records.
     fn missing_mate(&self, [one, other]: &[Records; 2], found: usize) -> Error {
         let is_first = one.len() < other.len();
         let (ended, longer, rest) = if is_first { (0, 1, other) } else { (1, 0, one) };

@@ -42,8 +42,8 @@ impl Records {
         self.names.bytes() + self.letters.bytes()
     }
 
-    /// Adds consecutive records of a file. `record` is the index of the first one in
-    /// the file.
+    /// Adds consecutive records of a file. `record` is the index in the file of the first
+    /// record.
     pub(super) fn append(&mut self, batch: &Batch, (path, record): (&Path, u64)) {
         self.begin(path, (record, 1));
         if let Ok(headers) = Ragged::new(&batch.headers, &batch.header_offsets) {

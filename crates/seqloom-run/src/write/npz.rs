@@ -1,7 +1,8 @@
 //! Writes `scores`, `ids` and `columns` as an uncompressed `.npz` file.
 //!
 //! The header of an array contains its shape, which is known only after the last
-//! record. Until then, scores and ids are stored in two unnamed temporary files.
+//! record. Before the last record, scores and ids are stored in two unnamed temporary
+//! files.
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, Read, Seek, Write};

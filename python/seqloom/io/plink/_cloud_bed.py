@@ -38,7 +38,7 @@ HEADER = 3  # size of the header in bytes
 _BED_MAGIC = b"\x6c\x1b"
 _LAYOUTS = {0: "individual", 1: "SNP"}
 BLOCK_SIZE = 8 << 20  # maximum bytes of rows in a block
-MAX_GAP = 256 << 10  # bytes; for a longer gap, a second request is faster
+MAX_GAP = 256 << 10  # bytes; two requests are faster than reading a longer gap
 
 
 class ByteRange(NamedTuple):

@@ -249,7 +249,7 @@ class LocalObject:
 
 
 class _LocalRequest(NamedTuple):
-    """A request to a local file; `result` reads the bytes, the system reads ahead."""
+    """A request to a local file, which is read when `result` is called."""
 
     file: LocalObject
     start: int
@@ -288,7 +288,7 @@ class ForkedObject:
     """A cloud object that a child process fetches, because obstore fails after a fork."""
 
     def __init__(self, location: ParseResult, options: Mapping[str, str]) -> None:
-        pair: Any = Pipe()  # type that depends on the system
+        pair: Any = Pipe()  # its type depends on the operating system
         ours, theirs = pair
         self._connection: Connection = ours
         with theirs:
@@ -386,7 +386,7 @@ def _make_ended_error() -> RemoteError:
 
 
 def _record_fork() -> None:
-    """Record that this process was forked, and so has no threads of its parent."""
+    """Record that this process was forked and has none of its parent's threads."""
     if "obstore" in sys.modules:
         _forked[:] = [os.getpid()]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 _DECODED_BYTES = 8 << 20  # bytes of genotypes that are decoded at a time
 _MIN_NONZERO_LINES = 8
-# If all of at least this number of rows end with the value 0, the 0 may be padding.
+# If a file has at least this number of rows and all end with a 0, the 0 may be padding.
 _MIN_ZERO_LINES = 64
 _SKIP_HINT = "skip_format_check=True (--skip-format-check) reads without this warning"
 

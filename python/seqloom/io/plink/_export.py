@@ -63,7 +63,7 @@ def copy_set(
 def copy_all(
     bed: open_bed, target: Path, *, major: str | None, on_progress: OnProgress
 ) -> None:
-    """Copy a PLINK set to another layout; by default, to the opposite of its layout."""
+    """Copy a PLINK set to a layout, by default the one that it does not have."""
     major = major or ("individual" if bed.major == "SNP" else "SNP")
     everybody = _select_all(bed)
     if not isinstance(bed.location, Path):

@@ -3,11 +3,12 @@
 Three files cannot be renamed in one step, so a killed writer could leave files of two sets.
 A journal file makes the replacement atomic:
 
-1. Each file is written under a hidden name and flushed to disk (`atomic_paths`). 2. The
-files are renamed to end in "ready" (``.x.bed.seqloom.ready``). Then a list of their names,
-the journal (``.x.bed.seqloom.set``), is created with one rename; from then on, the new set
-is valid. 3. The old .bed is removed, and the .fam, .bim and .bed are renamed to their final
-names. 4. The journal is removed.
+1. Each file is written under a hidden name and flushed to disk (`atomic_paths`).
+2. The files are renamed to end in "ready" (``.x.bed.seqloom.ready``). A journal
+   (``.x.bed.seqloom.set``), which lists the names of these files, is created with one
+   rename. The new set is valid once the journal exists.
+3. The old .bed is removed, and the .fam, .bim and .bed are renamed to their final names.
+4. The journal is removed.
 
 A writer that is killed before step 2 leaves the old set unchanged. A writer that is killed
 later leaves the journal; the next process that opens or writes the set finishes step 3.
@@ -113,7 +114,7 @@ def finish_set(bed: Path) -> None:
 
 @contextmanager
 def without_writer(bed: Path) -> Generator[None]:
-    """Finish the renaming of a PLINK set, and lock out writers in the `with` block."""
+    """Finish the renaming of a PLINK set, and block its writers in the `with` block."""
     bed = Path(os.path.realpath(bed))
     with _lock_folder(bed.parent):
         try:
@@ -156,8 +157,8 @@ def identify(bed: Path) -> Identity | None:
 
 def check_same(bed: Path, known: Identity) -> None:
     """Raise if a PLINK set has been replaced since it was opened."""
-    # While tables are renamed, a journal exists but no .bed. If neither exists, the
-    # user has removed the .bed but kept its tables.
+    # While tables are renamed, a journal exists but no .bed. If neither the .bed nor a
+    # journal exists, the user has removed the .bed but kept its tables.
     if _has_journal(bed) or identify(bed) not in {known, None}:
         raise FileError(
             f"{bed}: was replaced or changed since it was opened; open it again"

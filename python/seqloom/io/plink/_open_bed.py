@@ -70,9 +70,9 @@ class open_bed(BedProperties):
         location: The .bed: a path, or a URL such as ``"s3://bucket/x.bed"``.
         iid_count: Number of individuals; None uses the number of lines of the .fam.
         sid_count: Number of variants; None uses the number of lines of the .bim.
-        properties: A dict from property name to a column that replaces that of the .fam or
-            .bim. The value None hides a property; NaN becomes the missing value of the
-            property.
+        properties: A dict from property name to a column that replaces the column of
+            the .fam or .bim. The value None hides a property; NaN becomes the missing
+            value of the property.
         count_A1: True to count allele A1, False to count A2.
         num_threads: Number of decoding threads; None or 0 uses all cores.
         skip_format_check: If True, open the .bed only at the first read, and do not check
@@ -389,6 +389,6 @@ def _compress_lines(
     flat = lines.reshape(-1)
     stored = np.flatnonzero(flat)
     counts = np.count_nonzero(lines, axis=1)
-    # Lines are contiguous, so the remainder is the index within a line.
+    # `stored` counts from the first line; subtract the beginning of each line.
     begins = np.repeat(np.arange(len(lines)) * lines.shape[1], counts)
     return flat[stored], (stored - begins).astype(np.int32), counts

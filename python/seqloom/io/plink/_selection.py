@@ -110,8 +110,8 @@ def _find_in_array(index: Any, count: int) -> NDArray[np.int64]:
 
 Order: TypeAlias = Literal["C", "F"]
 
-# Size of a cache line. Memory that is written in whole, aligned cache lines is not read
-# first.
+# Size of a cache line. The processor does not read memory first if aligned cache lines
+# are written as a whole.
 _ALIGN_BYTES = 64
 _DTYPES = {np.dtype(kind): np.dtype(kind) for kind in ("int8", "float32", "float64")}
 _DTYPE_NAMES = {kind.name: kind for kind in _DTYPES}
@@ -173,7 +173,7 @@ def new_array(shape: tuple[int, int], kind: np.dtype[Any], order: Order) -> NDAr
 
 
 def choose_threads(call: int | None, constructor: int | None) -> int:
-    """Return the number of threads of the call, else of the object, else the default."""
+    """Return the call's number of threads or, if None, that of the constructor."""
     number = constructor if call is None else call
     try:
         return count_threads(number)

@@ -79,14 +79,14 @@ def genotype_stats(
     ``chr``; all other chromosomes are treated as autosomes.
 
     Args:
-        bed: A .bed file, or an `open_bed`. Its ``count_A1`` selects the allele that is
-            counted.
+        bed: A .bed file, or an `open_bed`. The ``count_A1`` of the `open_bed` selects
+            the allele that is counted.
         individuals: Index of the individuals to count, as in `open_bed.read` but without
             duplicates; None counts all individuals.
         nonfounders: If True, allele frequency and Hardy-Weinberg p-value also include
             individuals with parents.
-        mid_p: If True, compute the mid-p value, which counts outcomes as likely as the
-            observed genotypes with half weight.
+        mid_p: If True, compute the mid-p value, in which outcomes exactly as likely as
+            the observed genotypes have half weight.
         num_threads: Number of threads; None uses the number of the `open_bed`, or all
             cores.
         on_progress: A function that is called with the number of variants counted so far

@@ -53,8 +53,8 @@ _ALLELES = frozenset("ACGTNacgtn")
 _SEXES = {"M": 1, "F": 2}
 
 # In an array of fixed-width strings, one long allele widens all rows. Strings get a
-# variable length if the fixed-width array would exceed both this size and this multiple
-# of the text.
+# variable length if the fixed-width array would exceed both `_MAX_TEXT_BYTES` and
+# `_MAX_WASTE` times the size of the text.
 _MAX_TEXT_BYTES = 64 << 20
 _MAX_WASTE = 16
 _TEXT_ROWS = 1 << 12  # number of rows converted to variable-length strings at a time
@@ -227,7 +227,7 @@ def _is_gzip(path: Path) -> bool:
 
 
 def _decompress(text: bytes, name: str) -> bytes:
-    """Decompress a gzip table; a text table never starts with the gzip signature."""
+    """Decompress a table if it starts with the gzip signature, which no text does."""
     if not text.startswith(GZIP_MAGIC):
         return text
     try:
