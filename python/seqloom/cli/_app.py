@@ -80,7 +80,7 @@ _EPILOGUE = (
 
 
 def make_app(words: Sequence[str]) -> App:
-    """Create the program; a command's module is imported only when the command runs."""
+    """Create the program, which imports the module of a command only when it runs."""
     app = App(
         name="seqloom",
         help="Train models on biological sequences and genotypes.",

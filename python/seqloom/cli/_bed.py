@@ -38,12 +38,14 @@ class FilterOptions:
     Args:
         keep: Keep only the individuals in this file. Each line contains FID and IID, or
             only IID. A header is allowed.
-        remove: Remove the individuals in this file. The format is that of --keep.
+        remove: Remove the individuals in this file, which has the same format as the file
+            of --keep.
         extract: Keep only the variants in this file, with one variant id per line.
         exclude: Remove the variants in this file, with one variant id per line.
         chromosome: Keep only variants on these chromosomes, written as in the .bim.
         maf: Minimum minor allele frequency, computed among founders.
-        max_missing: Maximum fraction of missing genotypes of a variant; on Y, among males.
+        max_missing: Maximum fraction of missing genotypes of a variant. On chromosome
+            Y, only males are counted.
         hwe: Minimum p-value of the exact Hardy-Weinberg test, computed among founders.
     """
 
@@ -61,7 +63,7 @@ Chosen = tuple["NDArray[np.int64]", "NDArray[np.int64]"]
 
 
 def select_rows(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[str]]:
-    """Return the indices of selected rows, and notes about ids that are not in the set."""
+    """Select individuals and variants; return their indices, and notes on unknown ids."""
     notes: list[str] = []
     who = np.ones(bed.iid_count, bool)
     for file, is_kept in ((options.keep, True), (options.remove, False)):
@@ -81,12 +83,12 @@ def select_rows(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[s
 
 
 def _as_columns(*columns: Any) -> list[Any]:
-    """Narrow the type of columns; on the command line, no column is None."""
+    """Return the columns that are not None, which are all columns on the command line."""
     return [column for column in columns if column is not None]
 
 
 def _rows_of(mask: "NDArray[np.bool_]", name: str, notes: list[str]) -> "NDArray[np.int64]":
-    """Return the indices of the selected rows; raise if no row is selected."""
+    """Return the indices of the True elements of a mask; raise if all are False."""
     if not mask.any():
         fault = f"no {name} passes the filters; use fewer or weaker filters"
         raise ArgumentError("; ".join([fault, *notes]))
@@ -151,7 +153,7 @@ def _passes_filters(
 def _missing_share(
     bed: "open_bed", who: "NDArray[np.bool_]", stats: "GenotypeStats"
 ) -> "NDArray[np.float64]":
-    """Return the fraction of missing genotypes of each variant, on Y among males only."""
+    """Return the fraction of missing genotypes by variant; on Y, count only males."""
     from seqloom.io import genotype_stats
     from seqloom.io.plink._stats import MALE, Ploidy, find_ploidy
 
@@ -183,8 +185,8 @@ def inspect(
     Args:
         file: A .bed file; its .fam and .bim must be in the same folder.
         json: Print JSON.
-        skip_format_check: Do not check the padding of the .bed. The check detects a
-            .fam or .bim that does not match.
+        skip_format_check: Skip the check of the padding in the .bed; the check detects a
+            .fam or .bim that does not match the .bed.
     """
     from seqloom.io import inspect_bed, open_bed
 
@@ -224,13 +226,13 @@ def stats(
         file: A .bed file; its .fam and .bim must be in the same folder.
         out: Write a table with one row for each variant to this file.
         plot: Plot allele frequencies, missing genotypes and p-values into this SVG file.
-        nonfounders: Include individuals with parents when allele frequencies and p-values
-            are computed.
+        nonfounders: Compute allele frequencies and p-values from all individuals, not
+            only from founders.
         mid_p: Compute the mid-p variant of the exact test.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the table and the plot if they exist.
-        skip_format_check: Do not check the padding of the .bed. The check detects a
-            .fam or .bim that does not match.
+        skip_format_check: Skip the check of the padding in the .bed; the check detects a
+            .fam or .bim that does not match the .bed.
 
     Raises:
         ArgumentError: The table and the plot have the same name.
@@ -284,8 +286,8 @@ def subset(
         filters: Filters of individuals and variants.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the set if it exists.
-        skip_format_check: Do not check the padding of the .bed. The check detects a
-            .fam or .bim that does not match.
+        skip_format_check: Skip the check of the padding in the .bed; the check detects a
+            .fam or .bim that does not match the .bed.
 
     Raises:
         ArgumentError: OUT does not end in .bed.
@@ -334,8 +336,8 @@ def convert(
             float32.
         threads: Number of threads; by default the number of available cores.
         overwrite: Replace the file if it exists.
-        skip_format_check: Do not check the padding of the .bed. The check detects a
-            .fam or .bim that does not match.
+        skip_format_check: Skip the check of the padding in the .bed; the check detects a
+            .fam or .bim that does not match the .bed.
     """
     from seqloom.io import open_bed
 

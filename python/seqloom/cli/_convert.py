@@ -113,7 +113,7 @@ class ConvertPaths:
 def resolve_paths(
     source: str, other: str | None, out: Sequence[Path], *, interleaved: bool
 ) -> ConvertPaths:
-    """Return the input and output files; with --out, all arguments are input files."""
+    """Return input and output files; with --out, both arguments are input files."""
     words = (source,) if other is None else (source, other)
     sources, targets = (words, tuple(map(str, out))) if out else (words[:1], words[1:])
     return ConvertPaths(sources=sources, targets=targets, interleaved=interleaved)
@@ -265,8 +265,8 @@ def convert(
 
     Args:
         source: A sequence file, or - for standard input.
-        target: The file to write; a failure leaves no partial file. - is standard output.
-            With --out, this argument is the input file of the second reads.
+        target: The file to write, or - for standard output; a failure leaves no partial
+            file. With --out, this argument is the input file of the second reads.
         out: The output files of a read pair; a failure leaves neither file. For standard
             output, write --out=-
         interleaved: Read or write first and second reads alternately in one file.

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from seqloom.cli._splice import Splice
     from seqloom.train import Run
 
-# Chosen by cross-validation on the 2,000 training windows: see benchmarks/.
+# These settings were chosen by cross-validation on the 2,000 training windows (see
+# benchmarks/).
 NETWORK_SETTINGS = {"epochs": 15, "lr": 3e-3}
 DEMO_FOLDER = Path("seqloom-demo")
 # Names of the example files that --files copies.
@@ -141,7 +142,7 @@ def _fit_network(splice: "Splice", **settings: Any) -> "Run":
 
 
 def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
-    """Copy the example files; raise if a different file exists, unless `overwrite`."""
+    """Copy the example files; raise if other files would be lost, unless `overwrite`."""
     packed = {"genome": GENOME_FILES, "genotypes": GENOTYPE_FILES}
     beside = [
         f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names

@@ -104,7 +104,7 @@ def _version(package: str) -> str | None:
 
 
 def _describe_capacity() -> dict[str, str]:
-    """Describe the threads that a command uses, and the memory."""
+    """Describe the memory, and the number of threads that a command uses."""
     try:
         cores = f"{count_cores()} cores that this process may use"
         threads = f"{count_threads()}, of {cores}"
@@ -171,7 +171,7 @@ def find_advice() -> list[Advice]:
 
 
 def _check_variables() -> Iterator[Advice]:
-    """Yield environment variables that make programs slower."""
+    """Yield advice on environment variables that make programs slower."""
     if capped := os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             f"SEQLOOM_SIMD={capped} limits the vector instructions of seqloom's kernels.",
@@ -190,7 +190,7 @@ def _check_variables() -> Iterator[Advice]:
 
 
 def _check_processor() -> Iterator[Advice]:
-    """Yield problems of the processor, and a GPU that no installed library can use."""
+    """Yield advice on a slow processor, and on a GPU that no installed library can use."""
     if _native.simd() == "portable" and not os.environ.get("SEQLOOM_SIMD"):
         yield Advice(
             "The processor has neither AVX2 nor NEON: kernels compute without vector "
@@ -219,7 +219,7 @@ def _check_processor() -> Iterator[Advice]:
 
 
 def _check_threads() -> Iterator[Advice]:
-    """Yield limits on the number of threads and cores."""
+    """Yield advice on limits of the number of threads and cores."""
     try:
         threads, cores, variable = count_threads(), count_cores(), threads_variable()
     except ArgumentError as error:
@@ -239,7 +239,7 @@ def _check_threads() -> Iterator[Advice]:
 
 
 def _check_files() -> Iterator[Advice]:
-    """Yield a problem if the cache is read-only or seqloom-run is not built."""
+    """Yield advice if the cache is read-only or seqloom-run is not built."""
     home = cache_home()
     first = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(first, os.W_OK):

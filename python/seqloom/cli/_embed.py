@@ -93,8 +93,8 @@ def embed(
             embeddings.
         overlap: Number of residues by which neighbouring windows overlap.
         shard_size: Number of records in each output file.
-        resume: Continue the job if the folder contains a part of its output; with
-            --no-resume, such a folder is an error.
+        resume: Continue the job if the folder contains some of its output. With
+            --no-resume, a folder with output is an error.
         dtype: The dtype of the model's computation; bfloat16 and float16 need --backend
             torch or jax.
         part: Compute only one part of the shards; 2/8 means the second of eight parts. By

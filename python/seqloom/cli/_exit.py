@@ -122,7 +122,7 @@ def _error_text(error: BaseException) -> str:
 
 
 def _print_interruption(message: str, words: Sequence[str]) -> None:
-    """Print that a run was stopped, what it has saved, and the command that resumes it."""
+    """Print a message about a stopped run, and the command that resumes the run."""
     sys.stderr.write(f"\n{printable(message or 'stopped', lines=True)}\n")
     if words[:1] == ["train"] and message:
         kept = [word for word in words if word not in {"--overwrite", "--resume"}]
@@ -131,7 +131,7 @@ def _print_interruption(message: str, words: Sequence[str]) -> None:
 
 
 def _describe_usage_error(app: App, error: CycloptsError, words: Sequence[str]) -> str:
-    """Describe an invalid command line in one line, and the help command in another."""
+    """Return two lines: the error in the command line, and the command for help."""
     named: list[str] = []
     command = app
     for word in words:
@@ -148,7 +148,7 @@ def _describe_usage_error(app: App, error: CycloptsError, words: Sequence[str]) 
 
 
 def _describe_standard_input(error: CycloptsError, words: Sequence[str]) -> str | None:
-    """Return the message for an option that cannot read standard input, but got -."""
+    """Return an error message if an option got - but cannot read standard input."""
     is_unknown = (
         isinstance(error, UnknownOptionError)
         and (error.token.keyword or error.token.value) == STREAM

@@ -74,7 +74,7 @@ def run(*words: Annotated[str, _WORDS]) -> None:
             f"{PROGRAM}: no such file; install a wheel of seqloom, or run cargo install "
             "--path crates/seqloom-run --profile small in a checkout and call seqloom-run"
         )
-    if sys.stdout is not None:  # None if the process started with stdout closed
+    if sys.stdout is not None:  # stdout is None if it was closed at the start
         sys.stdout.flush()
     if sys.platform == "win32":  # run a child process, because Windows has no exec
         sys.exit(subprocess.call([str(PROGRAM), *words]))  # noqa: S603 - the packaged program

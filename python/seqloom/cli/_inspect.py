@@ -202,7 +202,7 @@ def _draw_shares(summary: "Summary", bases: str, *, is_plain: bool) -> Iterator[
 def _draw_columns(
     values: Sequence[float], top: float, *, rows: int = 1, is_plain: bool = False
 ) -> list[str]:
-    """Draw a column for each value from 0 to ``top``; return lines of text."""
+    """Draw a column for each value; a column of full height has the value ``top``."""
     steps = _ASCII_BAR_CHARACTERS if is_plain else _BAR_CHARACTERS
     full = len(steps) - 1
     heights = [round(rows * full * it / top) if top > 0 else 0 for it in values]

@@ -49,7 +49,7 @@ def _check_paths(kind: Any, names: str | Sequence[str] | None) -> None:
 
 # Type of a path, or - for standard input or output.
 PATH = PATHS = Parameter(allow_leading_hyphen=True, validator=_check_paths)
-# Types of options. Flags are off by default; an option with several values accepts all
+# Types of options. Flags are off by default. An option with several values accepts all
 # arguments up to the next option.
 Flag = Annotated[bool, Parameter(show_default=False)]
 Files = Annotated[tuple[Path, ...], Parameter(consume_multiple=1, show_default=False)]
@@ -187,7 +187,7 @@ def _to_cli_type(item: Field[Any], hint: Any) -> Any:
 
 
 def _read_help_texts(kind: type[Any]) -> dict[str, str]:
-    """Read help texts from a docstring; of a library class, only the first sentence."""
+    """Read help texts from a docstring; for a library class, only first sentences."""
     texts: dict[str, str] = {}
     for base in reversed(kind.__mro__):
         section = inspect.cleandoc(base.__doc__ or "").partition("Args:\n")[2]

@@ -156,7 +156,7 @@ def _open_part(
     files: Sequence[Path],
     labels: Labels,
 ) -> Dataset | None:
-    """Open the files of the validation or test set, or return None without files."""
+    """Open the files of the validation or test set; return None if there are no files."""
     if not files:
         return None
     if "intervals" in inputs.given:  # the files contain intervals of the same genome
@@ -244,7 +244,7 @@ def hold_out(
 def groups_of(
     whole: Dataset, inputs: CommandInputs, parts: PartOptions, *, labels: Labels
 ) -> Any:
-    """Return the groups of --groups or --group-column, or None without these options."""
+    """Return the groups of --groups or --group-column; None if neither option is given."""
     column = parts.group_column or "group"
     tables = parts.groups or inputs.given.get("labels", ())
     kind = inputs.kind

@@ -212,7 +212,7 @@ def _print_metrics(
 def open_model_and_inputs(
     console: Console, model: Path, inputs: CommandInputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
-    """Load a model and open the input files; an exported model opens files later."""
+    """Load a model and open its input files; do neither for an exported model."""
     if (export := find_exported(model)) is not None:
         names = [*changed_options(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it was exported from"
@@ -235,7 +235,7 @@ def paths_of(files: list[str]) -> list[Path]:
 
 
 def check_output_path(out: str, files: list[Path], *, overwrite: bool) -> None:
-    """Raise before scores are computed if the output cannot be written."""
+    """Before scores are computed, raise if the output cannot be written."""
     if out == STREAM:
         return
     path = Path(out)

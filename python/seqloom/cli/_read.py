@@ -33,7 +33,7 @@ _SKIP_MESSAGES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlphabetOptions:
-    """Alphabet of the sequences; a trained model stores its alphabet.
+    """Alphabet of the sequences, and the encoding of special residues.
 
     Args:
         alphabet: The alphabet of the sequences; auto detects it from all residues of FILES.
@@ -96,8 +96,8 @@ class CovariateOptions:
         covariate_column: A column of the tables of covariates; by default all columns.
         missing_covariates: If a covariate of a sample is missing: raise an error, or use
             the mean.
-        skip_format_check: Do not check the padding of the .bed. The check detects a
-            .fam or .bim that does not match.
+        skip_format_check: Skip the check of the padding in the .bed; the check detects a
+            .fam or .bim that does not match the .bed.
     """
 
     covariates: Files = ()
@@ -205,7 +205,7 @@ class CommandInputs:
         return self.open(console, labels=labels, encoder=model.encoder)
 
     def open_unlabelled(self, console: Console, encoder: Any) -> Any:
-        """Open files to score; leave standard input to `seqloom.infer`."""
+        """Open files to score; return standard input unread, as a binary stream."""
         if list(self.files) == [Path(STREAM)]:
             why = "only for files; save the input to a file first"
             reject_options(list(self.kind.options_of(self.given)), why)

@@ -134,7 +134,7 @@ def _fill_from_file(options: Mapping[str, Argument], path: Path, help_command: s
 def _find_option(
     options: Mapping[str, Argument], name: str, *, where: str, help_command: str
 ) -> Argument:
-    """Return the option with this name; if there is none, raise with similar names."""
+    """Return the option with this name; for an unknown name, raise and suggest names."""
     found = options.get(name.replace("-", "_"))
     if name in {"set", "config", "resume"}:
         raise ArgumentError(f"{where}: write --{name} on the command line")

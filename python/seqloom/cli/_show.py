@@ -48,7 +48,7 @@ def show_run(console: Console, run: "Run") -> None:
 
 
 def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> None:
-    """Print the main metrics of the network and of the baselines, and a sentence."""
+    """Print the main metrics of the network and the baselines, and compare them."""
     from seqloom.train._baselines import Ranking
 
     ranking = Ranking.of(run.model, run.baselines, parts)
@@ -59,7 +59,8 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
     for row in ranking.list_rows(names):
         table.add_row(*row)
     console.print(table)
-    # If a baseline is at least as good, a warning has already printed this sentence.
+    # If a baseline is at least as good as the network, a warning has already printed
+    # this sentence.
     if ranking.sentence not in " ".join(run.report.notes):
         console.print(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
 
@@ -279,7 +280,7 @@ def _metric_notes(spreads: dict[str, Spread]) -> Iterator[str]:
 
 
 def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield the folds that have the same marked names, and these names, as text."""
+    """Group folds with the same marked names; yield the folds and the names as text."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)
@@ -290,11 +291,11 @@ def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[
 
 
 def _name_folds(folds: Sequence[int]) -> str:
-    """Return text such as folds 1 and 2."""
+    """Return text such as "folds 1 and 2"."""
     return f"fold{'s' if len(folds) > 1 else ''} {_join_words([str(it) for it in folds])}"
 
 
 def _join_words(words: Sequence[Any]) -> str:
-    """Join words with commas and a final and."""
+    """Join words with commas, and the last two with "and"."""
     *first, last = words
     return f"{', '.join(first)} and {last}" if first else last

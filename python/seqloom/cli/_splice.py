@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 # Accuracy of a radial basis function network, the best method on this split in the
 # StatLog study.
 PUBLISHED = 0.959
-# File with the results; it also marks a folder that the next demo may replace.
+# Name of the file with the results. The next demo may replace a folder that contains
+# this file.
 RESULTS = "demo.json"
 SUMMARY = (
     "A small convolutional network reads 60 bases of DNA and predicts whether a donor "
@@ -107,7 +108,7 @@ class Outcome:
 
 
 def compare(run: "Run", splice: Splice) -> Outcome:
-    """Compare the network with logistic regression; also score only the new windows."""
+    """Compare the network with logistic regression; score unseen windows separately."""
     right = _correct_mask(run)
     hits, tests = int(right.sum()), right.size
     return Outcome(

@@ -1,4 +1,4 @@
-"""Entry point of the program, which makes Ctrl-C print one line."""
+"""Entry point of the program, which prints a single line after Ctrl-C."""
 
 import sys
 from collections.abc import Sequence

@@ -111,7 +111,7 @@ class RateOptions:
 
     def to_keywords(self, updates: Updates) -> dict[str, Any]:
         """Return the options as keyword arguments of `seqloom.train.fit`."""
-        lr: Any = self.lr  # maximum of the cosine schedule
+        lr: Any = self.lr  # maximum learning rate
         if self.schedule != "cosine":
             kind = optim.Constant if self.schedule == "constant" else optim.Plateau
             lr = kind(self.lr)

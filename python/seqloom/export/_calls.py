@@ -232,7 +232,7 @@ def _check_fitted(encoder: Any) -> None:
 
 
 def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str, Input]:
-    """Return the inputs of a network that reads tokens: those that its call accepts."""
+    """Return the token inputs that the call of a network accepts."""
     asked = forward.names or set()
     others = {name: sizes[name] for name in sizes if name in asked and sizes[name]}
     others.pop("inputs", None)

@@ -73,8 +73,8 @@ class Probe:
 class ExportCapture(Capture):
     """Recorder of a forward call, including functions that create arrays from shapes.
 
-    An exported graph must create these arrays for any shape; a compiled step has fixed
-    shapes, so it creates these arrays only once.
+    An exported graph must create arrays of any shape. A compiled step, in contrast, has
+    fixed shapes, so it creates each of these arrays only once.
 
     Args:
         target: The backend of the network.
@@ -126,7 +126,7 @@ class ExportCapture(Capture):
 
 
 class _SizeRecorder(GraphRecorder):
-    """Recorder of values that replaces a constant size of a shape rule by its symbol."""
+    """Recorder that replaces constant sizes in the shapes of values by symbolic sizes."""
 
     def __init__(self, target: Backend, probes: Sequence[Probe]) -> None:
         super().__init__(target)

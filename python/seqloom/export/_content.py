@@ -40,8 +40,8 @@ class ArrayTable:
     """Arrays that graphs read: weights by path, and constants without duplicates."""
 
     def __init__(self, model: Module) -> None:
-        # Read weights from the network, because the model record of adapters has no
-        # adapted weights.
+        # Read weights from the network, because the saved record of adapters omits the
+        # weights of the base network.
         self._stored = dict(model.named(ModuleArray))
         self.arrays: dict[str, Any] = {}
         self._constants: dict[tuple[Any, ...], str] = {}
@@ -118,7 +118,7 @@ def _find_dtype(operation: Operation) -> str | None:
 
 
 class _ArgumentWriter:
-    """Writer of arguments, which numbers values."""
+    """Converter of arguments to JSON that assigns a number to each value."""
 
     def __init__(self) -> None:
         self._numbers: dict[int, int] = {}
@@ -162,7 +162,7 @@ class _ArgumentWriter:
 
 
 def _normalise_arguments(operation: Operation) -> tuple[Any, ...]:
-    """Return the arguments of an operation; the key of an index becomes a list."""
+    """Return the arguments of an operation, with an index key converted to a list."""
     args: tuple[Any, ...] = operation.args
     if operation.name == "astype":
         return (args[0], np.dtype(args[1]), *args[2:])

@@ -181,7 +181,7 @@ def multiply(left: Polynomial, right: Polynomial) -> Polynomial:
 
 
 def divide(polynomial: Polynomial, over: int) -> Polynomial:
-    """Divide by a positive integer and round down; equal quotients have one form."""
+    """Divide by a positive integer and round down; equal quotients get the same form."""
     if (fraction := find_fraction(polynomial)) is not None:
         return divide(fraction[0], over * fraction[1])
     whole = {factors: it // over for factors, it in polynomial.items() if it // over}
@@ -316,7 +316,7 @@ class Size:
     times: int = 1
     over: int = 1
     plus: int = 0
-    shift: int = 0  # added before the division
+    shift: int = 0  # number added before the division
 
     def to_json(self) -> dict[str, object]:
         """Return the size as JSON, as docs/reference/exported-model.md defines it."""
@@ -348,7 +348,7 @@ def _list_sizes(fraction: Fraction, names: Mapping[str, Polynomial]) -> Iterator
 
 
 def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Size | None:
-    """Return a fraction as a size if its numerator is a multiple of a product plus n."""
+    """Return a fraction as a size if it is (sizes * times + shift) // over; else None."""
     numerator, over = fraction
     if any(factors and factors not in numerator for factors in product):
         return None
@@ -366,7 +366,8 @@ def _as_size(fraction: Fraction, of: tuple[str, ...], product: Polynomial) -> Si
 def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | None:
     """Return the polynomial that is equal to a plain integer in all traces."""
     # `int`, `len` and NumPy return plain integers. A network from an ONNX file computes
-    # shapes from such integers, as multiples of a product of sizes plus a number.
+    # shapes from these plain integers, as a product of sizes, times a factor, plus a
+    # number.
     if len(numbers) < _MIN_TRACES:
         return None
     for count in range(1, _MAX_FACTORS + 1):
@@ -379,7 +380,7 @@ def fit(numbers: Series, known: Mapping[Series, Polynomial]) -> Polynomial | Non
 
 
 def _fit_line(numbers: Series, products: Sequence[int]) -> tuple[int, int] | None:
-    """Fit a line to the first two traces; return None if another trace is not on it."""
+    """Fit a line to the first two traces; return None if another trace is off the line."""
     rise, run = numbers[1] - numbers[0], products[1] - products[0]
     if run == 0 or rise == 0 or rise % run:
         return None

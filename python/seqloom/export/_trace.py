@@ -39,15 +39,15 @@ if TYPE_CHECKING:
     # Type of a function that calls a network with named tensors and sizes.
     Forward = Callable[[Any, Mapping[str, Tensor], Mapping[str, int]], Any]
 
-# These sizes have large prime factors, so equal numbers are unlikely to be a
-# coincidence.
+# The sizes of the first trace have large prime factors, so equal numbers in a graph are
+# unlikely to be a coincidence.
 _TRACE_BATCH = 745
 # (length of the first trace, factor of the lengths of the other traces). The first pair
 # suits most networks; the second, networks of short inputs; the last two, networks with
 # pooling.
 _TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
-# (batch, length) of the other traces, short and long. A network may reject some sizes,
-# but must not compute differently at other sizes.
+# (batch, length) of the other traces, short and long. A network may reject some of
+# these sizes, but must run the same operations at all other sizes.
 _PROBES = (
     *((1, 2), (3, 3), (2, 4), (1, 5), (2, 12), (256, 33), (64, 300)),
     *((2, 2824), (7, 5781), (3, 100_000)),
@@ -210,7 +210,7 @@ def _run_symbolically(
 
 
 def _add_weight_inputs(capture: ExportCapture, model: Module) -> dict[int, str]:
-    """Declare parameters and buffers as inputs; return their paths by value number."""
+    """Declare parameters and buffers as inputs once each; return paths by value number."""
     _, leaves = model.leaves()
     for leaf in {id(it): it for it in leaves}.values():  # tied parameters only once
         leaf.on(capture.target)

@@ -149,7 +149,7 @@ class _GraphMerger:
         return slice(*self._merge([(it.start, it.stop, it.step) for it in row], where))
 
     def _merge_plain(self, row: Sequence[Any], where: str) -> Any:
-        """Return the argument if all traces agree; otherwise the size that equals it."""
+        """Return a constant argument unchanged; replace other integers by named sizes."""
         first = row[0]
         if not isinstance(first, SymbolicSize) and len(set(map(repr, row))) == 1:
             return first

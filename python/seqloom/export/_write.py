@@ -31,7 +31,7 @@ _FILE_MODE = stat.S_IFREG | 0o644
 
 
 def write(path: Path, files: Mapping[str, bytes], *, overwrite: bool) -> None:
-    """Write a zip file if the name ends in .zip, else a folder."""
+    """Write a zip file if the name ends in .zip; otherwise, write a folder."""
     check_target(path, overwrite=overwrite)
     if is_zip(path):
         write_atomic(path, _pack(files))
@@ -137,8 +137,8 @@ def create_temporary_folder(final: Path) -> Generator[Path]:
 
 def _create_locked(part: Path, final: Path) -> int:
     """Create and lock a hidden folder, and remove the hidden folders of killed writers."""
-    # Lock the parent folder: another writer could remove the new folder before it is
-    # locked.
+    # Lock the parent folder, because another writer could remove the new folder before
+    # it is locked.
     with _rename_lock(final.parent):
         _remove_abandoned(final)
         part.mkdir()
@@ -176,7 +176,7 @@ def _remove_abandoned(final: Path) -> None:
 def _swap_folders(part: Path, final: Path) -> None:
     """Exchange the names of the hidden folder and of an existing folder."""
     if not final.exists() or not any(final.iterdir()):
-        part.replace(final)  # this replaces an empty folder in one step
+        part.replace(final)  # the rename replaces an empty folder in one step
         return
     if rename_exchange(part, final):
         return

@@ -1,4 +1,4 @@
-"""Calls a network, and selects the arrays of a batch by the names of its parameters.
+"""Call a network with those arrays of a batch that have the names of its parameters.
 
 Each parameter of the network's method receives the array of the same name. If no array has
 the name of the first parameter, the first parameter receives the array ``inputs``.
@@ -43,7 +43,7 @@ class Forward:
 
     @classmethod
     def of(cls, model: Any) -> Self:
-        """Return the method ``logits``, else ``forward``, else ``__call__``."""
+        """Return the first of ``logits``, ``forward``, ``__call__`` that the model has."""
         names, source = ("logits", "forward", "__call__"), model
         if isinstance(model, TorchModule):
             source: Any = model.module
@@ -129,7 +129,7 @@ class Forward:
         return any(it.kind in _VARIADIC for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
-        """Return whether a parameter has an argument; raise if one is required."""
+        """Return whether a parameter has an array; raise if a required array is missing."""
         if parameter.name in values:
             return True
         if parameter.default is not parameter.empty:

@@ -78,7 +78,7 @@ class Kind:
             and contents.
         noun: The plural noun for records of this kind, such as "samples".
         files: The noun phrase that messages use for files of this kind.
-        encodes: The value of ``encoder.encodes`` of encoders for this kind.
+        encodes: The attribute ``encodes`` of the encoders for this kind.
         network: A function that chooses the settings of a network: ``network(train,
             *others, **changes)``. The changes are the values of ``width``, ``kernel_size``
             and ``dropout`` that the user set. The default function chooses a
@@ -193,7 +193,7 @@ class Kind:
             raise ArgumentError(f"{' and '.join(names)}: {reason}")
 
     def takes(self, option: str) -> bool:
-        """Return whether a command-line option applies to this input kind, but not to all.
+        """Return whether a command-line option applies to this kind, but not to all kinds.
 
         Args:
             option: The name of the option.

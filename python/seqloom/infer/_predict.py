@@ -80,8 +80,8 @@ def predict(
 
     Args:
         model: A trained model, its run, or its run folder. The folder or zip of an exported
-            model is also accepted. An exported model reads only files, and both files of
-            read pairs.
+            model is also accepted. An exported model scores only files; for read pairs,
+            pass both files.
         data: Sequence files, an open file, sequences in memory (a list, dict or data
             frame), a .bed of genotypes, or a dataset with the model's encoder. Variants of
             the .bed are matched to those of the model by id and alleles, in any order. A

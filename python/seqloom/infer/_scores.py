@@ -221,7 +221,7 @@ def unrounded_scores_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]
 
 
 def ranking_values_of(task: Task, scores: Scores) -> NDArray[np.floating[Any]]:
-    """Return log-odds if known, because they have fewer ties than probabilities."""
+    """Return log-odds if known, because log-odds have fewer ties than probabilities."""
     return scores.to_numpy() if scores.outputs is None else task.order(scores.outputs)
 
 

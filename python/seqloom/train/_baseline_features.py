@@ -57,7 +57,7 @@ class RecordFeatures:
         return np.linspace(0, len(part) - 1, count).round().astype(np.int64)
 
     def screen(self, part: Any, targets: Floats) -> "RecordFeatures":
-        """Select the features with the largest correlation to a target, if too many."""
+        """Select the features that correlate most with a target, if there are too many."""
         if self.count <= _MAX_VARIANTS or not self.has_lasso:
             return self
         targets = targets - targets.mean(axis=0)
@@ -101,7 +101,7 @@ def list_features(parts: Parts) -> Iterator[RecordFeatures]:
 def _list_sequence_features(
     alphabet: str, lengths: NDArray[np.int64]
 ) -> Iterator[RecordFeatures]:
-    """Yield composition, k-mer counts and, for a single length, one-hot residues."""
+    """Yield composition, k-mer counts and, if all lengths are equal, one-hot residues."""
     # Residues that the network's encoder accepts must not be errors here.
     rules: dict[str, Any] = {"symbols": "zeros"} if alphabet in ALPHABETS else {}
     if alphabet == "protein":

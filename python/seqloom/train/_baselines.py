@@ -225,7 +225,7 @@ class _Samples:
 
     @classmethod
     def read(cls, task: Task, features: RecordFeatures, parts: Parts) -> "_Samples | None":
-        """Read the records; None if there are too few to choose a penalty."""
+        """Read the records; return None for too few records to choose a penalty."""
         train, chooser = parts.train, parts.valid
         rows = features.sample(train)
         if chooser is None:
@@ -307,7 +307,7 @@ class Ranking:
     def of(
         cls, model: Module, baselines: tuple[Baseline, ...], evaluated: dict[str, Part]
     ) -> "Ranking | None":
-        """Compare on the test set, else on the validation set; None without baselines."""
+        """Rank models on the test or validation set; None if there are no baselines."""
         if not baselines:
             return None
         title = "test" if "test" in evaluated else "validation"

@@ -46,8 +46,8 @@ class _Metadata(msgspec.Struct):
     seconds: float = 0.0
     numbers: list[str] = []
     others: dict[str, dict[str, Any]] = {}
-    # Name of a number from the user's step -> steps of the epoch that did not return
-    # it.
+    # Name of a number that the user's step can return -> steps of the epoch without
+    # this number.
     absent: dict[str, list[_Count]] = {}
 
 
@@ -69,7 +69,8 @@ class RunState:
     loss_scale: LossScale | None = None
     weight_average: WeightAverage | None = None
     accumulation: Accumulation | None = None
-    # False while a step changes the state: an inconsistent state must not be saved.
+    # False while a step changes the state, because an inconsistent state must not be
+    # saved.
     is_whole: bool = True
 
     @property
@@ -127,14 +128,14 @@ class Checkpoints:
         checkpoint = checkpoint_path(folder)
         ranks.require_same(self.identity)
         # Only the first process checks, because other processes may have no access to
-        # the folder. The flag is summed over all processes: 1 if the first process
-        # finds a checkpoint.
+        # the folder. The flag is summed over all processes, so that all processes
+        # receive the answer of the first process.
         (is_there,) = ranks.sum_numbers(ranks.is_first and checkpoint.exists())
         if is_there:
             load_checkpoint(checkpoint, state, self.identity)
 
     def stopping_between_steps(self) -> AbstractContextManager[None]:
-        """On a signal, stop training after the step, or at once without a run folder."""
+        """On a signal, stop after the current step; without a run folder, stop at once."""
         has_folder = self.job.settings.folder.path is not None
         return self.signals.listening() if has_folder else nullcontext()
 

@@ -1,6 +1,6 @@
 """Reads the runs to compare, and compares pairs of runs by McNemar's test.
 
-The p-values are exact; Holm's method corrects them for all pairs of runs.
+The exact p-values are corrected for all pairs of runs by Holm's method.
 """
 
 import json
@@ -34,8 +34,8 @@ _COMPARED_SETS = ("test", "validation")
 # detail from config.json.
 _UNLISTED_SETTINGS = {"model", "network", "encoder", "seconds of training"}
 _REQUIRED_KEYS = {"parts", "settings", "epochs", "seconds"}
-# Metric -> True if a higher value is better. Custom metrics are missing: whether a
-# higher value is better is unknown.
+# Metric -> True if a higher value is better. Custom metrics are missing, because it is
+# unknown whether a higher value is better.
 _HIGHER_IS_BETTER = {
     "accuracy": True,
     "balanced_accuracy": True,
@@ -63,7 +63,7 @@ class Compared:
     results: dict[str, Any]
     history: list[dict[str, Any]]
     config: dict[str, Any]
-    part: str | None = None  # test or validation set
+    part: str | None = None  # set that is compared: "test" or "validation"
     evaluated: dict[str, Any] = field(
         default_factory=dict[str, Any]
     )  # metrics of the run on this set, and their confidence intervals
@@ -152,7 +152,7 @@ def _open(run: Run | Path, *, name: str, place: str) -> Compared:
         results, config = results_of(run), describe(run.trained)
         return Compared(name, place, run, results, run.history, config)
     config, path = read_config(run), run / HISTORY
-    history: list[dict[str, Any]] = []  # no history if only the model was saved
+    history: list[dict[str, Any]] = []  # empty if only the model was saved
     if path.exists():
         with reading(path):
             history = [_parse(path, line) for line in path.read_bytes().splitlines()]

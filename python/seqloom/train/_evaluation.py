@@ -82,7 +82,7 @@ def first_metric(metrics: dict[str, float]) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Validation:
-    """Evaluation on the validation set, and of the final network on the test set."""
+    """Evaluates a network on the validation set, and the final network on the test set."""
 
     job: FitJob
     objective: BatchLoss
@@ -283,7 +283,7 @@ def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
 
 
 def _describe_shift(name: str, part: Part) -> str:
-    """Describe predictions that correlate with the labels but have other values."""
+    """Describe predictions that correlate with the labels but differ in mean or scale."""
     values = (np.asarray(part.labels, np.float64), part.scores.to_numpy())
     labels, scores = (f"mean {it.mean():.3g}, SD {it.std():.3g}" for it in values)
     return (

@@ -79,15 +79,16 @@ def fit(
     Args:
         model: A network, or the settings of a network (a `Config`). A network is trained in
             place. ``seqloom.models.load`` can load a saved network only if the network has
-            the attribute ``config`` with its settings. For each batch, ``fit`` calls its
-            method ``logits``, else ``forward`` or ``__call__``. Each parameter of the
-            method receives the array of its name. If no array has the name of the first
-            parameter, that parameter receives ``inputs``. ``key`` is the random key of the
-            step, ``mask`` is None for batches without padding, and ``**options`` receives
-            all other arrays. With ``backend="torch"``, the model can be a
-            ``torch.nn.Module``, and its ``forward`` is called in the same way. The loss and
-            the step of an `Objective` then receive PyTorch tensors and the module. After
-            training, the module has the weights of the trained model.
+            the attribute ``config`` with its settings. For each batch, ``fit`` calls the
+            first of the methods ``logits``, ``forward`` and ``__call__`` that the network
+            has. Each parameter of the method receives the array of its name. If no array
+            has the name of the first parameter, that parameter receives ``inputs``.
+            ``key`` is the random key of the step, ``mask`` is None for batches without
+            padding, and ``**options`` receives all other arrays. With
+            ``backend="torch"``, the model can be a ``torch.nn.Module``, and its
+            ``forward`` is called in the same way. The loss and the step of an `Objective`
+            then receive PyTorch tensors and the module. After training, the module has
+            the weights of the trained model.
         train: The training set: encoded sequences or genotypes with labels. An encoder that
             learns, such as that of genotypes, learns from the training set only, unless the
             encoder is already fitted. Arrays with a row for each record are also accepted,
@@ -103,9 +104,9 @@ def fit(
             function ``loss(logits, labels)`` is also accepted, or an `Objective`, which can
             also set a step, metrics and class weights.
         epochs: The number of passes over the training set. If None, the default of the
-            network, or 20. With a validation set, rounds of 40 and 80 epochs then follow
-            while the validation loss still falls. ``run.history`` and the report show the
-            number of epochs. Pass `Epochs` to set early stopping.
+            network, or 20. With a validation set, up to two further rounds of 40 and 80
+            epochs follow while the validation loss still falls. ``run.history`` and the
+            report show the number of epochs. Pass `Epochs` to set early stopping.
         batch_size: The number of records in a batch. Pass `Batches` to accumulate the
             gradients of several batches.
         lr: The highest learning rate. A schedule of `seqloom.optim` is also accepted, or a

@@ -71,7 +71,7 @@ class FitJob:
         return json.loads(json.dumps(facts))
 
     def list_settings(self, *, compiled: str, epochs: str) -> dict[str, Fact]:
-        """List the run's settings and the machine; `epochs` is "" if the user set it."""
+        """List settings and machine; `epochs` is a text, or "" if the user set a number."""
         settings, train = self.settings, self.parts.train
         augment = getattr(train, "augment", None)
         is_ours = hasattr(augment, "to_dict")
@@ -160,7 +160,7 @@ def check_same(path: Path, saved: Mapping[str, Any], now: Mapping[str, Any]) -> 
 
 
 def _may_resume_with(saved: int | None, now: int | None) -> bool:
-    """Return whether a run may resume with this number of epochs: the same or more."""
+    """Return True if the saved number of epochs is None, or not above the new number."""
     return saved is None or (type(saved) is int and now is not None and now >= saved)
 
 

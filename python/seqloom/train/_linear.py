@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating[Any]]
-# A path of penalties ends after this number of penalties without a lower loss.
+# The search for a penalty ends after this number of penalties without a lower loss.
 _MAX_WORSE = 3
 _MAX_STEPS = 100
 # L-BFGS stops if a step lowers the objective by less than this fraction.
 _TOLERANCE = 1e-5
 _HISTORY_SIZE = 10
-# Armijo condition of the line search.
+# Fraction of the predicted decrease that the line search requires (Armijo condition).
 _ARMIJO_FRACTION = 1e-4
 _MAX_HALVINGS = 20
 _PENALTIES = tuple(10.0 ** (-power / 2) for power in range(11))  # 1 to 1e-5
@@ -96,7 +96,7 @@ def fit_lasso(train: Sample, valid: Sample) -> LinearModel:
 
 
 def _choose_penalty(path: Iterator[LinearModel], valid: Sample, link: Link) -> LinearModel:
-    """Return the model with the lowest validation loss, of a path of penalties."""
+    """Return the model with the lowest validation loss; end after several worse models."""
     best, worse = next(path), 0
     lowest = link.loss(best(valid.x), valid.targets, valid.weights)
     for model in path:
@@ -146,7 +146,7 @@ def minimise(objective: Callable[[Floats], tuple[float, Floats]], point: Floats)
             if new_value <= value + scale * descent:
                 break
         else:
-            return point  # no progress is possible within rounding
+            return point  # rounding prevents further progress
         step, change = scale * step, new_slope - slope
         if (product := float(np.vdot(step, change))) > 0:
             pairs.append((step, change, product))
@@ -207,7 +207,7 @@ class _LassoPath:
         return path
 
     def solve(self, penalty: float, before: float) -> bool:
-        """Update the weights for a smaller penalty; return False if too many are not 0."""
+        """Fit the weights for a smaller penalty; return False if too many are nonzero."""
         chosen = (np.abs(self.slope) >= 2 * penalty - before) | (self.weights != 0)
         for _ in range(_MAX_ROUNDS):
             columns = np.flatnonzero(chosen & self.varies)

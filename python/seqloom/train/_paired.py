@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _RESAMPLES = 2000
-# Number of records times resamples that are counted at a time.
+# Maximum product of records and resamples in one chunk, to limit memory.
 _MAX_COUNTS = 1 << 22
 
 
@@ -20,7 +20,8 @@ def mcnemar(only_first: int, only_second: int) -> float:
     chance = exp(
         lgamma(total + 1) - lgamma(fewer + 1) - lgamma(total - fewer + 1) - total * log(2)
     )
-    # Binomial probabilities of counts below `fewer`, relative to that of `fewer`.
+    # Binomial probabilities of counts below `fewer`, relative to the probability of
+    # `fewer`.
     down = np.arange(fewer, 0, -1)
     below = float(np.cumprod(down / (total - down + 1)).sum())
     return min(1.0, 2 * chance * (1 + below))

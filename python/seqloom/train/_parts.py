@@ -133,7 +133,7 @@ class LoaderBatches:
         return _length_of(getattr(self.loader, "dataset", None)) or 0
 
     def fingerprint(self) -> Any:
-        """Return the fingerprint of the dataset; else the loader's class name."""
+        """Return the fingerprint of the dataset, if any, or the loader's class name."""
         dataset: Any = getattr(self.loader, "dataset", None)
         if hasattr(dataset, "fingerprint"):
             return dataset.fingerprint()

@@ -88,7 +88,7 @@ def choose_task(settings: FitSettings, parts: Parts) -> str:
                 f"task={task!r} needs labels, but the training set is a loader; pass its "
                 "dataset, arrays, or an Objective with a loss or step"
             )
-        # If the loader's dataset has labels, the error message suggests to pass the
+        # If the loader's dataset has labels, the error message suggests passing the
         # dataset.
         dataset = getattr(train.loader, "dataset", None)
         if (

@@ -197,7 +197,7 @@ def calibration_section(
 
 
 def _plot_calibration(bins: Calibration) -> tuple[Plot, Plot]:
-    """Plot the fraction of correct predictions against the probability; plot bin sizes."""
+    """Plot the fraction of correct predictions against the probability, and bin sizes."""
     full = bins.counts > 0
     mean, right = bins.mean[full], bins.right[full]
     low, high = wilson_bounds(right, bins.counts[full])

@@ -154,7 +154,7 @@ def finish_run(
     evaluate: Callable[[Data | None], Part | None],
     settings: dict[str, Fact],
 ) -> Run:
-    """Evaluate the best weights and write all files; calling it again is harmless."""
+    """Evaluate the best weights and write all files of the run, replacing older files."""
     trained, folder = job.trained, job.settings.folder
     trained.model.load_record(state.best).eval()
     valid, test = evaluate(job.parts.valid), evaluate(job.parts.test)

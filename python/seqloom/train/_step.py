@@ -132,7 +132,7 @@ class StepMaker:
         self._count_batch(state, sums, 0.0 if found is None else weight)
 
     def _count_batch(self, state: RunState, sums: Accumulation, weight: float) -> None:
-        """Count an accumulated batch; after the last one of a step, update the weights."""
+        """Count an accumulated batch; after the last batch of a step, update weights."""
         sums.count(weight)
         if sums.is_full:
             self._update(state, sums.take(state.model))

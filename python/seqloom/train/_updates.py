@@ -174,7 +174,7 @@ class Accumulation:
         scaled = dict[int, Any]()
         for number in grads:
             array = Tensor(grads.get(number), b)
-            # In a compiled step, the batch's weight is a tensor too.
+            # In a compiled step, the weight of a batch is also a tensor.
             is_tensor = isinstance(weight, Tensor)
             factor = weight.astype(array.dtype) if is_tensor else weight
             scaled[number] = (array * factor).raw

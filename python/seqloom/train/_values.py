@@ -48,9 +48,10 @@ class Objective:
     """The task and the loss of a network, for the argument ``objective`` of `fit`.
 
     Args:
-        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"`` for labels of
-            any kind, for a `loss` or `step`. ``"auto"`` infers the task from the labels of
-            a dataset; for arrays, for loaders and with a `step` the task is custom.
+        task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``, which
+            accepts labels of any kind and needs a `loss` or `step`. ``"auto"`` infers
+            the task from the labels of a dataset; for arrays, for loaders and with a
+            `step` the task is custom.
         loss: A function ``loss(logits, labels)`` that replaces the loss of the task. The
             labels are the array ``label``, ``labels``, ``y`` or ``target`` of the batch.
         step: A function ``step(model, batch, key)`` that calls the network and computes the
@@ -169,8 +170,8 @@ class Updates:
             saved.
         weight_decay: The weight decay of the default optimiser; if None, the network's
             default, or 0.01. Biases and normalisation layers have no weight decay.
-        clip_norm: The largest norm of all gradients of a step together; larger gradients
-            are scaled down to this norm. If None, there is no limit.
+        clip_norm: The maximum norm of all gradients of a step taken together; gradients
+            with a larger norm are scaled down. If None, there is no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
             or ``"equal"`` for the mean over all steps (SWA). The average is evaluated and
             saved. Buffers (batch normalisation) are not averaged.
@@ -228,11 +229,11 @@ class Computation:
             weights, gradients, sums and validation remain float32. With float16,
             training uses a `LossScale`, and steps cannot be compiled.
         compile: If True, compile forward, backward and update into one program.
-            ``"auto"`` compiles if this makes the run shorter: on NumPy from 200 steps, and
-            on JAX. Automatic compilation requires records of one length. Custom
-            networks, optimisers, losses and steps disable it, because their Python code
-            would run only once. The last bits of the weights may change. A resumed run
-            keeps its previous choice.
+            ``"auto"`` compiles on JAX, and on NumPy if a run has at least 200 steps.
+            Automatic compilation requires records of one length. Custom networks,
+            optimisers, losses and steps disable automatic compilation, because their
+            Python code would run only once. The last bits of the weights may change. A
+            resumed run keeps its previous choice.
         num_threads: The number of threads; by default (None or 0) all available CPU
             cores.
 
@@ -333,7 +334,7 @@ class Interval:
         )
 
     def is_over(self, step: int, elapsed: float, cost: float) -> bool:
-        """Return whether a checkpoint is due; the last one took `cost` seconds to write."""
+        """Return whether to write a checkpoint, given that the last took `cost` seconds."""
         if self.steps is not None:
             return step % self.steps == 0
         if self.seconds is None:

@@ -38,8 +38,8 @@ class Builder:
         self.onnx = import_onnx()
         self.nodes: list[Any] = []
         self.constants: dict[str, NDArray[Any]] = {}
-        self.names: dict[int, str] = {}  # names by value number
-        self.makers: dict[int, Operation] = {}  # operations by value number of a result
+        self.names: dict[int, str] = {}  # value number -> ONNX name
+        self.makers: dict[int, Operation] = {}  # number of a result -> operation
         self._known: dict[Any, str] = {}  # names of existing constants and casts
         self._sizes: dict[
             str, tuple[Value, int]
@@ -109,7 +109,7 @@ class Builder:
         return parts[0] if len(parts) == 1 else self.node("Concat", parts, axis=0)
 
     def dimensions(self, value: Value) -> list[int | str]:
-        """Return the sizes of a value's axes, or their names."""
+        """Return the size of each axis of a value; a dynamic size is a name."""
         return list(cast("tuple[int | str, ...]", value.shape))
 
     def _integer(self, number: int | str | Size) -> str:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._graph import Operation, Value
 
 
-OPSET = 18  # first version in which the axes of reductions are an input
+OPSET = 18  # first opset in which axes of reductions are an input
 _IR_VERSION = 9
 _OPERATION_WRITERS: dict[str, Write] = {
     **_elementwise.ELEMENTWISE_WRITERS,
@@ -34,7 +34,7 @@ _OPERATION_WRITERS: dict[str, Write] = {
 def to_model(
     traced: Traced, arrays: dict[str, Any], *, task: Task, about: dict[str, Any]
 ) -> Any:
-    """Create a model with the outputs, and with scores if the task has a function."""
+    """Create a model with the outputs, and with scores if the task defines a function."""
     b, graph = Builder(), traced.graph
     inputs = [value for value in graph.inputs if value.number in traced.inputs]
     for value in inputs:

@@ -196,7 +196,7 @@ def _write_var(b: Builder, operation: Operation) -> list[str]:
 
 
 def _write_test(kind: str) -> Write:
-    """Return the writer of any or all, as the maximum or minimum of 0 and 1."""
+    """Return the writer of ``any`` (a maximum of 0 and 1) or ``all`` (a minimum)."""
 
     def write(b: Builder, operation: Operation) -> list[str]:
         number = b.cast(b.get(operation.args[0], "bool"), "int32")

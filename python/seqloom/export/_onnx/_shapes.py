@@ -109,7 +109,7 @@ def _write_flip(b: Builder, operation: Operation) -> list[str]:
     return [b.node("Slice", [b.get(operation.args[0]), *inputs])]
 
 
-_AXIS_END = (1 << 62) - 1  # beyond the end of any axis
+_AXIS_END = (1 << 62) - 1  # a slice stop beyond the end of any axis
 
 
 @dataclass(slots=True)

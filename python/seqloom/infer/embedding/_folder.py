@@ -155,8 +155,9 @@ def _rename_without_replacing(part: Path, final: Path) -> bool:
             raise
     else:
         return True
-    # Do not create an empty file and rename over it. A killed process would leave an
-    # empty file, and a paused process may replace the file of another process.
+    # Do not reserve the name with an empty file and then rename over this file. A
+    # killed process would leave an empty file, and a paused process may replace the
+    # file of another process.
     code = rename_new(part, final)
     if code in _NO_RENAME_ERRORS:
         raise FileError(

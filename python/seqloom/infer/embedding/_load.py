@@ -114,8 +114,8 @@ class Embeddings:
             safetensors files on a disk, the array is a read-only view of the file.
 
         Raises:
-            ArgumentError: ``layer`` was not saved, or is required; or ``record`` is neither
-                an id nor an integer.
+            ArgumentError: ``layer`` was not saved, or is missing although several
+                layers were saved; or ``record`` is neither an id nor an integer.
             IdError: No record has this id, or several records have this id.
             OutOfRangeError: No record has this ordinal.
             FileError: A shard was truncated since it was opened.
@@ -216,8 +216,8 @@ class Embeddings:
             ``(residues, width)``, and `lengths` is the number of rows of each record.
 
         Raises:
-            ArgumentError: ``layer`` was not saved, or is required because several layers
-                were saved.
+            ArgumentError: ``layer`` was not saved, or is missing although several
+                layers were saved.
             FileError: No shard is finished.
 
         Examples:
@@ -247,8 +247,8 @@ class Embeddings:
             of arrays).
 
         Raises:
-            ArgumentError: ``layer`` was not saved, or is required because several layers
-                were saved.
+            ArgumentError: ``layer`` was not saved, or is missing although several
+                layers were saved.
 
         Examples:
             >>> from pathlib import Path

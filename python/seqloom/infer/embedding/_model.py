@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Batch = Mapping[str, Any]
 
 LAST_LAYER = (-1,)
-_DEFAULT_WIDTH = 1024  # used if the model has no `config.width`
+_DEFAULT_WIDTH = 1024  # width of a model without `config.width`
 _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _SCALAR_TYPES = (bool, int, float, str)
 
@@ -133,7 +133,7 @@ def _unwrap_compiled(model: Any) -> Any:
 
 
 def _call_module(model: Any, batch: Batch) -> Any:
-    """Call a module with the arrays whose names are its parameters."""
+    """Call a module with the arrays that have the names of its parameters."""
     plain = _unwrap_compiled(model)
     method = getattr(plain, "forward", None) or plain.__call__
     parameters = inspect.signature(method).parameters.values()
@@ -195,7 +195,7 @@ def _describe_value(value: Any, visited: set[int]) -> Iterator[str]:
 
 
 def _list_contents(value: Any) -> Iterable[Any] | None:
-    """Return the contents of a function, code or container; None for other values."""
+    """Return the contents of a function, code object or container; otherwise, None."""
     if isinstance(value, FunctionType):
         return value.__code__, value.__defaults__, *_list_closure_values(value)
     if isinstance(value, CodeType):

@@ -41,7 +41,7 @@ _MAX_SHARD_BYTES = 256 << 20
 _MAX_SHARD_RECORDS = 1 << 16
 # A number of files or records, limited so that the sum of two numbers fits into int64.
 _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
-# Indices of a shard: its file, its first record, and the record after its last.
+# Indices of a shard: its file, its first record, and the record after its last record.
 _Bounds: TypeAlias = tuple[_Count, _Count, _Count]
 _PLAN_ERRORS = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
 # The window length that an error message suggests: ESM-2 was trained with this length.

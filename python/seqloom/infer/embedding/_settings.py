@@ -187,7 +187,7 @@ def check_layers(layers: Iterable[int]) -> tuple[int, ...]:
 
 
 def find_tokenizer(model: Any, tokens: Any) -> Any:
-    """Return the caller's tokenizer, else the model's, else that of ESM-2."""
+    """Return the caller's tokenizer; by default the model's, or that of ESM-2."""
     if tokens is not None:
         if not callable(tokens):
             raise ArgumentError(

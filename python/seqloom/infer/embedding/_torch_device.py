@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _MAX_COPIES = 8  # maximum number of unfinished copies to the device
-_ALIGNMENT = 256  # bytes: kernels need aligned arrays
+_ALIGNMENT = 256  # alignment of arrays in bytes, which kernels need
 
 
 class TorchDevice(Device):

@@ -207,9 +207,9 @@ class GPUMonitor:
         """Return the activity that limits the speed, computed from the recorded times.
 
         Returns:
-            The bottleneck. The object is true in an ``if`` statement if waiting or work on
-            the CPU limits the speed, and not the model. The sentence of the bottleneck
-            includes the utilization of the GPUs.
+            The bottleneck. The object is true in an ``if`` statement if waiting or work
+            on the CPU, rather than the model, limits the speed. The sentence of the
+            bottleneck includes the utilization of the GPUs.
 
         Examples:
             >>> import time
@@ -262,7 +262,7 @@ class GPUMonitor:
 
     @property
     def _loop_seconds(self) -> float:
-        """The seconds since the start of the loop, or its total seconds after it ended."""
+        """The seconds since the start of the loop, or from its start to its end."""
         return self._clock.wall if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
@@ -296,13 +296,14 @@ class Bottleneck:
     """The activity that limits the speed of a loop.
 
     A `Bottleneck` is true in an ``if`` statement if waiting or work on the CPU limits the
-    loop. If its kind is ``"device-bound"`` or ``"idle"``, the object is false.
+    loop. A `Bottleneck` of the kind ``"device-bound"`` or ``"idle"`` is false.
 
     Attributes:
         kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
-            over 10 % of the time; the longer wait decides. Otherwise ``"host-bound"`` if
-            preparing and joining took longer than the model, else ``"device-bound"``.
-            ``"idle"`` if all shards of an embedding job were already finished.
+            over 10 % of the time; the longer wait decides. If neither wait was that
+            long, the kind is ``"host-bound"`` if preparing and joining took longer than
+            the model, and ``"device-bound"`` if not. The kind is ``"idle"`` if all
+            shards of an embedding job were already finished.
         share: The fraction of the total time that this activity took.
         sentence: A sentence that describes the bottleneck; ``str`` returns the same
             sentence.
@@ -334,7 +335,7 @@ def find_bottleneck(
     shares: Mapping[str, float], seconds: float, evidence: str = ""
 ) -> Bottleneck:
     """Return the activity that limits the speed; append `evidence` to its sentence."""
-    # Waiting is checked first: it is reported even if computing took longer.
+    # Waiting is checked first, so that it is reported even if computing took longer.
     kind = max(("input", "output"), key=shares.__getitem__)
     if shares[kind] <= MAX_WAITING_SHARE:
         kind = max(("device", "host"), key=shares.__getitem__)
