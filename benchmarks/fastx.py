@@ -32,11 +32,11 @@ BATCH_RECORDS = 4096
 ROUNDS = full_or_quick(5, 3)
 THREADS = os.cpu_count() or 1
 NOTES = f"""
-The files are in the page cache: {READS:,} reads of 150 bases with realistic qualities,
-and {PROTEINS:,} proteins in lines of 60, with gzip level 6. Times are medians of {ROUNDS}
-rounds. Each library reads headers, sequences and qualities. seqloom has already read each
-gzip file once, so several threads can decompress it; the next section measures a first
-pass.
+The files are in the page cache: {READS:,} reads of 150 bases with realistic qualities, and
+{PROTEINS:,} proteins in lines of 60 residues, with gzip level 6. Times are medians of
+{ROUNDS} rounds. Each library reads headers, sequences and qualities. seqloom has already
+read each gzip file once, so several threads can decompress it; the next section measures a
+first pass.
 """
 FLOOR_NAMES = {
     "read": "floor: reading the file in blocks",

@@ -20,9 +20,9 @@ BATCH_RECORDS = 4096
 ROUNDS = full_or_quick(5, 3)
 THREADS = os.cpu_count() or 1
 NOTES = f"""
-The files have {READS:,} reads of 150 bases, or {PROTEINS:,} proteins in lines of 60,
-compressed by zlib at level 6 into one gzip member. Speed-ups of the floors are relative to
-decompression with one thread. Times are medians of {ROUNDS} rounds.
+The files have {READS:,} reads of 150 bases, or {PROTEINS:,} proteins in lines of 60
+residues, compressed by zlib at level 6 into one gzip member. Speed-ups of the floors are
+relative to decompression with one thread. Times are medians of {ROUNDS} rounds.
 """
 FLOORS = {
     "unpack": "decompression only, one thread",

@@ -38,8 +38,9 @@ FLOOR = "floor: the file in blocks"
 NOTES = f"""
 The model has {TENSORS} tensors of {TENSOR_BYTES / 1e6:.1f} MB, {MODEL_BYTES / 1e9:.2f} GB
 in total. Times are medians of {ROUNDS} rounds, with files in the page cache. All libraries
-sync their files and folders. seqloom writes a new file, renames it, and verifies
-checksums, except with `mapped=True`, which is compared with memory-mapped files.
+sync their files and folders. seqloom writes a new file, renames it, and verifies checksums.
+With `mapped=True`, no checksums are verified; compare that row with the other memory-mapped
+files.
 """
 
 

@@ -72,7 +72,7 @@ def _first_line(file: Path) -> bytes:
 def open_beads(
     files: Sequence[Path], *, labels: Any, encoder: Any = None, augment: Any = None
 ) -> sl.data.Dataset:
-    """Return a dataset of beads files, with labels if the argument has any."""
+    """Return a dataset of beads files, with labels if `labels` contains any."""
     source = BeadSource(files)
     column = sl.data.join_labels(labels, source.record_ids)
     return sl.data.Dataset(source, encoder=encoder, augment=augment, labels=column)

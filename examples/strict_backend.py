@@ -1,6 +1,6 @@
 """A backend over array_api_strict, which implements only the Array API standard.
 
-All other operations use the default implementations of `Backend`.
+Operations outside the standard use the default implementations of `Backend`.
 """
 
 from typing import Any
@@ -43,7 +43,7 @@ class StrictBackend(Backend):
 
 
 def creation_method(function: Any) -> Any:
-    """Return a method that creates an array, of float32 unless a dtype is given."""
+    """Return a method that creates an array, with dtype float32 by default."""
 
     def call(self: Any, *args: Any, dtype: Any = None) -> Any:
         is_integer = function in {strict.arange, strict.full} and isinstance(args[-1], int)

@@ -105,7 +105,7 @@ print(np.abs((network(sample) - network(reverse)).numpy()).max())
 # %% [markdown]
 # ## Extract the motif
 #
-# Take the filter with the largest weight for "open". Find the best match of this filter in each open interval
+# Take the filter with the largest weight for the class `open`. Find the best match of this filter in each open interval
 # of the test set, and count the bases there. The height of a column in the logo is its information content in
 # bits.
 

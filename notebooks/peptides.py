@@ -27,7 +27,7 @@ def residue_at(angle, noise):
 
 
 def random_peptide(active):
-    """Return a peptide; an active one has a hydrophobic side at 100 degrees per residue."""
+    """Return a helical peptide; if active, one side of the helix is hydrophobic."""
     length, turn = draw.integers(14, 29), draw.uniform(0, 2 * np.pi)
     residues = [residue_at(turn + np.radians(100) * at, 0.3) for at in range(length)]
     return residues if active else list(draw.permutation(residues))
@@ -107,7 +107,7 @@ warnings.simplefilter("ignore", sl.errors.SeenRecordsWarning)
 
 
 def train_and_test(**options):
-    """Return a run on one split, with test metrics."""
+    """Train on one split, and return the run with its test metrics."""
     train, valid, test = sl.data.split(data, (0.7, 0.1, 0.2), seed=0, **options)
     config = sl.models.SequenceCNNConfig.for_data(train)
     return sl.train.fit(config, train, valid, test=test, epochs=20, progress=False)

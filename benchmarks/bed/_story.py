@@ -15,11 +15,11 @@ MAIN_ROWS = (
 )
 HIDDEN = "new memory|int8 in slices|^The individual-major copy"
 NOTES = """
-Row names contain the numbers of individuals x variants. The genotypes are random and in
-the page cache. Times are medians. F and C are the memory order of the result. bed_reader
+Row names contain the size of the file, individuals x variants. The genotypes are random and
+in the page cache. Times are medians. F and C are the memory order of the result. bed_reader
 always allocates its result; pgenlib and the NumPy lookup use one thread. "First touch"
-writes one byte to each page. "All blocks" reads the whole file without decoding. "By the
-copy" reads an individual-major copy of the file.
+writes one byte to each memory page. "All blocks" reads the whole file without decoding. "By
+the copy" reads an individual-major copy of the file.
 """
 
 

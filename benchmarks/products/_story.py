@@ -10,9 +10,9 @@ SIDES = (*LIBRARIES, *CRATES)
 ROUNDS = full_or_quick(5, 3)
 NOTES = """
 The tables have median speeds in Gflop/s. `nt` is the forward product of a layer. `tn` is
-the gradient of the layer's weights, `nn` of its inputs. Sizes are rows x depth x columns.
-Torch multiplies with MKL; gemm 0.19 and private-gemm-x86 0.1 (part of faer) are Rust
-crates. A ratio above 1 means that seqloom is faster.
+the gradient with respect to the layer's weights, `nn` with respect to its inputs. Sizes are
+rows x depth x columns. Torch multiplies with MKL; gemm 0.19 and private-gemm-x86 0.1 (part
+of faer) are Rust crates. A ratio above 1 means that seqloom is faster.
 """
 # Seconds per measurement, and maximum number of products in that time.
 SECONDS, MOST = full_or_quick(0.03, 0.02), 200

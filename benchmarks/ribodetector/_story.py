@@ -30,8 +30,8 @@ REQUIRED_SPEEDS = {"default": 3.0, "best chunk": 2.0}
 NOTES = f"""
 The input is {PAIRS:,} pairs of reads of {READ_LENGTH} bases, half of them ribosomal. Times
 are medians of {ROUNDS} runs of the whole process, with its default number of threads. The
-published command writes the reads of both kinds, and `seqloom-run` writes a table of
-scores.
+published command writes ribosomal and other reads to separate files; `seqloom-run` writes a
+table of scores.
 """
 TABLE_COLUMNS = ("", "seconds", "CPU-seconds", "reads/s", "speed of seqloom-run")
 

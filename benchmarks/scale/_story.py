@@ -30,10 +30,10 @@ TOLERANCE = 1e-3
 WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
 SLOPES = (f"slope, last {FITTED_DECADES} decades", "slope, all")
 NOTES = f"""
-Milliseconds are the shortest of up to seven calls. The MB are the peak increase in
-resident memory during the first call; values below 1 count as 1. Slopes are fitted to the
+Times are the shortest of up to seven calls. Memory is the peak increase in resident memory
+during the first call, in MB; values below 1 count as 1. Slopes are fitted to the
 logarithms; the pictures show the last {FITTED_DECADES} decades and the other libraries. All
-libraries use one thread, except in the rows by threads.
+libraries use one thread, except in the rows that compare numbers of threads.
 """
 TABLE_COLUMNS = (
     "operation by size; largest size",

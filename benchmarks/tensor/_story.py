@@ -42,9 +42,10 @@ RATIOS = (
 )
 TOLERANCE = 1e-5
 NOTES = f"""
-The tables have median milliseconds per training step: forward, backward, AdamW (torch:
-`fused=True`) and reading the loss. All libraries start from equal weights, and their first
-losses differ by less than {TOLERANCE:.0e}. The floors are the matrix products of the step.
+The tables have median milliseconds per training step: forward pass, backward pass, AdamW
+(torch: `fused=True`) and reading the loss. All libraries start from equal weights, and
+their first losses differ by less than {TOLERANCE:.0e}. The floors are the matrix products
+of the step.
 """
 # These tables are only in the CSV file: dropout, memory and small operations.
 HIDDEN = r"with dropout|memory that|^\|  \| seqloom"

@@ -10,8 +10,9 @@ from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare_data
 
 THREADS = (1, 2)
 NOTES = f"""
-A step of the demo's network consists of forward, backward, AdamW (torch: `fused=True`)
-and reading the loss. Batches have {BATCH_SIZE} windows, which are already in memory.
+A step of the demo's network consists of forward pass, backward pass, AdamW (torch:
+`fused=True`) and reading the loss. Batches have {BATCH_SIZE} windows, which are already in
+memory.
 """
 TABLE_COLUMNS = ("threads", "", "seqloom", "torch eager", "seqloom / torch")
 

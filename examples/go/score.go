@@ -29,7 +29,7 @@ type Model struct{ handle *C.SeqloomModel }
 func Open(path string, threads int) (*Model, error) {
 	text := C.CString(path)
 	defer C.free(unsafe.Pointer(text))
-	// Error messages are stored per thread, so stay on this thread.
+	// Error messages are stored per thread, so lock the goroutine to its thread.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	handle := C.seqloom_open(text, C.size_t(threads))
