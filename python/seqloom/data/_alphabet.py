@@ -45,7 +45,7 @@ def guess_alphabet(
         whitespace: ``"strip"`` removes blanks within sequences.
         ids: ``"number"`` accepts empty headers.
         symbols: The option ``symbols`` of the encoder; ``"zeros"`` and ``"keep"`` accept
-            the gap characters - and . anywhere.
+            the gap characters ``-`` and ``.`` at any position.
 
     Returns:
         ``"dna"``, ``"rna"`` or ``"protein"``.

@@ -77,7 +77,8 @@ class BatchMaker:
 
     def _native(self, native: NativeRecords, shape: BatchShape) -> NativeBatchMaker:
         def columns(positions: Rows, rows: Rows) -> dict[str, Any]:
-            # Copied, because users may change the ordinals before the ids are decoded.
+            # Copy the rows, because the user may change the ordinals of a batch before
+            # its ids are decoded.
             return self.source.columns(rows.copy(), 0) | self._labels_at(positions)
 
         return NativeBatchMaker(
@@ -119,7 +120,7 @@ class BatchMaker:
         columns = columns_of(self.source, rows.copy(), options.epoch)
         if self.source.is_checked:
             self._check(fetched, columns, rows.size)
-            columns = dict(columns)  # copied, because the source may still use its dict
+            columns = dict(columns)  # a copy, because the source may reuse its dict
         if self.labels is not None:
             columns["label"] = self.labels[positions]
         if isinstance(fetched, dict):
@@ -246,7 +247,8 @@ copyreg.pickle(_native.BatchMaker, lambda _: (_native.BatchMaker, (REUSED_MEMORY
 
 def supports_native_batches(encoder: Any) -> bool:
     """Return whether Rust can make batches for an encoder."""
-    # NumPy lacks bfloat16, and the Rust store does not contain qualities.
+    # Rust writes NumPy arrays, which cannot be bfloat16, and its record store has no
+    # qualities.
     is_of_letters = (
         encoded_kind(encoder) == SequenceEncoder.encodes
         and not isinstance(encoder, Quality)
@@ -259,8 +261,8 @@ def supports_native_batches(encoder: Any) -> bool:
 class BatchShape:
     """The padded length of the sequences in a batch."""
 
-    length: int | None = None  # None for the length of the longest sequence.
-    multiple: int = 1  # The number of positions is a multiple of this.
+    length: int | None = None  # None pads to the longest sequence.
+    multiple: int = 1  # The length is rounded up to a multiple of this number.
 
 
 @dataclass(slots=True)
@@ -274,11 +276,13 @@ class NativeBatchMaker:
     encoder: SequenceEncoder  # Encodes residues as numbers.
     store: _native.RecordStore  # Ids and residues of the records.
     extents: Extents  # Number of encoded positions of each record.
-    # A function from (indices, rows) to the other columns of a batch, in new memory.
+    # Function of (indices, rows) that returns the other columns of a batch in new
+    # arrays.
     columns: Callable[[Rows, Rows], Batch]
-    explain: Callable[[Rows, AlphabetError], AlphabetError]  # Adds position to an error.
+    # Adds the file position of the invalid character to an error.
+    explain: Callable[[Rows, AlphabetError], AlphabetError]
     shape: BatchShape = field(default_factory=BatchShape)  # Number of positions of a batch.
-    selected: Rows | None = None  # Source row of each index; None if equal.
+    selected: Rows | None = None  # Source row of each index; None if rows equal indices.
     is_store_kept: bool = True  # If True, ids may be decoded later from the store.
     _kernel: _native.SequenceKernel = field(init=False)
     _dtype: np.dtype[Any] = field(init=False)
@@ -290,7 +294,7 @@ class NativeBatchMaker:
         self._rows = {}
 
     def begin(self, maker: _native.BatchMaker, positions: Rows) -> Callable[[], Batch]:
-        """Start a batch in other threads; return a function that waits for it."""
+        """Start making a batch in other threads; return a function that waits for it."""
         plan = self._plan(positions)
         maker.push(self._kernel, self.store, plan.rows, plan.size, not self.is_store_kept)
         return partial(self._finish, plan, maker.pop)

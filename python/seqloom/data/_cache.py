@@ -48,8 +48,9 @@ def cached(
     """Cache encoded items, or sequences before augmentation, in memory-mapped files.
 
     A dataset with augmentation caches its sequences; other datasets cache encoded items.
-    The cache key is the content of the dataset and the settings of the encoder. Several
-    processes can use the cache at once; incomplete entries are computed again.
+    The cache key is computed from the content of the dataset and the settings of the
+    encoder. Several processes can use the cache at once; incomplete entries are computed
+    again.
 
     Args:
         dataset: A dataset of sequences; for a subset, the whole dataset is cached.
@@ -94,7 +95,7 @@ def cached(
 
 
 def _is_encoded(dataset: Dataset) -> bool:
-    """Return whether encoded items can be cached; otherwise, only sequences can."""
+    """Return True if encoded items can be cached, False if only sequences can."""
     encoder = dataset.encoder
     has_settings = isinstance(encoder, JsonConfig) and hasattr(encoder, "shape")
     is_of_numpy = getattr(encoder, "dtype", None) != "bfloat16"
@@ -104,7 +105,7 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # __init__ copies the value of the source
+    supports_threads = True  # replaced by the source's value in __init__
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows

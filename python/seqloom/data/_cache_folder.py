@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 Opened = TypeVar("Opened")
 _ENTRY_FILE = "facts.json"
 _CHECKSUM_BYTES = 1 << 24
-# File modes: only the owner may read genotypes and unpublished sequences.
+# File modes that let only the owner read, because data may be private.
 _PRIVATE, _PRIVATE_FOLDER = 0o600, 0o700
 # Name prefixes of unfinished and deleted entries; the owner of the lock may remove
 # these entries.
@@ -236,7 +236,7 @@ def _sync_private_file(path: Path) -> None:
 
 
 def _open_entry(entry: Path, opened: Callable[[Path], Opened | None]) -> Opened | None:
-    """Open an entry; None if it is missing or a symbolic link."""
+    """Open an entry; return None if the entry is missing or a symbolic link."""
     return None if entry.is_symlink() else opened(entry)
 
 

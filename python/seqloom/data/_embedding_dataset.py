@@ -158,7 +158,7 @@ class EmbeddingEncoder(JsonConfig):
     encodes: ClassVar[str] = "embeddings"
 
     def places(self, lengths: Any) -> NDArray[np.int64]:
-        """Return the number of positions of each record: 1, as an embedding is one row.
+        """Return 1 for each record, because an embedding is one row.
 
         Args:
             lengths: The number of residues of each record.

@@ -121,7 +121,7 @@ class Ids(list[str]):
             self._make = None
 
     def __reduce_ex__(self, _: Any) -> tuple[Any, ...]:
-        # A pickled list of strings does not need the records.
+        # Pickle the decoded ids instead of the records that they are decoded from.
         return list, (self.to_list(),)
 
     def __radd__(self, other: object) -> list[str]:

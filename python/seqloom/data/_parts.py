@@ -264,7 +264,7 @@ def _assign_by_class(
 
 
 def _select_by_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Mark ``size`` records, in proportion to the remaining records of each class."""
+    """Return a mask of ``size`` records, with the same fraction of each class."""
     counts = np.bincount(classes)
     quotas = np.array(_round_shares(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")
@@ -310,7 +310,7 @@ def group_numbers(
 def assign_groups(
     groups: NDArray[np.int64], classes: NDArray[np.int64], shares: list[float], *, key: Key
 ) -> NDArray[np.int64]:
-    """Assign whole groups, the largest first, where they reduce the error most."""
+    """Assign whole groups to subsets, largest first, to approximate the target sizes."""
     counts = np.zeros((int(groups.max(initial=-1)) + 1, int(classes.max(initial=0)) + 1))
     np.add.at(counts, (groups, classes), 1)
     if len(counts) < len(shares):
@@ -324,8 +324,8 @@ def assign_groups(
     weights = 1 / np.maximum(counts.sum(axis=0), 1)
     part_of = np.zeros(len(counts), np.int64)
     for group in order:
-        # The reduction of each subset's squared distance to its target size, if the
-        # subset receives the group.
+        # For each subset: how much its squared distance to its target size would shrink
+        # if the subset received the group.
         gain = ((2 * lacking - counts[group]) * counts[group] * weights).sum(axis=1)
         part_of[group] = gain.argmax()
         lacking[part_of[group]] -= counts[group]

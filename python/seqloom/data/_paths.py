@@ -111,7 +111,7 @@ def _index_lock(path: str) -> Generator[None]:
     try:
         file = Path(path).open("rb")  # noqa: SIM115 - closed below
     except OSError:
-        yield  # building the index reports the error
+        yield  # the error is raised when the index is built
         return
     with file:
         with suppress(OSError):  # without locks, each process builds the index

@@ -147,10 +147,10 @@ def positions(indices: ArrayLike, size: int) -> NDArray[np.int64]:
 
 
 class Epoch:
-    """The current epoch in shared memory, so that all processes of a loader see it.
+    """The current epoch in shared memory, so that all processes of a loader read it.
 
-    Forked and spawned processes share the memory. Pickling the epoch in any other way
-    copies its value.
+    Forked and spawned processes share the memory. Pickling an epoch for any purpose other
+    than starting a process copies its value.
     """
 
     def __init__(self, shared: Any = None) -> None:

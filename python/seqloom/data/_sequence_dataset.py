@@ -61,8 +61,8 @@ def SequenceDataset(
     Tables and in-memory sequences are pickled with their content.
 
     Sequences in memory can be a list of strings, bytes, pairs of id and sequence, dicts, or
-    records. A dict can map ids to sequences, or names to columns. Series, data frames
-    (pandas, polars, Arrow), Hugging Face datasets and arrays of strings or bytes are
+    records. A dict can map ids to sequences, or column names to columns. Series, data
+    frames (pandas, polars, Arrow), Hugging Face datasets and arrays of strings or bytes are
     accepted too. An array of single characters has one sequence per row. Without ids,
     records are numbered from 0. The id of a record in memory ends at the first blank, as in
     a file. A file can also be a table: CSV, TSV or Parquet with a column ``sequence`` and,
@@ -100,9 +100,10 @@ def SequenceDataset(
         ids: ``"number"`` uses the index of a record as its id if the header is empty or the
             id is missing; ``"error"`` raises.
         id_from_header: A regular expression that matches the id in the header. The id is
-            the group named ``id``, or else the first group, or else the whole match.
-            For example, ``r"\\|(.+?)\\|"`` finds the accession in the UniProt header
-            ``sp|P12345|NAME``. With None, the id is the header up to the first blank.
+            the group named ``id``, the first group if no group has this name, or the whole
+            match if there are no groups. For example, ``r"\\|(.+?)\\|"`` finds the
+            accession in the UniProt header ``sp|P12345|NAME``. With None, the id is the
+            header up to the first blank.
         in_memory: If True, all records are kept in memory. With None, records are kept in
             memory if ids, residues and qualities together need less than 1 GiB.
         **old: Deprecated: options of ``Labels`` as keywords; write ``labels=Labels(source,

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class SequenceSource(Source):
-    """Reads sequence records of files, or from memory.
+    """Reads sequence records from files or from memory.
 
     A pickled source contains the paths and a digest of the content of its files. An
     unpickled source reopens the files on first use, and raises if they have changed.

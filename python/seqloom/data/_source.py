@@ -35,8 +35,8 @@ class FetchOptions:
 
     encoder: Any = None
     epoch: int | None = None  # Epoch of the jitter; None for no jitter.
-    length: int | None = None  # Positions of the batch; None for the longest record.
-    multiple: int = 1  # The number of positions is a multiple of this.
+    length: int | None = None  # Number of positions; None pads to the longest record.
+    multiple: int = 1  # The length is rounded up to a multiple of this number.
     out: NDArray[Any] | None = None  # Array to write the inputs into.
     num_threads: int = 1
     as_letters: bool = False  # If True, return residues, not inputs.
@@ -93,7 +93,7 @@ class Source(ABC):
     `seqloom.infer.Kind`), ``size`` (the number of records) and ``paths``, and implements
     ``ids``, ``lengths`` and ``fetch``. Set ``supports_threads = True`` in the class if its
     methods may run in several threads at once; the value is not inherited. All other
-    attributes and methods have default values that suit sequences.
+    attributes and methods have defaults that suit sequences.
 
     Examples:
         >>> import numpy as np

@@ -71,7 +71,7 @@ class Sources:
         return all(held.has_ids for held in self.held.values())
 
     def count_numbered(self, id_column: str) -> dict[str, Any]:
-        """Count the records of tables that lack ids, for the report."""
+        """Count the records in tables without ids, and list the tables, for the report."""
         tables = [held for held in self.held.values() if held.is_numbered(id_column)]
         names = [held.name for held in tables]
         count = sum(len(held.batch) for held in tables)

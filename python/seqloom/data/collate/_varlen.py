@@ -115,11 +115,11 @@ class VarlenCollator:
         return supports_threads(self.tokens)
 
     def stream(self, items: Iterable[dict[str, Any]]) -> Iterator[dict[str, Any]]:
-        """Yield packed batches of a stream of items, each exactly once.
+        """Yield packed batches; each item of the stream is in exactly one batch.
 
-        At least ``window`` items wait to be packed. A batch contains the oldest waiting
-        item, and the longest waiting items that still fit. Items in a batch are in input
-        order.
+        The items of a batch are chosen from at least ``window`` waiting items. A batch
+        contains the oldest waiting item, and the longest waiting items that still fit.
+        Items in a batch are in input order.
 
         Args:
             items: Dicts with ``sequence``, or with ``inputs``.

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-# Seconds since the last change of a file. A file that was modified more recently may
-# change again without a new modification time, so its hash is not cached.
+# Minimum age of a file, in seconds, for caching its hash. A younger file may change
+# again without a new modification time.
 _MIN_FILE_AGE = 2.0
 # Files of fewer bytes are hashed on each access.
 _MIN_CACHED_SIZE = 64 << 20
@@ -232,7 +232,7 @@ def hash_of_bed(files: GenotypeFiles, reading: ReadingOptions) -> str:
 
 
 def stamp_of(path: str) -> dict[str, int]:
-    """Return size, times and inode of a file; writing the file changes these values."""
+    """Return size, times and inode of a file, which show whether the file was written."""
     with reading(path):
         facts = Path(path).stat()
     return {
@@ -279,9 +279,9 @@ def open_copy(
     shape: tuple[int, int],
 ) -> tuple[str, _native.GenotypeCodes]:
     """Open a transposed copy; write it if it is missing or damaged."""
-    # The cache key is the content of the .bed and the selected variants. `CacheFolder`
-    # writes entries atomically. Each row has a checksum, which is verified on every
-    # read.
+    # The cache key is computed from the content of the .bed and the selected variants.
+    # `CacheFolder` writes entries atomically. Each row has a checksum, which is
+    # verified on every read.
     *facts, variants = what
     digest = hashlib.blake2b(repr((_COPY_VERSION, *facts)).encode(), digest_size=16)
     if variants is not None:

@@ -49,7 +49,7 @@ class GenotypeEncoder(JsonConfig):
         standardize: ``"unit"`` for unit variance; ``("beta", a, b)`` to weight each variant
             by the density of the beta distribution at its minor allele frequency; None for
             plain dosages.
-        count_A1: If True, dosages count allele 1, else allele 2.
+        count_A1: If True, dosages count allele 1; if False, they count allele 2.
         digest: A hash of the fitted arrays; empty before fitting.
 
     Raises:
@@ -307,7 +307,7 @@ class GenotypeEncoder(JsonConfig):
 
 
 def constants_of(encoder: GenotypeEncoder) -> dict[str, Any]:
-    """Return the number of constant variants and examples, for a report."""
+    """Return the number of constant variants, and examples of them, for a report."""
     fitted = encoder.fitted
     ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:_MAX_EXAMPLES]]
     return {"constant": encoder.constant, "constant_examples": ids.tolist()}

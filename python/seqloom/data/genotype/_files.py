@@ -61,7 +61,7 @@ class GenotypeFiles:
         if isinstance(bed, open_bed):
             files = _locations_of(bed)
             return cls.find(files["bed"], fam=fam or files["fam"], bim=bim or files["bim"])
-        if isinstance(bed, list | tuple):  # the files may have different variants
+        if isinstance(bed, list | tuple):  # different files may have different variants
             raise ArgumentError(
                 f"bed must be one path, got {len(cast('list[Any]', bed))}; merge the files "
                 "(plink --merge-list), or create a dataset for each"

@@ -76,10 +76,10 @@ def GenotypeDataset(
 
     Genotypes are stored as two-bit codes and decoded for each batch. Codes are kept in
     memory if they fit into ``memory``. If the codes do not fit, samples are read from a
-    transposed copy of the .bed in the cache folder. The cache folder is ``cache``, or
-    ``SEQLOOM_CACHE`` in the environment, else ``~/.cache/seqloom``. The transposed copy is
-    written once, with 256 MiB of memory, and is named after a hash of the content of the
-    .bed.
+    transposed copy of the .bed in the cache folder. The cache folder is the argument
+    ``cache``, the environment variable ``SEQLOOM_CACHE`` or ``~/.cache/seqloom``: the first
+    of these that is set. The transposed copy is written once, with 256 MiB of memory, and
+    is named after a hash of the content of the .bed.
 
     Means and variances come from the samples that the encoder was fitted on.
     ``sl.train.fit`` fits the encoder on the training set. Subsets from ``split`` and
@@ -105,7 +105,7 @@ def GenotypeDataset(
         standardize: ``"unit"``, ``("beta", a, b)`` or None; see ``GenotypeEncoder``.
         encoder: A fitted encoder, instead of ``impute`` and ``standardize``; the variants
             of the encoder are matched to the file by id and alleles.
-        count_A1: If True, dosages count allele 1, else allele 2.
+        count_A1: If True, dosages count allele 1; if False, they count allele 2.
         fam: The table of individuals; None reads the .fam next to the .bed.
         bim: The table of variants; None reads the .bim next to the .bed.
         missing_covariates: ``"error"``, or ``"mean"`` to replace missing values by the
@@ -243,7 +243,7 @@ def check_counted_allele(bed: object, *, count_a1: bool) -> None:
 def choose_encoder(
     encoder: GenotypeEncoder | None, new_encoder: GenotypeEncoder
 ) -> GenotypeEncoder:
-    """Return the given encoder, or a new encoder; raise if settings of both are given."""
+    """Return the given or the new encoder; raise if their settings are different."""
     if encoder is None:
         return new_encoder
     if encoded_kind(encoder) != GenotypeEncoder.encodes:

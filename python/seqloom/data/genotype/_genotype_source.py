@@ -34,7 +34,7 @@ class GenotypeSource(Source):
     has_letters = False
     has_ordinals = False
     supports_threads, is_checked = True, False
-    _training_rows: Rows | None = None  # Samples to fit on; None for all.
+    _training_rows: Rows | None = None  # Rows to fit the encoder on; None for all.
     _fitted_encoder: GenotypeEncoder | None = None  # The encoder is fitted on first use.
     _tables: NDArray[Any] | None = None  # Lookup tables of the fitted encoder.
 
@@ -231,7 +231,7 @@ class GenotypeSource(Source):
 
     def __getstate__(self) -> dict[str, Any]:
         # Compute the statistics before pickling, so that worker processes do not repeat
-        # it.
+        # the computation.
         if self._output == "numbers" or self.covariate_names:
             self._find_tables()
         return dict(self.__dict__)

@@ -126,8 +126,8 @@ class PersonTable:
 def read_person_table(path: str, columns: Columns, people: People) -> PersonTable:
     """Read a table of values: TSV, CSV or white space, plain or gzip."""
     # The first line is a header if it contains FID, IID or the name of a wanted column.
-    # Without a
-    # header, the first cells must be the ids of an individual, as in PLINK files.
+    # Without a header, the first cells must be the ids of an individual, as in PLINK
+    # files.
     with reading_table(path), open_text(path) as file:
         wanted = (columns.id_column or _IID,)
         has_one_word_ids = columns.id_column is None

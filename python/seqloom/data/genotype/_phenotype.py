@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 
 STATES = ("control", "case")
-# Meaning of each phenotype code. In the coding 1 and 2 of PLINK, 0 means missing.
+# Meaning of each phenotype code. In the PLINK coding (1 for control, 2 for case), 0
+# means missing.
 _STATE_CODES = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
 _MAX_EXAMPLES = 3
 _MISSING_WORDS = frozenset(

@@ -51,7 +51,7 @@ def mean_and_scale(
 def _variant_scale(
     mean: Floats, deviation: Floats, standardize: str | tuple[str, float, float] | None
 ) -> Floats:
-    """Return the scale of each variant; arbitrary for constant variants."""
+    """Return the scale of each variant; the scale of constant variants is arbitrary."""
     if standardize is None:
         return np.ones_like(mean)
     if standardize == "unit":
@@ -112,7 +112,7 @@ class Fitted:
 
     variants: Variants
     mean: NDArray[np.float64]  # Mean dosage of each variant; 0 if all are missing.
-    scale: NDArray[np.float64]  # Factor for the difference from the mean.
+    scale: NDArray[np.float64]  # Factor of (dosage - mean).
     is_constant: NDArray[np.bool_]
     covariate_names: tuple[str, ...]
     covariate_mean: NDArray[np.float64]

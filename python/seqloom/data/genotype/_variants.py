@@ -37,7 +37,8 @@ class ChosenVariants:
     columns: dict[str, NDArray[Any]]
     rows: Rows | None = None  # Selected rows, in order; None for all rows.
     is_flipped: NDArray[np.bool_] | None = None  # None if no variant is flipped.
-    missing_alleles: int = 0  # Number of variants matched by one allele.
+    # Number of variants matched by one allele, because the other is missing.
+    missing_alleles: int = 0
 
     @property
     def in_file(self) -> int:
@@ -165,7 +166,8 @@ class VariantMatch:
 
     positions: NDArray[np.int64]
     is_flipped: NDArray[np.bool_]  # True where the alleles are exchanged.
-    missing_alleles: int = 0  # Number of variants matched by one allele.
+    # Number of variants matched by one allele, because the other is missing.
+    missing_alleles: int = 0
 
     @property
     def flipped(self) -> int:
@@ -198,7 +200,7 @@ def _is_equal(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
 
 
 def _shares_allele(wanted: Variants, found: Variants) -> NDArray[np.bool_]:
-    """Return a mask of variants with one equal allele and one that is missing."""
+    """Return a mask of variants with one equal allele and one missing allele."""
     counted = wanted.counted == found.counted, _is_missing(wanted.counted, found.counted)
     other = wanted.other == found.other, _is_missing(wanted.other, found.other)
     return (counted[0] & ~counted[1] & other[1]) | (other[0] & ~other[1] & counted[1])

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     Rows = tuple[dict[str, list[str]], list[int]]
     from collections.abc import Iterable
 
-_SIZE_COLUMNS = ("length", "width")  # columns in MACS and featureCounts; in GRanges
+# `length` in tables of MACS and featureCounts, `width` in tables of GRanges.
+_SIZE_COLUMNS = ("length", "width")
 _SAF_COLUMNS = ["geneid", "chr", "start", "end", "strand"]
 _ONE_BASED_CHROMS = {"seqname", "seqnames"}  # column names of GTF and GRanges
 _HOMER_STRANDS = {"0": "+", "1": "-"}
@@ -119,7 +120,7 @@ def _has_position_names(line: str) -> bool:
 
 
 def _separator_of(line: str) -> str | None:
-    """Return the separator of a header; None for blanks, "" if it is not a header."""
+    """Return the separator of a header; None for blanks, "" without a header."""
     for mark in _SEPARATORS:
         names = {cell.strip('"# ').lower() for cell in line.split(mark)}
         if all(names & wanted for wanted in _REQUIRED_NAMES):

@@ -170,8 +170,8 @@ def windows(
     Args:
         path: The file.
         width: The length of a window, in residues.
-        stride: The distance between the starts of consecutive windows; None for ``width``,
-            so that windows do not overlap.
+        stride: The distance between the starts of consecutive windows; None means
+            ``width``, so that windows do not overlap.
         edge: The treatment of a last window that is shorter than ``width``. ``"keep"``
             returns the shorter window; ``"pad"`` pads it with N; ``"drop"`` removes the
             window and counts it in ``report``; ``"error"`` raises.
@@ -236,7 +236,7 @@ def check_label_options(labels: Labels) -> None:
 def label_intervals(
     labels: Labels, intervals: Intervals, kept: NDArray[np.int64], *, ids: list[str]
 ) -> LabelColumn:
-    """Return the labels of the kept intervals."""
+    """Return the labels of the intervals that are not dropped."""
     source, unmatched = _label_source(labels, intervals, kept, ids=ids)
     source = drop_missing(source, labels)
 
@@ -335,7 +335,7 @@ def _are_in_record_order(labels: Any, intervals: Intervals) -> bool:
         rows: list[Any] = list(labels)  # pyright: ignore[reportUnknownArgumentType]
         return not (rows and isinstance(rows[0], os.PathLike))
     index = frame_index(labels)
-    # A series with the same index as the intervals is in their order.
+    # A series with the index of the intervals is in the order of the intervals.
     is_in_order = index is None or index == intervals.index
     return callable(getattr(labels, "__len__", None)) and is_in_order
 

@@ -29,10 +29,11 @@ if TYPE_CHECKING:
     from seqloom.data.label._labels import LabelColumn
 
 
-_NAME_COLUMNS = ("name", "peakid", "geneid")  # columns in BED and MACS, HOMER, SAF
+# `name` in BED and MACS, `peakid` in HOMER, `geneid` in SAF.
+_NAME_COLUMNS = ("name", "peakid", "geneid")
 _NUCLEOTIDE_CODES = b"ACGTURYSWKMBDHVNacgturyswkmbdhvn"
 _COMPLEMENTS = b"TGCAAYRSWMKVHDBNtgcaayrswmkvhdbn"
-# N is asparagine in a protein.
+# Proteins are padded with X, because N is asparagine.
 _PAD_CHARACTERS = {"protein": ord("X")}
 _DEFAULT_PAD = ord("N")
 # Characters that are not nucleotide codes are not changed.
@@ -46,7 +47,7 @@ _URACIL = np.frombuffer(b"Uu", np.uint8)
 
 
 class IntervalSource(Source):
-    """Reads the sequences of all intervals, also of intervals that the dataset drops."""
+    """Reads the sequences of all intervals, including those that the dataset drops."""
 
     kind, title = "intervals", "IntervalDataset"
     supports_threads, is_checked = True, False
@@ -199,7 +200,7 @@ def reverse_complement(
     is_unclear = alphabet is None and is_minus.any()
     if is_unclear and np.isin(letters.data, _URACIL).any():
         minus_rows = letters.take(np.flatnonzero(is_minus))
-        if np.isin(minus_rows.data, _URACIL).any():  # the complement of A is T or U
+        if np.isin(minus_rows.data, _URACIL).any():  # the complement of A may be T or U
             raise ArgumentError(
                 "an interval on the minus strand has U, so the complement of A is unknown: "
                 'pass alphabet="dna" or alphabet="rna", or an encoder of that alphabet'

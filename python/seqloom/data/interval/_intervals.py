@@ -33,9 +33,9 @@ class Intervals:
     chroms: list[str]
     starts: NDArray[np.int64]
     stops: NDArray[np.int64]
-    strands: NDArray[np.int64]  # 1, -1, or 0 without a strand.
-    summits: NDArray[np.int64]  # Offsets from the starts; -1 without a summit.
-    lines: list[int] = field(default_factory=list[int])  # Line numbers, for files.
+    strands: NDArray[np.int64]  # 1 for plus, -1 for minus, 0 without a strand.
+    summits: NDArray[np.int64]  # Offset of each summit; -1 without a summit.
+    lines: list[int] = field(default_factory=list[int])  # Line numbers in files.
     # Other columns of the table.
     columns: dict[str, list[Any]] = field(default_factory=dict[str, list[Any]])
     files: list[str] = field(default_factory=list[str])  # File of each interval, if any.

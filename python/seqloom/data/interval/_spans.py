@@ -90,7 +90,7 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
 
 
 def _check_summits(intervals: Intervals) -> None:
-    """Raise if a summit is outside its interval, such as a chromosome position."""
+    """Raise if a summit is outside its interval, as a chromosome position would be."""
     outside = intervals.summits > intervals.stops - intervals.starts
     if outside.any():
         row = int(outside.argmax())
@@ -114,7 +114,7 @@ def check_edges(
     jitter: int,
     edge: str,
 ) -> NDArray[np.int64]:
-    """Return the rows to read; ``edge`` decides on intervals beyond chromosome ends."""
+    """Return the rows to read; ``edge`` can drop intervals beyond chromosome ends."""
     if edge not in EDGES:
         raise ArgumentError(f"edge must be one of {', '.join(EDGES)}; got {edge!r}")
     if edge == "error":

@@ -43,8 +43,8 @@ _MISSING_TYPES = {"NoneType", "NAType", "NaTType"}
 BOOLEANS = {"false": "0", "true": "1"}
 BY_FILE = "file"
 _COMPRESSION_SUFFIXES = {".gz", ".bgz", ".bz2", ".xz", ".zst"}
-# A dict from id to label may have millions of keys; only this number of keys is
-# compared to paths.
+# Maximum number of keys that are compared to paths, because a dict from id to label may
+# have millions of keys.
 _MAX_KEYS = 1000
 TASKS = ("classify", "regress", "multilabel")
 CODINGS = ("auto", "01", "12")
@@ -58,7 +58,7 @@ class LabelColumn:
     classes: Cells = ()  # Names of classes or of columns.
     # Class indices (int64), values (float32), or zeros and ones (float32).
     values: NDArray[Any] | None = None
-    rows: NDArray[np.int64] | None = None  # Rows with a label; None for all.
+    rows: NDArray[np.int64] | None = None  # Rows with a label; None selects all rows.
     unmatched: Cells = ()  # Ids that have a label but no record.
     report: dict[str, Any] = field(default_factory=dict[str, Any])
 
@@ -155,9 +155,10 @@ class Labels:
         label_column: The column of labels in tables, files or intervals, by default
             ``label``; for samples of a .bed, the only column besides the ids. Several
             columns must all contain numbers.
-        label_from_header: A regular expression that finds the label in the header: the
-            group named ``label``, else the first group, else the whole match. This option
-            replaces ``source``, and only ``SequenceDataset`` supports it.
+        label_from_header: A regular expression that finds the label in the header. The
+            label is the group named ``label``, the first group if no group has this name,
+            or the whole match if there are no groups. This option replaces ``source``, and
+            only ``SequenceDataset`` supports it.
         classes: The names of the classes, sorted by default; any other label raises an
             error.
         task: The type of the labels. With ``auto``, text and integers are classes; for

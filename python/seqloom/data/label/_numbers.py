@@ -34,12 +34,12 @@ MARKS: dict[str, bool] = {
     **dict.fromkeys(("0", "0.0", "False", "false", "FALSE"), False),
     **dict.fromkeys(("1", "1.0", "True", "true", "TRUE"), True),
 }
-# More classes must have at least two records on average.
+# More than this number of classes must have at least two records on average.
 _MAX_UNCHECKED_CLASSES = 10
 
 _INTEGER = re.compile(r"[+-]?[0-9]+")
 _CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
-_MAX_ROUNDING = 0.01  # fraction of the range of the labels
+_MAX_ROUNDING = 0.01  # as a fraction of the range of the labels
 _FILE_REMEDY = (
     ": put each class into its own file (seqloom train a.fa b.fa --label-from-file); in "
     "Python, pass a dict from file to label to set other names"
@@ -54,7 +54,7 @@ def number_labels(
     classes: Iterable[str] | None,
     joined: LabelColumn | None = None,
 ) -> LabelColumn:
-    """Return the labels of some ids as numbers, in a copy of ``joined`` if given."""
+    """Return labels as numbers; ``joined`` provides the other fields of the result."""
     class_tuple = None if classes is None else tuple(classes)
     if task == "auto":
         task = guess_task(source, ids, has_classes=class_tuple is not None)

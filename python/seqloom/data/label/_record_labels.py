@@ -246,7 +246,7 @@ def _unlabelled_error(
 
 
 def _label_ids_note(source: LabelSource) -> str:
-    """Return a hint with some ids of the labels, if none is the id of a sequence."""
+    """Return a hint with some ids of the labels, if no label has the id of a sequence."""
     if not source.cells:
         return "; the source has no labels"
     examples = ", ".join(map(repr, list(source.cells)[:_MAX_EXAMPLES]))
@@ -277,7 +277,7 @@ def _partial_id_note(source: LabelSource, ids: list[str]) -> str:
 
 
 def _blank_note(source: LabelSource, name: str) -> str:
-    """Return a hint that ids end at the first blank, if the ids of the labels do not."""
+    """Return a hint that ids end at the first blank, if ids of labels have blanks."""
     whole = next((key for key in source.cells if key.split(None, 1)[:1] == [name]), None)
     if whole in {None, name}:
         return ""

@@ -286,7 +286,7 @@ def value_names(columns: Cells, rows: Iterable[Cells]) -> Cells:
 
 
 def _are_names(labels: Iterable[Any]) -> bool:
-    """Return whether labels are lists of names, and not all have exactly one name."""
+    """Return whether labels are lists of names; False if each has exactly one name."""
     lists = [list(label) for label in labels if isinstance(label, _LIST_TYPES)]
     has_names = all(isinstance(name, str) for names in lists for name in names)
     has_some = any(lists)

@@ -164,7 +164,7 @@ def _parse_table(path: str, file: TextIO, columns: tuple[str, ...]) -> LabelTabl
 def csv_reader(
     path: str, file: TextIO, wanted: Iterable[str] = (), *, has_one_word_ids: bool = False
 ) -> Reader:
-    """Return a reader that splits at tabs, commas or semicolons, else at white space."""
+    """Return a reader for cells separated by tabs, commas, semicolons or white space."""
     # Excel may write the separator on a separate first line: sep=;
     begin = file.readline()
     declared = _SEPARATOR_LINE.fullmatch(begin)
@@ -184,7 +184,7 @@ def csv_reader(
         blanks = re.compile(f'" +(?={re.escape(separator)}|\r?\n|$)')
         lines = (blanks.sub('"', line) if '" ' in line else line for line in lines)
         return csv.reader(lines, delimiter=separator, skipinitialspace=True, strict=True)
-    # Line ends are kept: they may be inside quotation marks.
+    # Keep line ends, because cells in quotation marks may contain them.
     words = (" ".join(line.split()) + "\n" for line in lines)
     return csv.reader(words, delimiter=" ", strict=True)
 
@@ -204,7 +204,7 @@ def _is_mixed(line: str, wanted: Iterable[str], *, has_one_word_ids: bool) -> bo
 
 
 def _first_lines(file: Iterable[str], wanted: set[str]) -> tuple[int, list[str]]:
-    """Return the number of lines before the header, and the header with later lines."""
+    """Return the number of lines before the header, and all lines from the header on."""
     lines: list[str] = []
     for line in file:
         lines.append(line)
@@ -251,7 +251,7 @@ def is_parquet(path: str) -> bool:
 
 
 def parquet_frame(path: str, columns: tuple[str, ...] | None = None) -> Frame | None:
-    """Read columns of a Parquet file, by default all; None for another file."""
+    """Read columns (by default all) of a Parquet file; None if it is not Parquet."""
     if not is_parquet(path):
         return None
     table = _table(path, columns)

@@ -1,4 +1,4 @@
-"""`create_async_dataloader`, a loader whose worker processes use no GPU."""
+"""`create_async_dataloader`, which creates a loader whose worker processes use no GPU."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def create_async_dataloader(
     worker_init_fn: Callable[[int], Any] | None = None,
     max_length: int | None = None,
 ) -> DataLoader:
-    """Return a loader that reads sequence files in processes and collates in this one.
+    """Return a loader that reads files in worker processes and collates in this process.
 
     Workers are spawned without access to GPUs. Workers only read records; they do not
     tokenise or load a model. Plain FASTA is read in ranges of 2 MiB by different workers.
@@ -330,7 +330,7 @@ def packed_file_batches(
 
 @dataclass(slots=True)
 class PinnedCheck:
-    """Converts batches; warns if the first batch predicts too much pinned memory."""
+    """Converts batches; warns once if pinned batches may need too much memory."""
 
     convert: Callable[[Any], Any]
     workers: WorkerOptions

@@ -45,7 +45,7 @@ class BatchSource:
 
     epoch: Callable[[EpochProgress, EpochOrder], Batches]  # Batches after a position.
     count: Callable[[EpochOrder], int]  # Number of batches of an epoch.
-    identity: Callable[[EpochOrder], dict[str, Any]]  # Compared with saved states.
+    identity: Callable[[EpochOrder], dict[str, Any]]  # Settings in saved states.
     executor: Executor | None = None  # Stopped by `DataLoader.close`.
     is_ordered: bool = False  # If True, the loader determines the order.
 

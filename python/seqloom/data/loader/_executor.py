@@ -32,13 +32,14 @@ if TYPE_CHECKING:
     Answers = Generator[tuple[Request, Any]]
     Finish = Callable[[], Any]  # waits for a batch and returns it
 
-# Part of the random key for custom code; a new value changes its random numbers.
+# Part of the random key for custom code. A new value changes the random numbers of that
+# code.
 _KEY_DOMAIN = "a user's code"
 _END_OF_TASKS: Any = object()  # marks the end of an iterator
 
 
 class BatchFunction(ABC):
-    """Makes the batch of a request; Rust threads may do so without the interpreter."""
+    """Makes the batch of a request, if possible in Rust threads without the interpreter."""
 
     @property
     @abstractmethod
@@ -74,7 +75,7 @@ class Executor:
         self.uses_processes = needs_process and settings.workers.num_workers > 0
         draws = not is_stateful and not is_shared
         self._make = partial(_make_seeded, make, settings.seed) if draws else make
-        self._pool: WorkerPool | None = None  # worker processes that persist
+        self._pool: WorkerPool | None = None  # persistent worker processes
 
     def run(self, requests: Iterable[Request]) -> Answers:
         """Yield each request with its batch, or with a ``FailedBatch`` for an exception."""
@@ -179,7 +180,7 @@ def _in_flight(
 def _start_all(
     start: Callable[[Request], Finish], requests: Iterable[Request]
 ) -> Iterator[tuple[Request, Finish]]:
-    """Start batches lazily; a sampler's exception is raised after earlier batches."""
+    """Start batches lazily, so that earlier batches precede a sampler's exception."""
     try:
         for request in requests:
             yield request, start(request)

@@ -140,7 +140,7 @@ class DataLoader(Generic[T]):
     ) -> None:
         check_dataset(dataset, collate_fn=collate_fn, worker_init_fn=worker_init_fn)
         check_flags(
-            shuffle=shuffle is not None and shuffle,  # PyTorch's own default is None
+            shuffle=shuffle is not None and shuffle,  # None is PyTorch's default
             pin_memory=pin_memory,
             drop_last=drop_last,
             in_order=in_order,

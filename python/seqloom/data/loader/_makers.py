@@ -70,7 +70,8 @@ class _BatchFormat:
     def __init__(self, settings: LoaderSettings, encoder: Any) -> None:
         collate: Any = settings.collate
         if isinstance(collate, PadCollator) and collate.encoder is None:
-            collate = replace(collate, encoder=encoder)  # determines the padding value
+            # The encoder determines the padding value.
+            collate = replace(collate, encoder=encoder)
         self.collate, self.encoder = collate, encoder
         self.is_batched = settings.batching.is_batched
         self.columns: ColumnMaker | None = None

@@ -45,7 +45,7 @@ class Request:
     # The following fields are not sent to workers.
     position: int = 0  # Position in the epoch after the batch.
     is_last: bool = False
-    padding: NDArray[np.bool_] | None = None  # True where items are repeated.
+    padding: NDArray[np.bool_] | None = None  # True for repeated items.
     stream_state: Callable[[], Any] | None = None  # Stream state after the batch.
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,7 +105,7 @@ class EpochProgress:
     """The position of a loader in an epoch."""
 
     epoch: int
-    position: int = 0  # Counts items, or batches of iterables.
+    position: int = 0  # Number of items; for iterables, of batches.
     stream_state: Any = None  # State of a `SequenceStream`, or a function that returns it.
     is_ended: bool = False
 
@@ -192,7 +192,7 @@ class EpochOrder:
 
 
 def _split_range(count: int, size: int) -> Iterator[tuple[int, int]]:
-    """Split a range into ranges of equal size, except the last."""
+    """Split a range into ranges of equal size; the last may be smaller."""
     return ((begin, min(begin + size, count)) for begin in range(0, count, size))
 
 
@@ -277,7 +277,7 @@ class EpochIterator(Iterator[Any]):
 
 
 def with_last(items: Iterable[Item]) -> Iterator[tuple[Item, bool]]:
-    """Yield each item with True if it is the last; reads one item ahead."""
+    """Yield pairs (item, True if the item is the last); read one item ahead."""
     rest = iter(items)
     item = next(rest, _END_OF_ORDER)
     while item is not _END_OF_ORDER:

@@ -38,9 +38,10 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import Request
     from seqloom.data.loader._settings import LoaderSettings
 
-# Exit code of a worker that imports the main script, if the script would start workers.
+# Exit code of a worker if the main script, which it imports, would start workers again.
 _UNGUARDED_MAIN = 77
-# Seconds for a process to end after its pipe is closed, before it is terminated.
+# A process that has not ended this number of seconds after its pipe was closed is
+# terminated.
 _EXIT_SECONDS = 2.0
 _MAX_DEATHS = 3
 # Seconds between checks whether a process has started; the timeout begins at its start.
@@ -48,7 +49,8 @@ _POLL_SECONDS = 1.0
 _START_SECONDS = 60.0
 
 # Locked while a process starts, so that no other thread forks a process that inherits
-# the pipe. A child that is forked meanwhile can release the lock, like its parent.
+# the pipe. A process that this thread forks while it holds the lock can release the
+# lock too.
 _START_LOCK = threading.RLock()
 _OPEN_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 

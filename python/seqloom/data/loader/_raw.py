@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from seqloom.data.loader._order import Request
 
 _CHUNK_RECORDS, _CHUNK_BYTES = 256, 1 << 20
-# Bytes of a range; a smaller file is read as a whole, even if it is compressed.
+# Bytes of a range of a file. A file with fewer bytes is read as a whole, even if it is
+# compressed.
 PART_BYTES = 2 << 20
 # The start of a FASTA record, and the bytes per read while searching for it.
 _RECORD_START = b"\n>"
@@ -35,8 +36,8 @@ class RawPart:
     file: int
     stamp: tuple[int, int]  # Size and modification time of the file.
     start: int = 0
-    stop: int | None = None  # None for the whole file.
-    is_long: bool = False  # If True, one process reads the range in steps.
+    stop: int | None = None  # None for the end of the file.
+    is_long: bool = False  # If True, one process reads the range in chunks.
 
     def __str__(self) -> str:
         if self.stop is None:
@@ -81,7 +82,7 @@ class RawChunk:
 
 
 def split_files(paths: tuple[str, ...]) -> list[RawPart]:
-    """Split files into ranges of bytes; the number of workers does not matter."""
+    """Split files into ranges of bytes that do not depend on the number of workers."""
     return [part for file, path in enumerate(paths) for part in _split_file(path, file)]
 
 

@@ -138,7 +138,7 @@ class LoaderSettings:
     collate: Callable[[Any], Any] | None = None
     convert: Callable[[Any], Any] = field(default=lambda batch: batch)
     seed: int = 0
-    check_worker: Callable[[], Any] | None = None  # is called first in a new process
+    check_worker: Callable[[], Any] | None = None  # called first in each new process
     environment: Mapping[str, str] = field(default_factory=dict[str, str])
     max_bytes: int = 0  # memory limit of a process; 0 for no limit
 
@@ -204,7 +204,7 @@ def check_flags(**flags: Any) -> None:
 
 
 def is_iterable(dataset: Any) -> bool:
-    """Return whether a dataset is iterable and has no indices."""
+    """Return whether a dataset is iterable but cannot be indexed."""
     torch: Any = sys.modules.get("torch")
     data = getattr(getattr(torch, "utils", None), "data", None)
     kind: Any = getattr(data, "IterableDataset", ())

@@ -1,7 +1,7 @@
 """The main function of worker processes, and the messages to and from them.
 
 A message consists of a pickle and of the arrays that the pickle refers to, preceded by
-their number and sizes. Nothing is unpickled from files.
+their number and sizes. Messages are unpickled only from pipes, never from files.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 _WATCH_SECONDS = 0.3
 _UINT64_FORMAT = struct.Struct("<Q")
-# Number of bytes; memory for smaller arrays is not reused.
+# Minimum size of a buffer, in bytes, for which memory is reused.
 _MIN_REUSED_BYTES = 1 << 16
 Part = memoryview | bytes
 
@@ -58,7 +58,8 @@ class SealedJob:
     """A pickled job; the worker unpickles it, so that errors are sent as answers."""
 
     def __init__(self, content: Any) -> None:
-        self._content = content  # pickled, except in a forked worker
+        # A `WorkerJob`, or its pickle in a worker that was not forked.
+        self._content = content
 
     def __reduce__(self) -> tuple[Any, ...]:
         return SealedJob, (bytes(ForkingPickler.dumps(self._content)),)
@@ -77,7 +78,7 @@ class WorkerIdentity:
     count: int
     parent: int  # Pid of the process that receives the batches.
     seed: int
-    is_child_of_main_thread: bool  # If True, Linux signals the parent's death.
+    is_child_of_main_thread: bool  # If True, Linux can signal the parent's end.
 
 
 def run_worker(sealed: SealedJob, pipe: socket.socket, identity: WorkerIdentity) -> None:
@@ -135,7 +136,7 @@ def _follow_parent(identity: WorkerIdentity) -> None:
 
 
 def _watch_parent(starter: int, parent: int) -> None:
-    """End this process when its starter or its parent has ended."""
+    """End this process when the process that started it or reads its batches has ended."""
     while os.getppid() == starter and is_running(parent):
         time.sleep(_WATCH_SECONDS)
     os._exit(1)
@@ -239,7 +240,7 @@ class PickledError:
             return pickle.loads(self.error)  # noqa: S301 - from our own process
         for pickled in self.kinds:
             kind = pickle.loads(pickled)  # noqa: S301 - see above
-            # ``__init__`` may need arguments that are unknown.
+            # The `__init__` of the exception may need arguments that are unknown.
             with suppress(Exception):
                 error = kind.__new__(kind, self.message)
                 if str(error):

@@ -67,8 +67,8 @@ class PackedStream:
             records are not split, and a record with more than ``max_tokens`` tokens raises
             an error.
         overlap: The number of residues that neighbouring windows share. When window results
-            are merged, each residue is taken from the window in which the residue is
-            farther from an end.
+            are merged, the result of a residue is taken from the window in which the
+            residue is farther from an end.
         records: A range (first, stop) of the records of a single file, read through an
             index; a missing index is built.
         empty: ``"error"`` raises for a record without residues; ``"keep"`` packs only its
@@ -163,9 +163,9 @@ class PackedStream:
         """Return the current position as a dict of JSON values.
 
         The state contains the numbers of the windows that wait to be packed. A resumed
-        stream reads the records of these windows again. To find these records, the stream
-        uses the index of the file if it exists, or else reads the file from its beginning.
-        Records that were already packed are not tokenised again.
+        stream reads the records of these windows again. The stream finds these records
+        through the index of the file; without an index, it reads the file from its
+        beginning. Records that were already packed are not tokenised again.
 
         Returns:
             The state, for ``load_state_dict``.

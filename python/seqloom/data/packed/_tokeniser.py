@@ -41,7 +41,7 @@ class Tokeniser:
         """Create the tokeniser from the argument ``tokens``."""
         tokens = Tokens("esm2") if tokens is None else tokens
         if isinstance(tokens, TokenEncoder) and find_override(type(tokens)) is None:
-            # The dtype of the tokens does not matter.
+            # Batches always have int32 tokens, so the dtype of `tokens` is ignored.
             kernel = replace(cast("Any", tokens), dtype="int32").kernel
             return cls(repr(tokens), kernel, None, tokens.places)
         if not callable(tokens):

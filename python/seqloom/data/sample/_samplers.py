@@ -84,7 +84,7 @@ class Sampler(ABC):
             yield _with_epoch(plan[position % len(plan)], epoch)
 
     def _cached_plan(self, epoch: int) -> list[Any]:
-        """Return the cached order of an epoch; a loader requests its length first."""
+        """Return the order of an epoch; cache it, as a loader requests its length first."""
         if self._planned is None or self._planned[0] != epoch:
             self._planned = (epoch, self._plan(epoch))
         return self._planned[1]

@@ -157,7 +157,7 @@ def join_chunks(chunks: list[Chunk]) -> Chunk:
 
 
 def resize_chunks(chunks: Iterable[Chunk], sizes: Iterator[int]) -> Iterator[Chunk]:
-    """Yield the records of chunks in chunks of given sizes; the last may be smaller."""
+    """Yield the records in chunks of the given sizes; the last chunk may be smaller."""
     waiting: list[Chunk] = []
     count, size = 0, next(sizes)
     for chunk in chunks:
@@ -200,7 +200,7 @@ class ShuffleWindows:
         return 0 if position < self._first else 1 + (position - self._first) // self.size
 
     def start(self, position: int) -> int:
-        """Return the start of a position's window, where reading must begin."""
+        """Return the start of the window of ``position``, where reading must begin."""
         if not self.size:
             return position
         number = self._number(position)

@@ -44,7 +44,7 @@ class PieceStream(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StreamPiece:
-    """Stream records for one batch; any thread can make the batch."""
+    """Records of a stream for one batch, which any thread can make."""
 
     stream: PieceStream
     chunk: Chunk

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
 _SEEKABLE = frozenset({"none", "bgzip", "gzip"})
 _READ_RESIDUES = 1 << 22
-# Files with more records are split into shards with equal numbers of records instead of
-# bytes.
+# A file with more than this number of records is split by its number of records, not by
+# its bytes.
 _MAX_BALANCED_RECORDS = 1 << 23
 # Estimated bytes of a record in addition to its residues.
 _RECORD_OVERHEAD = 32
@@ -64,7 +64,7 @@ class Shard:
         check_integer("index", self.index, most=self.count - 1)
 
     def select(self, numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the records of this shard, in blocks that alternate between shards."""
+        """Return the records of this shard; blocks of records alternate between shards."""
         if self.count == 1:
             return np.arange(numbers.size)
         return np.flatnonzero(numbers // BLOCK_RECORDS % self.count == self.index)
@@ -179,7 +179,7 @@ class FileRange:
         try:
             return SequenceReader(self.index.path, settings)
         except FormatError:
-            return None  # fetching by index may succeed, or reports the error
+            return None  # fetching through the index may succeed; if not, it raises
 
     def _unpack(self, reader: SequenceReader, first: int) -> Iterator[FileBatch]:
         """Yield batches until the end of the shard."""
@@ -257,7 +257,7 @@ def read_ahead(items: Iterable[Item], most: int) -> Generator[Item]:
         done.set()
         _drain(waiting)
         # A thread that reads from a pipe may be blocked, so do not wait long for the
-        # thread. The garbage collector may close this generator in the thread itself.
+        # thread. The garbage collector may close this generator in the reading thread.
         if thread is not threading.current_thread():
             thread.join(_JOIN_SECONDS)
 
