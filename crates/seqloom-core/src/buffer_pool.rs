@@ -41,7 +41,8 @@ impl<T> BufferPool<T> {
         reused.unwrap_or_default()
     }
 
-    /// Puts a vector back into the pool; a vector without allocated memory is dropped.
+    /// Puts a vector back into the pool, or drops the vector if it has no allocated
+    /// memory.
     pub fn put(&self, vector: Vec<T>) {
         let has_place = |vectors: &MutexGuard<'_, Vec<Vec<T>>>| vectors.len() < MAX_VECTORS;
         let vectors = self.lock().filter(has_place);

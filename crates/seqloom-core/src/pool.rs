@@ -51,8 +51,8 @@ fn run_untyped(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::
     }
 }
 
-/// Runs work on a pool. Meanwhile the calling thread checks for signals, because only
-/// this thread may do so.
+/// Runs work on a thread pool. Meanwhile the calling thread checks for signals, because
+/// only this thread may do so.
 fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
     let stop = Stop::default();
     let (done, outcome) = sync_channel(1);

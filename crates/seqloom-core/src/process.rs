@@ -1,6 +1,7 @@
 //! The id of the running process.
 
-/// Returns the id of this process; 0 in a browser. A forked process has a different id.
+/// Returns the id of this process, or 0 in a browser. A forked process has a different
+/// id.
 #[inline]
 pub fn id() -> u32 {
     if cfg!(target_family = "wasm") {

@@ -77,7 +77,8 @@ impl<'a> Ragged<'a> {
         self.len() == 0
     }
 
-    /// Returns the residues of sequence `index`; empty beyond the last sequence.
+    /// Returns the residues of sequence `index`, or an empty slice if `index` is out of
+    /// range.
     #[inline]
     pub fn get(&self, index: usize) -> &'a [u8] {
         self.find(index).unwrap_or_default()

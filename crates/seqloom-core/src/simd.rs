@@ -1,5 +1,6 @@
-//! Chooses the SIMD instruction set of all kernels: the widest one that this processor
-//! supports, or the one that the environment variable `SEQLOOM_SIMD` names.
+//! Chooses the SIMD instruction set of all kernels. The environment variable
+//! `SEQLOOM_SIMD` may name the instruction set; by default, kernels use the widest
+//! instruction set that this processor supports.
 
 use std::sync::LazyLock;
 
@@ -54,8 +55,9 @@ pub fn name() -> &'static str {
     name_of(*ARCH)
 }
 
-/// Returns the token that allows AVX2, FMA and BMI2; `None` if this processor lacks
-/// these instruction sets or `SEQLOOM_SIMD` names a narrower instruction set.
+/// Returns the token that allows AVX2, FMA and BMI2 instructions, or `None` if this
+/// processor lacks these instruction sets or `SEQLOOM_SIMD` names a narrower
+/// instruction set.
 #[cfg(target_arch = "x86_64")]
 #[inline]
 pub fn avx2() -> Option<pulp::x86::V3> {

@@ -38,8 +38,8 @@ struct JobQueue<J> {
 struct QueueState<J> {
     /// The jobs that no thread has started, with their numbers.
     waiting: VecDeque<(u64, J)>,
-    /// The jobs in order, starting with number `first`; `None` for a job that is not
-    /// finished.
+    /// The jobs in order, starting with number `first`. A job that is not finished is
+    /// `None`.
     finished: VecDeque<Option<J>>,
     first: u64,
     closed: bool,

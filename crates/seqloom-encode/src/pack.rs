@@ -6,8 +6,9 @@ use seqloom_core::{Error, Result};
 
 /// Selects the sequences of the next row of at most `capacity` positions, and returns
 /// their indices in order. The first sequence is always selected, so that every
-/// sequence is used eventually. Then the longest sequence that still fits is added
-/// repeatedly; among sequences of equal length, the first one is added.
+/// sequence is used eventually. After the first sequence, the longest sequence that
+/// still fits is added repeatedly; among sequences of equal length, the first one is
+/// added.
 pub fn best_fit(lengths: &[i64], capacity: i64) -> Result<Vec<i64>> {
     let Some((&first, rest)) = lengths.split_first() else {
         return Ok(Vec::new());

@@ -6,7 +6,7 @@ use std::ops::{Add, AddAssign, Div, Mul, Sub};
 use bytemuck::Pod;
 use pulp::Simd;
 
-/// A float type, `f32` or `f64`. Kernels are generic over this trait.
+/// A float type, `f32` or `f64`. Kernels are generic over the trait `Float`.
 pub trait Float:
     Pod
     + Debug

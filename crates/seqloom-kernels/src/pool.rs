@@ -15,8 +15,8 @@ thread_local! {
     /// the pool sleeps until the pool has finished. The delay matters, because a
     /// training step calls about 40 kernels.
     ///
-    /// After a fork, the child process has a pool without threads, so it does all work
-    /// in one thread.
+    /// After a fork, the child process has a pool without threads, so the child process
+    /// does all work in one thread.
     static JOINED: OnceCell<Option<JoinedPool>> = const { OnceCell::new() };
 }
 

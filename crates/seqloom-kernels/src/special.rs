@@ -13,7 +13,8 @@ pub fn exp<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP_RANGE.1), exp_of_negative(x), infinite)
 }
 
-/// Returns the exponential of x, which must be too small for an infinite result.
+/// Returns the exponential of x. The argument x must be small enough for a finite
+/// result.
 #[inline(always)]
 pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let rounder = x.like(T::ROUNDING_OFFSET);
@@ -27,7 +28,7 @@ pub fn exp_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     x.if_less(x.like(T::EXP_RANGE.0), x.like(T::ZERO), value)
 }
 
-/// Returns 2^x, where x must be too small for an infinite result.
+/// Returns 2^x. The argument x must be small enough for a finite result.
 #[inline(always)]
 pub fn exp2_of_negative<S: Simd, T: Float>(x: Lanes<S, T>) -> Lanes<S, T> {
     let rounder = x.like(T::ROUNDING_OFFSET);

@@ -42,7 +42,7 @@ pub(crate) const RANDOM_WORDS: usize = 256;
 /// columns.
 pub(crate) const TILE_32: (usize, usize) = (8, 3);
 /// The number of rows of an output tile, and the number of vector registers for its
-/// columns. With 4 x 3 sums, too few registers would remain for the inputs: the
+/// columns. With 4 x 3 sums, too few registers would remain for the inputs, so the
 /// compiler would spill two sums at each step. In WebAssembly each product needs an
 /// additional register, and engines reserve another register.
 pub(crate) const TILE_16: (usize, usize) = if cfg!(target_family = "wasm") {

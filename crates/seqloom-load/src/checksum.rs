@@ -1,4 +1,4 @@
-//! Checksums of tensor bytes, computed in one thread or several.
+//! Checksums of tensor bytes, computed in one or more threads.
 
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -9,7 +9,8 @@ use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 use xxhash_rust::xxh3::xxh3_64;
 
-/// Size of a chunk that is hashed separately; it does not depend on the number of threads.
+/// Size of a chunk that is hashed separately. The size does not depend on the number of
+/// threads.
 const CHUNK_BYTES: usize = 1 << 20;
 
 /// Returns the XXH3 hash of each MiB of `bytes`, as eight little-endian bytes.
@@ -26,7 +27,8 @@ pub fn hash_chunks(bytes: &[u8]) -> Vec<[u8; 8]> {
 ///
 /// # Errors
 ///
-/// [`Error::Missing`] or [`Error::File`] if the file cannot be read or is too short.
+/// Returns [`Error::Missing`] or [`Error::File`] if the file cannot be read or is too
+/// short.
 pub fn read_hashed(path: &Path, start: u64, out: &mut [u8]) -> Result<Vec<[u8; 8]>> {
     let file = File::open(path).map_err(|error| Error::io(path, &error))?;
     let one = |(number, chunk): (usize, &mut [u8])| -> Result<[u8; 8]> {

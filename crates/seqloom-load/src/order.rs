@@ -52,7 +52,7 @@ impl Permutation {
         })
     }
 
-    /// Fills `out` with the whole permutation; its length must be `n`.
+    /// Fills `out`, which must have length `n`, with the whole permutation.
     pub fn fill(&self, out: &mut [i64]) -> Result<()> {
         if u64::try_from(out.len()) != Ok(self.n) {
             return Err(Error::argument(format!(
@@ -67,7 +67,8 @@ impl Permutation {
         Ok(())
     }
 
-    /// Fills `out` with the numbers at the given indices; the lengths must be equal.
+    /// Fills `out` with the numbers at the given indices. The lengths of `indices` and
+    /// `out` must be equal.
     pub fn pick(&self, indices: &[i64], out: &mut [i64]) -> Result<()> {
         if indices.len() != out.len() {
             return Err(Error::argument(format!(

@@ -7,7 +7,7 @@
 //! |---|---|
 //! | lines that end in `\n` or `\r\n`, and a last line without a line end | accepted |
 //! | blank lines, blanks at the end of a line, a byte order mark | accepted and ignored |
-//! | a header without residues | accepted: a record of length 0 |
+//! | a header without residues | accepted as a record of length 0 |
 //! | a header that is not UTF-8 | accepted unchanged |
 //! | a header without an id (unless ids are numbered), or longer than 1 MiB | error |
 //! | text before the first `>`, a `>` within a line of residues | error |

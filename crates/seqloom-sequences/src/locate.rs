@@ -1,5 +1,4 @@
-//! Finds the position of a residue in a file by reading the file again. Error messages
-//! contain this position.
+//! Finds the position of a residue for an error message, by reading the file again.
 
 use std::path::Path;
 

@@ -47,8 +47,8 @@ impl Profile {
         &self.letters
     }
 
-    /// Returns the count of each quality byte in each bin. For FASTA, there are no
-    /// bins.
+    /// Returns the count of each quality byte in each bin. For FASTA, the result is
+    /// empty.
     pub fn qualities(&self) -> &[[u64; QUALITY_COLUMNS]] {
         &self.qualities
     }
@@ -86,7 +86,7 @@ impl Profile {
         Ok(())
     }
 
-    /// Merges pairs of bins until they cover the given number of positions.
+    /// Merges pairs of bins until at most [`MAX_BINS`] bins cover all `positions`.
     fn merge_until_fits(&mut self, positions: usize) {
         while positions > MAX_BINS.saturating_mul(self.width) {
             merge_pairs(&mut self.letters);

@@ -42,7 +42,7 @@ enum ReaderState {
     Reading,
     /// The file was read to its end without an error.
     Finished,
-    /// Reading failed. Every further call returns this error.
+    /// Reading failed, and every further call returns this error.
     Failed(Error),
 }
 

@@ -1,6 +1,7 @@
 //! Converts records to FASTA or FASTQ text.
 //!
-//! An error is returned if the reader would reject a record or return a different one.
+//! An error is returned if the reader would reject a record or return a different
+//! record.
 
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Ragged, Result};

@@ -17,8 +17,8 @@ const READS: &[u8] = b"@J1 JJ\nACGTACGTAC\n+\nJJ@J**+IJ\x7e\n@b\nAC\nGT\n+b\n@@\
 const CRLF: &[u8] = b"@a\r\nACGT\r\n+\r\nJJJ@\r\n@b\r\nAC\r\n+b\r\n@J\r\n";
 const SEQUENCES: &[u8] = b">J1 JJ\nACGTACGTAC\nACG\n>b\n>c *J\nMKV*\n>d\nACGTACGTACGTACGT\n";
 
-/// Returns small uncompressed FASTQ files: one written for this test and, if available,
-/// real files.
+/// Returns small uncompressed FASTQ files: a file written for this test and, if
+/// available, real files.
 fn small_reads() -> Vec<(String, Vec<u8>)> {
     let real = files("fastx/quality").into_iter().filter(|(name, file)| {
         Path::new(name).extension() == Some(OsStr::new("fastq"))
@@ -98,7 +98,7 @@ fn truncated_fastq_is_an_error_or_contains_whole_records() {
     }
 }
 
-/// Returns compressed files: those written for this test and, if available, real files.
+/// Returns compressed files: files written for this test and, if available, real files.
 fn compressed_files() -> Vec<(String, Vec<u8>)> {
     let fixed = [READS, CRLF, SEQUENCES].into_iter().flat_map(|text| {
         [Level::NONE, Level::DEFAULT].map(|level| compress(Format::Gzip, level, text))

@@ -120,8 +120,8 @@ fn sum_one_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) 
     (centre, weight + sum_tail(counts, weight, step), ties)
 }
 
-/// Sums the weights after the current one, until further weights would not change the
-/// sum.
+/// Sums the weights after the current weight, until further weights would not change
+/// the sum.
 fn sum_tail(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> f64 {
     let mut total = 0.0;
     loop {

@@ -21,8 +21,8 @@ pub struct LetterCounts([u64; KIND_COUNT]);
 
 impl LetterCounts {
     /// Returns seven counts: ambiguity codes, lower case that is folded or masked, rare
-    /// residues, symbols, removed stops, U read as T, and invalid characters. The last
-    /// count is always 0.
+    /// residues, symbols, removed stops, U read as T, and invalid characters. The count
+    /// of invalid characters is always 0.
     pub fn to_array(self) -> [i64; KIND_COUNT] {
         self.0.map(|count| i64::try_from(count).unwrap_or(i64::MAX))
     }

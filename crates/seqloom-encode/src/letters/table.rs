@@ -23,7 +23,7 @@ pub struct LetterTable {
 
 impl LetterTable {
     /// Returns the residues that have a channel, in channel order: the residues of the
-    /// alphabet, then those that the policy adds.
+    /// alphabet, then the residues that the policy adds.
     pub fn members(&self) -> &[u8] {
         &self.members
     }

@@ -7,8 +7,8 @@ use super::OneHot;
 use crate::Word;
 use crate::letters::{CHUNK_RESIDUES, ChunkFlags};
 
-/// The number of elements that are written together: 4-byte elements fill one cache
-/// line.
+/// The number of elements that are written together. This number of 4-byte elements
+/// fills one cache line.
 const LINE_ELEMENTS: usize = 16;
 
 /// The size and alignment of a cache line in bytes.
@@ -16,7 +16,7 @@ const LINE_BYTES: usize = 64;
 
 impl<T: Word> OneHot<T> {
     /// Encodes a sequence by comparing its residues with the residue of each channel.
-    /// Returns the flags of the sequence.
+    /// Returns the flags for plain and lower-case residues.
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> ChunkFlags {
         let flags = self.letters.scan(letters);

@@ -1,4 +1,4 @@
-//! Channels of samples, and the convolution windows over them.
+//! Channels of samples, and the convolution windows over these channels.
 
 /// A group of channels of each sample, and the convolution windows over these channels.
 #[derive(Clone, Copy)]
@@ -66,8 +66,8 @@ impl<T> Image<'_, T> {
         })
     }
 
-    /// Splits `count` windows from `first` into runs of adjacent windows. Windows are
-    /// numbered through all samples.
+    /// Splits `count` windows from `first` into runs of adjacent windows. The numbers
+    /// of the windows continue from one sample to the next.
     pub(super) fn runs(
         &self,
         first: usize,

@@ -5,8 +5,8 @@ use crate::Float;
 use crate::machine::tests::on_every_machine;
 use crate::product::tests::numbers;
 
-/// Returns many combinations of small shapes. Some shapes have large filters that are
-/// not packed, but no filter is larger than the padded input.
+/// Returns many small shapes of convolutions, in which no filter is larger than the
+/// padded input.
 fn shapes() -> impl Strategy<Value = Shape> {
     let counts = (0..4_usize, 1..4_usize, 1..6_usize, 1..3_usize);
     let pair = |range: std::ops::Range<usize>| [range.clone(), range];

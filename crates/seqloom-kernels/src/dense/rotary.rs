@@ -11,8 +11,8 @@ use crate::{Float, Instances};
 /// a value in the second half.
 #[derive(Clone, Copy, Debug)]
 pub struct Rotation<'a, T> {
-    /// The cosines of the rotation angles: for each row, one for each pair of values of
-    /// a head.
+    /// The cosines of the rotation angles. Each row has one cosine for each pair of
+    /// values of a head.
     pub cosines: &'a [T],
     /// The sines of the rotation angles, in the order of the cosines.
     pub sines: &'a [T],

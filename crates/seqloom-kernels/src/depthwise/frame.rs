@@ -19,7 +19,7 @@ pub(super) struct Frame {
 }
 
 impl Frame {
-    /// Returns the input of a convolution with its padding.
+    /// Returns the zero-padded frame of the input, from which the output is computed.
     pub(super) fn for_input(shape: &Shape) -> Self {
         Self {
             size: shape.size,
@@ -100,7 +100,7 @@ impl Frame {
     }
 
     /// Returns the distance in the frame from the first window to the end of the last
-    /// one.
+    /// window.
     fn length(&self) -> usize {
         (self.out[0] - 1) * self.stride() + self.out[1]
     }

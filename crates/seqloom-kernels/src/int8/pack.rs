@@ -26,7 +26,8 @@ pub(super) struct PackedWeights<'a> {
 }
 
 impl PackedWeights<'_> {
-    /// Packs weights into scratch memory of this thread, and calls `work` with them.
+    /// Packs weights into scratch memory of this thread, and calls `work` with the
+    /// packed weights.
     pub(super) fn pack<R>(
         tile: Int8Tile,
         layer: Int8Layer<'_>,

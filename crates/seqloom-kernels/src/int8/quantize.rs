@@ -126,8 +126,8 @@ impl Rounding {
 /// larger than infinity.
 #[inline(always)]
 fn value_range(x: &[f32], factors: &[f32]) -> (f32, f32) {
-    // The floats are compared as integers: this gives the same order, and also orders
-    // NaN.
+    // The bit patterns of the floats are compared as integers, which gives the same
+    // order and also defines the order of NaN.
     let order = |bits: i32| bits ^ (bits >> 31 & i32::MAX);
     let (mut low, mut high) = (0, 0);
     for (x, factor) in x.iter().zip(factors) {

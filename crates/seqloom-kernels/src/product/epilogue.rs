@@ -37,8 +37,9 @@ impl<'a, T: Float> Epilogue<'a, T> {
         }
     }
 
-    /// Returns the epilogue for the columns from `start`. Only the first sums of an
-    /// output value include the bias; later sums are added to the output.
+    /// Returns the epilogue for the columns from `start`. If `is_first` is true, the
+    /// epilogue includes the bias; if `is_first` is false, the epilogue adds the sums
+    /// to the output.
     pub(super) fn part(self, start: usize, is_first: bool) -> Self {
         Self {
             adds: self.adds || !is_first,

@@ -26,7 +26,7 @@ pub(crate) trait TileSink<T: Float> {
     #[inline(always)]
     fn prepare(&mut self, _position: (usize, usize), _sizes: (usize, usize)) {}
 
-    /// Processes the sums of a tile while they are in registers.
+    /// Processes the sums of a tile while the sums are in registers.
     fn take_sums<S: Simd, const R: usize, const V: usize>(
         &mut self,
         position: (usize, usize),
@@ -78,7 +78,7 @@ pub(crate) struct Tiles<'a, T, F> {
     pub(crate) k: usize,
     /// The left panels, which all have the same number of rows.
     pub(crate) left: &'a [T],
-    /// The right panels; the last one may have fewer columns.
+    /// The right panels. The last right panel may have fewer columns.
     pub(crate) right: &'a [T],
     /// The receiver of the tiles.
     pub(crate) take: F,

@@ -83,7 +83,7 @@ impl<'a, T: Float> Packed<'a, T> {
     }
 
     /// Packs `count` left matrices of the same non-empty shape, and calls `work` with
-    /// them.
+    /// the packed matrices.
     pub(crate) fn pack_each<'m, R>(
         count: usize,
         matrix: impl Fn(usize) -> Matrix<'m, T> + Sync,

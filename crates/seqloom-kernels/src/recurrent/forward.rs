@@ -172,7 +172,7 @@ struct ForwardRun<'a, T> {
 }
 
 impl<T: Float> ForwardRun<'_, T> {
-    /// Computes all steps of these sequences. If there are few sequences, the inputs of
+    /// Computes all steps of the sequences. If there are few sequences, the inputs of
     /// several steps are multiplied together.
     fn run<C: Cell>(mut self) {
         let (rows, width) = (self.rows.len(), self.shared.layer.width);

@@ -1,7 +1,7 @@
 //! Decodes each row of a `.bed` to a column of the result.
 //!
-//! A block of `.bed` rows is read. Then each thread transposes the genotypes of some result
-//! rows, and writes the columns of the block to them.
+//! A block of `.bed` rows is read. After the read, each thread transposes the genotypes
+//! of some result rows, and writes the columns of the block to these rows.
 //!
 
 use std::ops::Range;
@@ -123,7 +123,7 @@ fn fetch_consecutive(
     Ok(())
 }
 
-/// Reads `.bed` rows in file order, and stores each in its slot of the block.
+/// Reads `.bed` rows in file order, and stores each row in its slot of the block.
 fn fetch_some(gather: &Gather<'_, impl LineSource>, slots: &mut [RowSlot<'_, u8>]) -> Result<()> {
     let numbers: Vec<usize> = slots.iter().map(|(line, _)| *line).collect();
     let mut bytes = Bytes::take(gather.size_of_runs(&numbers))?;

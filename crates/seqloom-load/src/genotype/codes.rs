@@ -103,7 +103,7 @@ impl Codes {
         })
     }
 
-    /// Copies the codes of rows, concatenated, to `out`.
+    /// Copies the codes of rows to `out`, one row after another.
     pub fn gather(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         self.check_size(lines.len() * stride, out.len())?;
@@ -159,7 +159,7 @@ impl Codes {
         Ok(counts)
     }
 
-    /// Copies rows, concatenated, to `out`.
+    /// Copies rows to `out`, one after another.
     fn fetch(&self, lines: &[usize], out: &mut [u8]) -> Result<()> {
         let stride = self.layout.stride();
         for (line, out) in lines.iter().zip(out.chunks_mut(stride.max(1))) {

@@ -12,8 +12,8 @@ pub trait LineSource: Sync {
     /// Returns the number of bytes of a row.
     fn stride(&self) -> usize;
 
-    /// Fills `out` with a range of bytes of consecutive rows, concatenated; `first` is the
-    /// number of the first row.
+    /// Fills `out` with the same range of bytes of consecutive rows. The number of the
+    /// first row is `first`.
     fn fetch(&self, first: usize, bytes: Range<usize>, out: &mut [u8]) -> Result<()>;
 
     /// Checks the padding of consecutive whole rows after they were read.
@@ -21,8 +21,8 @@ pub trait LineSource: Sync {
         Ok(())
     }
 
-    /// Returns the maximum number of unselected rows between two selected rows for which
-    /// one read is faster than two.
+    /// Returns the maximum number of unselected rows between two selected rows for
+    /// which one read is faster than two reads.
     fn max_gap(&self) -> usize {
         0
     }

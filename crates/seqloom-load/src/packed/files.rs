@@ -22,7 +22,7 @@ const READ_RESIDUES: usize = 1 << 19;
 pub struct SequenceFile {
     /// The path as the caller gave it.
     pub path: PathBuf,
-    /// The index; the reader uses it to begin at any record.
+    /// The index, with which reading can begin at any record.
     pub index: Option<Arc<Index>>,
 }
 

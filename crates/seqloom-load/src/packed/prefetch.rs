@@ -118,7 +118,8 @@ impl<T: Tokenise> BatchQueue<T> {
         }
     }
 
-    /// Makes batches until the queue is closed. This function runs in the thread.
+    /// Makes batches until the queue is closed. This function runs in the thread that
+    /// makes batches in advance.
     fn work(&self) {
         let Some(mut stream) = self.lock().stream.take() else {
             return;

@@ -1,4 +1,4 @@
-//! Splits records into windows and makes packed batches of them.
+//! Splits records into windows, and packs the windows into batches.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -64,7 +64,7 @@ pub enum Cause {
     Tokens(Error),
 }
 
-/// Reads records, splits them into windows, tokenises and packs them.
+/// Reads records, splits the records into windows, and tokenises and packs the windows.
 pub struct BatchStream<T> {
     files: RecordFiles,
     rule: PackingRule,

@@ -58,8 +58,8 @@ pub trait Tokenise: Send {
     }
 }
 
-/// Implements [`Tokenise::tokenise`] with a kernel. The kernel removes no characters,
-/// because they were removed before the record was split.
+/// Implements [`Tokenise::tokenise`] with a kernel. The kernel does not remove ignored
+/// characters, because they were removed before the record was split.
 pub fn fill_rows(
     (letters, kernel): (&LetterTable, &dyn RowKernel<u32>),
     windows: &RaggedRows,

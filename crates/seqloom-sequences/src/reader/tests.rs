@@ -199,7 +199,7 @@ fn every_compression_gives_the_same_batch() {
     assert_eq!(load(FASTA_TEXT).unwrap(), load(&gzip(FASTA_TEXT)).unwrap());
 }
 
-/// Reads a file with invalid records. Returns the ids and the report.
+/// Reads a file with invalid records. Returns the ids of the records, and the report.
 fn read_with_faults(file: &[u8], chunk_size: usize, on_error: OnError) -> (Vec<String>, Report) {
     let options = ReaderOptions {
         on_error,

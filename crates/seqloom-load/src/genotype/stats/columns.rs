@@ -112,8 +112,8 @@ impl VariantColumns {
     }
 }
 
-/// Returns the number of threads; outside a pool it is 1, because rayon would create
-/// its global pool.
+/// Returns the number of threads of the current pool. Outside a pool, the number is 1,
+/// because rayon would create its global pool.
 fn thread_count() -> usize {
     rayon::current_thread_index().map_or(1, |_| rayon::current_num_threads())
 }

@@ -6,7 +6,8 @@ use rayon::ThreadPoolBuilder;
 
 use super::*;
 
-/// Writes a `.bed` of random codes. Returns its path and the codes of each variant.
+/// Writes a `.bed` of random codes. Returns the path of the file, and the codes of each
+/// variant.
 fn write(name: &str, layout: &BedLayout, seed: u64) -> (PathBuf, Vec<Vec<u8>>) {
     let mut state = seed | 1;
     let mut code = || {
