@@ -39,7 +39,8 @@ class OneHot(SequenceEncoder):
     Args:
         alphabet: ``"dna"``, ``"rna"``, ``"protein"``, ``"iupac"``, or a string of
             characters.
-        channels: ``"first"`` for (channels, positions), ``"last"`` for the transpose.
+        channels: ``"first"`` for (channels, positions), ``"last"`` for (positions,
+            channels).
         dtype: ``"float32"``, ``"float64"``, ``"float16"``, ``"uint8"``, ``"int64"``,
             ``"int32"``, or ``"bfloat16"``, which returns PyTorch tensors.
         unknown: The encoding of ambiguity codes: ``"zeros"``; ``"uniform"``, equal

@@ -76,7 +76,8 @@ class Quality(SequenceEncoder):
                 all positions.
 
         Returns:
-            The quality characters of each sequence, from the nearest scores.
+            The quality characters of each sequence; each number becomes the nearest
+            score.
 
         Examples:
             >>> Quality().decode(Quality().batch(["!!II"]))

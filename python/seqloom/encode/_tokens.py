@@ -57,10 +57,10 @@ class Tokens(TokenEncoder):
         dtype: ``"int64"``, ``"int32"`` or ``"uint8"``.
         add_special_tokens: If True, each sequence starts with ``<cls>`` and ends with
             ``<eos>``.
-        unknown: The encoding of ambiguity codes. ``"token"`` uses the token of the code.
-            Ambiguity codes without a token (J in ESM-2, all codes but N in DNA) and
-            k-mers that contain a code become ``<unk>``. ``"mask"`` uses ``<mask>``;
-            ``"error"`` raises.
+        unknown: The encoding of ambiguity codes. ``"token"`` encodes an ambiguity code
+            as its token. Ambiguity codes without a token (J in ESM-2, all codes but N
+            in DNA) and k-mers that contain a code become ``<unk>``. ``"mask"`` encodes
+            ambiguity codes as ``<mask>``; ``"error"`` raises for ambiguity codes.
         case: The encoding of lower case: ``"fold"``, like upper case; ``"mask"``, as
             ``<mask>``. ``"keep"`` and ``"error"`` raise for lower case.
         rna_as_dna: If True, U is read as T in DNA; otherwise U raises an error.

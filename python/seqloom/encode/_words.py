@@ -129,9 +129,9 @@ class Kmer(TokenEncoder):
         canonical: If True, a k-mer and its reverse complement have the same token: the
             smaller of their two numbers.
         counts: If True, the result is counts (sequences, k-mers) instead of tokens.
-        dtype: ``"int64"``, ``"int32"``, ``"uint8"``; for counts also ``"float32"`` and
-            ``"float64"``, but not ``"uint8"``. The default is int64 for tokens and float32
-            for counts.
+        dtype: ``"int64"``, ``"int32"`` or ``"uint8"`` for tokens; ``"int64"``,
+            ``"int32"``, ``"float32"`` or ``"float64"`` for counts. The default is int64
+            for tokens and float32 for counts.
         padding: The padding token; None means the last token.
         unknown: The encoding of k-mers with an ambiguity code: ``"mask"`` uses the token
             ``mask_value``, which is not counted; ``"error"`` raises.

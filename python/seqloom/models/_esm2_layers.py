@@ -172,7 +172,7 @@ class ESM2Layout(NamedTuple):
     tokens: Tensor  # shape (rows,)
     cosine: Tensor  # shape (rows, d / 2), cosine and sine of the rotation angles
     sine: Tensor
-    factor: Tensor | None  # (rows, 1), factor of the embeddings; None for 1
+    factor: Tensor | None  # (rows, 1), factor of the embeddings; None if 1
     attend: Callable[[Tensor, Tensor, Tensor], Tensor]  # called with (rows, heads, d)
     find_bounds: Callable[[], list[tuple[int, int]]]  # row range of each sequence
 

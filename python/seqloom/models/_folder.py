@@ -221,7 +221,7 @@ def _lock_folder(path: Path) -> int | None:
     if handle is not None:
         _held.add(handle)
         owner = {"pid": os.getpid(), "host": socket.gethostname()}
-        with suppress(OSError):  # the disk may be full; an empty lock file works
+        with suppress(OSError):  # on a full disk, an empty file also works
             os.ftruncate(handle, 0)
             os.write(handle, json.dumps(owner).encode())
     return handle
@@ -246,7 +246,7 @@ def _lock_file(path: Path) -> int | None:
 def _unlock_folder(path: Path, handle: int) -> None:
     """Remove the lock file and release the lock."""
     _held.discard(handle)
-    with suppress(OSError):  # the folder may be deleted; an old lock file is harmless
+    with suppress(OSError):  # a remaining lock file is harmless
         if is_at(path, handle):
             path.unlink()
     with suppress(OSError):

@@ -134,7 +134,8 @@ class Classify(Task):
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
         """Return the class with the highest score; for ties, the first class."""
-        # Round first, so that float32 scores in a table lead to the same predictions.
+        # Round the scores first, so that float32 scores in a table lead to the same
+        # predictions.
         return scores.astype(np.float32).argmax(axis=1)
 
     def measure(
@@ -248,7 +249,8 @@ class Multilabel(Task):
 
     def decide(self, scores: Scores) -> NDArray[np.int64]:
         """Return 1 for each label with a probability above 0.5."""
-        # Round first, so that float32 scores in a table lead to the same predictions.
+        # Round the scores first, so that float32 scores in a table lead to the same
+        # predictions.
         return (scores.astype(np.float32) > _PROBABILITY_CUTOFF).astype(np.int64)
 
     def measure(

@@ -204,7 +204,7 @@ class TorchModule(Module):
         return Gradients(known, self.backend)
 
     def update_torch(self) -> None:
-        """Copy replaced arrays into their PyTorch tensors."""
+        """Make each PyTorch tensor use its parameter's current array."""
         for path, tensor in _list_tensors(self.module):
             array = self.stored[path].array
             if array.data_ptr() != tensor.data_ptr():

@@ -53,8 +53,9 @@ class Trained:
             scores.
         trained_on: Summary of the training set: its lengths and files; None if unknown.
         known_letters: Hashes of the training sequences, with which `evaluate` finds
-            duplicates in validation and test sets. None if the records are not sequences,
-            or the training set has more than 1,048,576 records or 1 GiB of residues.
+            duplicates in validation and test sets. The hashes are None if the records
+            are not sequences, or the training set has more than 1,048,576 records or 1
+            GiB of residues.
         is_finished: False if the run was stopped before the end of its training.
 
     Examples:

@@ -1,4 +1,4 @@
-"""Initialisers, with the same values on every machine, and dtypes of parameters."""
+"""Dtypes of parameters, and initialisers with equal values on every machine."""
 
 from __future__ import annotations
 

@@ -181,11 +181,11 @@ def quantize_int8(
 ) -> Network:
     """Replace linear layers of a module by int8 layers, for inference on a CPU.
 
-    Each `Linear` that matches becomes an `Int8Linear`. With a sample, the module is
-    first called once to measure the largest inputs of each layer, so that inputs and
+    Each `Linear` whose path matches becomes an `Int8Linear`. With a sample, the module
+    is first called once to measure the largest inputs of each layer, so that inputs and
     weights can be balanced. The sample should resemble the data of later calls; without
-    a sample, networks with a few very large channels lose much accuracy. Afterwards,
-    the module is in evaluation mode.
+    a sample, networks with a few very large channels lose much accuracy. After the
+    call, the module is in evaluation mode.
 
     To load a record of a quantised module, build the module, call this function, then
     load the record.

@@ -213,7 +213,7 @@ class Embedding(Module):
 
 
 def dropout(x: Tensor, p: float = 0.5, key: Any = None, training: bool = True) -> Tensor:
-    """Set random elements to zero; divide the rest by ``1 - p`` (Srivastava et al. 2014).
+    """Zero random elements; divide the others by ``1 - p`` (Srivastava et al. 2014).
 
     Args:
         x: A tensor of any shape.

@@ -145,7 +145,7 @@ def add_lora(
 def merge_lora(module: Network) -> Network:
     """Merge the adapters of a module into its linear layers.
 
-    The module then computes the same results with plain linear layers. All parameters
+    The merged module computes the same results with plain linear layers. All parameters
     of the module are trainable and saved again.
 
     Args:

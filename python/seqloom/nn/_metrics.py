@@ -24,8 +24,8 @@ def confusion_matrix(
 
     Args:
         labels: True classes, from 0 to ``size - 1``.
-        predicted: Predicted classes in the same shape; or scores with a column for each
-            class, where the highest score determines the class.
+        predicted: Predicted classes in the shape of the labels; or scores with a column
+            for each class, where the highest score determines the class.
         size: Number of classes.
 
     Returns:
@@ -60,8 +60,8 @@ def accuracy(labels: ArrayLike, predicted: ArrayLike) -> float:
 
     Args:
         labels: True classes, or a 0/1 table of labels.
-        predicted: Predicted classes in the same shape; or scores with a column for each
-            class, where the highest score determines the class.
+        predicted: Predicted classes in the shape of the labels; or scores with a column
+            for each class, where the highest score determines the class.
 
     Returns:
         A number from 0 to 1; NaN if there are no labels.
@@ -79,8 +79,8 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
 
     Args:
         labels: True classes, from 0 to ``size - 1``.
-        predicted: Predicted classes in the same shape; or scores with a column for each
-            class, where the highest score determines the class.
+        predicted: Predicted classes in the shape of the labels; or scores with a column
+            for each class, where the highest score determines the class.
         size: Number of classes; a class without labels is ignored.
 
     Returns:
@@ -105,8 +105,8 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
 
     Args:
         labels: True classes, from 0 to ``size - 1``.
-        predicted: Predicted classes in the same shape; or scores with a column for each
-            class, where the highest score determines the class.
+        predicted: Predicted classes in the shape of the labels; or scores with a column
+            for each class, where the highest score determines the class.
         size: Number of classes.
 
     Returns:
@@ -141,8 +141,8 @@ def f1(
 
     Args:
         labels: True classes, from 0 to ``size - 1``.
-        predicted: Predicted classes in the same shape; or scores with a column for each
-            class, where the highest score determines the class.
+        predicted: Predicted classes in the shape of the labels; or scores with a column
+            for each class, where the highest score determines the class.
         size: Number of classes.
         average: ``"binary"``: F1 score of class 1, for two classes. ``"macro"``: mean
             over the classes that occur in the labels or predictions. ``"weighted"``:

@@ -337,8 +337,8 @@ class Module:
             keys: Dict from paths in the record to paths in the module. A ``*`` in both
                 paths matches the same text; the last matching pattern applies, and
                 paths without a match do not change. A pair ``(path, function)`` also
-                transforms the array, and None skips the array. Instead of the dict, a
-                function that maps a path to a path, a pair or None is accepted.
+                transforms the array, and None skips the array. `keys` may also be a
+                function that maps a path to a path, a pair or None.
 
         Returns:
             This module.

@@ -101,7 +101,7 @@ class ModuleArray(Leaf):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy the array; share the initialiser, which may be any object."""
-        reduced: Any = self.__reduce_ex__(4)  # captured steps copy modules
+        reduced: Any = self.__reduce_ex__(4)  # copies are made when a step is captured
         make, args, state = reduced[:3]
         twin = memo[id(self)] = make(*args)
         twin.__setstate__({**state, "array": copy.deepcopy(state["array"], memo)})

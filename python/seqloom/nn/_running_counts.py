@@ -41,9 +41,10 @@ _N_BYTES = 288  # enough bytes for the sum of 2 ** 150 floats, each of 2,150 bit
 class Metric(ABC):
     """Base class of accumulating metrics: `update` for each batch, `compute` at the end.
 
-    The result is bitwise equal to that of the function of the same name on all data, for
-    any split into batches. If several processes each update a metric, the metrics can
-    be merged in any order. `to_record` returns the state as arrays for a checkpoint.
+    The result is bitwise equal to that of the corresponding function, such as
+    `accuracy` for `Accuracy`, on all data, for any split into batches. If several
+    processes each update a metric, the metrics can be merged in any order. `to_record`
+    returns the state as arrays for a checkpoint.
 
     Examples:
         >>> import seqloom as sl
@@ -59,8 +60,8 @@ class Metric(ABC):
         """Add a batch.
 
         Args:
-            labels: Labels, as for the function of the same name.
-            scores: Predictions, as for the function of the same name.
+            labels: Labels, in the form that the corresponding function accepts.
+            scores: Predictions, in the form that the corresponding function accepts.
         """
 
     @abstractmethod
@@ -68,7 +69,7 @@ class Metric(ABC):
         """Return the metric over all batches.
 
         Returns:
-            A number; NaN if the function of the same name returns NaN.
+            A number; NaN if the corresponding function returns NaN on all data.
         """
 
     @abstractmethod
@@ -79,7 +80,7 @@ class Metric(ABC):
         """Add the state of another metric of the same class and settings.
 
         Args:
-            other: The other metric, which does not change.
+            other: Metric to add, which does not change.
 
         Returns:
             This metric.

@@ -210,7 +210,7 @@ class _Counter(Profile):
         super().__init__(inner)
 
     def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap an operation to count multiply-adds; most operations have none."""
+        """Wrap an operation to count its multiply-adds, if it has any."""
         find = _MULTIPLY_ADDS.get(name)
         if find is None:
             return function
@@ -263,7 +263,7 @@ class _Counter(Profile):
 
 
 class _CallRecorder:
-    """Base class of modules that report each call to a counter."""
+    """Holder of the counter that records module calls; None without a recording."""
 
     counter: _Counter | None = None
 

@@ -58,7 +58,7 @@ def from_onnx(  # noqa: PLR0913 - settings that the file lacks
         pair: ``"sum"`` if records are read pairs whose outputs are added; default:
             single records.
         output: Name of the value to compute; default: the outputs of the file. For a
-            classification loss, pass the input of the last softmax.
+            classification loss, pass the name of the last softmax's input.
         backend: A backend or its name.
         num_threads: Number of threads; default: all that the machine allows.
 
