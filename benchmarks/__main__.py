@@ -1,4 +1,4 @@
-"""Run the named suites, or all; ``--simd avx2`` limits every library to AVX2."""
+"""Run the named suites, or all suites; ``--simd avx2`` limits every library to AVX2."""
 
 import argparse
 import os

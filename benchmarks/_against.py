@@ -45,7 +45,7 @@ ALL_CASES = "all cases"  # key of a failed process's error message
 TABLE_COLUMNS = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
-# Case -> seconds, or the error message.
+# Case -> seconds, or the error message of a failed case.
 Times: TypeAlias = Mapping[str, float | str]
 
 
@@ -216,7 +216,7 @@ def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, floa
 
 
 def _shortest_time(work: Callable[[], object]) -> float:
-    """Return the shortest of several calls in seconds; the first call is not counted."""
+    """Return the seconds of the fastest of several calls; the first is not counted."""
     work()
     count, total, least = 0, 0.0, float("inf")
     while count < CALLS or total < SECONDS:

@@ -77,7 +77,7 @@ def peak_memory_increase(work: Callable[[], object]) -> int:
 
 
 def touch_memory(size: int = 4 << 30) -> None:
-    """Write to memory and free it: on a virtual machine the first access is slow."""
+    """Use and free memory, because the first access is slow on a virtual machine."""
     np.ones(size, np.uint8)
 
 

@@ -22,7 +22,7 @@ PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 # For tables with more rows, the page shows only the lowest and the highest ratio.
 MAX_ROWS = 12
 OTHER_RESULTS_PREFIX = "Also measured on "
-# Section of the page: processor or device, its results, links to other CSV files.
+# Groups: the processor or device, its results, and links to other CSV files.
 SECTION_PATTERN = re.compile(
     rf"(?sm)^### ([^\n]+)\n\n(.*?)(?:\n\n{OTHER_RESULTS_PREFIX}(.+))?\Z"
 )
@@ -88,8 +88,8 @@ def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) ->
 def shorten_tables(text: str, shown: str = "", hidden: str = "") -> str:
     """Return a text with the main rows of its tables, and without hidden paragraphs.
 
-    The main rows are those that match `shown`. Without a match, a table with ratios and
-    more than `MAX_ROWS` rows is reduced to its lowest and highest ratio.
+    The main rows are those that match `shown`. If no row matches, a table with ratios
+    and more than `MAX_ROWS` rows is reduced to its lowest and highest ratio.
     """
     blocks = list[str]()
     for block in text.split("\n\n"):

@@ -61,7 +61,7 @@ def describe_processor() -> str:
 
 
 def _read_model_name() -> str:
-    """Return the model name of the processor; the architecture if there is no name."""
+    """Return the model name of the processor, or the architecture if it has no name."""
     return _read_cpuinfo("model name").replace("(R)", "") or platform.machine()
 
 

@@ -100,12 +100,12 @@ def _write_raw_bytes(arrays: Arrays, path: Path) -> None:
 
 
 def _to_numpy(arrays: Any) -> Arrays:
-    """Return tensors as NumPy arrays; arrays that are read lazily are read."""
+    """Return tensors as NumPy arrays, including those that are read on first use."""
     return {path: np.asarray(array) for path, array in arrays.items()}
 
 
 def _list_memory_tasks(home: Path) -> dict[str, Callable[[], Callable[[], object]]]:
-    """Return, by task, a setup function that returns the function to measure."""
+    """Return, for each task, a function that creates the function to measure."""
 
     def fit_module() -> Callable[[], object]:
         module = make_module()

@@ -40,7 +40,7 @@ class SimulatedProtein:
         }
 
     def _effects(self) -> np.ndarray:
-        """Draw the effect of each residue at each position: most are small, some large."""
+        """Draw the effect of each residue at each position: most effects are small."""
         length = len(self.wild)
         sensitive = self.random.gamma(0.6, 1.0, length)[:, None]
         wishes = self.random.normal(size=(length, _FEATURES_PER_RESIDUE))
@@ -50,7 +50,7 @@ class SimulatedProtein:
         return sensitive * (0.4 * liked - 0.36 * far + 0.2 * own)
 
     def variants(self, count: int, *, mean: float = 1.5) -> np.ndarray:
-        """Draw variants with one substitution and a Poisson number of further ones."""
+        """Draw variants; their number of substitutions is 1 plus a Poisson number."""
         rows = np.tile(self.wild, (count, 1))
         for row in rows:
             many = min(1 + self.random.poisson(mean), len(row))
@@ -101,7 +101,7 @@ def train_and_evaluate(
 
 
 def predict_by_ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
-    """Predict the remaining values with ridge regression on one-hot residues."""
+    """Predict the fitness of test variants with ridge regression on one-hot residues."""
     from sklearn.linear_model import RidgeCV
 
     inputs = sl.encode.OneHot("protein").batch(letters).reshape(len(letters), -1)

@@ -1,9 +1,9 @@
 """Compare GenotypeMLP with ridge regression on the same folds and genotypes.
 
-Ridge chooses its penalty by leave-one-out on the training set. A tenth of the training set
-is used to choose the best epoch of the network. The traits of the example are hardly
-predictable from 1,000 variants; simulated traits on the same genotypes are more
-predictable.
+The penalty of ridge regression is chosen by leave-one-out cross-validation on the
+training set. A tenth of the training set is used to choose the best epoch of the
+network. The traits of the example are hardly predictable from 1,000 variants; simulated
+traits on the same genotypes are more predictable.
 """
 
 from statistics import mean, stdev
@@ -71,7 +71,7 @@ def simulate_trait(causal: int, share: float, *, seed: int) -> NDArray[np.float6
 
 
 def scores_by_fold(data: Dataset) -> list[tuple[float, float, float]]:
-    """Return the r2 of ridge, of ridge on fewer samples, and of the network, per fold."""
+    """Return three r2 per fold: ridge, ridge on fewer samples, and the network."""
     return [
         _score_fold(teach, held, seed=FOLDS * seed + number)
         for seed in range(SEEDS)
@@ -107,7 +107,7 @@ def score_network(train: Dataset, valid: Dataset, held: Dataset, *, seed: int) -
 
 
 def _compare_scores(data: Dataset) -> tuple[str, ...]:
-    """Return the mean scores, and the difference of the network with its standard error."""
+    """Return the mean scores, and the network's gain over ridge with its standard error."""
     scores = scores_by_fold(data)
     gaps = [ours - theirs for theirs, _, ours in scores]
     means = [f"{mean(values):.4f}" for values in zip(*scores, strict=True)]

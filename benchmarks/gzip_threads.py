@@ -1,4 +1,4 @@
-"""Read one gzip file on all cores: with an index, in the first and in later epochs."""
+"""Read a gzip file on all cores: with an index, in the first epoch, in later epochs."""
 
 import json
 import os

@@ -115,7 +115,7 @@ def _torch_epoch(data: Any, **options: Any) -> Epoch:
 
 
 def _measure_shuffled(path: str, few: int) -> str:
-    """Time epochs in random order; other loaders read a smaller file."""
+    """Time epochs in random order; loaders of other libraries read a smaller file."""
     folder = Path(path).parent / "few"
     folder.mkdir()
     small = write_reads_file(folder, few)

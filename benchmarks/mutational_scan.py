@@ -2,7 +2,7 @@
 
 Four fifths of each scan are the training set; the rest is the test set. A tenth of the
 training set is used to choose the best epoch of the network. The penalty of ridge
-regression is chosen by leave-one-out.
+regression is chosen by leave-one-out cross-validation.
 """
 
 from pathlib import Path

@@ -120,7 +120,7 @@ def _fill_batches(rows: Iterator[list[int]]) -> Iterator[list[list[int]]]:
 def _list_programs(
     whole: Path, part: Path, folder: Path
 ) -> dict[str, tuple[Callable[[Path], Batches], Path]]:
-    """Return the function and the file of each program; slow ones read a smaller file."""
+    """Return each program's function and file; slow programs read a smaller file."""
     sides: dict[str, tuple[Callable[[Path], Batches], Path]] = {
         OURS: (_packed_stream_batches, whole),
         "seqloom, SequenceStream and VarlenCollator": (_collated_stream_batches, whole),

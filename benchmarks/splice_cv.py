@@ -1,7 +1,7 @@
 """Choose the network of the demo by cross-validation on the 2,000 training windows.
 
-The test set is not read. Equal windows are in the same fold. As in the demo, the best
-epoch is chosen on a tenth of the training set.
+The test set of the demo is not read. Equal windows are in the same fold. As in the
+demo, the best epoch is chosen on a tenth of the training set.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,7 @@ TABLE_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """Settings of a candidate that differ from the demo."""
+    """Settings of a candidate network that differ from those of the demo."""
 
     name: str
     network: Mapping[str, Any] = field(default_factory=dict[str, Any])

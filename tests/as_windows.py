@@ -45,7 +45,7 @@ def _refuse_folders(path, flags, mode=0o777, *, dir_fd=None):
 
 
 def _create_file(name, access, share, security, creation, flags, template):
-    """Emulate CreateFile: `creation` 1 creates a file, 3 opens it, 4 does either."""
+    """Emulate CreateFile; `creation` is 1 (create), 3 (open), or 4 (open or create)."""
     assert (share, security, template) == (7, 0, 0)
     assert flags == 0x02000000
     extra = {1: os.O_CREAT | os.O_EXCL, 3: 0, 4: os.O_CREAT}[creation]

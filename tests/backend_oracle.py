@@ -1,4 +1,4 @@
-"""Functions of backends compared with PyTorch: inputs, options and expected results."""
+"""Compare functions of backends with PyTorch on given inputs and options."""
 
 from __future__ import annotations
 

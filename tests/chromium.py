@@ -18,13 +18,13 @@ one, other = (fcntl.fcntl(int(it), fcntl.F_DUPFD, 100) for it in sys.argv[1:3])
 os.dup2(one, 3), os.dup2(other, 4)
 os.execv(sys.argv[3], sys.argv[3:])
 """
-# Timeout of a protocol call; pages of this project take seconds.
+# Timeout of a protocol call, although pages of this project load within seconds.
 TIMEOUT_SECONDS = 120
 BROWSER_NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def find() -> str | None:
-    """Return the browser of this machine."""
+    """Return the path of Chromium on this machine."""
     return next((path for name in BROWSER_NAMES if (path := shutil.which(name))), None)
 
 

@@ -23,11 +23,11 @@ settings.load_profile("seqloom")
 
 # `make test` runs some cases of a test, and `make soak` the remaining cases. JAX
 # compiles each operation for every shape. In backend tests, every seventh case on JAX
-# runs. In other tests, no case on JAX runs; if all cases are on JAX, every seventh
+# runs. In other tests, no case on JAX runs; if all cases are on JAX, every seventh case
 # runs. PyTorch takes seconds to compile a step. Cases with both "torch" and "compiled"
 # in their name do not run, except in tests that are marked `sample`. In tests that are
 # marked with @pytest.mark.sample(n), every n-th case runs, and the rule for JAX applies
-# too. If the command line names a case, these rules do not apply. The numbers are odd,
+# too. If the command line names a case, these rules do not apply. All strides are odd,
 # because an even stride would skip one of two dtypes in each test.
 ON_JAX, JAX_STRIDE = re.compile(r"\bjax\b(?!:)"), 7
 BACKEND_TEST_PATHS = re.compile("tests/(conformance|promises|tensor)/")

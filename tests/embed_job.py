@@ -51,12 +51,12 @@ def load_model(backend):
 
 
 def load_and_die_once(backend):
-    """Return the model; the first process that calls this is killed in its first batch."""
+    """Return a model whose first call in a job kills the process."""
     return kill_first
 
 
 def kill_first(batch):
-    """A model whose first call kills the process."""
+    """Kill the process in the first call of a job; in later calls, embed the batch."""
     try:
         Path(os.environ["KILL_ONCE"]).touch(exist_ok=False)
     except FileExistsError:

@@ -28,7 +28,7 @@ _INVALID_SETS = {
 
 @dataclass
 class Specimen:
-    """Codes 0, 1, 2 and -127 of individuals by variants, and the layout of a file."""
+    """Genotypes 0, 1, 2 and -127 (individuals, variants), and the layout of a file."""
 
     values: np.ndarray
     major: str

@@ -1,9 +1,9 @@
 """Measure the size of the source code, and compare it with a budget.
 
-`python tests/measure_code.py` prints every measure. With `--check` it fails if a measure is
-above its budget in `[tool.seqloom.budget]` of pyproject.toml. Lines are counted after
-`ruff format` and rustfmt, without docstrings, comments and blank lines. Generated files
-count.
+`python tests/measure_code.py` prints every measure. With `--check` the program fails if
+a measure is above its budget in `[tool.seqloom.budget]` of pyproject.toml. Lines are
+counted after `ruff format` and rustfmt, without docstrings, comments and blank lines.
+Generated files count.
 """
 
 import ast

@@ -1,10 +1,10 @@
 """Count the words of the project, and find sentences that a stranger cannot read.
 
 `python tests/measure_prose.py` prints words and findings of each kind of text: pages,
-docstrings, comments, messages and names. With paths it prints each finding in them. With
-`--check` it fails if there are more findings than `[tool.seqloom.prose]` of pyproject.toml
-allows. `--sentences 140` and `--names 40` print a sample, drawn with the hash of the last
-commit as seed.
+docstrings, comments, messages and names. With paths, the program prints each finding in
+these files. With `--check` the program fails if there are more findings than
+`[tool.seqloom.prose]` of pyproject.toml allows. `--sentences 140` and `--names 40`
+print a sample, drawn with the hash of the last commit as seed.
 """
 
 import argparse
@@ -68,7 +68,7 @@ _AVOID = re.compile(
     + r")(?![\w-])",
     re.IGNORECASE,
 )
-# Sentences that begin like this have a clause as their subject, or no subject.
+# Beginnings of sentences that have a clause as their subject, or no subject.
 _SUBJECTLESS_START = re.compile(
     r"What\b(?!.*\?$)|(?:That|Whether(?! to)|How|Where|When|Who|Which)\b(?!.*[,?])"
     r"|(?:So|As) (?:that|a|an|the|long|many|much|few)\b(?!.*,)|Of (?!course)"
@@ -216,7 +216,7 @@ def _indent_of(line: str) -> int:
 
 
 def find(texts: list[Text], paths: list[str], exceptions: list[str]) -> list[Finding]:
-    """Return the findings; repeated names only if all files are searched."""
+    """Return the findings; find repeated names only if all files are searched."""
     synonyms = synonyms_of(glossary_rows())
     listed = {row[2] for row in glossary_rows() if len(row) > 2}
     findings = [] if paths else list(repeated_names(texts))

@@ -1,4 +1,4 @@
-"""Small networks that several tests train, and one training step for all of them."""
+"""Small networks that several tests train, and a training step for all networks."""
 
 from typing import Any
 

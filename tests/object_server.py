@@ -40,7 +40,7 @@ class ObjectServer(ThreadingHTTPServer):
         return self.url(name or path.name)
 
     def spend(self, fault):
-        """Return whether the next response is a fault, and count it."""
+        """Return whether the next response is a fault, and count the faults."""
         with self.turn:
             left = getattr(self, fault)
             setattr(self, fault, max(0, left - 1))

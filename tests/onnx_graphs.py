@@ -11,7 +11,7 @@ NEWEST_OPSET = 21
 
 
 def save(path, nodes, inputs, *, weights=None, outputs=("y",), opset=NEWEST_OPSET):
-    """Write a file; `inputs` are arrays by name, `weights` its initialisers."""
+    """Write an ONNX file; `inputs` and `weights` (initialisers) are arrays by name."""
     dtype = helper.np_dtype_to_tensor_dtype
     given = [
         helper.make_tensor_value_info(name, dtype(array.dtype), None)
@@ -47,7 +47,7 @@ def floats(*shape, seed=0):
 
 
 def node(operator, inputs, outputs=("y",), **attributes):
-    """Create a node; one string names its inputs, and another its outputs."""
+    """Create a node; two strings list the names of its inputs and outputs."""
     names = inputs.split() if isinstance(inputs, str) else inputs
     return helper.make_node(
         operator, ["" if name == "-" else name for name in names], outputs, **attributes

@@ -39,7 +39,7 @@ def windows_of(letters, most, overlap):
 
 
 def pack(sizes, max_tokens, window):
-    """Fill each batch from a pool of at least `window`: the oldest, then the longest."""
+    """Fill batches from a pool of windows: first the oldest window, then the longest."""
     batches, waiting = [], []
     for number in range(len(sizes)):
         waiting.append(number)

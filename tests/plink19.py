@@ -33,7 +33,7 @@ def table(out, suffix):
 
 
 def is_printed(value, text):
-    """Return whether a number equals one that is printed with four digits."""
+    """Return whether a number equals a number that is printed with four digits."""
     printed = float(text)
     if math.isnan(value) or math.isnan(printed):
         return math.isnan(value) and math.isnan(printed)

@@ -29,7 +29,7 @@ def published():
 
 
 def decide(folder, pair, *, more=()):
-    """Run the tool's command; return the ids of pairs that are classified ribosomal."""
+    """Run the tool's command; return the ids of pairs that are classified as ribosomal."""
     outputs = {
         name: [folder / f"{name}{mate}.fq" for mate in (1, 2)] for name in ("o", "r")
     }

@@ -17,7 +17,7 @@ SPLICE_SITE_POSITION = 293_948
 
 @cache
 def example():
-    """Load the example by path: modules next to it have names of test modules."""
+    """Load the example by its path, as some modules of its folder are named like tests."""
     spec = spec_from_file_location(EXAMPLE_PATH.stem, EXAMPLE_PATH)
     assert spec is not None
     assert spec.loader is not None

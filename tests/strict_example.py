@@ -1,4 +1,8 @@
-"""Loads the example backend by path: modules next to it have names of test modules."""
+"""Loads the example backend by its path.
+
+The folder ``examples`` cannot be imported from, because some of its modules have the
+same names as test modules.
+"""
 
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path

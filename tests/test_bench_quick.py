@@ -101,7 +101,7 @@ def test_differences_beyond_three_percent_are_marked(new, verdict):
 
 
 def test_a_ratio_within_the_spread_is_not_marked():
-    # The spread is 0.2 / 1, so the limit is 1.23.
+    # The spread is 0.2 / 1, so a ratio above 1.23 is marked.
     spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
     assert _against.compare(spread, [1.22] * 7).verdict == ""
     assert _against.compare(spread, [1.24] * 7).verdict == "**slower**"

@@ -16,7 +16,7 @@ PROTEIN_ENCODER = sl.encode.OneHot("protein")
 
 @pytest.fixture
 def folder(tmp_path):
-    """The only folder that may be written to, and a file of hostile ids."""
+    """The only folder to which the test may write, and a file of hostile ids."""
     (tmp_path / "in").mkdir()
     sl.io.write_sequences(tmp_path / "in/a.fa", [(name, "MKVL") for name in HOSTILE_IDS])
     return tmp_path / "in"

@@ -48,7 +48,7 @@ print(*every, *(file.name for file in others), sep=chr(10))
 
 
 def write_others(folder):
-    """Write files of PyTorch and Keras with nine numbers each."""
+    """Write a PyTorch file and a Keras file with nine numbers each."""
     numbers = np.arange(9.0)
     for name in ("x.pt", "x.bin"):
         torch.save({"w": torch.from_numpy(numbers)}, folder / name)

@@ -25,8 +25,7 @@ def test_the_slope_uses_only_the_largest_sizes():
 
 
 def test_the_slope_is_a_least_squares_fit():
-    # Through (0, 0), (1, 0), (2, 3): the mean of x is 1, so the slope is (1 * 0 + 1 *
-    # 3) / 2.
+    # The points are (0, 0), (1, 0) and (2, 3), so the least-squares slope is 3 / 2.
     assert growth_exponent([1, 10, 100], [1, 1, 1000]) == pytest.approx(1.5)
 
 

@@ -10,7 +10,8 @@ import pytest
 
 from seqloom._rust import _native
 
-# From widest to narrowest; a processor also supports all narrower sets.
+# Instruction sets from the widest to the narrowest. A processor supports all narrower
+# sets.
 SUPPORTED_SETS = {"avx512": ["avx512", "avx2", "portable"], "avx2": ["avx2", "portable"]}
 AVAILABLE_SET = _native.simd()  # instruction set, limited by SEQLOOM_SIMD
 TESTED_SETS = SUPPORTED_SETS.get(AVAILABLE_SET, [AVAILABLE_SET, "portable"])

@@ -32,7 +32,7 @@ class Threads:
         with ThreadPoolExecutor(self.world) as pool:
             made = [pool.submit(call, number) for number in range(self.world)]
         errors = [error for it in made if (error := it.exception()) is not None]
-        # The other threads only report that one has ended.
+        # Errors of all other threads only report that one thread has ended.
         for error in sorted(errors, key=_is_of_others):
             raise error
         return [it.result() for it in made]

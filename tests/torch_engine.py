@@ -26,16 +26,16 @@ class TorchEngine(Backend):
         self.name = f"torch_engine({inner.name})"
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype = inner.float_dtype
-        self.is_engine = True  # records operations: see `is_custom_engine`
+        self.is_engine = True  # read by `is_custom_engine`
         self._leaves: WeakValueDictionary[int, Any] = WeakValueDictionary()
         for name in _names():
             setattr(self, name, getattr(inner, name))
-        self.accumulate = inner.add  # autograd may have recorded the target
+        self.accumulate = inner.add  # not in place: autograd may have saved the target
 
     def __getattr__(self, name: str) -> Any:
         """Return the inner function, because PyTorch records its operations."""
         if name == "inner" or name.startswith("_"):
-            raise AttributeError(name)  # for example during a copy
+            raise AttributeError(name)  # `inner` is missing, for example during a copy
         return getattr(self.inner, name)
 
     def __reduce__(self) -> Any:

@@ -58,7 +58,7 @@ def _write_line(name: str) -> str:
 
 
 def list_arguments(name: str) -> tuple[list[str], int]:
-    """Return the arguments of an operation; the first ones have no default."""
+    """Return the arguments of an operation; the first arguments have no default."""
     function = getattr(Backend, name, None) or getattr(ARRAY_NAMESPACE, name)
     signature = inspect.signature(function).parameters
     parameters = [signature[it] for it in signature if it not in EXCLUDED_ARGUMENTS]

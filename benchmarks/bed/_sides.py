@@ -24,7 +24,7 @@ def seqloom(file: BedFile, threads: int, **options: Any) -> Side:
 
 
 def bed_reader(file: BedFile, threads: int, **options: Any) -> Side:
-    """Return a function that reads with bed_reader, without counting table rows."""
+    """Return a function that reads with bed_reader; the file's shape is already known."""
     counts = dict(zip(("iid_count", "sid_count"), file.shape, strict=True))
     bed = import_module("bed_reader").open_bed(file.path, num_threads=threads, **counts)
     return lambda: bed.read(**options)

@@ -48,7 +48,7 @@ def time_reused_arrays(file: BedFile) -> list[Sequence[object]]:
 
 
 def time_new_arrays(file: BedFile) -> list[Sequence[object]]:
-    """Time readers that allocate the result; the system must clear this memory."""
+    """Time readers that allocate the result, so that times include clearing memory."""
     return [
         _new_row(file, (kind, "F"), threads)
         for threads in THREADS

@@ -24,7 +24,7 @@ from benchmarks.comparisons._pages import (
 
 ROUNDS = full_or_quick(5, 1)
 INDEX_PAGE = PAGES_FOLDER / "index.md"
-# A phone shows the first columns, so the ratio is one of them.
+# A phone shows only the first columns, so the ratio is in one of these columns.
 INDEX_COLUMNS = ("tool", "task", "tool / seqloom", "tool, s", "seqloom, s")
 LACKS_HEADING = "Features of each tool that seqloom does not have:"
 

@@ -105,7 +105,7 @@ def _added_seconds(calls: Sequence[CallSeconds]) -> float:
 def _growth_table() -> str:
     """Return a table of sizes and seconds.
 
-    A size that is four times as large should take four times as long.
+    If the time grows linearly, four times the size takes four times as long.
     """
     named = {
         "chain": "a chain of `x * a + b`, rounds: compiling and the first call",

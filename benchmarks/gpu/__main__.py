@@ -1,4 +1,4 @@
-"""Creates a folder for a GPU machine, measures there, writes into docs/benchmarks.md."""
+"""Packs a GPU benchmark, runs it, and writes its results into docs/benchmarks.md."""
 
 import argparse
 from importlib import import_module

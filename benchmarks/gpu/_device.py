@@ -8,8 +8,8 @@ from typing import Any
 SQUARE_ROWS = {"cuda": 8192, "cpu": 512}
 PRODUCTS, RATE_SECONDS = 20, 0.5
 
-# Dense bfloat16 operations per second from the vendors' data sheets. The key is part of
-# the device's name; the first match counts.
+# Dense bfloat16 operations per second from the vendors' data sheets. Each key is part
+# of a device's name; the first key that matches is used.
 PUBLISHED_RATES = {
     "B200": 2250e12,
     "GH200": 989e12,

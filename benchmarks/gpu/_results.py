@@ -23,7 +23,8 @@ class Results:
         part: Name of the part of the benchmark, such as ``training``.
         device: ``cuda`` or ``cpu``.
         seconds: Time limit of this part of the benchmark.
-        is_tiny: If True, the inputs are small; the run only shows that the code works.
+        is_tiny: If True, the inputs are small, so the run only shows that the code
+            works.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ def read_results(path: Path) -> list[Result]:
 
 
 def is_skipped(result: Result) -> bool:
-    """Return whether a result is a skipped measurement: its ``skipped`` is a string."""
+    """Return whether a result is a skipped measurement, whose ``skipped`` is a string."""
     return isinstance(result.get("skipped"), str)
 
 

@@ -33,7 +33,7 @@ PARTS = {
     "embed": ("benchmarks.gpu._embed", 35),
 }
 LOG = "log.txt"
-KILL_DELAY_SECONDS = 3  # seconds from the planned end of a part until it is killed
+KILL_DELAY_SECONDS = 3  # Seconds from the planned end of a part until it is killed.
 # By default JAX allocates 75 % of the GPU's memory, which other libraries need.
 PROCESS_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
 

@@ -49,7 +49,7 @@ class NetworkCase(NamedTuple):
 
 
 def make_sides(case: NetworkCase) -> dict[str, Callable[[], Work]]:
-    """Return for each library a function that loads it, by name; seqloom is the first."""
+    """Return functions that each load a library, by library name; seqloom comes first."""
     sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
     if find_spec("flash_attn") and case.device == "cuda" and case.dtype != "float32":
@@ -93,7 +93,7 @@ def _pack_proteins(records: Sequence[Ids], device: str) -> dict[str, Any]:
 
 
 def _load_padded(case: NetworkCase, load: Callable[[], Any], order: str) -> Work:
-    """Load EsmModel; return a function that computes hidden states by padded batches."""
+    """Load EsmModel; return a function that computes hidden states of padded batches."""
     network = load()
     batches = _make_batches([len(ids) for ids in case.records], order)
     inputs = [

@@ -82,7 +82,7 @@ STANDARD = (
     "test_joining_promotes",
 )
 NETWORKS = ("MLP", "convolution", "batch_norm", "attention", "cross_entropy")
-# JAX compiles each operation, which is slow, so only every second one is tested.
+# JAX compiles each operation, which is slow, so JAX runs only every second test.
 JAX_STEP = 2
 TINY_CASES = 6  # parameter sets per test in a tiny run
 

@@ -20,7 +20,7 @@ SIZES = {"SequenceCNN": (4096, 200), "encoder": (64, 256), "dilated": (256, 2114
 TINY_SIZES = {"SequenceCNN": (8, 40), "encoder": (1, 16), "dilated": (2, 64)}
 # The network that is compiled first, on a GPU and in a tiny run.
 COMPILED_FIRST = ("dilated", "SequenceCNN")
-LOADED_NETWORK = "SequenceCNN"  # its steps are short, so the GPU waits longest for data
+LOADED_NETWORK = "SequenceCNN"  # Steps are short, so the GPU waits longest for data.
 # Largest relative difference between the losses of two libraries.
 TOLERANCES = {"bfloat16": 2e-2, "float32": 1e-3}
 # Maximum seconds of each measurement, on a GPU and in a tiny run.
@@ -99,7 +99,7 @@ def _measure_eager(results: Results, setup: MeasurementSetup) -> None:
 
 
 def _make_steps(learner: Any, batch: Any, steps: int) -> None:
-    """Make training steps without reading the losses, and wait for the GPU."""
+    """Run training steps without reading the losses, then wait for the GPU."""
     for _ in range(steps):
         learner.learn(batch)
     learner.wait()
@@ -272,7 +272,7 @@ def _library_cells(side: dict[str, Any]) -> list[str]:
 
 
 def _comparison_cells(result: Result, *, is_ours: bool) -> list[str]:
-    """Return two table cells: ratio of times (PyTorch), difference of losses (seqloom)."""
+    """Return two table cells: a ratio of times or a difference of losses, and ""."""
     if "ratio" not in result:
         return ["", ""]
     if not is_ours:

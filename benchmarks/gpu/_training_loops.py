@@ -59,7 +59,8 @@ def measure_compiled(results: Results, setup: MeasurementSetup) -> None:
 def _make_variables(results: Results, cache: Path) -> dict[str, str]:
     """Return the environment variables of the process of one library.
 
-    JAX must not allocate all GPU memory, and compilation caches must be empty.
+    The variables stop JAX from allocating all GPU memory, and set empty compilation
+    caches.
     """
     variables = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false"}
     if not results.is_tiny:
@@ -69,7 +70,7 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
 
 
 def _compile_all(results: Results, members: dict[str, LibraryProcess]) -> Sides:
-    """Make the first steps with all libraries; record failures and timeouts."""
+    """Run the first steps with all libraries; record failures and timeouts."""
     seconds = min(
         results.seconds_left() - RESERVED_SECONDS[results.is_tiny], COMPILE_SECONDS
     )
@@ -200,6 +201,6 @@ def _train_epochs(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any
 
 
 def _wait_for_batch(batches: Any, clock: Any) -> Any:
-    """Return the next batch, or None at the end of an epoch; time the wait."""
+    """Return the next batch, or None at the end of an epoch; add up the waiting time."""
     with clock.spending("input"):
         return next(batches, None)

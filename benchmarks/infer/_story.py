@@ -174,7 +174,7 @@ def _table_rows(
 
 
 def _compare_states(side: str, states: dict[str, Any]) -> tuple[str, str]:
-    """Return the largest difference and least cosine, compared with Hugging Face."""
+    """Return the largest difference from Hugging Face, and the smallest cosine."""
     found, expected = states[side], states[REFERENCE]
     worst = float(abs(found - expected).max())
     assert worst <= MAX_DIFFERENCE or side not in FLOAT32_LIBRARIES, (

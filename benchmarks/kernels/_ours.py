@@ -81,7 +81,7 @@ def _layer_norm_grad(
 
 
 def _batch_norm(b: Any, _: KernelCase, x: Any, weight: Any, bias: Any, _grad: Any) -> Work:
-    """Return outputs and means only, as PyTorch has 1 / deviation instead of variances."""
+    """Return only outputs and means, because PyTorch does not return variances."""
     return lambda: b.batch_norm(x, weight, bias, eps=EPS)[:2]
 
 

@@ -38,7 +38,7 @@ class OptimizerPair:
 
     Args:
         shapes: The shapes of the parameters.
-        threads: The number of threads of each side.
+        threads: The number of threads of each library.
     """
 
     def __init__(self, shapes: list[tuple[int, ...]], threads: int) -> None:

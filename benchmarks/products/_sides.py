@@ -43,7 +43,7 @@ class ProductProcess:
 
     Args:
         name: The name of the library.
-        threads: The number of threads that it may use.
+        threads: The number of threads that the library may use.
     """
 
     def __init__(self, name: str, threads: int) -> None:
@@ -77,7 +77,7 @@ class ProductProcess:
         return json.loads(self.process.stdout.readline())
 
     def close(self) -> None:
-        """Close the input of the process, which then ends, and waits for it."""
+        """Close the standard input of the process, and wait until the process ends."""
         self.process.stdin.close()
         self.process.wait()
 

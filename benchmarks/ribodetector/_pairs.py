@@ -38,7 +38,7 @@ def _write_mates(fragments: Iterable[bytes], start: int, *, mate: int) -> Iterat
 def _simulate_fragments(
     rng: np.random.Generator, pool: list[bytes], count: int
 ) -> list[bytes]:
-    """Simulate fragments: every second fragment is ribosomal, the others are random."""
+    """Simulate ribosomal fragments and random fragments, alternately."""
     letters = np.frombuffer(b"ACGT", np.uint8)
     size = READ_LENGTH + _MATE_DISTANCE
     found = [row.tobytes() for row in letters[rng.integers(0, 4, (count, size))]]

@@ -77,7 +77,7 @@ def _style_axes(axes: Axes, title: str) -> None:
 
 
 def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> None:
-    """Plot one line per library, and a dotted one for the lower bound."""
+    """Plot one line per library, and a dotted line for the lower bound."""
     for number, (side, found) in enumerate(values.items()):
         style = {"color": TEXT, "lw": 1.2, "ls": ":"}
         if side != FLOOR:
@@ -103,6 +103,6 @@ def _legend_text(sweep: Sweep, side: str, quantities: list[dict[str, list[float]
 
 
 def _decades_around(values: list[float]) -> tuple[float, float]:
-    """Return the largest power of ten below all values and the smallest one above."""
+    """Return the powers of ten directly below and above the range of all values."""
     low, high = math.floor(math.log10(min(values))), math.ceil(math.log10(max(values)))
     return 10.0**low, 10.0 ** max(high, low + 1)

@@ -141,5 +141,5 @@ def _fill_new_array(size: int) -> None:
 
 
 def _empty_result(*_: object) -> tuple[()]:
-    """Return an empty result: a lower bound computes nothing to compare."""
+    """Return an empty result, because lower bounds compute nothing to compare."""
     return ()

@@ -31,7 +31,7 @@ def train_step(side: str) -> Maker:
     """Train on one batch and return the loss."""
     makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _matrix_products}
     if side == "torch eager":
-        import_module("torch._dynamo")  # else the first step of AdamW imports it
+        import_module("torch._dynamo")  # AdamW imports it at its first step
     return lambda sizes, _: makers[side](_sample_state(sizes))
 
 

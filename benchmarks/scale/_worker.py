@@ -42,7 +42,7 @@ COMPARED_NUMBERS = 1000
 
 
 def _main(operation: str, side: str) -> None:
-    """Print a line when ready; then measure in a child process for each input line."""
+    """Print a line when ready, then measure in one child process per input line."""
     maker = OPERATIONS[operation](side)
     print("ready", flush=True)
     for line in sys.stdin:

@@ -24,7 +24,7 @@ def random_bases(count: int) -> np.ndarray:
 
 
 def count_operations(count: int) -> int:
-    """Return the multiplications and additions for a number of bases, without the head."""
+    """Return the number of multiplications and additions, without those of the head."""
     taps = sum(2 * units * size for units, size, _ in RESIDUAL_BLOCKS)
     skips = len(RESIDUAL_BLOCKS) + 1
     return 2 * (count + CONTEXT) * WIDTH * (WIDTH * (taps + skips) + 4)

@@ -21,7 +21,7 @@ class Network:
 
     Args:
         shapes_of: Function from the length of a sample to the shapes of all weights.
-        draw: Function that draws a batch from the number and the length of its samples.
+        draw: Function that draws a batch with a given number and length of samples.
         rows: Number of samples in a batch.
         length: Length of a sample.
         steps: Number of steps per round.
@@ -70,7 +70,7 @@ class MeasurementSetup:
 
 
 def weights_of(network: Network) -> Arrays:
-    """Draw initial weights that preserve the scale of a signal."""
+    """Draw initial weights of layers whose outputs have the scale of the inputs."""
     draw = np.random.default_rng(0)
     return {
         path: _initial_weight(draw, path, shape) for path, shape in network.shapes.items()

@@ -18,7 +18,7 @@ ROUNDS, CALLS = 100, 2000
 
 
 def time_recorded_addition() -> dict[str, list[float]]:
-    """Return the time of a recorded addition, and the excess over an addition in NumPy."""
+    """Return the time of a recorded addition, and how much longer it is than in NumPy."""
     torch.set_num_threads(1)
     plain = np.ones((8, 8), np.float32)
     level = Autodiff(backend("numpy", num_threads=1))

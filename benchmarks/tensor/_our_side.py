@@ -16,7 +16,7 @@ LR = 1e-3
 
 
 def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
-    """Train on one batch and return the loss; this is the step that is timed."""
+    """Run the timed step: train on one batch, and return the loss."""
     loss, grads = value_and_grad(_compute_loss)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
@@ -41,7 +41,7 @@ def _loss_in_bfloat16(model: Any, batch: Any, key: Key) -> Tensor:
         return model.loss(batch, key).astype("float32")
 
 
-# Rows per batch in comparisons with an older commit; few rows make each step fast.
+# Number of rows per batch in comparisons with an older commit.
 ROWS_PER_BATCH = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
 STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_bfloat16}

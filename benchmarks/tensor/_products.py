@@ -70,7 +70,7 @@ def _array_of_ones(shape: tuple[int, ...]) -> np.ndarray:
 def _dense_products(
     rows: int, before: int, after: int, times: int = 1, *, first: bool = False
 ) -> list[Product]:
-    """Return the matrix products of a linear layer; the first has no input gradient."""
+    """Return a linear layer's matrix products; the first layer has no input gradient."""
     products = [
         ((rows, before), (before, after), times),
         ((after, rows), (rows, before), times),

@@ -1,4 +1,4 @@
-"""Time two parts of a step: an addition recorded for gradients, and dropout."""
+"""Time two parts of a step: a recorded addition, and dropout."""
 
 from statistics import median
 from typing import Any

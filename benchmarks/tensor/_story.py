@@ -86,7 +86,7 @@ def _time_networks(
 
 
 def _check_first_losses(case: str, found: Found) -> None:
-    """Raise if the libraries' first losses differ: their initial weights are equal."""
+    """Raise unless the first losses of all libraries agree, as the weights are equal."""
     first = {
         side: each["losses"][0]
         for side, each in found.items()
@@ -106,7 +106,7 @@ def _format_time(found: dict[str, Any]) -> str:
 
 
 def _ratios(name: str, threads: int, found: Found) -> list[str]:
-    """Return a table row of time ratios; seqloom is faster where a ratio is below 1."""
+    """Return a table row of time ratios; a ratio below 1 means that seqloom is faster."""
     above = _format_ratio(found, "numpy compiled", "torch eager", less="floor")
     return [
         f"{name}, {threads}",
@@ -119,7 +119,7 @@ def _ratios(name: str, threads: int, found: Found) -> list[str]:
 
 
 def _format_ratio(found: Found, one: str, other: str, *, less: str = "") -> str:
-    """Return a ratio of median times; the time of `less` is subtracted from both."""
+    """Return a ratio of median times after subtracting the time of `less` from both."""
     if not all("seconds" in found.get(side, {}) for side in (one, other)):
         return "none"
     floor = median_step_ms(found[less]) if less else 0.0
@@ -153,9 +153,9 @@ def _measure_growth(side: str, name: str) -> str:
 
 
 def _list_scaling_rows(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
-    """Return a table row with the encoder's speed-up by a second thread.
+    """Return a table row with the speed-up of the encoder by a second thread.
 
-    Return no row if the encoder was not measured.
+    The result is empty if the encoder was not measured.
     """
     if "encoder" not in ROUNDS:
         return []

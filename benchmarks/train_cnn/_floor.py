@@ -29,7 +29,7 @@ def _count_operations(config: SequenceCNNConfig) -> float:
 
 
 def _conv_shapes(config: SequenceCNNConfig) -> list[tuple[int, int, int, int]]:
-    """List positions, output channels, input channels and kernel size per convolution."""
+    """List positions, output and input channels, and kernel size of each convolution."""
     params = dict(config.build().parameters())
     places, shapes = config.length or 0, list[tuple[int, int, int, int]]()
     for number, pool in enumerate(config.pools):

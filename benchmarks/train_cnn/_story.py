@@ -32,7 +32,7 @@ def main() -> None:
 
 
 def _time_rows(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
-    """Return table rows: median step and total training time in both libraries."""
+    """Return table rows with the median step time and the total time of both libraries."""
     ours, theirs = speed["seconds"].values()
     step = [1000 * median(times) / speed["steps"] for times in (ours, theirs)]
     total = [float(sum(ours)), float(sum(theirs))]
@@ -43,7 +43,7 @@ def _time_rows(threads: int, speed: dict[str, Any]) -> list[tuple[object, ...]]:
 
 
 def _memory_row(threads: int) -> tuple[object, ...]:
-    """Return a table row: memory that ten training steps add, in a new process."""
+    """Return a table row with the memory that ten training steps use in a new process."""
     module = "benchmarks.train_cnn._memory"
     grown = [
         float(run_module(module, side, str(threads))) / 1e6 for side in ("seqloom", "torch")

@@ -16,8 +16,8 @@ class JsonConfig:
     """Base class of settings that are saved as JSON.
 
     A subclass is a frozen dataclass. The JSON contains the fields, the class name and the
-    version of the class's fields. Reading JSON never imports or runs code, so the program
-    must have defined the class before.
+    version of the class's fields. Reading JSON never imports or runs code, so the
+    program must define the settings class first.
 
     Examples:
         >>> from dataclasses import dataclass
@@ -65,9 +65,9 @@ class JsonConfig:
             Settings of the class given in the values: this class or a subclass.
 
         Raises:
-            ConfigError: The class is unknown or not a subclass of this class, or a
-                newer seqloom wrote the values. A ConfigError is also raised if a field
-                is missing, unknown or of the wrong type.
+            ConfigError: The settings class is unknown or not a subclass of this class,
+                or the values were written by a newer seqloom. A ConfigError is also
+                raised if a field is missing, unknown or of the wrong type.
 
         Examples:
             >>> from seqloom.encode import OneHot

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
 GZIP_MAGIC = b"\x1f\x8b"
-# Number of temporary file names at which files of killed writers are looked for.
+# Number of temporary file names that are checked for files of killed writers.
 _MAX_NAMES = 8
 # Seconds between two syncs while a file is written.
 _SYNC_SECONDS = 0.05
@@ -73,8 +73,8 @@ def atomic_paths(
 @contextmanager
 def flushing(file: BinaryIO) -> Generator[None]:
     """Start writing a large file to disk while the block writes the rest."""
-    # Keep the error and raise it at the end, because the system reports each error only
-    # once.
+    # Store the error of a sync and raise it at the end, because the system reports each
+    # error only once.
     is_over = threading.Event()
     failures: list[OSError] = []
 
@@ -119,8 +119,8 @@ def _temporary_file(final: Path) -> Generator[Path]:
 def _remove_temporary(part: Path, handle: int) -> None:
     """Remove a temporary file and its lock."""
     with signals_waiting():
-        # Do not remove the path after a rename: another writer may have created a new
-        # file.
+        # Do not remove the path after a rename, because another writer may have created
+        # a new file there.
         if is_at(part, handle):
             part.unlink()
         os.close(handle)

@@ -92,7 +92,7 @@ class Key:
             words: Nonnegative integers, such as the indices of a batch's items.
 
         Returns:
-            An array (numbers, 2); row ``i`` is ``fold(words[i]).words``.
+            An array of shape (len(words), 2); row ``i`` is ``fold(words[i]).words``.
 
         Raises:
             ArgumentError: ``words`` is not a 1-d array of integers from 0 to 2**62 - 1.
@@ -183,7 +183,7 @@ class Key:
             The same key.
 
         Raises:
-            ArgumentError: ``words`` is not two integers below 2**32.
+            ArgumentError: ``words`` does not consist of two integers below 2**32.
 
         Examples:
             >>> Key.from_json(Key(7, 1).to_json()) == Key(7, 1)

@@ -66,7 +66,7 @@ class HeldSignals:
     """Runner of signal handlers that can delay a signal until the current step is complete.
 
     The delay allows a stopped run to save a checkpoint. If `waits` is True, a signal is
-    delayed until `deliver` is called. Runs of several processes need this.
+    delayed until `deliver` is called. Runs with several processes set `waits`.
     """
 
     def __init__(self, *, waits: bool = False) -> None:
@@ -79,7 +79,7 @@ class HeldSignals:
 
     @contextmanager
     def listening(self) -> Generator[None]:
-        """Receive signals before the handlers of the program; treat SIGTERM like Ctrl-C."""
+        """Receive signals before the program's handlers run; treat SIGTERM like Ctrl-C."""
         found = _read_handlers(_STOP_SIGNALS)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
             found[signal.SIGTERM] = _interrupt

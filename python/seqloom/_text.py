@@ -14,9 +14,9 @@ _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 
 def printable(text: object, *, lines: bool = False) -> str:
     """Escape control characters for a terminal, like Python's ``repr``."""
-    # Escapes control characters (such as ESC), marks of text direction, line breaks
-    # (unless `lines`) and unpaired surrogates. A byte that is not UTF-8 is shown as
-    # ``\xff``.
+    # The function escapes control characters (such as ESC), marks of text direction,
+    # unpaired surrogates and, unless `lines` is True, line breaks. A byte that is not
+    # UTF-8 is shown as ``\xff``.
     text = str(text)
     if text.isprintable():
         return text

@@ -27,7 +27,7 @@ _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "SLURM_CPUS_PER_TASK",
 )
-# Maximum number of threads, more than any machine has cores.
+# Maximum number of threads, which exceeds the number of cores of any machine.
 _MAX_THREADS = 1 << 16
 # Seconds between two calls of `look` in `run_interruptible`.
 _POLL_SECONDS = 0.1

@@ -130,9 +130,9 @@ class FormatError(SeqloomError, ValueError):
         kind: Category of the problem: ``"format"`` (another file format),
             ``"compression"``, ``"header"``, ``"quality"``, ``"limit"``, ``"comment"``
             or ``"count"`` (of records). The category ``"letter"`` is an invalid
-            character in a sequence, and ``"cut"`` a truncated file. For ``"length"``,
-            sequence and qualities differ in length; for ``"names"``, two header lines
-            or the names of two paired reads differ.
+            character in a sequence, and ``"cut"`` a truncated file. The category
+            ``"length"`` means that sequence and qualities differ in length, and
+            ``"names"`` that two header lines or the names of two paired reads differ.
         path: Path of the file.
         record: Index of the record in the file, from 0.
         line: Line number in the text, from 1.

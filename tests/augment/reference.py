@@ -37,7 +37,7 @@ def threshold(probability):
 
 
 def residue_bits(key, place):
-    """Return 32 bits that decide whether a residue changes, and 32 bits for the new one."""
+    """Return two random numbers: whether a residue changes, and the new residue."""
     low, high = block(key, LETTERS, place // 8)
     byte = (low | high << 32) >> 8 * (place % 8) & 0xFF
     rest, choice = block(key, DETAILS, place)
@@ -65,7 +65,7 @@ class Choices:
 
 
 def replace_residue(letter, word, members):
-    """Return a random other residue of the alphabet, in the same case."""
+    """Return a random different residue; upper or lower case is kept."""
     own = members.find(letter.upper() if letter not in members else letter)
     if own < 0 or len(members) < 2:
         return letter

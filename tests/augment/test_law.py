@@ -28,7 +28,7 @@ SEQUENCES_OF_A = Ragged(
 
 
 def within_five_sigma(hits, trials, rate):
-    """Return whether a count is within five standard deviations of its expected value."""
+    """Return whether a count is within five standard deviations of the expected count."""
     return abs(hits - trials * rate) <= 5 * (trials * rate * (1 - rate)) ** 0.5
 
 

@@ -72,7 +72,7 @@ def sequences(draw):
 
 
 def changed(slow, sequence, key):
-    """Return a sequence and its qualities as the reference implementation changes them."""
+    """Augment a sequence and its qualities with the reference implementation."""
     letters, quality = sequence
     pairs = slow(list(zip(letters.decode(), quality, strict=True)), key.words)
     return "".join(a for a, _ in pairs).encode(), bytes(q for _, q in pairs)

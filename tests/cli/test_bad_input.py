@@ -1,4 +1,4 @@
-"""Invalid input: exit code 2, one or two lines with the problem, and no lost files."""
+"""Invalid input causes exit code 2 and an error of one or two lines, and loses no file."""
 
 import gzip
 import lzma

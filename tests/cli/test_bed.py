@@ -23,7 +23,7 @@ def seqloom(*words):
 
 @pytest.fixture(scope="module")
 def bed(tmp_path_factory):
-    """A random set of both sexes and all types of chromosomes."""
+    """A random PLINK set with both sexes and all types of chromosomes."""
     rng, path = np.random.default_rng(11), tmp_path_factory.mktemp("bed") / "x.bed"
     values = rng.binomial(
         2, rng.uniform(0, 0.6, EXPECTED_COUNTS[1]), EXPECTED_COUNTS

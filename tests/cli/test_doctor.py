@@ -1,4 +1,4 @@
-"""`seqloom doctor`: the installation, and causes of slowness."""
+"""`seqloom doctor` reports the installation, and causes of slowness."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Options that --help does not list: --set, a TOML file, and direct use."""
+"""Options that --help does not list are set by --set, in a TOML file, or directly."""
 
 import inspect
 import json

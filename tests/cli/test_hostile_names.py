@@ -13,7 +13,7 @@ HOSTILE_ID = "i\x1b]0;title\x07\x9b31m\u202e[red]"
 HOSTILE_FASTA = f">{HOSTILE_ID}\n{'ACGT' * 9}\n" * 2
 HOSTILE_CLASSES = [f"class{n}{HOSTILE_ID}" for n in range(2)]
 CONTROL_CHARACTERS = re.compile("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
-# A word that begins with @ is a file in the hostile folder.
+# An argument that begins with @ is a file in a folder with a hostile name.
 COMMAND_LINES = {
     "inspect": "inspect @two.fa",
     "index": "index @two.fa",
@@ -33,7 +33,7 @@ COMMAND_LINES = {
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
-    """A folder with a hostile name and hostile files."""
+    """A folder whose name and files contain control characters."""
     folder = tmp_path / f"{HOSTILE_ID}\nerror: forged"
     folder.mkdir()
     monkeypatch.chdir(folder)

@@ -38,7 +38,7 @@ def bed(rows):
 
 
 def write_slices(rows, path="slices.fa", length=None, strands="-"):
-    """Write slices of chromosomes cut by Biopython, with N beyond the ends."""
+    """Write the sequences of intervals that Biopython extracts, with N beyond the ends."""
     text = ""
     for chrom, start, stop, *_, strand in rows:
         first, width = start, stop - start
@@ -90,7 +90,7 @@ def shell(call):
 
 @pytest.fixture
 def run(here, shell):
-    """A run on these intervals."""
+    """A finished training on the intervals in the working directory."""
     return shell(TRAIN_COMMAND)
 
 

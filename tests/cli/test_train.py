@@ -335,7 +335,7 @@ def test_several_label_columns_train_together(call, few):
     said = call("train", few / "few.fa", *table, "--epochs", 1, "--out", few / "run")
     assert said.code == 0
     assert "AUROC" in said.out
-    assert "95 % interval" not in said.out  # records have several labels here
+    assert "95 % interval" not in said.out  # in this table, records have several labels
 
 
 def test_a_validation_file_selects_the_epoch(call, few):

@@ -18,7 +18,7 @@ import seqloom.compat.bed_reader as ours
 from seqloom.compat.bed_reader import _open_bed
 
 outcomes: dict[str, str] = {}
-os.fsync = os.fstat  # much faster; a test of bed_reader writes thousands of files
+os.fsync = os.fstat  # skips syncs, which are slow for thousands of files
 
 wheel = PathFinder.find_spec("bed_reader")
 assert wheel is not None

@@ -73,7 +73,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
             "PYTHONPATH": str(TEST_FOLDER),
             "BED_READER_DATA_DIR": str(BED_READER_TESTS / "data"),
         }
-        | {"HOME": str(folder)},  # no credentials of the user
+        | {"HOME": str(folder)},  # hides the user's credentials
         capture_output=True,
         text=True,
         check=False,

@@ -41,7 +41,8 @@ class Skip:
     reason: str
 
 
-# Creates the call when it runs, because PyTorch must first compute a gradient.
+# Function that creates a `Call` when the test runs, because PyTorch must first compute
+# a gradient.
 Late = Callable[[], Call]
 
 

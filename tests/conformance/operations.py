@@ -29,7 +29,7 @@ OPERATION_TABLE: dict[str, Operation] = {
 _SKIP_TABLES = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
 UNCOMPUTED_FUNCTIONS: dict[str, str] = _SKIP_TABLES[
     "facts"
-]  # functions without computed arrays
+]  # functions that do not compute arrays
 SKIPPED_OPERATIONS: dict[str, str] = _SKIP_TABLES["operations"]
 # Library -> skipped function, data type or "function-dtype" -> reason.
 SKIPPED_NAMESPACE_CALLS: dict[str, dict[str, str]] = _SKIP_TABLES["namespace"]

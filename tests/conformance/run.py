@@ -128,5 +128,5 @@ def _flat(value: Any) -> list[Any]:
 
 
 def _contains_arrays(value: tuple[Any, ...]) -> bool:
-    """Return whether a tuple contains arrays; shapes and indices do not."""
+    """Return True for a tuple of arrays, and False for a shape or an index."""
     return any(isinstance(each, (Tensor, torch.Tensor, list)) for each in value)

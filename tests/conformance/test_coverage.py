@@ -1,4 +1,4 @@
-"""Conformance tests run nine of ten operations and samples; each skip has a reason."""
+"""Conformance tests run at least 90 % of all samples, and each skip has a reason."""
 
 from collections import Counter
 

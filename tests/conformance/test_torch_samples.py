@@ -36,7 +36,7 @@ def test_values_and_gradients_agree_with_torch(library, operation):
 
 
 def _sample_counts(library, dtypes):
-    """Return pairs of data type and sample count, which is low for JAX: it compiles."""
+    """Return pairs of data type and sample count, which is low for JAX, which compiles."""
     if not library.startswith("jax") or not SAMPLE_COUNT:
         return [(dtype, SAMPLE_COUNT) for dtype in dtypes]
     return [(dtype, 2) for dtype in dtypes if dtype != "float64"]

@@ -174,7 +174,7 @@ def proteins(tmp_path_factory):
 
 
 def collated(files):
-    """Return the batches that the collator makes of all records in order."""
+    """Return the batches that the collator makes from all records in order."""
     loader = create_async_dataloader(files, list, 0, batch_size=1)
     items = (item for batch in loader for item in batch)
     return list(PACKING_COLLATOR.stream(items))

@@ -68,7 +68,7 @@ def outcomes(batches):
 
 
 def as_list(value):
-    """Return a sampler as a list; other values unchanged."""
+    """Return a sampler as a list; return any other value unchanged."""
     return [*value] if hasattr(value, "__iter__") else value
 
 
@@ -97,7 +97,7 @@ def test_the_loader_has_the_attributes_of_the_pytorch_loader(options):
     for name in inspect.signature(TorchLoader).parameters.keys() - {
         "shuffle",  # the PyTorch loader lacks this attribute
         "collate_fn",
-        "sampler",  # of another class than in PyTorch
+        "sampler",  # its class differs from PyTorch
         "batch_sampler",
         "multiprocessing_context",
     }:

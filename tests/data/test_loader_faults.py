@@ -16,7 +16,7 @@ from seqloom.errors import WorkerError
 from waiting import wait_until
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-TIMEOUT_SECONDS = 60  # in seconds; tests take about one second
+TIMEOUT_SECONDS = 60  # tests take about one second
 
 
 @pytest.fixture(autouse=True)
@@ -78,7 +78,7 @@ def test_a_timeout_error_of_custom_code_is_raised_at_once():
 def test_an_idle_worker_that_dies_is_restarted_three_times(tmp_path, delay):
     init = user.SecondDies(tmp_path, delay)
     batches = loader(sampler=[0, 1], worker_init_fn=init, persistent_workers=True)
-    assert list(batches) == [[0, 1]]  # made by the first worker
+    assert list(batches) == [[0, 1]]  # the batches of the first worker
     wait_until(lambda: len(list(tmp_path.iterdir())) == 3)
     time.sleep(delay + 0.5)  # enough time to start a worker again
     assert len(list(tmp_path.iterdir())) == 3

@@ -168,7 +168,7 @@ def test_ranks_come_from_torch_distributed(monkeypatch):
 
 
 def _resume(loader, state, steps, found):
-    """Read batches from a state on, append their items, and return the new state."""
+    """Load a state, read some batches into `found`, and return the new state."""
     if state is not None:
         loader.load_state_dict(json.loads(json.dumps(state)))
     for _, batch in zip(range(steps), loader, strict=False):
@@ -354,7 +354,7 @@ def test_a_collate_fn_that_is_not_callable_is_rejected_at_once():
 
 
 def reusing_sampler(kind):
-    """Return a batch_sampler that yields the same list or array, with new contents."""
+    """Return a batch sampler that yields one list or array, changed for each batch."""
 
     class ReusingSampler:
         def __len__(self):

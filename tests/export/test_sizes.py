@@ -318,7 +318,7 @@ CONVOLUTION_KERNEL = np.random.default_rng(0).normal(size=(4, 4, 3)).astype("f4"
 
 
 def count(x, number):
-    """Return the integers from 0 below `number` as floats, on the backend of a tensor."""
+    """Return the integers 0 to `number` - 1 as floats, on the backend of a tensor."""
     return sl.tensor.Tensor(x.backend.arange(number, dtype="float32"), x.backend)
 
 

@@ -14,8 +14,8 @@ NOTEBOOK_PAGES = {
 ALL_PAGES = {
     str(file.relative_to(DOCS_FOLDER)) for file in DOCS_FOLDER.rglob("*.md")
 } | NOTEBOOK_PAGES
-# On the home page: a link to a table, our number, the competitor's number, the
-# processor.
+# Matches a row on the home page: a link to a table, our number, the competitor's
+# number, and the processor.
 BENCHMARK_ROW = re.compile(
     r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
 )

@@ -25,7 +25,7 @@ PUBLIC_PACKAGES = [
 
 
 def names_of(package: str) -> list[str]:
-    """Return the public names of a package; a plain folder has none."""
+    """Return the public names of a package, or no names for a plain folder."""
     return list(getattr(PUBLIC_MODULES[package], "__all__", []))
 
 

@@ -10,7 +10,7 @@ REPOSITORY = Path(__file__).parents[2]
 
 
 def circles_of(imports: dict[str, set[str]]) -> list[str]:
-    """Return the modules of import cycles, and those between two cycles."""
+    """Return the modules in import cycles, and the modules between two cycles."""
     left = dict(imports)
     while True:
         imported = {name for names in left.values() for name in names}

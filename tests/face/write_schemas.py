@@ -3,7 +3,8 @@
     python -m tests.face.write_schemas
 
 A new field of a class changes its schema: `test_schemas.py` compares the schema with the
-file in docs/reference/schemas. The other schemas in that folder are written by hand.
+file in docs/reference/schemas. All other schemas in docs/reference/schemas are written
+by hand.
 """
 
 from __future__ import annotations

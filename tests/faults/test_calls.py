@@ -1,4 +1,4 @@
-"""The fault library intercepts the same calls as strace, so `make faults` misses none."""
+"""The fault library intercepts all calls that strace reports, so no call is missed."""
 
 import re
 import shutil

@@ -1,4 +1,4 @@
-"""Concurrent runs in one folder, while one of them is active or was killed."""
+"""Several runs use one folder, while one run is active or was killed."""
 
 import os
 import signal

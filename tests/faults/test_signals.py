@@ -1,4 +1,4 @@
-"""A signal at any moment of a command: one line, the exit code, and no partial files."""
+"""A command that a signal stops prints one line and leaves no partial files."""
 
 import itertools
 import os
@@ -114,7 +114,7 @@ def _send_at(number, sent):
             others += 1
             if others % 200:
                 return
-        moment = next(moments)  # no two threads get the same number
+        moment = next(moments)  # each thread gets a different number
         seen["when"] = max(seen["when"], moment + 1)
         if moment == number:
             os.kill(os.getpid(), sent)

@@ -1,4 +1,4 @@
-"""PyTorch Lightning trains with a seqloom loader, unchanged."""
+"""PyTorch Lightning can train with a seqloom loader."""
 
 import json
 import os
@@ -41,7 +41,7 @@ def ours(fed):
         data, collate = fed(name)
         chosen: dict[str, Any] = {"batch_size": 4, "shuffle": True}
         if name == "torch":
-            collate = None  # the default of the loader
+            collate = None  # use the default collator of the loader
         if name == "varlen":
             fits = sl.data.TokenBudgetSampler(data, 40, include_padding=False)
             chosen = {"batch_sampler": fits}

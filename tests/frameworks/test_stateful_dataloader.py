@@ -1,4 +1,4 @@
-"""StatefulDataLoader of torchdata with seqloom datasets, samplers, collators, streams."""
+"""StatefulDataLoader of torchdata works with datasets and streams of seqloom."""
 
 import json
 from typing import Any

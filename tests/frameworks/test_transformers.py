@@ -26,7 +26,7 @@ COLLATOR_NAMES = [
 
 
 class InOurOrder(transformers.Trainer):
-    """A trainer that uses a seqloom sampler, through one method."""
+    """A trainer with one overridden method, which returns a seqloom sampler."""
 
     def _get_train_sampler(self, train_dataset: Any = None) -> Any:
         data: Any = self.train_dataset if train_dataset is None else train_dataset

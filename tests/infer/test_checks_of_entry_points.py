@@ -13,7 +13,7 @@ from seqloom.errors import DataWarning
 
 TRAINING_PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
 DNA_SEQUENCES = ["ACGTTGCA", "TTGGCCAAA"] * 80
-# For each check: records that fail it, and its message.
+# For each check, records that fail the check, and the error message.
 RECORDS_AND_WARNINGS = {
     "kind": (
         DNA_SEQUENCES,

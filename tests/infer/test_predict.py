@@ -1,4 +1,4 @@
-"""Tests of prediction and evaluation: each record once, in order, reproducibly."""
+"""Tests that prediction and evaluation read each record once and are reproducible."""
 
 import warnings
 from dataclasses import replace

@@ -1,4 +1,4 @@
-"""An index in forked and spawned processes, and pickled."""
+"""An index can be pickled, and used in forked and spawned processes."""
 
 import multiprocessing
 import os

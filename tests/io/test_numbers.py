@@ -1,4 +1,4 @@
-"""Integers beyond 64 bits, and values that are not integers: one-line errors."""
+"""Integers beyond 64 bits, and values that are not integers, cause one-line errors."""
 
 import sys
 

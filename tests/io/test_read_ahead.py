@@ -1,4 +1,4 @@
-"""Read-ahead: threads that start and end with a reader, forks, memory."""
+"""Tests of read-ahead threads: their start and end, forks, and memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Published test files are rejected with the right error, or read as by Biopython."""
+"""Published test files raise the right error, or have the records that Biopython reads."""
 
 import gzip
 from io import StringIO

@@ -1,8 +1,9 @@
 """Kill training runs repeatedly, resume them, and compare the results.
 
-Each run is a process that is killed by SIGKILL. The moment is a random time, or a random
-call that writes, renames, links or deletes a file. The arguments are KILLS SEED FOLDER. The
-program prints the number of kills, and the number that left a checkpoint within an epoch.
+Each run is a process that is killed by SIGKILL. The process is killed at a random time,
+or at a random call that writes, renames, links or deletes a file. The arguments are
+KILLS SEED FOLDER. The program prints the number of kills, and the number that left a
+checkpoint within an epoch.
 """
 
 import functools
@@ -93,7 +94,7 @@ def end_of(pid):
 
 
 def is_within_epoch(folder):
-    """Read the complete checkpoint, if there is one."""
+    """Read the complete checkpoint if it exists."""
     last = folder / "checkpoint/last.safetensors"
     record = sl.record.load(last) if last.exists() else {}
     assert all(np.isfinite(np.asarray(array)).all() for array in record.values())

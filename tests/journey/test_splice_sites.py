@@ -1,4 +1,4 @@
-"""The five published networks of SpliceAI, from Keras files, on real sequence."""
+"""The five published networks of SpliceAI have the same outputs as their Keras files."""
 
 import json
 from functools import cache
@@ -91,7 +91,7 @@ def test_a_published_network_gives_the_scores_of_the_keras_description(
     found = call(model, model.backend.tensor(letters(10_200))).numpy()
     expected = recompute(number)
     assert found.shape == (1, 3, 200)
-    assert expected[:, 1:].max() > 0.5  # includes a splice site
+    assert expected[:, 1:].max() > 0.5  # the window includes a splice site
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 

@@ -1,4 +1,4 @@
-"""ESM-2 in half precision is close to Hugging Face, and unsuitable backends reject it."""
+"""ESM-2 in half precision is close to Hugging Face; unsuitable backends raise errors."""
 
 import numpy as np
 import pytest

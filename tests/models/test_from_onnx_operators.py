@@ -82,7 +82,7 @@ def test_the_gradients_of_a_row_of_zeros_are_finite(tmp_path, p):
     x = sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor(ZERO_ROW, requires_grad=True)
     gradients = (net(x) * x.backend.tensor([1.0, 2.0])).sum().backward()
     # Let y = x / |x| and s = sign(x). The gradient is (v - y (y . v)) / |x| for p=2.
-    # For p=1 it is (v - s (y . v)) / |x|.
+    # For p=1, the gradient is (v - s (y . v)) / |x|.
     v, row = np.array([1.0, 2.0]), np.array([-2.0, 3.0])
     size = np.abs(row).sum() if p == 1 else np.sqrt((row**2).sum())
     slope = np.sign(row) if p == 1 else row / size

@@ -37,7 +37,7 @@ def logits_of(network, pair):
 def compare_decisions(found, theirs, count):
     """Compare the pairs classified as ribosomal with `theirs`, except for close logits."""
     assert len(found) == count
-    assert count / 10 < len(theirs) < count * 9 / 10  # Both classes are frequent.
+    assert count / 10 < len(theirs) < count * 9 / 10  # both are frequent
     differing = {
         name for name, (no, yes) in found.items() if (yes > no) != (name in theirs)
     }

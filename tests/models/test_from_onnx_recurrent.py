@@ -19,7 +19,7 @@ OUTPUT_NAMES = {"GRU": ("y", "h"), "LSTM": ("y", "h", "c"), "RNN": ("y", "h")}
 
 
 def weights(operator, directions, *, width=HIDDEN_WIDTH, inside=2, seed=1):
-    """Return the weights of a node: for the inputs, for the states, and biases."""
+    """Return the input weights, the state weights and the biases of a node."""
     rows = GATE_COUNT[operator] * width
     return {
         "w": floats(directions, rows, inside, seed=seed),

@@ -104,7 +104,7 @@ def test_a_wrong_number_of_variants_is_rejected():
 
 
 def ridge(teach, held):
-    """Return the r2 of ridge regression; leave-one-out error selects the penalty."""
+    """Return the r2 of ridge regression with the penalty of least leave-one-out error."""
     linear_model = pytest.importorskip("sklearn.linear_model")
     encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
@@ -113,7 +113,7 @@ def ridge(teach, held):
 
 
 def network(teach, held, seed):
-    """Return the r2 of the network; a tenth of the training samples selects the epoch."""
+    """Return the r2 of the network; a tenth of the samples chooses the best epoch."""
     train, valid = sl.data.split(teach, (0.9, 0.1), seed=seed)
     options: dict[str, Any] = {"seed": seed, "report": False, "num_threads": 1}
     run = sl.train.fit(Config.for_data(train), train, valid, **as_arguments(**options))
@@ -122,7 +122,8 @@ def network(teach, held, seed):
 
 @pytest.mark.parametrize("trait", ["Y1", pytest.param("Y2", marks=pytest.mark.soak)])
 def test_a_genotype_mlp_is_at_least_as_good_as_ridge_regression_on_real_data(trait):
-    # This test uses the folds of one seed; benchmarks/genotype_mlp.py runs three seeds.
+    # This test uses one seed for the folds, and benchmarks/genotype_mlp.py uses three
+    # seeds.
     files = DEMO_GENOTYPES / "example.bed", DEMO_GENOTYPES / "phenotype.txt"
     pairs = sl.data.folds(
         sl.data.GenotypeDataset(files[0], sl.data.Labels(files[1], label_column=trait)),

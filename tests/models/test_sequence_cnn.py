@@ -18,7 +18,7 @@ FIXED_LENGTH_CONFIG = sl.models.SequenceCNNConfig(
 
 
 def logits_of(sequences, length):
-    """Return logits of sequences that are padded to a length, with a mask."""
+    """Pad sequences to a length, and return the logits of the network with a mask."""
     inputs = sl.encode.OneHot("dna").batch(sequences, length=length)
     mask = np.array([[place < len(it) for place in range(length)] for it in sequences])
     tensor = CNN_MODEL.backend.tensor

@@ -75,7 +75,8 @@ def test_auroc_and_auprc_of_two_classes_use_the_scores_of_the_second():
     assert (metrics["auroc"], metrics["auprc"]) == (1.0, 1.0)
 
 
-# In float32 the probabilities of all these logits round to 1, in float64 the last two.
+# The probabilities of all these logits round to 1 in float32; in float64, only the last
+# two do.
 LARGE_LOGITS = np.array([18, 25, 19, 30, 40, 50], np.float32)
 TRUE_CLASSES = np.array([0, 1, 0, 1, 0, 1])
 
@@ -86,7 +87,8 @@ def test_the_more_certain_class_ranks_higher_if_both_probabilities_round_to_one(
     labels = np.where(TRUE_CLASSES, len(rest), 0)
     found = Classify(tuple("abcd"[: len(rest) + 1])).measure_outputs(labels, logits)
     # Correctly ordered pairs of a positive and a negative: 25 > 18, 19; 30 > 18, 19;
-    # 50 > 18, 19, 40. These are 7 of 9 pairs. The area for class 0 is equal.
+    # 50 > 18, 19, 40. Thus 7 of 9 pairs are ordered correctly. Class 0 has the same
+    # area.
     assert found["auroc"] == pytest.approx(7 / 9)
 
 

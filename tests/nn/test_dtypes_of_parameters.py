@@ -1,4 +1,4 @@
-"""Parameters and buffers may be integers or booleans, or have a least precision."""
+"""Parameters and buffers may be integers or booleans, or have a minimum precision."""
 
 import copy
 import pickle

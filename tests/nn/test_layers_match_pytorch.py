@@ -89,7 +89,7 @@ def test_each_layer_matches_pytorch(case, library, compiled):
     factors = values(theirs(torch.tensor(values(shape, 0))).shape, 9)
     theirs.load_state_dict({p: torch.tensor(v) for p, v in ours.state_dict().items()})
     for seed in (1, 2, 3, None):
-        if seed is None:  # last, in evaluation mode
+        if seed is None:  # the last iteration is in evaluation mode
             ours.eval(), theirs.eval()
         x = values(shape, seed or 0)
         found = run(ours, backend.tensor(x), backend.tensor(factors))

@@ -18,7 +18,7 @@ def test_a_state_dict_contains_copies_of_the_arrays():
     for path, values in state.items():
         assert type(values) is np.ndarray
         np.testing.assert_array_equal(values, record[path])
-        np.add(values, 1, out=values)  # must not change the module
+        np.add(values, 1, out=values)  # this call must not change the module
     np.testing.assert_array_equal(net.to_record()["layers.0.bias"], record["layers.0.bias"])
 
 

@@ -91,8 +91,8 @@ def compare(kind, backend, *, padded, compiled=False):
     params = dict(theirs.named_parameters())
     for (path, _), found in zip(ours.parameters(), grads, strict=True):
         wanted = params[path].grad.numpy()
-        # A gradient is a sum over positions and sequences, so its rounding error is
-        # that of the largest term.
+        # A gradient is a sum over positions and sequences, so the tolerance is relative
+        # to the largest gradient.
         least = 1e-5 * abs(wanted).max()
         values = np.asarray(found.numpy() if hasattr(found, "numpy") else found)
         np.testing.assert_allclose(values, wanted, rtol=1e-5, atol=least, err_msg=path)

@@ -1,4 +1,4 @@
-"""Tests of layer sizes: an integer, a list, NumPy integers, and invalid sizes."""
+"""Tests of layer sizes that are integers, lists, NumPy integers, or invalid."""
 
 import numpy as np
 import pytest

@@ -269,5 +269,5 @@ def test_a_parameter_may_be_replaced_by_another_a_module_or_none():
     scale = Scale(nn.Param((1,), nn.Fill(1.0)))
     scale.factor = nn.Linear(1, 1)
     scale = Scale(nn.Param((1,), nn.Fill(1.0)))
-    scale.factor = sl.tensor.backend("numpy").tensor([2.0])  # a constant, as annotated
+    scale.factor = sl.tensor.backend("numpy").tensor([2.0])  # annotated as a constant
     assert not list(scale.parameters())

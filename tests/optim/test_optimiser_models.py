@@ -255,7 +255,7 @@ def test_a_failed_step_is_not_counted():
 def test_a_second_model_is_rejected_and_unchanged(step, optimizer):
     optimizer, one, other = copy.deepcopy(optimizer), new_model(), new_model(seed=1)
     run(step, one, optimizer)
-    run(step, new_model(seed=2), sl.optim.AdamW())  # runs the same compiled step
+    run(step, new_model(seed=2), sl.optim.AdamW())  # reuses the compiled step
     before = other.layers[0].weight.numpy()
     with pytest.raises(ArgumentError, match="one optimiser for each model"):
         run(step, other, optimizer)

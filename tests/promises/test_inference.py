@@ -1,8 +1,8 @@
 """Specification 5: embeddings of millions of sequences without losses.
 
 Deviation from the specification: a shard is a numbered part of the input that a process
-claims with a file. SLURM arrays, torchrun and Ray therefore use the same plan; Ray
-schedules shards, and transfers no data. Tests that need a GPU are in
+claims with a file. SLURM arrays, torchrun and Ray use the same plan of shards. Ray only
+schedules shards, and does not transfer data. Tests that need a GPU are in
 ``test_embed_cuda.py``.
 """
 

@@ -2,7 +2,7 @@
 
 Deviation from the specification: an optimiser belongs to one model and its state has
 the paths of that model, so another model loads the state with ``load_record(keys=)``.
-Schedules return a rate, which is an argument of ``step``; they do not change the
+Schedules return a rate, which is an argument of ``step``, and do not change the
 optimiser.
 """
 
@@ -127,7 +127,7 @@ def test_parameters_used_in_another_thread_are_trained_or_raise_an_error():
         thread = Thread(target=lambda: out.append(m(x)))
         thread.start()
         thread.join()
-        if not out:  # the other thread prints its error
+        if not out:  # a failing thread prints its error
             raise SeqloomError
         return F.mse_loss(out[0], y)
 

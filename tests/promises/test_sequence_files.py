@@ -1,7 +1,7 @@
 """Specification 1: sequence files become batches without losses.
 
-Deviation from the specification: the order of an epoch is computed, so there is no
-queue whose depth could be read; ``state_dict()`` contains the position instead.
+Deviation from the specification: the order of an epoch is computed, so no queue exists
+whose depth could be read. Instead, ``state_dict()`` contains the position.
 """
 
 import bz2

@@ -1,8 +1,9 @@
 """Specification 3: one tensor over any array library.
 
-Deviation from the specification: there is no ``.grad`` and no ``no_grad``; gradients
-are values, and parameters are on the backend below ``Autodiff``. Gradients are released
-at the end of the scope that created them, or by Python when nothing refers to them.
+Deviation from the specification: tensors have no ``.grad``, and ``no_grad`` does not
+exist. Gradients are returned as values, and parameters are on the backend that
+``Autodiff`` wraps. Gradients are released at the end of the scope that created them, or
+by Python when nothing refers to them.
 """
 
 import gc

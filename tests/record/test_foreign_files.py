@@ -215,7 +215,7 @@ def test_a_pytorch_file_that_needs_code_is_rejected_by_name(
         sl.record.load(tmp_path / "x.pt")
     assert not canary.exists()
     torch.load(tmp_path / "x.pt", weights_only=False)
-    assert canary.exists()  # Control: unpickling the object does create the file.
+    assert canary.exists()  # Check that unpickling the object creates the file.
 
 
 def with_pickle(path, data):
@@ -601,8 +601,8 @@ UNSAFE_CALLS = re.compile(
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
 )
-# Source files in which unpickling or exec is allowed: for data that processes of one
-# run exchange, and for generated code.
+# Source files that may unpickle data that processes of one run exchange, or may execute
+# generated code.
 EXCLUDED_FILES = {
     "data/loader/_worker.py",
     "tensor/_compile/_numpy/_program.py",

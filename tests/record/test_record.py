@@ -131,7 +131,7 @@ def test_the_checksum_covers_names_dtypes_shapes_and_values():
 
 def test_an_array_of_several_blocks_is_restored_from_json(tmp_path):
     # The big-endian array is converted and written in blocks. The length of a block is
-    # not a multiple of 3 bytes, which base64 encodes together.
+    # not a multiple of 3 bytes, the unit of base64.
     numbers = np.arange((2 << 20) + 5, dtype=">u4")
     recorder = sl.record.JsonGz()
     recorder.write(tmp_path / "a.json.gz", Record({"x": numbers}))

@@ -73,7 +73,7 @@ def full():
     )
 
 
-# Numbers of lines of the intervals in tables, such as "(0.93 to 0.97)".
+# Number of lines that each interval in a table, such as "(0.93 to 0.97)", occupies.
 CELL_LINES_SCRIPT = """[...document.querySelectorAll("td")]
   .filter((it) => /\\sto\\s\\S+\\)$/u.test(it.innerText))
   .map(({ firstChild: text }) => {

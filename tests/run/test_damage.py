@@ -173,7 +173,7 @@ def test_a_batch_larger_than_the_limit_is_an_error(program, exported, tmp_path):
     model = Path(shutil.copytree(export, tmp_path / "model"))
     (tmp_path / "a.fa").write_text(f">x\n{SIXTY_BASES}\n")
     graph = json.loads((model / "graph.json").read_text())
-    graph["inputs"].reverse()  # then the mask is the first input
+    graph["inputs"].reverse()  # makes the mask the first input
     (model / "graph.json").write_text(json.dumps(graph))
     facts = json.loads((model / "export.json").read_text())
     files = {name: (model / name).read_bytes() for name in facts.pop("files")}

@@ -1,4 +1,4 @@
-"""The examples in C and Go: compiled, linked with the seqloom-c library, and run."""
+"""The examples in C and Go can be compiled, linked with seqloom-c, and run."""
 
 import os
 import shutil

@@ -1,4 +1,4 @@
-"""The outputs of both reads of a pair are added, for one interleaved or two files."""
+"""The outputs of both reads of a pair are added, from one interleaved file or two files."""
 
 from typing import Any
 

@@ -53,7 +53,7 @@ def run(*command, **variables):
 
 @pytest.fixture(scope="module")
 def python(tmp_path_factory):
-    """Build the wheel, install it for AArch64, and return the path of that Python."""
+    """Build and install the AArch64 wheel, and return the path of its interpreter."""
     wheels = tmp_path_factory.mktemp("wheel")
     run(
         *("maturin", "build", "--release", "--zig", "--compatibility", "manylinux_2_28"),

@@ -3,8 +3,8 @@
 Two processes compute half of the job each, and both are killed together. Each kill waits
 until a random number of shards is published. This number is from the first 93 % of the job,
 so that work remains even if the test reacts late. The kill then waits for a random time, at
-most the time of two shards. Every tenth kill, except the last ones, instead happens at a
-random time after the start. In the test with Ray, one worker is killed.
+most the time of two shards. Every tenth kill, except the last kills, happens at a
+random time after the start instead. In the test with Ray, one worker is killed.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ import seqloom as sl
 EMBED_SCRIPT = Path(embed_job.__file__)
 RECORDS, SHARD, KILLS = 1_000_000, 500, 300
 SHARD_COUNT = RECORDS // SHARD
-EARLY_KILL_SECONDS = 1.5  # seconds after the start, within which every tenth kill happens
+EARLY_KILL_SECONDS = 1.5  # every tenth kill happens within this time after the start
 
 
 @pytest.fixture(scope="module")
@@ -107,7 +107,7 @@ def wait_until(processes, is_so):
 
 
 class Kills:
-    """Repeated kills of one job, and counts of the files that remain after them."""
+    """Kills one job repeatedly, and counts the files that remain after each kill."""
 
     def __init__(self, launch, out, *, seconds, rng):
         self.launch, self.out, self.rng = launch, out, rng

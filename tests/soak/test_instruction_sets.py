@@ -28,7 +28,7 @@ needs_cargo = pytest.mark.skipif(
 
 
 def assert_passes(command, cap):
-    """Fail if a command fails with the SIMD instruction set limited to `cap`."""
+    """Run a command with the SIMD instruction set limited to `cap`; it must succeed."""
     environment = {**os.environ, "SEQLOOM_SIMD": cap}
     done = subprocess.run(
         command,

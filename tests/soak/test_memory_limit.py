@@ -1,4 +1,4 @@
-"""A record that exceeds the memory raises an error with its name, and never aborts."""
+"""A record that exceeds the memory raises an error with the record's name."""
 
 import subprocess
 import sys

@@ -27,7 +27,7 @@ def write(path, number, writer):
 
 
 def check(path):
-    """Fail if the three files belong to different writes; return their number."""
+    """Fail unless all three files are from one write; return the write's number."""
     bed = open_bed(path)
     number = int(bed.iid[0])
     assert bed.shape == (40 + number % 7, 50 + number % 11)

@@ -22,7 +22,7 @@ def save(path, number, recorder):
 
 
 def check(path, recorder):
-    """Fail if the record mixes two writes; return its number."""
+    """Fail unless the whole record is from one write; return the write's number."""
     record = sl.record.load(path, recorder).copy()
     number = record.metadata["number"]
     assert {array.size for array in record.values()} == {20_000 + number % 7}

@@ -67,7 +67,8 @@ def test_the_first_nan_is_reported_with_its_line(place, line, number):
     with pytest.raises(NotFiniteError) as caught:
         train((place, number))
     operation, _, rest = str(caught.value).partition(" at ")
-    # The operation is the multiplication with which the test inserts the number.
+    # The reported operation is the multiplication with which the test inserts NaN or
+    # infinity.
     assert operation == "multiply"
     assert rest.startswith(f"{find_line(train, 'return x * planted')} gave ")
     assert find_line(train, line)

@@ -60,7 +60,7 @@ def test_each_of_three_classes_is_compared_with_all_others():
     logos = logos_of(data(sequences, labels), ("a", "c", "g")).drawings
     titles = ["a minus all others", "c minus all others", "g minus all others"]
     assert [logo.title for logo in logos] == titles
-    # 20 of the other 60 sequences have C, and 40 have G.
+    # Of the 60 other sequences, 20 have C and 40 have G.
     np.testing.assert_allclose(logos[0].heights[0], [1, -1 / 3, -2 / 3, 0])
 
 
@@ -70,7 +70,7 @@ def test_sequences_of_different_lengths_are_aligned_at_the_middle():
     (logo,) = logos_of(made, ("a", "c")).drawings
     assert logo.axis == "position relative to the middle"
     middle = np.flatnonzero(np.any(logo.heights, axis=1)) + logo.first
-    assert middle.tolist() == [-1, 0]  # the middle of 4 bases is after the second
+    assert middle.tolist() == [-1, 0]  # the middle of 4 bases is after the second base
     assert logo.heights[-logo.first][1] > 0
 
 

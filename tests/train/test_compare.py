@@ -39,7 +39,7 @@ def columns_of(section):
 
 
 def order_of(*runs):
-    """Return runs in the order of the table: highest accuracy first, else as given."""
+    """Return runs in table order: highest accuracy first, ties in the given order."""
     return sorted(runs, key=lambda run: -run.test.metrics["accuracy"])
 
 

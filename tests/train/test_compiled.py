@@ -188,7 +188,7 @@ def test_a_compiled_run_resumes_to_the_same_bits(toy, small, tmp_path, place):
 
 @pytest.mark.parametrize("options", [{}, {"accumulate": 2}, {"clip_norm": 1.0}], ids=str)
 def test_a_compiled_step_whose_loss_is_nan_is_not_saved(tmp_path, options):
-    """A compiled step updates the weights before the loss is checked."""
+    """In a compiled step, the weights are updated before the loss is checked."""
     x = np.ones((40, 3), np.float32)
     x[0, 0] = np.nan
     steps = []

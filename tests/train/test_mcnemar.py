@@ -101,8 +101,8 @@ def test_two_runs_are_tested_on_records_where_exactly_one_is_right(copy_run_with
         copy_run_with_correct("other", range(9)),
     )
     (found,) = paired_of(sl.train.compare([other, best])).items()
-    # Only the other run is right on records 0 and 1, only the best run on records 9 to
-    # 17.
+    # On records 0 and 1, only the other run is right; on records 9 to 17, only the best
+    # run.
     p = 2 * (1 + 11 + 55) / 2**11
     expected = {
         "accuracy difference": "-0.3500",
@@ -117,8 +117,8 @@ def test_p_values_of_three_runs_are_corrected_for_all_pairs(copy_run_with_correc
     right = {"best": range(18), "middle": range(10), "last": range(4)}
     report = sl.train.compare([copy_run_with_correct(it, right[it]) for it in right])
     found = paired_of(report)
-    # Records on which one run of a pair is right: best and middle 8, best and last 14,
-    # middle and last 6.
+    # Number of records on which only one run of a pair is right: 8 for best and middle,
+    # 14 for best and last, 6 for middle and last.
     middle, last = 2 / 2**8, 2 / 2**14
     assert found["middle"]["p"] == f"{middle:.4f}"
     assert found["middle"]["p (Holm)"] == f"{2 * middle:.4f}"

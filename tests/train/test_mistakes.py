@@ -59,7 +59,7 @@ def test_windows_of_a_long_sequence_are_occluded(toy, small):
     run = sl.train.fit(small, toy(), epochs=1)
     sequence = b"ACGTTGCA" * 20
     (found,) = weigh_residues(run.trained, [sequence], np.array([[1, 0]]))
-    for start, stop in ((0, 3), (90, 93), (159, 160)):  # 160 bases in 54 windows
+    for start, stop in ((0, 3), (90, 93), (159, 160)):  # three of 54 windows
         hidden = sequence[:start] + b"N" * (stop - start) + sequence[stop:]
         scores = np.log(sl.infer.predict(run, [sequence, hidden]).to_numpy())
         change = (scores[0, 1] - scores[0, 0]) - (scores[1, 1] - scores[1, 0])

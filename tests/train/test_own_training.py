@@ -213,7 +213,7 @@ def test_a_run_with_a_custom_step_resumes_to_the_same_bits(tmp_path, place):
     assert files[0] == files[1]
 
 
-# The return values of the steps of an epoch; some values lack a number.
+# Return values of the steps of an epoch; some steps do not return all numbers.
 NUMBERS_OF_STEPS: list[dict[str, float]] = [
     {"a": 1.0},
     {"a": 2.0, "b": 5.0},
@@ -410,7 +410,7 @@ def test_a_batch_without_records_is_an_error():
 
 
 def test_array_datasets_support_threads():
-    # Without this support, the loader saves and sets the global random generators for
-    # each batch.
+    # For datasets without thread support, the loader saves and sets the global random
+    # generators for each batch.
     assert supports_threads(Arrays({"x": np.zeros(3)}))
     assert supports_threads(BatchCollator())

@@ -125,7 +125,7 @@ def test_all_processes_skip_a_step_that_overflows_in_one_process(monkeypatch, tm
     call |= {"schedule": sl.optim.Constant(1e-4), "report": False}
 
     def run(network, **options):
-        with sl.tensor.autocast("float32", allow_slow=True):  # for this thread only
+        with sl.tensor.autocast("float32", allow_slow=True):  # only in this thread
             return sl.train.fit(network, **as_arguments(**call, **options))
 
     networks = [Network().bind("numpy", 0) for _ in range(3)]

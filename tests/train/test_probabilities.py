@@ -16,7 +16,7 @@ from seqloom.train._probabilities import (
     merge_close_points,
 )
 
-# Multiples of 0.01, because many of them are at the edge of a bin.
+# Scores are multiples of 0.01, because many multiples are at the edge of a bin.
 RANDOM_HITS = st.lists(
     st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80
 )
@@ -88,7 +88,7 @@ def test_bins_equal_those_of_scikit_learn(answers):
 
 
 def test_the_calibration_error_is_the_mean_gap_over_predictions():
-    # Four predictions of 0.9 (half of them correct), and one of 0.2 (wrong).
+    # Four predictions are 0.9 (two are correct), and one prediction is 0.2 (wrong).
     found = Calibration.of([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
     assert found.error == pytest.approx((4 * 0.4 + 1 * 0.2) / 5)
 

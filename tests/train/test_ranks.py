@@ -25,7 +25,7 @@ RANKS_SCRIPT = Path(__file__).with_name("train_by_ranks.py")
 
 @pytest.fixture
 def together(monkeypatch):
-    """Train with a thread for each rank; return the run of each."""
+    """Train with a thread for each rank; return the run of each rank."""
 
     def run(world, **call):
         threads = Threads(world)
@@ -51,7 +51,8 @@ def config_of(**options):
     return sl.models.SequenceCNNConfig(**every)
 
 
-# 49 records in batches of 16: the last batch has one record, and some ranks have none.
+# With 49 records in batches of 16, the last batch has one record, so some ranks have no
+# record.
 @pytest.mark.parametrize("world", [2, 3])
 def test_several_processes_train_like_one_process(toy, together, tmp_path, world):
     call: dict[str, Any] = {

@@ -104,8 +104,8 @@ def test_intervals_that_are_dropped_are_counted(small, tmp_path):
         tmp_path / "g.fa", tmp_path / "a.bed", encoder=sl.encode.OneHot("dna"), **options
     )
     report = sl.train.fit(small, *sl.data.split(whole, (0.8, 0.2)), epochs=1).report
-    # At 0 the window begins before the chromosome; at 176 to 178 its 25 bases end after
-    # 200.
+    # Shifted by one base, interval 0 can begin before the chromosome of 200 bases, and
+    # intervals 176 to 178 can end after it.
     assert report.notes[0].startswith("4 intervals extend beyond their chromosome")
 
 

@@ -80,7 +80,7 @@ def slow() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def whole(slow):
-    """An uninterrupted run, and the planned numbers of epochs that it reported."""
+    """An uninterrupted run, and the planned numbers of epochs that the run reported."""
     listener = Listener()
     return sl.train.fit(
         **as_arguments(**slow, progress=listener, report=False)

@@ -274,7 +274,8 @@ def test_the_file_of_tied_weights_can_be_loaded_strictly_as_a_state_dict(tmp_pat
     other = Tied()
     other.load_state_dict(state, strict=True)
     assert_equal_states(state_of(other), state_of(net))
-    # seqloom also reads the file, with both names of the shared weights or one of them.
+    # seqloom also reads the file, with both names of the shared weights or with one
+    # name.
     record = sl.record.load(tmp_path / "run/model.safetensors")
     for names in (["embedding.weight", "head.weight"], ["head.weight"]):
         again = sl.models.TorchModule(Tied()).bind("torch", 0)

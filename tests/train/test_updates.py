@@ -43,7 +43,7 @@ class Net(sl.nn.Module):
 
 
 class TorchNet(torch.nn.Module):
-    """The same network in PyTorch."""
+    """The seqloom network, written in PyTorch."""
 
     def __init__(self):
         super().__init__()
@@ -151,7 +151,7 @@ def test_fit_updates_weights_like_a_pytorch_loop(case, way):
     weights = train(make(backend, is_torch=is_torch), compile=compiled, **options)
     assert_equal(weights, loop(**expected))
     changed = any(not np.allclose(weights[it], loop()[it], 1e-2, 1e-2) for it in weights)
-    assert changed  # fails if the setting has no effect
+    assert changed  # the setting has an effect
 
 
 @pytest.mark.parametrize("way", OTHER_BACKENDS, ids=str)
@@ -207,7 +207,7 @@ def test_drop_last_skips_the_smaller_last_batch():
         epochs=2,
         callbacks=[Listener()],
     )
-    assert heard == [4] * 6 * 2  # 24 of 27 records
+    assert heard == [4] * 6 * 2  # 6 batches contain 24 of 27 records
 
 
 def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
@@ -219,7 +219,7 @@ def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
 
     options: dict[str, Any] = {"schedule": None, "lr": 0.1, "epochs": 4, "accumulate": 2}
     train(make("numpy"), callbacks=[Listener()], **options)
-    steps = 4 * 4  # 7 batches, 2 in each step
+    steps = 4 * 4  # an epoch has 7 batches, 2 per step
     expected = sl.optim.WarmupCosine(0.1, round(0.1 * steps), steps)
     assert [number for number, _ in rates[:7]] == [1, 1, 2, 2, 3, 3, 4]
     assert all(lr == expected(number - 1) for number, lr in rates)
@@ -273,8 +273,8 @@ def test_a_killed_run_resumes_from_its_last_checkpoint_to_the_same_bits(tmp_path
     with pytest.raises(RuntimeError):
         call(out=tmp_path / "run", callbacks=[Die()], checkpoint_every=every)
     record = sl.record.load(tmp_path / "run/checkpoint/last.safetensors")
-    # 7 batches are 3 steps. Checkpoints after 3 batches of the second epoch, or after
-    # each.
+    # An epoch of 7 batches has 3 steps. Checkpoints are written after 3 batches of the
+    # second epoch, or after each batch.
     assert record["epoch.steps"].shape[0] == (3 if every == 1 else 5)
     again = call(out=tmp_path / "run", resume=True)
     assert all((again[path] == whole[path]).all() for path in whole)

@@ -40,7 +40,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def failures(folder: Path) -> list[str]:
-    """Return the messages for a notebook that works, and for one that fails."""
+    """Return the messages for a notebook that works, and for a notebook that fails."""
     texts = {"works": WORKING_NOTEBOOK, "fails": FAILING_NOTEBOOK}
     sources = [folder / f"{name}.py" for name in texts]
     for source, text in zip(sources, texts.values(), strict=True):

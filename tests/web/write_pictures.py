@@ -21,7 +21,7 @@ seqloom train train.fa.gz --labels train.tsv --class-weight balanced --out runs/
 """
 PAGE_WIDTH = 1000
 PLOT_PAGE = f'<body style="margin: 0"><img src="letters.svg" width="{PAGE_WIDTH}">'
-# From the top of the first element to the bottom of the last one.
+# Returns the area from the top of the first element to the bottom of the last element.
 CLIP_SCRIPT = """
 (() => {
   const [first, last] = [%r, %r].map((it) =>

@@ -171,7 +171,7 @@ def try_wheel(wheel: Path, python: Path) -> None:
         run(seqloom, "demo", "--files", "files", folder=folder)
         run(seqloom, "predict", "run", TEST_FASTA, "--out", "scores.tsv", folder=folder)
         run(seqloom, "export", "run", "--out", "model.seqloom", folder=folder)
-        # The program in the wheel that does not use Python.
+        # Run the program in the wheel that does not use Python.
         run(
             seqloom, "run", "model.seqloom", TEST_FASTA, "--out", "alone.tsv", folder=folder
         )

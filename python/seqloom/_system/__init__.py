@@ -6,16 +6,16 @@ table lists the differences from Linux:
 ===============  ===================================  ====================================
 function         macOS                                Windows
 ===============  ===================================  ====================================
-lock             as on Linux                          a byte after the end of any file
-lock of folders  as on Linux                          none: only one writer may run
-sync             as on Linux                          files only, no folders
-rename_exchange  renamex_np                           False: the caller renames in steps
-rename_new       renamex_np                           a rename, which never replaces
-change_owner     as on Linux                          OSError: the owner does not change
+lock             as on Linux                          locks one byte after the file's end
+lock of folders  as on Linux                          no lock: run only one writer
+sync             as on Linux                          flushes files but not folders
+rename_exchange  calls renamex_np                     not supported, so returns False
+rename_new       calls renamex_np                     calls os.rename
+change_owner     as on Linux                          raises OSError
 after_fork       as on Linux                          not called, because fork is missing
 without_signals  as on Linux                          Ctrl-C reaches child processes
-count_cores      all cores                            all cores
-memory           total only; other values are 0       0
+count_cores      counts all cores                     counts all cores
+memory           0, except for the total memory       0 for all values
 follow_parent    a thread watches the parent          a thread watches the parent
 ===============  ===================================  ====================================
 """

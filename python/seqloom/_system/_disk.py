@@ -79,7 +79,7 @@ def _flush(handle: int) -> None:
 
 
 def sync_data(handle: int) -> None:
-    """Start writing the bytes of an open file to disk; `sync` waits for them."""
+    """Start writing the bytes of an open file to disk; `sync` waits for the end."""
     getattr(os, "fdatasync", os.fsync)(handle)
 
 

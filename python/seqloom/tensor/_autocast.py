@@ -1,4 +1,4 @@
-"""Autocast: products in half precision, sums and other sensitive functions in float32."""
+"""Autocast: compute products in half precision, and sums and losses in float32."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ CONVERTED_OPERATIONS: dict[str, bool] = {
     **dict.fromkeys(_FULL_PRECISION_OPERATIONS.split(), False),
 }
 _HALVES = ("bfloat16", "float16")
-_FLOATS = (*_HALVES, "float32")  # Dtypes that may be converted; float64 is not.
-# CPU flags of instructions that multiply in half precision, as in /proc/cpuinfo
-# (x86-64, ARM).
+_FLOATS = (*_HALVES, "float32")  # dtypes that may be converted
+# CPU flags in /proc/cpuinfo (x86-64, ARM) of instructions that multiply in half
+# precision.
 _CPU_FLAGS = {
     "bfloat16": {"amx_bf16", "avx512_bf16", "bf16"},
     "float16": {"amx_fp16", "asimdhp", "avx512_fp16"},
@@ -53,12 +53,12 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
 
     Parameters and their gradients remain in float32. Matrix products, linear and
     recurrent layers, convolutions and attention convert float32 and half-precision
-    inputs to `dtype`, and return `dtype`. Sums, means, normalisation, softmax,
-    logarithms, exponentials, powers and losses convert half precision to float32. Every
-    other operation keeps the dtypes of its inputs. 64-bit numbers are never converted.
-    The gradient of an operation is computed in the dtype of that operation. The lists
-    follow ``torch.autocast`` for CUDA, except that means, deviations and batch norm are
-    also computed in float32.
+    inputs to `dtype`, and return results in `dtype`. Sums, means, normalisation,
+    softmax, logarithms, exponentials, powers and losses convert half precision to
+    float32. Every other operation keeps the dtypes of its inputs. 64-bit numbers are
+    never converted. The gradient of an operation is computed in the dtype of that
+    operation. The lists follow ``torch.autocast`` for CUDA, except that means,
+    deviations and batch norm are also computed in float32.
 
     The block may be inside a compiled step or around its call; each `dtype` is compiled
     separately.

@@ -1,12 +1,12 @@
 """Autodiff: a backend that records the operations of another backend for gradients.
 
 `Autodiff(inner)`, called a level, has the same functions as `inner`, and computes them
-on `inner`. If an argument is tracked, a function also records a node with its gradient
-rule. A function without a gradient rule runs its default implementation, whose
-operations the level records one by one. A function without a derivative, such as a
-comparison, is not recorded. Levels can be nested for higher derivatives: gradient rules
-compute on the inner backend, so an inner level records the computation of the outer
-derivative.
+on `inner`. If an argument is tracked, the function also records a node, which contains
+the gradient rule of the function. A function without a gradient rule runs its default
+implementation, whose operations the level records one by one. A function without a
+derivative, such as a comparison, is not recorded. Levels can be nested for higher
+derivatives: gradient rules compute on the inner backend, so an inner level records the
+computation of the outer derivative.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Autodiff(Backend):
             if hasattr(inner, name):
                 setattr(self, name, make_untracked(self, getattr(inner, name)))
         self.binary = {name: without_numbers(getattr(inner, name)) for name in BINARY}
-        # A tracked array cannot be overwritten, so the sum is a new array.
+        # A tracked array cannot be overwritten, so the sum is stored in a new array.
         self.accumulate = self.add
 
     def __getattr__(self, name: str) -> Any:
@@ -229,8 +229,8 @@ def _list_defaults() -> dict[str, Callable[..., Any]]:
     return {name: body for name in names if callable(body := getattr(Backend, name))}
 
 
-# Functions of two arrays without options; their recording is inlined, because they are
-# called most often.
+# Functions of two arrays without options. The recording of these functions is inlined,
+# because they are called most often.
 BINARY = frozenset(
     ("add", "subtract", "multiply", "divide", "pow", "maximum", "minimum", "matmul")
 )

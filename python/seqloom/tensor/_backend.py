@@ -36,11 +36,11 @@ class Backend(ArrayFunctions, ABC):
     A backend must define the functions in `required`, which are those of the Array API
     standard. Functions for deep learning have default implementations, which a backend
     overrides if its library is faster. Each function takes and returns arrays of the
-    library, never tensors: arrays are positional arguments, options are keyword
+    library, never tensors. Arrays are positional arguments, and options are keyword
     arguments. `Autodiff` wraps a backend in another backend with the same functions.
 
     Attributes:
-        name: Name of the backend, as for `sl.tensor.backend`.
+        name: Name of the backend, as passed to `sl.tensor.backend`.
         device: Device of the backend's arrays.
         threads: Number of threads that the backend's functions may use.
         float_dtype: Dtype to which Python floats are converted.
@@ -144,7 +144,9 @@ class Backend(ArrayFunctions, ABC):
         return self.astype(x, "float32") if narrow else x
 
     def program(self, graph: Graph) -> Callable[[Sequence[Array]], Sequence[Array]]:
-        """Compile a captured step; by default, run its operations one by one.
+        """Return a function that runs a captured step.
+
+        The default implementation runs the operations one by one.
 
         Args:
             graph: Graph of the step. Inputs marked ``weak`` are Python numbers.
@@ -181,9 +183,10 @@ class Backend(ArrayFunctions, ABC):
             A tensor.
 
         Raises:
-            BackendError: `requires_grad` is True and the backend does not record gradients.
+            BackendError: `requires_grad` is True, but the backend does not record
+                gradients.
             DTypeError: The data are not numbers.
-            ShapeError: The nested lists differ in length.
+            ShapeError: Nested lists of the same level differ in length.
 
         Examples:
             >>> import seqloom as sl
@@ -292,7 +295,7 @@ def backend(
 def make_array(
     data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
 ) -> Array:
-    """Create an array of a backend from data; if `copy` is None, they may share memory."""
+    """Create an array from data; if `copy` is None, the two may share memory."""
     check_unmasked("data", data)
     try:
         _require_integers_fit(data, dtype)
@@ -352,7 +355,7 @@ def collect_functions(*modules: ModuleType, prefix: str = "") -> dict[str, Any]:
 
 
 def check_overrides(library: str, functions: dict[str, Any]) -> dict[str, Any]:
-    """Return the functions of a library; raise if the table of operations differs."""
+    """Return a library's functions; raise if they differ from the table of operations."""
     listed = {name for name, files in OPERATIONS.items() if library in files.overrides}
     if differing := sorted(listed ^ (functions.keys() & OPERATIONS.keys())):
         raise InternalError(

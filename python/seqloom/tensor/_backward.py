@@ -73,10 +73,11 @@ class _BackwardPass:
         self.retain = retain
         # A heap of negative node numbers, so that the newest node is on top.
         self.pending: list[tuple[int, Node]] = []
-        # Gradients by node number: an array, or a list with an array per output.
+        # Gradients by node number. A gradient is an array, or a list with an array per
+        # output.
         self.grads: dict[int, Any] = {}
-        # Numbers of the gradients that are sums from this pass, which may overwrite
-        # them.
+        # Node numbers of the gradients that this pass computed as sums. The pass may
+        # overwrite these gradients.
         self.owned: set[int] = set()
 
     def run(self) -> dict[int, Array]:
@@ -190,7 +191,7 @@ def scan_tracked(
 
 
 def _make_recorded_step(level: Level, body: Body, found: list[Node]) -> Body:
-    """Wrap a loop body to also return the state before a step; collect outer nodes."""
+    """Wrap a loop body to also return the state before a step, and collect outer nodes."""
     first = True
 
     def step(carry: Arrays, x: Arrays) -> tuple[Arrays, Arrays]:

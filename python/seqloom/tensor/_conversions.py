@@ -107,7 +107,7 @@ class TensorConversions(TensorState):
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:  # noqa: FBT001  # NumPy's protocol
         values = self.numpy()
         if isinstance(self.raw, TrackedArray):
-            return self.raw.__array__()  # raises, because the gradient would be lost
+            return self.raw.__array__()  # raises: NumPy would lose the gradient
         return np.array(values, dtype=dtype, copy=copy)
 
     def __array_function__(

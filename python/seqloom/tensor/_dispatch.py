@@ -67,7 +67,7 @@ _SCANS = frozenset((
 # fmt: on
 _AXIS_FUNCTIONS = _REDUCTIONS | _SCANS
 
-# Without observers, an operation only tests whether the list is empty.
+# Observers of all operations. If the list is empty, an operation only tests the list.
 observers: list[Observer] = []
 
 
@@ -246,7 +246,7 @@ def find_backend(
     return _create(library, device or None, count_threads(num_threads), deterministic)
 
 
-# Backends by full name: two names of one device, such as "torch" and "torch:cpu", share
+# Backends by full name. Two names of one device, such as "torch" and "torch:cpu", share
 # a backend.
 _backends: dict[tuple[str, int, bool], Any] = {}
 
@@ -288,7 +288,8 @@ def _load_class(library: str) -> Any:
         ) from error
 
 
-# Phrases in a library's message, and the exception that it becomes; first match wins.
+# Phrases in a library's error message, and the matching exception. The first match
+# wins.
 _PHRASES: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
     (("out of memory", "can't allocate memory", "resource_exhausted"), MemoryLimitError),
     (("out of bounds", "out of range"), OutOfRangeError),
@@ -301,7 +302,8 @@ _PHRASES: tuple[tuple[tuple[str, ...], type[SeqloomError]], ...] = (
 # Phrases in libraries' messages about reductions of empty arrays.
 _EMPTY_PHRASES = ("zero-size array", "non-zero size", "empty sequence", "numel() == 0")
 
-# The exception that a Python exception becomes if its message matches no phrase.
+# The exception to which a Python exception is converted if its message matches no
+# phrase.
 _EXCEPTIONS: tuple[tuple[type[Exception], type[SeqloomError]], ...] = (
     (MemoryError, MemoryLimitError),
     (OverflowError, NumberRangeError),
@@ -322,7 +324,8 @@ def translate(
         if (foreign := _find_foreign(arg, name, backend)) is not None:
             return foreign
     inputs = ", ".join(map(_describe_argument, args))
-    # The first line is the message; further lines advise users of the library.
+    # Use only the first line, because further lines are advice for users of the
+    # library.
     reason = (str(error).strip() or type(error).__name__).splitlines()[0]
     return _choose_error(error)(f"{name}({inputs}) on {backend}: {reason}")
 

@@ -14,7 +14,7 @@ from seqloom.errors import DTypeError, NumberRangeError, OutOfRangeError, ShapeE
 # An array of any library; only backends depend on its class.
 Array = Any
 
-# Dtypes of most arrays. Other dtypes, such as bfloat16, need a closer check.
+# Dtypes that are accepted without a closer check.
 NATIVE_DTYPES = frozenset(map(np.dtype, "?bBhHiIlLqQefdgFDG"))
 
 _NUMBER_TYPES = (int, float, np.integer, np.floating)
@@ -22,7 +22,7 @@ _MAX_INT8 = 127  # Every integer dtype can represent 0 to 127.
 
 
 def to_native(array: Any) -> Any:
-    """Return an array of numbers in native byte order; raise for other dtypes."""
+    """Return a numeric array in native byte order; raise if the array is not numeric."""
     dtype = array.dtype
     if not _is_numeric(dtype):
         raise DTypeError(
@@ -35,7 +35,7 @@ def to_native(array: Any) -> Any:
 def explain_misfit(array: Any, dtype: Any) -> str | None:
     """Return the reason why a dtype cannot represent an array; None if it can.
 
-    Values that would only be rounded are accepted.
+    If the dtype would only round the values, it can represent them.
     """
     if array.dtype == dtype:
         return None
@@ -46,7 +46,7 @@ def explain_misfit(array: Any, dtype: Any) -> str | None:
     with np.errstate(all="ignore"):
         converted = array.astype(dtype)
         if converted.dtype.kind in "biu":
-            lost = converted != array  # values that the conversion changed
+            lost = converted != array  # True for values that the conversion changed
         else:
             lost = ~np.isfinite(converted) & np.isfinite(array)
     return f"holds {array[lost].flat[0]}, which {dtype} cannot hold" if lost.any() else None
@@ -90,7 +90,7 @@ def require_range_fits(start: Any, stop: Any, step: Any, dtype: Any) -> None:
 
 
 def require_in_range(number: Any, dtype: Any) -> None:
-    """Raise if a dtype cannot represent a Python integer, which would wrap around."""
+    """Raise if a Python integer would wrap around when converted to a dtype."""
     if is_out_of_range(number, dtype):
         limits = np.iinfo(dtype)
         raise NumberRangeError(

@@ -1,4 +1,4 @@
-"""Graphs, which store a step as a list of operations, and their conversion to Python.
+"""Store a captured step as a graph of operations, and convert graphs to Python functions.
 
 The generated Python function calls only backend functions on arrays, so ``torch.compile``
 and ``jax.jit`` can trace it. The function deletes each array after its last use.
@@ -153,10 +153,11 @@ def _format_arg(arg: object) -> str:
 
 
 _step_numbers = count()  # Numbers for the file names of generated source.
-# Operations that overwrite lists of arrays, with the positions of these arguments.
+# Operations that overwrite lists of arrays, with the positions of these lists among the
+# arguments.
 OVERWRITES: dict[str, tuple[int, ...]] = {"adamw": (0, 2, 3), "sgd": (0, 2)}
-# Operations that return lists of arrays, with the positions of arguments of that
-# length.
+# Operations that return lists of arrays, with the positions of the arguments that are
+# lists of the same length.
 LIST_RESULTS = OVERWRITES | {"clip_by_global_norm": (0,)}
 
 
@@ -170,7 +171,7 @@ def lower_graph(graph: Graph, backend: Any) -> Callable[..., tuple[Array, ...]]:
     step = scope["step"]
     # `linecache` stores the source while the function exists, so tracebacks show its
     # lines. torch.compile also needs the source. Without source, torch.compile treats
-    # all functions as one, and compiles it at most eight times.
+    # all generated functions as one function, which it compiles at most eight times.
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     weakref.finalize(step, linecache.cache.pop, file, None)
     return step

@@ -77,7 +77,7 @@ class Profile(Backend):
 
     def __init__(self, inner: Backend) -> None:
         self.inner = inner
-        self.name = inner.name  # arrays are those of the inner backend
+        self.name = inner.name  # arrays belong to the inner backend
         self.device, self.threads = inner.device, inner.threads
         self.float_dtype, self.defers = inner.float_dtype, inner.defers
         self._calls: list[_Call] = []

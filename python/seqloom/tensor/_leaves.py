@@ -55,7 +55,7 @@ class Leaf:
         return self.array
 
     def share(self) -> Array:
-        """Return the array, which can be used at any time: the next write copies it."""
+        """Return the array, which never changes, because the next write makes a copy."""
         self.is_shared = True
         return self.storage()
 
@@ -96,7 +96,7 @@ class Counter(Leaf):
 
     @property
     def number(self) -> int:
-        """The number; waits until the device has computed it."""
+        """The step count; a read waits until the device has computed the count."""
         if self.backend is None:
             return self.array
         return int(self.backend.to_numpy(self.array))
@@ -174,7 +174,7 @@ def copy_array(array: Array, backend: Backend) -> Array:
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copy the array of a leaf to a backend, optionally with a new dtype."""
-    own = vars(leaf)  # bypasses the symbols of a captured step
+    own = vars(leaf)  # this method call is not captured as an operation of a step
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
     # Convert in NumPy, because the target library may not support the old dtype.
@@ -183,8 +183,8 @@ def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
 
 def freeze(value: object) -> Any:
     """Convert nested values to a hashable cache key for compiled programs."""
-    # A value without a hash only matches itself. The same is true if the class of a
-    # value defines equality in Python, because equal objects may have different
+    # A value without a hash matches only itself. A value whose class defines equality
+    # in Python also matches only itself, because equal objects may have different
     # attributes.
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value).items()

@@ -1,4 +1,4 @@
-"""Memory in use, by purpose and by the line of code that created the arrays."""
+"""Report memory in use, by purpose and by the line of code that created the arrays."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ def _subclasses(kind: type) -> set[type]:
 
 
 def _unwrap_levels(raw: Array, backend: ArrayFunctions) -> tuple[Array, Any]:
-    """Return the untracked array inside a tracked array, and its backend."""
+    """Return the innermost array of a tracked array, and the backend of this array."""
     while (inner := getattr(backend, "inner", None)) is not None:
         raw = raw.value if isinstance(raw, TrackedArray) else raw
         backend = inner

@@ -35,7 +35,7 @@ NAMES = (
     "float32", "float64", "complex64", "complex128",
 )
 # fmt: on
-_MAX_AXES = 64  # maximum of NumPy and PyTorch, and of JAX arrays that convert to NumPy
+_MAX_AXES = 64  # limit of NumPy, PyTorch, and conversions from JAX to NumPy
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,7 +347,8 @@ class ArrayNamespace(NamespaceFunctions):
         return np.dtype(self._backend.result_type(*raws))
 
 
-# Set after the class body, because there `bool` would hide the built-in type.
+# The attribute is set after the class body, because in the class body `bool` would hide
+# the built-in type.
 ArrayNamespace.bool = np.dtype("bool")  # pyright: ignore[reportAttributeAccessIssue]
 
 

@@ -333,7 +333,7 @@ class NamespaceFunctions:
         side: Literal["left", "right"] = "left",
         sorter: Tensor | None = None,
     ) -> Tensor:
-        """Return the indices at which `x2` must be inserted to keep `x1` sorted."""
+        """Return the indices at which inserting `x2` would keep `x1` sorted."""
         row = x1 if sorter is None else apply("take", x1, sorter, axis=0)
         return apply("searchsorted", row, x2, side=side)
 
@@ -356,7 +356,7 @@ class NamespaceFunctions:
 
     @staticmethod
     def unique_all(x: Tensor, /) -> UniqueAll:
-        """Return the sorted distinct values, their first indices, inverses and counts."""
+        """Return sorted distinct values, first indices, inverse indices and counts."""
         return UniqueAll(*apply("unique_all", x))
 
     @staticmethod

@@ -8,21 +8,22 @@ what the file contains:
   An operation without a default belongs to the Array API standard, and each backend
   must implement it.
 - ``rule``: the gradient rule, in ``RULES``. An operation without a rule is
-differentiated through its default implementation, or has no gradient.
+  differentiated through its default implementation, or has no gradient.
 - ``shape``: the function in ``SHAPES`` that computes shape and dtype of the result in a
   captured step. Operations without such a function run their default implementation on
-  symbolic arrays. The function is needed if the default returns a different dtype than
-  a backend, is slow, or raises a less clear error.
+  symbolic arrays. A shape function is needed if the default implementation returns a
+  different dtype than a backend, is slow, or raises a less clear error.
 
 The remaining columns are:
 
 - ``overrides``: the backends that override the default; ``all`` means NumPy, PyTorch and
-  JAX. The NumPy function is in the family file, named ``numpy_`` and the operation, or in
-  ``LIBRARY``. The functions of PyTorch and JAX are in ``backends/``.
-- ``results``: the number of results in an exported graph, or ``*`` for any number; ``-`` if
-  exported graphs cannot contain the operation.
+  JAX. The NumPy function is in the family file: either a function with the prefix
+  ``numpy_``, or an entry of ``LIBRARY``. The functions of PyTorch and JAX are in
+  ``backends/``.
+- ``results``: the number of results in an exported graph, or ``*`` for any number. The
+  value ``-`` means that exported graphs cannot contain the operation.
 - ``kind``: a ``float`` operation is elementwise and computes in floats, with
-broadcasting; a ``bool`` operation is elementwise and returns booleans. The compiler
+  broadcasting; a ``bool`` operation is elementwise and returns booleans. The compiler
   fuses both kinds. In a ``row`` operation that keeps the first axis, row i of the
   result depends only on row i of the first argument. The value ``-`` is allowed for
   every operation.
@@ -31,8 +32,8 @@ broadcasting; a ``bool`` operation is elementwise and returns booleans. The comp
 The package finds rules, shapes and NumPy functions through this table. An unknown file
 or backend, a missing cell or a duplicate row raises an error at import.
 `seqloom-graph`, which runs exported graphs, has a copy of ``results``, ``kind`` and the
-arguments of each
-operation: after a change of these, run ``make stubs``.
+arguments of each operation. After a change of these columns or of arguments, run
+``make stubs``.
 """
 
 from __future__ import annotations

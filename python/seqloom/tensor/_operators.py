@@ -85,13 +85,13 @@ def reflect(name: str) -> Operator:
 
 def differentiable(name: str) -> Operator:
     """Return a faster method for a binary operator that has a gradient rule."""
-    # If one level tracks both tensors, this function computes, records and wraps the
-    # result. The code of the level's function and of `make_node`, `track` and `fill` is
-    # repeated here, because function calls would dominate the time.
+    # If one level tracks both tensors, the returned method computes, records and wraps
+    # the result. The code of the level's function and of `make_node`, `track` and
+    # `fill` is repeated here, because function calls would dominate the time.
     call_other, is_converted = binary(name), name in CONVERTED_OPERATIONS
     rule = RULES[name]
     save = None if rule.save is two_specs else rule.save
-    latest: CodeType | None = None  # cached: calls in a loop come from the same code
+    latest: CodeType | None = None  # cached, because loops repeat the same code
 
     def operate(self: Any, other: Any) -> Any:
         nonlocal latest

@@ -1,4 +1,4 @@
-"""Find the line of code that created a tensor; scopes, which release tensors.
+"""Find the line of code that created a tensor, and release tensors at the end of scopes.
 
 A tensor stores a code object and the offset of an instruction. Messages compute the
 line number from the code object and the offset. Stack frames inside this package's
@@ -142,8 +142,8 @@ class Scope:
     # opened the scope is running.
 
     __slots__ = (
-        "limit",  # `prune` runs above this length: `prune_at`, 0 (always) or -1 (ended)
-        "made",  # weak references to the tensors that were created in the scope
+        "limit",  # `prune` runs if `made` is longer; -1 means that the scope ended
+        "made",  # weak references to the tensors of the scope
         "opener",  # stack frame of the generator or coroutine that opened the scope, if any
         "outer",  # the enclosing scope
         "prune_at",  # number of references at which references to dead tensors are deleted
@@ -175,7 +175,7 @@ class Scope:
         return False
 
     def prune(self) -> None:
-        """Delete references to dead tensors, or move tensors to their scope."""
+        """Delete references to dead tensors, or move tensors to the correct scope."""
         if self.has_ended:
             # Tensors that were added after the scope's end belong to the enclosing open
             # scope.

@@ -1,4 +1,4 @@
-"""Replace gradients of functions: by zero, by a custom rule, or by recomputation."""
+"""Functions that replace a gradient by zero, by a custom rule, or by recomputation."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ def custom_gradient(
         A function with the same arguments and results.
 
     Raises:
-        GradientError: The function does not return tensors, or they are not on an
-            `Autodiff` backend. The same error is raised if the number of gradients that
-            the rule returns, or a gradient's shape, dtype or backend, is wrong.
+        GradientError: The function does not return tensors, or the tensors are not on
+            an `Autodiff` backend. The same error is raised if the number of gradients
+            that the rule returns, or a gradient's shape, dtype or backend, is wrong.
 
     Examples:
         A rounding function with a straight-through gradient:
@@ -93,7 +93,7 @@ def custom_gradient(
             arg if node is None else Tensor(arg.raw.value, level.inner)
             for arg, node in zip(cast("Any", args), nodes, strict=True)
         )
-        out = call(*inner)  # inner levels also use the custom rule
+        out = call(*inner)  # pass the custom rule to inner levels too
         outs = _check_results(level, out)
         saved = level.inner, rule, inner, out
         arrays = record(level, _CUSTOM, nodes, saved, tuple(part.raw for part in outs))

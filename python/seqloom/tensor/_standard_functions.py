@@ -116,7 +116,9 @@ def cos(x: Tensor) -> Tensor:
 
 
 def maximum(x: Tensor, other: Tensor | float) -> Tensor:
-    """Select the larger of two values, elementwise; NaN if either value is NaN.
+    """Select the larger of two values, elementwise.
+
+    If either value is NaN, the result is NaN.
 
     Args:
         x: A tensor of any shape.
@@ -134,7 +136,9 @@ def maximum(x: Tensor, other: Tensor | float) -> Tensor:
 
 
 def minimum(x: Tensor, other: Tensor | float) -> Tensor:
-    """Select the smaller of two values, elementwise; NaN if either value is NaN.
+    """Select the smaller of two values, elementwise.
+
+    If either value is NaN, the result is NaN.
 
     Args:
         x: A tensor of any shape.
@@ -198,10 +202,11 @@ def concat(tensors: Sequence[Tensor], *, axis: int | None = 0) -> Tensor:
         axis: The axis to join along; if None, all tensors are flattened first.
 
     Returns:
-        A tensor; its length on the joined axis is the sum of the lengths.
+        A tensor. On the joined axis, the length is the sum of the lengths of all
+        tensors.
 
     Raises:
-        ShapeError: Lengths differ on an axis that is not joined.
+        ShapeError: The lengths of the tensors differ on an axis that is not joined.
 
     Examples:
         >>> import seqloom as sl

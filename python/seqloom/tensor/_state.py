@@ -1,10 +1,10 @@
-"""The state of a tensor, and nodes, which record operations for gradients.
+"""Classes for the attributes of a tensor, and for nodes, which record operations.
 
-A tensor has an array, a backend, a node if it records gradients, and the line that
-created it. A node has parents and the arrays that its rule saves. A node has no
-references to tensors or closures, so there are no cycles, and reference counting frees
-the nodes of an unused result. Node numbers increase, so a parent has a lower number
-than its children.
+A tensor stores an array, a backend, the line that created the tensor and, if the tensor
+is tracked, a node. A node has parents and the arrays that its rule saves. A node does
+not refer to tensors or closures. Without reference cycles, reference counting frees the
+nodes of an unused result. Node numbers increase, so a parent has a lower number than
+its children.
 """
 
 from __future__ import annotations
@@ -104,7 +104,8 @@ def fill(tensor: Any, raw: Array, backend: Any, frame: FrameType) -> Any:
     return tensor
 
 
-# Numbers of nodes, which increase. Threads share no other state of recording.
+# Increasing node numbers. This counter is the only recording state that
+# threads share.
 node_numbers = count(1)
 
 # Marks a node whose saved values a backward pass has used and freed.
@@ -133,7 +134,7 @@ class OutputNode(Node):
     """Node of one of several outputs, whose parent is the node of the operation."""
 
     __slots__ = ()
-    # node of the operation, index of this output, number of outputs
+    # the node of the operation, the index of this output, and the number of outputs
     saved: tuple[Node, int, int]
 
 

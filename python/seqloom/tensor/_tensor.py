@@ -134,10 +134,10 @@ class Tensor(ArrayMethods, TensorConversions):
             The gradients; ``.wrt(x)`` returns the gradient with respect to `x`.
 
         Raises:
-            GradientError: This tensor depends on no leaf, it is not a scalar and
+            GradientError: This tensor depends on no leaf, or is not a scalar and
                 `gradient` is missing, or an earlier call freed the recorded operations.
             ShapeError: The shape of `gradient` differs from that of this tensor.
-            DTypeError: `gradient` contains no numbers.
+            DTypeError: `gradient` does not contain numbers.
             BackendError: `gradient` is a tensor of a different library.
 
         Examples:

@@ -101,7 +101,7 @@ class ArrayMethods:
 
         Args:
             axis: The axis or axes; default: all axes.
-            correction: Subtracted from the number of values in the divisor, as in
+            correction: The divisor is the number of values minus this number, as in
                 `var`. PyTorch's default is 1.
             keepdims: If True, the reduced axes are kept with length 1.
 

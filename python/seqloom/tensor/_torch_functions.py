@@ -21,8 +21,8 @@ def split(
 
     Args:
         x: A tensor with at least one axis.
-        split_size_or_sections: The length of each part (the last part may be shorter), or
-            a list with the length of every part.
+        split_size_or_sections: The length of each part except the last, which may be
+            shorter; or a list with the length of every part.
         dim: The axis to split.
 
     Returns:

@@ -83,7 +83,7 @@ def _expand(x: Any, dim: int) -> Call:
 def _squeeze(x: Any, *dims: Any) -> Call | Skip:
     dim = dims[0] if dims else tuple(range(x.ndim))
     named = (dim,) if isinstance(dim, int) else tuple(dim)
-    # PyTorch ignores longer axes; seqloom and the standard raise an error.
+    # PyTorch ignores axes that are longer than 1; seqloom raises an error.
     kept = tuple(each for each in named if x.ndim and x.shape[each] == 1)
     return Call((x,), {"axis": kept})
 

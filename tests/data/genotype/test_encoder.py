@@ -103,7 +103,7 @@ def test_fitting_on_no_samples_is_an_error(write_bed):
 
 
 def test_another_file_is_read_with_the_variants_of_the_encoder(write_bed):
-    """The other file has more variants, in another order, some with flipped alleles."""
+    """The new file has more variants in another order, and some have flipped alleles."""
     written = write_bed(20, 12, allele_1=list("ACGT" * 3), allele_2=list("CGTA" * 3))
     data = sl.data.GenotypeDataset(written.path, variants=slice(2, 10))
     fitted = data.encoder.fit(data)

@@ -189,7 +189,7 @@ def test_a_cublas_allocation_error_counts_as_full_memory(streams, monkeypatch):
 
 
 class Copies(TorchDispatchMode):
-    """Records copies between CPU and GPU that block."""
+    """Records blocking copies between CPU and GPU."""
 
     def __init__(self):
         super().__init__()

@@ -155,7 +155,7 @@ def test_a_temporary_file_removed_during_a_pause_is_written_again(tmp_path, monk
     removed = []
 
     def sync_and_remove(_handle):
-        if not removed:  # another process does this if it considers the writer dead
+        if not removed:  # as by a process that considers the writer dead
             removed.extend(tmp_path.glob(".*.part"))
             removed[0].unlink()
 

@@ -184,7 +184,7 @@ class NVMLError(Exception):
 
 
 def read_utilization(handle):
-    """Return the utilization of the first mock GPU; the second GPU does not report any."""
+    """Return the utilization of the first mock GPU; raise for the second mock GPU."""
     if handle:
         raise NVMLError(3)
     return SimpleNamespace(gpu=75)

@@ -95,7 +95,8 @@ def flip_mode(path):
 def test_a_table_with_missing_or_additional_rows_is_detected(
     tmp_path, rows, suffix, major, rest
 ):
-    # With 4n genotypes, the last byte is full; with 4n + 1, it has the most padding.
+    # With 4n genotypes, the last byte is full; with 4n + 1, the last byte has the most
+    # padding.
     path = tmp_path / "x.bed"
     to_bed(path, some(80 + rest, 80 + rest), major=major)
     table = path.with_suffix(f".{suffix}")

@@ -1,4 +1,4 @@
-"""Truncated and changed real sets of genotypes: an error, or at least a warning."""
+"""Truncated or changed real sets of genotypes cause an error, or at least a warning."""
 
 import shutil
 import warnings

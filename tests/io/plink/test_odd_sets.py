@@ -231,7 +231,8 @@ def test_an_exchange_of_tables_with_numeric_alleles_is_not_detected(tmp_path):
 
 FAM_TEXT = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
 BIM_TEXT = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
-# Three individuals, or two variants, leave room for one more genotype in a byte.
+# A byte stores four genotypes, so each row of three individuals or of two variants has
+# padding.
 BED_ROWS_OF_MODE = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
 TABLE_HEADERS = {
     "PLINK 1's names": ("fam", "FID IID PAT MAT SEX PHENOTYPE\n"),

@@ -1,4 +1,4 @@
-"""Genotypes by URL: equal to local files, with few requests, or an error."""
+"""Genotypes that are read by URL equal those of local files, with few requests."""
 
 import asyncio
 import multiprocessing
@@ -105,7 +105,8 @@ def test_remote_reads_of_any_index_equal_local_reads(
 
 
 def test_a_chunk_with_gaps_is_not_complete(server, tmp_path):
-    # Three rows of two bytes, with the gap between them, are as long as all four rows.
+    # The chunk of rows 0, 2 and 3 spans eight bytes, which equals the size of four
+    # rows.
     values = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (5, 5))
     url = server.put(Specimen(values, "SNP").write(tmp_path / "x.bed"))
     found = open_bed(url, 5, 5, max_chunk_bytes=8).read([0, 2, 3, 4], "int8")
@@ -172,7 +173,7 @@ def test_adjacent_rows_are_fetched_with_one_request(server, large):
 @pytest.mark.parametrize(("at_once", "chunk"), [(1, 65_536), (3, 100_000), (10, 7_777)])
 def test_the_number_and_size_of_requests_respect_the_limits(server, large, at_once, chunk):
     path, values = large
-    server.seconds = 0.03  # all requests overlap even on a busy machine
+    server.seconds = 0.03  # long enough that requests overlap on a busy machine
     bed = large_bed(
         server.put(path), max_concurrent_requests=at_once, max_chunk_bytes=chunk
     )

@@ -1,4 +1,4 @@
-"""Writing a whole set: equal to bed_reader, and all files or none."""
+"""A written PLINK set equals that of bed_reader; a failed write changes no file."""
 
 import itertools
 import os

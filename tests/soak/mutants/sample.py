@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def _try_package(home: Path, name: str, *, files: list[str], tests: list[str]) -> None:
-    """Store the diff of each sampled change that no test detects, else an empty string."""
+    """Store the diff of each undetected change, and "" for each detected change."""
     results = home / f"{name}.json"
     with chdir(home / "tree"):
         changes = [
@@ -126,7 +126,7 @@ def _draw(changes: list[MutationSpec]) -> list[MutationSpec]:
 
 
 def _try(change: MutationSpec, tests: list[str]) -> str:
-    """Run the tests with one change; return its diff if all pass, else an empty string."""
+    """Run the tests with one change; return the diff if all tests pass, otherwise ""."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
     result = mutate_and_test([change], " ".join(command), TEST_SECONDS)
     return (result.diff or "") if result.test_outcome == TestOutcome.SURVIVED else ""

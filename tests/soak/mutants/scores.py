@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 MUTANTS_FOLDER = Path(__file__).parent
-# Latest scores, and in a separate column the score of the first run of each package.
+# Table of the latest scores, with a column for the score of each package's first run.
 SCORES_FILE = MUTANTS_FOLDER / "scores.tsv"
 # Changes that no test can detect. Columns: file, old line, new line, reason.
 EQUIVALENT_MUTANTS_FILE = MUTANTS_FOLDER / "equivalent.tsv"

@@ -85,7 +85,7 @@ def test_values_at_repeated_indices_are_summed(name):
     b = found(name)
     places = b.asarray(np.array([2, 0, 2], np.int32))
     values = np.arange(15, dtype=np.float32).reshape(3, 5)
-    if name == "strict":  # the standard does not mix arrays with slices in an index
+    if name == "strict":  # an index in the standard does not mix arrays with slices
         got = b.scatter_index(b.asarray(values[:, 0].copy()), (places,), (3,))
         assert numbers(b, got).tolist() == [5, 0, 10]
         return

@@ -146,7 +146,7 @@ def test_bytes_can_be_divided_by_any_integer(library):
 def test_indices_may_have_any_integer_type(library, dtype):
     made = sl.tensor.Autodiff(backend(library))
     rows = np.arange(8.0, dtype="float32").reshape(4, 2)
-    places = np.array([3, 1, 0, 1], dtype)  # indices, not a mask
+    places = np.array([3, 1, 0, 1], dtype)  # integer indices, not a mask
     x = made.tensor(rows, requires_grad=True)
     for given in (made.tensor(places), places):
         assert x[given].tolist() == rows[places].tolist()

@@ -1,4 +1,4 @@
-"""Powers computed by multiplication, and the kernel of the error function on NumPy."""
+"""Tests of powers and of the error function on the NumPy backend."""
 
 import numpy as np
 import pytest

@@ -64,7 +64,7 @@ def test_the_table_lists_each_rule_and_each_shape_function(table, column):
 
 def test_the_extension_fuses_the_operations_in_the_table():
     fused = {name for name, line in OPERATIONS.items() if line.kind in ("float", "bool")}
-    # The extension does not fuse casts: it converts each input to a float instead.
+    # The extension does not fuse casts, because it converts each input to a float.
     assert set(filter(is_step, OPERATIONS)) == fused - {"astype"}
 
 

@@ -56,7 +56,7 @@ def compiled() -> Any:
 
 
 def run_on(b: Any, arrays: Any, bounds: Any, way: str) -> list[Any]:
-    """Return output and gradients on a backend, for NumPy arrays."""
+    """Return the output and the gradients that a backend computes from NumPy arrays."""
     given = [b.tensor(array) for array in arrays]
     ends = b.tensor(np.array(bounds, np.int32))
     step: Any = (

@@ -1,4 +1,4 @@
-"""Errors that can be detected during capture are raised then, with the line."""
+"""Errors that can be detected during capture are raised at capture, with the line."""
 
 from typing import Any
 

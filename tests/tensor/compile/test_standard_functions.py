@@ -1,4 +1,4 @@
-"""Functions of the Array API standard in a compiled step: same results, or an error."""
+"""Functions of the Array API standard in a compiled step return eager results or raise."""
 
 import numpy as np
 import pytest

@@ -44,7 +44,7 @@ def test_three_levels_of_autodiff_give_third_derivatives():
 
 
 def test_a_sum_of_gradients_is_tracked_by_the_inner_level():
-    # The inner leaf is used twice; the sum of both gradients is differentiated again.
+    # The inner leaf is used twice, so a sum of two gradients is differentiated again.
     x = FIRST_LEVEL.tensor([2.0, 3.0], requires_grad=True)
     again = leaf(SECOND_LEVEL, x.raw)
     total = (again * again * again + again * again + again).sum()

@@ -1,4 +1,4 @@
-"""Attention over packed sequences, compared with attention over each sequence alone."""
+"""Attention over packed sequences equals attention over each sequence alone."""
 
 from itertools import pairwise
 from typing import Any
