@@ -122,8 +122,8 @@ def completion(shell: Shell, /) -> None:
 
     Example: eval "$(seqloom completion bash)"
 
-    For bash, add this line to ~/.bashrc; for zsh, replace bash by zsh and add the line to
-    ~/.zshrc, after compinit. For fish: seqloom completion fish >
+    For bash, add the line above to ~/.bashrc. For zsh, replace bash by zsh, and add the
+    line to ~/.zshrc after compinit. For fish: seqloom completion fish >
     ~/.config/fish/completions/seqloom.fish
 
     Args:

@@ -38,14 +38,12 @@ class FilterOptions:
     Args:
         keep: Keep only the individuals in this file. Each line contains FID and IID, or
             only IID. A header is allowed.
-        remove: Remove the individuals in this file, which has the same format as the file
-            of --keep.
+        remove: Remove the individuals in this file, which has the format of --keep.
         extract: Keep only the variants in this file, with one variant id per line.
         exclude: Remove the variants in this file, with one variant id per line.
         chromosome: Keep only variants on these chromosomes, written as in the .bim.
         maf: Minimum minor allele frequency, computed among founders.
-        max_missing: Maximum fraction of missing genotypes of a variant. On chromosome
-            Y, only males are counted.
+        max_missing: Maximum fraction of missing genotypes of a variant; on Y, of males.
         hwe: Minimum p-value of the exact Hardy-Weinberg test, computed among founders.
     """
 
@@ -322,8 +320,9 @@ def convert(
 ) -> None:
     """Convert a PLINK set to another layout, or its genotypes to another file format.
 
-    The suffix of OUT determines the format: .bed; NumPy .npy or .npz (individuals by
-    variants); .raw as in PLINK --recode A; or .tsv. Genotypes count copies of allele A1.
+    The suffix of OUT determines the format: .bed, NumPy .npy or .npz (individuals by
+        variants), .raw as in PLINK --recode A, or .tsv. Genotypes count copies of allele
+        A1.
 
     Example: seqloom bed convert x.bed by-individual.bed --major individual
 

@@ -97,7 +97,7 @@ class ConvertPaths:
         return self.interleaved and len(self.sources) == 1
 
     def check_not_existing(self) -> None:
-        """Raise if an output file exists; suggest the syntax for read pairs."""
+        """Raise if an output file exists, with a hint on the syntax for read pairs."""
         is_one_each = len(self.sources) == len(self.targets) == 1
         for target in self.targets:
             if target == "-" or not Path(target).is_file():
@@ -319,7 +319,7 @@ class RecordFilter:
     def of(
         self, reader: SequenceReader | PairedReader
     ) -> Iterator[SequenceBatch | tuple[SequenceBatch, SequenceBatch]]:
-        """Yield batches of the records that pass the filters; pairs are never separated."""
+        """Yield batches of records that pass the filters, and keep read pairs together."""
         from seqloom.io import SequenceReader
 
         if self._keep.min_mean_quality is not None and reader.format != "fastq":

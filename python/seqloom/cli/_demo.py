@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from seqloom.cli._splice import Splice
     from seqloom.train import Run
 
-# These settings were chosen by cross-validation on the 2,000 training windows (see
-# benchmarks/).
+# The settings of the demo's network were chosen by cross-validation on the 2,000
+# training windows (see benchmarks/).
 NETWORK_SETTINGS = {"epochs": 15, "lr": 3e-3}
 DEMO_FOLDER = Path("seqloom-demo")
 # Names of the example files that --files copies.

@@ -28,8 +28,8 @@ class TokenOptions:
     """Tokens for special residues.
 
     Args:
-        symbols: The token for the symbols * and - and full stop; a single * at the end is
-            removed.
+        symbols: The token for the symbols * and - and full stop. A single * at the end of
+            a sequence is removed instead.
         unknown: The token for an ambiguity code such as B: its token in ESM-2, the mask
             token, or an error.
         case: The token for a lower-case residue: the token of the upper-case residue,
@@ -98,8 +98,8 @@ def embed(
         dtype: The dtype of the model's computation; bfloat16 and float16 need --backend
             torch or jax.
         part: Compute only one part of the shards; 2/8 means the second of eight parts. By
-            default, the rank in torchrun or a SLURM array selects the part; outside these,
-            all shards are computed.
+            default, the rank in torchrun or a SLURM array selects the part; without
+            torchrun and SLURM, all shards are computed.
         devices: Start this number of processes. Each process computes one part of the job.
             Each process uses one GPU (--backend torch:cuda) or an equal share of the
             threads.

@@ -84,8 +84,8 @@ def explain(
         method: occlusion replaces residues by N, or by X in a protein. mutations replaces
             each residue by every other residue (in silico mutagenesis).
         window: Number of residues that occlusion replaces at a time.
-        target: The class or label to explain. By default, the predicted class of each
-            sequence, or the label if there is only one.
+        target: The class or label to explain. By default, explain the predicted class of
+            each sequence, or the label if the model has a single label.
         limit: Maximum number of sequences on the page; a table contains all sequences.
         reverse_complement: Explain the mean score of a sequence and its reverse complement,
             as in predict --reverse-complement.

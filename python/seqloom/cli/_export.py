@@ -78,5 +78,5 @@ def run(*words: Annotated[str, _WORDS]) -> None:
         sys.stdout.flush()
     if sys.platform == "win32":  # run a child process, because Windows has no exec
         sys.exit(subprocess.call([str(PROGRAM), *words]))  # noqa: S603 - the packaged program
-    # exec makes seqloom-run receive signals and return its exit code directly.
+    # With exec, seqloom-run receives signals and returns its exit code directly.
     os.execv(PROGRAM, [PROGRAM.name, *words])  # noqa: S606 - the packaged program

@@ -27,15 +27,15 @@ class NetworkOptions:
     Args:
         width: Number of features of each convolution, or of each hidden layer for a .bed;
             pass one number for each layer.
-        kernel_size: Length of the convolution kernels in residues; must be odd.
+        kernel_size: Length of the convolution kernels in residues, an odd number.
         dropout: Dropout probability before the last layer.
         reverse_complement: Replace a random half of the training sequences by their reverse
             complements, chosen again in each epoch.
         finetune: Set to lora to train adapters and a head of a protein language model.
         model: The folder of the ESM-2 network, whose weights do not change.
         rank: Rank of each adapter; by default 8.
-        members: Number of networks that are trained together; their mean output is the
-            prediction.
+        members: Number of networks that are trained together; the prediction is the mean
+            output of all networks.
     """
 
     width: Annotated[

@@ -159,7 +159,7 @@ def _open_part(
     """Open the files of the validation or test set; return None if there are no files."""
     if not files:
         return None
-    if "intervals" in inputs.given:  # the files contain intervals of the same genome
+    if "intervals" in inputs.given:  # intervals of the same genome
         given = {**inputs.given, "intervals": tuple(files), "jitter": 0}
         inputs = replace(inputs, given=given)
     else:
@@ -221,7 +221,7 @@ def _duplicate_groups(whole: Dataset, parts: int) -> str | None:
 def hold_out(
     whole: Dataset, chromosomes: Sequence[str], option: str
 ) -> tuple[Dataset, Dataset]:
-    """Separate the intervals on some chromosomes; these intervals are not augmented."""
+    """Separate the intervals on some chromosomes, and disable their augmentation."""
     names = whole.group("chrom")
     known = dict.fromkeys(names)
     for name in chromosomes:

@@ -160,7 +160,7 @@ def _to_json(value: Any) -> Any:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Values of a metric in each fold; mean and deviation ignore folds without a value."""
+    """Values of a metric by fold, with mean and deviation of the defined values."""
 
     values: tuple[float, ...]
 

@@ -81,7 +81,7 @@ class Outcome:
     seconds: float
 
     def tiles(self) -> tuple[Tile, ...]:
-        """Return the key results; the results of the network come first."""
+        """Return the key results, with the results of the network first."""
         low, high = self.interval
         unseen = f"{self.tests - self.shared:,} windows that are not in the training set"
         return (
@@ -139,5 +139,5 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
 
 def _correct_mask(run: "Run") -> NDArray[np.bool_]:
     """Return a mask of the test windows that were classified correctly."""
-    part = cast("Part", run.test)  # the demo has a test set
+    part = cast("Part", run.test)  # the demo always has a test set
     return part.scores.to_numpy().argmax(axis=1) == part.labels

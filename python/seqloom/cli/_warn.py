@@ -117,7 +117,8 @@ def _count_overlapping(train: NDArray[np.int64], others: NDArray[np.int64]) -> i
     other_stops: NDArray[np.int64] = others[1]
     order = np.argsort(starts)
     max_stops = np.maximum.accumulate(train[1, order])
-    # Two intervals overlap if each of them starts before the other one stops.
+    # Two intervals overlap if each interval starts before the end of the other
+    # interval.
     counts = np.searchsorted(starts[order], other_stops)
     overlaps = max_stops[np.maximum(counts - 1, 0)] > others[0]
     return int((overlaps & (counts > 0)).sum())

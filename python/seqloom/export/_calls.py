@@ -242,7 +242,7 @@ def _row_inputs(sizes: dict[str, int], forward: Forward, kind: str) -> dict[str,
 
 
 def as_inputs(given: Any) -> dict[str, Input] | None:
-    """Convert the user's inputs to a dict; a tuple is the shape of a float32 input."""
+    """Convert the user's inputs to a dict, and tuples (shapes) to float32 inputs."""
     if given is None:
         return None
     found: Mapping[str, Any] = given if hasattr(given, "items") else {"inputs": given}

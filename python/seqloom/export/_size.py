@@ -34,9 +34,9 @@ class SymbolicSize(int):
     """An integer in one trace, with the polynomial of named sizes that computes it.
 
     Sums, differences, products and quotients are symbolic integers too. A result that is
-    not a polynomial is a plain integer; the comparison of traces then shows that this
-    integer varies. The product with a float is symbolic only if the float is on the right,
-    as in ``size * 0.5``.
+    not a polynomial is a plain integer. A comparison of traces shows whether this integer
+    depends on the sizes. The product with a float is symbolic only if the float is on the
+    right, as in ``size * 0.5``.
     """
 
     polynomial: Polynomial
@@ -122,7 +122,7 @@ class SymbolicSize(int):
 
 
 class SymbolicRatio(float):
-    """A size divided by an integer; `math.floor` and `math.ceil` convert it to a size."""
+    """A size divided by an integer; `math.floor` and `math.ceil` return a size again."""
 
     size: Any
     over: int
@@ -280,7 +280,7 @@ def _add_to_fraction(size: int, other: int) -> Fraction | None:
 
 def _make_size(value: int, polynomial: Polynomial, fraction: Fraction | None = None) -> int:
     """Create a symbolic integer, or a plain integer if the polynomial is constant."""
-    is_constant = not any(polynomial)  # only the constant term
+    is_constant = not any(polynomial)  # the constant term alone
     return value if is_constant else SymbolicSize(value, polynomial, fraction)
 
 

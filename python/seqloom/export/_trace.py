@@ -130,7 +130,7 @@ def trace(model: Module, call: NetworkCall) -> Traced:
         sizes = _name_sizes(call, _TRACE_BATCH, length, is_symbolic=True)
         try:
             traced = _run_symbolically(model, call, sizes)
-        except ShapeError as error:  # the network rejects this length; try another
+        except ShapeError as error:  # the network rejects this length, so try the next
             first = first or error
             continue
         probes = list(_probe(model, call, traced.graph, unit=unit))

@@ -217,7 +217,7 @@ def _differs_error(where: str, what: str) -> ExportError:
 def _make_layer_error(*lines: str, functions: bool = False) -> ExportError | None:
     """Return the error for a layer of `sl.nn` that depends on the size, or None."""
     names = {getattr(it, "layer", "") for it in lines}
-    if functions:  # functions that do not depend on sizes
+    if functions:  # use the function's name if no layer is known
         names = {getattr(it, "layer", "") or getattr(it, "function", "") for it in lines}
     if len(names) > 1 or "" in names:
         return None

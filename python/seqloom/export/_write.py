@@ -121,7 +121,7 @@ def write_folder(
 
 @contextmanager
 def create_temporary_folder(final: Path) -> Generator[Path]:
-    """Create a hidden, locked folder next to the final folder; remove it at the end."""
+    """Create a hidden, locked folder next to the final folder, and remove it at the end."""
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     handle: int | None = None
     try:

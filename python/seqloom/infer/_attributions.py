@@ -92,8 +92,9 @@ class Attributions:
     def to_tsv(self, path: str | os.PathLike[str] | IO[str]) -> None:
         """Atomically write a table with a row for each residue.
 
-        The columns are ``id``, ``target``, ``position`` (from 0) and ``letter``. Occlusion
-        adds the column ``weight``; mutations add a column for each new residue.
+        The columns are ``id``, ``target``, ``position`` (from 0) and ``letter``. For
+        occlusion, the table also has the column ``weight``; for mutations, a column for
+        each new residue.
 
         Args:
             path: The path of the file, which is overwritten if it exists, or an open text

@@ -43,7 +43,7 @@ def _choose_convolutions(
     kernel_size: int | tuple[int, ...] | None = None,
     dropout: float | None = None,
 ) -> SequenceCNNConfig:
-    """Choose the settings of convolution layers; additional layers copy the last layer."""
+    """Choose settings of convolution layers; layers beyond the defaults copy the last."""
     config = SequenceCNNConfig.for_data(train, *others)
     widths = width or config.widths
     kernels = kernel_size or _fit_layer_sizes(config.kernel_sizes, len(widths))
@@ -118,8 +118,8 @@ class Kind:
         count_inputs: A function that returns how many numbers a record has for each input
             of a network: ``count_inputs(encoder)``. If None, records are sequences.
         list_arrays: A function that lists the learned arrays of an exported encoder:
-            ``list_arrays(encoder, dtype)``. If None and `count_inputs` is set, the
-            network is exported without an encoder.
+            ``list_arrays(encoder, dtype)``. If `list_arrays` is None and `count_inputs`
+            is set, the network is exported without an encoder.
 
     Examples:
         >>> import seqloom as sl

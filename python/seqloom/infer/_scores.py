@@ -41,7 +41,8 @@ class Scores:
         outputs: The outputs of the network (logits) from which the values are computed, in
             the same shape. None if the outputs are not available, as for scores from a
             table.
-        names: The names of intervals, such as the fourth column of BED; None without names.
+        names: The names of intervals, such as the fourth column of BED; None if records
+            have no names.
 
     Raises:
         ShapeError: The shape of the values, or the number of names, differs from the ids

@@ -35,8 +35,8 @@ from seqloom.report._values import (
     Table,
 )
 
-# This policy forbids the browser to load other files, so that the page stays
-# self-contained.
+# The content security policy of the page, which forbids the browser to load other
+# files.
 _POLICY = "default-src 'none'; style-src 'unsafe-inline'"
 _PAGE = """<!DOCTYPE html>
 <html lang="en">

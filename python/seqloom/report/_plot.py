@@ -33,7 +33,7 @@ def write_plots(path: str | PathLike[str], title: str, plots: Sequence[Plot]) ->
     """Draw plots under one title, and atomically write them as an SVG file.
 
     Args:
-        path: The path of the file; it ends in ``.svg``.
+        path: The path of the file, which ends in ``.svg``.
         title: The title above the plots.
         plots: The plots, from left to right and from top to bottom, two in a row.
 
@@ -128,7 +128,7 @@ def find_step(low: float, high: float) -> float:
 
 
 def list_ticks(ends: tuple[float, float], *, scale: Scale = "linear") -> list[float]:
-    """List the ticks of an axis; the steps of counts and logarithms are integers."""
+    """List the ticks of an axis, with integer steps for counts and logarithms."""
     step = max(find_step(*ends), 1.0 if scale in {"whole", "log"} else 0.0)
     first, last = math.ceil(ends[0] / step - 1e-9), math.floor(ends[1] / step + 1e-9)
     return [round(it * step, 12) for it in range(first, last + 1)]

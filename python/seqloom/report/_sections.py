@@ -143,7 +143,7 @@ _NAME_HEIGHT, _AXIS_HEIGHT, _CELL_GAP = 20, 22, 3
 
 
 def draw_confusion(confusion: Confusion) -> Figure:
-    """Draw a confusion matrix: true classes are rows; colours show fractions of a row."""
+    """Draw a confusion matrix, with colours for the fractions of a true class (row)."""
     names = [_shorten(name) for name in confusion.classes]
     least = _MIN_CELL_WITH_NUMBERS if len(names) <= MAX_WITH_NUMBERS else _MIN_CELL
     cell = max(least, min(_MAX_CELL, _CELLS_WIDTH // len(names)))
@@ -167,7 +167,7 @@ def _shorten(name: str) -> str:
 
 
 def _draw_cells(confusion: Confusion, cell: int) -> Iterator[str]:
-    """Draw the cells of a confusion matrix; tooltips describe the counts."""
+    """Draw the cells of a confusion matrix, with tooltips that describe the counts."""
     matrix, names = confusion.matrix, [show_text(it) for it in confusion.classes]
     shares = matrix / np.maximum(matrix.sum(axis=1, keepdims=True), 1)
     has_numbers, size = len(names) <= MAX_WITH_NUMBERS, cell - _CELL_GAP

@@ -170,7 +170,7 @@ class Trace:
     """A line, a set of points, or a set of bars of a plot.
 
     Args:
-        name: The name in the legend; a trace with an empty name is not listed in the
+        name: The name in the legend. A trace with an empty name is omitted from the
             legend.
         x: The horizontal position of each value; for bars, the edges of the bars, whose
             number is one more than the number of bars.
@@ -218,9 +218,9 @@ class Plot:
             values.
         y_range: The ends of the vertical axis; if None, the axis is fitted to the
             values.
-        x_scale: The scale of the horizontal axis. ``"whole"`` is for counts and epochs.
-            ``"share"`` shows fractions of 1 as percentages. ``"log"`` is logarithmic and
-            needs values above 0.
+        x_scale: The scale of the horizontal axis. ``"whole"`` has ticks only at integers,
+            for counts and epochs. ``"share"`` shows fractions of 1 as percentages.
+            ``"log"`` is logarithmic and needs values above 0.
         y_scale: The scale of the vertical axis, which cannot be logarithmic.
         x_names: Labels for the values 0, 1, 2, ... of the horizontal axis.
 

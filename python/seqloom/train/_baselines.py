@@ -215,7 +215,7 @@ def _targets(task: Task, labels: NDArray[Any]) -> Floats:
 
 @dataclass(frozen=True, slots=True)
 class _Samples:
-    """Training and validation records of a linear model, with the same standardisation."""
+    """Training and validation records of a linear model, standardised in the same way."""
 
     features: RecordFeatures
     mean: Floats

@@ -79,7 +79,7 @@ class RunState:
         return len(self.history)
 
     def end_epoch(self, row: dict[str, Any], *, is_best: bool) -> None:
-        """Add an epoch to the history; store the weights if it is the best so far."""
+        """Add an epoch to the history, and store the weights of the best epoch so far."""
         self.history.append(row)
         self.steps, self.lr, self.seconds = [], 0.0, 0.0
         if is_best:

@@ -244,7 +244,7 @@ def shorten(name: str, prefix: str) -> str:
 
 
 def values_of(runs: list[Compared], tests: PairedTests) -> dict[str, Any]:
-    """Return the content of the page as JSON values; runs are in the order given."""
+    """Return the content of the page as JSON values, with runs in the order given."""
     values: list[dict[str, Any]] = []
     for run in runs:
         found, beside = run.results, tests.by_name.get(run.name)

@@ -314,7 +314,7 @@ def _test_all_pairs(
     by_name = {
         other: PairedTest((second - first) / records, second, first, p, p_holm)
         for (one, other), (first, second), p, p_holm in found
-        if one == best  # the first run of a pair ranks higher
+        if one == best  # in a pair, the better run comes first
     }
     return PairedTests(best, len(pairs), records, by_name, notes)
 

@@ -185,7 +185,7 @@ class _BatchMeasurement:
         return means | measure_all(self.metrics, *pair)
 
     def _measure_batch(self, batch: dict[str, Any], number: int) -> dict[str, float]:
-        """Return the loss and further numbers of a batch; store its outputs for metrics."""
+        """Return loss and further numbers of a batch, and store outputs for metrics."""
         arrays = self.objective.prepare(self.model, batch)
         key = self.key.fold(number) if self.objective.step else None
         if isinstance(self.model, TorchModule):
@@ -217,7 +217,7 @@ def measure_all(
     found: dict[str, float] = {}
     for name, metric in metrics.items():
         if isinstance(metric, MetricObject):
-            own = deepcopy(metric)  # the user's object must not change
+            own = deepcopy(metric)  # do not change the user's object
             own.update(labels, scores)
             value = own.compute()
         else:

@@ -103,10 +103,11 @@ def fit(
             ``"custom"``; ``"auto"`` infers the task from the labels of the dataset. A loss
             function ``loss(logits, labels)`` is also accepted, or an `Objective`, which can
             also set a step, metrics and class weights.
-        epochs: The number of passes over the training set. If None, the default of the
-            network, or 20. With a validation set, up to two further rounds of 40 and 80
-            epochs follow while the validation loss still falls. ``run.history`` and the
-            report show the number of epochs. Pass `Epochs` to set early stopping.
+        epochs: The number of passes over the training set. If None, the network's default
+            is used. A network without a default is trained for 20 epochs; with a
+            validation set, up to two further rounds of 40 and 80 epochs follow while the
+            validation loss still falls. ``run.history`` and the report show the number of
+            epochs. Pass `Epochs` to set early stopping.
         batch_size: The number of records in a batch. Pass `Batches` to accumulate the
             gradients of several batches.
         lr: The highest learning rate. A schedule of `seqloom.optim` is also accepted, or a
@@ -124,9 +125,9 @@ def fit(
         resume: If True, continue from the last checkpoint in ``out``; without a checkpoint,
             start a new run.
         progress: If True, print a line for each epoch, with a bar on a terminal. If False,
-            print nothing. If None, print these lines in a terminal or notebook; elsewhere,
-            print a line to standard error at most every ten seconds. An object with some of
-            the methods of `Progress` is also accepted.
+            print nothing. If None, print a line for each epoch in a terminal or notebook;
+            elsewhere, print a line to standard error at most every ten seconds. An object
+            with some of the methods of `Progress` is also accepted.
         callbacks: Further objects with methods of `Progress`, such as `TensorBoard`,
             `MLflow`, `WandB` or your own. `fit` calls these objects in the given order,
             after ``progress``.

@@ -34,7 +34,8 @@ class Link:
     """Link between the outputs of a linear model and the means of the targets.
 
     The loss of a record is ``potential(z) - z @ target``, the negative log-likelihood of an
-    exponential family in its natural parameter. Its gradient is ``mean(z) - target``.
+    exponential family in its natural parameter. The loss has the gradient ``mean(z) -
+    target``.
     """
 
     potential: Callable[[Floats], Floats]

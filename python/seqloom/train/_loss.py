@@ -134,7 +134,7 @@ class BatchLoss:
         *,
         key: Key | None,
     ) -> tuple[Any, Any]:
-        """Compute the loss of a PyTorch network; user functions receive PyTorch tensors."""
+        """Compute the loss of a PyTorch network; user functions get PyTorch tensors."""
         if self.step is not None:
             raws = {name: to_torch(arrays[name]) for name in arrays}
             return _call_step(function, model.module, raws, key=key)
@@ -284,7 +284,8 @@ def error_of_loss(
         cause = "the batch has no records: leave empty batches out of the loader"
     else:
         # Shuffled arrays are searched in their original order, so that the error names
-        # the row in the user's array. This row may be in a different batch.
+        # the row in the user's array. The named row may be in another batch than the
+        # batch with the invalid loss.
         cause = _describe_bad_row(train.columns if isinstance(train, Arrays) else batch)
     advice = _advice_after_divergence(epoch, folder, cause)
     return GradientError(f"epoch {epoch}, batch {number}: the loss is {loss}; {advice}")

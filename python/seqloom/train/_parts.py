@@ -168,14 +168,14 @@ class Parts:
                 yield name, part
 
     def fit_encoder(self) -> "Parts":
-        """Fit the encoder on the training set if it learns; use it for all sets."""
+        """Fit the encoder on the training set if it learns, and use it for all sets."""
         encoder = self.train.encoder
         if not isinstance(encoder, LearnedEncoder) or encoder.is_fitted:
             return self
         learned, wholes = encoder.fit(self.train), dict[int, Any]()
 
         def with_encoder(part: Any) -> Any:
-            """Return a set with this encoder; subsets continue to share one dataset."""
+            """Return a set with this encoder, such that subsets still share one dataset."""
             whole = part.whole if isinstance(part, Dataset) else part
             if id(whole) not in wholes:
                 wholes[id(whole)] = encode_with(learned, whole)
@@ -253,7 +253,7 @@ def _length_of(value: Any) -> int | None:
 
 
 def name_arrays(batch: Any, names: Names) -> dict[str, Any]:
-    """Return the arrays of a batch by name; `names` chooses names for a tuple of arrays."""
+    """Return the arrays of a batch by name; `names` returns the names for a tuple."""
     if isinstance(batch, Mapping):
         return dict(cast("Mapping[str, Any]", batch))
     if isinstance(batch, (tuple, list)):
@@ -351,7 +351,7 @@ def read_batches(
 
 @dataclass(slots=True)
 class RankBatches:
-    """The batches of a loader; each of n processes reads every n-th record of a batch."""
+    """The batches of a loader, of which each of n processes reads every n-th record."""
 
     # Together, the processes read the same batch as a single process would, so a run
     # can be resumed with another number of processes.

@@ -183,7 +183,7 @@ def format_columns(row: dict[str, Any]) -> str:
 
 
 def format_row(row: dict[str, Any], samples: int) -> str:
-    """Format the row of an epoch; records per second include validation."""
+    """Format the row of an epoch, whose records per second include validation."""
     shown = {key: width for key, (_, width) in _ROW_COLUMNS.items() if key in row}
     cells: list[str] = []
     for key, width in shown.items():
@@ -203,7 +203,7 @@ def is_interactive() -> bool:
 
 
 class CallbackList:
-    """A list of callbacks; forwards each call to all callbacks that have the method."""
+    """A list of callbacks, which forwards each call to all callbacks with the method."""
 
     def __init__(self, *watchers: Any) -> None:
         self._watchers = [watcher for watcher in watchers if watcher is not None]

@@ -169,7 +169,7 @@ class Accumulation:
         return self.batches >= self.size
 
     def step(self, weight: float | Tensor, model: Module, grads: Gradients) -> None:
-        """Add gradients; the signature is that of an optimiser, for compiled steps."""
+        """Add gradients; compiled steps call this method like that of an optimiser."""
         b = grads.backend
         scaled = dict[int, Any]()
         for number in grads:

@@ -51,7 +51,7 @@ class Objective:
         task: ``"classify"``, ``"regress"``, ``"multilabel"``, or ``"custom"``, which
             accepts labels of any kind and needs a `loss` or `step`. ``"auto"`` infers
             the task from the labels of a dataset; for arrays, for loaders and with a
-            `step` the task is custom.
+            `step`, the task is ``"custom"``.
         loss: A function ``loss(logits, labels)`` that replaces the loss of the task. The
             labels are the array ``label``, ``labels``, ``y`` or ``target`` of the batch.
         step: A function ``step(model, batch, key)`` that calls the network and computes the
@@ -110,9 +110,10 @@ class Epochs:
     """The number of epochs of a run, for the argument ``epochs`` of `fit`.
 
     Args:
-        epochs: The number of passes over the training set. The default is that of the
-            network, or 20; with a validation set, 40 and 80 more epochs follow while the
-            validation loss falls.
+        epochs: The number of passes over the training set. If None, the network's default
+            is used. A network without a default is trained for 20 epochs; with a
+            validation set, up to two further rounds of 40 and 80 epochs follow while the
+            validation loss still falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:
@@ -139,9 +140,10 @@ class Batches:
     Args:
         batch_size: The number of records in a batch.
         drop_last: If True, skip the last batch of an epoch if it is not full.
-        accumulate: The number of batches whose gradients are summed into one step. Such a
-            step equals the step of one large batch, except that batch normalisation uses
-            the statistics of each batch. The last step of an epoch may have fewer batches.
+        accumulate: The number of batches whose gradients are summed into one step. A step
+            of several batches equals the step of one large batch, except that batch
+            normalisation uses the statistics of each batch. The last step of an epoch may
+            have fewer batches.
 
     Examples:
         >>> import seqloom as sl
@@ -168,8 +170,9 @@ class Updates:
         optimizer: An optimiser of `seqloom.optim`; if None, AdamW. If the optimiser
             averages the weights (``ScheduleFreeAdamW``), the average is evaluated and
             saved.
-        weight_decay: The weight decay of the default optimiser; if None, the network's
-            default, or 0.01. Biases and normalisation layers have no weight decay.
+        weight_decay: The weight decay of the default optimiser. If None, the network's
+            default is used; the weight decay of a network without a default is 0.01.
+            Biases and normalisation layers have no weight decay.
         clip_norm: The maximum norm of all gradients of a step taken together; gradients
             with a larger norm are scaled down. If None, there is no limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
@@ -265,7 +268,7 @@ class RunFolder:
     """The folder of a run and its checkpoints, for the argument ``out`` of `fit`.
 
     Args:
-        out: The run folder; if None, everything stays in memory.
+        out: The run folder; if None, no files are written.
         overwrite: If True, replace the run in the folder, but no other files.
         checkpoint_every: The interval between checkpoints within an epoch: a number of
             steps, or a time such as ``"90s"``, ``"10min"`` or ``"2h"``. ``"epoch"`` writes
@@ -300,7 +303,7 @@ class RunFolder:
 
     @property
     def path(self) -> Path | None:
-        """The run folder; if None, everything stays in memory."""
+        """The run folder; if None, no files are written."""
         return None if self.out is None else Path(self.out)
 
 

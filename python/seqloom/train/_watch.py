@@ -27,14 +27,14 @@ _EPOCHS_PER_LINE = 10
 
 
 def open_console() -> Console:
-    """Open a console on standard output; in notebooks the output is plain text."""
+    """Open a console on standard output, with plain text in notebooks."""
     return Console(
         markup=False, highlight=False, soft_wrap=True, emoji=False, force_jupyter=False
     )
 
 
 class Watch:
-    """The terminal output of `fit`; leaving the context removes the progress bar."""
+    """The terminal output of `fit`, a context manager that finally removes the bar."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -53,7 +53,7 @@ def embed(
     engine: str = "processes",
     progress: Callable[[Progress], Any] | None = None,
 ) -> EmbedSummary:
-    """Compute an embedding of each sequence of files and write them to a folder.
+    """Compute the embeddings of all sequences in files, and write them to a folder.
 
     Sequences are packed end to end, so no time is spent on padding. The records are divided
     into numbered shards. Each shard is a file that is written atomically, next to a
@@ -109,7 +109,7 @@ def embed(
         part: The part of the shards that this call computes, as ``"i/n"``: ``"2/8"`` is the
             second of eight parts. The default is the part that torchrun (``RANK``,
             ``WORLD_SIZE``) or a SLURM array (``SLURM_ARRAY_TASK_ID``) assigns to this
-            process, or else all shards.
+            process. Without torchrun and SLURM, all shards are computed.
         devices: Names of backends, such as ``["torch:cuda:0", "torch:cuda:1"]``. A process
             is started for each device, and each process computes a part of the shards. With
             ``devices``, ``model`` must be a function that returns the model; every process

@@ -1,4 +1,4 @@
-"""The output of `embed`: a folder or object store; each file is written once."""
+"""The output of `embed`: a folder or object store in which files are never replaced."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ class OutputFolder:
             raise FileError(f"{self.path}: cannot be read: {error.strerror}") from error
 
     def remove_stale_parts(self) -> None:
-        """Remove old temporary files; a paused process writes its file again."""
+        """Remove old temporary files, which a paused process writes again if necessary."""
         for name in self.names():
             path = self.path / name
             with suppress(OSError):
@@ -211,7 +211,7 @@ class ObjectFolder(OutputFolder):
         return True
 
     def _check_conditional_put(self) -> None:
-        """Raise if the store replaces existing objects; test this only once."""
+        """Raise if the store would replace existing objects, which is tested only once."""
         name = f"probe.{secrets.token_hex(8)}.part"
         made = [self.put(name, b"") for _ in range(2)]
         with suppress(RemoteError), self._converting_errors(name, "cannot be removed"):

@@ -248,7 +248,7 @@ class EmbedJob:
         )
 
     def _add(self, shard: EmbedShard, batch: Batch, rows: dict[int, Rows]) -> None:
-        """Add the rows of a batch to its shard; called in the writer thread."""
+        """Add the rows of a batch to its shard, in the writer thread."""
         with self.clock.waiting_for_device():
             arrays = {layer: wait() for layer, wait in rows.items()}
         if self._rows is None:
@@ -260,7 +260,7 @@ class EmbedJob:
         self._rows.add(batch, arrays)
 
     def _publish(self, shard: EmbedShard, content: str | None) -> None:
-        """Write a shard and its marker file; called in the writer thread."""
+        """Write a shard and its marker file, in the writer thread."""
         rows, self._rows = self._rows, None
         if rows is None:
             raise InternalError(f"{shard.name}: no batch was read")

@@ -1,4 +1,4 @@
-"""The function `load`: open embeddings; shards are read when they are needed."""
+"""The function `load`, which opens embeddings and reads shards when they are needed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _MAX_ORDINAL = 1 << 62  # larger than any ordinal
 
 
 class Embeddings:
-    """The embeddings in a folder; records are selected by id or by ordinal.
+    """The embeddings in a folder, selected by the id or ordinal of a record.
 
     The ordinal is the index of a record in the input, counted from 0. Ordinals distinguish
     records that have the same id.
@@ -107,7 +107,8 @@ class Embeddings:
 
         Args:
             record: The id or ordinal.
-            layer: The index of a saved layer; required if several layers were saved.
+            layer: The index of a saved layer, which is required if several layers were
+                saved.
 
         Returns:
             An array ``(width,)``, or ``(residues, width)`` with ``pool="none"``. For
@@ -163,8 +164,8 @@ class Embeddings:
             The index of the record in the input, counted from 0.
 
         Raises:
-            IdError: No record has the id, or several records have the id; the message then
-                lists their ordinals.
+            IdError: No record has the id, or several records have the id. In the second
+                case, the message lists the ordinals of the records.
 
         Examples:
             >>> from pathlib import Path
@@ -209,7 +210,8 @@ class Embeddings:
         """Read all embeddings into one array.
 
         Args:
-            layer: The index of a saved layer; required if several layers were saved.
+            layer: The index of a saved layer, which is required if several layers were
+                saved.
 
         Returns:
             An array ``(n, width)`` in input order. With ``pool="none"``, the array is
@@ -240,7 +242,8 @@ class Embeddings:
         """Read the embeddings as columns for pandas or polars.
 
         Args:
-            layer: The index of a saved layer; required if several layers were saved.
+            layer: The index of a saved layer, which is required if several layers were
+                saved.
 
         Returns:
             A dict of the columns ``ordinal``, ``id``, ``length`` and ``embedding`` (a list
@@ -300,7 +303,7 @@ def load(
     partial: bool = False,
     cloud_options: Mapping[str, str] | None = None,
 ) -> Embeddings:
-    """Open a folder of embeddings; shards are read when they are needed.
+    """Open a folder of embeddings, whose shards are read when they are needed.
 
     Args:
         folder: The folder or URL that `embed` wrote.

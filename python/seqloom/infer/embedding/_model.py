@@ -69,7 +69,7 @@ class Embedder:
 
 
 class Device:
-    """The CPU as a device; devices with separate memory override all methods."""
+    """The CPU as a device, and base class of devices with separate memory."""
 
     name = "cpu"
     is_cold = False  # True if the first batch takes longer than later batches
@@ -220,7 +220,8 @@ def _hash_weights(model: Any) -> str:
         identity = getattr(model, "identity", "")
         if isinstance(identity, str) and identity:
             return identity
-        # Frozen weights are read here, because a model record of adapters omits them.
+        # Frozen weights are also hashed, although the saved record of adapters omits
+        # frozen weights.
         beneath = {
             path: param.value.numpy()
             for path, param in model.parameters()

@@ -77,7 +77,7 @@ def run_on_ray(
     *,
     progress: OnProgress | None,
 ) -> EmbedSummary:
-    """Start a Ray task for each device; Ray repeats a task that dies."""
+    """Start a Ray task for each device, which Ray repeats if the task dies."""
     begun, ray = time.perf_counter(), _import_ray()
     out = settings.out if "://" in settings.out else str(Path(settings.out).absolute())
     files = tuple(str(Path(path).absolute()) for path in settings.files)
@@ -188,7 +188,7 @@ class _Worker:
         return True
 
     def stop(self) -> None:
-        """Stop the process; its published shards are kept."""
+        """Stop the process, and keep the shards that it has published."""
         if self.process.is_alive():
             self.process.terminate()
 
@@ -226,7 +226,7 @@ def _receive_messages(
 
 
 def _run_worker(call: _ProcessWork, sender: Connection) -> None:
-    """Compute a part of the shards; called in a separate process."""
+    """Compute a part of the shards in a separate process."""
     signal.signal(signal.SIGTERM, _interrupt_once)
     last = 0.0
 

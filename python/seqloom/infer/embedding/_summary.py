@@ -111,7 +111,7 @@ class Progress:
 
 @contextmanager
 def embed_bar(console: Console) -> Generator[Callable[[Progress], None]]:
-    """Yield a function that updates a progress bar; without a terminal it does nothing."""
+    """Yield a function that updates a progress bar, or does nothing without a terminal."""
     from rich.progress import (
         BarColumn,
         MofNCompleteColumn,

@@ -1,4 +1,4 @@
-"""The PyTorch GPU of an embedding job; copies to and from the GPU run concurrently."""
+"""The PyTorch GPU of an embedding job, with concurrent copies to and from the GPU."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def _unwrap_tensor(values: Any) -> torch.Tensor:
 
 
 class PinnedBuffers:
-    """Reusable buffers of pinned memory; pinning new memory would stall the device.
+    """Buffers of pinned memory, reused because pinning new memory would stall the device.
 
     Several threads may borrow and return buffers at the same time.
     """

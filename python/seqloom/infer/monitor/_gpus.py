@@ -141,7 +141,7 @@ def _number(value: float | str) -> float:
 
 
 class MonitoredDevice(Protocol):
-    """Interface of a GPU; its methods raise errors of nvitop or pynvml."""
+    """Interface of a GPU, whose methods raise errors of nvitop or pynvml."""
 
     def name(self) -> str:
         """Return the model name of the GPU."""
@@ -162,7 +162,7 @@ def is_installed() -> bool:
 
 
 def open_library() -> Any:
-    """Import nvitop or pynvml; GPU errors are subclasses of the library's ``NVMLError``."""
+    """Import nvitop or pynvml, whose ``NVMLError`` is the base class of all GPU errors."""
     for name in _GPU_LIBRARIES:
         try:
             return import_module(name)

@@ -102,7 +102,7 @@ class GPUMonitor:
                 return
 
     def sample(self) -> tuple[GPUSample, ...]:
-        """Sample the GPUs and the memory now; inside ``with``, a thread samples regularly.
+        """Sample the GPUs and the memory once, in addition to the samples of the thread.
 
         Returns:
             A sample of each GPU that is visible to this process; empty without NVML.
@@ -130,8 +130,8 @@ class GPUMonitor:
             seconds: The waiting time in seconds, as an alternative to `wait_ms`.
 
         Raises:
-            ArgumentError: Both arguments are given, or none, or the value is negative or
-                not a number.
+            ArgumentError: Both arguments or neither argument is given, or the value is
+                negative or not a number.
 
         Examples:
             >>> import time
@@ -300,7 +300,7 @@ class Bottleneck:
 
     Attributes:
         kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
-            over 10 % of the time; the longer wait decides. If neither wait was that
+            over 10 % of the time, whichever took longer. If neither wait was that
             long, the kind is ``"host-bound"`` if preparing and joining took longer than
             the model, and ``"device-bound"`` if not. The kind is ``"idle"`` if all
             shards of an embedding job were already finished.
