@@ -219,7 +219,7 @@ class CachedSource(Source):
         return {"inputs": inputs, "lengths": lengths, **mask}
 
     def _gather(self, rows: Rows, lengths: Rows, inputs: NDArray[Any]) -> None:
-        """Copy items into a batch and pad shorter ones."""
+        """Copy items into a batch and pad shorter items."""
         cache, starts = self._checked_arrays()["inputs"], self._starts
         if (lengths != inputs.shape[position_axis(self._encoder)]).any():
             inputs.fill(self._encoder.pad_value)

@@ -36,10 +36,10 @@ class Encoder(Protocol):
 
     A custom encoder must have the methods of this protocol. The optional method ``refuses``
     finds invalid characters before encoding. An encoder with ``batch(out=, num_threads=)``,
-    ``shape(n, places)`` and ``dtype`` can write into reused memory. Also define
-    ``places(lengths)`` if the number of positions differs from the number of residues, and
-    ``pad_value`` if padding is not 0. The encoders of `sl.encode` have all optional
-    methods.
+    ``shape(n, places)`` and ``dtype`` can write into reused memory. A custom encoder also
+    needs ``places(lengths)`` if the number of positions differs from the number of
+    residues, and ``pad_value`` if padding is not 0. The encoders of `sl.encode` have all
+    optional methods.
 
     Examples:
         >>> from seqloom.encode import OneHot
@@ -85,7 +85,7 @@ def find_override(kind: Any) -> str | None:
 
 
 def check_encoder(encoder: Any) -> None:
-    """Raise if a value is not an encoder, such as the name of an alphabet."""
+    """Raise if a value, such as the name of an alphabet, is not an encoder."""
     fits = hasattr(encoder, "batch") and hasattr(encoder, "channels")
     if encoder is not None and (isinstance(encoder, type) or not fits):
         named = str(encoder).lower()

@@ -264,7 +264,7 @@ def _assign_by_class(
 
 
 def _select_by_class(classes: NDArray[np.int64], size: int) -> NDArray[np.bool_]:
-    """Return a mask of ``size`` records, with the same fraction of each class."""
+    """Return a mask of ``size`` records that has about the same fraction of each class."""
     counts = np.bincount(classes)
     quotas = np.array(_round_shares(size, counts / max(classes.size, 1)), np.int64)
     by_class = np.argsort(classes, kind="stable")

@@ -162,7 +162,7 @@ def SequenceDataset(
 
 
 def _check_letters(data: Dataset, records: SequenceSource) -> None:
-    # Large files are not checked here, because that would read them twice; reading a
+    # Large files are not checked here, because they would be read twice. Reading a
     # batch with an invalid character raises.
     if not (records.in_memory and isinstance(data.encoder, ValidatingEncoder)):
         return

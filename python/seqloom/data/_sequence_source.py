@@ -55,7 +55,7 @@ class SequenceSource(Source):
 
     @property
     def store(self) -> Store:
-        """Open files, which are reopened after unpickling."""
+        """The open files; an unpickled source reopens its files."""
         if self._store is None:
             store = _open_store(self.inputs, in_memory=self.in_memory)
             store.forget_headers()

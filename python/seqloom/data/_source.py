@@ -210,7 +210,7 @@ class Source(ABC):
         return error.with_message(text, row)
 
     def fitted(self, to: Any) -> Source:
-        """Return the source with the statistics of some rows or of a fitted encoder."""
+        """Return the source with statistics of some rows or of a fitted encoder."""
         del to
         return self
 

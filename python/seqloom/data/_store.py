@@ -219,7 +219,7 @@ class IndexedStore:
         return content_digest(map(_columns_of_batch, self.batches()))
 
     def stamp(self) -> bytes:
-        """Return a hash of the files as they were when they were indexed."""
+        """Return a hash of the files at the time of indexing."""
         whole = hashlib.blake2b(digest_size=16)
         for index in self._indexes:
             whole.update(repr((index.content, len(index), index.letters)).encode())

@@ -83,9 +83,9 @@ def GenotypeDataset(
 
     Means and variances come from the samples that the encoder was fitted on.
     ``sl.train.fit`` fits the encoder on the training set. Subsets from ``split`` and
-    ``folds`` use the statistics of the training set; any other dataset uses those of all
-    its samples. To choose the samples yourself, use ``encoder = data.encoder.fit(train)``
-    and ``valid.with_encoder(encoder)``.
+    ``folds`` use the statistics of the training set; any other dataset uses the statistics
+    of all its samples. To choose the samples yourself, use ``encoder =
+    data.encoder.fit(train)`` and ``valid.with_encoder(encoder)``.
 
     Args:
         bed: The .bed, or an ``open_bed`` of local files.
@@ -215,7 +215,7 @@ def _read_needed_covariates(
     encoder: GenotypeEncoder,
     **options: Any,
 ) -> Covariates:
-    """Read all covariates, or those that a fitted encoder uses."""
+    """Read all covariates, or only the covariates that a fitted encoder uses."""
     rows = np.arange(len(people)) if rows is None else rows
     needed = encoder.covariate_names if encoder.is_fitted else None
     if covariates is None or needed == ():

@@ -107,8 +107,8 @@ class People:
 class Columns:
     """The columns to read from a table."""
 
-    id_column: str | None = None  # None for FID and IID, or only IID.
-    wanted: Cells | None = None  # None for all columns except the ids.
+    id_column: str | None = None  # None reads FID and IID, or only IID.
+    wanted: Cells | None = None  # None reads all columns except the ids.
     what: str = "phenotype"  # Column name if there is no header.
 
 
@@ -335,7 +335,7 @@ def _files(values: Any, people: People, columns: Columns) -> list[PersonTable]:
 
 
 def _are_in_fam_order(values: Any, people: People) -> bool:
-    """Return whether values are in the order of the .fam, not paths."""
+    """Return whether the argument has values in the order of the .fam, not paths."""
     if isinstance(values, (list, tuple)):
         rows: list[Any] = list(values)  # pyright: ignore[reportUnknownArgumentType]
         return bool(rows) and not isinstance(rows[0], (str, os.PathLike))

@@ -62,7 +62,7 @@ def label_samples(people: People, labels: Labels) -> LabelColumn:
 
 
 def _read_phenotype(people: People, labels: Labels) -> PersonValues:
-    """Read the chosen columns of labels; raise if a choice is needed."""
+    """Read the chosen columns of labels; raise if the user must choose a column."""
     names = tuple(labels.label_column or ()) or None
     joined = join_people(labels.source, people, Columns(labels.id_column, names))
     if names is None and len(joined.names) > 1:

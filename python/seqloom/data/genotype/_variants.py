@@ -104,7 +104,7 @@ class ChosenVariants:
 def choose_variants(
     files: GenotypeFiles, wanted: Any, encoder: GenotypeEncoder
 ) -> ChosenVariants:
-    """Select the requested variants, or those of a fitted encoder."""
+    """Select the requested variants, or the variants of a fitted encoder."""
     columns = files.variants()
     chosen = ChosenVariants(columns, choose_rows(columns["sid"], wanted))
     if not encoder.is_fitted:
@@ -240,7 +240,8 @@ def _choose_row(
     pairs = {i: {str(found.counted[i]), str(found.other[i])} for i in here}
     fits = [i for i, pair in pairs.items() if pair == {*alleles}]
     if not fits:
-        # One allele is equal; the other is missing in the file or in the encoder.
+        # One allele is equal; the other allele is missing in the file or in the
+        # encoder.
         missing, both = {*_MISSING_ALLELES}, {*alleles}
         fits = [
             i

@@ -171,7 +171,7 @@ def _bed_names(path: str, number: int, cells: list[str]) -> list[str]:
 
 
 def _number_columns(standard: tuple[str, ...], n: int) -> list[str]:
-    """Return n column names: the standard ones, then names such as ``column_7``."""
+    """Return n column names: standard names, then names such as ``column_7``."""
     return [*standard[:n], *(f"column_{i + 1}" for i in range(len(standard), n))]
 
 
@@ -215,7 +215,7 @@ def _may_be_peak(row: list[str]) -> bool:
 
 
 def to_zero_based(what: str, columns: Columns, found: dict[str, str | None]) -> Columns:
-    """Convert a table of 1-based closed positions to 0-based half-open ones.
+    """Convert 1-based closed positions in a table to 0-based half-open positions.
 
     Args:
         what: The name of the table in errors.

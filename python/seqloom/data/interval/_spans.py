@@ -179,6 +179,6 @@ class Genome:
         return self._index.fetch_intervals(chroms, starts, stops, num_threads=num_threads)
 
     def digest(self) -> bytes:
-        """Return a hash of the file as it was when it was indexed."""
+        """Return a hash of the file at the time of indexing."""
         content = (self._index.content, len(self._index), self._index.letters)
         return hashlib.blake2b(repr(content).encode(), digest_size=16).digest()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Cells = tuple[str, ...]
 # Separators of the labels in one cell of a table.
 BETWEEN_NAMES = re.compile(r"[,;|]")
-# Missing values: those of pandas, common lower-case spellings, and ".".
+# Missing values: the strings of pandas, common lower-case spellings, and ".".
 MISSING = (
     *("", ".", "NA", "na", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NAN", "-nan"),
     *("NaT", "NULL", "null", "None"),

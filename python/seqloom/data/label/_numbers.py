@@ -187,7 +187,8 @@ def _regress(source: LabelSource, ids: list[str], classes: Cells | None) -> Labe
         values = exact.astype(np.float32)
     _check_range(source, ids, values)
     _check_rounding(source, exact, values)
-    # Names that are the column names reorder the columns; other names rename them.
+    # Names that are the column names reorder the columns; other names rename the
+    # columns.
     if set(names) == set(source.names):
         values = values[:, [source.names.index(name) for name in names]]
     return LabelColumn("regress", names, values[:, 0].copy() if len(names) == 1 else values)

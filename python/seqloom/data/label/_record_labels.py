@@ -75,7 +75,7 @@ def choose_source(
     labels: Labels,
     frames: Sequence[Frame | None] = (),
 ) -> LabelSource | None:
-    """Return the labels that the user passed, or those in the tables of sequences."""
+    """Return the labels that the user passed, or the labels in the tables of sequences."""
     source, names = labels.source, column_names_of(labels)
     if labels.label_from_header is not None:
         return header_source(labels.label_from_header, records, names)

@@ -287,7 +287,7 @@ def check_column(option: str, name: Any) -> None:
 
 
 def column_names(option: str, names: Any) -> tuple[str, ...] | None:
-    """Return one or more column names as a tuple; None if none is given."""
+    """Return one or more column names as a tuple; None without names."""
     if names is None:
         return None
     is_one = isinstance(names, (str, bytes)) or not isinstance(names, Iterable)

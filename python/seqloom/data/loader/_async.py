@@ -156,7 +156,7 @@ class RawFiles(CustomBatches):
 
     paths: tuple[str, ...]
     max_bytes: int = WORKER_MEMORY  # Maximum memory of a worker.
-    max_length: int | None = None  # Residues to keep of each sequence.
+    max_length: int | None = None  # Maximum residues of a sequence.
 
     def __iter__(self) -> Iterator[Any]:
         """Read all records in this process."""
@@ -304,7 +304,7 @@ def check_cpu_only() -> None:
 def packed_file_batches(
     start: EpochProgress, order: EpochOrder, *, settings: LoaderSettings
 ) -> Batches:
-    """Yield batches, packed in Rust and bitwise equal to those of the collator."""
+    """Yield batches that are packed in Rust and equal those of the collator bitwise."""
     del order
     collate: Any = settings.collate
     workers = settings.workers.num_workers

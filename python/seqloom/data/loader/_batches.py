@@ -300,8 +300,8 @@ def _read_batches(
 
 
 def _take_items(dataset: Any) -> Iterator[Any]:
-    # Call iter() once per pass, like PyTorch: a dataset that is its own iterator
-    # restarts at every call, including those of islice() and for loops.
+    # Call iter() once per pass, as PyTorch does, because a dataset that is its own
+    # iterator restarts at every call. Functions such as islice() call iter() too.
     items = iter(dataset)
     while (item := next(items, _END_OF_BATCHES)) is not _END_OF_BATCHES:
         yield item

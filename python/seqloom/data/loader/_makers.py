@@ -88,12 +88,12 @@ class _BatchFormat:
             self.columns = collate
 
     def finish_columns(self, columns: dict[str, Any]) -> dict[str, Any]:
-        """Return the batch that the collator makes of a dataset's columns."""
+        """Return the batch that the collator makes from a dataset's columns."""
         maker = self.columns
         return columns if maker is None else maker.finish(columns, self.encoder)
 
     def collate_items(self, items: Any) -> Any:
-        """Collate items; without a collator return them unchanged."""
+        """Collate items; without a collator, return the items unchanged."""
         return items if self.collate is None else self.collate(items)
 
 

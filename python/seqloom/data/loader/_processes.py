@@ -183,7 +183,7 @@ class Worker:
                 self._fail(self._error)
 
     def _send_more(self) -> None:
-        """Send all requests; after a crash only one at a time, to find its cause."""
+        """Send all requests; after a crash, send one at a time to find the cause."""
         limit = min(1, len(self.tasks)) if self._suspect_count else len(self.tasks)
         while self._sent_count < limit and not self._is_too_large:
             self._sent_count += 1

@@ -10,8 +10,8 @@ from seqloom.data._position import STATE_FORMAT, check_state
 if TYPE_CHECKING:
     from seqloom._rust import _native
 
-    # A tuple of the first record to read again (file, record, ordinal), the next window
-    # (ordinal, first residue), a hash of the content before this window, and the
+    # Items 1 and 2: first record to read again (file, record, ordinal); next window
+    # (ordinal, first residue). Items 3 and 4: hash of the content before that window;
     # waiting windows.
     StreamPosition = tuple[
         tuple[int, int, int], tuple[int, int], int, list[tuple[int, int]]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class ChunkSource:
-    """Records that were read together, with cached values for all records."""
+    """Records that were read together; some values are computed once for all records."""
 
     batch: SequenceBatch
     paths: tuple[str, ...]

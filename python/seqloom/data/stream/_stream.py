@@ -333,8 +333,8 @@ class SequenceStream(Resumable):
         """Return the stream as a ``torch.utils.data.IterableDataset``.
 
         Each worker of a PyTorch loader, on each rank, reads a separate shard, so an epoch
-        has each record once. Call ``set_epoch`` before each epoch; it also applies to the
-        workers.
+        has each record once. Call ``set_epoch`` before each epoch; the epoch also applies
+        to the workers.
 
         Args:
             rank: The rank of this process; None reads the rank from ``torch.distributed``.
