@@ -1,8 +1,8 @@
 //! Random numbers as a pure function of a key and a counter.
 //!
 //! The function is Threefry-2x32 with 20 rounds (Salmon et al., 2011, "Parallel random
-//! numbers: as easy as 1, 2, 3"). There is no generator state: the same key and counter
-//! always produce the same two words, on every machine, thread and worker.
+//! numbers: as easy as 1, 2, 3"). There is no generator state, so the same key and
+//! counter always produce the same two words, on every machine, thread and worker.
 
 use crate::{Error, Result};
 

@@ -25,7 +25,8 @@ static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 ///
 /// # Errors
 ///
-/// Returns the message of a panic, or the reason why the thread pool could not be created.
+/// Returns an error with the message of a panic, or with the reason why the thread pool
+/// could not be created.
 pub fn run<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,

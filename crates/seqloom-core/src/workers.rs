@@ -44,7 +44,8 @@ struct QueueState<J> {
     first: u64,
     closed: bool,
     /// The number of sleeping threads and the number of sleeping owners. These counts
-    /// avoid needless wake-ups: a wake-up is a system call even if no thread sleeps.
+    /// avoid needless wake-ups, because a wake-up is a system call even if no thread
+    /// sleeps.
     idle_threads: usize,
     idle_owners: usize,
 }

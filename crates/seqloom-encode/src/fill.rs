@@ -35,7 +35,8 @@ pub(crate) fn fill_rows<T: Send>(
     rows: RowLayout<'_>,
 ) -> Result<LetterCounts> {
     let numbers = out.len();
-    // Without a pool, a parallel iterator would create rayon's global pool.
+    // Outside a pool, this thread does all work, because a parallel iterator would
+    // create rayon's global pool.
     let serial = size_of_val(out) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let block_rows = if serial { sequences.len() } else { BLOCK_ROWS };
     let fill_block = |block| kernel.fill_block(letters, block);

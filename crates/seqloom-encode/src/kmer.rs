@@ -26,7 +26,7 @@ pub struct KmerWords {
 
 impl KmerWords {
     /// Selects the k-mers at every `stride`-th position. If k-mers are canonical, a
-    /// k-mer and its reverse complement both have the smaller of their two numbers.
+    /// k-mer and its reverse complement both get the smaller of their two numbers.
     pub fn new(letters: &LetterTable, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
         let members = letters.members();
         let base = members.len() as u64;

@@ -11,8 +11,8 @@ use crate::{Float, Instances, parallel, tuned};
 /// The parameters of layer norm or RMS norm.
 #[derive(Clone, Copy, Debug)]
 pub struct NormRule<'a, T> {
-    /// The factor of each column after the normalisation. At least one column is
-    /// required.
+    /// The factor by which each column is multiplied after the normalisation. At least
+    /// one column is required.
     pub weight: &'a [T],
     /// The bias of each column, or `None` for RMS norm, which does not subtract the
     /// mean.

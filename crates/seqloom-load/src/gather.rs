@@ -92,7 +92,8 @@ impl<'a> RaggedView<'a> {
         let total = usize::try_from(total).unwrap_or(usize::MAX);
         data.try_reserve_exact(total)
             .map_err(|_| Error::full(format!("{total} bytes do not fit into memory")))?;
-        // Outside a thread pool, rayon would create its global pool.
+        // Outside a pool, this thread does all work, because rayon would create its
+        // global pool.
         if total < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none() {
             for &row in rows {
                 data.extend_from_slice(self.get(row)?);

@@ -113,7 +113,8 @@ impl Augmentation {
     ) -> Result<()> {
         out.clear();
         let count = sequences.letters.len();
-        // Without a pool, a parallel iterator would create rayon's global pool.
+        // Outside a pool, this thread does all work, because a parallel iterator would
+        // create rayon's global pool.
         if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
             return self.apply_to_range(sequences, (0, count), out);
         }

@@ -2,15 +2,16 @@
 //!
 //! A block is a pair of 32-bit random words, computed from a key and a counter. In the
 //! counters of augmentations, the two high bits of the first word are set. The next six
-//! bits are the purpose of the block. All other bits are the index of the block.
+//! bits of the first word encode the purpose of the block. All other bits of the
+//! counter encode the index of the block.
 //!
 //! * `RESIDUE_BYTES`: block `i` contains one random byte for each of the residues `8 i`
 //!   to `8 i + 7`, little-endian. Most decisions need only the random byte of the
 //!   residue.
 //! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
-//! first word extend the random byte of the residue to 32 bits. The second word of the
-//! block selects a new residue. The block is computed only if the random byte alone
-//! does not determine the decision.
+//!   first word extend the random byte of the residue to 32 bits. The second word of
+//!   the block selects a new residue. The block is computed only if the random byte
+//!   alone does not determine the decision.
 //! * `SEQUENCE_CHOICES`: block `i` is used for random choice number `i` about the whole
 //!   sequence.
 

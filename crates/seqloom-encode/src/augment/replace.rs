@@ -29,8 +29,8 @@ impl Replacement {
         Ok(Self { letters, positions })
     }
 
-    /// Returns a random different residue of the same case. A residue outside the
-    /// alphabet is returned unchanged.
+    /// Returns a random residue that differs from `letter`, in the same case. A residue
+    /// outside the alphabet is returned unchanged.
     pub(super) fn substitute_for(&self, letter: u8, word: u32) -> u8 {
         let current = self.positions[usize::from(letter)];
         if current == NOT_IN_ALPHABET || self.letters.len() < 2 {

@@ -28,7 +28,8 @@ pub fn exact_p_values(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
             *p = exact_p(hom_a1, het, hom_a2, mid);
         }
     };
-    // Without a pool, a parallel iterator would create rayon's global pool.
+    // Outside a pool, this thread does all work, because a parallel iterator would
+    // create rayon's global pool.
     if rayon::current_thread_index().is_none() {
         return fill((genotypes, out));
     }

@@ -96,7 +96,8 @@ pub fn pack<T: Genotype + Display>(
         };
         (!pack_block(work)).then_some(first)
     };
-    // Without a pool, a parallel iterator would create rayon's global pool.
+    // Outside a pool, this thread does all work, because a parallel iterator would
+    // create rayon's global pool.
     let serial =
         size_of_val(matrix.values) < MIN_PARALLEL_BYTES || rayon::current_thread_index().is_none();
     let wrong = if serial {

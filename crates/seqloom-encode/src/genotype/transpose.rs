@@ -60,7 +60,8 @@ pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
         });
     };
     let band_bytes = BAND_POSITIONS * width;
-    // Without a pool, a parallel iterator would create rayon's global pool.
+    // Outside a pool, this thread does all work, because a parallel iterator would
+    // create rayon's global pool.
     if rayon::current_thread_index().is_none() {
         to.chunks_mut(band_bytes).enumerate().for_each(band);
     } else {

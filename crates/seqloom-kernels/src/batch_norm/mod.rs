@@ -15,7 +15,7 @@ pub use each::Positions;
 /// The affine function that batch normalisation applies after the normalisation.
 #[derive(Clone, Copy, Debug)]
 pub struct Affine<'a, T> {
-    /// The factor of each channel after the normalisation.
+    /// The factor by which each channel is multiplied after the normalisation.
     pub weight: &'a [T],
     /// The term that is added to each channel after the normalisation.
     pub bias: &'a [T],
@@ -125,7 +125,7 @@ pub fn gradients<T: Float>(
 /// The mean, variance and weight of each channel of a normalised array.
 #[derive(Clone, Copy, Debug)]
 pub struct ChannelMoments<'a, T> {
-    /// The factor of each channel after the normalisation.
+    /// The factor by which each channel is multiplied after the normalisation.
     pub weight: &'a [T],
     /// The mean of each channel.
     pub mean: &'a [T],

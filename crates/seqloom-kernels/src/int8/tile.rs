@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-/// A kernel that multiplies a few input rows with a few output columns.
+/// A kernel that sums the products of a few input rows for a few output columns.
 ///
 /// Inputs are read as 32-bit words. Each word contains `group` values of one row or
 /// column. The words of the rows are stored in chunks: [`CHUNK_WORDS`] words of the

@@ -107,7 +107,8 @@ impl<'a, T: Float> BackwardRun<'a, T> {
         });
     }
 
-    /// Adds the gradient of the previous states that passes through the weights.
+    /// Adds the part of the gradient of the previous states that passes through the
+    /// weights.
     fn multiply<C: Cell>(&mut self, weight: &Packed<'_, T>, position: usize) {
         let RecurrentLayer { width, length, .. } = *self.layer;
         let (rows, gates) = (self.by_states.len() / width, C::GATES * width);

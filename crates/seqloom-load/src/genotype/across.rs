@@ -78,7 +78,7 @@ fn sorted_result_rows<'a, T>(
     }
 }
 
-/// Reads a block in parallel.
+/// Reads a block of `.bed` rows in parallel.
 fn fetch(
     gather: &Gather<'_, impl LineSource>,
     lines: &Picks,

@@ -178,8 +178,9 @@ impl Codes {
                 }
             }
         }
-        // The rows of a cached copy were compared with checksums. Other files have no
-        // checksums, so check that the file did not change while it was read.
+        // The rows of a cached copy were compared with their checksums above. Other
+        // files have no checksums, so check that the file did not change while it was
+        // read.
         match &self.storage {
             LineStorage::File(bed, None) => bed.unchanged(),
             _ => Ok(()),

@@ -20,7 +20,7 @@ pub(super) struct Gather<'s, S> {
 
 /// The selected positions of a `.bed` row.
 pub(super) enum LinePositions {
-    /// Consecutive positions, starting with this position.
+    /// Consecutive positions. Only the first position is stored.
     From(usize),
     /// Selected positions whose codes are copied together, without decoding. If the
     /// positions do not ascend, their ranks are stored too.

@@ -55,8 +55,9 @@ impl Survey {
         })
     }
 
-    /// Counts the next variants. `rows` receives four counts for each variant and group.
-    /// The number of missing genotypes of each individual is added to `missing`.
+    /// Counts the genotypes of the next variants. `rows` receives four counts for each
+    /// variant and group. The number of missing genotypes of each individual is added
+    /// to `missing`.
     ///
     /// If `check` is true, validates the padding of rows.
     pub fn advance(

@@ -221,7 +221,7 @@ impl<T: Float> FilterJob<'_, T> {
     }
 }
 
-/// Splits positions into ranges of at most `tile` that stay in one row.
+/// Splits positions into ranges of at most `tile` positions, each within one row.
 fn row_ranges(
     start: usize,
     count: usize,

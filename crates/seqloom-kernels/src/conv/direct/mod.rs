@@ -53,8 +53,9 @@ impl Shape {
         }
     }
 
-    /// Returns the memory layout of the output gradient for the input gradient: with
-    /// zeros between positions if the stride is above 1, and with reversed taps.
+    /// Returns the memory layout of the output gradient from which the input gradient
+    /// is computed. The layout has reversed taps, and zeros between positions if the
+    /// stride is above 1.
     fn gradient_rows(&self) -> InputRows {
         let start = |axis: usize| {
             let reach = self.dilation[axis] * self.kernel[axis].saturating_sub(1);
