@@ -6,7 +6,7 @@
 #
 # This notebook uses a small ESM-2 with **random weights**, so that it needs no download. The notebook shows
 # the method, but not the accuracy of ESM-2. To use trained weights, replace `small` by the folder of the
-# weights: see [compute embeddings](../how-to/embeddings.md). The proteins are simulated too: three families
+# weights: see [compute embeddings](../how-to/embeddings.md). The proteins are simulated: three families
 # of 150 proteins that differ in their proportions of hydrophobic, charged and other residues.
 
 # %%

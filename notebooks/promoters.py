@@ -4,8 +4,7 @@
 # Train on two FASTA files, one for each class, and scan a longer sequence for promoters.
 #
 # The sequences are simulated. A promoter has a TATA box about 30 bases before the transcription start site,
-# and an initiator motif at the start site. One in seven promoters has no TATA box, as
-# in real genomes, where some promoters lack it.
+# and an initiator motif at the start site. One in seven promoters has no TATA box, because some promoters in real genomes lack it.
 
 # %%
 import numpy as np

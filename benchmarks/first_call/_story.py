@@ -34,7 +34,7 @@ def main() -> None:
             for network in NETWORKS
         ]
     head = [
-        *("added by the first call, s", "floor: trace", "plan"),
+        *("seconds added by the first call", "floor: trace", "plan"),
         *(
             "seqloom",
             "torch.compile",
