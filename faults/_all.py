@@ -81,7 +81,7 @@ def try_all(wanted: Namespace) -> int:
 
 
 def _select(kinds: Sequence[str], begins: Sequence[str]) -> list[tuple[str, str]]:
-    """Return the writers and readers with these prefixes; exit if a prefix matches none."""
+    """Return the writers and readers whose names begin with one of the prefixes."""
     names = [name for _, name in stories(KINDS)]
     unknown = [it for it in begins if not any(name.startswith(it) for name in names)]
     chosen = [it for it in stories(kinds) if it[1].startswith(tuple(begins))]

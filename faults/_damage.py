@@ -1,4 +1,4 @@
-"""Test reading of damaged files: each prefix, and each flipped bit."""
+"""Test reading of files that are truncated anywhere, or that have a flipped bit."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ class Fault:
     kind: int
     calls: int = WRITING  # Flags of the calls that are counted and can fail.
     stays: bool = False  # True if all later calls fail as well.
-    only: tuple[str, ...] = ()  # Names of the calls that can fail; if empty, all calls.
+    only: tuple[str, ...] = ()  # Names of the calls that can fail; empty for all calls.
 
     @property
     def is_kill(self) -> bool:

@@ -119,7 +119,7 @@ class WriterSweep(Sweep):
     def write(
         self, fault: Fault, at: int, *, log: Path | None = None, data: bool = False
     ) -> bool:
-        """Write while one call fails, and return True."""
+        """Write while one call fails; return True unless the writer raises an error."""
         start_fault(self.place, fault, at, log=log, data=data)
         try:
             self.writer.write(self.place)

@@ -2,7 +2,8 @@
 
     python -m fuzz.reached target/coverage/all.json
 
-Reads the export of llvm-cov; writes fuzz/unreached.txt and a table of docs/reliability.md.
+Read the export of llvm-cov, and write fuzz/unreached.txt and a table of
+docs/reliability.md.
 """
 
 from __future__ import annotations

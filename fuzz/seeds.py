@@ -6,9 +6,9 @@ wrong.
     PYTHONPATH=tests python -m fuzz.seeds target/fuzz/corpus/export
 
 The calls, layers and networks come from the tests of exports. These tests need PyTorch.
-CONFORMANCE_SAMPLES is the number of samples of each operation and dtype (default 3; 0 for
-all). Run `fuzz/keep export` afterwards to remove each graph that reaches no additional
-code.
+The variable CONFORMANCE_SAMPLES is the number of samples of each operation and dtype
+(default 3; 0 for all). Run `fuzz/keep export` afterwards to remove each graph that
+reaches no additional code.
 """
 
 from __future__ import annotations

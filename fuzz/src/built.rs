@@ -1,5 +1,5 @@
-//! Indexes and reads arbitrary text in any compression: index and reader return the
-//! same records, or both fail.
+//! Indexes and reads arbitrary text in any compression, and checks that index and reader
+//! return the same records or both fail.
 
 use std::collections::HashSet;
 use std::path::Path;

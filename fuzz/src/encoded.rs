@@ -90,7 +90,7 @@ fn letter_table(choices: &mut Choices<'_>) -> Option<LetterTable> {
     LetterTable::new(alphabets[choices.below(alphabets.len())], policy).ok()
 }
 
-/// Makes sequences of characters; most of them are valid.
+/// Makes sequences of characters; most characters are valid.
 fn make_sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, Vec<i64>) {
     let (is_raw, case) = (choices.one_in(4), choices.byte());
     let taken: Vec<u8> = (0..=u8::MAX)

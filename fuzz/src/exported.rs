@@ -1,4 +1,5 @@
-//! Opens and runs invalid exported models: every graph returns an error or a result.
+//! Opens and runs invalid exported models, and checks that every graph returns an error
+//! or a result.
 //!
 //! The harness adds the weights of a graph (up to a size limit) and valid hashes, so
 //! that the graph itself is tested.

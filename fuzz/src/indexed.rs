@@ -14,9 +14,9 @@ use crate::memory::watch;
 use crate::records::{Packing, Records};
 use crate::scratch;
 
-/// Maximal size of one memory allocation; files are small.
+/// Maximal size of one memory allocation, which is enough because files are small.
 const MAX_ALLOCATION_BYTES: usize = 8 << 20;
-/// Number of integers in the header; the last is the hash of the header.
+/// Number of integers in the header; the last integer is the hash of the header.
 const HEADER_NUMBERS: usize = 22;
 /// Index of the size of the text in the header.
 const TEXT_SIZE_FIELD: usize = 8;

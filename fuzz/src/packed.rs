@@ -1,5 +1,5 @@
-//! Packs the records of a file: every record occurs once, and a stream resumes after
-//! any batch.
+//! Packs the records of a file, and checks that every record occurs once and that a
+//! stream resumes after any batch.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,5 +1,6 @@
 //! Decompresses changed gzip files with one thread, and then with several threads from
-//! the snapshots of the first read. Text and error must be equal.
+//! the snapshots of the first read. Both reads must return the same text and the same
+//! error.
 
 use std::path::Path;
 

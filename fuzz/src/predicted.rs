@@ -1,5 +1,5 @@
-//! Scores files with changed exported models that have valid hashes: the result is an
-//! error, or scores for each record.
+//! Scores files with changed exported models that have valid hashes, and checks that the
+//! result is an error or scores for each record.
 
 use std::path::{Path, PathBuf};
 

@@ -1,5 +1,5 @@
-//! Changes valid streams of bzip2, xz and zstd: a reader returns the unchanged text or
-//! an error.
+//! Changes valid streams of bzip2, xz and zstd, and checks that a reader returns the
+//! unchanged text or an error.
 
 use std::io::{Read, Write};
 

@@ -33,12 +33,12 @@ pub(super) const DETECT_BYTES: usize = 4096;
 
 /// The state of the file after the blocks that were read.
 enum End {
-    /// More blocks may follow.
+    /// The file may contain more blocks.
     Open,
-    /// The file was read to its end. The result is returned after the text of all
+    /// The file was read to its end. This result is returned after the text of all
     /// blocks.
     Known(Result<(), Trouble>),
-    /// The result was returned.
+    /// The result of reading the file was returned.
     Reached,
     Failed,
 }

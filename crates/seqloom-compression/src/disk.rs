@@ -12,8 +12,8 @@ use crate::system::Identity;
 
 /// An open file that is read by offset, possibly by several threads and processes.
 ///
-/// The file is not memory-mapped: if a mapped file shrinks, the system kills the
-/// process.
+/// The file is not memory-mapped, because the system kills a process if a file that it
+/// has mapped shrinks.
 #[derive(Debug)]
 pub struct Disk {
     file: File,

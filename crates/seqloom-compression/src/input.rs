@@ -1,8 +1,8 @@
 //! Sequential reading of a file.
 //!
-//! The file is not memory-mapped: if a mapped file shrinks, the system kills the
-//! process. The size and modification time of the file are compared before the first
-//! and after the last read; a difference is an error.
+//! The file is not memory-mapped, because the system kills a process if a file that it
+//! has mapped shrinks. The size and modification time of the file are compared before the
+//! first and after the last read; a difference is an error.
 //!
 
 use std::fs::File;

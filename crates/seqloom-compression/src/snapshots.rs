@@ -56,8 +56,8 @@ pub(crate) struct Snapshots {
 /// Returns the snapshots of a file that this process has read before and that has not
 /// changed.
 pub(crate) fn snapshots_of(identity: &Identity) -> Option<Arc<Snapshots>> {
-    // Do not wait for the lock: after a fork, the thread that holds the lock may not
-    // exist.
+    // Do not wait for the lock, because the thread that holds it may not exist after a
+    // fork.
     let files = RECENT_FILES.try_lock().ok()?;
     files
         .iter()

@@ -1,5 +1,5 @@
-//! Decompresses xz with its reference library: streams, padding, and the integrity
-//! check of each block.
+//! Decompresses xz with its reference library, which reads streams and padding and checks
+//! the integrity of each block.
 
 use liblzma::stream::{Action, Error, Status, Stream, TELL_UNSUPPORTED_CHECK};
 

@@ -1,5 +1,5 @@
-//! Decompresses Zstandard (RFC 8878) with its reference library: frames, optional
-//! checksums, and skippable frames.
+//! Decompresses Zstandard (RFC 8878) with its reference library, which verifies optional
+//! checksums and skips skippable frames.
 
 use std::io;
 

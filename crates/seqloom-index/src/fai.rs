@@ -4,8 +4,8 @@
 //! name  length  offset of the residues  residues per line  bytes per line  [offset of the qualities]
 //! ```
 //!
-//! Only FASTQ has the sixth column. The file does not contain the positions of headers:
-//! each record begins at the end of the previous record.
+//! Only FASTQ has the sixth column. The file does not contain the positions of headers,
+//! so each record is taken to begin at the end of the previous record.
 
 use seqloom_core::error::Fault;
 

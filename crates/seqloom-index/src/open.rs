@@ -159,9 +159,9 @@ impl Index {
         Ok(Self::new(path, side, text.disk))
     }
 
-    /// Checks that the headers are at the positions of a `.fai`. Headers with a
-    /// description are all checked, because another record could fit between such a
-    /// header and its residues; of all other headers, a sample is checked.
+    /// Checks that the headers are at the positions of a `.fai`. All headers with a
+    /// description are checked, because another record could fit between such a header
+    /// and its residues. Of the headers without description, only a sample is checked.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         /// The number of headers without description that are checked.
         const CHECKED_HEADERS: usize = 1000;

@@ -59,7 +59,7 @@ impl Bed {
         is_new.then(|| format!("{}: {warning}", self.path.display()))
     }
 
-    /// Stores a warning, unless there is already a warning.
+    /// Stores a warning, unless a warning is stored already.
     pub(super) fn set_warning(&self, warning: String) {
         let _ = self.warning.set(warning);
     }

@@ -4,9 +4,9 @@
 //! genotypes. If the `.fam` has too many individuals, padding zeros are read as
 //! homozygous A1. (If each row is an individual, the number of variants in the `.bim`
 //! is checked in the same way.) Some tools pad rows with a code other than 0; the same
-//! code in all rows therefore causes only a warning. If the last genotypes are
-//! homozygous A1 in all rows, there is also only a warning, because these genotypes may
-//! be correct. Padding that varies between rows is an error.
+//! code in all rows therefore causes only a warning. Last genotypes that are homozygous
+//! A1 in all rows also cause only a warning, because these genotypes may be correct.
+//! Padding that varies between rows is an error.
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 

@@ -1,8 +1,9 @@
 //! The functions that the page calls.
 //!
 //! To pass bytes, the page calls `room` with their number and writes them to the returned address.
-//! `open`, `predict` and `look` return 0 for success and 1 for an error. The answer or the error
-//! message has `answer_size` bytes at address `answer`, and is valid until the next call.
+//! `open`, `predict` and `look` return 0 for success and 1 for an error. The answer or
+//! the error message consists of `answer_size` bytes at address `answer`, and is valid
+//! until the next call.
 //!
 //! | function | argument | answer |
 //! |---|---|---|
@@ -11,9 +12,10 @@
 //! | `look` | the name of the file; the number of a record | a description, in JSON; a line feed; an importance for each position and column |
 //!
 //! `predict` passes each table of scores to `rows`. A table begins with the numbers of
-//! records and columns (32 bits each) and the scores, row by row. The same scores
-//! follow as text in the format of `seqloom-run`. The text of the first table has a
-//! header line. Numbers are little-endian; scores and importances are 32-bit floats.
+//! records and columns (32 bits each) and the scores, row by row. After these numbers,
+//! the scores are repeated as text in the format of `seqloom-run`. The text of the first
+//! table has a header line. Numbers are little-endian; scores and importances are 32-bit
+//! floats.
 
 #[cfg(target_family = "wasm")]
 mod exported;

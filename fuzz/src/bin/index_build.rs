@@ -1,5 +1,5 @@
-//! Indexes arbitrary text in any compression: the indexed records must equal the
-//! records that a reader returns.
+//! Indexes arbitrary text in any compression, and checks that the indexed records equal
+//! the records of a reader.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

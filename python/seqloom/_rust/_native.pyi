@@ -1152,8 +1152,8 @@ def rotary_linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDA
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills `out` with `x * scale + shift` by channel, and with 0 where `mask` (n, l) is
-    not positive: batch normalisation with given statistics.
+    Applies batch normalisation with given statistics: fills `out` with
+    `x * scale + shift` by channel, and with 0 where `mask` (n, l) is not positive.
     """
 
 def shuffled(key0: builtins.int, key1: builtins.int, out: numpy.typing.NDArray[numpy.int32], threads: builtins.int) -> None:

@@ -159,7 +159,7 @@ def add_remedy(error: FormatError) -> None:
 
 @contextmanager
 def replace_remedies(pattern: str) -> Generator[None]:
-    """Replace option names of `open_sequences` in error messages by the caller's names."""
+    """Replace option names in error messages by the names that the caller uses."""
     # The pattern contains ``{python}`` for the Python option and ``{shell}`` for the
     # command-line option.
     try:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _MAX_SHARES = 5
 _BASES = {"dna": "ACGTN", "rna": "ACGUN"}
-_LOG_RATIO = 20  # longest / median length above which the axis is logarithmic
+_LOG_RATIO = 20  # ratio of longest to median length for a logarithmic axis
 
 
 class Tally:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-# Version of all file formats of this package; each version reads all earlier versions.
+# Version of all file formats of this package. Files of earlier versions can be read.
 VERSION = 1
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # One JSON document with a line for each array.
 _FIRST, _MIDDLE, _LAST = b'{"seqloom":"record","arrays":{\n', b"},\n", b"}\n"
 _FACTS_KEY = b'"facts":'
-_GZIP_LEVEL = 1  # higher levels hardly save space: weights are nearly random
+_GZIP_LEVEL = 1  # Weights are nearly random, so higher levels hardly save space.
 _BASE64_BYTES = 3 << 18  # bytes that are encoded at a time; a multiple of 3 for base64
 
 

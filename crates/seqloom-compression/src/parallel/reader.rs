@@ -45,8 +45,8 @@ pub struct Parallel {
 
 /// The source of the text after the current part of the file.
 enum Rest {
-    /// More parts of the file. If a part of the file does not match the expected text,
-    /// the file is decompressed again from this input.
+    /// The next parts of the file. If a part of the file does not match the expected
+    /// text, the file is decompressed again from this input.
     Parts(Option<BufferedInput>),
     /// The text of the file as decompressed by one thread, after a part of the file did
     /// not match.

@@ -39,8 +39,8 @@ pub(crate) fn packed_bytes(
     disk.read(range.start, out).map_err(shortened_file)
 }
 
-/// Maximal size of the decompressed text of a file. The sum of two such sizes does not
-/// overflow.
+/// Maximal size of the decompressed text of a file. The sum of two sizes up to this limit
+/// does not overflow.
 pub const MAX_TEXT_BYTES: u64 = 1 << 62;
 
 /// Maximal compression ratio of deflate.

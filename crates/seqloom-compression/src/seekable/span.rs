@@ -23,8 +23,8 @@ use crate::walk::WINDOW_BYTES;
 /// Number of bytes of earlier text that a generated block of 35 bits repeats.
 const REPEATED_BYTES: usize = 3;
 
-/// A position where decompression can start. A span is the text between two such
-/// positions.
+/// A position where decompression can start. A span is the text from one of these
+/// positions to the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Span {
     /// The offset in bits at which a deflate block begins in the compressed file.
@@ -226,8 +226,8 @@ fn inflate(head: &[u8], packed: &[u8], out: &mut [u8]) -> Result<(), Trouble> {
         if !is_done {
             return Err(changed("it is shorter"));
         }
-        // The checksum of the first gzip member is not checked here. More members may
-        // follow.
+        // Skips the trailer of the first gzip member without verifying the checksum.
+        // Other members may follow the first.
         rest = if is_member {
             rest
         } else {

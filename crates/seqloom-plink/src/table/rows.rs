@@ -128,8 +128,8 @@ impl HeaderCheck {
     }
 }
 
-/// Returns whether a line is a header: default names of unnamed columns, or common
-/// column names without any number.
+/// Returns whether a line is a header, which has default names of unnamed columns, or
+/// common column names and no number.
 fn is_header(fields: &[&str], sheet: Sheet) -> bool {
     let names: Vec<String> = fields.iter().map(|field| normalize(field)).collect();
     is_numbered(&names) || (!fields.iter().any(|field| is_number(field)) && is_named(&names, sheet))

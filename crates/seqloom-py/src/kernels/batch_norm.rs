@@ -82,8 +82,8 @@ pub(crate) fn batch_norm_grad(
     })
 }
 
-/// Fills `out` with `x * scale + shift` by channel, and with 0 where `mask` (n, l) is
-/// not positive: batch normalisation with given statistics.
+/// Applies batch normalisation with given statistics: fills `out` with
+/// `x * scale + shift` by channel, and with 0 where `mask` (n, l) is not positive.
 #[native]
 pub(crate) fn scale_shift(
     py: Python<'_>,

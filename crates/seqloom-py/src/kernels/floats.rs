@@ -1,4 +1,4 @@
-//! Arrays of float32 or float64: the type is determined from one array, and the other
+//! Arrays of float32 or float64. The type is determined from one array, and the other
 //! arrays must have the same type.
 
 use numpy::{

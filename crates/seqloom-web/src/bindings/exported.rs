@@ -48,7 +48,7 @@ impl Host for Page {
     }
 }
 
-/// Allocates memory for bytes that the page writes; null if there are too many.
+/// Allocates memory for bytes that the page writes; null if there are too many bytes.
 #[unsafe(no_mangle)]
 extern "C" fn room(size: usize) -> *mut u8 {
     BINDINGS.with_borrow_mut(|bindings| {

@@ -182,7 +182,7 @@ class CloudObject:
         self._store = open_store(location, options)
 
     def request(self, start: int, stop: int | None) -> Future[FetchedRange]:
-        """Request the bytes from start to stop, or the whole object if they are None."""
+        """Request the bytes from start to stop, or the whole object if stop is None."""
         # Return a future, because the caller may run an event loop (as a notebook does)
         # or cancel requests.
         return asyncio.run_coroutine_threadsafe(self._get(start, stop), _find_loop())
@@ -229,7 +229,7 @@ class LocalObject:
         self._path = Path(unquote(location.path))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
-        """Request the bytes from start to stop, or the whole object if they are None."""
+        """Request the bytes from start to stop, or the whole object if stop is None."""
         return _LocalRequest(self, start, stop)
 
     def read(self, start: int, stop: int | None) -> FetchedRange:
@@ -280,7 +280,7 @@ def _raise_error(url: str, error: Exception) -> NoReturn:
 
 
 def is_forked() -> bool:
-    """Return whether this process was forked after its parent may have sent requests."""
+    """Return whether this is a forked process whose parent may have sent requests."""
     return bool(_forked)
 
 
@@ -306,7 +306,7 @@ class ForkedObject:
         ours.send((location, dict(options)))
 
     def request(self, start: int, stop: int | None) -> CloudRequest:
-        """Request the bytes from start to stop, or the whole object if they are None."""
+        """Request the bytes from start to stop, or the whole object if stop is None."""
         future: Future[FetchedRange] = Future()
         with self._lock:
             number = next(self._numbers)

@@ -55,7 +55,7 @@ class LineSelection:
     def of(
         cls, major: str, shape: tuple[int, int], *, iid: Positions, sid: Positions
     ) -> Self:
-        """Return the selection for rows that are variants or individuals."""
+        """Return the selected rows and positions for the layout `major`."""
         by_variant = major == "SNP"
         width, count = shape if by_variant else shape[::-1]
         index, lines = (iid, sid) if by_variant else (sid, iid)

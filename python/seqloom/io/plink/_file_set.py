@@ -256,7 +256,7 @@ def name_set(
     fam: str | os.PathLike[str] | None,
     bim: str | os.PathLike[str] | None,
 ) -> list[Path]:
-    """Return the paths of a .bed, .fam and .bim; default names match that of the .bed."""
+    """Return the paths of a .bed, .fam and .bim; defaults are derived from the .bed."""
     base = parse_location(bed)
     if not isinstance(base, Path):
         raise ArgumentError(

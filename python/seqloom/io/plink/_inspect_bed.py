@@ -142,7 +142,7 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
         chromosomes.
 
     Raises:
-        MissingFileError: One of the three files does not exist.
+        MissingFileError: The .bed, the .fam or the .bim does not exist.
         FormatError: A file is not in PLINK format, or the three files do not match each
             other.
 

@@ -164,12 +164,12 @@ class open_bed(BedProperties):
         """Read genotypes of selected individuals and variants.
 
         Args:
-            index: The individuals and variants to read. With None, all are read; a tuple
-                contains an index of individuals and an index of variants; any other value
-                is an index of variants. An index is None, an integer, a slice, a list or
-                array of integers (negative ones count from the end), or a boolean mask. The
-                result has a value for each pair of a selected individual and a selected
-                variant.
+            index: The individuals and variants to read. None reads all genotypes. A
+                tuple contains an index of individuals and an index of variants. Any
+                other value is an index of variants. An index is None, an integer, a
+                slice, a list or array of integers (negative ones count from the end),
+                or a boolean mask. The result has a value for each pair of a selected
+                individual and a selected variant.
             dtype: ``"int8"`` (missing is -127), ``"float32"`` or ``"float64"`` (missing is
                 NaN).
             order: Memory order of the result: ``"F"`` (Fortran: the individuals of a

@@ -72,7 +72,7 @@ def check_count(suffix: Suffix, count: Any) -> int:
 def override_columns(
     properties: Mapping[str, ArrayLike | None], counts: dict[Suffix, int | None]
 ) -> dict[str, Column]:
-    """Convert the caller's values to columns; all must have the length of the first."""
+    """Convert the caller's values to columns; raise if their lengths differ."""
     _check_mapping(properties)
     for name in properties:
         find_property(name)

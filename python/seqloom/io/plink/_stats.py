@@ -218,8 +218,7 @@ def _compute_columns(
     weights = np.array([2, 1, 0], np.int64)
     a1 = two.astype(np.int64) @ weights + one[:, 0]
     alleles = a1 + two.astype(np.int64) @ weights[::-1] + one[:, 2]
-    # Variants on Y and MT get the p-value of zero genotypes, because they are not
-    # tested.
+    # Variants on Y and MT are not tested, so their p-value is that of zero genotypes.
     hardy_p = np.empty(len(two))
     _native.hardy_p(np.ascontiguousarray(two), hardy_p, mid_p, threads)
     hardy_p[(ploidy == Ploidy.Y) | (ploidy == Ploidy.MT)] = 0.5 if mid_p else 1
