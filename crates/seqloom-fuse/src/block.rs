@@ -23,7 +23,7 @@ pub(crate) struct BlockJob<'a, T> {
 pub(crate) enum BlockInput<'a, T> {
     /// The input is read directly from memory.
     Direct(&'a [T]),
-    /// The input is the same number at all positions.
+    /// The input has the same value at all positions.
     Scalar(T),
     /// The input is copied into a register with broadcasting or conversion.
     Loaded(Numbers<'a>, Strides),

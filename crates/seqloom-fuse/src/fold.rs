@@ -162,8 +162,8 @@ fn is_nan<T: PartialOrd + Copy>(x: T) -> bool {
     x != x
 }
 
-/// The number of values that are reduced in parallel. The number is the same on every
-/// processor, so that the results are also the same.
+/// The number of values that are reduced in parallel. The number does not depend on the
+/// processor, so that results are bitwise equal on all processors.
 const LANES: usize = 32;
 
 fn fold_row<T: Number>(

@@ -131,8 +131,8 @@ impl BlockLayout {
             || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }
 
-    /// Returns true if all blocks read the same elements of the array. Every block must
-    /// begin at the start of a row.
+    /// Returns true if all blocks read the same elements of the array. The result is
+    /// false if a block can begin inside a row.
     pub(crate) fn is_repeated(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
         self.row <= self.block && strides[..outer].iter().all(|&stride| stride == 0)

@@ -9,8 +9,8 @@ use seqloom_kernels::lanes::Lanes;
 
 /// `f32` or `f64`: the type in which a program computes.
 pub trait Number: Float + Neg<Output = Self> {
-    /// The coefficients of the atanh series of the logarithm, highest first; the last
-    /// one is `2 / 3`.
+    /// The coefficients of the atanh series of the logarithm, highest power first; the
+    /// last coefficient is `2 / 3`.
     const LN_TERMS: &'static [Self];
     /// The smallest normal number.
     const MIN_NORMAL: Self;

@@ -29,7 +29,7 @@ pub struct ProgramInput<'a> {
 pub enum InputData<'a> {
     /// The elements are read from a separate array.
     Numbers(Numbers<'a>),
-    /// The input is the same number at all positions.
+    /// The input has the same value at all positions.
     Scalar(f64),
     /// The input is the previous content of the output with this index. The input and
     /// the output have the same memory layout.

@@ -88,7 +88,7 @@ pub enum TaskName {
     Classify,
     /// The sigmoid of the output for each class.
     Multilabel,
-    /// The output is multiplied by the standard deviation, and then the mean is added.
+    /// The score is the output times the standard deviation, plus the mean.
     Regress,
     /// The outputs are the scores.
     Custom,

@@ -132,8 +132,8 @@ impl StateFinder<'_> {
         })
     }
 
-    /// Returns the recurrent layer that computes a value, if nothing else uses the outputs
-    /// of the layer.
+    /// Returns the recurrent layer that computes a value, if no other operation uses the
+    /// outputs of the layer.
     fn layer(&self, value: usize) -> Option<usize> {
         let number = self.makers[value]?;
         let layer = self.graph.operations.get(number)?;

@@ -2,8 +2,8 @@
 //!
 //! If a convolutional network processes many records together, its arrays are larger than
 //! the cache. If the network processes a few records at a time, the input of each operation
-//! is still in the cache. The results are the same, because none of these operations
-//! combines records.
+//! is still in the cache. The results are equal, because the operations in this part of
+//! the graph never combine records.
 
 use crate::graph::signature::OperationKind;
 use crate::graph::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
@@ -50,8 +50,8 @@ fn in_graph_order(mut some: Vec<Operation>, others: Vec<Operation>) -> Vec<Opera
     some
 }
 
-/// Returns true if the first axis is the only axis of an array whose length is the number
-/// of records.
+/// Returns true if the length of the first axis of an array, and of no other axis, is the
+/// number of records.
 fn is_batch(declared: &ValueInfo) -> bool {
     let mut axes = declared.shape.iter().map(is_records);
     axes.next() == Some(true) && !axes.any(|is_records| is_records)

@@ -193,8 +193,8 @@ class GradientsAccumulator:
     """Sum of the gradients of several small batches, for one step of a larger batch.
 
     `accumulate` adds the gradients of a small batch, and `take` returns their mean: the
-    gradients of the mean loss of all records. Both methods work in a compiled step.
-    Gradients in half precision are summed in float32.
+    gradients of the mean loss of all records. `accumulate` and `take` work in a
+    compiled step. Gradients in half precision are summed in float32.
 
     Examples:
         >>> import seqloom as sl

@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 class LossScale:
     """Dynamic loss scale that keeps float16 gradients finite and above zero.
 
-    In float16, small gradients become zero and large ones infinite. Multiply the loss by
-    `value`, and pass the gradients to `unscale`. `unscale` divides the gradients by the
-    scale, or returns None if a gradient is not finite; in the latter case, skip the
-    step. The scale is reduced after a skipped step, and increased after many
-    consecutive steps with finite gradients (Micikevicius et al. 2018). The defaults are
-    those of ``torch.amp.GradScaler``. bfloat16 has the range of float32 and needs no
-    scale. Convert a loss in float16 to float32 first, because the initial scale of
-    65536 is infinite in float16.
+    In float16, small gradients become zero, and large gradients become infinite.
+    Multiply the loss by `value`, and pass the gradients to `unscale`. `unscale` divides
+    the gradients by the scale, or returns None if a gradient is not finite; in the
+    latter case, skip the step. The scale is reduced after a skipped step, and increased
+    after many consecutive steps with finite gradients (Micikevicius et al. 2018). The
+    defaults are those of ``torch.amp.GradScaler``. bfloat16 has the range of float32
+    and needs no scale. Convert a loss in float16 to float32 first, because the initial
+    scale of 65536 is infinite in float16.
 
     Args:
         value: Initial scale.

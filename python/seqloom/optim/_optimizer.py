@@ -65,8 +65,8 @@ class Optimizer(ABC):
     ) -> Self:
         """Set different settings for the parameters whose path matches a pattern.
 
-        If several groups match a path, the last one applies. A setting that a group
-        does not specify has the value from the constructor.
+        If several groups match a path, the last matching group applies. A setting that
+        a group does not specify has the value from the constructor.
 
         Args:
             pattern: Glob pattern of the paths, such as ``"*.bias"`` or ``"head.*"``, or a
@@ -134,7 +134,7 @@ class Optimizer(ABC):
         steps = self._begin([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
-            values = param.make_writable()  # `start` may copy the values
+            values = param.make_writable()  # the method `start` may copy the values
             state = self._states.prepare(param, self._find_rule(param.path).start, backend)
             step = steps[self._states.counts.counter_of(param.path)]
             moves.append(Move(param.path, values, grad, state, step))

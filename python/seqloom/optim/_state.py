@@ -1,4 +1,4 @@
-"""States: the arrays of an optimiser for each parameter, and its step counts."""
+"""States: the arrays that an optimiser stores for each parameter, and its step counts."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class States:
         self.counts = Counts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}  # shapes of the checked parameters
-        self._flat: tuple[Any, list[Leaf]] | None = None  # cache: computed on first use
+        self._flat: tuple[Any, list[Leaf]] | None = None  # cached key and arrays
 
     def prepare(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
         """Return the state arrays of one parameter, which the update may overwrite."""
@@ -165,7 +165,7 @@ class States:
 
     def leaves(self) -> tuple[Any, list[Leaf]]:
         """Return the cache key of the states for compiled steps, and all arrays."""
-        if self._flat is None:  # cached, because every compiled step needs it
+        if self._flat is None:  # cached for later compiled steps
             kinds = tuple(
                 (path, tuple((name, *_describe_leaf(leaf)) for name, leaf in state.items()))
                 for path, state in self._leaves.items()

@@ -28,7 +28,7 @@ pub enum Argument {
     Dtype(Dtype),
     /// A slice of an axis: start, stop, step.
     Slice(Box<[Self; 3]>),
-    /// An ellipsis in an index key. It represents all axes that the key does not list.
+    /// An ellipsis in an index key, which represents all axes that the key does not list.
     Ellipsis,
     /// A new axis of length 1.
     NewAxis,

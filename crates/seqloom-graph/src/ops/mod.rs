@@ -46,7 +46,8 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<Vec<View>> {
 }
 
 /// Adds recurrent layers to the plan, together with an operation that reads one state of
-/// each sequence from their outputs. Returns `None` if the operation reads other states.
+/// each sequence from their outputs. Returns `None` if the operation reads only some
+/// elements of a state.
 pub(crate) fn read_states(
     b: &mut Builder,
     reader: &Call<'_>,

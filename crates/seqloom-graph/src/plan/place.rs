@@ -149,8 +149,8 @@ fn remove_unread_steps(steps: Vec<Step>, outputs: &[View], storages: usize) -> V
 }
 
 /// Assigns an offset to each storage that steps fill. If `outputs` is given, the memory
-/// of a storage is reused after the last step that reads it. Otherwise, storages never
-/// overlap.
+/// of a storage is reused after the last step that reads it. Without `outputs`, storages
+/// never overlap.
 fn allocate(
     steps: &[Step],
     storages: &[Storage],

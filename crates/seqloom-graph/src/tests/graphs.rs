@@ -33,8 +33,8 @@ impl GraphBuilder {
         made
     }
 
-    /// Adds an operation; `outputs` are types and shapes. Returns the number of the
-    /// first output.
+    /// Adds an operation; `outputs` lists the types and shapes of its results. Returns
+    /// the number of the first output.
     pub(crate) fn add(&mut self, name: &str, args: &Value, outputs: &[(&str, Value)]) -> u64 {
         let first = self.next;
         let declared: Vec<Value> = outputs

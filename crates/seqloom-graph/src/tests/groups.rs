@@ -25,8 +25,8 @@ const BINARY: [&str; 6] = ["add", "subtract", "multiply", "divide", "maximum", "
 /// boolean.
 type RandomOperation = (&'static str, Value, [usize; 2], bool);
 
-/// Applies the operation with this index to two values, or returns `None` if it does not
-/// support them.
+/// Applies the operation with this index to two values, or returns `None` if the
+/// operation does not support these values.
 fn choose(
     kind: usize,
     [x, y]: [&RandomValue; 2],

@@ -15,9 +15,9 @@ fn each_operation_of_the_table_is_implemented() {
     }
 }
 
-/// Returns the error of a call in which all arguments are the same array. Most of these
-/// calls fail, but only an operation without an implementation fails with a specific
-/// message.
+/// Returns the error of a call in which all arguments are the same array. Most calls fail
+/// because the arguments are invalid, but an operation that is not implemented fails with
+/// the message "not defined for".
 fn error_of(signature: &Signature, dtype: &str) -> String {
     let shape = json!([2, 2]);
     let mut maker = GraphBuilder::new(std::slice::from_ref(&shape));

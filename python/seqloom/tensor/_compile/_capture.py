@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     Body = Callable[[list[Symbol], list[Symbol]], tuple[Sequence[Array], Sequence[Array]]]
 
 
-# These functions accept Python numbers together with arrays, and do not convert the
+# Functions that accept Python numbers together with arrays, without converting the
 # numbers.
 MIXED_NUMBER_FUNCTIONS = frozenset(
     {"asarray", "full", "adamw", "sgd", "dropout", "clip_by_global_norm"}
 )
-# If all arguments are numbers, these functions return a Python number in an uncompiled
-# step.
+# Functions that return a Python number in an uncompiled step if all arguments are
+# numbers.
 _ARITHMETIC = frozenset(
     {"add", "subtract", "multiply", "divide", "pow", "negative", "abs", "remainder"}
     | {"floor_divide", "positive"}
 )
-# These functions compute no arrays, so they are not recorded.
+# Functions that are not recorded, because they compute no arrays.
 _NOT_RECORDED = frozenset({"finfo", "iinfo", "isdtype", "from_dlpack", "tensor", "program"})
 
 
@@ -69,7 +69,7 @@ class Capture(Backend):
         self.name = f"capture({target.name})"
         self.threads = target.threads
         self.recorder = GraphRecorder(target)
-        # Keys are the ids of the leaf tensors.
+        # Each leaf tensor and its graph value, by the id of the leaf tensor.
         self.admitted: dict[int, tuple[Leaf, Value]] = {}
         self._undo: list[Callable[[], None]] = []
         # Numbers of the graph values that are Python numbers in an uncompiled step.

@@ -43,11 +43,11 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     between calls. Modules and optimisers are state: the program reads and updates them.
     Integers, booleans (including NumPy booleans), strings, modes and shapes are constants:
     for a new value, a new program is compiled. The step may also read values that are not
-    arguments, such as global variables and fields of modules. These values are compared
-    before each call, and a change causes a new compilation. A value that cannot be compared
-    raises an error at the first call. A result may share memory with an argument tensor,
-    but never with a NumPy array. At most 64 programs are cached; the least recently used
-    are dropped first.
+    arguments, such as global variables and fields of modules. The outside values are
+    compared before each call, and a change causes a new compilation. A value that
+    cannot be compared raises an error at the first call. A result may share memory with
+    an argument tensor, but never with a NumPy array. At most 64 programs are cached;
+    the least recently used are dropped first.
 
     The environment variable ``SEQLOOM_COMPILE=0`` disables compilation everywhere.
 
@@ -95,7 +95,7 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # Keys are signature keys.
+        self._environments: dict[Any, Environment] = {}  # One per signature key.
         # Cached programs: tuples of signature key, environment and state number.
         self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0
@@ -210,7 +210,7 @@ class Compiled:
             del self._environments[key]
 
     def _warn(self, before: object, last: object) -> None:
-        """Warn that many programs were compiled, and why the last one was compiled."""
+        """Warn that many programs were compiled; state the reason for the last program."""
         name = getattr(self._function, "__name__", "a step")
         warn_user(
             f"{name} was compiled {_WARNING_PROGRAMS} times; the last time because of "

@@ -49,10 +49,10 @@ class Environment:
 
     def __init__(self, function: object, key: object) -> None:
         self._function, self._key = function, key
-        # Keys are states of the outside values; values are their numbers.
+        # The number of each known state of the outside values.
         self._numbers: dict[object, int] = {}
         self._next = count()
-        self.programs: dict[int, Program] = {}  # Keys are state numbers.
+        self.programs: dict[int, Program] = {}  # Programs by the number of their state.
         self._last = self._walk()
 
     def state(self) -> int:
@@ -139,7 +139,7 @@ class ValueVisitor:
         # The path and description of each visited value; together they are the state.
         self.items: list[tuple[str, object]] = []
         self.problems: list[str] = []  # Messages about values that cannot be compared.
-        # Numbers of the visited objects; keys are ids of objects.
+        # The number of each visited object, by the id of the object.
         self._places: dict[int, int] = {}
         # Keeps the objects alive, so that their ids remain unique.
         self._objects: list[tuple[str, object]] = []
@@ -163,7 +163,7 @@ class ValueVisitor:
             self._visit(*self._waiting.popleft())
 
     def is_current(self) -> bool:
-        """Return True if every outside value is the same object as at the visit."""
+        """Return True if every outside value is the same object as during the visit."""
         now: list[Any] = []
         for read, owner in self._reads:
             now += read(owner)
@@ -181,7 +181,7 @@ class ValueVisitor:
         """Raise if the step has stored one of its tensors outside of the step."""
         for path, value in self._objects:
             raw: Any = value.raw if isinstance(value, Tensor) else None
-            while hasattr(raw, "node"):  # The tensor records a gradient.
+            while hasattr(raw, "node"):  # a value in a gradient computation
                 raw = raw.value
             if isinstance(raw, Symbol):
                 raise CaptureError(

@@ -30,7 +30,7 @@ def simplify(graph: Graph) -> Graph:
 
 
 def _remove_repeated(graph: Graph) -> Graph:
-    """Remove operations without effect, and operations that repeat an earlier one."""
+    """Remove operations without effect, and operations that repeat an earlier operation."""
     replacements: dict[int, Value] = {}
     known: dict[Any, Operation] = {}
     kept: list[Operation] = []
@@ -101,7 +101,7 @@ _ALIASES = frozenset(
 def insert_copies(
     graph: Graph,
     shared: set[int],  # Inputs that may be changed later: state and NumPy arrays.
-    state_count: int,  # Number of outputs that are new state; the first outputs.
+    state_count: int,  # Number of outputs that are new state, which come first.
     new_value: Callable[..., Value],
 ) -> Graph:
     """Return the graph with copies where memory would be shared or overwritten."""
@@ -124,7 +124,7 @@ def insert_copies(
 
 
 def _copy_before_writes(graph: Graph, new_value: Callable[..., Value]) -> Graph:
-    """Copy each value before it is overwritten, unless nothing else uses its memory."""
+    """Copy a value before it is overwritten, if its old contents are still needed."""
     roots = _find_roots(graph.operations)
     # Find the last operation that reads each value; the outputs of the graph are read
     # at the end.

@@ -111,7 +111,7 @@ class Program:
         return self._build(iter(outputs[len(self._written) :]), signature, backend)
 
     def _prepare(self, leaves: list[Leaf], backend: Backend) -> None:
-        """Move all leaf tensors to the backend; copy shared ones that will be written."""
+        """Move all leaf tensors to the backend; copy shared arrays that will be written."""
         for leaf in leaves:
             if leaf.array is None or leaf.backend is not backend:
                 leaf.on(backend)

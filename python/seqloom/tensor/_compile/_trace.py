@@ -51,8 +51,8 @@ def trace(
     with reject_impure_calls(executed):
         inputs, result, new = _run_on_symbols(capture, function, arguments, signature)
     after = Signature(arguments)
-    # Raise if anything other than arrays was changed: the change would happen only
-    # once.
+    # Raise if anything other than arrays was changed, because the program would not
+    # repeat the change.
     if unknown := [leaf for leaf in after.leaves if id(leaf) not in capture.admitted]:
         names = ", ".join(getattr(leaf, "path", "") or repr(leaf) for leaf in unknown)
         raise CaptureError(
@@ -72,7 +72,7 @@ def trace(
     results = ResultPlan(after.holders)
     build = results.plan(result)
     graph, written = _finish_graph(capture, after, inputs, new, results.raws)
-    capture.admitted.clear()  # free the leaf tensors: results may keep the capture alive
+    capture.admitted.clear()  # frees the leaf tensors; results keep the capture alive
     run = capture.target.program(graph)
     return Program(graph, run, written, build, list(_find_owned(after))), after
 
@@ -137,7 +137,7 @@ def _finish_graph(
     capture: Capture,
     after: Signature,
     inputs: list[Value],
-    # The new array of each leaf tensor; keys are the ids of the tensors.
+    # The new array of each leaf tensor, by the id of the tensor.
     new: dict[int, Any],
     results: list[Any],
 ) -> tuple[Graph, list[int]]:
@@ -205,7 +205,7 @@ class ResultPlan:
     def _plan_tensor(self, value: Tensor) -> Build:
         """Return a builder of a tensor; a Python number stays a number."""
         raw = value.raw
-        while hasattr(raw, "node"):  # The tensor records a gradient.
+        while hasattr(raw, "node"):  # a value in a gradient computation
             raw = raw.value
         self.raws.append(raw)
         if isinstance(raw, Symbol) and raw.value.weak:

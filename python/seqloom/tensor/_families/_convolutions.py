@@ -171,7 +171,7 @@ conv_transpose1d = conv_transpose2d = conv_transpose
 
 
 def _save_factors(args: Args, _out: Array, needs: Needs, options: Options) -> Any:
-    """Save what the gradients of tracked inputs need: factors, shapes and options."""
+    """Save the factors, shapes and options that the gradients of tracked inputs need."""
     x, weight = args[:2]
     kept = x if needs[1] else None, weight if needs[0] else None
     return kept, (tuple(x.shape), tuple(weight.shape)), options
@@ -182,8 +182,8 @@ def _conv_rule(name: str) -> Rule:
 
     def pull(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
         (x, weight), (x_shape, weight_shape), options = saved
-        # Read the class, because an Autodiff level forwards all names of its inner
-        # backend.
+        # Look up `conv_grads` in the class, because an Autodiff instance would return
+        # the attribute of its inner backend.
         if needs[1] and (together := getattr(type(b), "conv_grads", None)):
             like = weight if needs[0] else weight_shape
             return _grad_at_once(together, (grad, x, like), needs, options)
@@ -204,7 +204,7 @@ def _grad_at_once(
     together: Callable[..., Any], arrays: Args, needs: Needs, options: Options
 ) -> Parts:
     """Compute all needed gradients in one call of the array library."""
-    wanted = (*needs, False)[:3]  # Flags for input, weight and bias.
+    wanted = (*needs, False)[:3]  # True for each gradient to compute
     found = together(*arrays, wanted=wanted, **options)
     parts = iter(found if sum(wanted) > 1 else (found,))
     return tuple([next(parts) if is_wanted else None for is_wanted in wanted])
@@ -288,7 +288,7 @@ def _shape_weight_grad(call: Call) -> list[Spec]:
 # NumPy versions ------------------------------------------------------------------------
 
 
-_RANK_1D = 3  # The number of axes of (n, c, l).
+_RANK_1D = 3  # The number of axes of an array (n, c, l).
 
 
 @widen

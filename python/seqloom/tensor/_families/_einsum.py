@@ -190,7 +190,7 @@ def _save_factors(args: Args, _out: Array, needs: Needs, _options: Options) -> A
 def _grad_einsum(b: Functions, saved: Any, grad: Array, needs: Needs) -> Parts:
     formula, factors, shapes = saved
     terms, result = _parse_equation(formula, tuple(len(shape) for shape in shapes))
-    # Keys are labels; values are lengths.
+    # The length of the axes with each label.
     found: dict[str, int] = {}
     for term, shape in zip(terms, shapes, strict=True):
         for letter, size in zip(term, shape, strict=True):

@@ -2,12 +2,12 @@
 
 Near 0, erf is computed by a Taylor series. For larger x, erfc(x) is
 exp(-x * x) * s(t) / (1 + 2 x), where s is a Chebyshev series in
-t = (x - 3.75) / (x + 3.75). This form is from Shepherd and Laframboise (1981); its
-coefficients were fitted to an error of 2e-15.
+t = (x - 3.75) / (x + 3.75). The formula for erfc is from Shepherd and Laframboise
+(1981); its coefficients were fitted to an error of 2e-15.
 
-The inverse error function converts uniform random numbers to normal ones. Its polynomials
-in ``w = -log(1 - x * x)`` are those of XLA, from Giles, "Approximating the erfinv
-function" (GPU Computing Gems, 2011).
+The inverse error function converts uniform random numbers to normal random numbers. The
+polynomials of the inverse in ``w = -log(1 - x * x)`` are those of XLA, from Giles,
+"Approximating the erfinv function" (GPU Computing Gems, 2011).
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ SHAPES: dict[str, ShapeRule] = {
 # NumPy versions ------------------------------------------------------------------------
 
 
-# Elementwise programs of one step, the error function; keys are type codes.
+# Fused programs that compute only the error function, one for each type code.
 _ERF_PROGRAMS = {
     code: _native.ElementwiseProgram(code == "d", 1, [], [("erf", [0])], [(1, None, [])])
     for code in "fd"

@@ -162,7 +162,7 @@ def _grad_take_along_axis(
     shape, (positions,), options = saved
     axis = options.get("axis", -1) % len(shape)
     positions = b.where(b.less(positions, 0), b.add(positions, shape[axis]), positions)
-    # Values and indices may have been broadcast along the other axes.
+    # Values and indices may have been broadcast along all axes except `axis`.
     wide: list[int] = list(grad.shape)
     wide[axis] = shape[axis]
     if tuple(positions.shape) != tuple(grad.shape):

@@ -1,7 +1,8 @@
 """Functions that select the values that an operation saves for its gradient.
 
 The arguments of each function are the inputs, the output, a tuple of booleans (True for
-tracked inputs), and the options. Each function returns arrays, shapes and numbers.
+tracked inputs, which need a gradient), and the options. The functions of this module
+return arrays, shapes and numbers.
 """
 
 from __future__ import annotations

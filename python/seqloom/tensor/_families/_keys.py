@@ -112,7 +112,7 @@ def word_pairs(b: Functions, key: KeyLike, shape: Sequence[int]) -> tuple[Array,
 
 
 def split_like_jax(b: Functions, key: KeyLike) -> tuple[Array, Array]:
-    """Return two derived keys, the same as from JAX, but not as from `split`."""
+    """Return two derived keys, equal to those of JAX but not to those of `split`."""
     pair = b.stack(list(word_pairs(b, key, (2,))), axis=-1)
     return b.index(pair, (0, ...)), b.index(pair, (1, ...))
 

@@ -217,7 +217,7 @@ def _fast_power(power: Callable[..., Floats]) -> Callable[..., Floats]:
             the exact result by at most two units in the last place.
 
     Returns:
-        A power function with the same arguments.
+        A power function with the arguments of the NumPy function.
     """
 
     def call(x: Any, y: Any, out: Floats | None) -> Floats:

@@ -129,7 +129,7 @@ def _make_tiles(
     """Return one tile per sequence or, if most rows would be padding, shorter tiles."""
     count, reach = max(cu_seqlens.shape[0] - 1, 1), max(min(longest, total), 1)
     whole = count * reach <= _MAX_PADDING * total
-    # With one long sequence among short ones, tiles of its length would be mostly
+    # If one sequence is much longer than the rest, tiles of its length would be mostly
     # padding.
     length = reach if whole else -(-total // count)
     number = count if whole else total // length + count

@@ -2,9 +2,9 @@
 
 ``x`` is ``(n, c, …)``. The index of a maximum is its position along the pooled axes,
 counted in C order. Padding is never the maximum; in a mean it is treated as zeros. If
-values are equal, the first one is the maximum. Options are those of PyTorch: ``ceil_mode``
-allows a last window that extends past the padding; a mean also has ``count_include_pad``
-and ``divisor_override``.
+values are equal, the first value is the maximum. Options are those of PyTorch:
+``ceil_mode`` allows a last window that extends past the padding; a mean also has
+``count_include_pad`` and ``divisor_override``.
 """
 
 from __future__ import annotations

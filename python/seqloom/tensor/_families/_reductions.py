@@ -233,7 +233,7 @@ def _earlier_products(b: Functions, rows: Array) -> Array:
 
 
 def _shift_right(b: Functions, rows: Array, positions: int) -> Array:
-    """Shift rows to the right, and fill with ones on the left."""
+    """Shift rows to the right, and fill the left end with the number 1."""
     shape = (*rows.shape[:-1], positions)
     kept = b.index(rows, (..., slice(0, rows.shape[-1] - positions)))
     return b.concat([b.ones(shape, dtype=rows.dtype), kept], axis=-1)

@@ -229,7 +229,7 @@ def find_dtype(call: Call) -> np.dtype[np.generic]:
         small = [
             _make_ones(target, arg, lambda value: (1,) * len(value.shape)) for arg in args
         ]
-        # For example, 1 is outside the domain of atanh.
+        # The number 1 is outside the domain of some functions, such as atanh.
         with np.errstate(all="ignore"):
             result = getattr(target, name)(*small, **options)
         _dtypes[key] = target.dtype(flatten(result)[0])

@@ -135,7 +135,7 @@ def _to_type(b: Functions, x: Array, values: Any) -> Array:
 
 
 def _broadcast_to_key(b: Functions, x: Array, key: Any, values: Any) -> tuple[Array, Array]:
-    """Return values and ones, broadcast to the shape of ``x[key]``."""
+    """Return `values` and an array of ones, both broadcast to the shape of ``x[key]``."""
     ones = b.index(b.ones(x.shape, dtype=b.dtype(x)), key)
     return b.broadcast_to(_to_type(b, x, values), ones.shape), ones
 
@@ -290,7 +290,7 @@ def numpy_put_along_axis(
 
 
 def is_basic_key(key: Any) -> bool:
-    """Return whether a key has only integers and slices: then no element repeats."""
+    """Return whether a key has only integers and slices, which never repeat an element."""
     parts = cast("tuple[Any, ...]", key) if isinstance(key, tuple) else (key,)
     return all(part is None or isinstance(part, (int, slice, type(...))) for part in parts)
 

@@ -76,7 +76,7 @@ def _axis_list(axes: Any, count: int) -> list[int]:
 
 
 def make_axis_key(axis: int, part: Any) -> tuple[Any, ...]:
-    """Return an index key that applies `part` to one axis and selects all of the others."""
+    """Return an index key that applies `part` to one axis and selects all other axes."""
     return (*(slice(None),) * axis, part, ...)
 
 
@@ -244,7 +244,7 @@ def _moved_axes_rule(name: str) -> ShapeRule:
 def _shape_reshape(call: Call) -> Spec:
     """Return the given shape; -1 is computed from the other axes."""
     x, shape, *rest = call.args
-    # Raises if the sizes do not match.
+    # NumPy raises an error if the sizes do not match.
     np.reshape(make_dummy(x.shape), shape, *rest, **call.options)
     sizes: list[int] = [shape] if isinstance(shape, int) else list(shape)
     if -1 in sizes:
@@ -256,7 +256,7 @@ def _shape_reshape(call: Call) -> Spec:
 @add_shape(SHAPES, "broadcast_to")
 def _shape_broadcast_to(call: Call) -> Spec:
     x, shape = call.args
-    # Raises if the shape does not broadcast.
+    # NumPy raises an error if the shape does not broadcast.
     np.broadcast_to(make_dummy(x.shape), shape)
     return broadcast_shapes(x.shape, (shape,) if isinstance(shape, int) else shape), x.dtype
 

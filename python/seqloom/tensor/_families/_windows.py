@@ -64,7 +64,7 @@ class Windows(NamedTuple):
         # exported graph.
         ends: list[int] = []
         for length, k, s, p, d in self._per_axis(lengths):
-            # Every whole window starts below this position.
+            # Every window inside the padded input starts below position `room`.
             room = length + 2 * p - d * (k - 1)
             ends.append(min(room + s - 1, length + p) if self.ceil else room)
         return ends
@@ -132,8 +132,8 @@ class Windows(NamedTuple):
             return 1.0 / divisor
         if not self.ceil and (count_padding or not any(self.padding)):
             return 1.0 / math.prod(self.kernel)
-        # Count the positions of each window by summing ones. Half precision cannot
-        # represent all counts exactly.
+        # Count the positions of each window by summing an array of ones. Half precision
+        # cannot represent all counts exactly.
         wide = "float64" if str(dtype).endswith("float64") else "float32"
         ends = self._ends(lengths)
         ones = b.ones(tuple(lengths), dtype=wide)
@@ -171,7 +171,8 @@ def crop_input(
         x: The input of the convolution, which may have uncovered positions at its end.
         grad: The gradient of the output.
         shape: The shape of the weight.
-        groups: Ignored; accepted because convolutions have this option.
+        groups: Number of groups; ignored, but accepted because convolutions have this
+            option.
         **geometry: The options stride, padding and dilation of the convolution.
 
     Returns:

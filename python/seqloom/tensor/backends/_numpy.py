@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.generic]
 
 
-import_module("ml_dtypes")  # registers bfloat16 with NumPy
+import_module("ml_dtypes")  # importing ml_dtypes registers bfloat16 with NumPy
 _NUMPY_FUNCTIONS = collect_functions(*FAMILIES.values(), prefix="numpy_")
 
 
@@ -61,7 +61,7 @@ class NumPyBackend(Backend, functions=check_overrides("numpy", _NUMPY_FUNCTIONS)
         self.deterministic = deterministic
 
     def __reduce__(self) -> Any:
-        """Copy or pickle the backend as its name, which identifies the object."""
+        """Copy or pickle only the name of the backend, which identifies the object."""
         return _again, (self.threads, self.deterministic)
 
     def program(self, graph: Graph) -> Callable[[Sequence[Any]], Sequence[Floats]]:

@@ -65,7 +65,7 @@ def _is_boolean(arg: object) -> bool:
 
 
 def find_reduction(operation: Operation) -> str | None:
-    """Return the Rust name of a reduction, or None if it cannot be fused."""
+    """Return the Rust name of a reduction, or None if the reduction cannot be fused."""
     name, options = operation.name, operation.options
     if name not in _REDUCERS or not set(options) <= {"axis", "keepdims"}:
         return None
@@ -141,7 +141,7 @@ class _ProgramBuilder:
     inputs: list[Value] = field(default_factory=list["Value"])
     constants: dict[float, int] = field(default_factory=dict[float, int])
     steps: list[tuple[str, list[int]]] = field(default_factory=list[tuple[str, list[int]]])
-    # Slot numbers; keys are numbers of values.
+    # The slot number of each graph value, by the number of the value.
     _slots: dict[int, int] = field(default_factory=dict[int, int])
 
     def add_argument(self, arg: object, own: set[int]) -> None:

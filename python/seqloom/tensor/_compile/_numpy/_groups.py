@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True, eq=False)
 class OperationGroup:
-    """Operations that run in one call: several fused operations, or one other operation."""
+    """Operations that run in one call: fused operations, or a single unfused operation."""
 
     number: int  # Groups are numbered in order of creation.
     operations: list[Operation]
@@ -66,7 +66,8 @@ class Grouping:
     """Assigns the operations of a graph, in order, to groups, and merges groups.
 
     The number of a merged group remains valid: `_group` returns the group into which it was
-    merged (union-find). Therefore a merge does not have to update the other groups.
+    merged (union-find). Therefore a merge does not have to update groups that depend on
+    the merged group.
     """
 
     def __init__(
@@ -80,17 +81,16 @@ class Grouping:
         self._find_dtype = find_dtype
         self._with_reductions = with_reductions
         self._groups: dict[int, OperationGroup] = {}
-        # Keys are numbers of merged groups; values are the groups into which they were
-        # merged.
+        # For the number of each merged group, the group into which it was merged.
         self._merged_into: dict[int, int] = {}
         self._aliases = aliases
-        # Keys are numbers of values; values are the groups that compute them.
+        # For the number of each graph value, the group that computes the value.
         self._producers: dict[int, int] = {}
         # Numbers of values that are results of reductions.
         self._reductions: set[int] = set()
-        # Keys are buffers; values are the groups that read them.
+        # For each buffer, the groups that read the buffer.
         self._readers: dict[int, set[int]] = {}
-        # Indices of operations in the graph; keys are their ids.
+        # The index of each operation in the graph, by the id of the operation.
         self._positions: dict[int, int] = {}
         self._numbers = count()
 
@@ -165,7 +165,7 @@ class Grouping:
             self._add_dependency(group, value)
             self._readers.setdefault(self._aliases.root(value), set()).add(group.number)
         for root in self._aliases.overwritten_roots(operation):
-            # All groups that read this buffer must run before it is overwritten.
+            # All groups that read a buffer must run before the buffer is overwritten.
             group.dependencies |= self._readers[root]
         for value in operation.outputs:
             self._producers[value.number] = group.number
@@ -215,7 +215,7 @@ class Grouping:
         """Merge the second group into the first group, which keeps its number."""
         del self._groups[other.number]
         self._merged_into[other.number] = one.number
-        # It is faster to move the shorter list; `finish` sorts the operations later.
+        # Moving the shorter list is faster; `finish` sorts the operations later.
         lists = sorted((one.operations, other.operations), key=len)
         one.operations = lists[1]
         one.operations += lists[0]
@@ -225,7 +225,7 @@ class Grouping:
 
 
 def sort_groups(groups: dict[int, OperationGroup]) -> list[OperationGroup]:
-    """Sort the groups so that each runs after its dependencies, urgent groups first."""
+    """Sort the groups: each group after its dependencies, and urgent groups early."""
     missing = {number: len(group.dependencies) for number, group in groups.items()}
     dependents: dict[int, list[int]] = {number: [] for number in groups}
     for number, group in groups.items():
@@ -278,12 +278,12 @@ class Aliases:
 
     def __init__(self, graph: Graph, *, with_views: bool = True) -> None:
         # False if each operation creates a new array.
-        # Operations that return views; keys are numbers of values.
+        # For the number of each view, the operation that returns the view.
         self.views: dict[int, Operation] = {}
-        # Values of the graph; keys are their numbers.
+        # The values of the graph by number.
         self.values: dict[int, Value] = {}
         self._with_views = with_views
-        # Overwritten values; keys are numbers of the new values.
+        # For the number of each new value, the value that it overwrites.
         self._overwritten: dict[int, Value] = {}
         self._strided: dict[int, Array] = {}
         for value in (*graph.inputs, *graph.outputs):
@@ -323,7 +323,7 @@ class Aliases:
         return self._strided[value.number]
 
     def origin(self, value: Value) -> int:
-        """Return the number of the base value if a value is a view, else its own number."""
+        """Return the number of the base value of a view, or of the value itself."""
         while value.number in self.views:
             value = self.views[value.number].args[0]
         return value.number

@@ -115,7 +115,7 @@ def find_spans(
 ) -> dict[int, Span]:
     """Return a span, still without an offset, for each internal value of a program."""
     spans = _find_lifetimes(groups, aliases, internal)
-    # Outputs in the program's memory are copied after the last group.
+    # Outputs in the program's memory are copied after the last group has run.
     for value in outputs:
         if (span := spans.get(aliases.root(value))) is not None:
             span.last = len(groups)
@@ -245,7 +245,7 @@ def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]
     np.copyto(out.reshape(x.shape), x)
 
 
-@cache  # `inspect.signature` is slower than the rest of the layout
+@cache  # because `inspect.signature` is slow
 def _has_out(function: Callable[..., Any]) -> bool:
     """Return True if a function has an argument `out`."""
     if isinstance(function, np.ufunc):

@@ -121,10 +121,10 @@ def split_operations(graph: Graph) -> Graph:
 
 
 def _split_update(operation: Operation) -> Iterator[Operation]:
-    """Yield one AdamW update for each large parameter, and one for all small ones."""
+    """Yield an AdamW update for each large parameter, and one for all small parameters."""
     # A large parameter is updated as soon as its gradient is computed, while the
-    # gradient is still in the cache. The memory of the gradient is then reused for the
-    # next gradient.
+    # gradient is still in the cache. The next gradient can reuse the memory of an
+    # earlier gradient.
     if operation.name != "adamw":
         yield operation
         return

@@ -176,7 +176,7 @@ class SourceText:
         # Names of views of fixed memory, which are created only once.
         self.views: list[Operation] = []
         self.scope: dict[str, Any] = {"empty": np.empty, "flatten": flatten}
-        self._names: dict[int, str] = {}  # Names of objects; keys are their ids.
+        self._names: dict[int, str] = {}  # Names of objects by id.
         self._aliases = aliases
         self._fixed = fixed
         self._defined = inputs | fixed  # Values to which a name was assigned.

@@ -70,7 +70,7 @@ class JaxBackend(Backend, functions=check_overrides("jax", _JAX_FUNCTIONS)):
         self.threads = threads
 
     def __reduce__(self) -> Any:
-        """Copy or pickle the backend as its name, which identifies the object."""
+        """Copy or pickle only the name of the backend, which identifies the object."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:

@@ -1,9 +1,9 @@
 """Attention with the fused kernels of PyTorch, for the arguments that they support.
 
 On a CPU, attention uses the flash kernel. On CUDA, attention uses the flash kernel in
-half precision without a mask, and otherwise the memory-efficient kernel. Empty arrays
-and dropout with a seqloom key use the default implementation. The kernels do not check
-shapes, so this module does.
+half precision without a mask, and the memory-efficient kernel in all other cases. Empty
+arrays and dropout with a seqloom key use the default implementation. The kernels do not
+check shapes, so this module does.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ aten = torch.ops.aten
 # additive mask, True if causal, factor of the scores
 Scoring = tuple[Tensor | None, bool, float | None]
 _HALF_TYPES = (torch.float16, torch.bfloat16)
-_ATTENTION_AXES = 4  # number of axes of (n, h, l, d)
+_ATTENTION_AXES = 4  # number of axes of an array (n, h, l, d)
 
 
 def attention(

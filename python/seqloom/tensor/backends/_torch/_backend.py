@@ -140,7 +140,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)
         [0.0, 2.0]
     """
 
-    conv_grads = staticmethod(_neural.conv_grads)  # an operation for this backend only
+    conv_grads = staticmethod(_neural.conv_grads)  # an operation that only this backend has
 
     def __init__(self, device: str | None = None, *, threads: int = 1) -> None:
         self.device = _require_device(device or "cpu")
@@ -150,7 +150,7 @@ class TorchBackend(Backend, functions=check_overrides("torch", _TORCH_FUNCTIONS)
             torch.set_num_threads(threads)
 
     def __reduce__(self) -> Any:
-        """Copy or pickle the backend as its name, which identifies the object."""
+        """Copy or pickle only the name of the backend, which identifies the object."""
         return partial(backend, self.name, num_threads=self.threads), ()
 
     def sync(self) -> None:

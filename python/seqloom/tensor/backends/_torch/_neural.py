@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._families._windows import Size
 
 aten = torch.ops.aten
-_RANK_1D = 3  # number of axes of (n, c, l)
+_RANK_1D = 3  # number of axes of an array (n, c, l)
 
 
 def conv(x: Tensor, weight: Tensor, bias: Tensor | None = None, **geometry: Any) -> Tensor:

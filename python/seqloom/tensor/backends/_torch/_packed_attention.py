@@ -29,7 +29,7 @@ _CPU_TYPES = _HALF_TYPES | {torch.float32, torch.float64}
 _STRIDE_ALIGNMENT = 16  # in bytes
 _FLASH_WIDTH = 256  # maximum width of a head
 _AMPERE_CAPABILITY = (8, 0)
-Sequences = tuple[Tensor, Tensor, int, int]  # bounds (twice) and maximum length (twice)
+Sequences = tuple[Tensor, Tensor, int, int]  # bounds and maximum length, each twice
 
 
 @operation("attention_varlen")

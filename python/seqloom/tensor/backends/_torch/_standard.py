@@ -229,12 +229,12 @@ def prod(
 
 
 def any_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Test over axes whether at least one value is true."""
+    """Return whether at least one value along the axes is true."""
     return torch.any(x.bool(), _to_axes(x, axis), keepdim=keepdims)
 
 
 def all_(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
-    """Test over axes whether all values are true."""
+    """Return whether all values along the axes are true."""
     return torch.all(x.bool(), _to_axes(x, axis), keepdim=keepdims)
 
 
