@@ -105,7 +105,7 @@ def _is_encoded(dataset: Dataset) -> bool:
 class CachedSource(Source):
     """Reads the cached items or sequences of a whole dataset."""
 
-    supports_threads = True  # replaced by the source's value in __init__
+    supports_threads = True  # __init__ replaces this value by the source's
 
     def __init__(self, dataset: Dataset, folder: CacheFolder) -> None:
         source, rows = dataset.source, dataset.rows

@@ -194,7 +194,7 @@ def position_axis(encoder: Any) -> int:
 class Extents:
     """Number of encoded positions of each sequence of a dataset."""
 
-    each: NDArray[np.int64] | int  # an int if all sequences have the same number
+    each: NDArray[np.int64] | int  # an int if equal for all sequences
 
     @classmethod
     def of(cls, positions: NDArray[np.int64]) -> Self:

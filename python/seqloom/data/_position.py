@@ -231,7 +231,7 @@ class Rank:
     even: str = "pad"  # With "uneven", some ranks have one more item.
 
     def share(self, start: int, stop: int) -> tuple[int, int]:
-        """Return the padded or shortened end of the epoch, and the items per rank."""
+        """Return the end of the epoch after padding or dropping, and the items per rank."""
         if self.even == "uneven":
             return stop, len(range(start + self.number, stop, self.world))
         rest = (stop - start) % self.world

@@ -34,11 +34,11 @@ _MAX_PROBED_TOKENS = 20
 class VarlenCollator:
     """Packs sequences into one row, for attention kernels with ``cu_seqlens``.
 
-    Calling the collator packs all items of a list into one batch. ``DataLoader`` calls its
-    method ``stream``, which chooses the items of each batch. A batch has ``input_ids`` and
-    ``position_ids`` (int64, one row) and ``cu_seqlens`` (int32, the offsets of the
-    sequences). A batch also has ``max_seqlen``, ``sequence_ids`` (a list), ``ordinals``
-    (int64), ``num_sequences`` and, with labels, ``label``.
+    Calling the collator packs all items of a list into one batch. ``DataLoader`` calls the
+    collator's method ``stream``, which chooses the items of each batch. A batch has
+    ``input_ids`` and ``position_ids`` (int64, one row) and ``cu_seqlens`` (int32, the
+    offsets of the sequences). A batch also has ``max_seqlen``, ``sequence_ids`` (a list),
+    ``ordinals`` (int64), ``num_sequences`` and, with labels, ``label``.
 
     Args:
         tokens: The tokeniser of the ``sequence`` of an item: ``Tokens``, a Hugging Face

@@ -67,7 +67,7 @@ def GenotypeDataset(
     skip_format_check: bool = False,
     **old: Any,
 ) -> Dataset:
-    """Genotypes of a PLINK .bed, with labels and covariates; standardised by default.
+    """Genotypes of a PLINK .bed, standardised by default, with labels and covariates.
 
     An item is a dict for one sample. An item has ``id``, ``inputs`` (a number for each
     variant) and, if available, ``label`` and ``covariates``. The id is the IID, or FID:IID

@@ -54,7 +54,7 @@ class ChosenVariants:
         return 0 if self.is_flipped is None else int(self.is_flipped.sum())
 
     def column(self, name: str, positions: Rows | None = None) -> NDArray[Any]:
-        """Return a column of all selected variants, or of some."""
+        """Return a column of all or some selected variants."""
         column = self.columns[name] if self.rows is None else self.columns[name][self.rows]
         return column if positions is None else column[positions]
 

@@ -327,7 +327,7 @@ def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
 
 
 def drop_missing(source: LabelSource, labels: Labels) -> LabelSource:
-    """Move missing labels from ``cells`` to ``missing``; classes are never missing."""
+    """Move missing labels from ``cells`` to ``missing``, but never names of classes."""
     marks = {"", *(labels.missing or ())} - set(labels.classes or ())
     task = labels.task
     is_multilabel = task == "multilabel" or (task == "auto" and source.is_of_lists)

@@ -105,7 +105,7 @@ class EpochProgress:
     """The position of a loader in an epoch."""
 
     epoch: int
-    position: int = 0  # Number of items; for iterables, of batches.
+    position: int = 0  # Number of items, or of batches if the dataset is iterable.
     stream_state: Any = None  # State of a `SequenceStream`, or a function that returns it.
     is_ended: bool = False
 

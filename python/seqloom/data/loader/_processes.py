@@ -56,7 +56,7 @@ _OPEN_POOLS: weakref.WeakSet[WorkerPool] = weakref.WeakSet()
 
 
 def _close_all() -> None:
-    """Stop all workers at exit, before multiprocessing would end and restart them."""
+    """Stop all workers at exit, because workers that multiprocessing ends would restart."""
     for pool in list(_OPEN_POOLS):
         pool.close()
 
@@ -97,7 +97,7 @@ class WorkerPool:
 
     @property
     def is_open(self) -> bool:
-        """True if the pool can be used; a copy in a forked process cannot."""
+        """True if the pool can be used; False for a copy in a forked process."""
         return self._pid == os.getpid()
 
     def close(self) -> None:

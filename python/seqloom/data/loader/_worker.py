@@ -72,7 +72,7 @@ class SealedJob:
 
 @dataclass(frozen=True, slots=True)
 class WorkerIdentity:
-    """The number of a worker and its parent process."""
+    """Number, seed and parent process of a worker."""
 
     number: int  # worker number, from 0
     count: int
@@ -158,7 +158,7 @@ _TORCH_WORKER = "torch.utils.data._utils.worker"
 
 
 def _set_worker_info(job: WorkerJob, identity: WorkerIdentity) -> None:
-    """Set PyTorch's ``get_worker_info()``, also if PyTorch is imported later."""
+    """Set the result of PyTorch's ``get_worker_info()``; PyTorch may be imported later."""
 
     def set_info(worker: Any) -> None:
         sys.modules["torch"].set_num_threads(1)
