@@ -88,8 +88,7 @@ pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
     x
 }
 
-/// The numbers that are added to the state. After each block of four rounds, one of
-/// these numbers is added.
+/// The numbers that are added to the state: one number after each block of four rounds.
 const BLOCK_INCREMENTS: [u32; 5] = [1, 2, 3, 4, 5];
 
 #[inline]

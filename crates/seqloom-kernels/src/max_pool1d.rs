@@ -116,8 +116,8 @@ impl<T: Float> WithSimd for PoolRow<'_, T> {
     }
 }
 
-/// Fills the maxima of the windows that do not overlap the padding. The values `x`
-/// start at the first of these windows.
+/// Fills the maxima of the windows that do not overlap the padding. The slice `x`
+/// begins at the start of the first of these windows.
 #[inline(always)]
 fn inner_windows<T: Float>(
     window: &Window,

@@ -5,7 +5,8 @@ use seqloom_core::{Error, Result};
 /// Size in bytes below which a second thread costs more time than it saves.
 const MIN_PARALLEL_BYTES: usize = 1 << 20;
 
-/// Number of bytes that are allocated per id. Most ids are not longer than this.
+/// Number of bytes that are allocated per id. Most ids have at most this number of
+/// bytes.
 const RESERVED_ID_BYTES: usize = 32;
 
 /// Concatenated rows of bytes and their offsets.

@@ -22,8 +22,8 @@ pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Compiles a function that is generic over `T: Float` for `f32` and `f64` in its own
-/// crate. Without this attribute, each crate that calls the function would compile it
-/// again.
+/// crate. Without the attribute `compiled_once`, each crate that calls the function
+/// would compile the function again.
 ///
 /// The traits `Instances` and `Float` must be in scope. The function must be generic
 /// over `T` only.

@@ -62,8 +62,8 @@ impl Parser {
         self.cursor().position
     }
 
-    /// Returns true if the last record is complete. For FASTA this is always false,
-    /// because a record is complete only when the next record begins.
+    /// Returns true if the last record is complete. For FASTA, the result is always
+    /// false, because a record is complete only when the next record begins.
     pub fn is_between(&self) -> bool {
         match self {
             Self::Fasta(_) => false,

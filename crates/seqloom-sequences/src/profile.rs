@@ -1,8 +1,8 @@
 //! Residue and quality counts by position, in bounded memory.
 //!
-//! At first, each bin covers one position. If a sequence is longer than the number of
-//! bins, pairs of bins are merged. Each bin then covers two positions, later four, and
-//! so on. The counts do not depend on the order of the sequences.
+//! At first, each bin covers one position. If a sequence is too long for the bins,
+//! pairs of bins are merged, so that each bin covers twice as many positions. The
+//! counts do not depend on the order of the sequences.
 
 use seqloom_core::{Error, Ragged, Result};
 

@@ -1,7 +1,7 @@
 //! Decodes selected columns of packed genotypes, in any order.
 //!
-//! First, the byte that contains each selected column is gathered. Then the codes of
-//! many columns are extracted with masks. If many columns are selected, 16 rows are
+//! First, the byte that contains each selected column is gathered, and then the codes
+//! of many columns are extracted with masks. If many columns are selected, 16 rows are
 //! transposed first, so that one load gathers a byte of all 16 rows. The decoded rows
 //! are then transposed back.
 

@@ -1,9 +1,9 @@
 //! Encodes numbers as two-bit codes.
 //!
-//! Many numbers are converted to codes together, with comparisons. Then four codes are
-//! combined into a byte. If the numbers of a packed row are contiguous in memory, the
-//! four codes of a byte are adjacent. If the four codes of a byte come from four rows
-//! of the matrix, the bytes of a tile are transposed when they are written.
+//! Many numbers are converted to codes together, with comparisons, and then four codes
+//! are combined into a byte. If the numbers of a packed row are contiguous in memory,
+//! the four codes of a byte are adjacent. If the four codes of a byte come from four
+//! rows of the matrix, the bytes of a tile are transposed when they are written.
 
 use std::fmt::Display;
 

@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 /// The number of bytes of a packed row that are processed in one step.
 const STEP_BYTES: usize = 8;
 
-/// The number of bytes that must follow the last packed row. These extra bytes are read
-/// but not used.
+/// The number of bytes that must follow the last packed row. The bytes after the last
+/// row are read but not used.
 pub const SLACK_BYTES: usize = STEP_BYTES;
 
 /// The minimum average number of selected columns per step for which moving codes is

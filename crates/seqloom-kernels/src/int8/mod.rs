@@ -2,9 +2,9 @@
 //!
 //! Each input row is quantized when it is read: `x * factors = scale * (q - zero)`,
 //! where q is 0 to 255 ([`quantize`]). Products of q and the weights are summed
-//! exactly, as integers, and each sum is converted to a float once ([`epilogue`]).
-//! Therefore an output row without gelu is bitwise equal on every machine. The output
-//! of a row does not depend on other rows or on the number of threads.
+//! exactly, as integers, and each sum is converted to a float once ([`epilogue`]). An
+//! output row without gelu is therefore bitwise equal on every machine. The output of a
+//! row does not depend on other rows or on the number of threads.
 //!
 //! Weights are packed in panels of output columns ([`pack`]). The input is read in
 //! tiles of rows. The sums for a tile and a panel remain in registers until all

@@ -1,9 +1,9 @@
 //! Counts the genotypes of a file in one pass.
 //!
 //! Individuals are counted in groups (for example male founders); all frequencies are
-//! computed from the counts of the groups. The pass counts the variants in order, for
-//! both layouts of a file. The pass can be divided into several calls, so that the
-//! caller can report progress between the calls.
+//! computed from the counts of the groups. The pass can be divided into several calls,
+//! each of which counts the next variants of the file, so that the caller can report
+//! progress between the calls.
 
 mod columns;
 mod lines;

@@ -87,8 +87,8 @@ struct BlockForm {
 }
 
 impl BlockForm {
-    /// The block size for processors with 16 registers. Three registers of windows
-    /// would need more than 16 registers in total.
+    /// The block size for processors with 16 registers. A block with three registers of
+    /// windows would need more than 16 registers.
     const REGISTERS_16: Self = Self {
         rows: tuned::CONV_TILE_ROWS_16,
         wide: 2,

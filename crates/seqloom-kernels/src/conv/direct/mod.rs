@@ -1,5 +1,5 @@
-//! Convolutions that do not pack the windows of the input. These convolutions compute
-//! one output row at a time, and are used for few taps or few channels.
+//! Convolutions that do not pack the windows of the input. The convolutions of this
+//! module compute one output row at a time, and are used for few taps or few channels.
 //!
 //! All three passes are matrix products, but the matrix of windows is never built. The
 //! input of an output row is copied once into zero-padded rows ([`rows`]), in which
