@@ -37,7 +37,7 @@ class FilterOptions:
 
     Args:
         keep: Keep only the individuals in this file. Each line contains FID and IID, or
-            only IID. A header is allowed.
+            only IID. The first line may be a header.
         remove: Remove the individuals in this file, which has the format of --keep.
         extract: Keep only the variants in this file, with one variant id per line.
         exclude: Remove the variants in this file, with one variant id per line.

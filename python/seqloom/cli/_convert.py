@@ -41,7 +41,7 @@ _USAGE = f"seqloom convert IN OUT, or for pairs: {_PAIR_USAGE}"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConvertPaths:
-    """Validated paths: one or two files to read, and one or two to write."""
+    """Validated paths of one or two files to read, and of one or two files to write."""
 
     sources: tuple[str, ...]
     targets: tuple[str, ...]
@@ -269,7 +269,8 @@ def convert(
             file. With --out, this argument is the input file of the second reads.
         out: The output files of a read pair; a failure leaves neither file. For standard
             output, write --out=-
-        interleaved: Read or write first and second reads alternately in one file.
+        interleaved: The input or output is one file in which first and second reads
+            alternate.
         format: Format of OUT; by default from the file name.
         compression: Compression of OUT; by default from the file name (.gz, .bgz).
         keep: Filters of records.

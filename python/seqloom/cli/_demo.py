@@ -46,8 +46,8 @@ def demo(
     """Train on real DNA to find splice junctions, and write a report.
 
     The network learns from 2,000 windows of primate DNA to distinguish donor sites (EI),
-    acceptor sites (IE) and neither (N). A tenth of the windows is the validation set. The
-    1,186 windows of the official test set are scored once, after training.
+    acceptor sites (IE) and neither (N). A tenth of these 2,000 windows is the validation
+    set. The 1,186 windows of the official test set are scored once, after training.
 
     Example: seqloom demo --out /tmp/demo
 

@@ -29,7 +29,7 @@ class TokenOptions:
 
     Args:
         symbols: The token for the symbols * and - and full stop. A single * at the end of
-            a sequence is removed instead.
+            a sequence is removed.
         unknown: The token for an ambiguity code such as B: its token in ESM-2, the mask
             token, or an error.
         case: The token for a lower-case residue: the token of the upper-case residue,

@@ -29,7 +29,7 @@ BROKEN_PIPE = 1
 STREAM = "-"
 # Maximum number of characters of an option's help text in an error message.
 _MAX_HELP = 120
-# Options that take one value and can be repeated.
+# Options that take one value each time, but can be repeated.
 _REPEATABLE_OPTIONS = ("--label-column", "--covariate-column", "--missing")
 # Messages about options that a command does not have, but that users expect.
 _UNSUPPORTED_OPTIONS = {

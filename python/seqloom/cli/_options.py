@@ -89,8 +89,8 @@ def takes_options(
 
     Args:
         shown: Python names of the arguments and options that --help lists, separated by
-            spaces. If None, all options are listed. `--set help` lists the options that
-            --help omits.
+            spaces. If `shown` is None, --help lists all options. `--set help` lists the
+            options that --help omits.
         without: Names of fields that do not become options of this command.
 
     Returns:

@@ -31,10 +31,11 @@ class PartOptions:
 
     Args:
         valid: Files of the validation set, on which the best epoch is selected. With
-            --intervals, these are files of intervals.
+            --intervals, give files of intervals.
         valid_chromosomes: Use all intervals on these chromosomes as the validation set.
         valid_share: Hold out this fraction of the records of FILES as the validation set,
-            by default 0.1. With 0, there is no validation set and the last epoch is saved.
+            by default 0.1. With a fraction of 0, there is no validation set, and the last
+            epoch is saved.
         folds: Cross-validate with this number of folds.
         groups: Tables of groups, such as families or donors, which are joined to records by
             id. --valid-share and --folds never divide a group between two sets.
@@ -42,8 +43,8 @@ class PartOptions:
             is read from the tables of --labels, FILES or --intervals. Special names are
             file (a group for each file), sequence (a group of equal sequences) and fid
             (families of a .bed).
-        test: Files of the test set, which is scored once after training. With --intervals,
-            these are files of intervals.
+        test: Files of the test set, which is scored once after training. With
+            --intervals, give files of intervals.
         test_chromosomes: Use all intervals on these chromosomes as the test set.
     """
 

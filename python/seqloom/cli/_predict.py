@@ -212,7 +212,7 @@ def _print_metrics(
 def open_model_and_inputs(
     console: Console, model: Path, inputs: CommandInputs, *, machine: TrainedOptions
 ) -> tuple[Any, Any]:
-    """Load a model and open its input files; do neither for an exported model."""
+    """Load a model and open its input files, unless the model is an exported model."""
     if (export := find_exported(model)) is not None:
         names = [*changed_options(machine), *inputs.given]
         why = "not with an exported model; give the run folder that it was exported from"

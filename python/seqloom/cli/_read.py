@@ -64,7 +64,8 @@ class IntervalOptions:
             by default, intervals are not resized.
         edge: If an interval extends beyond its chromosome: raise an error, fill it with N,
             or skip it.
-        ignore_strand: Read the plus strand of every interval.
+        ignore_strand: Read the plus strand of every interval, even if the interval is on
+            the minus strand.
     """
 
     intervals: Files = ()
@@ -218,7 +219,7 @@ class CommandInputs:
 
 def show_skipped(console: Console, *datasets: Dataset) -> None:
     """Print the number of skipped records, and the number of labels without a record."""
-    # Subsets share the dataset's report; count it once.
+    # Subsets share the report of their dataset, so each report is counted only once.
     reports = [data.report for data in datasets]
     reports = list({id(report): report for report in reports}.values())
     noun = datasets[0].noun

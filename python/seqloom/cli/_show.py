@@ -59,8 +59,8 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
     for row in ranking.list_rows(names):
         table.add_row(*row)
     console.print(table)
-    # If a baseline is at least as good as the network, a warning has already printed
-    # this sentence.
+    # If a baseline is at least as good as the network, a warning already contains the
+    # sentence.
     if ranking.sentence not in " ".join(run.report.notes):
         console.print(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
 
@@ -280,7 +280,7 @@ def _metric_notes(spreads: dict[str, Spread]) -> Iterator[str]:
 
 
 def _by_folds(marks: NDArray[np.bool_], names: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Group folds with the same marked names; yield the folds and the names as text."""
+    """Group the folds by their marked names; yield the folds and the names as text."""
     grouped: dict[tuple[str, ...], list[int]] = {}
     for fold, row in enumerate(marks, start=1):
         marked = tuple(repr(name) for name, mark in zip(names, row, strict=True) if mark)

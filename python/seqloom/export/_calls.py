@@ -132,7 +132,7 @@ class NetworkInput:
     encoder: Any = None
     length: int | None = None
     is_padded: bool = False  # True if records may be shorter than the length
-    inputs: Mapping[str, Input] | None = None  # None unless the network reads arrays
+    inputs: Mapping[str, Input] | None = None  # None if no arrays are read
 
 
 def trace_padded(subject: ExportSubject, reading: NetworkInput) -> dict[str, Traced]:

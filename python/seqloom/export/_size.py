@@ -256,7 +256,7 @@ def _divide_sizes(size: int, other: int) -> tuple[int, int]:
 
 
 def _multiply_float(size: SymbolicSize, factor: float) -> float:
-    """Multiply by a float; a ratio of small integers is applied as a fraction."""
+    """Multiply by a float, exactly if the float is a ratio of small integers."""
     product = int(size) * factor
     if not isfinite(factor):
         return product

@@ -159,8 +159,8 @@ def _probe(model: Module, call: NetworkCall, graph: Graph, *, unit: int) -> Iter
             raise
         except Exception:  # noqa: BLE001, S112 - the network rejects this size
             continue
-        # Compare before the next trace, because a Python loop is slow at the many
-        # positions of the last traces.
+        # Compare each trace immediately, because a Python loop in the network would be
+        # slow at the many positions of the last traces.
         check_operations(graph, run.graph)
         yield Probe(run.graph, sizes)
 

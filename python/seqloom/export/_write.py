@@ -98,7 +98,8 @@ def write_folder(
     path: Path, files: Mapping[str, bytes], *, check: Callable[[], None]
 ) -> None:
     """Write a hidden folder, and rename the folder when all files are on disk."""
-    # Call `check` again, because the path may have been created in the meantime.
+    # Call `check` again, because another process may have created the path in the
+    # meantime.
     final = Path(os.path.realpath(path))
     try:
         final.parent.mkdir(parents=True, exist_ok=True)

@@ -68,8 +68,9 @@ def explain(
         reverse_complement: If True, explain the mean of two scores, that of the sequence
             and that of its reverse complement, as in `predict`.
         num_threads: The number of threads; by default the number of available CPU cores.
-        progress: A function that is called after some batches with the number of finished
-            residues and of all residues. If True, show a progress bar on a terminal.
+        progress: A function that is called after some batches with the numbers of
+            finished residues and of all residues. If True, show a progress bar on a
+            terminal.
 
     Returns:
         The weights of the residues of each record, in input order.

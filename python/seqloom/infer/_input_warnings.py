@@ -47,7 +47,8 @@ def warn_of_records(trained: Trained, examples: Examples) -> None:
     if kind := find_other_alphabet(trained.encoder, sample_sequences(examples)):
         text = describe_other_alphabet(kind, trained.encoder.alphabet)
         warn_user(text)
-    # No warning about lengths that the model cannot read, because they raise an error.
+    # There is no warning about lengths that the model cannot read, because such lengths
+    # raise an error.
     check_lengths(trained.model, examples)
     known = trained.trained_on
     if known is not None and (warning := known.warn_about_lengths(examples)):

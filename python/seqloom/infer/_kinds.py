@@ -96,8 +96,8 @@ class Kind:
         check_files: A function that raises for unsuitable files: ``check_files(files,
             given)``.
         find_alphabet: A function that finds the alphabet of files: ``find_alphabet(files,
-            **given)``. If None, the alphabet is inferred from the residues of the opened
-            files.
+            **given)``. If `find_alphabet` is None, the alphabet is inferred from the
+            residues of the opened files.
         has_labels: A function that returns whether the files contain labels, as tables do:
             ``has_labels(files, **given)``.
         has_named_columns: True if files with labels are tables with named columns.
@@ -116,7 +116,8 @@ class Kind:
         batch_positions: The maximum number of positions in a batch when a model is
             evaluated.
         count_inputs: A function that returns how many numbers a record has for each input
-            of a network: ``count_inputs(encoder)``. If None, records are sequences.
+            of a network: ``count_inputs(encoder)``. If `count_inputs` is None, records
+            are sequences.
         list_arrays: A function that lists the learned arrays of an exported encoder:
             ``list_arrays(encoder, dtype)``. If `list_arrays` is None and `count_inputs`
             is set, the network is exported without an encoder.

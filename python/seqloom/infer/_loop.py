@@ -42,7 +42,7 @@ _MAX_NAMES = 5
 _NUCLEOTIDE_ALPHABETS = ("dna", "rna", "iupac")
 _STRANDS = "reverse_complement (--reverse-complement)"
 
-# A progress function receives the number of finished records and of all records.
+# A progress function receives the numbers of finished records and of all records.
 OnBatch: TypeAlias = Callable[[int, int], Any]
 Watching: TypeAlias = OnBatch | bool | None
 
@@ -243,8 +243,8 @@ def _batches_of_one_length(
     lengths: NDArray[np.int64], size: int, *, most: int
 ) -> Iterator[tuple[NDArray[np.int64], int]]:
     """Yield the record indices of batches without padding, and the number of records."""
-    # Batches of one length are not filled with copies: with many lengths, most rows
-    # would be copies.
+    # Batches of one length are not filled with copies, because most rows would be
+    # copies if there are many lengths.
     starts = np.flatnonzero(np.diff(lengths, prepend=-1))
     for start, stop in pairwise([*starts.tolist(), len(lengths)]):
         rows = max(1, min(size, most // int(lengths[start])))
@@ -326,7 +326,7 @@ def average_outputs(
     if isinstance(task, Classify):
         found = np.logaddexp(_log_softmax(one), _log_softmax(other)) - np.log(2)
     elif isinstance(task, Multilabel):
-        # The logit of the mean of the probabilities p and q.
+        # Computes the logit of the mean of the probabilities p and q.
         yes = np.logaddexp(_log_sigmoid(one), _log_sigmoid(other))
         found = yes - np.logaddexp(_log_sigmoid(-one), _log_sigmoid(-other))
     else:

@@ -93,7 +93,7 @@ def predict(
             Averaging suits DNA and RNA tasks that do not depend on the strand. Splice
             sites, for example, depend on the strand.
         num_threads: The number of threads; by default the number of available CPU cores.
-        progress: A function that is called after each batch with the number of finished
+        progress: A function that is called after each batch with the numbers of finished
             records and of all records. True shows a progress bar on a terminal.
 
     Returns:
@@ -176,7 +176,7 @@ def evaluate(
             Averaging suits DNA and RNA tasks that do not depend on the strand. Splice
             sites, for example, depend on the strand.
         num_threads: The number of threads; by default the number of available CPU cores.
-        progress: A function that is called after each batch with the number of finished
+        progress: A function that is called after each batch with the numbers of finished
             records and of all records. True shows a progress bar on a terminal.
 
     Returns:

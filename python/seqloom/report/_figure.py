@@ -135,7 +135,7 @@ def check_svg(path: str | PathLike[str] | None) -> None:
         )
 
 
-# Matches the spaces where a line must not break, as in "0.93 to 0.97" and "7.5 s".
+# Matches the spaces at which a line must not break, as in "0.93 to 0.97" and "7.5 s".
 WITHIN_INTERVAL = re.compile(
     r"(?<=\d) (?=to \d)|(?<=\d to) (?=\d)|(?<=\(kept) (?=\d)|(?<=\d) (?=(?:s|%)$)"
 )

@@ -6,7 +6,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-# The 97.5th percentile of the normal distribution: two-sided 95 %.
+# The 97.5th percentile of the normal distribution, for two-sided 95 % intervals.
 _Z = 1.959963984540054
 # Fisher's z has the variance 1 / (n - 3), so it needs more than three pairs.
 _MIN_FISHER_PAIRS = 3

@@ -272,7 +272,7 @@ _LOGO_LEFT, _LOGO_RIGHT, _LOGO_TOP, _LOGO_BOTTOM, _LOGO_HEIGHT = 56, 8, 8, 40, 2
 _COLUMN_WIDTH = 11
 # Height of capitals in text of 12 SVG units.
 _CAP_HEIGHT = 8.75
-# Symbols with a smaller height are not drawn.
+# Symbols below this height are not drawn.
 _MIN_SYMBOL_HEIGHT = 0.8
 # The width in pixels of a column on a narrow page.
 _MIN_COLUMN_WIDTH = 9

@@ -131,7 +131,7 @@ def _sample_records(scatter: Scatter) -> tuple[Floats, Floats]:
 MAX_WITH_NUMBERS = 12
 # Cells above this fraction are dark, so their numbers have the background colour.
 _MIN_DARK_SHARE = 0.5
-# Widths: minimum and maximum of a cell, all cells of a small matrix, one character.
+# Widths of a cell (minimum, maximum), of all cells of a small matrix, of a character.
 _MAX_CELL, _MIN_CELL_WITH_NUMBERS, _MIN_CELL = 96, 54, 13
 _CELLS_WIDTH, _CHARACTER_WIDTH = 300, 7
 # Wider plots than this have a scroll bar, so that they are legible on a phone.

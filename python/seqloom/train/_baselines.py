@@ -225,7 +225,7 @@ class _Samples:
 
     @classmethod
     def read(cls, task: Task, features: RecordFeatures, parts: Parts) -> "_Samples | None":
-        """Read the records; return None for too few records to choose a penalty."""
+        """Read the records; return None if they are too few for choosing a penalty."""
         train, chooser = parts.train, parts.valid
         rows = features.sample(train)
         if chooser is None:

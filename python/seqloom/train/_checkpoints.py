@@ -258,8 +258,8 @@ def save_checkpoint(path: Path, state: RunState, identity: Mapping[str, Any]) ->
     numbers = list(dict.fromkeys(it for step in state.steps for it in step.numbers))
     if state.steps:
         parts |= Record({STEPS_KEY: _to_table(state.steps, numbers)})
-    # Right after the best epoch, the current weights are the best weights, so they are
-    # not saved twice.
+    # Right after the best epoch, the current weights are the best weights, so the
+    # weights are saved only once.
     if state.best_epoch and (
         state.steps
         or state.best_epoch != state.epoch

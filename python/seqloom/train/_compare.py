@@ -239,7 +239,7 @@ def _format_metric(run: Compared, name: str) -> str:
 
 
 def shorten(name: str, prefix: str) -> str:
-    """Replace the prefix that all run names share by dots."""
+    """Replace the common prefix of the run names by dots."""
     return f"...{name.removeprefix(prefix)}" if prefix else name
 
 

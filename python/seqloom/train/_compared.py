@@ -141,7 +141,7 @@ def _check_runs(runs: Any) -> list[Any]:
 
 
 def _numeric_key(folder: Path) -> list[tuple[int, str]]:
-    """Return a sorting key for folder names that sorts fold-2 before fold-10."""
+    """Return a sort key for folder names, which sorts fold-2 before fold-10."""
     parts = re.split(r"(\d+)", folder.name)
     return [(int(it), "") if it.isdecimal() else (-1, it) for it in parts]
 

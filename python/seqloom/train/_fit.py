@@ -81,8 +81,8 @@ def fit(
             place. ``seqloom.models.load`` can load a saved network only if the network has
             the attribute ``config`` with its settings. For each batch, ``fit`` calls the
             first of the methods ``logits``, ``forward`` and ``__call__`` that the network
-            has. Each parameter of the method receives the array of its name. If no array
-            has the name of the first parameter, that parameter receives ``inputs``.
+            has. Each parameter of the method receives the array of the same name. If no
+            array has the name of the first parameter, that parameter receives ``inputs``.
             ``key`` is the random key of the step, ``mask`` is None for batches without
             padding, and ``**options`` receives all other arrays. With
             ``backend="torch"``, the model can be a ``torch.nn.Module``, and its
@@ -131,9 +131,9 @@ def fit(
         callbacks: Further objects with methods of `Progress`, such as `TensorBoard`,
             `MLflow`, `WandB` or your own. `fit` calls these objects in the given order,
             after ``progress``.
-        old: Keyword arguments of older versions, which raise a DeprecationWarning: use the
-            fields of the classes above. Any other keyword raises an error that suggests the
-            most similar name.
+        old: Keyword arguments of older versions, which raise a DeprecationWarning. Use
+            the fields of the classes above instead. Any other keyword raises an error
+            that suggests the most similar name.
 
     Returns:
         The run: its trained model, its history, and its results on ``valid`` and ``test``.

@@ -29,7 +29,7 @@ UserStep: TypeAlias = Callable[..., Any]
 Inputs: TypeAlias = dict[str, Tensor | NDArray[np.generic]]
 
 _MATRIX_AXES = 2
-# Number of rows of a set that are read at a time.
+# Maximum number of rows of a set that are read at a time.
 _READ_ROWS = 256
 # The name of the labels among the prepared arrays of a batch. The name contains spaces,
 # so that no parameter can have the same name.
@@ -111,8 +111,8 @@ class BatchLoss:
         key: Key | None,
     ) -> tuple[Any, Any]:
         """Compute the mean loss of the members of an ensemble, or the loss of a network."""
-        # In training, each member learns from its own outputs. The validation loss is
-        # that of the mean outputs.
+        # In training, each member of an ensemble learns from its own outputs. The
+        # validation loss is computed from the mean outputs of all members.
         inputs, labels = _without_labels(arrays), arrays[_LABELS_KEY]
         members, keys = [model], [key]
         if isinstance(model, Ensemble) and model.training:

@@ -12,7 +12,7 @@ _MAX_COUNTS = 1 << 22
 
 
 def mcnemar(only_first: int, only_second: int) -> float:
-    """Compute the two-sided p-value of McNemar's test, by the exact binomial."""
+    """Compute the two-sided p-value of McNemar's test, from the binomial distribution."""
     # The test counts only records that exactly one of the classifiers predicts
     # correctly. If both classifiers are equally good, each of them is right on such a
     # record with probability 1/2 (McNemar, Psychometrika 12, 1947).

@@ -50,7 +50,7 @@ class Arrays:
 
     @property
     def lengths(self) -> NDArray[np.int64]:
-        """Ones, because all records of an array have the same length."""
+        """An array of ones, because all records of an array have the same length."""
         return np.ones(len(self), np.int64)
 
     @property

@@ -116,7 +116,7 @@ def _set_task(parts: list[Arrays], task: str) -> None:
 
 
 def _check_settings(parts: Parts, settings: FitSettings) -> None:
-    """Raise if a setting does not apply to these sets, or leaves no training batch."""
+    """Raise if a setting does not suit these sets, or leaves no training batch."""
     train, size = parts.train, settings.batches.batch_size
     if settings.batches.drop_last and isinstance(train, LoaderBatches):
         raise ArgumentError(

@@ -165,7 +165,7 @@ class Calibration:
 
     @property
     def error(self) -> float:
-        """The expected calibration error: the mean gap, weighted by bin size."""
+        """Mean gap between probability and accuracy of the bins, weighted by bin size."""
         gaps = np.abs(self.mean - self.right)
         return float(np.nansum(gaps * self.counts) / max(self.counts.sum(), 1))
 

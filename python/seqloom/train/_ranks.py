@@ -113,7 +113,7 @@ class Ranks:
 
 
 def have_several_processes() -> bool:
-    """Return whether there are several processes, from torchrun or a process group."""
+    """Return whether torchrun or a PyTorch process group provides several processes."""
     group: Any = sys.modules.get("torch.distributed")
     # The module may be incomplete if another thread is importing PyTorch.
     if getattr(group, "is_initialized", bool)():

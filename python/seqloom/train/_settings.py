@@ -47,7 +47,7 @@ _MOVED_FIELDS = {
     for field in fields(kind)
     if field.name != argument
 }
-# Name of an argument in other libraries -> the argument of `fit` to suggest.
+# Name of an argument in other libraries -> argument of `fit` that an error suggests.
 _OTHER_LIBRARIES_NAMES = {
     "accumulate_grad_batches": "accumulate",
     "ema_decay": "weight_average",

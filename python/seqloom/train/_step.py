@@ -329,8 +329,9 @@ class CompiledStep:
         is_first, step = self._step is None, self._step or _compile(self.objective)
         try:
             found = step(model, target, float(factor), arrays, key)
-        # Some networks contain operations that cannot be compiled, and run uncompiled.
-        # A callback may also add such an operation during the run.
+        # Some networks contain operations that cannot be compiled. The steps of these
+        # networks run uncompiled. A callback may also add such an operation during the
+        # run.
         except Exception as error:
             if self.is_required or not (is_first or isinstance(error, CaptureError)):
                 raise

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
 
 _torch: Any = torch  # the functions of PyTorch have no type hints
 group: Any = torch.distributed
-# Bytes that are summed in one operation, as in PyTorch's DistributedDataParallel.
+# Maximum number of bytes that one operation sums, as in PyTorch's
+# DistributedDataParallel.
 _BUCKET_BYTES = 25 << 20
 # Dtypes of at most this number of bytes, such as float16, are summed as float32,
 # because sums would be inexact or overflow.
@@ -122,7 +123,7 @@ class TorchRanks(Ranks):
 
 @contextmanager
 def _explaining_lost_process() -> Generator[None]:
-    """Convert PyTorch's socket errors to an error that another process has ended."""
+    """Convert PyTorch's socket errors to an error that reports the end of a process."""
     try:
         yield
     except RuntimeError as error:

@@ -30,13 +30,13 @@ FIRST_ROUND = 20
 _MAX_ROUNDS = 3
 # A second round follows if the best epoch is after this fraction of the first round.
 _LATE_EPOCH_SHARE = 0.75
-# A third round follows if the validation loss fell by at least 1 % in the second.
+# A third round follows if the validation loss fell by at least 1 % in the second round.
 _MAX_LOSS_RATIO = 0.99
 # If float16 overflows at a smaller loss scale than this, the network has diverged.
 _MIN_LOSS_SCALE = 1.0
 _NORM_LAYERS = (BatchNorm, GroupNorm, LayerNorm, RMSNorm)
 # Matches the names of normalisation classes, such as LlamaRMSNorm and BatchNorm3d.
-# PreNorm is not matched: it is a block, not a normalisation layer.
+# PreNorm is not matched, because PreNorm is a block and not a normalisation layer.
 _NORM_NAME = re.compile(r"Norm([123]d)?$")
 # PyTorch has biases such as bias_k, in_proj_bias and bias_ih_l0.
 _BIAS_NAME = re.compile(r"(^|_)bias(_|$)")

@@ -58,7 +58,8 @@ class Objective:
             loss. The batch is a dict of tensors (or a tuple, if the data are tuples),
             and ``key`` is the seed of random numbers. The function returns the loss,
             ``(loss, outputs)`` with the outputs for `metrics`, or ``(loss, numbers)``.
-            ``numbers`` is a dict whose means are added to the history.
+            ``numbers`` is a dict from name to number; the mean of each number is added to
+            the history.
         metrics: Further metrics of the validation and test sets, by name: functions
             ``(labels, scores) -> number``, or objects with ``update(labels, scores)`` and
             ``compute()``. Scores are predictions, not logits. In a list, metrics have
@@ -174,7 +175,8 @@ class Updates:
             default is used; the weight decay of a network without a default is 0.01.
             Biases and normalisation layers have no weight decay.
         clip_norm: The maximum norm of all gradients of a step taken together; gradients
-            with a larger norm are scaled down. If None, there is no limit.
+            with a larger norm are scaled down. If `clip_norm` is None, the norm has no
+            limit.
         weight_average: The decay of a running average of the weights, such as 0.999 (EMA),
             or ``"equal"`` for the mean over all steps (SWA). The average is evaluated and
             saved. Buffers (batch normalisation) are not averaged.

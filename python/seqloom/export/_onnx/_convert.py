@@ -102,7 +102,7 @@ def _assemble(b: Builder, inputs: Any, outputs: Any, *, about: dict[str, Any]) -
 
 
 def _write_scores(b: Builder, outputs: str, value: Value, *, task: Task) -> str | None:
-    """Compute the scores; return None if they equal the outputs."""
+    """Compute the scores; return None if the scores are equal to the outputs."""
     if isinstance(task, Classify):
         return b.node("Softmax", [outputs], axis=1)
     if isinstance(task, Multilabel):

@@ -121,7 +121,7 @@ class _IndexSlices:
     axes: list[int] = field(default_factory=list[int])
     steps: list[int] = field(default_factory=list[int])
     dropped: list[int] = field(default_factory=list[int])
-    new: list[int] = field(default_factory=list[int])  # axes of the result
+    new: list[int] = field(default_factory=list[int])  # new axes of the result
     gathered: list[tuple[int, Value]] = field(default_factory=list[tuple[int, Value]])
 
     def cut(self, axis: int, part: slice) -> None:

@@ -74,10 +74,10 @@ def embed(
         files: FASTA or FASTQ files (plain, gzip or bgzip), or glob patterns.
         out: The output folder, on a disk that all processes share; or a URL such as
             ``"s3://bucket/embeddings"`` (extra ``cloud``).
-        pool: Reduction of the rows of a sequence. ``"mean"`` averages over the residues
-            (without ``<cls>`` and ``<eos>``), ``"cls"`` selects the row of ``<cls>``, and
-            ``"none"`` saves a row for each residue. Use ``"model"`` if the model returns a
-            row for each sequence.
+        pool: The reduction of the rows of a sequence to its embedding. ``"mean"``
+            averages over the residues (without ``<cls>`` and ``<eos>``), ``"cls"``
+            selects the row of ``<cls>``, and ``"none"`` saves a row for each residue. Use
+            ``"model"`` if the model returns a row for each sequence.
         layers: The indices of the layers to save: 0 is the token embedding, -1 the last
             layer.
         dtype: The dtype of the saved embeddings, ``"float32"`` or ``"float16"``.
@@ -86,9 +86,10 @@ def embed(
             ``Tokens("esm2")`` if the model has none.
         max_tokens: The maximum number of tokens in a batch. If GPU memory is full, batches
             are halved.
-        max_length: The maximum number of residues of a sequence. A longer sequence is
-            divided into windows of this length, and the rows of all windows are joined
-            again. If None, a sequence that does not fit into a batch raises an error.
+        max_length: The maximum number of residues of a sequence. A sequence with more
+            residues is divided into windows of this length, and the rows of all windows
+            are joined again. If `max_length` is None, a sequence that does not fit into a
+            batch raises an error.
         overlap: The number of residues that neighbouring windows share. The row of a shared
             residue is taken from the window in which the residue is farther from the end.
         packing: If True, sequences are packed end to end; if False, sequences are padded.

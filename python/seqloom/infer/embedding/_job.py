@@ -233,7 +233,7 @@ class EmbedJob:
                 f"max_length={cut}, overlap={cut // 5} "
                 f"(--max-length {cut} --overlap {cut // 5})"
             )
-            if self.settings.pool == "model":  # windows cannot be joined
+            if self.settings.pool == "model":  # pooled windows cannot be joined
                 advice = "leave long records out of the file"
             raise MemoryLimitError(
                 f"record {int(batch['ordinals'][0])} of its file "

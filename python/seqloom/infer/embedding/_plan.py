@@ -44,7 +44,8 @@ _Count = Annotated[int, msgspec.Meta(ge=0, lt=1 << 40)]
 # Indices of a shard: its file, its first record, and the record after its last record.
 _Bounds: TypeAlias = tuple[_Count, _Count, _Count]
 _PLAN_ERRORS = (KeyError, TypeError, ValueError, RecursionError, msgspec.ValidationError)
-# The window length that an error message suggests: ESM-2 was trained with this length.
+# The window length that an error message suggests, because ESM-2 was trained with this
+# length.
 _SUGGESTED_WINDOW = 1022
 
 

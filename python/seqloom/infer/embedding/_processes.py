@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 Message: TypeAlias = Progress | EmbedSummary | Exception
 # Minimum seconds between two progress messages of a process.
 _MESSAGE_INTERVAL = 0.1
-# Seconds for a process to end after it was stopped.
+# Seconds that a stopped process has to end before it is killed.
 _STOP_TIMEOUT = 10.0
 _RAY_INTERVAL = 1.0
 _RAY_RETRIES = 3

@@ -97,8 +97,9 @@ def publish(
 ) -> bool:
     """Write a shard, then its marker file; return False if the marker already exists."""
     if not folder.create(name, data):
-        # Another process wrote the shard but not yet its marker, or was killed in
-        # between. The shard is complete, so only the marker is written.
+        # Another process has written the shard but not yet its marker, or was killed
+        # before it could write the marker. The shard is complete, so only the marker is
+        # written.
         data = folder.read(name)
     done = ShardMarker(
         file=name,

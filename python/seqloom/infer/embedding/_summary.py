@@ -43,8 +43,8 @@ class EmbedSummary:
         fill: The number of tokens divided by the maximum that the batches could contain.
         verdict: A sentence about the activity that limits the speed; see `Bottleneck`.
         notes: Notes for the user, for example that memory was full.
-        missing: The number of shards that were not published at the end of this call. If 0,
-            the folder contains all records.
+        missing: The number of shards that were not published at the end of this call. If
+            the number is 0, the folder contains all records.
 
     Examples:
         >>> from pathlib import Path

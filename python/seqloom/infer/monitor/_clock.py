@@ -64,7 +64,7 @@ class Clock:
 
     @contextmanager
     def waiting_for_writer(self) -> Generator[None]:
-        """Record the time of a wait for the writer.
+        """Record the time in which the loop waited for the writer.
 
         While the writer itself waits for the device, the time counts as device time.
         """

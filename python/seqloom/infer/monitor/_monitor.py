@@ -74,7 +74,7 @@ class GPUMonitor:
             number: GPUStatistics(name, self._idle_below)
             for number, name in self._gpus.names.items()
         }
-        self._seconds: float | None = None  # set when the loop has ended
+        self._seconds: float | None = None  # duration of a loop that has ended
 
     def __enter__(self) -> Self:
         self._reset()
@@ -262,7 +262,7 @@ class GPUMonitor:
 
     @property
     def _loop_seconds(self) -> float:
-        """The seconds since the start of the loop, or from its start to its end."""
+        """The seconds from the start of the loop until now, or until its end."""
         return self._clock.wall if self._seconds is None else self._seconds
 
     def _shares(self, seconds: float) -> dict[str, float]:
