@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 # With fewer residues, starting a second thread takes longer than it saves.
 _RESIDUES_PER_THREAD = 1 << 18
-_KMER_SETTINGS = ("k", "stride", "canonical")  # names of a k-mer kernel's settings
+_KMER_SETTINGS = ("k", "stride", "canonical")  # Names of the settings of a k-mer kernel.
 # Categories of residues that a kernel counts. Residues "outside" the alphabet raise an
 # error, so their count is always 0.
 _UNUSUAL_CATEGORIES = (

@@ -57,7 +57,7 @@ def make_letters(encoder: Any) -> _native.Letters:
     check_alphabet_name(encoder.alphabet)
     try:
         return _native.Letters(**letter_settings(encoder))
-    except UnicodeEncodeError:  # half a Unicode surrogate pair
+    except UnicodeEncodeError:  # not valid Unicode text
         raise ArgumentError(
             f"alphabet must be a name or its characters, got {encoder.alphabet!r}"
         ) from None

@@ -176,7 +176,7 @@ class Ensemble(Module):
             >>> model.logits(model.backend.tensor(np.ones((2, 5), np.float32))).shape
             (2, 1)
         """
-        members: Any = self.members  # each has a method `logits`
+        members: Any = self.members  # members have a method `logits`
         pairs = zip(members, self.split_key(key), strict=True)
         return mean_of([member.logits(x, mask=mask, key=own) for member, own in pairs])
 

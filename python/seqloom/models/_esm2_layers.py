@@ -322,7 +322,8 @@ def find_contacts(
 
 def _sum_attention_maps(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
     """Return the weighted sum of corrected maps of a layer, ``(l - 2, l - 2)``."""
-    # (h, l - 2, l - 2): attention without <cls> and <eos>, in float32 or wider.
+    # Attention maps without <cls> and <eos>, ``(h, l - 2, l - 2)``, in float32 or
+    # wider.
     dtype = q.dtype if q.dtype.itemsize > 2 else "float32"  # noqa: PLR2004 - half precision
     width = q.shape[-1]
     q, k = (apply("permute_dims", x.astype(dtype), (1, 0, 2)) for x in (q, k))
@@ -332,7 +333,7 @@ def _sum_attention_maps(q: Tensor, k: Tensor, weights: Tensor) -> Tensor:
     rows = maps.sum(axis=2)
     # Average product correction: subtract the product of the row sums.
     by_head, sums = weights.astype(maps.dtype), rows.sum(axis=1)
-    sums = apply("where", sums > 0, sums, 1.0)  # 0 for sequences without residues
+    sums = apply("where", sums > 0, sums, 1.0)  # avoids 0 / 0 without residues
     total = apply("expand_dims", by_head / sums, axis=1)
     expected = apply("matmul", apply("matrix_transpose", rows), rows * total)
     return apply("tensordot", by_head, maps, axes=1) - expected

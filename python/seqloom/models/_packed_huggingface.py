@@ -230,7 +230,7 @@ def _get_device_tensor(device: str) -> Tensor:
     return find_backend(f"torch:{device}").tensor([0])
 
 
-_ATTENTION_NAME = "seqloom_packed"  # name of seqloom's attention in transformers
+_ATTENTION_NAME = "seqloom_packed"  # Name of seqloom's attention.
 # Settings that affect the results, in addition to the weights.
 _RESULT_SETTINGS = (
     "num_attention_heads",

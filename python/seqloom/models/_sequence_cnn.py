@@ -24,7 +24,8 @@ from seqloom.models._sequence_layers import Aligned, Block, NumberInput, TokenIn
 from seqloom.nn import Config, Dropout, Linear, Module, functional as F
 from seqloom.tensor import Tensor, apply
 
-# Chosen on simulated mutational scans (benchmarks/mutational_scan.py).
+# Training settings chosen on simulated mutational scans
+# (benchmarks/mutational_scan.py).
 _ALIGNED_DECAY = 3.0
 _ALIGNED_EPOCHS = 60
 

@@ -240,7 +240,7 @@ class Multilabel(Task):
     def activate(self, logits: Outputs) -> NDArray[np.float64]:
         """Return the probability of each label."""
         wide = logits.astype(np.float64)
-        power = np.exp(-np.abs(wide))  # exp(-|x|) is at most 1
+        power = np.exp(-np.abs(wide))  # does not overflow: exp(-|x|) is at most 1
         return np.where(wide < 0, power, 1.0) / (1 + power)
 
     def order(self, logits: Outputs) -> Outputs:

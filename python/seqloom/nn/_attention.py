@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_Q_AXES = 4  # (n, h, l, d)
+_Q_AXES = 4  # axes of queries: (n, h, l, d)
 
 
 def scaled_dot_product_attention(
@@ -68,7 +68,7 @@ def scaled_dot_product_attention(
         Output ``(..., l, d)``; 0 for a query whose keys are all masked.
 
     Raises:
-        ArgumentError: `dropout_p` is not in [0, 1), or `rng` is missing with dropout.
+        ArgumentError: `dropout_p` is not in [0, 1), or dropout is used without `rng`.
         DTypeError: `query`, `key` and `value` do not have the same float type.
         ShapeError: The shapes do not match, or there are more than four axes.
 

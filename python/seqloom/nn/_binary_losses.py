@@ -112,7 +112,7 @@ def _multiply_weights(losses: Tensor, weight: Tensor) -> Tensor:
 
 def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
     """Compute the loss for x near 0 or 1, with the gradient ``(x - target) / 1e-12``."""
-    # The parabola contributes only its gradient, because its value is subtracted.
+    # The parabola adds only its gradient to the loss, because its value is subtracted.
     still = apply("stop_gradient", x)
     value = -(target * _bounded_log(still) + (1.0 - target) * _bounded_log(1.0 - still))
     steepness = _FLOAT16_STEEPNESS if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE

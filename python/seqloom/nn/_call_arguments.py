@@ -25,7 +25,7 @@ class AcceptedArguments:
     keywords: frozenset[str]
     has_var_positional: bool = False  # True if *args are accepted
     has_var_keyword: bool = False  # True if keywords of any name are accepted
-    text: str = "(x)"  # the signature, for messages
+    text: str = "(x)"  # text of the signature for messages
     needs_one: bool = True  # True if one positional argument is enough
 
     def accepts(self, name: str) -> bool:
@@ -51,7 +51,7 @@ _VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _accepted_by_class: dict[type[Any], AcceptedArguments] = {}
 
 
-# Signatures of functions: [0] plain functions, [1] methods, without `self`.
+# Signatures of plain functions (index 0), and of methods without `self` (index 1).
 _accepted_by_function: tuple[WeakKeyDictionary[Any, AcceptedArguments], ...] = (
     WeakKeyDictionary(),
     WeakKeyDictionary(),

@@ -150,7 +150,7 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
         raise MissingFileError(f"{path}: no such file; expected settings") from None
     except OSError as error:
         raise FileError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:  # the message contains the line
+    except (ValueError, RecursionError) as error:  # the message contains the line number
         name = path.suffix.lower()[1:].upper()
         raise ConfigError(f"{path}: the settings are not {name}: {error}") from None
     if not isinstance(values, dict):
@@ -180,7 +180,7 @@ def _to_toml_table(config: JsonConfig) -> dict[str, Any]:
             continue
         value = getattr(config, field.name)
         if value is None and field.default is None:
-            del table[field.name]  # on loading, the default of the field is None
+            del table[field.name]  # loading restores the default, None
             continue
         table[field.name] = _to_toml_value(f"{name}.{field.name}", value)
     return table

@@ -50,9 +50,9 @@ def conv1d(
         weight: Kernel ``(o, c / groups, k)``.
         bias: Bias ``(o,)``.
         stride: Distance between neighbouring windows.
-        padding: Number of zeros on each side; ``"valid"`` for none; or ``"same"`` for
-            an output of the input's length. ``"same"`` needs stride 1; if the number of
-            zeros is odd, the extra zero is at the end.
+        padding: Number of zeros on each side; ``"valid"`` for no padding; or ``"same"``
+            for an output of the input's length. ``"same"`` needs stride 1; if the
+            number of zeros is odd, the extra zero is at the end.
         dilation: Distance between neighbouring elements of the kernel.
         groups: Number of groups of channels that are convolved independently.
 
@@ -61,7 +61,7 @@ def conv1d(
 
     Raises:
         ArgumentError: `padding` is ``"same"`` but `stride` is not 1; or a size is not
-            an integer or too small.
+            an integer or is too small.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
@@ -103,7 +103,7 @@ def conv2d(
 
     Raises:
         ArgumentError: `padding` is ``"same"`` but `stride` is not 1; or a size is not
-            an integer or too small.
+            an integer or is too small.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not fit together, or the kernel is longer than the input.
 
@@ -248,7 +248,7 @@ class Conv1d(Convolution, init=False):
         out_channels: Number of channels of the output.
         kernel_size: Number of positions in a window.
         stride: Distance between neighbouring windows.
-        padding: Number of positions added on each side; ``"valid"`` for none; or
+        padding: Number of positions added on each side; ``"valid"`` for no padding; or
             ``"same"`` for an output of the input's length. ``"same"`` needs stride 1;
             if the number of positions is odd, the extra position is at the end.
         dilation: Distance between neighbouring elements of the kernel.
@@ -260,8 +260,8 @@ class Conv1d(Convolution, init=False):
             (the edge value).
 
     Raises:
-        ArgumentError: A size is not an integer or too small; `groups` does not divide the
-            numbers of channels; or `padding` or `padding_mode` is unknown.
+        ArgumentError: A size is not an integer or is too small; `groups` does not
+            divide the numbers of channels; or `padding` or `padding_mode` is unknown.
 
     Examples:
         >>> import seqloom as sl
@@ -287,8 +287,8 @@ class Conv2d(Convolution, init=False):
         padding_mode: Values of the padding, as in `Conv1d`.
 
     Raises:
-        ArgumentError: A size is not an integer or too small; `groups` does not divide the
-            numbers of channels; or `padding` or `padding_mode` is unknown.
+        ArgumentError: A size is not an integer or is too small; `groups` does not
+            divide the numbers of channels; or `padding` or `padding_mode` is unknown.
 
     Examples:
         >>> import seqloom as sl

@@ -194,7 +194,7 @@ def _find_arrays(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
 
 
 def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
-    """Yield the contents of an object, and the suffix of the access path of each."""
+    """Yield each item in an object, with the suffix of the item's access path."""
     kind = cast("type[Any]", type(value))
     if is_container(value):
         yield from ((f"[{key!r}]", item) for key, item in items_of(value))

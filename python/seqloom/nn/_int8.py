@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-_MAX_WEIGHT = 127  # largest magnitude; -128 is not used
+_MAX_WEIGHT = 127  # largest absolute weight; -128 is not used
 _MAX_INPUTS = 1 << 16  # with more inputs, a 32-bit sum might overflow
 
 

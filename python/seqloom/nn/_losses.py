@@ -239,7 +239,7 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_MASKED = -3.0e4  # logit of masked positions; its exp is 0 in all float types
+_MASKED = -3.0e4  # Logit of masked positions; its exp is 0 in all float types.
 # For arguments of at least 8, three terms of Stirling's series are exact in single
 # precision.
 _MIN_STIRLING = 8.0

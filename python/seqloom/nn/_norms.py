@@ -228,7 +228,7 @@ def group_norm(
         [-1.0, 1.0, -1.0, 1.0]
     """
     require_norm_dtypes("group_norm", x, weight, bias)
-    if x.ndim > 1 and num_groups == x.shape[1]:  # reads memory once, not twice
+    if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory, not two
         return join_records("group_norm", x, None, weight, bias, eps)[0]
     out, *_ = join_records("group_norm", x, num_groups, None, None, eps)
     return out if weight is None and bias is None else scale_channels(out, weight, bias)

@@ -71,7 +71,7 @@ _FLOAT_DTYPES: dict[int, Any] = {}
 
 
 _MAX_CACHED_DTYPES = 64
-_INTEGER_OR_BOOL = frozenset("biu")  # codes of `dtype.kind`
+_INTEGER_OR_BOOL = frozenset("biu")  # Codes of `dtype.kind`.
 # Argument names for `require_same_dtype`; the first array determines the dtype.
 LAYER_ARGS = "weight", "x", "bias"
 QKV_NAMES = "query", "key", "value"

@@ -51,8 +51,8 @@ def max_pool1d(
         indices.
 
     Raises:
-        ArgumentError: A size is not an integer or too small, or the padding is more than
-            half the window.
+        ArgumentError: A size is not an integer or is too small, or the padding is more
+            than half the window.
         DTypeError: `x` has a boolean type.
         ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
@@ -96,8 +96,8 @@ def max_pool2d(
         indices.
 
     Raises:
-        ArgumentError: A size is not an integer or too small, or the padding is more than
-            half the window.
+        ArgumentError: A size is not an integer or is too small, or the padding is more
+            than half the window.
         DTypeError: `x` has a boolean type.
         ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
@@ -136,8 +136,8 @@ def avg_pool1d(
         Output ``(n, c, l')``, or ``(c, l')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer or too small, or the padding is more than
-            half the window.
+        ArgumentError: A size is not an integer or is too small, or the padding is more
+            than half the window.
         DTypeError: `x` has an integer or boolean type.
         ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 
@@ -178,8 +178,8 @@ def avg_pool2d(
         Output ``(n, c, h', w')``, or ``(c, h', w')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer or too small, the padding is more than
-            half the window, or the divisor is 0.
+        ArgumentError: A size is not an integer or is too small, the padding is more
+            than half the window, or the divisor is 0.
         DTypeError: `x` has an integer or boolean type.
         ShapeError: `x` has a wrong number of axes, or the window is longer than the input.
 

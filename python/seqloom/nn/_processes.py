@@ -150,7 +150,7 @@ class GradientCall(NamedTuple):
     """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
     params: dict[int, Tensor]  # parameter id -> tensor
-    owner: int  # thread that called `value_and_grad`
+    owner: int  # Thread that called `value_and_grad`.
     # Threads that existed before a compiled step; newer threads belong to the step.
     existing_threads: frozenset[int] | None
 

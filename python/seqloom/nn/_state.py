@@ -145,7 +145,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     for path, part in module.named():
         if not is_module(part) or _is_within(path, found):
             continue
-        # A user's class that defines at least one of the two methods.
+        # The user's class defines `to_record` or `load_record`.
         owners = (part.to_record.__module__, part.load_record.__module__)
         if not all(owner.startswith("seqloom.") for owner in owners):
             found[path] = part

@@ -56,8 +56,8 @@ def conv_transpose1d(
         Output ``(n, o, l')``, or ``(o, l')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer or too small; or `output_padding` is not
-            below the stride or the dilation.
+        ArgumentError: A size is not an integer or is too small; or `output_padding` is
+            neither below the stride nor below the dilation.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not match, or the kernel is longer than the input.
 
@@ -101,8 +101,8 @@ def conv_transpose2d(
         Output ``(n, o, h', w')``, or ``(o, h', w')`` if `x` has no batch axis.
 
     Raises:
-        ArgumentError: A size is not an integer or too small; or `output_padding` is not
-            below the stride or the dilation.
+        ArgumentError: A size is not an integer or is too small; or `output_padding` is
+            neither below the stride nor below the dilation.
         DTypeError: The arguments do not have the same float type.
         ShapeError: The shapes do not match, or the kernel is longer than the input.
 
@@ -137,7 +137,7 @@ def _convolve_transposed(
 def _check_output_padding(
     extra: tuple[int, ...], stride: tuple[int, ...], dilation: tuple[int, ...]
 ) -> None:
-    """Raise if the output padding is not below the stride or the dilation."""
+    """Raise if the output padding is neither below the stride nor below the dilation."""
     for more, step, spacing in zip(extra, stride, dilation, strict=True):
         if more >= max(step, spacing):
             raise ArgumentError(
@@ -161,9 +161,9 @@ class ConvTranspose1d(Module):
         dilation: Distance between neighbouring elements of the kernel.
 
     Raises:
-        ArgumentError: A size is not an integer or too small, `groups` does not divide
-            the numbers of channels, or `output_padding` is neither below the stride nor
-            below the dilation.
+        ArgumentError: A size is not an integer or is too small, `groups` does not
+            divide the numbers of channels, or `output_padding` is neither below the
+            stride nor below the dilation.
 
     Examples:
         >>> import seqloom as sl

@@ -224,7 +224,7 @@ class _Reader:
         )
 
 
-_NUMBER_KINDS = "biuf"  # booleans, integers and floats
+_NUMBER_KINDS = "biuf"  # NumPy's codes for booleans, integers and floats
 
 
 def read_array(path: Path, proto: Any, name: str) -> NDArray[Any]:

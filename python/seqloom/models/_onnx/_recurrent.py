@@ -40,7 +40,7 @@ class DirectionRun:
     """One direction of a recurrent node."""
 
     call: OnnxCall
-    x: Tensor  # shape (record, position, in)
+    x: Tensor  # shape (record, position, input feature)
     mask: Tensor | None
     weights: OnnxWeights
     first: list[Tensor]
@@ -87,7 +87,7 @@ def recurrent(call: OnnxCall) -> tuple[Any, ...]:
     if not any(call.node.outputs[1:]):
         return (outputs,)
     lasts = zip(*(last for _, last in found), strict=True)
-    axis = 1 if layout else 0  # states of the directions
+    axis = 1 if layout else 0  # axis of the directions
     return (outputs, *(apply("stack", list(last), axis=axis) for last in lasts))
 
 
@@ -227,7 +227,7 @@ class Cell:
         return [activate(seen + self._recurrent(states[0]))]
 
     def _gru(self, seen: Tensor, states: list[Tensor]) -> list[Tensor]:
-        """Compute one step of a GRU, with the reset gate before or after the product."""
+        """Compute one GRU step; the reset gate acts before or after the matrix product."""
         gate, activate = (it.function for it in self.activations)
         state, width = states[0], states[0].shape[1]
         hidden = self._recurrent(state)

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 # Limits for the size of a result: number of elements, or multiple of the input's size.
 _MAX_ELEMENTS, _MAX_EXPANSION = 1 << 28, 16
-_INDEX_LENGTH = 2  # the pair is a record index and a position in the record
+_INDEX_LENGTH = 2  # an index is a pair: record, position in the record
 
 
 def shape(call: OnnxCall) -> NDArray[np.int64]:
