@@ -82,7 +82,7 @@ def touch_memory(size: int = 4 << 30) -> None:
 
 
 def read_blocks(path: Path) -> None:
-    """Read a file in blocks without parsing: the lower bound of every reader's time."""
+    """Read a file in blocks without parsing, as a lower bound of every reader's time."""
     block = bytearray(1 << 20)
     with path.open("rb", buffering=0) as file:
         while file.readinto(block):

@@ -11,8 +11,8 @@ from seqloom._rust import _native
 SIMD_NAMES = {"avx512": "AVX-512", "avx2": "AVX2", "neon": "NEON", "portable": "no vectors"}
 
 # Environment variables that the libraries read at start: seqloom, torch and its compiler,
-# MKL and oneDNN in torch, OpenBLAS (Haswell kernels use AVX2), NumPy, jax. Other libraries
-# are not limited.
+# MKL and oneDNN in torch, OpenBLAS (Haswell kernels use AVX2), NumPy, jax. Libraries
+# that read none of these variables are not limited.
 INSTRUCTION_LIMITS = {
     "avx2": {
         "SEQLOOM_SIMD": "avx2",

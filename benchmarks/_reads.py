@@ -1,4 +1,4 @@
-"""Input files for benchmarks: sequencer-like reads, and a proteome."""
+"""Input files for benchmarks: simulated sequencing reads, and a proteome."""
 
 import gzip
 import shutil
@@ -19,7 +19,7 @@ RESIDUE_FREQUENCIES = np.array(
 
 
 def write_reads(folder: Path, count: int) -> dict[str, Path]:
-    """Write reads of 150 bases: uncompressed, as gzip, and as bgzip."""
+    """Write reads of 150 bases to an uncompressed file, a gzip file and a bgzip file."""
     path = folder / "reads.fastq"
     rng = np.random.default_rng(0)
     with path.open("wb") as file:

@@ -16,7 +16,7 @@ import torch
 import seqloom as sl
 from benchmarks._measure import full_or_quick, peak_memory_increase
 
-TENSORS, SIDE = full_or_quick(60, 12), 2091  # 60 matrices of 2091 x 2091 float32: 1.05 GB.
+TENSORS, SIDE = full_or_quick(60, 12), 2091  # 60 matrices have 1.05 GB
 SEQLOOM_NAME = "seqloom"
 Arrays = dict[str, Any]
 

@@ -71,7 +71,7 @@ def simulate_trait(causal: int, share: float, *, seed: int) -> NDArray[np.float6
 
 
 def scores_by_fold(data: Dataset) -> list[tuple[float, float, float]]:
-    """Return three r2 per fold: ridge, ridge on fewer samples, and the network."""
+    """Return the r2 of two ridge regressions and of the network for each fold."""
     return [
         _score_fold(teach, held, seed=FOLDS * seed + number)
         for seed in range(SEEDS)

@@ -1,7 +1,7 @@
 """Compare the defaults of `for_data` and `fit` with ridge regression on simulated scans.
 
-Four fifths of each scan are the training set; the rest is the test set. A tenth of the
-training set is used to choose the best epoch of the network. The penalty of ridge
+Four fifths of each scan are the training set, and one fifth is the test set. A tenth of
+the training set is used to choose the best epoch of the network. The penalty of ridge
 regression is chosen by leave-one-out cross-validation.
 """
 

@@ -162,7 +162,7 @@ def _exhaust_batches(side: Callable[[Path], Batches], path: Path) -> None:
 
 
 def _read_and_copy(path: Path, numbers: Any) -> None:
-    """Read the file, and copy two integers per token: the lower bound of the time."""
+    """Read the file, and copy two integers per token, as a lower bound of the time."""
     read_blocks(path)
     out = np.empty(2 * MAX_TOKENS, np.int32)
     for start in range(0, numbers.size, out.size):

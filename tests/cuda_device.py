@@ -69,5 +69,6 @@ on_cuda = pytest.mark.skipif(
     DEVICE_NAME == "cpu" or bool(_reason),
     reason=CUDA_ONLY_REASON if DEVICE_NAME == "cpu" else NO_DEVICE_REASON,
 )
-# For tests of both libraries; `backend` imports jax only when such a test runs.
+# Runs a test on both libraries. The function `backend` imports jax only if a test needs
+# it.
 in_both_libraries = pytest.mark.parametrize("name", BACKEND_NAMES)

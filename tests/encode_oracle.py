@@ -11,7 +11,7 @@ BASES_OF_IUPAC_CODE = TWO_BASE_CODES | {
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 AMINO_ACIDS_OF_CODE = {"B": "DN", "Z": "EQ", "J": "IL", "X": AMINO_ACIDS}
 
-# The vocabulary of ESM-2: fair-esm 2.0, Alphabet.from_architecture("ESM-1b").
+# The vocabulary of ESM-2, from fair-esm 2.0: Alphabet.from_architecture("ESM-1b").
 ESM2_VOCABULARY = [
     *["<cls>", "<pad>", "<eos>", "<unk>"],
     *["L", "A", "G", "V", "S", "E", "R", "T", "I", "D", "P", "K", "Q", "N"],

@@ -25,7 +25,7 @@ def normal(shape: tuple[int, ...], dtype: type, seed: int = 0) -> Array:
 
 
 def leaf(array: Array) -> torch.Tensor:
-    """Convert to float64: the reference must be more precise than the tested kernel."""
+    """Convert to float64, because the reference must be more precise than the kernel."""
     import torch  # other tests run without torch
 
     return torch.tensor(array, dtype=torch.float64, requires_grad=True)

@@ -160,7 +160,7 @@ def _module_of(file: Path) -> str:
 
 
 def _count_single_importers(trees: dict[Path, ast.Module]) -> int:
-    """Count modules that only one module imports, which is in the same folder."""
+    """Count modules that are imported by only one module, from the same folder."""
     modules = {_module_of(file): file for file in trees}
     importers: dict[str, set[Path]] = {name: set() for name in modules}
     for file, tree in trees.items():

@@ -664,7 +664,8 @@ EDGE_CASES = [
 NUMBERS_BEYOND_FLOAT8 = np.array(
     [0, np.nan, np.inf, -np.inf, 1e6, -1e6, 448, 470, 60000], np.float32
 )
-# Operators unknown to ONNX Runtime; the reference implementation of ONNX computes them.
+# Operators that ONNX Runtime does not support. The reference implementation of ONNX
+# computes the expected results.
 FUNCTION_OPERATOR_CASES = [
     one(
         "GroupNormalization",

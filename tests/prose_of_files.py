@@ -149,7 +149,7 @@ def _python_comments(file: Path, source: str) -> Iterator[Text]:
 
 
 def _defined_name(node: ast.AST, *, is_test: bool) -> str:
-    """Return the name of a function, class or constant; in tests only that of a test."""
+    """Return the name of a function, class or constant; in tests, only names of tests."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
             return name if name.startswith("test_") or not is_test else ""

@@ -76,7 +76,7 @@ def _letters(name):
 
 
 def _draw(rng, source):
-    """Generate one read: most have the network's input length, some end in N."""
+    """Generate a read; most reads have the network's input length, and some end in N."""
     sequence = source[rng.integers(len(source))]
     length = min(
         len(sequence), READ_LENGTH if rng.random() < 0.5 else rng.integers(30, 160)

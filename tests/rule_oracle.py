@@ -99,7 +99,7 @@ def _found(grads, leaf):
 
 
 def their_gradients(case, *, double=None):
-    """Return the gradients; with `double`, return the gradients of their product."""
+    """Return the gradients, or with `double` the gradients of their product."""
     leaves = [torch.tensor(case.args[place], requires_grad=True) for place in case.places]
     args = [torch.tensor(arg) if isinstance(arg, np.ndarray) else arg for arg in case.args]
     args = list(args)

@@ -67,7 +67,7 @@ class ComparisonPage:
 
     @property
     def packages(self) -> list[str]:
-        """Packages whose versions are reported with the result; the first is the tool."""
+        """Packages whose versions are reported with the result, beginning with the tool."""
         return self.facts["packages"].split()
 
     @property
@@ -126,7 +126,7 @@ def read_pages() -> list[ComparisonPage]:
 
 
 def index_rows(pages: list[ComparisonPage]) -> Iterator[tuple[str, ...]]:
-    """Yield a row of the index for each task: tool, task, ratio, both times."""
+    """Yield a row of the index for each task: tool, task, ratio and both tools' times."""
     for page in pages:
         for pair in page.pairs():
             theirs, ours, ratio = pair.seconds

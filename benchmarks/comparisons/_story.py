@@ -80,7 +80,7 @@ def _make_inputs(page: ComparisonPage, folder: Path) -> tuple[str, str]:
 def _measure_task(
     pair: ComparedTask, folder: Path, arguments: Sequence[str]
 ) -> tuple[float, float]:
-    """Compare the results of both tools, then return the median times of each."""
+    """Compare the results of both tools, then return the median times of each tool."""
     codes = {"theirs": pair.theirs, "ours": pair.ours, "comparison": pair.comparison}
     for name, code in codes.items():
         (folder / f"{name}.py").write_text(code, "utf-8")

@@ -10,7 +10,8 @@ from benchmarks._measure import full_or_quick, run_module
 from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.tensor._networks import CPU_NETWORKS
 
-# Rounds per library; torch has only one, because it takes up to a minute to compile.
+# Number of rounds per library. Torch has only one round, because it takes up to a
+# minute to compile.
 ROUNDS_BY_LIBRARY = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
 NETWORKS = full_or_quick(CPU_NETWORKS, ("MLP",))
 SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
@@ -98,7 +99,7 @@ def _median_of(calls: Sequence[CallSeconds], name: str) -> float:
 
 
 def _added_seconds(calls: Sequence[CallSeconds]) -> float:
-    """Return the median seconds that the first call adds to a later call."""
+    """Return by how many seconds the first call is longer than a later call (median)."""
     return median([each["first"] - each["later"] for each in calls])
 
 

@@ -16,7 +16,8 @@ from benchmarks._processor import describe_processor
 from benchmarks.gpu._results import DEVICE, Results
 
 PACKAGES = ("seqloom", "torch", "jax", "transformers", "numpy", "safetensors", "triton")
-# Offsets of packed sequences, one of them empty; the longest has 1,024 positions.
+# Offsets of packed sequences; one sequence is empty, and the longest has 1,024
+# positions.
 OFFSETS, MAX_RESIDUES, HEADS, WIDTH = (0, 3, 3, 300, 1324), 1024, 4, 64
 PRODUCT_LIMIT = 2e-2  # maximum relative error in bfloat16
 ATTENTION_LIMITS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}

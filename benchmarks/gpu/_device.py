@@ -29,7 +29,7 @@ PUBLISHED_RATES = {
 
 
 def find_published_rate(device_name: str) -> float | None:
-    """Return the operations per second in the data sheet; None if the GPU is not listed."""
+    """Return the operations per second in the data sheet, or None for an unlisted GPU."""
     if "MIG" in device_name:  # MIG instances are slower than the whole GPU
         return None
     # Match whole words, because "A10G" is not an A10 and "RTX A4000" is not an A40.

@@ -61,7 +61,7 @@ class Reporter:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: list[str]) -> None:
-        """Report the collected tests; all workers of pytest-xdist collect the same."""
+        """Report the collected tests, which are the same in all workers of pytest-xdist."""
         self._write(event="collected", ids=ids)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:

@@ -16,7 +16,7 @@ from benchmarks.gpu._results import (
 
 
 def publish_results(out: Path) -> None:
-    """Write the results of a run into the page; only print those of a tiny or CPU run."""
+    """Write the results of a GPU run into the page, or print those of a small run."""
     results = read_results(out / RESULTS)
     settings = next(result for result in results if result["what"] == "settings")
     machine = next((result for result in results if result["what"] == "machine"), None)

@@ -46,7 +46,7 @@ def main() -> None:
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
         print("gpu: skipped: needs a CUDA device, and this machine has none")
         return
-    # The folder is not deleted: `python -m benchmarks.gpu read` can read it later.
+    # The folder is kept, because `python -m benchmarks.gpu read` can read it later.
     out = Path(mkdtemp(prefix="seqloom-gpu-"))
     run_parts(out, list(PARTS), "cuda", is_tiny=is_quick())
     publish_results(out)

@@ -243,7 +243,7 @@ def make_tables(results: Sequence[Result]) -> list[str]:
 
 
 def _step_rows(result: Result) -> list[list[str]]:
-    """Return a table row for each of two libraries; seqloom is the first."""
+    """Return a table row for each of two libraries; seqloom comes first."""
     network = f"{result['network']}, {result['rows']:,} x {result['length']:,}"
     computation = f"{result['dtype']}, {result['mode']}"
     return [

@@ -35,7 +35,7 @@ def export_onnx(folder: Path) -> None:
 
 
 def _write_onnx(network: torch.nn.Module, path: Path) -> None:
-    """Write a network as ONNX whose input is one record of any length."""
+    """Write a network as ONNX; the input of the network is one record of any length."""
     length = torch.export.Dim("length", min=2, max=MAX_RESIDUES + 2)
     torch.onnx.export(
         network,

@@ -12,7 +12,7 @@ Ids = NDArray[np.int64]
 
 
 class Task(NamedTuple):
-    """Work of one inference library: the network, the records and the folder."""
+    """Task for one inference library: the network, the records and the folder."""
 
     size: str  # folder of the network
     folder: Path  # folder of the results

@@ -1,6 +1,6 @@
 """Define which kernels are measured, and the shapes and values of their inputs."""
 
-# The functions below have one positional parameter per axis.
+# Functions in this module have one positional parameter per axis.
 # ruff: noqa: PLR0917
 
 from collections.abc import Callable, Iterable
@@ -188,7 +188,7 @@ def _combine_cases(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Kerne
 
 
 def cases() -> list[KernelCase]:
-    """Return all cases: each kernel with shapes of networks, and with larger shapes."""
+    """Return all cases: each kernel with shapes from networks, and with larger shapes."""
     return [
         *_with_gradient("softmax", (2048, 256), (64, 10), (2048, 8192)),
         *_combine_cases(("cross_entropy",), (2048, 33), (64, 10), (2048, 8192)),

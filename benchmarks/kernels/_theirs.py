@@ -169,7 +169,7 @@ def _attention_grad(case: KernelCase, *arrays: Any) -> Work:
 
 
 def _varlen(_: KernelCase, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
-    """Call attention for each sequence; torch has no variable-length kernel for CPUs."""
+    """Call attention for each sequence, because PyTorch cannot pack sequences on CPUs."""
     each = [_split_sequences((q, k, v), pair) for pair in pairwise(bounds)]
     made = torch.empty_like(q)
 

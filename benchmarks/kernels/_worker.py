@@ -36,7 +36,7 @@ def _list_arrays(made: Any) -> list[np.ndarray]:
 
 
 def _summarise_result(made: Any, *, random: bool) -> list[list[float]]:
-    """Return some elements of each array; for random numbers, mean and deviation."""
+    """Return some elements of each array, or the mean and deviation of random numbers."""
     arrays = _list_arrays(made)
     if random:
         return [[float(arrays[0].mean()), float(arrays[0].std())]]

@@ -46,7 +46,7 @@ def _muon_rows() -> Iterator[list[str]]:
 
 
 def _measure_optimizer(label: str, kind: str, *numbers: int) -> list[str]:
-    """Measure one optimiser in a new process; `arguments` ends with the threads."""
+    """Measure one optimiser in a new process; the last argument is the thread count."""
     threads = numbers[-1]
     os.environ["OMP_NUM_THREADS"] = str(threads)
     found: dict[str, float] = run_module(

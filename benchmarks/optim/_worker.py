@@ -16,7 +16,7 @@ import seqloom as sl
 from benchmarks._measure import time_alternately, touch_memory
 from seqloom._rust import _native
 
-# Matrices of one encoder layer with 320 features; six layers have 7.4 M numbers.
+# Matrices of an encoder layer with 320 features; six layers have 7.4 million numbers.
 LAYER_SHAPES = ((960, 320), (320, 320), (1280, 320), (320, 1280))
 MATRIX = (1280, 320)
 NEWTON_SCHULZ_STEPS = 5  # Number of Newton-Schulz steps.

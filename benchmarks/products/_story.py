@@ -73,7 +73,7 @@ def main() -> None:
 
 
 def _product_table(threads: int, dtype: str) -> str:
-    """Return one row per product, in Gflop/s, with the ratio to the fastest rival."""
+    """Return one row per product: speeds in Gflop/s, and the ratio to the fastest rival."""
     sides = {name: ProductProcess(name, threads) for name in SIDES}
     try:
         rows = [

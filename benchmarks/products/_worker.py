@@ -11,7 +11,7 @@ from benchmarks.products._sides import ProductShape
 
 
 def _make_arrays(shape: ProductShape) -> list[np.ndarray]:
-    """Return both factors (transposed ones as views) and the output array."""
+    """Return both factors (transposed factors as views) and the output array."""
     left, right = (shape.rows, shape.depth), (shape.depth, shape.columns)
     stored = [
         np.full(size[::-1] if way == "t" else size, 0.5, shape.dtype)

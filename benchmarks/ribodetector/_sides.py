@@ -16,7 +16,8 @@ from seqloom.cli._export import PROGRAM
 
 _RIBODETECTOR_COMMAND = "from ribodetector.detect_cpu import main; main()"
 _CLASS_NAMES = ("other", "ribosomal")
-# If the two logits differ by more than this, rounding cannot change the prediction.
+# If the two logits differ by more than this limit, rounding cannot change the
+# prediction.
 CLOSE_LOGITS = 1e-4
 
 Pair = tuple[Path, Path]

@@ -113,7 +113,7 @@ def _start_runtime(*arguments: str) -> Any:
 
 
 def _time_once(worker: Any, calls: int) -> list[float]:
-    """Let a process run; return the seconds per call after a pause, and without one."""
+    """Let a process run; return the seconds per call after a pause, and without a pause."""
     worker.stdin.write(f"{calls}\n")
     worker.stdin.flush()
     return _read_line(worker)

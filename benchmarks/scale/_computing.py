@@ -58,7 +58,7 @@ def _encode_by_numpy(letters: NDArray[np.uint8]) -> Work:
 
 
 def _fill_new_array(letters: NDArray[np.uint8]) -> Work:
-    """Return the lower bound: write an array of the same size into new memory."""
+    """Return the lower bound: a function that writes an equally large new array."""
 
     def work() -> tuple[()]:
         np.empty((4, letters.size), np.float32).fill(1)
@@ -164,7 +164,7 @@ NORM_ARRAYS = ("running_mean", "running_var", "weight", "bias")
 
 
 def _read_and_multiply() -> Maker:
-    """Return the lower bound: read the file, and multiply as the convolution does."""
+    """Return the lower bound: a function that reads the file and multiplies matrices."""
 
     def work_of(sizes: Sizes, path: Path) -> Work:
         threadpool_limits(1, user_api="blas")  # thread limit of the whole process

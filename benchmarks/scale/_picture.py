@@ -9,7 +9,7 @@ from benchmarks._processor import name_processor
 from benchmarks.scale._growth import FITTED_DECADES, Points, growth_exponent
 from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
 
-# Any, because the type stubs of matplotlib do not type keywords.
+# The type is Any, because the type stubs of matplotlib do not type keyword arguments.
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
 
@@ -34,7 +34,7 @@ def write_plot(sweep: Sweep, points: Points) -> str:
 
 
 def _plot_sweep(sweep: Sweep, points: Points, title: str) -> Figure:
-    """Plot time and memory with one title, and a legend below."""
+    """Plot time and memory with one title, and a legend below the plots."""
     whole = _empty_figure()
     whole.get_layout_engine().set(w_pad=0.15, h_pad=0.12)
     whole.suptitle(title, x=0.01, ha="left", color=TEXT, fontsize=13)

@@ -87,7 +87,7 @@ def _measure_sweep(sweep: Sweep, folder: Path) -> Points:
 
 
 def _prepare_file(sweep: Sweep, sizes: Sizes, path: Path) -> tuple[str, Sizes]:
-    """Write the input file if the operation reads one, and return its path."""
+    """Write an input file if the operation reads a file, and return its path."""
     path = path.with_suffix(sweep.suffix)
     if sweep.suffix:
         write_input(path, sizes)

@@ -1,4 +1,6 @@
-"""Measure one operation in one library: python -m ... OPERATION LIBRARY.
+"""Measure one operation in one library.
+
+The command is ``python -m benchmarks.scale._worker OPERATION LIBRARY``.
 
 Each line of standard input has a file and sizes for the warm-up, and a file and sizes
 for the measurement. Each measurement runs in a new child process.

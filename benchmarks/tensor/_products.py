@@ -140,5 +140,6 @@ def _encoder_products() -> list[Product]:
     ]
     maps, seen = (PLACES, PLACES), (PLACES, deep)
     every = ROWS * HEADS * LAYERS
-    # Attention: two products forward, four backward.
+    # Attention computes two products in the forward pass, and four in the backward
+    # pass.
     return [*dense, (seen, (deep, PLACES), 2 * every), (maps, seen, 4 * every)]

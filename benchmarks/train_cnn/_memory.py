@@ -1,4 +1,7 @@
-"""Measure the memory of one library in this process: python -m ... LIBRARY THREADS."""
+"""Measure the memory of one library in this process.
+
+The command is ``python -m benchmarks.train_cnn._memory LIBRARY THREADS``.
+"""
 
 import json
 import sys

@@ -1,4 +1,7 @@
-"""Train with seqloom and PyTorch, epoch by epoch in turns: python -m ... THREADS."""
+"""Train with seqloom and PyTorch, epoch by epoch in turns.
+
+The command is ``python -m benchmarks.train_cnn._speed THREADS``.
+"""
 
 import json
 import sys

@@ -216,7 +216,7 @@ def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
 
 
 def _to_word(word: SupportsIndex | str, *, below: int) -> int:
-    """Convert a number to ``int``; raise unless it is from 0 to below the limit."""
+    """Convert a number to ``int``; raise unless ``0 <= number < limit``."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - checked here
     except TypeError as error:

@@ -32,7 +32,7 @@ def count_of(number: int, noun: str) -> str:
 
 
 def list_some(names: Sequence[str], count: int = 3) -> str:
-    """Join names with commas; if there are many, list only the first few."""
+    """Join names with commas; of many names, list only the first few."""
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
 

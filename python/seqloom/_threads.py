@@ -93,8 +93,9 @@ def run_interruptible(
     work: Callable[[], Result], look: Callable[[], object], *, stop: Callable[[], object]
 ) -> Result:
     """Run `work` on another thread; call `look` and handle Ctrl-C on this thread."""
-    # `look` reports progress: it is called ten times a second, and once at the end. If
-    # `look` raises, or after Ctrl-C, `stop` is called and must make the work end soon.
+    # `look`, which reports progress, is called ten times a second, and once at the end.
+    # If `look` raises, or after Ctrl-C, `stop` is called and must make the work end
+    # soon.
     results: list[Result] = []
     failures: list[BaseException] = []
     is_over = threading.Event()

@@ -74,7 +74,7 @@ class CaptureError(SeqloomError, RuntimeError):
 
     Args:
         problem: The operation that cannot be compiled, and the reason.
-        advice: The suggested change of the step; appended to the message.
+        advice: The suggested change of the step, which is appended to the message.
 
     Examples:
         >>> print(CaptureError("the step reads a value", advice="; return the tensor"))
@@ -174,7 +174,7 @@ class AlphabetError(FormatError):
         position: Index of the character in the sequence, from 0.
         character: The invalid character.
         expected: Description of the characters that are allowed.
-        letter: The former name of ``character``; deprecated.
+        letter: The former name of ``character``, which is deprecated.
 
     Examples:
         >>> AlphabetError("no base", record=0, position=4, character="J").character

@@ -1,4 +1,4 @@
-"""``seqloom compare``: the table in the terminal, and the HTML page."""
+"""``seqloom compare`` writes a table in the terminal, and an HTML page."""
 
 import json
 import shutil

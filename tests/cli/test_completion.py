@@ -1,4 +1,4 @@
-"""`seqloom completion`: completion in real shells."""
+"""`seqloom completion` works in real shells."""
 
 import subprocess
 import sys

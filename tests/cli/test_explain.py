@@ -1,4 +1,4 @@
-"""`seqloom explain`: a page or a table of contributions."""
+"""`seqloom explain` writes a page or a table of contributions."""
 
 import subprocess
 import sys

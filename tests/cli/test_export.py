@@ -1,4 +1,4 @@
-"""`seqloom export`: a run as a folder, a zip file, or an ONNX file."""
+"""`seqloom export` writes a run as a folder, a zip file, or an ONNX file."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""``seqloom train --finetune lora``: adapters for a folder of ESM-2."""
+"""``seqloom train --finetune lora`` trains adapters for a folder of ESM-2."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""``seqloom train --folds``: means over folds, and undefined metrics."""
+"""``seqloom train --folds`` reports means over folds, and undefined metrics."""
 
 import json
 from pathlib import Path

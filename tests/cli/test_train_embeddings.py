@@ -1,4 +1,4 @@
-"""``seqloom train embeddings/``: a head on the output of ``seqloom embed``."""
+"""``seqloom train embeddings/`` trains a head on the output of ``seqloom embed``."""
 
 from typing import Any
 

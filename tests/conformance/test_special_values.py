@@ -76,7 +76,7 @@ def pairs(values):
 
 
 def assert_same(found, wanted, name):
-    """Compare values, NaN and signs of zero; max(0, -0) and min(0, -0) may be either."""
+    """Compare values, NaN and signs of zero; max(0, -0) and min(0, -0) may be 0 or -0."""
     close = 1e-6 if found.dtype == np.float32 else 1e-12
     np.testing.assert_allclose(found, wanted, rtol=close, atol=0)
     assert found.dtype == wanted.dtype
@@ -125,8 +125,8 @@ def test_an_operator_accepts_a_special_value_as_python_number(library, symbol):
     name, operate = OPERATOR_OF_FUNCTION[symbol], getattr(operator, symbol)
     xp = namespace(library)
     row = np.array(SPECIAL_VALUES, "float32")
-    # Exponents 0.5 and -0.5 are omitted: square roots differ from powers at -inf and
-    # -0.
+    # Exponents 0.5 and -0.5 are omitted, because square roots differ from powers at
+    # -inf and -0.
     numbers = [0.0, -0.0, 2.0, -3.0, np.inf, -np.inf, np.nan]
     for number in numbers:
         repeated = np.full_like(row, number)

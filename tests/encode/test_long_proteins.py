@@ -28,7 +28,7 @@ cases = pytest.mark.parametrize(
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory):
-    """A short protein, and a long one in lines of 60 residues."""
+    """A short protein, and a long protein in lines of 60 residues."""
     path = tmp_path_factory.mktemp("long") / "a.fa"
     lines = "\n".join(LONG_PROTEIN[at : at + 60] for at in range(0, PROTEIN_LENGTH, 60))
     path.write_text(f">short\nMKV\n>long\n{lines}\n")

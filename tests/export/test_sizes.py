@@ -322,7 +322,8 @@ def count(x, number):
     return sl.tensor.Tensor(x.backend.arange(number, dtype="float32"), x.backend)
 
 
-# Steps of a random network: each changes the length and reads it for the next step.
+# Steps of a random network. Each step changes the length, and reads the new length for
+# the next step.
 NETWORK_STEPS = {
     "pad": lambda x, n: F.pad(x, (n, 2 * n), value=0.5),
     "convolution": lambda x, n: F.conv1d(

@@ -117,7 +117,7 @@ class Forking:
 
 
 def test_a_worker_of_a_killed_run_does_not_block_its_folder(tmp_path, undisturbed):
-    # Otherwise the child process would keep the pipe of `running` open.
+    # Do not read the pipe of `running`, because the forked child process keeps it open.
     running, first = begin(tmp_path, Forking())
     os.kill(first, signal.SIGKILL)
     os.waitpid(first, 0)

@@ -27,7 +27,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 TESTED_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
 TRAINING_DATA = "x.fa --labels x.tsv --alphabet dna"
 STEP_OPTIONS = "--batch-size 32 --checkpoint-every 3"
-# Each command, and its output; a job resumes if there is already output.
+# Each command, and its output. A job resumes if its output already exists.
 COMMAND_LINES = {
     "inspect": ("inspect x.fa --json", None),
     "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
@@ -44,7 +44,7 @@ COMMAND_LINES = {
     "bed convert": ("bed convert x.bed y.raw --overwrite", "y.raw"),
 }
 RESUMABLE_COMMANDS = {"train", "embed"}
-# Audit events of Python that change a folder, and events that read one.
+# Audit events of Python that change a folder, and events that read a folder.
 FILE_EVENTS = re.compile(
     r"open$|os\.(rename|remove|mkdir|link|rmdir|chmod|truncate|utime)|shutil\."
 )

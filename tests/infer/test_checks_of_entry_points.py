@@ -27,7 +27,7 @@ RECORDS_AND_WARNINGS = {
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory):
-    """A folder with the run of a protein model, and an unfinished copy of it."""
+    """A folder with the run of a protein model, and an unfinished copy of this run."""
     folder = tmp_path_factory.mktemp("doors")
     table = {"sequence": TRAINING_PROTEINS * 2, "label": ["yes", "no"] * 2}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("protein"))

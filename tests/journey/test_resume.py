@@ -50,7 +50,7 @@ def test_a_run_that_is_killed_repeatedly_finishes(whole, tmp_path):
 
 
 def test_randomly_killed_runs_finish_with_the_same_bits(tmp_path):
-    # `make soak` runs 300 kills: tests/soak/test_training_kills.py.
+    # `make soak` runs 300 kills in tests/soak/test_training_kills.py.
     command = [sys.executable, Path(__file__).with_name("kill_at_random.py"), "12", "0"]
     subprocess.run([*command, tmp_path], check=True, timeout=600)
 

@@ -25,7 +25,7 @@ def draw(seed=3):
 
 
 def make(size, *, layers, uneven):
-    """Return a network with random weights; each layer preserves the scale of its input."""
+    """Return a random network whose layers preserve the scale of their inputs."""
     # If uneven, some channels are up to 60 times as large as others, as in trained
     # networks. The weights of the next layer are divided by the same factors, so the
     # outputs are equal.

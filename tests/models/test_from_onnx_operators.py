@@ -68,7 +68,8 @@ def test_an_operator_matches_the_onnx_reference(case, tmp_path):
 
 @pytest.mark.parametrize(("kind", "most"), [(18, 240), (20, 57344)])
 def test_casting_infinity_to_float8_without_infinity_gives_nan(tmp_path, kind, most):
-    # The table of the operator page specifies NaN; the reference code of ONNX saturates.
+    # The documentation of the operator specifies NaN, but the reference code of ONNX
+    # saturates.
     file = write(one("Cast", given={"x": NUMBERS_BEYOND_FLOAT8}, to=kind), tmp_path)
     found = sl.models.from_onnx(file)(NUMBERS_BEYOND_FLOAT8).numpy().astype("f8")
     wide = [0, np.nan, np.nan, np.nan, most, -most, 448, 448, most]

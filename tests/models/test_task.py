@@ -87,8 +87,8 @@ def test_the_more_certain_class_ranks_higher_if_both_probabilities_round_to_one(
     labels = np.where(TRUE_CLASSES, len(rest), 0)
     found = Classify(tuple("abcd"[: len(rest) + 1])).measure_outputs(labels, logits)
     # Correctly ordered pairs of a positive and a negative: 25 > 18, 19; 30 > 18, 19;
-    # 50 > 18, 19, 40. Thus 7 of 9 pairs are ordered correctly. Class 0 has the same
-    # area.
+    # 50 > 18, 19, 40. In total, 7 of 9 pairs are ordered correctly. Class 0 has the
+    # same area.
     assert found["auroc"] == pytest.approx(7 / 9)
 
 

@@ -101,7 +101,7 @@ def losses_of(user, library, *, compiled):
 
 @pytest.fixture(autouse=True)
 def _one_thread():
-    """Use one thread, which is faster than two for networks of this size."""
+    """Use one thread, which is faster than two threads for networks of this size."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

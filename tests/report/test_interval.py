@@ -10,8 +10,8 @@ from seqloom.report import auprc_interval, auroc_interval, wilson_interval
 
 
 def test_the_wilson_interval_equals_the_one_that_newcombe_published():
-    # 81 of 263, by the score method: Newcombe (1998), Statistics in Medicine 17, table
-    # I.
+    # Interval of 81 of 263 by the score method, from Newcombe (1998), Statistics in
+    # Medicine 17, table I.
     assert wilson_interval(81, 263) == pytest.approx((0.2553, 0.3662), abs=5e-5)
 
 

@@ -110,7 +110,8 @@ def test_bars_begin_at_their_lower_ends():
     bars = Trace("", [0, 1, 2], [0.5, 1], low=[0.25, 0.5], shape="bars")
     plot = Plot("t", [bars], y_range=(0, 1), y_scale="share")
     (path,) = (it for it in svg_of(plot).iter("path") if it.get("class") == "bars c0")
-    # The vertical axis extends from 214 up to 8: 0.25 is at 162.5, 0.5 at 111.
+    # The vertical axis extends from 214 up to 8, so 0.25 is at 162.5, and 0.5 is at
+    # 111.
     assert path.attrib["d"] == "M61.0 162.5V111.0H194.5V162.5ZM194.5 111.0V8.0H328.0V111.0Z"
     assert ticks(plot)[:3] == ["0 %", "20 %", "40 %"]
 
@@ -125,7 +126,8 @@ def test_residuals_are_true_minus_predicted():
     scatter = Scatter("gc", [1.0, 2.0, 4.0], [1.5, 2.0, 2.0])
     np.testing.assert_array_equal(scatter.residuals, [-0.5, 0.0, 2.0])
     row = re.search(r"<td>gc</td>(.*?)</tr>", page(scatters=(scatter,)))[1]
-    # Residuals -0.5, 0 and 2: RMSE sqrt(4.25 / 3), mean 0.5, SD sqrt(3.5 / 3).
+    # The residuals -0.5, 0 and 2 have RMSE sqrt(4.25 / 3), mean 0.5 and SD sqrt(3.5 /
+    # 3).
     shown = re.findall(r">([-\d.]+)<", row)
     assert [shown[1], *shown[3:]] == ["1.1902", "0.5000", "1.0801"]
 

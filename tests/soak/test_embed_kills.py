@@ -1,10 +1,11 @@
 """An embedding job of a million sequences survives three hundred kills.
 
 Two processes compute half of the job each, and both are killed together. Each kill waits
-until a random number of shards is published. This number is from the first 93 % of the job,
-so that work remains even if the test reacts late. The kill then waits for a random time, at
-most the time of two shards. Every tenth kill, except the last kills, happens at a
-random time after the start instead. In the test with Ray, one worker is killed.
+until a random number of shards is published. The number of shards is at most 93 % of
+all shards, so that work remains even if the test reacts late. The kill then waits for a
+random time, at most the time of two shards. Every tenth kill, except the last kills,
+happens at a random time after the start. In the test with Ray, one worker is
+killed.
 """
 
 import hashlib
@@ -131,7 +132,7 @@ class Kills:
             self.count_files()
 
     def wait_for_work(self, processes, goal):
-        """Wait until shard `goal` and one more shard are published, and a random time."""
+        """Wait until shard `goal` and another shard are published, then wait randomly."""
         marker, before = self.out / f"shard-{goal:06d}.done", self.count()
         wait_until(processes, lambda: marker.exists() and self.count() > before)
         time.sleep(self.rng.uniform(0, 2 * self.step))

@@ -59,8 +59,9 @@ def test_rust_tests_pass_with_a_smaller_instruction_set(cap):
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="reads x86-64 assembly")
 @pytest.mark.parametrize("crate", ["seqloom-kernels", "seqloom-fuse", "seqloom-encode"])
 def test_kernels_inline_all_simd_instructions(crate):
-    # The compiler builds a closure that is not inlined into a kernel without AVX. Such a
-    # closure calls a function for each SIMD instruction, which is 40 times slower.
+    # The compiler builds a closure that is not inlined into a kernel without AVX. A
+    # closure without AVX calls a function for each SIMD instruction, which is 40 times
+    # slower.
     target = REPOSITORY / "target" / "instructions"
     command = ["cargo", "rustc", "--release", "--lib", "--package", crate]
     subprocess.run(

@@ -124,7 +124,7 @@ def test_gradient_equals_finite_differences(name):
 
 
 def finite_differences(function, arrays, weights, place, step=1e-6):
-    """Return central differences of a function's weighted sum for one of its arrays."""
+    """Return central differences of a weighted sum of results, for one argument."""
     found = np.zeros_like(arrays[place])
     for index in np.ndindex(found.shape):
         sums = []

@@ -60,7 +60,7 @@ def test_each_of_three_classes_is_compared_with_all_others():
     logos = logos_of(data(sequences, labels), ("a", "c", "g")).drawings
     titles = ["a minus all others", "c minus all others", "g minus all others"]
     assert [logo.title for logo in logos] == titles
-    # Of the 60 other sequences, 20 have C and 40 have G.
+    # Among the other 60 sequences, 20 have C and 40 have G.
     np.testing.assert_allclose(logos[0].heights[0], [1, -1 / 3, -2 / 3, 0])
 
 

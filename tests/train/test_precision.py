@@ -110,7 +110,7 @@ def test_the_report_names_the_precision(tmp_path):
 
 
 def far_data():
-    """Return inputs; one row of each batch overflows at the initial loss scale."""
+    """Return inputs; in each batch, one row overflows at the initial loss scale."""
     rows = data()
     rows["inputs"][::20] *= 300
     return rows

@@ -30,7 +30,7 @@ class Net(nn.Module):
 
 @pytest.fixture(autouse=True)
 def one_thread():
-    """Limit PyTorch to one thread, because several would wait on a busy machine."""
+    """Limit PyTorch to one thread, because several threads would wait on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

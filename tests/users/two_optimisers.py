@@ -47,7 +47,7 @@ def batch(draw):
 
 
 def optimizers():
-    """Return an optimiser for the critic, and one for the generator."""
+    """Return an optimiser for the critic, and an optimiser for the generator."""
     return optim.AdamW(weight_decay=0.0), optim.SGD(momentum=0.9)
 
 

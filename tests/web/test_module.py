@@ -1,4 +1,4 @@
-"""The WebAssembly module in Node: Python's scores, and errors for corrupt files."""
+"""The WebAssembly module in Node has the scores of Python, and rejects corrupt files."""
 
 import gzip
 import json

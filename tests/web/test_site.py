@@ -23,7 +23,7 @@ NEEDS_BUILT_SITE = pytest.mark.skipif(
 )
 pytestmark = [NEEDS_BUILT_SITE, needs_browser]
 
-# One page of each kind.
+# One documentation page of each kind.
 TESTED_PAGES = ("", "tutorial/", "quickstart/", "how-to/embeddings/", "reference/io/")
 COLOUR_SCHEMES = ("light", "dark")
 # Accessibility rules, from a third-party package.

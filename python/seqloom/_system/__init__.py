@@ -1,6 +1,6 @@
 """Functions that depend on the operating system.
 
-All other modules use only parts of the standard library that exist on each system. This
+All other modules use only parts of the standard library that exist on each system. The
 table lists the differences from Linux:
 
 ===============  ===================================  ====================================

@@ -75,9 +75,9 @@ def autocast(dtype: str, *, allow_slow: bool | None = None) -> Generator[None]:
 
     Raises:
         ArgumentError: `dtype` is not one of the three names.
-        BackendError: Products would be slower than in float32: this applies to NumPy,
-            to JAX on a CPU, and to processors without instructions for `dtype`. The
-            product raises the error, not the ``with`` statement.
+        BackendError: Products would be slower than in float32, which is the case on
+            NumPy, on JAX on a CPU, and on processors without instructions for `dtype`.
+            The product raises the error, not the ``with`` statement.
 
     Examples:
         >>> import seqloom as sl

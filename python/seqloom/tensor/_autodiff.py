@@ -50,7 +50,7 @@ class Autodiff(Backend):
     """A backend that adds gradients to another backend.
 
     Args:
-        inner: The backend that computes; it may be another `Autodiff`.
+        inner: The backend that computes, which may be another `Autodiff`.
 
     Attributes:
         inner: The backend that computes.
@@ -145,8 +145,8 @@ class Autodiff(Backend):
         Args:
             raw: The result, an array of this level.
             seed: The gradient with respect to the result, in the shape of the result.
-            retain: If True, the recorded operations can be used again; default: they are
-                freed.
+            retain: If True, the recorded operations can be used again; by default, they
+                are freed.
 
         Returns:
             Gradients as arrays of the inner backend, by `leaf_number`.

@@ -80,7 +80,7 @@ class Backend(ArrayFunctions, ABC):
         """
 
     def adopt(self, x: Array, source: Backend) -> Array:
-        """Convert an array of another backend to one of this backend.
+        """Convert an array of another backend to an array of this backend.
 
         Args:
             x: An array of `source`.
@@ -176,8 +176,9 @@ class Backend(ArrayFunctions, ABC):
             data: Numbers, nested lists, or an array. Later writes to the array do not
                 change the tensor. Python floats become float32.
             dtype: Name of the dtype; default: the dtype of the data.
-            requires_grad: If True, record operations on the tensor, so that ``backward``
-                computes its gradient; only on an `Autodiff` backend.
+            requires_grad: If True, record operations on the tensor, so that
+                ``backward`` computes its gradient; allowed only on an `Autodiff`
+                backend.
 
         Returns:
             A tensor.
@@ -206,7 +207,7 @@ class Backend(ArrayFunctions, ABC):
         ``numpy`` and ``torch`` (CPU) share memory with arrays in native byte order.
         ``jax`` shares aligned memory and copies other memory. A GPU always copies. Do not
         write to the array while the tensor or a result computed from it is in use: results
-        and gradients would silently change. The method `tensor` copies the array instead.
+        and gradients would silently change. Use the method `tensor` to copy the array.
 
         Args:
             array: A NumPy array of numbers or booleans.

@@ -194,7 +194,7 @@ class TensorConversions(TensorState):
 
         Raises:
             ArgumentError: `stream` is not None.
-            BackendError: The library has no such device.
+            BackendError: The library does not have the given device.
 
         Examples:
             >>> import seqloom as sl
@@ -213,7 +213,7 @@ class TensorConversions(TensorState):
     def keep(self) -> Self:
         """Do not release this tensor when its scope ends.
 
-        The tensor then belongs to the enclosing scope, if there is one.
+        The tensor is moved to the enclosing scope, if it exists.
 
         Returns:
             This tensor.

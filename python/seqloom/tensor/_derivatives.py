@@ -32,8 +32,8 @@ def value_and_grad(
 
     Returns:
         A function with the same arguments that returns the value and the gradient. If
-        `argnums` is a sequence, the gradient is a tuple. Such functions can be nested to
-        compute second derivatives.
+        `argnums` is a sequence, the gradient is a tuple. Calls of `value_and_grad` can
+        be nested to compute second derivatives.
 
     Raises:
         ArgumentError: An argument to differentiate is not a tensor.
@@ -138,7 +138,7 @@ def hvp(function: Callable[..., Any], inputs: Any, v: Any) -> tuple[Any, Any]:
 def _gradient(
     level: Engine, found: dict[Any, Array], leaf: Tensor, missing: str = "error"
 ) -> Tensor:
-    """Return the gradient of a loss with respect to one input; raise if it has none."""
+    """Return the gradient with respect to one input; raise if it does not exist."""
     array = found.get(level.leaf_number(leaf.raw))
     if array is None and missing == "error":
         raise GradientError(

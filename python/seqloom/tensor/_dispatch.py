@@ -155,7 +155,7 @@ def _wrap_result(part: Any, kind: Any, backend: ArrayFunctions, frame: FrameType
 
 
 def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
-    """Convert an argument for a function of the backend: tensors become arrays."""
+    """Convert an argument for a function of the backend, so that tensors become arrays."""
     if isinstance(arg, TensorState):
         return arg.raw
     if isinstance(arg, (list, tuple)):
@@ -165,7 +165,7 @@ def to_raw(arg: Any, backend: ArrayFunctions) -> Any:
             for item in cast("list[Any]", arg)
         ]
         return raws if isinstance(arg, list) else tuple(raws)
-    if isinstance(arg, np.ndarray):  # a copy: the caller may overwrite the array
+    if isinstance(arg, np.ndarray):  # copied, as callers may overwrite it
         return backend.asarray(arg, copy=True)
     return _convert_scalar(arg, backend) if isinstance(arg, np.generic) else arg
 
@@ -198,7 +198,7 @@ def find_shared_backend(tensors: Sequence[TensorState]) -> ArrayFunctions:
 
 
 def _choose_outer(one: ArrayFunctions, other: ArrayFunctions) -> ArrayFunctions:
-    """Return the one of two backends that wraps the other; raise if neither does."""
+    """Return the outer of two backends; raise if neither backend wraps the other."""
     if includes_backend(one, other):
         return one
     if includes_backend(other, one):

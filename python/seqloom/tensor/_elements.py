@@ -140,7 +140,7 @@ def _normalize_part(part: object) -> Any:
 
 
 def _list_to_array(part: list[Any]) -> Any:
-    """Convert a list to an array of integers or booleans; an empty list, to integers."""
+    """Convert a list to an array of integers or booleans; an empty array has integers."""
     try:
         array = np.asarray(part)
     except ValueError as error:

@@ -211,7 +211,8 @@ class Profile(Backend):
         Args:
             data: Numbers, nested lists, or an array.
             dtype: Name of the dtype; default: the dtype of the data.
-            requires_grad: Must be False: only an `Autodiff` on top of this backend records.
+            requires_grad: Must be False, because only an `Autodiff` that wraps this
+                backend records operations.
 
         Returns:
             A tensor.
@@ -250,8 +251,9 @@ def _total_bytes(inner: Backend, out: object) -> int:
 def check_finite(*, infinities: bool = True) -> Generator[None]:
     """Raise an error at the first operation that computes NaN or infinity.
 
-    The block checks every result and every gradient. These checks are slow, so use the
-    block only to find an error. Operations inside compiled steps are not checked.
+    The block checks every result and every gradient. Checking every result is slow, so
+    use the block only to find an error. Operations inside compiled steps are not
+    checked.
 
     Args:
         infinities: If True, infinity is an error too.

@@ -96,7 +96,7 @@ class Counter(Leaf):
 
     @property
     def number(self) -> int:
-        """The step count; a read waits until the device has computed the count."""
+        """The step count; wait until the device has computed the count."""
         if self.backend is None:
             return self.array
         return int(self.backend.to_numpy(self.array))
@@ -107,7 +107,7 @@ class Counter(Leaf):
         self.version += 1
 
     def read_committed(self) -> int:
-        """Return the number; during a capture, the number before the captured step."""
+        """Return the step count; during a capture, the count before the captured step."""
         own = vars(self)
         backend: Backend | None = own["backend"]
         return own["array"] if backend is None else int(backend.to_numpy(own["array"]))
@@ -174,7 +174,7 @@ def copy_array(array: Array, backend: Backend) -> Array:
 
 def copy_to(leaf: Leaf, backend: Backend, dtype: str | None = None) -> Array:
     """Copy the array of a leaf to a backend, optionally with a new dtype."""
-    own = vars(leaf)  # this method call is not captured as an operation of a step
+    own = vars(leaf)  # the stored values, without the symbols of a capture
     source: Backend | None = own["backend"]
     array = own["array"] if source is None else source.to_numpy(own["array"])
     # Convert in NumPy, because the target library may not support the old dtype.

@@ -108,7 +108,7 @@ def _make_cumulative(name: str) -> Callable[..., Tensor]:
 
 
 def _dtype_option(dtype: Any) -> dict[str, Any]:
-    """Return `dtype` as a keyword argument; for None, no argument."""
+    """Return `dtype` as a dict of keyword arguments, which is empty for None."""
     return {} if dtype is None else {"dtype": dtype}
 
 

@@ -24,9 +24,9 @@ The remaining columns are:
   value ``-`` means that exported graphs cannot contain the operation.
 - ``kind``: a ``float`` operation is elementwise and computes in floats, with
   broadcasting; a ``bool`` operation is elementwise and returns booleans. The compiler
-  fuses both kinds. In a ``row`` operation that keeps the first axis, row i of the
-  result depends only on row i of the first argument. The value ``-`` is allowed for
-  every operation.
+  fuses ``float`` and ``bool`` operations. In a ``row`` operation that keeps the first
+  axis, row i of the result depends only on row i of the first argument. The value ``-``
+  is allowed for every operation.
 - ``onnx``: the ONNX operator that computes the same elementwise function.
 
 The package finds rules, shapes and NumPy functions through this table. An unknown file

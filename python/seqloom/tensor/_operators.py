@@ -56,7 +56,8 @@ def binary(name: str) -> Callable[..., Any]:
             if type(other) in _PYTHON_NUMBERS:
                 return _call_backend(name, self, _match_type(other, self), other, frame)
             return _apply_if_numeric(name, other, self, other)
-        # For untracked tensors, read `_value`: it is the array, and faster than `raw`.
+        # For untracked tensors, read the array from `_value`, which is faster than
+        # `raw`.
         is_tracked = self._node is not None or other._node is not None
         left, right = (self.raw, other.raw) if is_tracked else (self._value, other._value)
         try:

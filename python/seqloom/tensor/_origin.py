@@ -137,9 +137,9 @@ class Released:
 class Scope:
     """Tensors that were created on one thread since the scope was opened."""
 
-    # A generator or coroutine may pause inside its scope while other code runs. Such a
-    # scope, and each scope inside it, checks for every new tensor whether the code that
-    # opened the scope is running.
+    # A generator or coroutine may pause inside its scope while other code runs. The
+    # scope of a generator, and each scope inside it, checks for every new tensor
+    # whether the code that opened the scope is running.
 
     __slots__ = (
         "limit",  # `prune` runs if `made` is longer; -1 means that the scope ended

@@ -188,7 +188,7 @@ _is_recomputing: ContextVar[bool] = ContextVar("is_recomputing", default=False)
 
 
 def is_recomputing() -> bool:
-    """Return whether `checkpoint` is recomputing; buffers must not change meanwhile."""
+    """Return whether `checkpoint` is recomputing, because buffers must not change then."""
     return _is_recomputing.get()
 
 

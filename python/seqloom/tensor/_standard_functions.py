@@ -156,7 +156,7 @@ def minimum(x: Tensor, other: Tensor | float) -> Tensor:
 
 
 def clip(x: Tensor, low: float | None = None, high: float | None = None) -> Tensor:
-    """Limit the values to a range; values outside become the nearest bound.
+    """Limit the values to a range; values outside the range become the nearest bound.
 
     Args:
         x: A tensor of any shape.

@@ -120,9 +120,10 @@ class Level(Protocol):
 
 
 class Node:
-    """One recorded operation; leaves have no rule."""
+    """One recorded operation, or a leaf, whose `rule` is None."""
 
-    # No constructor: setting the four attributes inline is twice as fast.
+    # The class has no constructor, because setting four attributes inline is twice as
+    # fast.
     __slots__ = ("number", "parents", "rule", "saved")
     number: int  # position in the order of recording
     rule: Rule | None  # gradient rule

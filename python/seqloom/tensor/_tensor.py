@@ -96,9 +96,9 @@ class Tensor(ArrayMethods, TensorConversions):
     def at(self) -> At[Self]:
         """Update elements in a copy: ``x.at[key].set(values)`` or ``.add(values)``.
 
-        Both methods return a new tensor. `values` is a number, an array or a tensor
-        that broadcasts to the elements. If the key contains an index twice, ``add``
-        adds both values.
+        The methods ``set`` and ``add`` return a new tensor. `values` is a number, an
+        array or a tensor that broadcasts to the elements. If the key contains an index
+        twice, ``add`` adds both values.
 
         Examples:
             >>> import seqloom as sl
@@ -128,7 +128,7 @@ class Tensor(ArrayMethods, TensorConversions):
 
         Args:
             gradient: The gradient with respect to this tensor: a tensor, an array or a list
-                of the same shape. Default: 1, for a scalar.
+                of the same shape. The default is 1 if this tensor is a scalar.
 
         Returns:
             The gradients; ``.wrt(x)`` returns the gradient with respect to `x`.
@@ -189,7 +189,7 @@ class Gradients:
             parameter.
         backend: The backend of the arrays.
         inputs: Further tensors, each paired with its gradient or None; optimisers
-            ignore them.
+            ignore these tensors.
 
     Examples:
         >>> import seqloom as sl
@@ -246,7 +246,7 @@ class Gradients:
         """Return the gradient array of a parameter id or leaf number.
 
         Args:
-            number: The parameter id or leaf number; for None, the result is None.
+            number: The parameter id or leaf number; if None, the method returns None.
 
         Returns:
             The array, or None if the result does not depend on the leaf.
@@ -306,8 +306,8 @@ class Gradients:
             New gradients.
 
         Raises:
-            ArgumentError: Both `norm` and `value` are given, or neither, or the limit is
-                not a number above 0.
+            ArgumentError: Both `norm` and `value` are given, or neither is given, or
+                the limit is not a number above 0.
 
         Examples:
             >>> import seqloom as sl

@@ -75,7 +75,7 @@ def _searchsorted(edges: Any, x: Any, **named: Any) -> Call | Skip:
 
 
 def _row_by_row(side: str) -> Any:
-    """Search row by row: the standard's `searchsorted` accepts one row of edges only."""
+    """Search row by row, because `searchsorted` in the standard accepts only one row."""
 
     def ours(edges: Any, x: Any) -> Any:
         rows, wide = edges.shape[:-1], x.shape[-1:]

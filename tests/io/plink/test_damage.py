@@ -65,7 +65,8 @@ def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
 def test_padding_reveals_a_wrong_mode_if_both_layouts_have_equal_size(
     tmp_path, major, flipped
 ):
-    # Six individuals by three variants: 3 rows of 2 bytes, or 6 rows of 1 byte.
+    # Six individuals by three variants are stored as 3 rows of 2 bytes, or as 6 rows of
+    # 1 byte.
     shape = (6, 3) if major == "SNP" else (3, 6)
     path = Specimen(np.full(shape, 1, np.int8), major).write(tmp_path / "x.bed")
     flip_mode(path)

@@ -21,7 +21,7 @@ def backend(library):
 @networks
 @others
 def test_fifty_steps_with_dropout_match_numpy(network, library):
-    # JAX needs compilation to be fast. One test, however, runs JAX without compilation.
+    # JAX needs compilation to be fast. Only one test runs JAX without compilation.
     step = sl.tensor.compile(train) if library == "jax" else train
     theirs = losses(network, backend(library), step=step)
     assert np.abs(theirs - losses(network, backend("numpy"))).max() < 1e-4

@@ -129,8 +129,8 @@ def assert_exact(b: Any, bounds: Any, way: str, seed: int) -> None:
     arrays = draw(seed)
     answers = run_on(b, arrays, bounds, way)
     for mine, wanted in zip(answers, compute_expected(arrays, bounds, way), strict=True):
-        # The tolerance is 16 float32 roundings of the largest number; sums have up to
-        # 24 terms.
+        # The tolerance is 16 float32 roundings of the largest number, because sums have
+        # up to 24 terms.
         atol = 16 * np.finfo(np.float32).eps * abs(wanted).max()
         np.testing.assert_allclose(mine, wanted, rtol=1e-6, atol=atol)
 

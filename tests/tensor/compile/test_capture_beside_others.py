@@ -15,7 +15,7 @@ RANDOM_KEY = sl.Key(7)
 
 
 def locked():
-    """Return a locked lock; a captured step can wait for a lock, but not for an event."""
+    """Return a locked lock, because a captured step cannot wait for an event."""
     lock = threading.Lock()
     lock.acquire()
     return lock

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 
 class TwoConvolutions(nn.Module):
-    """Network of two convolutions; only the second needs the gradient of its input."""
+    """Network of two convolutions; only the second convolution needs an input gradient."""
 
     first: nn.Conv1d
     second: nn.Conv1d

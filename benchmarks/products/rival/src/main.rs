@@ -101,8 +101,8 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
         }
     }
 
-    /// Returns the multiplication of a crate; faer supports x86 only.
-    fn by(library: &str) -> fn(&mut Self) {
+    /// Returns the multiplication function of a crate; the crate faer supports only
+    x86. fn by(library: &str) -> fn(&mut Self) {
         match library {
             #[cfg(target_arch = "x86_64")]
             "faer" => Self::by_faer,
