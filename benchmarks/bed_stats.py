@@ -24,9 +24,9 @@ SHAPES = full_or_quick(
 )
 ROUNDS = 5
 NOTES = """
-Each program opens the file, reads its tables and counts, all from the page cache. PLINK
-also writes two text tables but computes no mean or variance; the NumPy code computes no
-p-values.
+Each program opens the file, reads its tables and counts genotypes, all from the page cache.
+PLINK also writes two text tables but computes no mean or variance; the NumPy code computes
+no p-values.
 """
 TABLE_COLUMNS = (
     "statistics of all variants",

@@ -38,7 +38,7 @@ TABLE_COLUMNS = (
 def main() -> None:
     """Evaluate ridge regression and the network on each fold and seed."""
     rows = [
-        (f"{name}, of the example", *_compare_scores(read_example(name)))
+        (f"{name} of the example data", *_compare_scores(read_example(name)))
         for name in full_or_quick(("Y1", "Y2"), ("Y1",))
     ]
     for causal, share in SIMULATED_TRAITS:

@@ -25,7 +25,7 @@ def main() -> None:
     rows = [
         ("`import numpy`", f"{numpy:.1f}"),
         ("`import numpy, seqloom`", f"{both:.1f}"),
-        (f"what seqloom adds (limit {LIMIT_MS})", f"**{both - numpy:.1f}**"),
+        (f"added by seqloom (limit {LIMIT_MS} ms)", f"**{both - numpy:.1f}**"),
     ]
     head = ("median of 15 fresh interpreters, interleaved", "ms")
     publish(

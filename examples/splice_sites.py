@@ -36,7 +36,7 @@ class SpliceAIConfig(sl.nn.Config):
 
 
 class Unit(sl.nn.Module):
-    """Residual unit: twice batch norm, ReLU and convolution, added to the input."""
+    """Residual unit: the input plus two times batch norm, ReLU and convolution."""
 
     norms: list[sl.nn.BatchNorm1d]
     convs: list[sl.nn.Conv1d]

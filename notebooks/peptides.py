@@ -27,7 +27,7 @@ def residue_at(angle, noise):
 
 
 def random_peptide(active):
-    """Return a helical peptide; if active, one side of the helix is hydrophobic."""
+    """Return a peptide helix; in an active peptide, one side is hydrophobic."""
     length, turn = draw.integers(14, 29), draw.uniform(0, 2 * np.pi)
     residues = [residue_at(turn + np.radians(100) * at, 0.3) for at in range(length)]
     return residues if active else list(draw.permutation(residues))

@@ -20,7 +20,7 @@ from benchmarks.bed._whole import DTYPES_AND_ORDERS, THREADS, touch_new_memory
 from seqloom.data import GenotypeDataset
 
 TABLE_COLUMNS = (
-    "part of a file, ms",
+    "read a part of a file, ms",
     "seqloom",
     "bed_reader",
     "all blocks only",
@@ -127,7 +127,7 @@ def samples(file: BedFile) -> tuple[Sequence[object], float]:
         ours = lambda: data.batch(picks)["inputs"]  # noqa: E731
         theirs = _sides.bed_reader(file, 1, index=(picks, slice(None)), order="C")
         assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
-        name = f"{file}: {SAMPLES} random samples, float32, by the copy"
+        name = f"{file}: {SAMPLES} random samples, float32, from the copy"
         return [name, *_without_floors(time_readers(ours, theirs, rounds=3))], copied
 
 

@@ -11,15 +11,15 @@ SQUARE_SHAPE = full_or_quick((50_000, 50_000), (10_000, 10_000))
 TOUCHED = 4 << 30
 MAIN_ROWS = (
     r"4,000 x 50,000 float32 F, 1 thread|4,000 x 50,000: (one|random.*float32 F"
-    r"(, 1 thread| \|))|by the copy|x 40,000"
+    r"(, 1 thread| \|))|from the copy|x 40,000"
 )
 HIDDEN = "new memory|int8 in slices|^The individual-major copy"
 NOTES = """
 Row names contain the size of the file, individuals x variants. The genotypes are random and
-in the page cache. Times are medians. F and C are the memory order of the result. bed_reader
-always allocates its result; pgenlib and the NumPy lookup use one thread. "First touch"
-writes one byte to each memory page. "All blocks" reads the whole file without decoding. "By
-the copy" reads an individual-major copy of the file.
+in the page cache. Times are medians. F and C denote the memory order (Fortran or C) of the
+result. bed_reader always allocates its result; pgenlib and the NumPy lookup use one thread.
+"First touch" writes one byte to each memory page. "All blocks" reads the whole file without
+decoding. "From the copy" reads an individual-major copy of the file.
 """
 
 

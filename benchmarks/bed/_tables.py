@@ -16,7 +16,7 @@ Reader: TypeAlias = Callable[..., Any]
 VARIANTS = 300_000
 INDIVIDUALS = 100
 TABLE_COLUMNS = (
-    "all six columns of a .bim, ms",
+    "read all six columns of a .bim, ms",
     "seqloom",
     "bed_reader",
     "bed_reader / seqloom",

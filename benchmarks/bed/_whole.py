@@ -22,7 +22,7 @@ DTYPES_AND_ORDERS: tuple[Kind, ...] = (
 THREADS = (1, 2)
 ROUNDS = full_or_quick(5, 3)
 HEAD_USED = (
-    "whole file into used memory, ms",
+    "read the whole file into reused memory, ms",
     "seqloom",
     "bed_reader",
     "pgenlib",
@@ -31,7 +31,7 @@ HEAD_USED = (
     "pgenlib / seqloom",
 )
 HEAD_NEW = (
-    "whole file into new memory, ms",
+    "read the whole file into new memory, ms",
     "seqloom",
     "first touch only",
     "bed_reader",

@@ -67,14 +67,13 @@ PACKAGES = ("numpy", "torch", "transformers", "onnxruntime", "openvino", "seqloo
 # The page shows the first lower bound; the table of each case is only in the CSV file.
 SHOWN, HIDDEN = r"^\| (?!.*(sorted|exp and erf))", "cosine|FASTA to shards|^`embed` on"
 NOTES = """
-Each library computes the last hidden states of ESM-2 with random weights on one thread.
-The table has median tokens per second of processor time for proteins with the lengths of
+Each library computes the last hidden states of ESM-2 with random weights on one thread. The
+table has median tokens per second of processor time for proteins with the lengths of
 UniProt. The CSV files also have other batch orders and proteins, differences from Hugging
-Face, and `sl.infer.embed`. Hugging Face runs EsmModel with SDPA attention.
-ONNX Runtime and OpenVINO run the exported EsmModel, one protein at a time; ONNX Runtime
-cannot be limited to AVX2.
-seqloom packs 4,096 tokens per batch in file order. The floor is the matrix products of the
-network.
+Face, and times of `sl.infer.embed`. Hugging Face runs EsmModel with SDPA attention. ONNX
+Runtime and OpenVINO run the exported EsmModel, one protein at a time; ONNX Runtime cannot
+be limited to AVX2. seqloom packs 4,096 tokens per batch in file order. The floor is the
+matrix products of the network.
 """
 
 

@@ -20,14 +20,14 @@ MEANS, HIDDEN = r"^\| [a-z0-9 ]+ \| \*", r"microseconds, two threads"
 NOTES = """
 Each time is the shortest of all rounds, and includes the allocation of the result. The
 floor is the slower of two torch operations: copying the same number of bytes, or a matrix
-product with the same number of operations. Most sizes are (rows, width). Max pool
-sizes are (n, channels, positions, window), and convolution sizes (n, channels, outputs,
-window, positions). Attention sizes are (n, heads, positions, depth), embedding sizes
-(rows, ids, width), and encoding sizes (reads, bases). For encoding, torch does not check
-for invalid characters.
+product with the same number of operations. Most row names contain the size (rows, width).
+Max pool sizes are (n, channels, positions, window), and convolution sizes (n, channels,
+outputs, window, positions). Attention sizes are (n, heads, positions, depth), embedding
+sizes (rows, ids, width), and encoding sizes (reads, bases). For encoding, torch does not
+check for invalid characters.
 """
 THREADS = {1: "one thread", 2: "two threads"}
-TABLE_COLUMNS = ("shortest microseconds", *SIDES, "floor", "seqloom / faster of torch")
+TABLE_COLUMNS = ("minimum time, microseconds", *SIDES, "floor", "seqloom / faster of torch")
 
 
 def main() -> None:

@@ -24,9 +24,9 @@ ROUNDS, SECONDS = full_or_quick(15, 5), 0.05  # seconds per round
 MAX_DIFFERENCE = 1e-4  # Maximum accepted difference of outputs.
 NOTES = f"""
 The first table has median times of {ROUNDS} rounds for batches of {BATCH_RECORDS} encoded
-records. Outputs differ by at most {MAX_DIFFERENCE:g}. Memory is the increase after loading
-the model and running one batch. The ratio after a pause includes the time to wake the
-threads.
+records. Outputs of the two programs differ by at most {MAX_DIFFERENCE:g}. Memory is the
+increase in memory use after loading the model and running one batch. The ratio after a
+pause includes the time to wake the threads.
 """
 _SIDE_SCRIPT = "from benchmarks.run._sides import main; main()"
 

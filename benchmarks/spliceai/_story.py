@@ -20,7 +20,7 @@ torch runs the same layers in inference mode. The floor is the time of the netwo
 arithmetic at the speed of seqloom's square matrix products.
 """
 TABLE_COLUMNS = (
-    "shortest ms per 1,000 bases",
+    "shortest time per 1,000 bases, ms",
     *SIDES,
     "seqloom / torch",
     "compiled / torch",
