@@ -191,8 +191,8 @@ fn task_count<T>(job: &BlockJob<'_, T>) -> usize {
 const MIN_BLOCKS: usize = 16;
 /// The maximum number of tasks per program.
 const MAX_TASKS: usize = 256;
-/// The maximum number of tasks for a program with reductions. The number is lower because
-/// each task stores separate totals.
+/// The maximum number of tasks for a program with reductions, which is low because each
+/// task stores separate totals.
 const MAX_FOLDED_TASKS: usize = 16;
 
 /// Returns the task for the given blocks, with the sections of the outputs that it fills.

@@ -15,8 +15,8 @@ pub(crate) enum Role {
     Computed,
     /// The operation is computed together with the operation that reads its result.
     ComputedByReader,
-    /// The operation reads one state of each sequence, and computes the layers that it
-    /// reads.
+    /// The operation reads one state of each sequence, and is computed together with the
+    /// recurrent layers.
     ReadsState(StateSource),
 }
 

@@ -213,7 +213,7 @@ class GradientsAccumulator:
 
     @property
     def weight(self) -> int:
-        """Sum of the weights since the last `take`."""
+        """Sum of the batch weights since the last call of `take`."""
         return self._states.counts.total.number
 
     def accumulate(self, model: Module, grads: Gradients, *, weight: int = 1) -> None:

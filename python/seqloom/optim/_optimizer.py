@@ -111,8 +111,9 @@ class Optimizer(ABC):
 
         Raises:
             ArgumentError: No gradient belongs to a parameter of `model`, or a group
-                matches no parameter. The same error is raised if `lr` is negative or
-                not a number, or if the optimiser has the states of a different model.
+                matches no parameter. ArgumentError is also raised if `lr` is negative
+                or not a number, or if the optimiser has the states of a different
+                model.
             DTypeError: A gradient does not have the dtype of its parameter, and the
                 backend cannot combine them.
 

@@ -35,7 +35,7 @@ class SimpleOptimizer(Optimizer):
     integer gets int32. The initial value of a field is zeros in the shape of the
     parameter, unless the subclass defines ``start_state``. For a parameter in half
     precision, the rule computes in float32, and the results are stored in half
-    precision. Records, groups, changes of backend or dtype and compiled steps work as
+    precision. Records, groups, compiled steps, and changes of backend or dtype work as
     for every `Optimizer`. For many small parameters, an `Optimizer` is faster, because
     it updates all parameters in one call.
 

@@ -177,8 +177,8 @@ fn allocate(
     Some((places, size))
 }
 
-/// Returns the first and last step that use each storage with the given origin. A last
-/// step of `usize::MAX` means the end of the run.
+/// Returns the first and last step that use each storage with the given origin. If the
+/// last step is `usize::MAX`, the storage is used until the end of the run.
 fn lifetimes(
     steps: &[Step],
     storages: &[Storage],

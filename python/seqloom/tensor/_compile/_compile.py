@@ -52,10 +52,10 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
     The environment variable ``SEQLOOM_COMPILE=0`` disables compilation everywhere.
 
     Args:
-        function: The training step to compile. Its arguments and results are tensors,
-            arrays, numbers, keys, modules, optimisers, or dicts, lists and tuples of these.
-            Inside the step, arrays, floats and keys are symbols: they have a shape but no
-            value.
+        function: The training step to compile. The arguments and results of the step
+            are tensors, arrays, numbers, keys, modules, optimisers, or dicts, lists and
+            tuples of these. Inside the step, arrays, floats and keys are symbols: they
+            have a shape but no value.
         enabled: If False, the function is not compiled.
 
     Returns:

@@ -52,7 +52,7 @@ class Environment:
         # The number of each known state of the outside values.
         self._numbers: dict[object, int] = {}
         self._next = count()
-        self.programs: dict[int, Program] = {}  # Programs by the number of their state.
+        self.programs: dict[int, Program] = {}  # Compiled programs by state number.
         self._last = self._walk()
 
     def state(self) -> int:

@@ -133,7 +133,8 @@ def raise_no_value(request: str) -> NoReturn:
 capturing: ContextVar[Backend | None] = ContextVar("capturing", default=None)
 
 _ATTRIBUTES = ("array", "backend", "is_shared", "version")
-# Attribute of a leaf tensor with the substituted values of each capture.
+# Name of the attribute in which a leaf tensor stores the substituted values of each
+# capture.
 _SUBSTITUTES = "_substitutes"
 _OWN_CLASS = "_class_between_captures"
 

@@ -97,7 +97,7 @@ def conv_weight_grad(
     groups: int = 1,
     **geometry: Size,
 ) -> tuple[Array, Array]:
-    """Return the gradients of `conv` with respect to its weight, of `shape`, and bias."""
+    """Return the gradients of `conv` with respect to weight (of shape `shape`) and bias."""
     windows = Windows.of(shape[2:], **geometry)
     rows = _to_rows(b, grad, groups)
     parts: list[Array] = []
@@ -342,7 +342,7 @@ def numpy_conv_weight_grad(
     out: tuple[Floats, Floats] | None = None,
     **geometry: Size,
 ) -> tuple[Floats, Floats]:
-    """Return the gradients of `conv` with respect to its weight, of `shape`, and bias."""
+    """Return the gradients of `conv` with respect to weight (of shape `shape`) and bias."""
     windows = Windows.of(shape[2:], **geometry)
     if out is None:
         out = fresh(tuple(shape), grad.dtype), np.empty(shape[0], grad.dtype)

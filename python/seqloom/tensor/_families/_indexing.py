@@ -1,7 +1,7 @@
 """Indexing with NumPy keys, and embedding lookups.
 
 The Array API standard has two sorts of keys: integers with slices, and integers with
-arrays. This module splits a key that mixes slices and arrays into both sorts.
+arrays. A key that mixes slices and arrays is split into one key of each sort.
 """
 
 from __future__ import annotations

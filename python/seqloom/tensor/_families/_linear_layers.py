@@ -45,7 +45,7 @@ def linear_by_row(
     bias: Array | None = None,
     residual: Array | None = None,
 ) -> Array:
-    """Return ``x @ weight.T + bias + residual``; on NumPy, no row affects another."""
+    """Return ``x @ weight.T + bias + residual``; on NumPy, no row affects another row."""
     out = b.linear(x, weight, bias)
     return out if residual is None else b.add(residual, out)
 

@@ -26,7 +26,7 @@ Pair: TypeAlias = tuple[Floats, Floats]
 Triple: TypeAlias = tuple[Floats, Floats, Floats]
 
 _CACHE_LINE = 64  # bytes
-_MIN_CACHED = 262_144  # In bytes; smaller arrays are not cached.
+_MIN_CACHED = 262_144  # Minimum size in bytes of cached arrays.
 _SIZES_PER_OCTAVE = 8  # Number of block sizes per power of two.
 # Limit of cached memory, relative to the peak of memory in use. Forward and backward
 # passes use different block sizes. With a lower limit, each training step would

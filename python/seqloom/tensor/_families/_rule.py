@@ -29,7 +29,7 @@ _NO_FUNCTIONS: Mapping[str, Callable[..., Any]] = MappingProxyType({})
 
 
 class ArrayFunctions:
-    """The functions of a backend on its arrays, as the table of operations lists them.
+    """The functions that a backend provides, as listed in the table of operations.
 
     Arguments are those of the Array API standard (2025.12), with three additions. A Python
     number can replace an array, and takes the dtype of the other array. A dtype can be a

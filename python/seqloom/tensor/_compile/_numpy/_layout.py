@@ -245,7 +245,7 @@ def _copy_reshaped(x: NDArray[Any], shape: tuple[int, ...], *, out: NDArray[Any]
     np.copyto(out.reshape(x.shape), x)
 
 
-@cache  # because `inspect.signature` is slow
+@cache  # cached, because `inspect.signature` is slow
 def _has_out(function: Callable[..., Any]) -> bool:
     """Return True if a function has an argument `out`."""
     if isinstance(function, np.ufunc):

@@ -165,9 +165,8 @@ def _reduce_before_reshape(
     operation: Operation, reshapes: dict[int, Operation]
 ) -> Operation:
     """Reduce the original array if a reshape only merged the reduced axes."""
-    # A linear layer reshapes (batch, length, width) to (batch * length, width). The
-    # gradient of its bias is the same sum over the original array, which can then be
-    # fused.
+    # A linear layer reshapes (batch, length, width) to (batch * length, width). A sum
+    # over the original array is equal to the gradient of the bias, and can be fused.
     if find_reduction(operation) is None or operation.options.get("keepdims"):
         return operation
     x: Value = operation.args[0]
