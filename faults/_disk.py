@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from faults._shim import Call
 
 # Maximum number of unsynced changes of folders that are tried in all combinations. If
-# there are more changes, only subsets with one or two changes, or without one or two,
-# are tried.
+# there are more changes, only subsets of one or two changes, and of all changes except
+# one or two, are tried.
 _MAX_CHANGES = 6
 
 
@@ -180,7 +180,7 @@ class Disk:
 
 
 def _load_folder(place: Path) -> Folder:
-    """Return the content of a real folder, as completely synced."""
+    """Return the content of a real folder; all of it counts as synced."""
     folder = Folder()
     for path in place.iterdir():
         data = b"" if path.is_dir() else path.read_bytes()

@@ -165,7 +165,7 @@ def _save_onnx(place: Path, *, seed: int = 2) -> None:
 
 
 def _score(place: Path) -> None:
-    """Score with seqloom-run, in a process that loads the library of faults, too."""
+    """Score with seqloom-run in a process that also loads the fault library."""
     if not (place.parent / "m.zip").exists():
         export_model(place.parent, name="m.zip")
         write_fasta(place.parent / "many.fa", 3)

@@ -34,7 +34,7 @@ class Fault:
     name: str
     kind: int
     calls: int = WRITING  # Flags of the calls that are counted and can fail.
-    stays: bool = False  # True if all later calls fail as well.
+    stays: bool = False  # True if all calls after the first failing call also fail.
     only: tuple[str, ...] = ()  # Names of the calls that can fail; empty for all calls.
 
     @property

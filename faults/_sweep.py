@@ -141,7 +141,7 @@ class WriterSweep(Sweep):
         yield from self.check_next_write()
 
     def _check(self, fault: Fault, outcome: Outcome) -> Iterator[str]:
-        """Yield an error if a writer ended with a wrong signal or exception."""
+        """Yield an error if a writer ended with an unexpected signal or exception."""
         if outcome.signal and not (outcome.is_killed and fault.is_kill):
             yield str(outcome)
         yield from self.check_error(outcome)

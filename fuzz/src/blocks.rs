@@ -86,8 +86,8 @@ pub(crate) fn read(text: &mut dyn Text, found: &mut Vec<u8>) -> Option<String> {
     }
 }
 
-/// Checks that the text ends where the first changed block begins, and that reading
-/// this block is an error.
+/// Checks that the text ends where the first changed block begins, and that reading this
+/// block fails.
 fn compare((_, found, error): &Outcome, parts: &[Part], require_eof: bool) {
     let wanted = valid_text(parts);
     assert!(

@@ -28,7 +28,7 @@ use seqloom_core::Result;
 use seqloom_sequences::options::{Format, OnError};
 use seqloom_sequences::{Batch, Reader, ReaderOptions};
 
-/// Reads `bytes` at once and in small chunks, and compares the results.
+/// Reads `bytes` as a whole and in small chunks, and compares the results.
 pub fn read_in_all_ways(bytes: &[u8], format: Option<Format>) {
     let options = ReaderOptions {
         format,

@@ -8,7 +8,7 @@ use seqloom_compression::{Compression, UnpackOptions};
 use crate::blocks::{Outcome, outcome};
 use crate::choices::Choices;
 
-/// Makes a random file, and reads it at once and in small chunks, with one and with
+/// Makes a random file, and reads it as a whole and in small chunks, with one and with
 /// several threads.
 pub fn run(mut choices: Choices<'_>) {
     let (codec, size) = (choices.below(3), 1 + choices.below(40));
@@ -31,7 +31,7 @@ pub fn run(mut choices: Choices<'_>) {
     check_outcome(&whole, &text, is_whole);
 }
 
-/// Checks that a changed bit is an error or has no effect, because all three formats
+/// Checks that a changed bit causes an error or has no effect, because all three formats
 /// have checksums. If the first bytes change, the file is read as plain text.
 fn check_outcome((kind, found, error): &Outcome, text: &[u8], is_whole: bool) {
     assert!(!is_whole || error.is_none(), "{error:?}");

@@ -1,4 +1,5 @@
-//! A thread that decompresses ahead of its reader, and the buffers that both exchange.
+//! A thread that decompresses ahead of a reader, and the buffers that the thread and the
+//! reader exchange.
 //!
 //! ```text
 //!            compressed chunks; empty chunks return
@@ -40,10 +41,11 @@ pub(super) struct Chunk {
 /// When the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTiming {
-    /// The reader reads as soon as a chunk is free, because the read does not wait.
+    /// The reader reads as soon as a chunk is free, because the read does not wait for
+    /// data.
     Early,
     /// The reader reads after all chunks were decompressed and all text was used,
-    /// because the read may wait.
+    /// because the read may wait for data.
     Late,
     /// The reader does not read, because the file was read to its end.
     Over,
@@ -189,8 +191,8 @@ impl TextExchange {
         self.for_reader.notify_one();
     }
 
-    /// Returns true if no further chunk is waiting. The thread should then pass its
-    /// text to the reader at once.
+    /// Returns true if no further chunk is waiting. The thread should then pass its text
+    /// to the reader immediately.
     pub(super) fn is_starved(&self) -> bool {
         self.lock().packed.is_empty()
     }

@@ -59,8 +59,8 @@ impl Gzip {
         Ok(CodecStep { used, then })
     }
 
-    /// Decompresses the input again up to the first wrong bit. All text before that bit
-    /// is returned, regardless of the buffer size.
+    /// Decompresses the input again up to the first wrong bit. All text before the first
+    /// wrong bit is returned, regardless of the buffer size.
     fn recover_text(&mut self, packed: &[u8], piece: &mut TextPiece, error: Error) -> StreamError {
         let (mut right, mut wrong) = (0, packed.len());
         while right + 1 < wrong {

@@ -111,8 +111,8 @@ impl BufferedInput {
         self.at_end
     }
 
-    /// Returns true if this is a regular file. Reading from a file that is not regular
-    /// may wait.
+    /// Returns true if this is a regular file. Reads from a file that is not regular may
+    /// have to wait for data.
     pub(crate) fn is_regular(&self) -> bool {
         matches!(self.source, InputSource::File(..))
     }

@@ -1,8 +1,8 @@
 //! Writes a file atomically: its name appears only when the file is complete.
 //!
 //! The writer locks its temporary file. The next writer of the same target file removes
-//! temporary files that are not locked. The Python module `seqloom._files` uses the
-//! same names and rules.
+//! temporary files that are not locked. The Python module `seqloom._files` uses the same
+//! names and rules for temporary files.
 
 use std::fs::{self, File, TryLockError};
 use std::io;

@@ -63,8 +63,9 @@ impl Seekable {
     }
 
     /// Appends a range of the decompressed text to `out`. If `is_sealed` is true, the
-    /// caller verifies a checksum of that range, so only the range is decompressed. The
-    /// checksums of the compression format cover more text and are then not verified.
+    /// caller verifies a checksum of the requested range, so only this range is
+    /// decompressed. The checksums of the compression format cover more text and are then
+    /// not verified.
     pub fn read_for(
         &self,
         range: Range<u64>,

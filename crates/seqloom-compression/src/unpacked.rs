@@ -159,7 +159,7 @@ impl UnpackAhead {
         Ok(Self { helper, is_over })
     }
 
-    /// Exchanges a used text buffer for the next filled one. Returns `None` at the end
+    /// Exchanges a used text buffer for the next filled buffer. Returns `None` at the end
     /// of the text.
     fn next(
         &mut self,

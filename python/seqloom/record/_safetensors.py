@@ -59,7 +59,7 @@ class Safetensors(Recorder):
             precisions by path pattern, or a function of path and dtype. By default,
             dtypes are not converted.
         plain: If True, omit checksums and metadata, and write the header like PyTorch
-            programs; required by transformers before version 5.
+            programs. The package transformers requires such files before version 5.
 
     Examples:
         >>> import numpy as np, seqloom as sl
@@ -236,7 +236,7 @@ def _read_header(source: RecordSource) -> tuple[dict[str, StoredArray], dict[str
     arrays = {name: _parse_entry(source, name, table[name], begin=begin) for name in table}
     try:
         "".join([*arrays, *strings, *strings.values()]).encode()
-    except UnicodeEncodeError:  # JSON allows half of a surrogate pair, Unicode does not
+    except UnicodeEncodeError:  # JSON, unlike Unicode, allows half of a surrogate pair
         raise _file_error(source, "a name or its metadata is not valid Unicode") from None
     _require_no_gaps(source, list(arrays.values()), begin=begin)
     return arrays, strings

@@ -58,7 +58,7 @@ _KNOWN_FUNCTIONS = frozenset(
 )
 _TORCH_PREFIX = "torch."
 # Conversions of tensors that arrays cannot represent, by the name in the pickle. The
-# user must convert such a tensor in PyTorch and save the result.
+# user must convert the tensor in PyTorch and save the result.
 _CONVERSIONS = {
     "torch._utils._rebuild_qtensor": "tensor.dequantize()",
     "torch._utils._rebuild_sparse_tensor": "tensor.to_dense()",

@@ -74,7 +74,7 @@ pub(super) enum Member {
 
 impl Member {
     /// Adds the checksums of the next part of the file. If the current gzip member ends
-    /// there, returns true if its checksum and length are correct.
+    /// in that part, returns true if its checksum and length are correct.
     pub(super) fn advance(&mut self, members: &Members) -> bool {
         let is_right = match self {
             Self::Between => false,

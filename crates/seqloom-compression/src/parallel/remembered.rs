@@ -16,8 +16,8 @@ use crate::text::Trouble;
 use crate::{Text, UnpackOptions};
 
 /// Returns the text of a gzip file that this process has read before. Several threads
-/// decompress the file. Returns `None` if this process has not read the file, or the
-/// file has changed since.
+/// decompress the file. Returns `None` if this process has not read the file, or the file
+/// has changed since that read.
 pub fn text_from_snapshots(path: &Path, options: &UnpackOptions) -> Option<Box<dyn Text>> {
     let disk = Disk::open(path).ok()?;
     let snapshots = snapshots_of(&disk.identity()?)?;

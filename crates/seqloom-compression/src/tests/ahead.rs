@@ -20,8 +20,8 @@ fn count_threads(name: &str) -> usize {
 }
 
 /// Waits up to a minute until no thread has a name with this prefix, because threads of
-/// other tests may exist for a while. Returns false if a thread still has such a name
-/// after that time.
+/// other tests may exist for a while. Returns false if a thread with this prefix still
+/// exists after a minute.
 pub(super) fn all_have_ended(name: &str) -> bool {
     let start = Instant::now();
     while count_threads(name) > 0 {

@@ -1,8 +1,8 @@
 //! Detects header lines and comments, which `.fam` and `.bim` files must not have.
 //!
-//! If such a line were read as a row, the genotypes of all later rows would be shifted
-//! by one. The size of the `.bed` does not reveal this error, because its rows are
-//! padded to whole bytes.
+//! If a header or a comment were read as a row, the genotypes of all later rows would be
+//! shifted by one. The size of the `.bed` does not reveal this error, because its rows
+//! are padded to whole bytes.
 
 use memchr::{memchr, memmem};
 use seqloom_core::error::{Fault, Kind};

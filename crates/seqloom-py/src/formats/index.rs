@@ -108,7 +108,7 @@ impl SequenceIndex {
     }
 
     /// Returns how the file has changed since it was indexed: "fresh" (not at all),
-    /// "touched" (only its time), "cut" or "changed".
+    /// "touched" (only its time), "cut" (truncated) or "changed".
     #[getter]
     fn state(&self) -> &'static str {
         match self.state {

@@ -183,7 +183,8 @@ impl SequenceReader {
 
     /// Closes the file.
     fn close(&mut self, py: Python<'_>) {
-        // The thread that reads ahead may wait for the GIL.
+        // Releases the GIL, because the thread that reads ahead may wait for the GIL
+        // before it ends.
         let reader = self.reader.take();
         py.detach(|| drop(reader));
     }

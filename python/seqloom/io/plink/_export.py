@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     OnProgress = Callable[[int, int], object]
 
 # Maximum bytes of decoded genotypes in memory. Blocks of individuals are larger,
-# because each such block reads every variant of the file.
+# because each block of individuals reads every variant of the file.
 _VARIANT_BLOCK_BYTES = 32 << 20
 _INDIVIDUAL_BLOCK_BYTES = 128 << 20
 _TRANSPOSED_BYTES = 256 << 20  # bytes of two-bit codes that are transposed at a time

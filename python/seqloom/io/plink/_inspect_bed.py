@@ -130,9 +130,10 @@ def inspect_bed(bed: open_bed | str | os.PathLike[str]) -> BedSummary:
 
     The length of the .bed must match the tables, and the padding at the end of each row
     must not contain genotypes. A warning is issued if the padding has the same nonzero code
-    in all rows, because some tools write such a code. A warning is also issued if the last
-    genotype is homozygous A1 in all rows (64 or more), because a table may then be too
-    long. The padding is not checked for an `open_bed` with ``skip_format_check``.
+    in all rows, because some tools pad rows with a nonzero code. A warning is also
+    issued if the last genotype is homozygous A1 in all rows (64 or more), because a
+    table may then be too long. The padding is not checked for an `open_bed` with
+    ``skip_format_check``.
 
     Args:
         bed: A .bed file, or an `open_bed`.
