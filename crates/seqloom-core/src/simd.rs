@@ -55,8 +55,8 @@ pub fn name() -> &'static str {
     name_of(*ARCH)
 }
 
-/// Returns the token that allows AVX2, FMA and BMI2 instructions, or `None` if this
-/// processor lacks these instruction sets or `SEQLOOM_SIMD` names a narrower
+/// Returns the token that allows AVX2, FMA and BMI2 instructions. The result is `None`
+/// if this processor lacks these instruction sets or `SEQLOOM_SIMD` names a narrower
 /// instruction set.
 #[cfg(target_arch = "x86_64")]
 #[inline]

@@ -6,7 +6,7 @@ use seqloom_macros::vectorized;
 use crate::machine::dispatch;
 use crate::{Float, lanes::Lanes, tuned};
 
-/// The inputs of a weighted sum for each position: each tap has a weight, and the
+/// The inputs of a weighted sum for each position. Each tap has a weight, and the
 /// offset of the values that are multiplied by the weight.
 pub(super) struct Sums<'a, T> {
     pub(super) framed: &'a [T],

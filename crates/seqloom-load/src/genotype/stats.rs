@@ -2,8 +2,8 @@
 //!
 //! Individuals are counted in groups (for example male founders); all frequencies are
 //! computed from the counts of the groups. The pass can be divided into several calls,
-//! each of which counts the next variants of the file, so that the caller can report
-//! progress between the calls.
+//! and each call counts the next variants of the file. The caller can report progress
+//! between the calls.
 
 mod columns;
 mod lines;

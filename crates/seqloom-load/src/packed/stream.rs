@@ -288,7 +288,7 @@ impl<T: Tokenise> BatchStream<T> {
         }
         let is_long = |row: &TokenRow| row.size() > self.rule.capacity;
         // A window that is too long precedes the window that the tokeniser rejected, so
-        // the error for the long window is the first error in file order.
+        // the error for the long window comes first.
         if let Some(position) = self.queue.iter().skip(before).position(is_long) {
             let long = &self.queue[before + position];
             self.failed = Some(long.info.failure(Cause::Long(long.size())));
