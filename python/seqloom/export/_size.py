@@ -262,8 +262,8 @@ def _multiply_float(size: SymbolicSize, factor: float) -> float:
         return product
     exact = fractions.Fraction(factor)
     ratio = exact.limit_denominator(_MAX_DENOMINATOR)
-    # Use fractions, because a float product may be just below an integer: 180 * 0.35 <
-    # 63.
+    # Use fractions, because a float product may be slightly below an integer: 180 *
+    # 0.35 < 63.
     if abs(exact - ratio) * 2**54 > abs(ratio):
         return product
     return SymbolicRatio(product, size * ratio.numerator, ratio.denominator)

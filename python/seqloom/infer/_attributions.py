@@ -24,8 +24,8 @@ from seqloom.report import (
     percent,
 )
 
-# The maximum number of residues of a sequence on a page. Of a sequence above this
-# limit, the page shows the range with the largest weights.
+# The maximum number of residues of a sequence on a page. A sequence above this limit is
+# reduced to the range with the largest weights.
 _MAX_SHOWN_RESIDUES = 600
 _MAX_MUTATIONS = 10
 

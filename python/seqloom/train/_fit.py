@@ -104,10 +104,10 @@ def fit(
             function ``loss(logits, labels)`` is also accepted, or an `Objective`, which can
             also set a step, metrics and class weights.
         epochs: The number of passes over the training set. If None, the network's default
-            is used. A network without a default is trained for 20 epochs; with a
-            validation set, up to two further rounds of 40 and 80 epochs follow while the
-            validation loss still falls. ``run.history`` and the report show the number of
-            epochs. Pass `Epochs` to set early stopping.
+            is used. A network without a default is trained for 20 epochs. With a
+            validation set, rounds of 40 and 80 further epochs follow while the validation
+            loss still falls. ``run.history`` and the report show the number of epochs.
+            Pass `Epochs` to set early stopping.
         batch_size: The number of records in a batch. Pass `Batches` to accumulate the
             gradients of several batches.
         lr: The highest learning rate. A schedule of `seqloom.optim` is also accepted, or a

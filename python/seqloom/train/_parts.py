@@ -351,7 +351,7 @@ def read_batches(
 
 @dataclass(slots=True)
 class RankBatches:
-    """The batches of a loader, of which each of n processes reads every n-th record."""
+    """The batches of a loader, divided by record among n processes."""
 
     # Together, the processes read the same batch as a single process would, so a run
     # can be resumed with another number of processes.

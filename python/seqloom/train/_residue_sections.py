@@ -24,8 +24,8 @@ _MAX_LISTED_MISTAKES = 10
 _MAX_COLOURED_RESIDUES = 8
 # Maximum number of occlusion windows in a sequence.
 _MAX_WINDOWS = 60
-# The maximum number of residues to show. Of a sequence above this limit, the report
-# shows the range with the largest weights.
+# The maximum number of residues to show. A sequence above this limit is reduced to the
+# range with the largest weights.
 _LOGO_RESIDUES = 200
 
 Floats = NDArray[np.floating[Any]]

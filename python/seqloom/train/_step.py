@@ -45,7 +45,7 @@ _ACCURACY = "accuracy"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepMaker:
-    """Makes the training steps of a run, each of which updates the weights."""
+    """Makes the training steps of a run, which update the weights."""
 
     job: FitJob
     objective: BatchLoss

@@ -134,7 +134,7 @@ class Training:
             self.steps.finish_epoch(state)
 
     def _count_steps(self) -> int:
-        """Count the steps of an epoch, of which the last may accumulate fewer batches."""
+        """Count the steps of an epoch, including a last step with fewer batches."""
         train, batches = self.job.parts.train, self.job.settings.batches
         # A loader without a length raises an error with advice.
         is_loader = isinstance(train, LoaderBatches)

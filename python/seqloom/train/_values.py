@@ -112,9 +112,9 @@ class Epochs:
 
     Args:
         epochs: The number of passes over the training set. If None, the network's default
-            is used. A network without a default is trained for 20 epochs; with a
-            validation set, up to two further rounds of 40 and 80 epochs follow while the
-            validation loss still falls.
+            is used. A network without a default is trained for 20 epochs. With a
+            validation set, rounds of 40 and 80 further epochs follow while the validation
+            loss still falls.
         early_stop: Stop after this number of epochs without a lower validation loss.
 
     Examples:

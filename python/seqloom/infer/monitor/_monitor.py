@@ -299,11 +299,11 @@ class Bottleneck:
     loop. A `Bottleneck` of the kind ``"device-bound"`` or ``"idle"`` is false.
 
     Attributes:
-        kind: ``"input-bound"`` or ``"output-bound"`` if waiting for input or output took
-            over 10 % of the time, whichever took longer. If neither wait was that
-            long, the kind is ``"host-bound"`` if preparing and joining took longer than
-            the model, and ``"device-bound"`` if not. The kind is ``"idle"`` if all
-            shards of an embedding job were already finished.
+        kind: ``"input-bound"`` or ``"output-bound"`` if the longer wait, for input or for
+            output, took over 10 % of the time. If neither wait was that long, the kind is
+            ``"host-bound"`` if preparing and joining took longer than the model, and
+            ``"device-bound"`` if not. The kind is ``"idle"`` if all shards of an
+            embedding job were already finished.
         share: The fraction of the total time that this activity took.
         sentence: A sentence that describes the bottleneck; ``str`` returns the same
             sentence.
