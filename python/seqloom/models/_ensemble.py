@@ -159,8 +159,8 @@ class Ensemble(Module):
 
         Args:
             x: Input of each member.
-            mask: ``(batch, position)``, 1 on the sequence and 0 after its end; None
-                without padding.
+            mask: Mask ``(batch, position)``, 1 on the sequence and 0 after its end;
+                None without padding.
             key: Random key for dropout; required in training mode.
 
         Returns:

@@ -94,11 +94,11 @@ class Aligned(Module):
     """Linear model and hidden layer on the residues at each position."""
 
     # Because variants of one sequence differ in few residues, the mean record is
-    # subtracted from the input, and all weights share one average of the squared
-    # gradient in the optimiser. With weight decay, effects seen in few records shrink,
-    # as in ridge regression. The hidden layer reads residues through an embedding that
-    # all positions share. The output weights of the linear model and of the hidden
-    # layer are initialised to zero.
+    # subtracted from the input. In the optimiser, all weights share one average of the
+    # squared gradient. With weight decay, effects seen in few records shrink, as in
+    # ridge regression. The hidden layer reads residues through an embedding that all
+    # positions share. The output weights of the linear model and of the hidden layer
+    # are initialised to zero.
 
     one_scale: ClassVar[tuple[str, ...]] = ("*linear", "*dense.weight")
     mean: "MeanSubtraction"

@@ -134,14 +134,14 @@ def load(
         The trained model in evaluation mode.
 
     Raises:
-        ArgumentError: The folder does not describe the network and `model` is None,
-            `base` is passed but the network has no adapters, or an argument has a wrong
-            type.
+        ArgumentError: The folder does not describe the network and `model` is None, or
+            an argument has a wrong type. ArgumentError is also raised if `base` is
+            passed but the network has no adapters.
         ConfigError: ``config.json`` cannot be read, or was written by a newer version
             of seqloom.
-        MissingFileError: The folder does not exist or is not a run folder, the run was
-            stopped before a model was saved, or the base network of its adapters is
-            missing.
+        MissingFileError: The folder does not exist, is not a run folder, or contains no
+            model because the run was stopped too early. MissingFileError is also raised
+            if the base network of its adapters is missing.
         RecordError: A weight file is damaged or belongs to another run, or the base
             network of the adapters has other weights.
 

@@ -57,7 +57,7 @@ def scaled_dot_product_attention(
         value: Values ``(..., s, d)``.
         attn_mask: Array that broadcasts to ``(..., l, s)``: booleans, true where a query
             attends to a key, or numbers to add to the scores.
-        dropout_p: Probability of dropping a weight, in [0, 1).
+        dropout_p: Probability of dropping an attention weight, in [0, 1).
         is_causal: If True, query i attends only to keys 0 to i.
         scale: Factor of the attention scores; default ``d ** -0.5``.
         enable_gqa: If True, consecutive heads of `query` share one head of `key` and
@@ -157,10 +157,10 @@ def attention_varlen(
     """Compute attention within each of several concatenated sequences.
 
     Sequences are independent. Values in one sequence, even NaN, never change the
-    outputs or gradients of another sequence. On NumPy, the result for a sequence is
-        bitwise the same as in a call with only that sequence; on other backends, such
-        results agree within 1e-6 in float32. Half-precision inputs are computed in
-        float32, and the result is rounded.
+    outputs or gradients of another sequence. Computing a sequence alone gives bitwise
+        the same result on NumPy, and on other backends a result that agrees within 1e-6
+        in float32. Half-precision inputs are computed in float32, and the result is
+        rounded.
     Flash attention on a CUDA device also rounds the weights (relative errors of about
     0.005 in float16 and 0.04 in bfloat16).
 

@@ -53,9 +53,9 @@ def value_and_grad(
     Raises:
         ArgumentError: An argument selected by `inputs` is not a tensor.
         BackendError: The parameters and inputs are not all on the same backend.
-        GradientError: The loss is not a scalar, the loss does not depend on any
-            trainable parameter or input, or a parameter was changed while the loss was
-            computed.
+        GradientError: The loss is not a scalar, or does not depend on any trainable
+            parameter or input. GradientError is also raised if a parameter was changed
+            while the loss was computed.
 
     Examples:
         >>> import seqloom as sl

@@ -37,7 +37,7 @@ class Int8Linear(Module):
     summed as integers. Integer sums are exact, so the result of a row is bitwise the
     same on every processor and does not depend on other rows. If an input channel
     always has large values, `factor` scales the channel down, and its weights are
-    scaled up by the inverse (SmoothQuant, Xiao et al. 2023).
+    scaled up (SmoothQuant, Xiao et al. 2023).
 
     All arrays are buffers, because a layer with 8-bit weights is not trained. Gradients
     of the input are computed as for a layer with float weights.

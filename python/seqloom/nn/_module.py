@@ -336,9 +336,9 @@ class Module:
             strict: If False, load only the arrays whose path and shape fit.
             keys: Dict from paths in the record to paths in the module. A ``*`` in both
                 paths matches the same text; the last matching pattern applies, and
-                paths without a match do not change. A pair ``(path, function)`` also
-                transforms the array, and None skips the array. `keys` may also be a
-                function that maps a path to a path, a pair or None.
+                paths without a match do not change. In place of a path, a pair ``(path,
+                function)`` also transforms the array, and None skips the array. `keys`
+                may also be a function that returns a path, a pair or None.
 
         Returns:
             This module.
@@ -346,9 +346,9 @@ class Module:
         Raises:
             ArgumentError: `record` is not a mapping, or a pattern in `keys` has no match.
             RecordError: The record lacks a path, has an unknown path, or has an array
-                with a wrong shape. The error is also raised, even if `strict` is False,
-                if the module's type cannot represent the values (complex or too large).
-                The message lists all problems, and the module does not change.
+                with a wrong shape. RecordError is also raised, even if `strict` is
+                False, if the module's type cannot represent the values (complex or too
+                large). The message lists all problems, and the module does not change.
 
         Examples:
             >>> import numpy as np, seqloom as sl

@@ -171,7 +171,8 @@ def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Args:
         x: A tensor of any shape.
-        alpha: Factor; the result for very negative values approaches ``-alpha``.
+        alpha: Factor of ``exp(x) - 1``; the result for very negative values approaches
+            ``-alpha``.
 
     Returns:
         A tensor with the shape of `x`.
@@ -190,7 +191,8 @@ class ELU(Module):
     """Exponential linear unit: ``alpha * (exp(x) - 1)`` if x < 0 (Clevert et al. 2016).
 
     Args:
-        alpha: Factor; the result for very negative values approaches ``-alpha``.
+        alpha: Factor of ``exp(x) - 1``; the result for very negative values approaches
+            ``-alpha``.
         inplace: Ignored argument, accepted for compatibility with PyTorch.
 
     Examples:
@@ -216,7 +218,8 @@ def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
 
     Args:
         x: A tensor of any shape.
-        alpha: Scale; the result for very negative values approaches ``-alpha``.
+        alpha: Scale of the exponential; the result for very negative values approaches
+            ``-alpha``.
 
     Returns:
         A tensor with the shape of `x`.

@@ -287,8 +287,8 @@ class F1(_ConfusionMetric):
 class Mean(Metric):
     """Accumulating mean, for example of losses; stores an exact sum and a count.
 
-    The sum is stored as an integer, so the result is the mean of all values, rounded
-    once, for any split into batches and any order of merging.
+    The sum is stored as an integer. The result is therefore the mean of all values,
+    rounded once, for any split into batches and any order of merging.
 
     Examples:
         >>> import seqloom as sl

@@ -31,7 +31,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
     Raises:
         ArgumentError: `num_classes` is below 1, or missing for an empty `x`.
         CaptureError: `num_classes` is missing in a compiled step.
-        OutOfRangeError: An integer is not a class.
+        OutOfRangeError: An integer in `x` is not from 0 to ``num_classes - 1``.
 
     Examples:
         >>> import seqloom as sl

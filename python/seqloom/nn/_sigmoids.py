@@ -142,8 +142,8 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float | None = None) -> Te
     Args:
         x: A tensor of any shape.
         beta: Sharpness of the bend at 0.
-        threshold: Return `x` where ``beta * x`` exceeds this number, which is 20 in
-            PyTorch. By default there is no limit, because the result does not overflow.
+        threshold: Limit of ``beta * x``, above which the result is `x`; 20 in PyTorch.
+            By default there is no limit, because the result does not overflow.
 
     Returns:
         A tensor with the shape of `x`.
@@ -166,7 +166,8 @@ class Softplus(Module):
 
     Args:
         beta: Sharpness of the bend at 0.
-        threshold: Return `x` where ``beta * x`` exceeds this number; None for no limit.
+        threshold: Limit of ``beta * x``, above which the result is `x`; None for no
+            limit.
 
     Examples:
         >>> import seqloom as sl

@@ -161,9 +161,9 @@ class ConvTranspose1d(Module):
         dilation: Distance between neighbouring elements of the kernel.
 
     Raises:
-        ArgumentError: A size is not an integer or is too small, `groups` does not
-            divide the numbers of channels, or `output_padding` is neither below the
-            stride nor below the dilation.
+        ArgumentError: A size is not an integer or is too small, or `groups` does not
+            divide the numbers of channels. ArgumentError is also raised if
+            `output_padding` is neither below the stride nor below the dilation.
 
     Examples:
         >>> import seqloom as sl

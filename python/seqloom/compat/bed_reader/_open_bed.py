@@ -218,10 +218,10 @@ def get_num_threads(num_threads: int | None = None) -> int:
         num_threads: Number of threads; None selects the default.
 
     Returns:
-        The argument ``num_threads`` if it is not None, or else the value of the first
-        environment variable that is set among SEQLOOM_NUM_THREADS, PST_NUM_THREADS,
-        NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS and SLURM_CPUS_PER_TASK. If no
-        variable is set, the number of cores is returned.
+        The argument ``num_threads``, if it is not None. If ``num_threads`` is None,
+        these environment variables are tried in order: SEQLOOM_NUM_THREADS,
+        PST_NUM_THREADS, NUM_THREADS, MKL_NUM_THREADS, OMP_NUM_THREADS and
+        SLURM_CPUS_PER_TASK. If no variable is set, the number of cores is returned.
 
     Raises:
         ArgumentError: The value of the environment variable is not a number.
