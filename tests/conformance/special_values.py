@@ -1,7 +1,7 @@
 """Special values of complex functions, as tabulated in the Array API standard.
 
 Each row contains the real and imaginary part of an argument, and those of the result.
-``±`` means that any sign is accepted, because the standard does not define the sign, or
+``±`` means that any sign is accepted. The standard does not define these signs, or
 defines a sign that differs from C (tanh of +inf). ``0`` and ``inf`` without a sign mean
 both signs.
 """

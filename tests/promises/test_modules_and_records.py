@@ -1,7 +1,7 @@
 """Specification 4: modules, optimisers, records, training.
 
-Deviation from the specification: an optimiser belongs to one model and its state has
-the paths of that model, so another model loads the state with ``load_record(keys=)``.
+Deviation from the specification: an optimiser belongs to one model, and its state has
+the paths of that model. Another model loads the state with ``load_record(keys=)``.
 Schedules return a rate, which is an argument of ``step``, and do not change the
 optimiser.
 """
