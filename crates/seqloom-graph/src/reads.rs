@@ -1,4 +1,5 @@
-//! Finds recurrent layers of which other operations read only one state per sequence.
+//! Finds recurrent layers if the operations that use them read only one state per
+//! sequence.
 //!
 //! If only one state of a recurrent layer is used, later states are not computed. The layer
 //! is computed together with the operation that reads the state by an index along the time

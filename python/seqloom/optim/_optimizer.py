@@ -290,8 +290,8 @@ class Optimizer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
 
-        Optimisers with equal dicts make equal steps, unless a setting is a function or
-        another object, because the dict contains only the name of such a setting.
+        Optimisers with equal dicts make equal steps if no setting is a function or
+        another object, because the dict contains only the names of objects.
 
         Returns:
             A new dict that ``json.dumps`` accepts.
@@ -372,7 +372,7 @@ class ParameterGroup:
 
     patterns: tuple[str, ...]
     lr_factor: float
-    rule: Optimizer  # an optimiser of which only the settings are used
+    rule: Optimizer  # an optimiser that only provides the settings
 
     def scale(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""

@@ -67,8 +67,8 @@ def compile(function: Any = None, *, enabled: bool = True) -> Any:  # noqa: A001
         CaptureError: The step needs the value of a symbol, or uses a module that is not an
             argument. The step draws random numbers without a key, or reads the clock. The
             step changes a value outside of the step, or reads an outside value that
-            cannot be compared: an iterator, an array above 1 MiB or an object
-            implemented in C. The step reads more than 10,000 outside values.
+            cannot be compared. Iterators, arrays above 1 MiB and objects implemented in
+            C cannot be compared. The step reads more than 10,000 outside values.
 
     Examples:
         >>> import seqloom as sl

@@ -240,8 +240,8 @@ def _drop_axes(shape: Shape, axes: Any) -> list[int]:
 # On x86 processors, the Rust kernels are as fast as a BLAS, and run in our threads.
 # BLAS threads would compete with our threads for the processor.
 _RUST_IS_FAST = platform.machine() in {"x86_64", "AMD64"}
-# On other processors, the BLAS of NumPy is faster for products of at least this number
-# of multiplications; for smaller products, waking the BLAS threads takes too long.
+# On other processors, the BLAS of NumPy is faster from this number of multiplications
+# on. In smaller products, waking the BLAS threads takes too long.
 _MIN_BLAS_SIZE = 1 << 21
 
 

@@ -118,8 +118,8 @@ def lstm(
     reverse: bool = False,
 ) -> tuple[Array, Array, Array, Array]:
     """Run an LSTM in one direction (Hochreiter and Schmidhuber 1997)."""
-    # The arguments are those of `gru`, with an initial cell c0 (n, width) and four
-    # gates: input, forget, cell and output, so w_ih has shape (4 * width, in). The
+    # The arguments are those of `gru`, plus the initial cell c0 (n, width). An LSTM has
+    # four gates (input, forget, cell, output), so w_ih has shape (4 * width, in). The
     # results are all states (n, l, width), the last state, the last cell, and an array
     # for `lstm_grad`, which is empty here.
 

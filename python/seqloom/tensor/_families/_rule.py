@@ -82,9 +82,9 @@ class Rule:
     Attributes:
         save: Function that returns the values to keep, given the inputs, the output,
             booleans that are True for tracked inputs, and the options.
-        pull: Function that returns the gradients of the inputs, given the backend, the
-            saved values, the gradient of the output, and booleans that are True for
-            tracked inputs. The gradient of an untracked input is None.
+        pull: Function that returns the gradients of the inputs. The arguments are the
+            backend, the saved values, the gradient of the output, and booleans that are
+            True for tracked inputs. The gradient of an untracked input is None.
         of_sequence: True if the first argument is a list of arrays.
         tracked: The number of results that are tracked; `ALL` for every result. If the
             number is not 1, the argument of ``pull`` is a list of gradients, with None for
