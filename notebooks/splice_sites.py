@@ -123,8 +123,7 @@ axes[0].set_ylabel("decrease of the log-odds")
 plt.show()
 
 # %% [markdown]
-# The network relies most on the two bases of each site and on their neighbours. The training data do not
-# contain the position of the site. [Attributions](../how-to/attributions.md) highlight the residues of single
+# The network relies most on the two bases of each site and on their neighbours. The training labels do not state the position of the site. [Attributions](../how-to/attributions.md) highlight the residues of single
 # sequences, and can score every substitution.
 #
 # Next: [the tutorial](../tutorial.md) explains each step, and [deploy a model](deploy.md) runs this model on
