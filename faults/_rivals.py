@@ -77,7 +77,7 @@ def _read_fasta(place: Path) -> list[str]:
 
 
 def rivals() -> list[Writer]:
-    """Return writers of other libraries, each of which replaces an old file."""
+    """Return writers of other libraries that replace an old file."""
     torch, biopython = version("torch").partition("+")[0], version("biopython")
     return [
         _rival(f"torch.save {torch}", _torch, _read_torch, old=1.0),

@@ -38,7 +38,7 @@ pub(super) struct Chunk {
     pub(super) failure: Option<io::Error>,
 }
 
-/// When the reader should read the next chunk of the file.
+/// The time at which the reader should read the next chunk of the file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum ReadTiming {
     /// The reader reads as soon as a chunk is free, because the read does not wait for

@@ -36,7 +36,7 @@ pub struct Index {
     pub(super) caches: Mutex<Vec<Cache>>,
 }
 
-/// How a file has changed since its index was created.
+/// The kind of change of a file since its index was created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum IndexState {
     /// The file did not change.
@@ -161,7 +161,7 @@ impl Index {
 
     /// Checks that the headers are at the positions of a `.fai`. All headers with a
     /// description are checked, because another record could fit between such a header
-    /// and its residues. Of the headers without description, only a sample is checked.
+    /// and its residues. A sample of the headers without description is checked.
     fn check_headers(&self, fai: &Path, rows: &[(IndexRow, u64)], ids: &[FaiRow]) -> Result<()> {
         /// The number of headers without description that are checked.
         const CHECKED_HEADERS: usize = 1000;

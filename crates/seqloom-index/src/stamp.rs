@@ -20,7 +20,7 @@ use seqloom_core::number::as_u64;
 /// The size in bytes of the chunks of a file that are hashed.
 pub(crate) const CHUNK_BYTES: u64 = 256 << 10;
 
-/// How a file has changed since it was indexed.
+/// The kind of change of a file since it was indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     /// The file has not changed.

@@ -805,7 +805,7 @@ def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
     r"""
     Fills the attention output (n, h, l, e), and for each query the logarithm of its sum
     of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
-    is 1 and the sequences are concatenated: each sequence lies between two successive
+    is 1 and the sequences are concatenated: each sequence is between two successive
     bounds. Masks and dropout are not supported with `bounds`.
     """
 

@@ -164,8 +164,8 @@ impl SegmentReader<'_> {
     }
 }
 
-/// Returns the offset of the first four lines that look like a FASTQ record: with `@` and
-/// `+`, and with residues and qualities of equal length.
+/// Returns the offset of the first four lines that look like a FASTQ record. These lines
+/// have `@` and `+`, and residues and qualities of equal length.
 fn first_fastq_record(text: &[u8]) -> Option<usize> {
     let lines = memchr::memchr_iter(b'\n', text).map(|end| end + 1);
     let line = |start: usize| {

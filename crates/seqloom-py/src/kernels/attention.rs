@@ -19,7 +19,7 @@ use crate::pool;
 
 /// Fills the attention output (n, h, l, e), and for each query the logarithm of its sum
 /// of exponentials (n, h, l). The mask is broadcast to (n, h, l, s). With `bounds`, n
-/// is 1 and the sequences are concatenated: each sequence lies between two successive
+/// is 1 and the sequences are concatenated: each sequence is between two successive
 /// bounds. Masks and dropout are not supported with `bounds`.
 #[native]
 pub(crate) fn attention(

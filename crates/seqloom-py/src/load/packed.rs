@@ -44,10 +44,10 @@ type PackedTuple<'py> = (
 /// each waiting window.
 type ResumeTuple = ((usize, u64, u64), (u64, u64), u64, Vec<(u64, u64)>);
 
-/// An invalid record. The items are the record's file, index, id and number of residues,
-/// the kind of error, the number of tokens, and the position, the character and the
-/// expected characters. The kind of error is `"empty"`, `"long"`, `"letter"` (an invalid
-/// character) or `"other"`.
+/// An invalid record. The first items are the record's file, index, id and number of
+/// residues. The next items are the kind of error, the number of tokens, and the
+/// position, the character and the expected characters. The kind of error is `"empty"`,
+/// `"long"`, `"letter"` (an invalid character) or `"other"`.
 type RefusalTuple<'py> = (
     usize,
     u64,
