@@ -49,8 +49,8 @@ impl ChosenPositions {
     ///
     /// # Panics
     ///
-    /// Panics if a packed row is shorter than the given length or does not contain a
-    /// selected column, or if an output row is too short.
+    /// Panics if a packed row is shorter than the given length or lacks a selected
+    /// column, or if an output row is too short.
     pub fn decode<T: Genotype>(
         &self,
         lines: (&[&[u8]], usize),
