@@ -47,7 +47,7 @@ def doctor(*, json: Flag = False) -> None:
 
     Example: seqloom doctor
 
-    Include the output in bug reports. The output contains no paths except that of the
+    Include the output in bug reports. The output contains no paths except the path of the
     cache.
 
     Args:

@@ -89,8 +89,8 @@ def embed(
         save_as: The dtype of the stored embeddings.
         format: The file format of the embeddings.
         max_tokens: Maximum number of tokens in a batch, which is halved if memory runs out.
-        max_length: Split longer sequences into windows of this length, and join their
-            embeddings.
+        max_length: Split sequences with more residues into windows of this length, and
+            join the embeddings of the windows.
         overlap: Number of residues by which neighbouring windows overlap.
         shard_size: Number of records in each output file.
         resume: Continue the job if the folder contains some of its output. With

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 # unlikely to be a coincidence.
 _TRACE_BATCH = 745
 # (length of the first trace, factor of the lengths of the other traces). The first pair
-# suits most networks; the second, networks of short inputs; the last two, networks with
-# pooling.
+# suits most networks, the second pair suits networks with short inputs, and the last
+# two pairs suit networks with pooling.
 _TRACE_LENGTHS = ((2321, 1), (13, 1), (8 * 13, 8), (64 * 2321, 64))
 # (batch, length) of the other traces, short and long. A network may reject some of
 # these sizes, but must run the same operations at all other sizes.

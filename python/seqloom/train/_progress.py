@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
 _CALLBACKS = ("on_start", "on_batch", "on_epoch", "on_more", "on_end", "on_error")
-# Minimum seconds between lines about epochs, and until a line about a batch.
+# Minimum seconds between two lines about epochs, and before a line about a batch.
 _LINE_INTERVAL, _BATCH_LINE_AFTER = 10.0, 60.0
 _ROW_COLUMNS = {
     "epoch": ("epoch", 5),

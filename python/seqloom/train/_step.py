@@ -336,7 +336,7 @@ class CompiledStep:
             if self.is_required or not (is_first or isinstance(error, CaptureError)):
                 raise
             self.is_on, self.refusal = False, str(error).partition("\n")[0]
-            # The traceback's frames would keep tensors alive.
+            # Clear the frames of the traceback, which would keep tensors alive.
             cause: BaseException | None = error
             while cause is not None:
                 clear_frames(cause.__traceback__)

@@ -102,7 +102,7 @@ class Tracker(Progress, ABC):
 
 
 class TensorBoard(Tracker):
-    """Logs a run to TensorBoard; pass it to `fit` in ``callbacks``.
+    """Callback of `fit` that logs a run to TensorBoard.
 
     This callback needs the package ``tensorboard``. See `Tracker` for the logged numbers.
 
@@ -140,7 +140,7 @@ class TensorBoard(Tracker):
 
 
 class MLflow(Tracker):
-    """Logs a run to MLflow; pass it to `fit` in ``callbacks``.
+    """Callback of `fit` that logs a run to MLflow.
 
     This callback needs the package ``mlflow`` or ``mlflow-skinny``. The settings of the run
     are logged as parameters. Inside ``with mlflow.start_run()``, the numbers are logged to
@@ -207,7 +207,7 @@ class MLflow(Tracker):
 
 
 class WandB(Tracker):
-    """Logs a run to Weights & Biases; pass it to `fit` in ``callbacks``.
+    """Callback of `fit` that logs a run to Weights & Biases.
 
     This callback needs the package ``wandb``. The settings of the training run are logged
     as the config of the W&B run. If a W&B run is already open, the numbers are logged to

@@ -229,7 +229,7 @@ def make_optimizer(model: Module, weight_decay: float) -> AdamW:
 def _list_norm_parameters(model: Module) -> Iterator[Any]:
     """Yield the parameters of normalisation layers."""
     if isinstance(model, TorchModule):
-        # Modules that wrap PyTorch list parameters by PyTorch's names.
+        # Modules that wrap PyTorch modules list their parameters under PyTorch's names.
         for prefix, module in model.module.named_modules():
             if _NORM_NAME.search(type(module).__name__):
                 names = (name for name, _ in module.named_parameters(recurse=False))

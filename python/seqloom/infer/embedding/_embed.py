@@ -1,4 +1,4 @@
-"""The function `embed`: compute the embeddings of all records in files."""
+"""The function `embed`, which computes the embeddings of all records in files."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class Embeddings:
         """Read the embedding of a record.
 
         Args:
-            record: The id or ordinal.
+            record: The id or the ordinal of the record.
             layer: The index of a saved layer, which is required if several layers were
                 saved.
 
