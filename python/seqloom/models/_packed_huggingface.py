@@ -28,8 +28,8 @@ def packed_huggingface(hf_model: Any) -> PackedHuggingFace:
 
     Args:
         hf_model: ``EsmModel``, ``EsmForMaskedLM`` or another network with an ESM encoder,
-            from transformers 5 or newer. The model does not change; the converted
-            network shares its weights.
+            from transformers 5 or newer. `hf_model` does not change; the converted
+            network shares the weights of `hf_model`.
 
     Returns:
         A network in evaluation mode, without gradients, on the device of `hf_model`.

@@ -81,7 +81,7 @@ class Task(JsonConfig, ABC):
             labels: True labels.
             scores: Scores that `activate` returned.
             order: Values that `order` returned, used for metrics of rankings. The
-                default is `scores`, although rounded probabilities near 1 may be tied.
+                default is `scores`, in which rounded probabilities near 1 may be tied.
         """
 
     def measure_outputs(self, labels: Labels, logits: Outputs) -> dict[str, float]:

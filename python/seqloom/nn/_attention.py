@@ -70,7 +70,8 @@ def scaled_dot_product_attention(
     Raises:
         ArgumentError: `dropout_p` is not in [0, 1), or dropout is used without `rng`.
         DTypeError: `query`, `key` and `value` do not have the same float type.
-        ShapeError: The shapes do not match, or there are more than four axes.
+        ShapeError: The shapes of the arguments do not match, or an argument has more
+            than four axes.
 
     Examples:
         >>> import seqloom as sl
@@ -185,7 +186,7 @@ def attention_varlen(
         ArgumentError: `cu_seqlens` are not increasing integers from 0 to the total, or a
             sequence is longer than `max_seqlen`.
         DTypeError: `query`, `key` and `value` do not have the same float type.
-        ShapeError: The shapes do not match.
+        ShapeError: The shapes of the arguments do not match.
 
     Examples:
         >>> import seqloom as sl

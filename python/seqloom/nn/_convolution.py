@@ -63,7 +63,8 @@ def conv1d(
         ArgumentError: `padding` is ``"same"`` but `stride` is not 1; or a size is not
             an integer or is too small.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
+        ShapeError: The shapes of the arguments do not match, or the kernel is longer
+            than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -105,7 +106,8 @@ def conv2d(
         ArgumentError: `padding` is ``"same"`` but `stride` is not 1; or a size is not
             an integer or is too small.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not fit together, or the kernel is longer than the input.
+        ShapeError: The shapes of the arguments do not match, or the kernel is longer
+            than the input.
 
     Examples:
         >>> import seqloom as sl

@@ -213,8 +213,8 @@ def functional_call(
 
     Args:
         module: Module whose parameters are substituted during the call.
-        values: Tensors by parameter path. Parameters without an entry have their usual
-            values.
+        values: Tensors by parameter path. Parameters that are not in the dict have
+            their usual values.
         *args: Arguments of the method.
         method: Name of the method to call.
         **options: Keyword arguments of the method.

@@ -130,7 +130,7 @@ def replace_layer(module: Module, path: str, layer: Any) -> None:
 
 
 def _to_item_key(owner: Any, step: str) -> Any:
-    """Convert a step of a path to the key or index of an item in a container."""
+    """Convert one part of a path to the key or index of an item in a container."""
     if isinstance(owner, dict):
         return next(key for key in owner if str(key) == step)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
     return int(step)

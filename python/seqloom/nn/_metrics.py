@@ -209,7 +209,8 @@ def auroc(labels: ArrayLike, scores: ArrayLike) -> float:
         NotFiniteError: A label or a score is NaN.
         OutOfRangeError: A label is neither 0 nor 1, or the scores have no column for a
             class.
-        ShapeError: The shapes do not match; scores ``(n, 1)`` do not match labels ``(n,)``.
+        ShapeError: The shapes of labels and scores do not match, for example ``(n,)``
+            and ``(n, 1)``.
 
     Examples:
         >>> auroc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
@@ -234,7 +235,8 @@ def auprc(labels: ArrayLike, scores: ArrayLike) -> float:
         NotFiniteError: A label or a score is NaN.
         OutOfRangeError: A label is neither 0 nor 1, or the scores have no column for a
             class.
-        ShapeError: The shapes do not match; scores ``(n, 1)`` do not match labels ``(n,)``.
+        ShapeError: The shapes of labels and scores do not match, for example ``(n,)``
+            and ``(n, 1)``.
 
     Examples:
         >>> round(auprc([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8]), 4)

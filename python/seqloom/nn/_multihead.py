@@ -157,7 +157,7 @@ class MultiHeadAttention(Module):
             ArgumentError: `rng` is missing for dropout in training, or `cu_seqlens` is
                 combined with masks, dropout or cross-attention.
             DTypeError: `key_padding_mask` is not boolean.
-            ShapeError: The shapes do not match.
+            ShapeError: The shapes of the arguments do not match.
         """
         key = query if key is None else key
         value = key if value is None else value

@@ -164,7 +164,7 @@ class ModuleArray(Leaf):
                 are cast to the current dtype.
 
         Raises:
-            ShapeError: The shape of `values` differs.
+            ShapeError: `values` do not have the shape of the current values.
             DTypeError: `values` are complex or too large for the current dtype, or
                 `values` is a tensor whose dtype is wider than the current integer
                 dtype.
@@ -324,8 +324,8 @@ class Buffer(ModuleArray):
             allowed.
         least_dtype: Name of the narrowest float type to which the buffer may be
             converted, as for `Param`.
-        optional: If True, a record may lack the buffer. The buffer then keeps its value,
-            and the report of `Module.load_record` lists it as missing.
+        optional: If True, a record may lack the buffer. A missing buffer keeps its
+            value, and the report of `Module.load_record` lists the buffer.
 
     Raises:
         DTypeError: `dtype` is not an element type, or `least_dtype` is not a float type
@@ -366,7 +366,7 @@ class Buffer(ModuleArray):
                 are cast to the current dtype.
 
         Raises:
-            ShapeError: The shape of `values` differs.
+            ShapeError: `values` do not have the shape of the current values.
 
         Examples:
             >>> import seqloom as sl

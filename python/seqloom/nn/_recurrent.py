@@ -50,7 +50,7 @@ def gru(
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not match, or there are no positions.
+        ShapeError: The shapes of the arguments do not match, or `x` has no positions.
 
     Examples:
         >>> import seqloom as sl
@@ -137,7 +137,7 @@ class GRU(Recurrent, init=False):
         Raises:
             ArgumentError: `key` is missing for dropout in training, or more than one of
                 `mask`, `lengths` and `cu_seqlens` is passed.
-            ShapeError: The shapes do not match.
+            ShapeError: The shapes of the arguments do not match.
         """
         layout = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
         first = None if hx is None else [hx]
@@ -186,7 +186,7 @@ def lstm(
 
     Raises:
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not match, or there are no positions.
+        ShapeError: The shapes of the arguments do not match, or `x` has no positions.
 
     Examples:
         >>> import seqloom as sl
@@ -270,7 +270,7 @@ class LSTM(Recurrent, init=False):
         Raises:
             ArgumentError: `key` is missing for dropout in training, or more than one of
                 `mask`, `lengths` and `cu_seqlens` is passed.
-            ShapeError: The shapes do not match.
+            ShapeError: The shapes of the arguments do not match.
         """
         layout = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
         first = None if hx is None else list(hx)

@@ -173,7 +173,7 @@ class Recurrent(Module):
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
 
     def _initial_states(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
-        """Return the initial states, or zeros."""
+        """Return the given initial states; default: zeros."""
         if not x.shape[1]:
             raise ShapeError(
                 f"{type(self).__name__}: expected at least one position, got length 0; "

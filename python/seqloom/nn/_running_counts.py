@@ -149,7 +149,7 @@ class Metric(ABC):
 
 
 class Accuracy(Metric):
-    """Accumulating `accuracy`; stores two integers.
+    """Accumulates `accuracy` over batches; stores two integers.
 
     Examples:
         >>> import seqloom as sl
@@ -218,7 +218,7 @@ class _ConfusionMetric(Metric):
 
 
 class BalancedAccuracy(_ConfusionMetric):
-    """Accumulating `balanced_accuracy`; stores a confusion matrix of integers.
+    """Accumulates `balanced_accuracy` over batches; stores a confusion matrix of integers.
 
     Args:
         size: Number of classes.
@@ -237,7 +237,7 @@ class BalancedAccuracy(_ConfusionMetric):
 
 
 class MCC(_ConfusionMetric):
-    """Accumulating `mcc`; stores a confusion matrix of integers.
+    """Accumulates `mcc` over batches; stores a confusion matrix of integers.
 
     Args:
         size: Number of classes.
@@ -255,7 +255,7 @@ class MCC(_ConfusionMetric):
 
 
 class F1(_ConfusionMetric):
-    """Accumulating `f1`; stores a confusion matrix of integers.
+    """Accumulates `f1` over batches; stores a confusion matrix of integers.
 
     Args:
         size: Number of classes.
@@ -285,7 +285,7 @@ class F1(_ConfusionMetric):
 
 
 class Mean(Metric):
-    """Accumulating mean, for example of losses; stores an exact sum and a count.
+    """Accumulates a mean over batches, such as a mean loss, from an exact sum.
 
     The sum is stored as an integer. The result is therefore the mean of all values,
     rounded once, for any split into batches and any order of merging.

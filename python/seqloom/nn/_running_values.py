@@ -97,7 +97,7 @@ class _StoredValuesMetric(Metric):
 
 
 class AUROC(_StoredValuesMetric):
-    """Accumulating `auroc`; stores all labels and scores, and sorts them at the end.
+    """Accumulates `auroc` over batches; stores all values, and sorts them at the end.
 
     Examples:
         >>> import seqloom as sl
@@ -115,7 +115,7 @@ class AUROC(_StoredValuesMetric):
 
 
 class AUPRC(_StoredValuesMetric):
-    """Accumulating `auprc`; stores all labels and scores, and sorts them at the end.
+    """Accumulates `auprc` over batches; stores all values, and sorts them at the end.
 
     Examples:
         >>> import seqloom as sl
@@ -132,7 +132,7 @@ class AUPRC(_StoredValuesMetric):
 
 
 class Pearson(_StoredValuesMetric):
-    """Accumulating `pearson`; stores all values, so no intermediate sum is rounded.
+    """Accumulates `pearson` over batches; stores all values, so no sum is rounded early.
 
     Examples:
         >>> import seqloom as sl
@@ -147,7 +147,7 @@ class Pearson(_StoredValuesMetric):
 
 
 class Spearman(_StoredValuesMetric):
-    """Accumulating `spearman`; stores all values, and sorts them at the end.
+    """Accumulates `spearman` over batches; stores all values, and sorts them at the end.
 
     Examples:
         >>> import seqloom as sl
@@ -162,7 +162,7 @@ class Spearman(_StoredValuesMetric):
 
 
 class R2(_StoredValuesMetric):
-    """Accumulating `r2`; stores all values, so no intermediate sum is rounded.
+    """Accumulates `r2` over batches; stores all values, so no sum is rounded early.
 
     Examples:
         >>> import seqloom as sl

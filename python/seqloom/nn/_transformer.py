@@ -114,7 +114,7 @@ class TransformerEncoderLayer(Module):
 
         Raises:
             ArgumentError: `key` is missing for dropout in training.
-            ShapeError: The shapes do not match.
+            ShapeError: The shapes of the arguments do not match.
         """
         masks = (src_key_padding_mask, False, src_mask, True, is_causal)
         packed: dict[str, Any] = {"cu_seqlens": cu_seqlens, "max_seqlen": max_seqlen}
@@ -220,7 +220,7 @@ class TransformerEncoder(Module):
 
         Raises:
             ArgumentError: `key` is missing for dropout in training.
-            ShapeError: The shapes do not match.
+            ShapeError: The shapes of the arguments do not match.
         """
         for number, layer in enumerate(self.layers):
             src = layer(

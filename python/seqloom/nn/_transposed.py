@@ -59,7 +59,8 @@ def conv_transpose1d(
         ArgumentError: A size is not an integer or is too small; or `output_padding` is
             neither below the stride nor below the dilation.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not match, or the kernel is longer than the input.
+        ShapeError: The shapes of the arguments do not match, or the kernel is longer
+            than the input.
 
     Examples:
         >>> import seqloom as sl
@@ -104,7 +105,8 @@ def conv_transpose2d(
         ArgumentError: A size is not an integer or is too small; or `output_padding` is
             neither below the stride nor below the dilation.
         DTypeError: The arguments do not have the same float type.
-        ShapeError: The shapes do not match, or the kernel is longer than the input.
+        ShapeError: The shapes of the arguments do not match, or the kernel is longer
+            than the input.
 
     Examples:
         >>> import seqloom as sl

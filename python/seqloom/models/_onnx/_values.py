@@ -174,7 +174,7 @@ def fill_like(x: Tensor, shape: Sequence[int], value: Any) -> Tensor:
 
 
 def slice_axis(x: Tensor, axis: int, part: slice | int) -> Tensor:
-    """Select a slice or an index of an axis."""
+    """Select a slice or a single index along an axis."""
     return x[(*(slice(None),) * axis, part)]
 
 

@@ -130,7 +130,7 @@ def _is_symmetric(call: OnnxCall, window: Window) -> bool:
 def _read_output_padding(
     call: OnnxCall, window: Window, sizes: Sequence[int], *, full: Sequence[int]
 ) -> list[Pair]:
-    """Return the number of positions to add (remove if negative) at each end of axes."""
+    """Return the number of positions to add at each end of axes; negative to remove."""
     extra = call.attribute("output_padding", [0] * len(full))
     kind = call.choice("auto_pad", "NOTSET", _AUTO_PAD_MODES)
     wanted = call.attribute("output_shape")
