@@ -289,7 +289,7 @@ class Plateau(Schedule):
         factor: Factor by which each reduction multiplies the learning rate, in (0, 1).
         patience: Number of consecutive values without improvement before a reduction, 0
             or more.
-        threshold: Smallest relative change of the best value that is an improvement.
+        threshold: Smallest relative change of the best value that counts as an improvement.
         highest: If True, higher values are better, as for an accuracy.
         floor: Lowest learning rate.
         best: Best value so far; None before the first value.

@@ -95,7 +95,8 @@ pub(crate) struct Reduction {
     fold: Reduce,
     start: usize,
     axes: Vec<Axis>,
-    /// The axes of the result in memory order, as axes of the array.
+    /// The axes of the array that remain in the result, in the memory order of the
+    /// result.
     pub(crate) order: Vec<usize>,
 }
 

@@ -194,8 +194,8 @@ def _to_index_type(indices: Tensor) -> Tensor:
 def _numbers_to_arrays(parts: list[Any]) -> list[Any]:
     """Convert integers in a key to arrays if slices separate these integers from arrays."""
     # NumPy treats an integer that is separated from the arrays as an array, and puts
-    # the axes of separated arrays first in the result. PyTorch indexes with integers
-    # before arrays.
+    # the axes of separated arrays first in the result. PyTorch applies the integers of
+    # a key before the arrays.
     arrays = [part for part in parts if isinstance(part, Tensor)]
     if not arrays or not any(type(part) is int for part in parts):
         return parts
