@@ -61,7 +61,7 @@ class ESM2Config(ESM2Fields):
         has_contact_head: If True, add a head that predicts residue contacts.
 
     Raises:
-        ArgumentError: A number is out of range.
+        ArgumentError: A setting is out of range.
 
     Examples:
         >>> import seqloom as sl
@@ -252,7 +252,7 @@ class ESM2(Module):
 
         Returns:
             The last hidden states, ``(total, width)`` or ``(n, l, width)``; with
-            `layers`, a list of hidden states. Values at padding are undefined.
+            `layers`, a list of hidden states. Hidden states at padding are undefined.
 
         Raises:
             ArgumentError: `layers` or `cu_seqlens` is invalid, or both `mask` and

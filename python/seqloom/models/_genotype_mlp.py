@@ -113,7 +113,7 @@ class GenotypeMLPConfig(Config):
             encoder: Encoder of the records.
 
         Raises:
-            ArgumentError: The encoder encodes sequences.
+            ArgumentError: The encoder encodes sequences, not genotypes.
 
         Examples:
             >>> import seqloom as sl

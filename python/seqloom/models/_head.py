@@ -42,7 +42,7 @@ class HeadConfig(Config):
         dropout: Dropout probability of each feature before each layer in training.
 
     Raises:
-        ArgumentError: A number is out of range.
+        ArgumentError: A setting is out of range.
 
     Examples:
         >>> import seqloom as sl

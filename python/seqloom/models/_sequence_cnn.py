@@ -44,7 +44,7 @@ class SequenceCNNConfig(Config):
         widths: Number of features of each convolution.
         kernel_size: Kernel size, an odd number: one for all convolutions, or one for
             each.
-        pools: Pooling factor after each convolution; 1 for no pooling. Requires
+        pools: Pooling factor after each convolution; 1 for no pooling. Pooling requires
             `length`; default: no pooling.
         dropout: Dropout probability of each feature before the head in training.
         inputs: Form of a record: ``"channels"`` (channel, position), one-hot residues;

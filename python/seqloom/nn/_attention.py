@@ -294,7 +294,7 @@ def rotary_embedding(x: Tensor, positions: object = None, base: float = 10000.0)
 
     Raises:
         DTypeError: `x` has an integer or boolean type.
-        ShapeError: The width is odd.
+        ShapeError: The width of `x` is odd.
 
     Examples:
         >>> import seqloom as sl

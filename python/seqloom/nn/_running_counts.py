@@ -119,7 +119,7 @@ class Metric(ABC):
         """Return the state as arrays by name.
 
         Returns:
-            A dict of copies.
+            A dict from names to copies of the arrays.
         """
 
     @abstractmethod

@@ -35,7 +35,7 @@ class LoadReport:
     """Report of `Module.load_record`: the result for each path.
 
     Attributes:
-        applied: Paths that were set.
+        applied: Paths of the arrays that were loaded.
         missing: Paths of the module that are not in the record; their values are
             unchanged.
         unused: Paths of the record that are not in the module.

@@ -71,7 +71,7 @@ class Summary:
         """Return the table as a dict by module path; the outermost module has the path "".
 
         Returns:
-            A new dict of dicts.
+            A new dict from module paths to dicts of sizes and costs.
 
         Examples:
             >>> import seqloom as sl
