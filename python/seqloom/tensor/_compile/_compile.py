@@ -95,8 +95,9 @@ class Compiled:
     def __init__(self, function: Callable[..., Any], *, enabled: bool = True) -> None:
         self.enabled = enabled
         self._function = function
-        self._environments: dict[Any, Environment] = {}  # One environment per signature
-        # key. Cached programs: tuples of signature key, environment and state number.
+        # One environment per signature key.
+        self._environments: dict[Any, Environment] = {}
+        # Cached programs: tuples of signature key, environment and state number.
         self._cached: list[tuple[Any, Environment, int]] = []
         self._count = 0
         self._last: Any = None  # Key and outside values of the newest program.
