@@ -141,7 +141,7 @@ def compare_with(commit: str, suites: Sequence[str]) -> None:
 
 
 def build_commit(commit: str) -> Path:
-    """Build the extension of a commit, once, and return the folder of its sources."""
+    """Build the extension of a commit if necessary; return the folder of its sources."""
     found = _run_git(
         "rev-parse", "--short=12", "--verify", "--quiet", f"{commit}^{{commit}}"
     )
@@ -226,7 +226,7 @@ def _shortest_time(work: Callable[[], object]) -> float:
 
 
 def _main(suite: str, package: str) -> None:
-    """Print the times of all cases of a suite, with the expected package."""
+    """Print the times of all cases of a suite; raise if seqloom is not from `package`."""
     import seqloom
 
     assert Path(seqloom.__file__).is_relative_to(package), f"not {package}'s seqloom"

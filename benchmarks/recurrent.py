@@ -23,7 +23,7 @@ to {WIDTH}.
 
 
 def main() -> None:
-    """Time one step of each layer with equal weights in both libraries."""
+    """Time a training step of each layer, with equal weights in both libraries."""
     rows = [_layer_row(kind, threads) for kind in GATES_BY_LAYER for threads in THREADS]
     head = "layer", "threads", "torch", "seqloom", "ratio", "products alone"
     text = f"{markdown_table(head, rows)}\n\n{describe_machine('torch', 'seqloom')}"

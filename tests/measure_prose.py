@@ -74,7 +74,7 @@ _SUBJECTLESS_START = re.compile(
     r"|(?:So|As) (?:that|a|an|the|long|many|much|few)\b(?!.*,)|Of (?!course)"
 )
 _WORD_LETTERS = re.compile(r"(?<![\w-])letters?(?![\w-])", re.IGNORECASE)
-# Names that could refer to anything.
+# Names that do not describe their object.
 _VAGUE_NAME = re.compile(
     r"each case|found|made|given|kept|told|got|things?|most|few|many|plain|near|far|large"
     r"|small|wide|narrow|known|none|nothing|others|shown|longest|least|lowest|fewest|enough"

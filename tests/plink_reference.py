@@ -12,7 +12,7 @@ _BIT_SHIFTS = np.array([0, 2, 4, 6], np.uint8)
 def read_reference(
     path: Path, shape: tuple[int, int], index: tuple[Any, Any], kind: str
 ) -> NDArray[Any]:
-    """Read the individuals and variants of an index; missing is -127 or NaN."""
+    """Read the individuals and variants of an index; missing genotypes are -127 or NaN."""
     content = np.frombuffer(path.read_bytes(), np.uint8)
     width, lines = shape if content[2] else shape[::-1]
     packed = content[3:].reshape(lines, -(-width // 4))

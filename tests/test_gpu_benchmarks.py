@@ -102,7 +102,7 @@ def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkey
     wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS
 
     def wait_for_results(process, timeout=None):
-        """Reach the timeout as soon as the benchmark has written its results."""
+        """Simulate a timeout as soon as the benchmark has written its results."""
         if timeout is None:
             return wait(process)
         wait_until(lambda: '"child"' in results.read_text())

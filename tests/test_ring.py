@@ -1,4 +1,4 @@
-"""Reuse of batch memory after all views of it are deleted."""
+"""The memory of a batch is reused after all views of the memory are deleted."""
 
 import numpy as np
 import pytest

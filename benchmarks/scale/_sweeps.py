@@ -25,7 +25,7 @@ UNITS = {
 
 
 class Sizes(NamedTuple):
-    """Sizes of the input; a sweep varies one of them."""
+    """Sizes of the input; a sweep varies one size."""
 
     records: int = 1_000
     length: int = 100

@@ -8,7 +8,7 @@ import pytest
 SLOW_PACKAGES = ("torch", "jax", "matplotlib", "rich", "scipy", "pyarrow", "cyclopts")
 PRINT_MODULES_SCRIPT = "import sys, {}; print(*sys.modules)"
 # Maximum number of modules that `import seqloom` adds to those of NumPy.
-# `make bench SUITE=import` measures the time itself.
+# `make bench SUITE=import` measures the import time.
 MAX_NEW_MODULES = 30
 
 

@@ -241,7 +241,7 @@ def start(place, words):
 
 def test_ctrl_c_during_the_import_prints_one_line(before):
     process = start(before, "inspect x.fa")
-    # NumPy is imported before the command line.
+    # Wait until NumPy is loaded, because the command line is imported later.
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():
         assert process.poll() is None
     process.send_signal(signal.SIGINT)

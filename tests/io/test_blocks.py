@@ -85,6 +85,6 @@ def test_an_index_detects_a_missing_bgzip_block(tmp_path, how, at, kind):
 
 
 def fetch_all(path):
-    """Return every record, read with the index."""
+    """Read every record with the index."""
     index = SequenceIndex(path, build=False)
     return index.fetch_many(np.arange(len(index)))

@@ -34,7 +34,7 @@ def expected(theirs, proteins):
 
 
 def batch_of(proteins) -> dict[str, Any]:
-    """Return a packed batch as from `PackedStream`."""
+    """Return a packed batch in the format of `PackedStream`."""
     ids, bounds, longest = proteins.packed
     return {"input_ids": ids, "cu_seqlens": bounds, "max_seqlen": longest}
 

@@ -213,7 +213,7 @@ def test_a_run_with_a_custom_step_resumes_to_the_same_bits(tmp_path, place):
     assert files[0] == files[1]
 
 
-# Return values of the steps of an epoch; some steps do not return all numbers.
+# Values that the steps of an epoch return; some steps do not return all numbers.
 NUMBERS_OF_STEPS: list[dict[str, float]] = [
     {"a": 1.0},
     {"a": 2.0, "b": 5.0},

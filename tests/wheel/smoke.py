@@ -123,7 +123,7 @@ def built_crates(target: str) -> dict[tuple[str, str], list[str]]:
 
 
 def interpreters() -> dict[str, Path]:
-    """Return one interpreter path for each minor version of CPython from 3.11 up."""
+    """Return one interpreter path for each minor version, from CPython 3.11 on."""
     on_path = [Path(folder) for folder in os.get_exec_path()]
     of_pyenv = (Path.home() / ".pyenv/versions").glob("*/bin")
     paths = [
@@ -135,7 +135,7 @@ def interpreters() -> dict[str, Path]:
 
 
 def version_of(path: Path) -> str | None:
-    """Return the version of a CPython from 3.11 up, or nothing."""
+    """Return the version of a CPython interpreter, or nothing if it is below 3.11."""
     number = path.name.removeprefix("python3").removeprefix(".")
     if not number.isdigit() and path != Path(sys.executable):
         return None

@@ -101,7 +101,7 @@ def memory() -> Memory:
 
 
 def measure_memory(array: Array, backend: ArrayFunctions | None) -> tuple[int, int]:
-    """Return an id of the memory that an array uses, and its size in bytes."""
+    """Return an id and the number of bytes of the memory that an array uses."""
     if isinstance(array, np.ndarray):
         return _measure_numpy_memory(array)
     if hasattr(array, "untyped_storage"):

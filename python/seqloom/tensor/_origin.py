@@ -116,7 +116,7 @@ class Released:
         self.line = line  # line that created the tensor
 
     def raise_released(self, *_: Any, **__: Any) -> NoReturn:
-        """Raise an error that explains the release and how to keep a tensor."""
+        """Raise an error that explains why the tensor was released, and how to keep it."""
         raise ReleasedError(
             f"the tensor created at {self.line} was released when its scope ended; "
             "call .keep() on it inside the scope, or take .numpy() there"

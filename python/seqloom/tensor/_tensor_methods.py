@@ -102,7 +102,7 @@ class ArrayMethods:
         Args:
             axis: The axis or axes; default: all axes.
             correction: The divisor is the number of values minus this number, as in
-                `var`. PyTorch's default is 1.
+                `var`. In PyTorch, the default correction is 1.
             keepdims: If True, the reduced axes are kept with length 1.
 
         Returns:

@@ -23,7 +23,7 @@ def batched(x: Any, axes: int) -> Any:
 
 
 def _padding(padding: Any, kernel: Any, dilation: Any) -> Any:
-    """Return the padding as numbers; None if the two ends of an axis differ."""
+    """Return the padding as numbers, or None if the two ends of an axis differ."""
     if padding == "valid":
         return (0,) * len(kernel)
     if padding != "same":

@@ -19,7 +19,7 @@ anywhere = settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 @pytest.fixture
 def small(tmp_path):
-    """Three individuals, four variants."""
+    """A PLINK set of three individuals and four variants."""
     values = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
     path = Specimen(values, "SNP").write(tmp_path / "small.bed")
     return open_bed(path, iid_count=3, sid_count=4)

@@ -50,7 +50,7 @@ def server(running):
 
 @pytest.fixture
 def url(server, tmp_path):
-    """A PLINK set of three individuals and four variants, by URL."""
+    """The URL of a PLINK set of three individuals and four variants."""
     to_bed(
         tmp_path / "small.bed", EXPECTED_GENOTYPES, properties={"sid": ["a", "b", "c", "d"]}
     )

@@ -16,7 +16,7 @@ SPARSE_CLASSES = {"csc": sparse.csc_matrix, "csr": sparse.csr_matrix}
 
 @pytest.fixture
 def small(tmp_path):
-    """Three individuals, four variants."""
+    """A PLINK set of three individuals and four variants."""
     to_bed(tmp_path / "small.bed", [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]])
     return open_bed(tmp_path / "small.bed")
 

@@ -53,7 +53,7 @@ def test_losses_at_a_high_learning_rate_differ_only_by_rounding(network, library
 
 
 def _orders(rows):
-    """Return different orders of the rows in a batch, which change sums of gradients."""
+    """Return different orders of a batch's rows; the order changes sums of gradients."""
     draw = np.random.default_rng(5)
     return [slice(None), slice(None, None, -1), *(draw.permutation(rows) for _ in "ab")]
 

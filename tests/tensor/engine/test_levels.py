@@ -18,8 +18,8 @@ def leaf(level, raw):
 
 
 def test_derivatives_of_two_levels_are_not_confused():
-    # The derivative d/dx [x * d/dy (x + y)] is 1; if levels were confused, it would be
-    # 2.
+    # The derivative d/dx [x * d/dy (x + y)] is 1; if levels were confused, the result
+    # would be 2.
     x = FIRST_LEVEL.tensor(3.0, requires_grad=True)
     y = leaf(SECOND_LEVEL, FIRST_LEVEL.inner.asarray(4.0))
     by_y = (x + y).backward().wrt(y)

@@ -1,5 +1,7 @@
-//! Multiplies matrices with other crates, one request per line of standard input:
-//! `crate type layout rows depth columns threads times`; prints the seconds per product.
+//! Multiplies matrices with other crates, and prints the seconds per product.
+//!
+//! Each line of standard input is a request:
+//! `crate type layout rows depth columns threads times`.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
