@@ -86,7 +86,7 @@ def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) ->
 
 
 def shorten_tables(text: str, shown: str = "", hidden: str = "") -> str:
-    """Remove hidden paragraphs, and all table rows except the main rows, from a text.
+    """Return a text without hidden paragraphs, and with only the main rows of tables.
 
     The main rows are those that match `shown`. If no row matches, a table with ratios
     and more than `MAX_ROWS` rows is reduced to its lowest and highest ratio.
