@@ -33,7 +33,8 @@ def cross_entropy(
     Args:
         x: Logits ``(n, k)``, ``(n, k, ...)`` or ``(k,)``.
         target: Classes from 0 to k - 1, in the shape of `x` without the class axis; or a
-            probability for each class, in the shape of `x`. A tensor, array or list.
+            probability for each class, in the shape of `x`. The target may be a tensor,
+            array or list.
         weight: Class weights ``(k,)``; the mean is the sum of the losses, divided by the
             sum of the weights of the labels.
         ignore_index: Label that is excluded from the loss.
