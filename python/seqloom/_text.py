@@ -8,6 +8,8 @@ if TYPE_CHECKING:
     import re
     from collections.abc import Sequence
 
+# Number of ids, names or values that a message or report lists as examples.
+MAX_EXAMPLES = 3
 # Surrogates, to which Python decodes bytes that are not UTF-8.
 _FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
 

@@ -13,7 +13,14 @@ from seqloom.models import Classify
 from seqloom.train import Baseline, Comparison, Objective, _baseline_features
 from seqloom.train._baseline_features import RecordFeatures
 from seqloom.train._baselines import Ranking
-from seqloom.train._linear import IDENTITY, LOGISTIC, SOFTMAX, Sample, fit_lasso, fit_ridge
+from seqloom.train._linear import (
+    IDENTITY_LINK,
+    LOGISTIC_LINK,
+    SOFTMAX_LINK,
+    Sample,
+    fit_lasso,
+    fit_ridge,
+)
 from seqloom.train._paired import bootstrap
 
 
@@ -35,30 +42,30 @@ def pair_of_samples(outputs, to_targets):
 
 def test_ridge_regression_equals_that_of_scikit_learn():
     train, valid = pair_of_samples(2, lambda y: y)
-    found = fit_ridge(train, valid, IDENTITY)
+    found = fit_ridge(train, valid, IDENTITY_LINK)
     oracle = Ridge(alpha=found.penalty * len(train.x)).fit(train.x, train.targets)
     np.testing.assert_allclose(found(valid.x), oracle.predict(valid.x), atol=0.02)
 
 
 def test_logistic_regression_equals_that_of_scikit_learn():
     train, valid = pair_of_samples(3, lambda y: np.eye(3)[y.argmax(axis=1)])
-    found = fit_ridge(train, valid, SOFTMAX)
+    found = fit_ridge(train, valid, SOFTMAX_LINK)
     strength = 1 / (found.penalty * len(train.x))
     oracle = LogisticRegression(C=strength, tol=1e-8, max_iter=5000)
     oracle.fit(train.x, train.targets.argmax(axis=1))
-    chances = SOFTMAX.mean(found(valid.x))
+    chances = SOFTMAX_LINK.mean(found(valid.x))
     np.testing.assert_allclose(chances, oracle.predict_proba(valid.x), atol=0.02)
 
 
 def test_logistic_regression_of_several_labels_fits_each_label_alone():
     train, valid = pair_of_samples(2, lambda y: (y > 0).astype(float))
-    found = fit_ridge(train, valid, LOGISTIC)
+    found = fit_ridge(train, valid, LOGISTIC_LINK)
     strength = 1 / (found.penalty * len(train.x))
     for column in range(2):
         oracle = LogisticRegression(C=strength, tol=1e-8, max_iter=5000)
         oracle.fit(train.x, train.targets[:, column])
         expected = oracle.predict_proba(valid.x)[:, 1]
-        chances = LOGISTIC.mean(found(valid.x))[:, column]
+        chances = LOGISTIC_LINK.mean(found(valid.x))[:, column]
         np.testing.assert_allclose(chances, expected, atol=0.02)
 
 
@@ -71,7 +78,7 @@ def test_a_record_weight_acts_like_repetitions_of_the_record():
         np.ones(times.sum()),
     )
     weighted = Sample(train.x, train.targets, times.astype(float))
-    pair = [fit_ridge(it, valid, SOFTMAX)(valid.x) for it in (weighted, repeated)]
+    pair = [fit_ridge(it, valid, SOFTMAX_LINK)(valid.x) for it in (weighted, repeated)]
     np.testing.assert_allclose(*pair, atol=0.05)
 
 

@@ -16,7 +16,7 @@ use seqloom_compression::seekable::{BgzipBlock, Container, Span, check_positions
 use seqloom_core::number::{as_u64, u32_at, u64_at};
 
 /// The size in bytes of the entry for a bgzip block.
-const BLOCK_BYTES: usize = 20;
+const BLOCK_ENTRY_BYTES: usize = 20;
 /// The size in bytes of the entry for a gzip span.
 const SPAN_BYTES: usize = 36;
 
@@ -87,7 +87,7 @@ fn container(head: &IndexHeader, bytes: &[u8]) -> Result<Container, Fault> {
     let ends = (head.source.size, head.text);
     Ok(match head.compression {
         Compression::Bgzip => {
-            let blocks: Vec<BgzipBlock> = bytes.chunks_exact(BLOCK_BYTES).map(block).collect();
+            let blocks: Vec<BgzipBlock> = bytes.chunks_exact(BLOCK_ENTRY_BYTES).map(block).collect();
             check_positions(blocks.iter().map(|block| (block.at, block.text)), ends)?;
             Container::Bgzip(blocks)
         }

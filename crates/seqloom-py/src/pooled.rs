@@ -75,7 +75,7 @@ struct CacheLine(#[expect(dead_code, reason = "read as numbers")] [u8; CACHE_LIN
 
 const CACHE_LINE: usize = 64;
 
-/// A byte buffer that begins at a cache line and returns to its [`Ring`] when it is
+/// A byte buffer that begins at a cache line and returns to its [`BatchMemory`] when it is
 /// dropped.
 pub(crate) struct PooledBytes {
     buffer: PooledVec<CacheLine>,
@@ -96,7 +96,7 @@ impl PooledBytes {
         }
     }
 
-    /// Returns an array over the bytes, which return to the [`Ring`] when the last view
+    /// Returns an array over the bytes, which return to the [`BatchMemory`] when the last view
     /// is dropped.
     pub(crate) fn into_array(self, py: Python<'_>) -> PyResult<Bound<'_, PyArray1<u8>>> {
         let start = self.buffer.vector.as_ptr().cast::<u8>();
@@ -109,12 +109,12 @@ impl PooledBytes {
 /// A buffer is reused only after its array and every view of it have been dropped. If
 /// all batches are kept, the pool grows by one buffer per batch.
 #[native(frozen)]
-pub(crate) struct Ring {
+pub(crate) struct BatchMemory {
     buffer_pool: BufferPool<CacheLine>,
 }
 
 #[native]
-impl Ring {
+impl BatchMemory {
     #[new]
     fn new() -> Self {
         Self {
@@ -134,7 +134,7 @@ impl Ring {
     }
 }
 
-impl Ring {
+impl BatchMemory {
     /// Returns a buffer with unspecified content.
     pub(crate) fn memory(&self, size: usize) -> Result<PooledBytes> {
         let mut vector = self.buffer_pool.take();

@@ -82,7 +82,7 @@ class Augmentation(JsonConfig):
                 f"quality must have {len(letters)} bytes, one for each residue; got "
                 f"{len(quality)}"
             )
-        changed, changed_quality = _find_kernel(self).one(
+        changed, changed_quality = _find_kernel(self).augment_one(
             letters, _to_key(key).words, quality
         )
         return changed if changed_quality is None else (changed, changed_quality)

@@ -31,7 +31,7 @@ _BAR_WIDTH = 40
 _MAX_COLUMNS = 75
 _QUALITY_ROWS = 4
 _TOP_SCORE = 40
-_ALPHABETS = {"dna": "ACGTN", "rna": "ACGUN"}
+_BASES_OF_ALPHABET = {"dna": "ACGTN", "rna": "ACGUN"}
 _BAR_CHARACTERS = " ▁▂▃▄▅▆▇█"
 _ASCII_BAR_CHARACTERS = " .:-=+*#%@"
 
@@ -178,8 +178,10 @@ def _draw_positions(summary: "Summary", *, is_plain: bool) -> Iterator[Text]:
         for row, line in enumerate(lines):
             yield Text(f"{top * (_QUALITY_ROWS - row) / _QUALITY_ROWS:>6.0f} {line}")
         yield Text(ends, "dim")
-    if summary.alphabet in _ALPHABETS:
-        yield from _draw_shares(summary, _ALPHABETS[summary.alphabet], is_plain=is_plain)
+    if summary.alphabet in _BASES_OF_ALPHABET:
+        yield from _draw_shares(
+            summary, _BASES_OF_ALPHABET[summary.alphabet], is_plain=is_plain
+        )
         yield Text(ends, "dim")
 
 

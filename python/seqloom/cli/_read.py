@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from cyclopts import Parameter, validators
 from rich.console import Console
 
+from seqloom._text import MAX_EXAMPLES
 from seqloom.cli._options import Count, Files, Flag, Texts, parse_int
 from seqloom.data import Dataset, Labels
 from seqloom.data._describe import describe_letters
@@ -17,7 +18,6 @@ from seqloom.infer._kinds import Kind, kind_of_files
 from seqloom.infer._score_bar import byte_progress_bar
 
 STREAM = "-"
-_MAX_EXAMPLES = 3
 _SKIP_MESSAGES = {
     "dropped": "intervals skipped because they extend beyond their chromosome",
     "unlabelled": "{} skipped because they have no label",
@@ -238,7 +238,7 @@ def show_skipped(console: Console, *datasets: Dataset) -> None:
 
 def _format_count(number: int, names: Sequence[str]) -> str:
     """Format a number of names, with some names as examples."""
-    shown = f" ({', '.join(names[:_MAX_EXAMPLES])})" if names else ""
+    shown = f" ({', '.join(names[:MAX_EXAMPLES])})" if names else ""
     return f"{number:,}{shown}"
 
 

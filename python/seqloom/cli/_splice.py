@@ -21,7 +21,7 @@ PUBLISHED = 0.959
 # Name of the file with the results. The next demo may replace a folder that contains
 # this file.
 RESULTS = "demo.json"
-SUMMARY = (
+LEAD = (
     "A small convolutional network reads 60 bases of DNA and predicts whether a donor "
     "(EI), an acceptor (IE) or neither (N) is in the middle. It had {}."
 )
@@ -129,7 +129,7 @@ def publish(run: "Run", outcome: Outcome, splice: Splice, *, folder: Path) -> Pa
     report = replace(
         run.report,
         title="Primate splice junctions",
-        lead=SUMMARY.format(splice),
+        lead=LEAD.format(splice),
         tiles=outcome.tiles(),
         notes=(*run.report.notes, outcome.note()),
     )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import DTypeLike, NDArray
 
 
-REUSED_MEMORY = _native.Ring()
+REUSED_MEMORY = _native.BatchMemory()
 Letters = tuple[Ragged, Ragged | None]  # (sequences, qualities); no qualities for FASTA
 
 
@@ -149,9 +149,9 @@ def _takes_letters_and_key(augment: Any) -> bool:
     return False
 
 
-# Pickling a `Ring` omits its memory, because Hugging Face datasets pickle this module
-# when they hash functions.
-copyreg.pickle(_native.Ring, lambda _: (_native.Ring, ()))
+# A pickled `BatchMemory` is empty, because Hugging Face datasets pickle this module when
+# they hash functions.
+copyreg.pickle(_native.BatchMemory, lambda _: (_native.BatchMemory, ()))
 
 
 def allocate_batch(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:

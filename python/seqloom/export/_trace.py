@@ -54,7 +54,7 @@ _PROBES = (
 )
 
 
-DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
+EXPORTED_DTYPES = ("bool", "uint8", "int32", "int64", "uint32", "float32", "float64")
 # Names of the sizes of graphs for padded and for packed inputs.
 SIZE_NAMES = ("batch", "length", "total", "sequences", "starts")
 
@@ -301,10 +301,10 @@ def _find_output(capture: ExportCapture, result: Any) -> Symbol:
 def check_dtype(name: object, description: str) -> str:
     """Return the name of a dtype; raise if exported models do not support it."""
     found = str(name)
-    if found not in DTYPES:
+    if found not in EXPORTED_DTYPES:
         raise ExportError(
             f"{description} has the dtype {found}; an exported model supports only "
-            f"{', '.join(DTYPES)}: move the network with "
+            f"{', '.join(EXPORTED_DTYPES)}: move the network with "
             'model.to("numpy", "float32") before the export'
         )
     return found

@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.models._examples import returns_tokens, to_float32
 from seqloom.nn import Module, Param
-from seqloom.nn._call_arguments import find_accepted
+from seqloom.nn._call_arguments import VARIADIC, find_accepted
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     Arrays = Mapping[str, Any]
 
 _NUMBER_KINDS = "biufc"  # values of `dtype.kind` for numbers
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 # The possible names of the array of labels, in order of preference.
 _LABEL_NAMES = ("label", "labels", "y", "target", "targets")
 
@@ -94,7 +93,7 @@ class Forward:
         arguments = {
             it.name: values[it.name]
             for it in self.parameters
-            if it.kind not in _VARIADIC and self._has_value(model, it, values)
+            if it.kind not in VARIADIC and self._has_value(model, it, values)
         }
         if self.accepts_all:
             used = {*arguments, "inputs", "mask", "key", label_name(tensors)}
@@ -109,7 +108,7 @@ class Forward:
     @property
     def inputs(self) -> list[str]:
         """The names of the inputs, in the order of a tuple."""
-        named = [it.name for it in self.parameters if it.kind not in _VARIADIC]
+        named = [it.name for it in self.parameters if it.kind not in VARIADIC]
         found = [name for name in named if name not in {"key", "mask"}]
         return found if len(named) == len(self.parameters) else found or ["inputs"]
 
@@ -126,7 +125,7 @@ class Forward:
     @property
     def accepts_all(self) -> bool:
         """True if the method has ``**options``, which receive all arrays except labels."""
-        return any(it.kind in _VARIADIC for it in self.parameters)
+        return any(it.kind in VARIADIC for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
         """Return whether a parameter has an array; raise if a required array is missing."""

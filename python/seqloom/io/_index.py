@@ -100,7 +100,11 @@ class SequenceIndex:
     def _open(self) -> _native.SequenceIndex:
         """Return the Rust index of this process."""
         if self._native is None or self._process != os.getpid():
-            saved = self._content_of_index if self._native is None else self._native.kept()
+            saved = (
+                self._content_of_index
+                if self._native is None
+                else self._native.index_bytes()
+            )
             self._set_native(
                 reopen_index(
                     self.path, self._side or saved, self._content, threads=self._threads
@@ -122,7 +126,7 @@ class SequenceIndex:
     def __getstate__(self) -> dict[str, object]:
         """Return the state for pickling, with the index if it exists only in memory."""
         state = {k: v for k, v in vars(self).items() if k not in _PROCESS_STATE}
-        state["_content_of_index"] = None if self._side else self._open().kept()
+        state["_content_of_index"] = None if self._side else self._open().index_bytes()
         return state
 
     def __setstate__(self, state: dict[str, object]) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from seqloom._text import MAX_EXAMPLES
 from seqloom.errors import FormatError
 from seqloom.io._open import open_sequences
 from seqloom.io._profile import LengthBin, bin_positions, summarise_quality
@@ -33,7 +34,6 @@ if TYPE_CHECKING:
 
 _LENGTH_BINS = 10
 _TAIL_RATIO = 20
-_MAX_EXAMPLES = 3
 _UNAMBIGUOUS_BASES = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
 
@@ -167,7 +167,7 @@ def _count_duplicates(
                 rows = np.isin(hash_ids(batch), twice).nonzero()[0].tolist()
                 headers = (batch.headers[row].tobytes() for row in rows)
                 examples |= dict.fromkeys(decode_header(parse_id(it)) for it in headers)
-    return tuple(islice(examples, _MAX_EXAMPLES)), names.size - kinds.size
+    return tuple(islice(examples, MAX_EXAMPLES)), names.size - kinds.size
 
 
 def _length_histogram(lengths: NDArray[np.int64]) -> tuple[LengthBin, ...]:

@@ -44,7 +44,7 @@ class AcceptedArguments:
 
 # Assumed arguments of C functions without a signature.
 _ONE_ARGUMENT = AcceptedArguments(("x",), ("x",), frozenset())
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 # Signatures by class of module; containers are excluded.
@@ -100,7 +100,7 @@ def _read_signature(function: Any, skip: int) -> AcceptedArguments:
         args = list(inspect.signature(function).parameters.values())[skip:]
     except (ValueError, TypeError):  # a C function may have no signature
         return _ONE_ARGUMENT
-    named = [arg for arg in args if arg.kind not in _VARIADIC]
+    named = [arg for arg in args if arg.kind not in VARIADIC]
     by_index = [arg.name for arg in named if arg.kind != arg.KEYWORD_ONLY]
     by_name = [arg.name for arg in named if arg.kind != arg.POSITIONAL_ONLY]
     unannotated = [arg.replace(annotation=arg.empty) for arg in args]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from seqloom._key import Key
     from seqloom.tensor import Tensor
 
-_ACTIVATIONS = {"relu": relu, "gelu": gelu}
+_FEED_FORWARD_ACTIVATIONS = {"relu": relu, "gelu": gelu}
 
 
 class TransformerEncoderLayer(Module):
@@ -146,12 +146,12 @@ def _find_activation(
     """Return the activation function with this name, or the function itself."""
     if not isinstance(activation, str):
         return activation
-    if activation not in _ACTIVATIONS:
+    if activation not in _FEED_FORWARD_ACTIVATIONS:
         raise ArgumentError(
             'activation must be "relu", "gelu" or a function of a tensor, got '
             f"{activation!r}"
         )
-    return _ACTIVATIONS[activation]
+    return _FEED_FORWARD_ACTIVATIONS[activation]
 
 
 class TransformerEncoder(Module):

@@ -14,9 +14,9 @@ from seqloom.train._baseline_features import RecordFeatures, Rows, list_features
 from seqloom.train._evaluation import Part
 from seqloom.train._job import FitJob
 from seqloom.train._linear import (
-    IDENTITY,
-    LOGISTIC,
-    SOFTMAX,
+    IDENTITY_LINK,
+    LOGISTIC_LINK,
+    SOFTMAX_LINK,
     Floats,
     LinearModel,
     Link,
@@ -32,9 +32,9 @@ _HELD_OUT_INTERVAL = 5
 _SIGNIFICANT = 0.05
 _MIN_SHOWN_P = 0.0001
 _LINK_BY_TASK: dict[type[Task], Link] = {
-    Classify: SOFTMAX,
-    Multilabel: LOGISTIC,
-    Regress: IDENTITY,
+    Classify: SOFTMAX_LINK,
+    Multilabel: LOGISTIC_LINK,
+    Regress: IDENTITY_LINK,
 }
 
 

@@ -52,11 +52,11 @@ def _softmax(z: Floats) -> Floats:
     return powers / powers.sum(axis=1, keepdims=True)
 
 
-IDENTITY = Link(lambda z: np.square(z).sum(axis=1) / 2, lambda z: z)
-LOGISTIC = Link(
+IDENTITY_LINK = Link(lambda z: np.square(z).sum(axis=1) / 2, lambda z: z)
+LOGISTIC_LINK = Link(
     lambda z: np.logaddexp(0, z).sum(axis=1), lambda z: 0.5 * (1 + np.tanh(z / 2))
 )
-SOFTMAX = Link(lambda z: np.logaddexp.reduce(z, axis=1), _softmax)
+SOFTMAX_LINK = Link(lambda z: np.logaddexp.reduce(z, axis=1), _softmax)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def fit_lasso(train: Sample, valid: Sample) -> LinearModel:
     # The objective is half the mean squared error plus the penalty times the sum of the
     # absolute weights. The method is cyclic coordinate descent on the features that pass
     # the strong rule (Tibshirani et al., JRSS B 74, 2012), then a check of all features.
-    return _choose_penalty(_lasso_path(train), valid, IDENTITY)
+    return _choose_penalty(_lasso_path(train), valid, IDENTITY_LINK)
 
 
 def _choose_penalty(path: Iterator[LinearModel], valid: Sample, link: Link) -> LinearModel:

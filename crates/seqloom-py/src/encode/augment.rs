@@ -118,7 +118,7 @@ impl Augmenter {
     }
 
     /// Augments one sequence.
-    fn one<'py>(
+    fn augment_one<'py>(
         &self,
         py: Python<'py>,
         letters: Cow<'py, [u8]>,

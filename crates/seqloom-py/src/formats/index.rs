@@ -144,7 +144,7 @@ impl SequenceIndex {
     }
 
     /// Returns the bytes of the index if it is in memory.
-    fn kept<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+    fn index_bytes<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.index.bytes().map(|bytes| PyBytes::new(py, bytes))
     }
 

@@ -15,7 +15,7 @@ use super::store::{RecordStore, StoreColumns, text};
 use crate::encode::kernel::SequenceKernel;
 use crate::error::{self, raise};
 use crate::pool;
-use crate::pooled::{PooledBytes, Ring};
+use crate::pooled::{PooledBytes, BatchMemory};
 
 /// The number of bytes below which waking other threads costs more time than it saves.
 const PARALLEL_BYTES: usize = 1 << 23;
@@ -112,17 +112,17 @@ impl BatchJob {
 /// The threads end when the `BatchMaker` is dropped, and never wait for the GIL.
 #[native(frozen)]
 pub(crate) struct BatchMaker {
-    ring: Py<Ring>,
+    memory: Py<BatchMemory>,
     workers: Workers<BatchJob>,
 }
 
 #[native]
 impl BatchMaker {
-    /// Creates a maker of batches whose memory belongs to `ring`.
+    /// Creates a maker of batches whose memory belongs to `memory`.
     #[new]
-    fn new(ring: Py<Ring>, threads: usize) -> Self {
+    fn new(memory: Py<BatchMemory>, threads: usize) -> Self {
         Self {
-            ring,
+            memory,
             workers: Workers::start("seqloom-batches", threads),
         }
     }
@@ -179,6 +179,6 @@ impl BatchMaker {
 
 impl BatchMaker {
     fn memory(&self, size: usize) -> Result<PooledBytes> {
-        self.ring.get().memory(size)
+        self.memory.get().memory(size)
     }
 }

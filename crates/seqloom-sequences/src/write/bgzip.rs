@@ -23,7 +23,7 @@ const BLOCK_HEADER: [u8; 16] = [
 /// The size in bytes of the gzip header that the library sirocco writes.
 const GZIP_HEADER: usize = 10;
 /// The empty block that ends a file (SAM specification, section 4.1.2).
-const END_BLOCK: [u8; 28] = [
+const EOF_BLOCK: [u8; 28] = [
     0x1F, 0x8B, 8, 4, 0, 0, 0, 0, 0, 0xFF, 6, 0, b'B', b'C', 2, 0, 0x1B, 0, 3, 0, 0, 0, 0, 0, 0, 0,
     0, 0,
 ];
@@ -79,7 +79,7 @@ impl BgzipWriter {
         while self.workers.pending() > 0 {
             self.write_next()?;
         }
-        self.target.write_all(&END_BLOCK)?;
+        self.target.write_all(&EOF_BLOCK)?;
         *blocks = self.blocks.split_off(self.blocks.len().min(1));
         Ok(self.target)
     }

@@ -11,6 +11,7 @@ import numpy as np
 
 from seqloom._arguments import as_flag
 from seqloom._config import JsonConfig
+from seqloom._text import MAX_EXAMPLES
 from seqloom.data.collate._collate import is_tensor
 from seqloom.data.genotype._statistics import Fitted, check_standardize
 from seqloom.errors import ArgumentError, RecordError, ShapeError
@@ -22,9 +23,6 @@ if TYPE_CHECKING:
 
     from seqloom.data._dataset import Dataset
     from seqloom.data.genotype._statistics import Variants
-
-
-_MAX_EXAMPLES = 3
 
 
 class StatisticsSource(Protocol):
@@ -309,7 +307,7 @@ class GenotypeEncoder(JsonConfig):
 def constants_of(encoder: GenotypeEncoder) -> dict[str, Any]:
     """Return the number of constant variants, and examples of them, for a report."""
     fitted = encoder.fitted
-    ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:_MAX_EXAMPLES]]
+    ids = fitted.variants.ids[np.flatnonzero(fitted.is_constant)[:MAX_EXAMPLES]]
     return {"constant": encoder.constant, "constant_examples": ids.tolist()}
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import list_some, parse_decimal
+from seqloom._text import MAX_EXAMPLES, list_some, parse_decimal
 from seqloom._warning import warn_user
 from seqloom.data.genotype._people import Columns, PersonValues, join_people
 from seqloom.data.label._labels import BOOLEANS, LabelColumn
@@ -31,7 +31,6 @@ STATES = ("control", "case")
 # Meaning of each phenotype code. In the PLINK coding (1 for control, 2 for case), 0
 # means missing.
 _STATE_CODES = {"01": {"0": "control", "1": "case"}, "12": {"1": "control", "2": "case"}}
-_MAX_EXAMPLES = 3
 _MISSING_WORDS = frozenset(
     {"na", "n/a", "#n/a", "<na>", "nan", "null", "none", ".", "?", "-"}
 )
@@ -170,7 +169,7 @@ def _unlabelled_error(
     names = list_some([people.names[at] for at in unlabelled])
     remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip samples'
     if len(unlabelled) == len(people):
-        found = ", ".join(map(repr, joined.unmatched[:_MAX_EXAMPLES]))
+        found = ", ".join(map(repr, joined.unmatched[:MAX_EXAMPLES]))
         remedy = f"; its ids are {found}, ..." if found else ""
     return LabelError(
         f"{people.path}: {len(unlabelled):,} of {len(people):,} samples have no row in "
@@ -224,7 +223,7 @@ def states_of(cells: Iterable[str], coding: str, *, what: str) -> dict[str, str]
         coding = "12" if "2" in found else "01"
     meanings = _STATE_CODES[coding] | ({"0": ""} if coding == "12" else {})
     if strange := [cell for cell, text in normalised.items() if text not in meanings]:
-        shown = ", ".join(map(repr, strange[:_MAX_EXAMPLES]))
+        shown = ", ".join(map(repr, strange[:MAX_EXAMPLES]))
         raise LabelError(f'{what}: coding="{coding}" has no meaning for {shown}')
     return {cell: meanings[text] for cell, text in normalised.items()}
 
@@ -301,12 +300,12 @@ def read_covariates(
             f"{joined.what}: {len(lacking):,} samples lack a covariate: {shown}; "
             'fill in the mean with missing_covariates="mean" (--missing-covariates mean)'
         )
-    names = [people.names[at] for at in lacking[:_MAX_EXAMPLES]]
+    names = [people.names[at] for at in lacking[:MAX_EXAMPLES]]
     report = {
         "missing_covariates": len(lacking),
         "missing_covariates_examples": names,
         "unused_covariates": len(unused),
-        "unused_covariates_examples": unused[:_MAX_EXAMPLES],
+        "unused_covariates_examples": unused[:MAX_EXAMPLES],
     }
     return Covariates(joined.names, values, report, joined.unmatched)
 
@@ -328,10 +327,10 @@ def _check_joined(people: People, joined: PersonValues) -> None:
             "found by its name: rename all but one"
         )
     if len(people) and not joined.cells:
-        shown = ", ".join(joined.unmatched[:_MAX_EXAMPLES]) or "nothing"
+        shown = ", ".join(joined.unmatched[:MAX_EXAMPLES]) or "nothing"
         raise LabelError(
             f"{joined.what}: no row is of an individual of {people.path}; found {shown}, "
-            f"expected {', '.join(people.names[:_MAX_EXAMPLES])}"
+            f"expected {', '.join(people.names[:MAX_EXAMPLES])}"
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from seqloom._arguments import as_flag, as_path, as_seed
+from seqloom._text import MAX_EXAMPLES
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import check_augment, check_encoder
 from seqloom.data._frame import Frame, frame_index, values_of
@@ -48,9 +49,6 @@ if TYPE_CHECKING:
     from seqloom.data._encoder import Encoder
     from seqloom.data._source import Rows
     from seqloom.data.interval._intervals import Intervals
-
-
-_MAX_EXAMPLES = 3
 
 
 def IntervalDataset(
@@ -147,7 +145,7 @@ def IntervalDataset(
 
 def _label_rows(labels: Labels, source: IntervalSource, rows: Rows) -> LabelColumn:
     dropped = np.setdiff1d(np.arange(source.size), rows, assume_unique=True)
-    names = source.ids(dropped[:_MAX_EXAMPLES])
+    names = source.ids(dropped[:MAX_EXAMPLES])
     report = {"dropped": int(dropped.size), "dropped_examples": names}
     if labels.source is None:
         return LabelColumn(rows=rows, report=report)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_pattern
-from seqloom._text import list_some, match_text
+from seqloom._text import MAX_EXAMPLES, list_some, match_text
 from seqloom.data._frame import Frame, frame_index, is_array, values_of
 from seqloom.data.label._labels import DEFAULTS, Cells, LabelColumn, Labels, labels_of_files
 from seqloom.data.label._numbers import label_rows
@@ -38,9 +38,6 @@ if TYPE_CHECKING:
 
     from seqloom.data._sequence_source import SequenceSource
     from seqloom.io import SequenceRecord
-
-
-_MAX_EXAMPLES = 3
 
 
 def label_records(
@@ -249,7 +246,7 @@ def _label_ids_note(source: LabelSource) -> str:
     """Return a hint with some ids of the labels, if no label has the id of a sequence."""
     if not source.cells:
         return "; the source has no labels"
-    examples = ", ".join(map(repr, list(source.cells)[:_MAX_EXAMPLES]))
+    examples = ", ".join(map(repr, list(source.cells)[:MAX_EXAMPLES]))
     if source.is_of_index:
         return (
             f"; the index has {examples}, ...: for labels in the order of the sequences "

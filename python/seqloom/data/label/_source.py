@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._text import is_decimal
+from seqloom._text import MAX_EXAMPLES, is_decimal
 from seqloom._warning import warn_user
 from seqloom.data._frame import Frame, frame_index, is_array, key_text, values_of
 from seqloom.data._paths import expand_table_paths
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from seqloom.data.label._labels import Labels
 
-_MAX_EXAMPLES = 3
 _MISSING_CODE = re.compile(r"-9+(\.0+)?")
 # Types of labels with several values.
 _LIST_TYPES: Any = (list, tuple, set, frozenset, np.ndarray)
@@ -323,7 +322,7 @@ def join(
 
 def count_ids(name: str, ids: Sequence[str]) -> dict[str, Any]:
     """Return the number of ids, and examples, for a report."""
-    return {name: len(ids), f"{name}_examples": list(ids[:_MAX_EXAMPLES])}
+    return {name: len(ids), f"{name}_examples": list(ids[:MAX_EXAMPLES])}
 
 
 def drop_missing(source: LabelSource, labels: Labels) -> LabelSource:

@@ -15,6 +15,7 @@ import numpy as np
 from seqloom._ragged import offsets_of
 from seqloom.errors import ArgumentError
 from seqloom.nn import Module
+from seqloom.nn._call_arguments import VARIADIC
 from seqloom.record._facts import checksum_of
 from seqloom.tensor import Tensor
 
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 LAST_LAYER = (-1,)
 _DEFAULT_WIDTH = 1024  # width of a model without `config.width`
-_VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 _SCALAR_TYPES = (bool, int, float, str)
 
 
@@ -141,7 +141,7 @@ def _call_module(model: Any, batch: Batch) -> Any:
     options = {
         it.name: _to_model_tensor(model, values[it.name])
         for it in parameters
-        if it.kind not in _VARIADIC and it.name in values
+        if it.kind not in VARIADIC and it.name in values
     }
     if not options:
         asked = ", ".join(it.name for it in parameters)

@@ -121,7 +121,7 @@ def select_properties(
 
 # Strings for the values 0, 1, 2 and missing (-127) in a table.
 _GENOTYPE_TEXTS = np.array(["0", "1", "2", "NA"])
-_COLUMNS: dict[str, str] = {
+_EXPORTED_COLUMNS: dict[str, str] = {
     "FID": "fid",
     "IID": "iid",
     "PAT": "father",
@@ -130,7 +130,7 @@ _COLUMNS: dict[str, str] = {
     "PHENOTYPE": "pheno",
 }
 
-_RAW_IDS = tuple(_COLUMNS)
+_RAW_IDS = tuple(_EXPORTED_COLUMNS)
 _ID_COLUMNS = ("FID", "IID")
 _SEXES = frozenset({"1", "2"})
 # If all phenotypes are in this set, 1 is a control, 2 is a case, and 0 is missing.
@@ -211,7 +211,7 @@ def _make_header(bed: open_bed, *, is_raw: bool) -> list[str]:
 def _make_leading_cells(bed: open_bed, names: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
     """Yield the fields that precede the genotypes in each line."""
     columns = {
-        name: _format_column(bed.property_item(_COLUMNS[name]), bed.iid_count)
+        name: _format_column(bed.property_item(_EXPORTED_COLUMNS[name]), bed.iid_count)
         for name in names
     }
     if "PHENOTYPE" in columns:

@@ -313,7 +313,7 @@ class _TextColumn:
 
     def _fill_rows(self, texts: NDArray[Any], rows: range) -> None:
         """Fill the array from fixed-width blocks; long strings need smaller blocks."""
-        width = self.table.longest(self.name, rows.start, len(rows))
+        width = self.table.max_field_length(self.name, rows.start, len(rows))
         if len(rows) > 1 and _text_bytes(len(rows), width) > _PIECE_BYTES:
             half = len(rows) // 2
             self._fill_rows(texts, rows[:half])

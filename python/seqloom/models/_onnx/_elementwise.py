@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 # Element types by the numbers that represent them in ONNX.
-DTYPES = {
+ONNX_DTYPES = {
     1: "float32",
     2: "uint8",
     3: "int8",
@@ -193,8 +193,8 @@ def cast(call: OnnxCall) -> Tensor:
     number = call.attribute("to")
     if call.node.operator == "CastLike":
         dtype = to_tensor(call.value(1)).dtype.name
-    elif number in DTYPES:
-        dtype = DTYPES[number]
+    elif number in ONNX_DTYPES:
+        dtype = ONNX_DTYPES[number]
     else:
         raise OperationError(f"has the element type {number}, which is not supported")
     x = call.tensor(0)

@@ -89,7 +89,7 @@ def _remove_unused(graph: Graph) -> Graph:
 
 
 # Operations whose results may share the memory of their first argument.
-_ALIASES = frozenset(
+_VIEW_OPERATIONS = frozenset(
     {
         *("reshape", "permute_dims", "broadcast_to", "expand_dims", "squeeze", "index"),
         *("flip", "matrix_transpose", "unstack", "roll", "tile", "repeat"),
@@ -165,7 +165,11 @@ def _find_roots(operations: list[Operation]) -> dict[int, int]:
     """Return, for each value that may be a view, the value whose memory it may share."""
     roots: dict[int, int] = {}
     for operation in operations:
-        sources = list(values_in(operation.args[:1])) if operation.name in _ALIASES else []
+        sources = (
+            list(values_in(operation.args[:1]))
+            if operation.name in _VIEW_OPERATIONS
+            else []
+        )
         for value in operation.outputs if sources else ():
             number = sources[0].number
             roots[value.number] = roots.get(number, number)

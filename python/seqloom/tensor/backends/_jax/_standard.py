@@ -49,7 +49,7 @@ _FUNCTIONS = [
     "tanh", "tensordot", "tile", "tril", "triu", "trunc", "unstack", "vecdot",
 ]
 # Functions in which integers out of the range of the dtype would wrap around.
-_ARITHMETIC = [
+_RANGE_CHECKED = [
     "add", "bitwise_and", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift",
     "bitwise_xor", "maximum", "minimum", "multiply", "pow", "subtract",
 ]
@@ -325,7 +325,7 @@ def _compare_any_number(
 
 LIBRARY = (
     {name: getattr(jnp, name) for name in _FUNCTIONS}
-    | {name: _with_range_check(getattr(jnp, name)) for name in _ARITHMETIC}
+    | {name: _with_range_check(getattr(jnp, name)) for name in _RANGE_CHECKED}
     | {
         name: _compare_any_number(getattr(jnp, name), of_numbers)
         for name, of_numbers in _COMPARISONS.items()
