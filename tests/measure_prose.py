@@ -59,7 +59,7 @@ ADVICE_FOR_WORD = {
     r"in the way of|after the manner": "like",
     r"by now|any more": "'already'; delete it",
     r"comes? out|came out": "result, return",
-    r"take[sn]? (?:place|along)": "happen, move",
+    r"take[sn]? (?:place|along(?! axis))": "happen, move",
     r"of course|simply|obviously|just|merely": "delete it",
 }
 _AVOID = re.compile(
@@ -82,7 +82,9 @@ _VAGUE_NAME = re.compile(
     r"|some|any|several|apart|here|late|helped|drawn|mark"
 )
 # Names of tables that several modules define, because one module collects them.
-_ALLOWED_REPEATED_NAMES = {"rules", "shapes", "table", "operators", "library", "kinds", "t"}
+_ALLOWED_REPEATED_NAMES = {
+    *("rules", "shapes", "table", "operators", "library", "kinds", "t", "name", "part"),
+}
 _MAX_FILES_OF_A_NAME = 2
 # The class, function or Rust type around a definition.
 _OWNER = re.compile(

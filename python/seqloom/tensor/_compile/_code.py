@@ -36,7 +36,7 @@ _LIBRARY_MODULES = frozenset({*sys.stdlib_module_names, "numpy", "torch", "jax",
 STDLIB_FOLDERS = tuple({sysconfig.get_path(name) for name in ("stdlib", "platstdlib")})
 
 
-class Missing:
+class NoValue:
     """Marks a variable without a value."""
 
 
@@ -91,8 +91,8 @@ def _make_reader(
 
     def read(function: FunctionType) -> list[Any]:
         values = [read_cell(cell) for cell in cells]
-        values += [get(name, Missing) for name in names]
-        values += [modules.get(name, Missing) for name in imports]
+        values += [get(name, NoValue) for name in names]
+        values += [modules.get(name, NoValue) for name in imports]
         values += function.__defaults__ or ()
         values += [function.__code__, *(function.__kwdefaults__ or {}).values()]
         return [*values, *function.__dict__.values()] if function.__dict__ else values
@@ -116,7 +116,7 @@ def read_cell(cell: Any) -> Any:
     try:
         return cell.cell_contents
     except ValueError:  # The closure variable has no value yet.
-        return Missing
+        return NoValue
 
 
 @lru_cache(4096)

@@ -35,7 +35,7 @@ import numpy as np
 
 from seqloom.tensor._backend import Backend
 from seqloom.tensor._compile._code import (
-    Missing,
+    NoValue,
     Snapshot,
     describe_function,
     is_in_library,
@@ -305,7 +305,7 @@ def _read_slot(slot: Any, value: object) -> Any:
     try:
         return slot.__get__(value)
     except AttributeError:  # The slot of the instance has no value.
-        return Missing
+        return NoValue
 
 
 @lru_cache(4096)

@@ -17,7 +17,7 @@ import numpy as np
 
 from seqloom.errors import CaptureError
 from seqloom.tensor._compile._code import (
-    Missing,
+    NoValue,
     Snapshot,
     describe_function,
     find_generators,
@@ -192,7 +192,7 @@ class ValueVisitor:
     def _visit(self, path: str, value: Any) -> None:
         """Visit one value, and queue its contents."""
         kind = cast("Any", type(value))
-        if kind in SIMPLE_TYPES or value is Missing:
+        if kind in SIMPLE_TYPES or value is NoValue:
             self.items.append((path, (kind, value)))
         elif (number := self._places.get(id(value))) is not None:
             self.items.append((path, RepeatedObject(number)))
@@ -263,4 +263,4 @@ def _choose_advice(value: Any) -> str:
 
 def _read_names(names: list[str], module: ModuleType) -> list[Any]:
     """Return the values of the given names of a module."""
-    return [vars(module).get(name, Missing) for name in names]
+    return [vars(module).get(name, NoValue) for name in names]

@@ -249,7 +249,7 @@ def _shape_take(call: Call) -> Spec:
 
 
 @add_shape(SHAPES, "take_along_axis")
-def _shape_take_along(call: Call) -> Spec:
+def _shape_take_along_axis(call: Call) -> Spec:
     """Return the shape of `x`, with the length of the indices along `axis`."""
     x, indices = call.args[:2]
     at = normalize_axis_index(call.options.get("axis", -1), len(x.shape))
