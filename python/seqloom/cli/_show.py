@@ -49,7 +49,7 @@ def show_run(console: Console, run: "Run") -> None:
 
 def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> None:
     """Print the main metrics of the network and the baselines, and compare them."""
-    from seqloom.train._baselines import Ranking
+    from seqloom.train._baselines import Ranking, format_cells
 
     ranking = Ranking.of(run.model, run.baselines, parts)
     if ranking is None:
@@ -57,7 +57,7 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
     names = ranking.keep_measured(list(_BASELINE_METRICS))
     table = start_table(f"{ranking.set_name} set", *map(metric_title, names), "p-value")
     for row in ranking.list_rows(names):
-        table.add_row(*row)
+        table.add_row(*format_cells(row))
     console.print(table)
     # If a baseline is at least as good as the network, a warning already contains the
     # sentence.

@@ -339,13 +339,15 @@ class Ranking:
             f"{found.baseline:.3f}, p {_format_p(found.p, '= ')}"
         )
 
-    def list_rows(self, names: list[str]) -> list[tuple[str, ...]]:
+    def list_rows(self, names: list[str]) -> list[tuple[str | float, ...]]:
         """Return a table row for each model: name, the given metrics, p-value."""
-        rows = [(self.network, *(f"{self.metrics[it]:.4f}" for it in names), "")]
+        rows: list[tuple[str | float, ...]] = [
+            (self.network, *(self.metrics[it] for it in names), "")
+        ]
         for baseline in sorted(
             self.baselines, key=lambda it: -it.comparisons[self.set_name].baseline
         ):
-            values = (f"{baseline.metrics[self.set_name][it]:.4f}" for it in names)
+            values = (baseline.metrics[self.set_name][it] for it in names)
             p = _format_p(baseline.comparisons[self.set_name].p)
             rows.append((baseline.name, *values, p))
         return rows
@@ -354,6 +356,12 @@ class Ranking:
         """Keep the metrics that both the network and the baselines have."""
         theirs = self.baselines[0].metrics[self.set_name]
         return [it for it in names if it in self.metrics and it in theirs]
+
+
+def format_cells(row: tuple[str | float, ...]) -> list[str]:
+    """Format the metrics of a table row with four decimals; a dash for NaN."""
+    texts = (it if isinstance(it, str) else f"{it:.4f}" for it in row)
+    return ["-" if it == "nan" else it for it in texts]
 
 
 def _format_p(p: float, sign: str = "") -> str:

@@ -14,7 +14,7 @@ from seqloom._text import printable
 from seqloom.models import Classify, Task, Trained
 from seqloom.models._folder import CARD, is_own_card
 from seqloom.report import Report, wilson_interval
-from seqloom.train._baselines import Baseline, Ranking
+from seqloom.train._baselines import Baseline, Ranking, format_cells
 from seqloom.train._evaluation import Part, find_intervals
 from seqloom.train._report import count_decisions, limits_of, list_baselines
 
@@ -144,8 +144,9 @@ def _baselines_of_card(ranking: Ranking | None) -> Iterator[str]:
     """Yield the comparison with the baselines."""
     if ranking is not None:
         note = _escape(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
-        head, *rows = list_baselines(ranking)
-        yield f"## Baselines\n\n{note}\n\n{_markdown_table(head, rows)}"
+        head, rows = list_baselines(ranking)
+        table = _markdown_table(head, [format_cells(row) for row in rows])
+        yield f"## Baselines\n\n{note}\n\n{table}"
 
 
 def _format_interval(low: float, high: float) -> str:

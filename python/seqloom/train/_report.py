@@ -179,15 +179,17 @@ def _baseline_sections(ranking: Ranking | None) -> Iterator[Section]:
     """Yield the section that compares the network with the baselines."""
     if ranking is not None:
         note = f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}."
-        head, *rows = list_baselines(ranking)
+        head, rows = list_baselines(ranking)
         yield Section(title="Baselines", note=note, table=Table("Baselines", head, rows))
 
 
-def list_baselines(ranking: Ranking) -> list[tuple[str, ...]]:
+def list_baselines(
+    ranking: Ranking,
+) -> tuple[tuple[str, ...], list[tuple[str | float, ...]]]:
     """Return the header and the rows of the network and of the baselines."""
     names = ranking.keep_measured(list(_METRIC_TITLES))
     head = (f"{ranking.set_name} set", *(_METRIC_TITLES[it] for it in names), "p-value")
-    return [head, *ranking.list_rows(names)]
+    return head, ranking.list_rows(names)
 
 
 def _result_sections(
