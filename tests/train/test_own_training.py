@@ -328,7 +328,7 @@ def count(model, batch):
         (
             {"step": count, "loss": None},
             GradientError,
-            "must return a loss",
+            "must return the loss",
         ),
         ({"step": two_losses}, ArgumentError, "leave out loss or step"),
         ({"step": "mine", "loss": None}, ArgumentError, "step must be a function"),

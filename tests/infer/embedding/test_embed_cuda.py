@@ -208,7 +208,7 @@ class Copies(TorchDispatchMode):
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
 def test_esm2_does_not_synchronise_with_the_device(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (8, 0))
-    monkeypatch.setattr(_packed_attention, "_align", lambda x: x.contiguous())
+    monkeypatch.setattr(_packed_attention, "_to_aligned", lambda x: x.contiguous())
     monkeypatch.setattr(_device_random, "_compile", lambda function: function)
     # Tensors without values: code that reads a value, for example by .item(), raises.
     with FakeTensorMode(allow_non_fake_inputs=True):

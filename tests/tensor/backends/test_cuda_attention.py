@@ -30,7 +30,7 @@ def test_the_cuda_kernels_accept_the_shapes_and_types_that_seqloom_passes(
     kind, causal, dtype, monkeypatch
 ):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
-    monkeypatch.setattr(device, "_align", lambda x: x.contiguous())
+    monkeypatch.setattr(device, "_to_aligned", lambda x: x.contiguous())
     called = {"_flash": 0, "_efficient": 0}
     for name in called:
         monkeypatch.setattr(device, name, count_calls(called, name, getattr(device, name)))
