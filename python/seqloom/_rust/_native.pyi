@@ -797,8 +797,8 @@ def adamw(params: typing.Sequence[numpy.typing.NDArray[numpy.float32] | numpy.ty
 
 def add_rows(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], ids: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
-    Fills each row `r` of `out` (rows, d) with the sum of the rows of grad (n, d) that
-    have the id `r` in ids (n,).
+    Fills row `r` of `out` (rows, d) with the sum of those rows of grad (n, d) whose id
+    in ids (n,) is `r`.
     """
 
 def attention(q: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], k: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], v: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_] | numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], bounds: typing.Optional[typing.Sequence[builtins.int]], scale: builtins.float, causal: builtins.bool, dropout: typing.Optional[tuple[builtins.int, builtins.int, builtins.float]], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], lse: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:

@@ -8,8 +8,8 @@ use seqloom_macros::native;
 use super::floats::{self, Floats, by_dtype};
 use crate::pool;
 
-/// Fills each row `r` of `out` (rows, d) with the sum of the rows of grad (n, d) that
-/// have the id `r` in ids (n,).
+/// Fills row `r` of `out` (rows, d) with the sum of those rows of grad (n, d) whose id
+/// in ids (n,) is `r`.
 #[native]
 pub(crate) fn add_rows(
     py: Python<'_>,

@@ -36,10 +36,10 @@ class EmbedSummary:
         sequences: The number of sequences, or windows, that this call embedded.
         tokens: The number of tokens that this call embedded.
         seconds: The seconds that this call took, without loading the model.
-        shares: The fraction of time of each activity: ``input`` (waiting for batches),
-            ``host`` (preparing and pooling on the CPU), ``device`` (running the model),
-            ``output`` (waiting for the writer thread), and ``rest`` (other work, such
-            as opening the files).
+        shares: The fraction of time of each activity. ``input`` is waiting for batches.
+            ``host`` is preparing and pooling on the CPU. ``device`` is running the model.
+            ``output`` is waiting for the writer thread. ``rest`` is other work, such as
+            opening the files.
         fill: The number of tokens divided by the maximum that the batches could contain.
         verdict: A sentence about the activity that limits the speed; see `Bottleneck`.
         notes: Notes for the user, for example that memory was full.

@@ -185,9 +185,9 @@ class GPUMonitor:
         """Record the time that a ``with`` block takes.
 
         Args:
-            kind: The activity of the block: ``"input"`` (waiting for batches),
-                ``"host"`` (preparing and joining on the CPU), ``"device"`` (running the
-                model), or ``"output"`` (waiting for the writer).
+            kind: The activity of the block. ``"input"`` is waiting for batches, and
+                ``"output"`` is waiting for the writer. ``"host"`` is preparing and joining
+                on the CPU. ``"device"`` is running the model.
 
         Returns:
             A context manager.
