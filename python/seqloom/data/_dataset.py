@@ -35,9 +35,8 @@ _REPLACEABLE_ATTRIBUTES = {"augment", "encoder", "seed", "jitter", "rows", "sour
 class Dataset:
     """Records with labels, selected by index.
 
-    ``SequenceDataset``, ``IntervalDataset``, ``GenotypeDataset`` and
-    ``EmbeddingDataset`` return whole datasets. A slice, ``Subset`` and ``split`` return
-    subsets.
+    Functions such as ``SequenceDataset`` return whole datasets. A slice, ``Subset`` and
+    ``split`` return subsets.
 
     Args:
         source: The ``Source`` that records are read from.

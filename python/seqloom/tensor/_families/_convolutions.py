@@ -2,9 +2,8 @@
 
 ``x`` has the shape ``(n, c, …)``, ``weight`` has ``(o, c / groups, …)`` and the result has
 ``(n, o, …)``. The shape of the weight determines the number of axes. ``stride``,
-``padding`` and ``dilation`` are one number, or one number per axis; padding adds zeros
-on both sides. The default implementation computes one matrix product for each element
-of the kernel.
+``padding`` and ``dilation`` are one number, or one number per axis; padding adds zeros on
+both sides. The default computes one matrix product for each element of the kernel.
 
 A convolution is linear in its input and in its weight, so its gradients are convolutions
 too. Only the input and the weight are saved.

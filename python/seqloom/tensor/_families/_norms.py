@@ -1,7 +1,6 @@
 """Batch norm, layer norm and root mean square norm.
 
-The forward functions also return statistics. The default implementations of the gradients
-compute the statistics again.
+The forward functions also return statistics, which the default gradients compute again.
 """
 
 from __future__ import annotations
