@@ -3,8 +3,8 @@
     python -m fuzz.account target/fuzz/rounds.tsv
 
 Each line of this file contains a target, its seconds and its number of inputs. The last two
-columns are the number of program edges that the inputs reached, and of all edges. They are 0
-if the fuzzer does not count edges.
+columns are the number of program edges that the inputs reached, and the number of all
+edges. Both numbers are 0 if the fuzzer does not count edges.
 """
 
 from __future__ import annotations

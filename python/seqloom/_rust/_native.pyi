@@ -10,6 +10,7 @@ import typing
 __all__ = [
     "Augmenter",
     "BatchMaker",
+    "BatchMemory",
     "BedFile",
     "ColumnBuilder",
     "ElementwiseProgram",
@@ -26,7 +27,6 @@ __all__ = [
     "PackedStream",
     "PlinkTable",
     "RecordStore",
-    "Ring",
     "SequenceIndex",
     "SequenceKernel",
     "SequenceProfile",
@@ -134,8 +134,8 @@ class Augmenter:
     @staticmethod
     def shift(most: builtins.int, fill: typing.Optional[builtins.int]) -> Augmenter:
         r"""
-        Creates an augmentation that shifts a sequence of constant length; without
-        `fill` it rotates.
+        Creates an augmentation that shifts the residues of a sequence; without `fill`,
+        the residues rotate.
         """
     @staticmethod
     def mask(rate: builtins.float, letter: builtins.int) -> Augmenter:
@@ -159,7 +159,7 @@ class Augmenter:
         r"""
         Creates an augmentation that applies several augmentations one after the other.
         """
-    def one(self, letters: builtins.bytes, key: tuple[builtins.int, builtins.int], quality: typing.Optional[builtins.bytes]) -> tuple[bytes, typing.Optional[bytes]]:
+    def augment_one(self, letters: builtins.bytes, key: tuple[builtins.int, builtins.int], quality: typing.Optional[builtins.bytes]) -> tuple[bytes, typing.Optional[bytes]]:
         r"""
         Augments one sequence.
         """
@@ -175,9 +175,9 @@ class BatchMaker:
     
     The threads end when the `BatchMaker` is dropped, and never wait for the GIL.
     """
-    def __new__(cls, ring: Ring, threads: builtins.int) -> BatchMaker:
+    def __new__(cls, memory: BatchMemory, threads: builtins.int) -> BatchMaker:
         r"""
-        Creates a maker of batches, which takes their memory from `ring`.
+        Creates a maker of batches whose memory belongs to `memory`.
         """
     def push(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool) -> None:
         r"""
@@ -191,6 +191,25 @@ class BatchMaker:
     def make(self, kernel: SequenceKernel, store: RecordStore, rows: numpy.typing.NDArray[numpy.int64], size: builtins.int, with_names: builtins.bool, threads: builtins.int) -> tuple[numpy.typing.NDArray[numpy.uint8], typing.Optional[builtins.list[builtins.int]], typing.Optional[Names]]:
         r"""
         Makes a batch immediately, and splits the rows among `threads` threads.
+        """
+
+@typing.final
+class BatchMemory:
+    r"""
+    A pool of memory for batches.
+    
+    A buffer is reused only after its array and every view of it have been dropped. If
+    all batches are kept, the pool grows by one buffer per batch.
+    """
+    def __new__(cls) -> BatchMemory: ...
+    def take(self, size: builtins.int) -> numpy.typing.NDArray[numpy.uint8]:
+        r"""
+        Returns an array of `size` bytes that begins at a cache line, with unspecified
+        content.
+        """
+    def __len__(self) -> builtins.int:
+        r"""
+        Returns the number of unused buffers.
         """
 
 @typing.final
@@ -214,7 +233,7 @@ class BedFile:
         """
     def check_tail(self, shape: tuple[builtins.int, builtins.int]) -> None:
         r"""
-        Checks the length of the file and the last byte of each line against the tables.
+        Checks the length of the file and the last byte of each row against the tables.
         """
 
 @typing.final
@@ -237,9 +256,9 @@ class ElementwiseProgram:
     r"""
     An elementwise program, checked once and run many times.
     
-    Values are numbered in this order: the inputs, the constants, the results of the
-    steps. A step is an operation and its arguments. An output is a value, the reduction
-    applied to it (or `None`), and the axes of the reduction.
+    Values are numbered in this order: inputs, constants, results of steps. A step is an
+    operation and its arguments. An output is a value, the reduction applied to it (or
+    `None`), and the axes of the reduction.
     """
     def __new__(cls, double: builtins.bool, inputs: builtins.int, constants: typing.Sequence[builtins.float], steps: typing.Sequence[tuple[builtins.str, typing.Sequence[builtins.int]]], outputs: typing.Sequence[tuple[builtins.int, typing.Optional[builtins.str], typing.Sequence[builtins.int]]]) -> ElementwiseProgram: ...
     def run(self, inputs: tuple[typing.Any, ...], outputs: tuple[typing.Any, ...], threads: builtins.int) -> None:
@@ -292,49 +311,48 @@ class ExportedPredictor:
 @typing.final
 class GenotypeCodes:
     r"""
-    Lines of two-bit codes by index, in memory or in an open file.
+    Rows of two-bit codes by index, in memory or in an open file.
     """
     @staticmethod
     def open(path: builtins.str | os.PathLike[str] | pathlib.Path, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, sums: typing.Optional[numpy.typing.NDArray[numpy.uint64]]) -> GenotypeCodes:
         r"""
-        Opens a file of this shape that has one line per individual or variant and, if
-        checksums were stored, the checksum of each line.
+        Opens a file of this shape that has one row per individual or variant and, if
+        checksums were stored, the checksum of each row.
         """
     def decode(self, lines: numpy.typing.NDArray[numpy.int64], tables: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any], *, by_line: builtins.bool, threads: builtins.int) -> None:
         r"""
-        Decodes the selected lines; `tables` contains the value of each code for each
-        position `(codes, positions)` or, with `by_line`, for each line `(codes,
-        lines)`. `out` must have the same type as `tables`: int8, float32 or float64.
+        Decodes the selected rows; `tables` contains the value of each code for each
+        position `(codes, positions)` or, with `by_line`, for each row `(codes, rows)`.
+        `out` must have the same type as `tables`: int8, float32 or float64.
         """
     def gather(self, lines: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint8], *, threads: builtins.int) -> None:
         r"""
-        Returns the codes of the selected lines, four per byte; unused bits at the end
+        Returns the codes of the selected rows, four per byte; unused bits at the end
         are 0.
         """
     def count(self, lines: numpy.typing.NDArray[numpy.int64], *, by_line: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint32]:
         r"""
-        Returns how often each position is missing, heterozygous and homozygous A2 in
-        the selected lines or, with `by_line`, these counts for each line over its
-        positions.
+        Returns the counts of missing, heterozygous and homozygous A2 genotypes at each
+        position of the selected rows or, with `by_line`, in each of these rows.
         """
 
 @typing.final
 class GenotypeLayer:
     r"""
-    A `.bed` whose codes are to be rewritten with one line per individual or variant.
+    A `.bed` that will be copied with one row per individual or per variant.
     """
     def __new__(cls, bed: BedFile, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, variants: typing.Optional[numpy.typing.NDArray[numpy.int64]]) -> GenotypeLayer:
         r"""
-        Prepares one line for each individual, with the selected or all variants, or one
-        line for each variant.
+        Prepares a copy with one row for each individual if `by_sample`, else for each
+        variant. If `variants` is None, all variants are copied.
         """
     def hold(self, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> GenotypeCodes:
         r"""
-        Stores the lines in memory.
+        Stores the rows in memory.
         """
     def write(self, path: builtins.str | os.PathLike[str] | pathlib.Path, watch: GenotypeWatch, *, room: builtins.int, check: builtins.bool, threads: builtins.int) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
-        Stores the lines in a file, and returns the checksum of each line.
+        Stores the rows in a file, and returns the checksum of each row.
         """
 
 @typing.final
@@ -466,11 +484,11 @@ class PackedStream:
         """
     def next(self) -> typing.Optional[tuple[builtins.list[numpy.typing.NDArray[numpy.uint32]], numpy.typing.NDArray[numpy.int32], builtins.int, Names, builtins.list[numpy.typing.NDArray[numpy.int64]], numpy.typing.NDArray[numpy.int32], typing.Optional[builtins.list[builtins.int]]]]:
         r"""
-        Returns the next batch, or None after the last one or at an invalid record.
+        Returns the next batch, or None after the last batch or at an invalid record.
         """
     def place(self) -> typing.Optional[tuple[tuple[builtins.int, builtins.int, builtins.int], tuple[builtins.int, builtins.int], builtins.int, builtins.list[tuple[builtins.int, builtins.int]]]]:
         r"""
-        Returns the resume point after the last batch, or None before the first one.
+        Returns the resume point after the latest batch, or None before the first batch.
         """
     def content(self) -> typing.Optional[builtins.int]:
         r"""
@@ -494,7 +512,7 @@ class PlinkTable:
     @property
     def rows(self) -> builtins.int:
         r"""
-        The number of lines.
+        The number of rows in the table.
         """
     def __new__(cls, text: bytes, suffix: builtins.str, names: typing.Sequence[builtins.str], name: builtins.str | os.PathLike[str] | pathlib.Path) -> PlinkTable: ...
     def size(self, name: builtins.str) -> tuple[builtins.int, builtins.int]:
@@ -502,7 +520,7 @@ class PlinkTable:
         Returns the length of the longest field of a column, and the total number of
         bytes.
         """
-    def longest(self, name: builtins.str, first: builtins.int, count: builtins.int) -> builtins.int:
+    def max_field_length(self, name: builtins.str, first: builtins.int, count: builtins.int) -> builtins.int:
         r"""
         Returns the length of the longest field of a column in the `count` rows that
         start at row `first`.
@@ -534,30 +552,11 @@ class RecordStore:
     def __getitem__(self, index: builtins.int, /) -> tuple[str, bytes, typing.Optional[bytes]]: ...
     def ids(self, rows: numpy.typing.NDArray[numpy.int64]) -> builtins.list[str]:
         r"""
-        Returns the ids of some rows.
+        Returns the ids of the selected rows.
         """
     def take(self, rows: numpy.typing.NDArray[numpy.int64], threads: builtins.int) -> tuple[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]], typing.Optional[tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]]]:
         r"""
         Returns the concatenated residues and qualities of the selected rows.
-        """
-
-@typing.final
-class Ring:
-    r"""
-    A pool of memory for batches.
-    
-    A buffer is reused only after its array and every view of it have been dropped. If
-    all batches are kept, the pool grows by one buffer per batch.
-    """
-    def __new__(cls) -> Ring: ...
-    def take(self, size: builtins.int) -> numpy.typing.NDArray[numpy.uint8]:
-        r"""
-        Returns an array of `size` bytes that begins at a cache line, with unspecified
-        content.
-        """
-    def __len__(self) -> builtins.int:
-        r"""
-        Returns the number of unused buffers.
         """
 
 @typing.final
@@ -568,8 +567,8 @@ class SequenceIndex:
     @property
     def state(self) -> builtins.str:
         r"""
-        Compares the index with the current file: "fresh", "touched" (same content),
-        "cut" or "changed".
+        Returns how the file has changed since it was indexed: "fresh" (not at all),
+        "touched" (only its time), "cut" (truncated) or "changed".
         """
     @property
     def format(self) -> builtins.str:
@@ -604,10 +603,10 @@ class SequenceIndex:
     @staticmethod
     def from_standard(path: builtins.str | os.PathLike[str] | pathlib.Path, fai: tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]], gzi: typing.Optional[tuple[builtins.str | os.PathLike[str] | pathlib.Path, typing.Sequence[builtins.int]]]) -> SequenceIndex:
         r"""
-        Opens a FASTA file by its `.fai` and, for bgzip, its `.gzi`; each index is given
-        as a name and its bytes.
+        Opens a FASTA file by its `.fai` and, for bgzip, its `.gzi`; each index is
+        passed as a name and its bytes.
         """
-    def kept(self) -> typing.Optional[bytes]:
+    def index_bytes(self) -> typing.Optional[bytes]:
         r"""
         Returns the bytes of the index if it is in memory.
         """
@@ -704,8 +703,7 @@ class SequenceProfile:
     def letters(self) -> numpy.typing.NDArray[numpy.uint64]:
         r"""
         Returns the counts of residues in each bin, with shape (bins, 32). Columns 1 to
-        26 count the letters A to Z regardless of case, and column 0 counts other
-        characters.
+        26 count A to Z regardless of case, and column 0 counts other characters.
         """
     @property
     def qualities(self) -> numpy.typing.NDArray[numpy.uint64]:
@@ -736,7 +734,7 @@ class SequenceReader:
     @property
     def path(self) -> builtins.str:
         r"""
-        The path of the file, as the caller gave it.
+        The path of the file, as the caller passed it.
         """
     @property
     def format(self) -> builtins.str:
@@ -750,9 +748,9 @@ class SequenceReader:
         """
     def __new__(cls, path: builtins.str | os.PathLike[str] | pathlib.Path, file: typing.Optional[typing.Any] = None, *, format: typing.Optional[builtins.str] = None, quality: builtins.str = ..., on_error: builtins.str = ..., comments: builtins.str = ..., whitespace: builtins.str = ..., ids: builtins.str = ..., max_record: typing.Optional[builtins.int] = None, expect: typing.Optional[builtins.int] = None, require_eof: builtins.bool = ..., with_qualities: builtins.bool = ..., threads: builtins.int = ..., start: typing.Optional[builtins.int] = None) -> SequenceReader:
         r"""
-        Opens `path`, or reads `file`, a binary file object that errors call `path`.
-        With `start`, reads a gzip file from that record, with the index file next to
-        it.
+        Opens `path`, or reads the binary file object `file`; error messages name `path`
+        in both cases. With `start`, reads a gzip file from that record, with the index
+        file next to it.
         """
     def report(self) -> tuple[builtins.int, builtins.dict[builtins.str, builtins.int], builtins.list[tuple[builtins.str, typing.Optional[builtins.int], typing.Optional[builtins.str], typing.Optional[builtins.int], typing.Optional[builtins.int], builtins.str]]]:
         r"""
@@ -882,12 +880,12 @@ def count_letters_per_record(data: numpy.typing.NDArray[numpy.uint8], offsets: n
 
 def count_lines_in(path: builtins.str | os.PathLike[str] | pathlib.Path) -> builtins.int:
     r"""
-    Returns the number of lines of a table file, without blank lines at its end.
+    Returns the number of lines of a table file, without trailing blank lines.
     """
 
 def count_lines_of(text: bytes) -> builtins.int:
     r"""
-    Returns the number of lines of a text, without blank lines at its end.
+    Returns the number of lines of a text, without trailing blank lines.
     """
 
 def cross_entropy(logits: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], labels: numpy.typing.NDArray[numpy.int64], weights: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_loss: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -898,8 +896,8 @@ def cross_entropy(logits: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDA
 
 def decode_lines(lines: numpy.typing.NDArray[numpy.uint8], positions: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[typing.Any], *, along: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
-    Decodes lines of two-bit codes in memory, an array `(lines, bytes)`, into `out` in C
-    order: `(lines, positions)` if `along`, else `(positions, lines)`.
+    Decodes rows of two-bit codes in memory, an array `(rows, bytes)`, into `out` in C
+    order: `(rows, positions)` if `along`, else `(positions, rows)`.
     """
 
 def dropout(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], key0: builtins.int, key1: builtins.int, rate: builtins.float, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -922,8 +920,8 @@ def feed_forward_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDAr
 
 def first_mismatch(first: numpy.typing.NDArray[numpy.uint8], first_offsets: numpy.typing.NDArray[numpy.int64], second: numpy.typing.NDArray[numpy.uint8], second_offsets: numpy.typing.NDArray[numpy.int64]) -> typing.Optional[builtins.int]:
     r"""
-    Returns the index of the first row with headers that are not a pair of mates, or
-    None.
+    Returns the index of the first row in which the two headers do not belong to one
+    read pair, or None.
     """
 
 def first_words(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.NDArray[numpy.int64]) -> tuple[numpy.typing.NDArray[numpy.uint8], numpy.typing.NDArray[numpy.int64]]:
@@ -933,13 +931,14 @@ def first_words(data: numpy.typing.NDArray[numpy.uint8], offsets: numpy.typing.N
 
 def fold_each(key0: builtins.int, key1: builtins.int, words: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.uint32]) -> None:
     r"""
-    Fills `out` (n, 2) with the keys derived by folding each of the words into one key.
+    Fills `out` (n, 2) with the keys that are derived from one key and each of n
+    integers.
     """
 
 def foreign_content(start: typing.Sequence[builtins.int], purpose: builtins.str) -> typing.Optional[builtins.str]:
     r"""
-    Returns a description of the file type with this start, and how to convert it.
-    Returns None if the file can be read as `purpose` (intervals or table).
+    Returns the type of a file that begins with these bytes, and how to convert the
+    file. Returns None if the file can be read as `purpose` (intervals or table).
     """
 
 def gelu(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
@@ -1046,7 +1045,8 @@ def normalise_rows_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing
 def pack_codes(values: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[numpy.uint8], *, transposed: builtins.bool, count_a1: builtins.bool, threads: builtins.int) -> None:
     r"""
     Packs int8, float32 or float64 genotypes in C or Fortran order into `out`, an array
-    `(lines, bytes)` of two-bit codes. A line is a row, or a column if `transposed`.
+    `(lines, bytes)` of two-bit codes. Each line of `out` is a row of genotypes, or a
+    column if `transposed`.
     """
 
 def packed_positions(offsets: numpy.typing.NDArray[numpy.int64], out: numpy.typing.NDArray[numpy.int64]) -> None:
@@ -1108,15 +1108,16 @@ def recurrent(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[nump
     r"""
     Fills the states (n, l, w) of a GRU, and the values that its gradient needs (n, l, 4
     w). `x` (n, l, f) are the inputs, with `weight_in` (3 w, f) and `bias_in` (3 w);
-    `first` (n, w) are the initial states. With `cells` (n, w) the layer is an LSTM,
-    with 4 w instead of 3 w. The stored values of an LSTM (n, l, 5 w) end with its
-    cells. Positions that the mask (n, l) hides do not change the state.
+    `first` (n, w) are the initial states. With `cells` (n, w), the layer is an LSTM,
+    whose weights have 4 w rows instead of 3 w. For an LSTM, the stored values (n, l, 5
+    w) end with the cell states. Positions that the mask (n, l) hides do not change the
+    state.
     """
 
 def recurrent_grad(grad: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], states: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], kept: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], weight: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.bool_]], reverse: builtins.bool, out_seen: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_recurrent: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], out_first: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out_cells: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], threads: builtins.int) -> None:
     r"""
-    Fills the gradients of `recurrent`. The function fills the gradients of the input
-    part of the gates, of the recurrent part (GRU only), and of the initial states and
+    Fills the gradients of the input part of the gates of `recurrent` and, for a GRU, of
+    the recurrent part. The function also fills the gradients of the initial states and
     cells (n, w). On entry, the arrays of the initial states and cells must contain the
     gradients of the final states and cells.
     """
@@ -1140,14 +1141,15 @@ def render_table(suffix: builtins.str, columns: typing.Sequence[numpy.typing.NDA
 def rotary_linear(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` (rows, outputs) with `x @ weight.T + bias`, and applies rotary
-    embeddings to its first heads, with the cosines and sines of the angles (rows, head
-    size / 2).
+    embeddings to its first heads. The cosines and sines of the angles have shape (rows,
+    head size / 2).
     """
 
 def rotary_linear_int8(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], layer: tuple[numpy.typing.NDArray[numpy.int8], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]]], angles: tuple[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], heads: builtins.int, out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
     r"""
     Fills `out` like `linear_int8` without a residual, and applies rotary embeddings to
-    the first heads, with the cosines and sines of the angles (rows, head size / 2).
+    the first heads. The cosines and sines of the angles have shape (rows, head size /
+    2).
     """
 
 def scale_shift(x: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], mask: typing.Optional[numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64]], scale: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], shift: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], out: numpy.typing.NDArray[numpy.float32] | numpy.typing.NDArray[numpy.float64], threads: builtins.int) -> None:
