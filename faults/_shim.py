@@ -66,7 +66,7 @@ class Call:
 
 
 def errno_faults(*names: str, **options: object) -> list[Fault]:
-    """Return a fault for each named system error."""
+    """Return a fault to inject for each error name, such as ENOSPC."""
     return [Fault(name, getattr(errno, name), **options) for name in names]  # pyright: ignore[reportArgumentType]
 
 

@@ -225,7 +225,7 @@ class ReaderSweep(Sweep):
         return run_apart(read)
 
     def _try_at(self, fault: Fault, at: int, call: Call) -> Iterator[str]:
-        """Read with a fault, and yield the errors."""
+        """Inject a fault into a call while reading, and yield the errors of the outcome."""
         yield from self.check(self._read(fault, at), self._allowed(fault, call))
 
     def check(self, outcome: Outcome, allowed: list[object] | None) -> Iterator[str]:

@@ -9,7 +9,7 @@ FLOAT_DTYPES = ("float32", "float64")
 
 @dataclass(frozen=True)
 class Call:
-    """Arguments of a seqloom function for one PyTorch sample.
+    """Arguments of a seqloom function, converted from a sample input of PyTorch's OpInfo.
 
     Args:
         args: Positional arguments; arrays are PyTorch tensors.

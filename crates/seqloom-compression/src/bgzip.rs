@@ -8,7 +8,8 @@ use sirocco::inflate::Decoder;
 /// Maximal size of a block in bytes, both compressed and decompressed.
 pub(crate) const MAX_BLOCK_BYTES: usize = 64 << 10;
 
-/// Size of the gzip header of a block up to the length of the extra field.
+/// Size of the part of a gzip header before the extra field; it includes the length of
+/// the extra field.
 const FIXED_HEADER_BYTES: usize = 12;
 
 /// Size of the smallest block header, whose extra field contains only the subfield

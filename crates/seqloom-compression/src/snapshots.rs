@@ -25,9 +25,9 @@ pub const MIN_PARALLEL_FILE_BYTES: u64 = if cfg!(fuzzing) { 1 } else { 8 << 20 }
 /// Initial distance between snapshots in bytes of text. The distance doubles whenever a
 /// file has too many snapshots.
 const INITIAL_SPACING_BYTES: u64 = if cfg!(fuzzing) { 1 << 12 } else { 1 << 20 };
-/// Maximal number of snapshots of a file. Each snapshot takes about 50 KB.
+/// Maximum number of snapshots of a file. Each snapshot takes about 50 KB.
 const MAX_FILE_SNAPSHOTS: usize = 128;
-/// Maximal number of snapshots of all files together.
+/// Maximum of the total number of snapshots over all files.
 const MAX_TOTAL_SNAPSHOTS: usize = 1024;
 
 /// The snapshots of the most recently read files, from oldest to newest.

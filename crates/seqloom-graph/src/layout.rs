@@ -261,8 +261,8 @@ pub(crate) fn iteration_order(shape: &[usize], arrays: &[&[usize]]) -> Vec<usize
 }
 
 /// Returns the number of elements, counting axes of length 0 as length 1, or `None` if
-/// the number is too large for an index. The product of the lengths of any axes is at
-/// most this number.
+/// the number is too large for an index. The product of the lengths of some of the axes
+/// is at most this number.
 pub(crate) fn extent(shape: &[usize]) -> Option<usize> {
     let grow = |all: usize, &size: &usize| all.checked_mul(size.max(1));
     let found = shape.iter().try_fold(1, grow)?;

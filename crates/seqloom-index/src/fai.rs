@@ -101,7 +101,7 @@ impl FaiRow {
         Some(extent)
     }
 
-    /// Returns the offset after the last line of the record, without the line end.
+    /// Returns the offset of the line end of the last line of the record.
     pub(crate) fn end(&self) -> u64 {
         let start = self.qualities.unwrap_or(self.letters);
         start.saturating_add(self.extent().unwrap_or(0))

@@ -87,7 +87,8 @@ fn container(head: &IndexHeader, bytes: &[u8]) -> Result<Container, Fault> {
     let ends = (head.source.size, head.text);
     Ok(match head.compression {
         Compression::Bgzip => {
-            let blocks: Vec<BgzipBlock> = bytes.chunks_exact(BLOCK_ENTRY_BYTES).map(block).collect();
+            let blocks: Vec<BgzipBlock> =
+                bytes.chunks_exact(BLOCK_ENTRY_BYTES).map(block).collect();
             check_positions(blocks.iter().map(|block| (block.at, block.text)), ends)?;
             Container::Bgzip(blocks)
         }

@@ -133,7 +133,7 @@ mod _native {
     #[pymodule_export]
     use super::pool::claim_global_pool;
     #[pymodule_export]
-    use super::pooled::{Loan, BatchMemory};
+    use super::pooled::{BatchMemory, Loan};
     #[pymodule_export]
     use super::run::exported::ExportedPredictor;
 }

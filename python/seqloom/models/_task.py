@@ -194,7 +194,7 @@ class Regress(Task):
         return wide + np.asarray(self.mean)
 
     def decide(self, scores: Scores) -> None:
-        """Return None, because the scores are the predictions."""
+        """Return None, because scores need no conversion to predictions."""
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None
@@ -293,7 +293,7 @@ class Custom(Task):
         return logits
 
     def decide(self, scores: Scores) -> None:
-        """Return None, because the scores are the predictions."""
+        """Return None, because scores need no conversion to predictions."""
 
     def measure(
         self, labels: Labels, scores: Scores, *, order: Outputs | None = None

@@ -108,7 +108,7 @@ Hashes = NDArray[np.uint64]
 
 
 def compute_training_hashes(train: Any) -> Hashes | None:
-    """Return hashes of training sequences; None if too many or not sequences."""
+    """Return a hash of each sequence; None without sequences, or if they are too many."""
     hashes = hash_letters(train)
     return None if hashes is None else np.unique(hashes)
 

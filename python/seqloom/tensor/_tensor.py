@@ -246,7 +246,8 @@ class Gradients:
         """Return the gradient array of a parameter id or leaf number.
 
         Args:
-            number: The parameter id or leaf number; if None, the method returns None.
+            number: The parameter id or leaf number. For the number None, the result is
+                None.
 
         Returns:
             The array, or None if the result does not depend on the leaf.

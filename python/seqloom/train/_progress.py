@@ -46,8 +46,8 @@ class Plan:
         folder: The run folder, or None.
         noun: The plural noun for the records.
         task: The task and its classes, as inferred from the labels.
-        first_batch: The first batch of the first epoch, counted from 1; above 1 if the run
-            was resumed within an epoch.
+        first_batch: The number of the batch at which this call starts, counted from 1 in
+            its epoch; above 1 if the run was resumed within an epoch.
         is_compiled: True if the training step is compiled.
         network: The name of the network's class.
         most_epochs: The maximum number of epochs, if the number of epochs was not set.

@@ -31,7 +31,7 @@ def test_the_cuda_kernels_accept_the_shapes_and_types_that_seqloom_passes(
 ):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: kind)
     monkeypatch.setattr(device, "_to_aligned", lambda x: x.contiguous())
-    called = {"_flash": 0, "_efficient": 0}
+    called = {"_flash_packed": 0, "_efficient_packed": 0}
     for name in called:
         monkeypatch.setattr(device, name, count_calls(called, name, getattr(device, name)))
     with FakeTensorMode():
@@ -48,7 +48,10 @@ def test_the_cuda_kernels_accept_the_shapes_and_types_that_seqloom_passes(
     assert (lse.shape, lse.dtype) == ((2, 135), torch.float32)
     assert [(x.shape, x.dtype) for x in grads] == [(q.shape, dtype)] * 3
     by_flash = dtype is not torch.float32 and kind == (8, 0) and device.has_varlen()
-    assert called == {"_flash": int(by_flash), "_efficient": int(not by_flash)}
+    assert called == {
+        "_flash_packed": int(by_flash),
+        "_efficient_packed": int(not by_flash),
+    }
 
 
 def implementation_of(operation: Any) -> Any:

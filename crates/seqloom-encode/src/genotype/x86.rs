@@ -113,7 +113,8 @@ fn decode_rows_f64(simd: V3, codes: &[u8], table: &CodeTable<f64>, out: &mut [f6
     4 * codes.len().min(outs.len())
 }
 
-/// Returns four 64-bit numbers, for the codes in the lowest bits of each pair of lanes.
+/// Looks up a number for each of four codes, which are in the lowest bits of each pair of
+/// 32-bit lanes.
 #[inline(always)]
 fn lookup_f64(simd: V3, table: &CodeTable<f64>, codes: std::arch::x86_64::__m256i) -> [f64; 4] {
     let avx2 = simd.avx2;

@@ -21,7 +21,8 @@ impl Dim {
     }
 }
 
-/// The integer `floor((product of factors * times + shift) / over) + plus`.
+/// The size of an axis, computed from other sizes: `(p * times + shift) / over`, rounded
+/// down, plus `plus`. The number `p` is the product of `factors`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     /// The factors.

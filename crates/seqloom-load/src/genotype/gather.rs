@@ -126,8 +126,8 @@ impl<'s, S: LineSource> Gather<'s, S> {
         }
     }
 
-    /// Returns the maximum number of unselected rows between two selected rows of one read.
-    /// The maximum is 0 if only a section of each row is read.
+    /// Returns the maximum number of unselected rows between selected rows that are read
+    /// together. It is 0 if only a section of each row is read.
     fn max_gap(&self) -> usize {
         if self.is_whole() {
             self.source.max_gap()

@@ -21,8 +21,8 @@ pub trait LineSource: Sync {
         Ok(())
     }
 
-    /// Returns the maximum number of unselected rows between two selected rows for
-    /// which one read is faster than two reads.
+    /// Returns the maximum number of unselected rows between selected rows that are read
+    /// together. Reading a few more rows is faster than two system calls.
     fn max_gap(&self) -> usize {
         0
     }

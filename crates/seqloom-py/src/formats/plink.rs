@@ -50,7 +50,13 @@ impl PlinkTable {
 
     /// Returns the length of the longest field of a column in the `count` rows that
     /// start at row `first`.
-    fn max_field_length(&self, py: Python<'_>, name: &str, first: usize, count: usize) -> PyResult<usize> {
+    fn max_field_length(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        first: usize,
+        count: usize,
+    ) -> PyResult<usize> {
         let rows = first..first.saturating_add(count);
         pool::run(py, 1, || self.table.max_field_chars(name, rows))
     }

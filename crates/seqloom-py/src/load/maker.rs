@@ -15,7 +15,7 @@ use super::store::{RecordStore, StoreColumns, text};
 use crate::encode::kernel::SequenceKernel;
 use crate::error::{self, raise};
 use crate::pool;
-use crate::pooled::{PooledBytes, BatchMemory};
+use crate::pooled::{BatchMemory, PooledBytes};
 
 /// The number of bytes below which waking other threads costs more time than it saves.
 const PARALLEL_BYTES: usize = 1 << 23;

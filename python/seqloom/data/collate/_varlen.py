@@ -118,7 +118,7 @@ class VarlenCollator:
         """Yield packed batches; each item of the stream is in exactly one batch.
 
         The items of a batch are chosen from at least ``window`` waiting items. A batch
-        contains the oldest waiting item, and the longest waiting items that still fit.
+        contains the oldest waiting item, and then the longest items that still fit.
         Items in a batch are in input order.
 
         Args:

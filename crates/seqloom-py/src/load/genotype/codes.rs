@@ -163,8 +163,8 @@ pub(crate) struct GenotypeCodes {
 
 #[native]
 impl GenotypeCodes {
-    /// Opens a file of this shape that has one row per individual or variant and, if
-    /// checksums were stored, the checksum of each row.
+    /// Opens a file with one row per individual or variant. If `sums` is passed, each
+    /// row is compared with its checksum.
     #[staticmethod]
     #[pyo3(signature = (path, shape, by_sample, sums))]
     fn open(
