@@ -316,8 +316,8 @@ class GenotypeCodes:
     @staticmethod
     def open(path: builtins.str | os.PathLike[str] | pathlib.Path, shape: tuple[builtins.int, builtins.int], by_sample: builtins.bool, sums: typing.Optional[numpy.typing.NDArray[numpy.uint64]]) -> GenotypeCodes:
         r"""
-        Opens a file of this shape that has one row per individual or variant and, if
-        checksums were stored, the checksum of each row.
+        Opens a file with one row per individual or variant. If `sums` is passed, each
+        row is compared with its checksum.
         """
     def decode(self, lines: numpy.typing.NDArray[numpy.int64], tables: numpy.typing.NDArray[typing.Any], out: numpy.typing.NDArray[typing.Any], *, by_line: builtins.bool, threads: builtins.int) -> None:
         r"""
