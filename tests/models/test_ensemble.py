@@ -1,6 +1,7 @@
 """Ensembles: several networks that are trained together and predict as one model."""
 
 import json
+from typing import Any
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_the_training_loss_is_the_mean_of_the_losses_of_the_members():
 def test_a_loaded_ensemble_predicts_the_same_bits(run):
     data = toy_data()
     expected = sl.infer.predict(run.trained, data).to_numpy()
-    loaded = sl.models.load(run.folder)
+    loaded: Any = sl.models.load(run.folder)
     assert loaded.model.config == EnsembleConfig.of(CONFIG, 3)
     np.testing.assert_array_equal(sl.infer.predict(loaded, data).to_numpy(), expected)
 
@@ -90,7 +91,7 @@ def test_a_stopped_run_resumes_to_the_same_weights(run, tmp_path):
                 raise KeyboardInterrupt
 
     data, out = toy_data(), tmp_path / "stopped"
-    settings = {"epochs": 2, "batch_size": 8}
+    settings: Any = {"epochs": 2, "batch_size": 8}
     config = EnsembleConfig.of(CONFIG, 3)
     whole = sl.train.fit(config, data[:30], data[30:], **settings)
     with pytest.raises(KeyboardInterrupt):
@@ -147,4 +148,5 @@ def test_the_command_line_trains_an_ensemble(tmp_path):
     arguments = ["--labels", str(table), "--out", str(out), *settings]
     with pytest.raises(SystemExit, match="0"):
         main(["train", str(fasta), *arguments])
-    assert len(sl.models.load(out).model.members) == 2
+    model: Any = sl.models.load(out).model
+    assert len(model.members) == 2

@@ -4,11 +4,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch.nn import functional as TF
 
 import seqloom as sl
 
 torch = pytest.importorskip("torch")
+TORCH_FUNCTIONAL = torch.nn.functional
 SL_FUNCTIONAL: Any = sl.nn.functional
 libraries = pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
 
@@ -28,7 +28,7 @@ def parts(library, heads=4):
 def test_attention_accepts_pytorch_argument_names(library):
     (q, k, v), (tq, tk, tv) = parts(library)
     ours = SL_FUNCTIONAL.scaled_dot_product_attention(query=q, key=k, value=v)
-    theirs = TF.scaled_dot_product_attention(query=tq, key=tk, value=tv)
+    theirs = TORCH_FUNCTIONAL.scaled_dot_product_attention(query=tq, key=tk, value=tv)
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-4, atol=1e-5)
 
 
@@ -36,7 +36,7 @@ def test_attention_accepts_pytorch_argument_names(library):
 def test_grouped_query_attention_matches_pytorch(library):
     (q, k, v), theirs = parts(library, heads=2)
     ours = SL_FUNCTIONAL.scaled_dot_product_attention(q, k, v, enable_gqa=True).numpy()
-    wanted = TF.scaled_dot_product_attention(*theirs, enable_gqa=True).numpy()
+    wanted = TORCH_FUNCTIONAL.scaled_dot_product_attention(*theirs, enable_gqa=True).numpy()
     np.testing.assert_allclose(ours, wanted, rtol=1e-4, atol=1e-5)
 
 

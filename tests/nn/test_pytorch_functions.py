@@ -4,12 +4,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from torch.nn import functional as TF
 
 import seqloom as sl
 
 torch = pytest.importorskip("torch")
 SL_FUNCTIONAL: Any = sl.nn.functional
+TORCH_FUNCTIONAL: Any = torch.nn.functional
 SL_TENSOR: Any = sl.tensor
 
 
@@ -25,39 +25,41 @@ LINE, PLANE = values(2, 3, 11), values(2, 3, 7, 8)
 FUNCTION_CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     "max_pool1d, dilated": (
         lambda x: SL_FUNCTIONAL.max_pool1d(x, 3, 2, 1, 2),
-        lambda x: TF.max_pool1d(x, 3, 2, 1, 2),
+        lambda x: TORCH_FUNCTIONAL.max_pool1d(x, 3, 2, 1, 2),
         [LINE],
     ),
     "max_pool1d in ceil_mode": (
         lambda x: SL_FUNCTIONAL.max_pool1d(x, 2, 2, ceil_mode=True),
-        lambda x: TF.max_pool1d(x, 2, 2, ceil_mode=True),
+        lambda x: TORCH_FUNCTIONAL.max_pool1d(x, 2, 2, ceil_mode=True),
         [LINE],
     ),
     "max_pool2d, dilated in ceil_mode": (
         lambda x: SL_FUNCTIONAL.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
-        lambda x: TF.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
+        lambda x: TORCH_FUNCTIONAL.max_pool2d(x, (2, 3), 2, 1, (2, 1), ceil_mode=True),
         [PLANE],
     ),
     "avg_pool1d in ceil_mode": (
         lambda x: SL_FUNCTIONAL.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
-        lambda x: TF.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
+        lambda x: TORCH_FUNCTIONAL.avg_pool1d(x, 3, 2, 1, ceil_mode=True),
         [values(2, 3, 10)],
     ),
     "avg_pool1d without its padding": (
         lambda x: SL_FUNCTIONAL.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
-        lambda x: TF.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
+        lambda x: TORCH_FUNCTIONAL.avg_pool1d(x, 4, 2, 2, count_include_pad=False),
         [LINE],
     ),
     "avg_pool2d, all options": (
         lambda x: SL_FUNCTIONAL.avg_pool2d(
             x, 3, 2, 1, ceil_mode=True, count_include_pad=False
         ),
-        lambda x: TF.avg_pool2d(x, 3, 2, 1, ceil_mode=True, count_include_pad=False),
+        lambda x: TORCH_FUNCTIONAL.avg_pool2d(
+            x, 3, 2, 1, ceil_mode=True, count_include_pad=False
+        ),
         [PLANE],
     ),
     "avg_pool2d by another divisor": (
         lambda x: SL_FUNCTIONAL.avg_pool2d(x, 3, 2, divisor_override=5),
-        lambda x: TF.avg_pool2d(x, 3, 2, divisor_override=5),
+        lambda x: TORCH_FUNCTIONAL.avg_pool2d(x, 3, 2, divisor_override=5),
         [PLANE],
     ),
     "split": (lambda x: SL_TENSOR.split(x, 4, 2), lambda x: torch.split(x, 4, 2), [LINE]),
@@ -92,7 +94,7 @@ FUNCTION_CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     **{
         f"interpolate, {name}": (
             lambda x, options=options: SL_FUNCTIONAL.interpolate(x, **options),
-            lambda x, options=options: TF.interpolate(x, **options),
+            lambda x, options=options: TORCH_FUNCTIONAL.interpolate(x, **options),
             [PLANE if "bi" in str(options.get("mode")) else LINE],
         )
         for name, options in {
@@ -108,7 +110,9 @@ FUNCTION_CASES: dict[str, tuple[Any, Any, list[Any]]] = {
             lambda x, *more, name=name, given=given: getattr(SL_FUNCTIONAL, name)(
                 x, *more, *given
             ),
-            lambda x, *more, name=name, given=given: getattr(TF, name)(x, *more, *given),
+            lambda x, *more, name=name, given=given: getattr(TORCH_FUNCTIONAL, name)(
+                x, *more, *given
+            ),
             arrays,
         )
         for name, given, arrays in (
@@ -124,27 +128,39 @@ FUNCTION_CASES: dict[str, tuple[Any, Any, list[Any]]] = {
     },
     "softplus beyond a threshold": (
         lambda x: SL_FUNCTIONAL.softplus(x, 2.0, 1.0),
-        lambda x: TF.softplus(x, 2.0, 1.0),
+        lambda x: TORCH_FUNCTIONAL.softplus(x, 2.0, 1.0),
         [values(3, 4)],
     ),
-    "logsigmoid": (SL_FUNCTIONAL.logsigmoid, TF.logsigmoid, [values(3, 4) * 30]),
-    "mish": (SL_FUNCTIONAL.mish, TF.mish, [values(3, 4) * 3]),
+    "logsigmoid": (
+        SL_FUNCTIONAL.logsigmoid,
+        TORCH_FUNCTIONAL.logsigmoid,
+        [values(3, 4) * 30],
+    ),
+    "mish": (SL_FUNCTIONAL.mish, TORCH_FUNCTIONAL.mish, [values(3, 4) * 3]),
     "huber_loss": (
         lambda x: SL_FUNCTIONAL.huber_loss(x, TARGET_COUNTS, "sum", 0.7),
-        lambda x: TF.huber_loss(x, torch.tensor(TARGET_COUNTS), "sum", delta=0.7),
+        lambda x: TORCH_FUNCTIONAL.huber_loss(
+            x, torch.tensor(TARGET_COUNTS), "sum", delta=0.7
+        ),
         [values(3, 4)],
     ),
-    "glu": (lambda x: SL_FUNCTIONAL.glu(x, 1), lambda x: TF.glu(x, 1), [values(3, 4)]),
+    "glu": (
+        lambda x: SL_FUNCTIONAL.glu(x, 1),
+        lambda x: TORCH_FUNCTIONAL.glu(x, 1),
+        [values(3, 4)],
+    ),
     "poisson_nll_loss": (
         lambda x: SL_FUNCTIONAL.poisson_nll_loss(x, TARGET_COUNTS, full=True),
-        lambda x: TF.poisson_nll_loss(x, torch.tensor(TARGET_COUNTS), full=True),
+        lambda x: TORCH_FUNCTIONAL.poisson_nll_loss(
+            x, torch.tensor(TARGET_COUNTS), full=True
+        ),
         [values(3, 4)],
     ),
     "poisson_nll_loss of counts": (
         lambda x: SL_FUNCTIONAL.poisson_nll_loss(
             abs(x), TARGET_COUNTS, log_input=False, reduction="sum"
         ),
-        lambda x: TF.poisson_nll_loss(
+        lambda x: TORCH_FUNCTIONAL.poisson_nll_loss(
             abs(x), torch.tensor(TARGET_COUNTS), log_input=False, reduction="sum"
         ),
         [values(3, 4)],
@@ -218,7 +234,7 @@ def test_pooling_indices_match_pytorch(library):
     x = sl.tensor.backend(library).tensor(PLANE)
     _, ours = SL_FUNCTIONAL.max_pool2d(x, 3, 2, 1, 2, ceil_mode=True, return_indices=True)
     options = {"ceil_mode": True, "return_indices": True}
-    _, theirs = TF.max_pool2d(torch.tensor(PLANE), 3, 2, 1, 2, **options)
+    _, theirs = TORCH_FUNCTIONAL.max_pool2d(torch.tensor(PLANE), 3, 2, 1, 2, **options)
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
@@ -227,7 +243,9 @@ def test_pooling_indices_of_one_record_have_no_batch_axis(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(PLANE[0])
     _, ours = SL_FUNCTIONAL.max_pool2d(x, 3, 2, 1, return_indices=True)
-    _, theirs = TF.max_pool2d(torch.tensor(PLANE[0]), 3, 2, 1, return_indices=True)
+    _, theirs = TORCH_FUNCTIONAL.max_pool2d(
+        torch.tensor(PLANE[0]), 3, 2, 1, return_indices=True
+    )
     np.testing.assert_array_equal(ours.numpy(), theirs.numpy())
 
 
@@ -235,7 +253,7 @@ def test_pooling_indices_of_one_record_have_no_batch_axis(library):
 def test_one_hot_infers_the_number_of_classes(library):
     pytest.importorskip(library)
     x = sl.tensor.backend(library).tensor(GATHER_INDICES)
-    wanted = TF.one_hot(torch.tensor(GATHER_INDICES)).numpy()
+    wanted = TORCH_FUNCTIONAL.one_hot(torch.tensor(GATHER_INDICES)).numpy()
     np.testing.assert_array_equal(SL_FUNCTIONAL.one_hot(x).numpy(), wanted)
     np.testing.assert_array_equal(SL_FUNCTIONAL.one_hot(x, -1).numpy(), wanted)
     with pytest.raises(sl.errors.ArgumentError, match="needs num_classes"):

@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from torch.nn import functional as TF
 
 import seqloom as sl
 from seqloom.nn import functional as F
 
 torch = pytest.importorskip("torch")
+TORCH_FUNCTIONAL = torch.nn.functional
 
 AUTODIFF = sl.tensor.Autodiff(sl.tensor.backend("numpy", num_threads=1))
 RANDOM_GENERATOR = np.random.default_rng(3)
@@ -24,56 +24,64 @@ BINARY_TARGETS = (values(4, 3) > 0).astype(np.float32)
 GRADIENT_CASES = {
     "cross entropy": (
         lambda x: F.cross_entropy(x, CLASS_LABELS),
-        lambda x: TF.cross_entropy(x, torch.tensor(CLASS_LABELS)),
+        lambda x: TORCH_FUNCTIONAL.cross_entropy(x, torch.tensor(CLASS_LABELS)),
         [values(4, 3)],
     ),
     "weighted cross entropy": (
         lambda x: F.cross_entropy(x, CLASS_LABELS, CLASS_WEIGHTS),
-        lambda x: TF.cross_entropy(
+        lambda x: TORCH_FUNCTIONAL.cross_entropy(
             x, torch.tensor(CLASS_LABELS), torch.tensor(CLASS_WEIGHTS)
         ),
         [values(4, 3)],
     ),
     "binary cross entropy": (
         lambda x: F.binary_cross_entropy_with_logits(x, BINARY_TARGETS),
-        lambda x: TF.binary_cross_entropy_with_logits(x, torch.tensor(BINARY_TARGETS)),
+        lambda x: TORCH_FUNCTIONAL.binary_cross_entropy_with_logits(
+            x, torch.tensor(BINARY_TARGETS)
+        ),
         [values(4, 3) * 20],
     ),
     "weighted binary cross entropy": (
         lambda x: F.binary_cross_entropy_with_logits(x, BINARY_TARGETS, CLASS_WEIGHTS),
-        lambda x: TF.binary_cross_entropy_with_logits(
+        lambda x: TORCH_FUNCTIONAL.binary_cross_entropy_with_logits(
             x, torch.tensor(BINARY_TARGETS), pos_weight=torch.tensor(CLASS_WEIGHTS)
         ),
         [values(4, 3)],
     ),
     "mean squared error": (
         lambda x: F.mse_loss(x, BINARY_TARGETS),
-        lambda x: TF.mse_loss(x, torch.tensor(BINARY_TARGETS)),
+        lambda x: TORCH_FUNCTIONAL.mse_loss(x, torch.tensor(BINARY_TARGETS)),
         [values(4, 3)],
     ),
     "convolution": (
         lambda x, w, b: F.gelu(F.conv1d(x, w, b, padding="same")).sum(),
-        lambda x, w, b: TF.gelu(TF.conv1d(x, w, b, padding="same")).sum(),
+        lambda x, w, b: TORCH_FUNCTIONAL.gelu(
+            TORCH_FUNCTIONAL.conv1d(x, w, b, padding="same")
+        ).sum(),
         [values(3, 4, 21), values(17, 4, 7), values(17)],
     ),
     "pooled convolution": (
         lambda x, w: F.max_pool1d(F.relu(F.conv1d(x, w, None, 2, 3)), 3, 2, 1).sum(),
-        lambda x, w: TF.max_pool1d(TF.relu(TF.conv1d(x, w, None, 2, 3)), 3, 2, 1).sum(),
+        lambda x, w: TORCH_FUNCTIONAL.max_pool1d(
+            TORCH_FUNCTIONAL.relu(TORCH_FUNCTIONAL.conv1d(x, w, None, 2, 3)), 3, 2, 1
+        ).sum(),
         [values(3, 4, 21), values(8, 4, 5)],
     ),
     "batch norm": (
         lambda x, w, b: (F.batch_norm(x, w, b)[0] ** 3).sum(),
-        lambda x, w, b: (TF.batch_norm(x, None, None, w, b, training=True) ** 3).sum(),
+        lambda x, w, b: (
+            TORCH_FUNCTIONAL.batch_norm(x, None, None, w, b, training=True) ** 3
+        ).sum(),
         [values(5, 4, 6), values(4), values(4)],
     ),
     "softmax": (
         lambda x: (F.softmax(x) ** 2).sum(),
-        lambda x: (TF.softmax(x, -1) ** 2).sum(),
+        lambda x: (TORCH_FUNCTIONAL.softmax(x, -1) ** 2).sum(),
         [values(4, 3)],
     ),
     "linear": (
         lambda x, w, b: F.sigmoid(F.linear(x, w, b)).mean(),
-        lambda x, w, b: torch.sigmoid(TF.linear(x, w, b)).mean(),
+        lambda x, w, b: torch.sigmoid(TORCH_FUNCTIONAL.linear(x, w, b)).mean(),
         [values(4, 5), values(3, 5), values(3)],
     ),
 }

@@ -78,8 +78,10 @@ def test_a_record_weight_acts_like_repetitions_of_the_record():
         np.ones(times.sum()),
     )
     weighted = Sample(train.x, train.targets, times.astype(float))
-    pair = [fit_ridge(it, valid, SOFTMAX_LINK)(valid.x) for it in (weighted, repeated)]
-    np.testing.assert_allclose(*pair, atol=0.05)
+    found, expected = (
+        fit_ridge(it, valid, SOFTMAX_LINK)(valid.x) for it in (weighted, repeated)
+    )
+    np.testing.assert_allclose(found, expected, atol=0.05)
 
 
 @pytest.mark.parametrize("features", [30, 900], ids=["few", "more than records"])

@@ -11,7 +11,8 @@ from scipy import stats
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from seqloom.train._compared import correct_p_values, mcnemar
+from seqloom.train._compared import correct_p_values
+from seqloom.train._paired import mcnemar
 
 RECORD_COUNT = 20
 
