@@ -59,8 +59,7 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
     for row in ranking.list_rows(names):
         table.add_row(*format_cells(row))
     console.print(table)
-    # If a baseline is at least as good as the network, a warning already contains the
-    # sentence.
+    # If the network is worse, a warning already contains the sentence.
     if ranking.sentence not in " ".join(run.report.notes):
         console.print(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
 

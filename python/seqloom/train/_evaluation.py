@@ -42,7 +42,7 @@ from seqloom.train._values import Metric, MetricObject, list_metrics
 _TWO_CLASSES = 2
 # With fewer records than this, even a good model may be no better than a constant
 # prediction.
-MIN_RECORDS = 10
+_MIN_RECORDS = 10
 # Predictions with a higher correlation are useful even if r2 is below 0.
 _CORRELATED = 0.5
 
@@ -259,7 +259,7 @@ def find_intervals(
 def poor_model_warning(task: Task, name: str, part: Part) -> str | None:
     """Return a warning if the model is no better than a constant prediction, else None."""
     metrics = part.metrics
-    if metrics["n"] < MIN_RECORDS or isinstance(task, Custom):
+    if metrics["n"] < _MIN_RECORDS or isinstance(task, Custom):
         return None
     if isinstance(task, Regress):
         # If all labels are equal, r2 is NaN, so the comparison is False.

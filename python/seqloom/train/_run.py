@@ -27,7 +27,6 @@ from seqloom.train._baselines import Baseline, Ranking, fit_baselines
 from seqloom.train._card import write_card
 from seqloom.train._checkpoints import RunState
 from seqloom.train._evaluation import (
-    MIN_RECORDS,
     Part,
     find_intervals,
     first_metric,
@@ -209,10 +208,8 @@ def _list_warnings(
         if text := poor_model_warning(task, name, part):
             poor.append(text)
     ranking = Ranking.of(trained.model, baselines, evaluated)
-    if ranking is not None and not poor:
-        found = ranking.against_best
-        if found.network <= found.baseline and ranking.metrics["n"] >= MIN_RECORDS:
-            poor.append(f"{ranking.sentence}; try other settings, or use more records")
+    if ranking is not None and ranking.against_best.is_worse and not poor:
+        poor.append(f"{ranking.sentence}; try other settings, or use more records")
     return seen, poor
 
 
