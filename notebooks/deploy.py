@@ -98,7 +98,7 @@ print(f"maximum difference {np.abs(by_onnx - in_python).max():.1e}")
 # below the table are coloured by their effect on the score of the last record, an acceptor site. All scores
 # were computed in the browser.
 #
-# ![The web page with a model of three classes: a table of scores for eight sequences, and the residues of the last sequence coloured by their effect on its class](../assets/browser-page.webp){ loading=lazy width=1400 height=2420 }
+# ![The web page with a model of three classes: a table of scores for eight sequences, and the residues of the last sequence coloured by their effect on its class](../assets/browser-page.webp){ loading=lazy width=900 height=1564 }
 #
 # Next: [export](../how-to/export.md) lists the supported networks. [Run on a
 # server](../how-to/run-on-a-server.md), [from C](../how-to/run-from-c.md) or [in a

@@ -17,7 +17,7 @@ COMMAND_LINES = """
 seqloom demo
 seqloom demo --files .
 seqloom inspect train.fa.gz --plot letters.svg
-seqloom train train.fa.gz --labels train.tsv --class-weight balanced --out runs/splice
+seqloom train train.fa.gz --labels train.tsv --epochs 20 --out runs/splice
 """
 PAGE_WIDTH = 1000
 PLOT_PAGE = f'<body style="margin: 0"><img src="letters.svg" width="{PAGE_WIDTH}">'
