@@ -126,7 +126,7 @@ class FineTuned(sl.nn.Module):
 SEEDS = range(3)
 
 
-def test_accuracy(model, count, seed):
+def train_and_evaluate(model, count, seed):
     """Train on some records, and return the accuracy on the test file."""
     shares = (count / len(private), 1 - count / len(private))
     subset = sl.data.split(private, shares, stratify=True, seed=seed)[0]
@@ -139,11 +139,13 @@ counts = [30, 60, 120, 240]
 config = sl.models.SequenceCNNConfig.for_data(private)
 finetuned = np.array(
     [
-        [test_accuracy(FineTuned().bind("numpy", seed), n, seed) for seed in SEEDS]
+        [train_and_evaluate(FineTuned().bind("numpy", seed), n, seed) for seed in SEEDS]
         for n in counts
     ]
 )
-scratch = np.array([[test_accuracy(config, n, seed) for seed in SEEDS] for n in counts])
+scratch = np.array(
+    [[train_and_evaluate(config, n, seed) for seed in SEEDS] for n in counts]
+)
 print("records  fine-tuned      from random weights   (minimum and maximum of the seeds)")
 for n, first, second in zip(counts, finetuned, scratch):
     print(f"{n:7}  {first.min():.2f} to {first.max():.2f}", end="    ")

@@ -153,7 +153,8 @@ def fit_baselines(job: FitJob, evaluated: dict[str, Part]) -> tuple[Baseline, ..
             outputs = fitted.score(sets[title])
             found = task.measure_outputs(part.labels, outputs)
             metrics[title] = {"n": len(outputs), **found}
-            comparisons[title] = _compare(task, part, task.activate(outputs))
+            scores = task.activate(outputs)
+            comparisons[title] = _compare(task, part, scores, metrics=found)
         baselines.append(
             Baseline(
                 name=fitted.name,
@@ -275,7 +276,9 @@ def _answers(task: Task, part: Any, rows: Rows) -> tuple[Floats, Floats]:
     return _targets(task, labels), weights
 
 
-def _compare(task: Task, part: Part, scores: Any) -> Comparison:
+def _compare(
+    task: Task, part: Part, scores: Any, *, metrics: dict[str, float]
+) -> Comparison:
     """Compare the predictions of the network and of a baseline on one set."""
     labels, network = np.asarray(part.labels), part.scores.to_numpy()
     if isinstance(task, Regress):
@@ -291,8 +294,7 @@ def _compare(task: Task, part: Part, scores: Any) -> Comparison:
         else:
             p = bootstrap((ours * 1.0 - theirs).mean(axis=1))
     metric = "r2" if isinstance(task, Regress) else "accuracy"
-    found = task.measure(labels, scores)[metric]
-    return Comparison(metric, part.metrics[metric], found, p)
+    return Comparison(metric, part.metrics[metric], metrics[metric], p)
 
 
 @dataclass(frozen=True, slots=True)

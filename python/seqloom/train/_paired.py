@@ -29,9 +29,9 @@ def mcnemar(only_first: int, only_second: int) -> float:
 
 def bootstrap(differences: NDArray[np.floating[Any]]) -> float:
     """Compute the two-sided p-value of a mean difference, by a paired bootstrap."""
-    # The p-value is twice the smaller fraction of resampled means on one side of 0
-    # (Efron and Tibshirani, An Introduction to the Bootstrap, 1993, chapter 15), at
-    # least 0.001.
+    # The p-value is twice the smaller fraction of resampled means on one side of 0, at
+    # least about 0.001. It inverts the percentile interval of Efron and Tibshirani (An
+    # Introduction to the Bootstrap, 1993, chapter 13).
     count = len(differences)
     if not differences.any():
         return 1.0
