@@ -61,7 +61,7 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
     console.print(table)
     # If the network is worse, a warning already contains the sentence.
     if ranking.sentence not in " ".join(run.report.notes):
-        console.print(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
+        console.print(ranking.note)
 
 
 def show_metrics(

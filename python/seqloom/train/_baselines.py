@@ -341,6 +341,11 @@ class Ranking:
             f"{found.baseline:.3f}, p {_format_p(found.p, '= ')}"
         )
 
+    @property
+    def note(self) -> str:
+        """The sentence, capitalised and with its full stop."""
+        return f"{self.sentence[0].upper()}{self.sentence[1:]}."
+
     def list_rows(self, names: list[str]) -> list[tuple[str | float, ...]]:
         """Return a table row for each model: name, the given metrics, p-value."""
         rows: list[tuple[str | float, ...]] = [

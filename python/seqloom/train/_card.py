@@ -143,7 +143,7 @@ def _results(task: Task, evaluated: Mapping[str, Part]) -> str:
 def _baselines_of_card(ranking: Ranking | None) -> Iterator[str]:
     """Yield the comparison with the baselines."""
     if ranking is not None:
-        note = _escape(f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}.")
+        note = _escape(ranking.note)
         head, rows = list_baselines(ranking)
         table = _markdown_table(head, [format_cells(row) for row in rows])
         yield f"## Baselines\n\n{note}\n\n{table}"

@@ -178,9 +178,10 @@ def _scatters(task: Task, parts: dict[str, Part]) -> Iterator[Scatter]:
 def _baseline_sections(ranking: Ranking | None) -> Iterator[Section]:
     """Yield the section that compares the network with the baselines."""
     if ranking is not None:
-        note = f"{ranking.sentence[0].upper()}{ranking.sentence[1:]}."
         head, rows = list_baselines(ranking)
-        yield Section(title="Baselines", note=note, table=Table("Baselines", head, rows))
+        yield Section(
+            title="Baselines", note=ranking.note, table=Table("Baselines", head, rows)
+        )
 
 
 def list_baselines(
