@@ -11,7 +11,7 @@ from seqloom.encode import OneHot
 
 def read_windows(part: str) -> Dataset:
     """Read the training set ("train") or the test set ("test")."""
-    fasta, table = _demo.path(f"{part}.fa.gz"), _demo.path(f"{part}.tsv")
+    fasta, table = _demo.example_path(f"{part}.fa.gz"), _demo.example_path(f"{part}.tsv")
     labels = Labels(table, classes=("EI", "IE", "N"))
     return SequenceDataset(fasta, labels=labels, encoder=OneHot("dna"))
 

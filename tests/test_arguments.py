@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from seqloom._arguments import (
+    as_bool,
     as_choice,
-    as_flag,
     as_integer,
     as_number,
     as_path,
@@ -32,7 +32,7 @@ def test_a_seed_is_a_64_bit_integer():
 
 
 def test_the_integers_1_and_0_are_accepted_as_booleans():
-    assert as_flag("shuffle", 1) is True
+    assert as_bool("shuffle", 1) is True
 
 
 def test_a_string_must_be_one_of_the_choices():

@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom._files import atomic_path, atomic_paths, fingerprint, flushing, write_atomic
+from seqloom._files import (
+    atomic_path,
+    atomic_paths,
+    fingerprint_file,
+    flush_in_background,
+    write_atomic,
+)
 from seqloom.errors import FileError, MissingFileError
 
 
@@ -165,7 +171,7 @@ def refuse(*_):
 
 
 def test_a_disk_error_during_a_flush_is_an_error_that_names_the_file(tmp_path, monkeypatch):
-    monkeypatch.setattr("seqloom._files._SYNC_SECONDS", 0.001)
+    monkeypatch.setattr("seqloom._files._SYNC_INTERVAL_SECONDS", 0.001)
     monkeypatch.setattr(os, "fdatasync", fail)
     with pytest.raises(FileError, match="a: cannot be written: Input/output error"):
         write_slowly(tmp_path / "a")
@@ -177,7 +183,7 @@ def fail(_):
 
 
 def write_slowly(path):
-    with atomic_path(path) as part, part.open("r+b") as file, flushing(file):
+    with atomic_path(path) as part, part.open("r+b") as file, flush_in_background(file):
         file.write(b"x")
         time.sleep(0.2)
 
@@ -185,26 +191,26 @@ def write_slowly(path):
 def test_an_unreadable_file_is_an_error_with_the_reason_of_the_system(tmp_path):
     (tmp_path / "a").symlink_to(tmp_path / "a")
     with pytest.raises(FileError, match="a: cannot be read: Too many levels"):
-        fingerprint(tmp_path / "a")
+        fingerprint_file(tmp_path / "a")
 
 
 def test_a_fingerprint_equals_the_hash_of_b2sum(tmp_path):
     (tmp_path / "a").write_bytes(b"ACGT")
     # b2sum --length=128 a
-    assert fingerprint(tmp_path / "a") == "f9f322ef1b905091d65847bc9eeec665"
+    assert fingerprint_file(tmp_path / "a") == "f9f322ef1b905091d65847bc9eeec665"
 
 
 def test_different_contents_have_different_fingerprints(tmp_path):
     names = [tmp_path / name for name in "abc"]
     for name, content in zip(names, (b"A", b"A", b"C"), strict=True):
         name.write_bytes(content)
-    first, same, other = map(fingerprint, names)
+    first, same, other = map(fingerprint_file, names)
     assert first == same != other
 
 
 def test_a_missing_file_has_no_fingerprint(tmp_path):
     with pytest.raises(MissingFileError):
-        fingerprint(tmp_path / "a")
+        fingerprint_file(tmp_path / "a")
 
 
 KILLED_WRITER_SCRIPT = """

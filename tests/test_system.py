@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import seqloom
-from seqloom._system import lock, rename_exchange, rename_new
+from seqloom._system import exchange_files, lock_file, rename_without_replacing
 
 PACKAGE_FOLDER = Path(seqloom.__file__).parent
 # Modules that Windows lacks, and functions with other behaviour on Windows.
@@ -32,7 +32,7 @@ from seqloom import _demo
 
 def main():
     train = sl.data.SequenceDataset(
-        _demo.path("train.fa.gz"), labels=_demo.path("train.tsv"),
+        _demo.example_path("train.fa.gz"), labels=_demo.example_path("train.tsv"),
         encoder=sl.encode.OneHot("dna"),
     )
     small = sl.data.Subset(train, range(300))
@@ -43,7 +43,7 @@ def main():
     for _ in range(2):  # the second run replaces the files of the first
         sl.train.fit(config, small, epochs=2, out=out)
     model = sl.models.load("run")
-    scores = sl.infer.predict(model, _demo.path("test.fa.gz")).to_numpy()
+    scores = sl.infer.predict(model, _demo.example_path("test.fa.gz")).to_numpy()
     assert abs(scores.sum(axis=1) - 1).max() < 1e-5
     for _ in range(2):
         sl.export.save(model, "model.seqloom", overwrite=True)
@@ -81,18 +81,18 @@ def test_without_linux_functions_a_model_is_trained_applied_and_exported(tmp_pat
 
 def test_a_lock_of_another_handle_is_an_immediate_error(tmp_path):
     handles = [os.open(tmp_path / "file", os.O_RDWR | os.O_CREAT) for _ in range(2)]
-    lock(handles[0])
+    lock_file(handles[0])
     with pytest.raises(BlockingIOError):
-        lock(handles[1], wait=False)
+        lock_file(handles[1], wait=False)
     for handle in handles:
         os.close(handle)
 
 
-def test_rename_exchange_exchanges_two_names(tmp_path):
+def test_exchange_files_exchanges_two_names(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("1")
     other.write_text("2")
-    if not rename_exchange(one, other):
+    if not exchange_files(one, other):
         pytest.skip("this file system exchanges no names")
     assert (one.read_text(), other.read_text()) == ("2", "1")
 
@@ -101,7 +101,7 @@ def test_rename_new_does_not_replace_a_file(tmp_path):
     one, other = tmp_path / "one", tmp_path / "other"
     one.write_text("1")
     other.write_text("2")
-    code = rename_new(one, other)
+    code = rename_without_replacing(one, other)
     if code in {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}:
         pytest.skip("this file system has no rename that replaces nothing")
     assert (code, other.read_text()) == (errno.EEXIST, "2")

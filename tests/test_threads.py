@@ -3,7 +3,7 @@ import threading
 import pytest
 
 from seqloom._system import count_cores
-from seqloom._system._machine import _cpu_limit
+from seqloom._system._machine import _read_cpu_quota
 from seqloom._threads import count_threads, run_interruptible
 from seqloom.errors import ArgumentError
 
@@ -56,19 +56,19 @@ def test_a_number_of_threads_below_one_is_an_error():
 )
 def test_the_cpu_limit_is_read_from_the_control_group(tmp_path, text, cores):
     (tmp_path / "cpu.max").write_text(text)
-    assert _cpu_limit(tmp_path) == cores
+    assert _read_cpu_quota(tmp_path) == cores
 
 
 def test_the_cpu_limit_is_read_from_version_1_control_groups(tmp_path):
     (tmp_path / "cpu").mkdir()
     (tmp_path / "cpu" / "cpu.cfs_quota_us").write_text("300000\n")
     (tmp_path / "cpu" / "cpu.cfs_period_us").write_text("100000\n")
-    assert _cpu_limit(tmp_path) == 3
+    assert _read_cpu_quota(tmp_path) == 3
 
 
 def test_a_cpu_limit_of_half_a_core_gives_one_thread(monkeypatch):
-    monkeypatch.setattr("seqloom._system._machine._control_groups", lambda: ["group"])
-    monkeypatch.setattr("seqloom._system._machine._cpu_limit", lambda _: 0.5)
+    monkeypatch.setattr("seqloom._system._machine._list_control_groups", lambda: ["group"])
+    monkeypatch.setattr("seqloom._system._machine._read_cpu_quota", lambda _: 0.5)
     assert count_cores.__wrapped__() == 1
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from benchmarks.infer import _engines, _floor, _huggingface, _ours
 from benchmarks.infer._inputs import Task
 from seqloom._rust import _native
-from seqloom._system import read_fact
+from seqloom._system import match_in_system_file
 
 Prepare = Callable[[Task], Callable[[], Any]]
 
@@ -24,7 +24,7 @@ BFLOAT16_LIBRARIES: dict[str, Prepare] = {
     "OpenVINO, bfloat16": partial(_engines.prepare_openvino, precision="bf16"),
     "seqloom, torch, bfloat16": partial(_ours.prepare, backend="torch", dtype="bfloat16"),
 }
-PROCESSOR_FLAGS = read_fact("/proc/cpuinfo", r"^flags[^:]*:(.*)$") or ""
+PROCESSOR_FLAGS = match_in_system_file("/proc/cpuinfo", r"^flags[^:]*:(.*)$") or ""
 HAS_BFLOAT16 = _native.simd() == "avx512" and "avx512_bf16" in PROCESSOR_FLAGS.split()
 SIDES: dict[str, Prepare] = {
     **{

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom import _command, errors
 
-with _command.report_to_command():  # noqa: RUF067 - SEQLOOM_SIMD may be invalid
+with _command.report_import_errors():  # noqa: RUF067 - SEQLOOM_SIMD may be invalid
     from seqloom._key import Key
 
 if TYPE_CHECKING:

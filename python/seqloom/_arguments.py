@@ -15,7 +15,7 @@ from typing import Any, TypeGuard
 
 from seqloom.errors import ArgumentError
 
-_MAX_LENGTH = 60  # maximum number of characters of a value in an error message
+_MAX_QUOTE_CHARS = 60  # maximum number of characters of a value in an error message
 _SEED_LIMIT = 1 << 64
 
 
@@ -25,7 +25,7 @@ def quote(value: object) -> str:
         text = " ".join(repr(value).split())
     except ValueError:
         text = "a number with thousands of digits"  # Python limits the digits of repr
-    return text if len(text) <= _MAX_LENGTH else text[: _MAX_LENGTH - 3] + "..."
+    return text if len(text) <= _MAX_QUOTE_CHARS else text[: _MAX_QUOTE_CHARS - 3] + "..."
 
 
 def is_dict(value: object) -> TypeGuard[dict[str, Any]]:
@@ -62,7 +62,7 @@ def as_seed(value: object, name: str = "seed") -> int:
     return as_integer(name, value, limit=_SEED_LIMIT)
 
 
-def as_flag(name: str, value: object) -> bool:
+def as_bool(name: str, value: object) -> bool:
     """Convert a Python or NumPy bool, or the integer 1 or 0, to ``bool``."""
     # Reject strings, because bool("no") is True.
     is_flag = isinstance(value, (bool, int)) or type(value).__name__ in {"bool", "bool_"}
@@ -80,13 +80,13 @@ def as_choice(name: str, value: object, choices: Sequence[str]) -> str:
     raise ArgumentError(f"{name} must be {listed}, got {quote(value)}")
 
 
-def check_function(name: str, value: object) -> None:
+def check_callable(name: str, value: object) -> None:
     """Raise unless the value is callable or None."""
     if value is not None and not callable(value):
         raise ArgumentError(f"{name} must be a function, got {quote(value)}")
 
 
-def check_sized(name: str, value: object) -> None:
+def check_has_length(name: str, value: object) -> None:
     """Raise if the value has no length, or is a string."""
     is_text = isinstance(value, (str, bytes))
     if is_text or isinstance(value, type) or not hasattr(value, "__len__"):
@@ -126,13 +126,13 @@ def as_pattern(name: str, value: Any) -> re.Pattern[str]:
         raise ArgumentError(f"'{text}' is not a regular expression: {error}") from error
 
 
-def check_rows(columns: Mapping[str, Any]) -> None:
+def check_aligned_columns(columns: Mapping[str, Any]) -> None:
     """Raise if values are masked, or if pandas indices have different orders."""
     for name, column in columns.items():
-        check_unmasked(name, column)
+        check_not_masked(name, column)
     indexed = {name: it.index for name, it in columns.items() if _has_index(it)}
     for (name, index), (other, its_index) in combinations(indexed.items(), 2):
-        if len(index) == len(its_index) and not _may_match(index, its_index):
+        if len(index) == len(its_index) and not _are_compatible_indices(index, its_index):
             raise ArgumentError(
                 f"the index of {other} differs from that of {name}, and rows are matched "
                 f"by position: pass {other}.loc[{name}.index], or keep the current order "
@@ -140,7 +140,7 @@ def check_rows(columns: Mapping[str, Any]) -> None:
             )
 
 
-def check_unmasked(name: str, values: Any) -> None:
+def check_not_masked(name: str, values: Any) -> None:
     """Raise if a `numpy.ma` array has masked values."""
     if hasattr(values, "filled") and hasattr(values, "mask") and values.mask.any():
         raise ArgumentError(
@@ -154,16 +154,16 @@ def _has_index(value: Any) -> bool:
     return hasattr(value, "iloc") and hasattr(getattr(value, "index", None), "equals")
 
 
-def _may_match(index: Any, other: Any) -> bool:
+def _are_compatible_indices(index: Any, other: Any) -> bool:
     """Return True if two pandas indices are equal, or one of them is a default index."""
     if index.equals(other):
         return True
-    counts = [it for it in (index, other) if is_count(it)]
+    counts = [it for it in (index, other) if is_default_index(it)]
     # If one index contains the default numbers in another order, its rows were sorted.
     return bool(counts) and set(index) != set(other)
 
 
-def is_count(index: Any) -> bool:
+def is_default_index(index: Any) -> bool:
     """Return True for the default index of pandas: 0, 1, 2, ... without a name."""
     is_range = type(index).__name__ == "RangeIndex" and index.name is None
     return is_range and (index.start, index.step) == (0, 1)

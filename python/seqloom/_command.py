@@ -5,32 +5,32 @@ from collections.abc import Generator
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
-from seqloom._signals import STOPPED, signals_waiting
+from seqloom._signals import INTERRUPTED_EXIT_CODE, delay_signals
 from seqloom.errors import ArgumentError
 
-_BAD_INPUT = 2
+_BAD_INPUT_EXIT_CODE = 2
 
 
 @contextmanager
-def report_to_command() -> Generator[None]:
+def report_import_errors() -> Generator[None]:
     """Print the error in one line and exit; outside the command line, raise the error."""
     try:
         # Ctrl-C during the import of a library may cause misleading errors.
-        with signals_waiting() if _is_command() else nullcontext():
+        with delay_signals() if _is_command_line() else nullcontext():
             yield
     except ArgumentError as error:
-        if not _is_command():
+        if not _is_command_line():
             raise
         sys.stderr.write(f"error: {error}\n")
-        raise SystemExit(_BAD_INPUT) from None
+        raise SystemExit(_BAD_INPUT_EXIT_CODE) from None
     except KeyboardInterrupt:
-        if not _is_command():
+        if not _is_command_line():
             raise
         sys.stderr.write("\nstopped\n")
-        raise SystemExit(STOPPED) from None
+        raise SystemExit(INTERRUPTED_EXIT_CODE) from None
 
 
-def _is_command() -> bool:
+def _is_command_line() -> bool:
     """Return whether this process runs ``seqloom`` or ``python -m seqloom``."""
     name, words = sys.argv[0] if sys.argv else "", sys.orig_argv
     # With `python -m`, argv[0] is "-m" until Python has found the module.

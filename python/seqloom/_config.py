@@ -9,7 +9,7 @@ from seqloom.errors import ConfigError
 _JSON_TYPES = (int, float, str, bool, type(None), ...)
 # Settings classes by name. A later class replaces an earlier class of the same name, so
 # that a notebook cell can run again.
-_CLASSES: dict[str, type[Any]] = {}
+_CLASSES_BY_NAME: dict[str, type[Any]] = {}
 
 
 class JsonConfig:
@@ -35,7 +35,7 @@ class JsonConfig:
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        _CLASSES[cls.__name__] = cls
+        _CLASSES_BY_NAME[cls.__name__] = cls
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as JSON values, with the class name and version.
@@ -50,7 +50,7 @@ class JsonConfig:
         """
         values = {
             field.name: _to_json_value(getattr(self, field.name))
-            for field in _fields_of(self)
+            for field in _list_init_fields(self)
         }
         return {"class": type(self).__name__, "version": self.version, **values}
 
@@ -74,13 +74,13 @@ class JsonConfig:
             >>> OneHot.from_dict(OneHot("dna").to_dict()) == OneHot("dna")
             True
         """
-        found = _find_class(values)
+        found = _find_settings_class(values)
         if not issubclass(found, cls):
             raise ConfigError(
                 f"expected settings of {cls.__name__}, found {found.__name__}"
             )
         try:
-            return found(**_convert_values(found, values))
+            return found(**_convert_field_values(found, values))
         except TypeError as error:
             raise ConfigError(f"{found.__name__}: {error}") from None
 
@@ -129,20 +129,22 @@ def convert_fields(config: JsonConfig) -> None:
     # Convert lists to tuples and NumPy numbers to Python numbers, so that settings are
     # equal to those that are read from JSON.
     hints = get_type_hints(type(config))
-    for field in _fields_of(config):
+    for field in _list_init_fields(config):
         name = f"{type(config).__name__}.{field.name}"
-        value = _to_type(name, _to_python(getattr(config, field.name)), hints[field.name])
+        value = _convert_to_type(
+            name, _to_python_value(getattr(config, field.name)), hints[field.name]
+        )
         object.__setattr__(config, field.name, value)
 
 
-def _to_python(value: Any) -> Any:
+def _to_python_value(value: Any) -> Any:
     """Convert NumPy numbers and arrays to Python values."""
     if isinstance(value, (list, tuple)):
-        return [_to_python(item) for item in cast("list[Any]", value)]
+        return [_to_python_value(item) for item in cast("list[Any]", value)]
     return value.tolist() if hasattr(value, "tolist") else value
 
 
-def _fields_of(config: Any) -> list[Any]:
+def _list_init_fields(config: Any) -> list[Any]:
     """Return the fields that the constructor accepts."""
     return [field for field in fields(config) if field.init]
 
@@ -156,15 +158,15 @@ def _to_json_value(value: object) -> Any:
     return value
 
 
-def _find_class(values: dict[str, Any]) -> type[Any]:
+def _find_settings_class(values: dict[str, Any]) -> type[Any]:
     """Return the settings class for the class name in the values."""
     name = values.get("class")
-    if not isinstance(name, str) or name not in _CLASSES:
+    if not isinstance(name, str) or name not in _CLASSES_BY_NAME:
         raise ConfigError(
             f"unknown settings class {name!r}; in Python, import the module that defines "
             "it first; commands can use a model that sl.export.save wrote"
         )
-    found = _CLASSES[name]
+    found = _CLASSES_BY_NAME[name]
     version = values.get("version", 1)
     if type(version) is not int:
         raise ConfigError(f"{name}: version must be an integer, got {version!r}")
@@ -176,24 +178,24 @@ def _find_class(values: dict[str, Any]) -> type[Any]:
     return found
 
 
-def _convert_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
+def _convert_field_values(found: type[Any], values: dict[str, Any]) -> dict[str, Any]:
     """Convert each field to its declared type."""
     given = {
         name: value for name, value in values.items() if name not in {"class", "version"}
     }
-    known = {field.name for field in _fields_of(found)}
+    known = {field.name for field in _list_init_fields(found)}
     if unknown := sorted(given.keys() - known):
         raise ConfigError(
             f"{found.__name__} has no field {unknown[0]!r}; its fields: {sorted(known)}"
         )
     hints = get_type_hints(found)
     return {
-        name: _to_type(f"{found.__name__}.{name}", value, hints[name])
+        name: _convert_to_type(f"{found.__name__}.{name}", value, hints[name])
         for name, value in given.items()
     }
 
 
-def _is_config(value: object) -> bool:
+def _is_settings_dict(value: object) -> bool:
     """Return whether a value is a dict that contains nested settings."""
     return isinstance(value, dict) and "class" in value
 
@@ -208,18 +210,18 @@ def _is_plain_type(declared: Any) -> bool:
     )
 
 
-def _to_type(field: str, value: Any, declared: Any) -> Any:
+def _convert_to_type(field: str, value: Any, declared: Any) -> Any:
     """Convert one value to the declared type of its field."""
     import msgspec
 
-    items = _items_of(value)
-    holds_configs = any(map(_is_config, items))
-    if (_is_config(value) or holds_configs) and _is_plain_type(declared):
+    items = _list_items(value)
+    holds_configs = any(map(_is_settings_dict, items))
+    if (_is_settings_dict(value) or holds_configs) and _is_plain_type(declared):
         raise ConfigError(f"{field}: expected a plain value, got settings")
-    if _is_config(value):
+    if _is_settings_dict(value):
         return JsonConfig.from_dict(value)
     if holds_configs:
-        return tuple(_to_type(field, item, JsonConfig) for item in items)
+        return tuple(_convert_to_type(field, item, JsonConfig) for item in items)
     try:
         _check_encodable(value)
         return msgspec.convert(value, declared)
@@ -227,7 +229,7 @@ def _to_type(field: str, value: Any, declared: Any) -> Any:
         raise ConfigError(f"{field}: {error}") from None
 
 
-def _items_of(value: object) -> list[Any]:
+def _list_items(value: object) -> list[Any]:
     """Return the items of a list, or an empty list for other values."""
     return cast("list[Any]", value) if isinstance(value, list) else []
 

@@ -11,20 +11,27 @@ from itertools import chain, count, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, TypeAlias
 
-from seqloom._signals import signals_waiting
-from seqloom._system import NOFOLLOW, change_owner, lock, open_handle, sync, sync_data
+from seqloom._signals import delay_signals
+from seqloom._system import (
+    NOFOLLOW,
+    change_owner,
+    fsync,
+    lock_file,
+    open_handle,
+    start_sync,
+)
 from seqloom.errors import ArgumentError, FileError, MissingFileError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
 
-    Commit: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
+    CommitFunction: TypeAlias = Callable[[Sequence[Path], Sequence[Path]], None]
 
 GZIP_MAGIC = b"\x1f\x8b"
 # Number of temporary file names that are checked for files of killed writers.
-_MAX_NAMES = 8
+_MAX_TEMPORARY_NAMES = 8
 # Seconds between two syncs while a file is written.
-_SYNC_SECONDS = 0.05
+_SYNC_INTERVAL_SECONDS = 0.05
 
 
 def write_atomic(path: str | os.PathLike[str], data: bytes) -> None:
@@ -45,7 +52,7 @@ def atomic_path(path: str | os.PathLike[str]) -> Generator[Path]:
 
 @contextmanager
 def atomic_paths(
-    paths: Sequence[str | os.PathLike[str]], *, commit: Commit | None = None
+    paths: Sequence[str | os.PathLike[str]], *, commit: CommitFunction | None = None
 ) -> Generator[list[Path]]:
     """Yield temporary paths for several files; rename all files if the block succeeds."""
     # Each temporary file is locked while its writer runs. The next writer of the same
@@ -59,10 +66,10 @@ def atomic_paths(
             yield parts
             for part, final in zip(parts, finals, strict=True):
                 _copy_permissions(part, final)
-            _sync_all(parts)
-            with signals_waiting():
-                (commit or _rename)(parts, finals)
-        _sync_all(dict.fromkeys(final.parent for final in finals))
+            _sync_files(parts)
+            with delay_signals():
+                (commit or _rename_files)(parts, finals)
+        _sync_files(dict.fromkeys(final.parent for final in finals))
     except FileError:
         raise
     except OSError as error:
@@ -71,7 +78,7 @@ def atomic_paths(
 
 
 @contextmanager
-def flushing(file: BinaryIO) -> Generator[None]:
+def flush_in_background(file: BinaryIO) -> Generator[None]:
     """Start writing a large file to disk while the block writes the rest."""
     # Store the error of a sync and raise it at the end, because the system reports each
     # error only once.
@@ -79,9 +86,9 @@ def flushing(file: BinaryIO) -> Generator[None]:
     failures: list[OSError] = []
 
     def flush() -> None:
-        while not failures and not is_over.wait(_SYNC_SECONDS):
+        while not failures and not is_over.wait(_SYNC_INTERVAL_SECONDS):
             try:
-                sync_data(file.fileno())
+                start_sync(file.fileno())
             except OSError as error:
                 failures.append(error)
 
@@ -110,7 +117,7 @@ def _temporary_file(final: Path) -> Generator[Path]:
     with ExitStack() as stack:
         # Delay signals, because a signal before the cleanup is registered would leave a
         # temporary file.
-        with signals_waiting():
+        with delay_signals():
             part, handle = _create_temporary(final)
             stack.callback(_remove_temporary, part, handle)
         yield part
@@ -118,10 +125,10 @@ def _temporary_file(final: Path) -> Generator[Path]:
 
 def _remove_temporary(part: Path, handle: int) -> None:
     """Remove a temporary file and its lock."""
-    with signals_waiting():
+    with delay_signals():
         # Do not remove the path after a rename, because another writer may have created
         # a new file there.
-        if is_at(part, handle):
+        if is_open_file_at(part, handle):
             part.unlink()
         os.close(handle)
 
@@ -129,20 +136,20 @@ def _remove_temporary(part: Path, handle: int) -> None:
 def _create_temporary(final: Path) -> tuple[Path, int]:
     """Create and lock a temporary file; remove temporary files of killed writers."""
     parts = (final.with_name(f".{final.name}.seqloom{n}.part") for n in count())
-    first = list(islice(parts, _MAX_NAMES))
+    first = list(islice(parts, _MAX_TEMPORARY_NAMES))
     try:
         # Restrict permissions first, so that a copy of a private file is never
         # readable.
         mode = 0o600 if final.exists() else 0o666
         for part in first:
-            _remove_abandoned(part)
-        claims = ((part, _create_locked(part, mode)) for part in chain(first, parts))
+            _remove_abandoned_file(part)
+        claims = ((part, _create_locked_file(part, mode)) for part in chain(first, parts))
         return next((part, handle) for part, handle in claims if handle is not None)
     except OSError as error:
         raise FileError(f"{final}: cannot be written: {error.strerror or error}") from error
 
 
-def _create_locked(part: Path, mode: int) -> int | None:
+def _create_locked_file(part: Path, mode: int) -> int | None:
     """Create and lock a temporary file; return None if the name is taken."""
     try:
         handle = open_handle(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
@@ -151,14 +158,14 @@ def _create_locked(part: Path, mode: int) -> int | None:
     # On a file system without locks, no writer removes temporary files of other
     # writers.
     with suppress(OSError):
-        lock(handle)
-    if is_at(part, handle):
+        lock_file(handle)
+    if is_open_file_at(part, handle):
         return handle
     os.close(handle)  # another writer removed the file before it was locked
     return None
 
 
-def _remove_abandoned(part: Path) -> None:
+def _remove_abandoned_file(part: Path) -> None:
     """Remove a temporary file if it is not locked, because its writer was killed."""
     try:
         handle = open_handle(part, os.O_RDWR | NOFOLLOW)
@@ -167,13 +174,13 @@ def _remove_abandoned(part: Path) -> None:
     with suppress(OSError):
         # A pipe or device with this name was created by another program.
         if stat.S_ISREG(os.fstat(handle).st_mode):
-            lock(handle, wait=False)
-            if is_at(part, handle):
+            lock_file(handle, wait=False)
+            if is_open_file_at(part, handle):
                 part.unlink()
     os.close(handle)
 
 
-def is_at(path: Path, handle: int) -> bool:
+def is_open_file_at(path: Path, handle: int) -> bool:
     """Return True if a path still refers to an open file, and is not a symbolic link."""
     try:
         return os.path.samestat(path.lstat(), os.fstat(handle))
@@ -200,7 +207,7 @@ def _copy_permissions(part: Path, final: Path) -> None:
     part.chmod(mode)
 
 
-def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
+def _rename_files(parts: Sequence[Path], finals: Sequence[Path]) -> None:
     """Rename all temporary files; on failure, remove every new file."""
     renamed: list[Path] = []
     try:
@@ -214,9 +221,9 @@ def _rename(parts: Sequence[Path], finals: Sequence[Path]) -> None:
         raise
 
 
-def _sync_all(paths: Iterable[Path]) -> None:
+def _sync_files(paths: Iterable[Path]) -> None:
     for path in paths:
-        sync(path)
+        fsync(path)
 
 
 @contextmanager
@@ -246,7 +253,7 @@ def check_not_truncated(path: str | os.PathLike[str], size: int) -> None:
         )
 
 
-def check_path(name: str, value: object, *, one: str = "one file") -> str:
+def as_path_text(name: str, value: object, *, one: str = "one file") -> str:
     """Return a path as text; raise an error that names the argument."""
     if isinstance(value, str):
         return value
@@ -257,7 +264,7 @@ def check_path(name: str, value: object, *, one: str = "one file") -> str:
     raise ArgumentError(f"{name} must be the path of {one}, a string or a Path; got {kind}")
 
 
-def fingerprint(path: str | os.PathLike[str]) -> str:
+def fingerprint_file(path: str | os.PathLike[str]) -> str:
     """Return a hash of a file's content with 32 hexadecimal digits."""
     with reading(path), Path(path).open("rb") as file:
         # BLAKE2 is fast, and 128 bits make collisions unlikely.
@@ -265,7 +272,7 @@ def fingerprint(path: str | os.PathLike[str]) -> str:
     return digest.hexdigest()
 
 
-def cache_home() -> Path:
+def find_cache_folder() -> Path:
     """Return the cache folder: ``SEQLOOM_CACHE``, or a folder in ``~/.cache``."""
     if named := os.environ.get("SEQLOOM_CACHE"):
         return Path(named).expanduser().absolute()

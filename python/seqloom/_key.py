@@ -47,9 +47,9 @@ class Key:
 
     def __init__(self, *words: SupportsIndex | str) -> None:
         seed, *rest = words or (0,)
-        key = _split_words(_to_word(seed, below=1 << 64))
+        key = _split_into_words(_to_bounded_int(seed, below=1 << 64))
         for word in rest:
-            key = _native.threefry(*key, *counter_of(word))
+            key = _native.threefry(*key, *to_threefry_counter(word))
         object.__setattr__(self, "words", key)
 
     def fold(self, word: SupportsIndex | str) -> Key:
@@ -67,7 +67,7 @@ class Key:
             >>> Key(0).fold(1) == Key(0).fold("1")
             False
         """
-        return _make_key(_native.threefry(*self.words, *counter_of(word)))
+        return _make_key(_native.threefry(*self.words, *to_threefry_counter(word)))
 
     def split(self, n: int) -> list[Key]:
         """Derive several keys that differ from each other and from all keys of `fold`.
@@ -82,7 +82,7 @@ class Key:
             >>> Key(0).split(3)[:2] == Key(0).split(2)
             True
         """
-        counts = (_split_words(_SPLIT_RANGE | i) for i in range(n))
+        counts = (_split_into_words(_SPLIT_RANGE | i) for i in range(n))
         return [_make_key(_native.threefry(*self.words, *count)) for count in counts]
 
     def each(self, words: ArrayLike) -> NDArray[np.uint32]:
@@ -108,7 +108,7 @@ class Key:
                 f"{numbers.shape}"
             )
         for extreme in (numbers.min(), numbers.max()) if numbers.size else ():
-            _to_word(extreme, below=_NUMBER_RANGE)
+            _to_bounded_int(extreme, below=_NUMBER_RANGE)
         out = np.empty((numbers.size, 2), np.uint32)
         _native.fold_each(*self.words, np.ascontiguousarray(numbers, np.int64), out)
         return out
@@ -191,7 +191,7 @@ class Key:
         """
         if len(words) != len(Key(0).words):
             raise ArgumentError(f"words of a key must be two integers, got {list(words)}")
-        first, second = (_to_word(word, below=1 << 32) for word in words)
+        first, second = (_to_bounded_int(word, below=1 << 32) for word in words)
         return _make_key((first, second))
 
     def __repr__(self) -> str:
@@ -205,17 +205,17 @@ def _make_key(words: tuple[int, int]) -> Key:
     return key
 
 
-def counter_of(word: SupportsIndex | str) -> tuple[int, int]:
+def to_threefry_counter(word: SupportsIndex | str) -> tuple[int, int]:
     """Convert a number or a name to the Threefry counter of `fold`."""
     if isinstance(word, str):
         import hashlib  # imported here because hashlib loads OpenSSL
 
         digest = hashlib.blake2b(word.encode(), digest_size=8).digest()
-        return _split_words(_NAME_RANGE | int.from_bytes(digest) % _NAME_RANGE)
-    return _split_words(_to_word(word, below=_NUMBER_RANGE))
+        return _split_into_words(_NAME_RANGE | int.from_bytes(digest) % _NAME_RANGE)
+    return _split_into_words(_to_bounded_int(word, below=_NUMBER_RANGE))
 
 
-def _to_word(word: SupportsIndex | str, *, below: int) -> int:
+def _to_bounded_int(word: SupportsIndex | str, *, below: int) -> int:
     """Convert a number to ``int``; raise unless ``0 <= number < limit``."""
     try:
         number = operator.index(word)  # pyright: ignore[reportArgumentType] - checked here
@@ -228,6 +228,6 @@ def _to_word(word: SupportsIndex | str, *, below: int) -> int:
     return number
 
 
-def _split_words(number: int) -> tuple[int, int]:
+def _split_into_words(number: int) -> tuple[int, int]:
     """Split a number below 2**64 into its high and low 32 bits."""
     return number >> 32, number & _WORD_MASK

@@ -36,7 +36,9 @@ class Ragged:
         """Join byte strings (or ASCII strings) into one array."""
         parts = [row.encode("ascii") if isinstance(row, str) else row for row in rows]
         data = np.frombuffer(bytearray(b"".join(parts)), np.uint8)
-        return Ragged(data, offsets_of(np.fromiter(map(len, parts), np.int64, len(parts))))
+        return Ragged(
+            data, lengths_to_offsets(np.fromiter(map(len, parts), np.int64, len(parts)))
+        )
 
     @property
     def lengths(self) -> NDArray[np.int64]:
@@ -76,7 +78,7 @@ class Ragged:
             )
         starts = self.offsets[rows]
         lengths = self.offsets[rows + 1] - starts
-        offsets = offsets_of(lengths)
+        offsets = lengths_to_offsets(lengths)
         positions = np.arange(int(offsets[-1]))
         positions += np.repeat(starts - offsets[:-1], lengths)
         return Ragged(self.data[positions], offsets)
@@ -88,7 +90,7 @@ class Ragged:
         return [whole[a:b] for a, b in pairwise(bounds)]
 
 
-def offsets_of(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def lengths_to_offsets(lengths: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Compute the offsets of rows from their lengths."""
     offsets = np.zeros(lengths.size + 1, np.int64)
     np.cumsum(lengths, out=offsets[1:])

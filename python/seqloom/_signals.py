@@ -10,16 +10,18 @@ from typing import Any, TypeAlias
 _Handler: TypeAlias = Callable[[int, FrameType | None], Any]
 
 # Exit code of a program that was stopped by Ctrl-C.
-STOPPED = 130
+INTERRUPTED_EXIT_CODE = 130
 # Batch systems send these signals before they kill a process; a closed terminal sends
 # SIGHUP.
-_FATAL_NAMES = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
-_FATAL = [number for name in _FATAL_NAMES if (number := getattr(signal, name, None))]
-_STOP_SIGNALS = [signal.SIGINT, *_FATAL]
+_FATAL_SIGNAL_NAMES = ("SIGTERM", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGXCPU")
+_FATAL_SIGNALS = [
+    number for name in _FATAL_SIGNAL_NAMES if (number := getattr(signal, name, None))
+]
+_STOP_SIGNALS = [signal.SIGINT, *_FATAL_SIGNALS]
 
 
 @contextmanager
-def signals_waiting() -> Generator[None]:
+def delay_signals() -> Generator[None]:
     """Delay signal handlers until the end of the block; blocks may be nested."""
     # Delay only signals with a Python handler; all others are ignored or end the
     # process immediately.
@@ -48,21 +50,23 @@ def signals_waiting() -> Generator[None]:
 
 
 @contextmanager
-def fatal_signals_interrupting() -> Generator[list[int]]:
+def interrupt_on_fatal_signals() -> Generator[list[int]]:
     """Raise KeyboardInterrupt in the block when a signal would end the process."""
     received: list[int] = []
 
     def stop(number: int, frame: FrameType | None) -> None:
         received.append(number)
-        _interrupt(number, frame)
+        _raise_keyboard_interrupt(number, frame)
 
     # Do not change a signal that is ignored, such as SIGHUP under nohup.
-    numbers = [n for n, it in _read_handlers(_FATAL).items() if it == signal.SIG_DFL]
+    numbers = [
+        n for n, it in _read_handlers(_FATAL_SIGNALS).items() if it == signal.SIG_DFL
+    ]
     with _set_handlers(dict.fromkeys(numbers, stop)):
         yield received
 
 
-class HeldSignals:
+class SignalDelayer:
     """Runner of signal handlers that can delay a signal until the current step is complete.
 
     The delay allows a stopped run to save a checkpoint. If `waits` is True, a signal is
@@ -82,7 +86,7 @@ class HeldSignals:
         """Receive signals before the program's handlers run; treat SIGTERM like Ctrl-C."""
         found = _read_handlers(_STOP_SIGNALS)
         if found.get(signal.SIGTERM) == signal.SIG_DFL:
-            found[signal.SIGTERM] = _interrupt
+            found[signal.SIGTERM] = _raise_keyboard_interrupt
         self._handlers = {n: it for n, it in found.items() if callable(it)}
         with _set_handlers(dict.fromkeys(self._handlers, self._receive)):
             self._is_held = self._waits
@@ -132,6 +136,6 @@ def _read_handlers(numbers: list[signal.Signals]) -> dict[int, Any]:
     return {number: signal.getsignal(number) for number in numbers}
 
 
-def _interrupt(number: int, _frame: FrameType | None) -> None:
+def _raise_keyboard_interrupt(number: int, _frame: FrameType | None) -> None:
     """Raise KeyboardInterrupt, like Ctrl-C."""
     raise KeyboardInterrupt(f"stopped by {signal.Signals(number).name}")

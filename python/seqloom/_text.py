@@ -11,10 +11,10 @@ if TYPE_CHECKING:
 # Number of ids, names or values that a message or report lists as examples.
 MAX_EXAMPLES = 3
 # Surrogates, to which Python decodes bytes that are not UTF-8.
-_FIRST_BYTE, _LAST_BYTE = 0xDC80, 0xDCFF
+_FIRST_ESCAPED_BYTE, _LAST_ESCAPED_BYTE = 0xDC80, 0xDCFF
 
 
-def printable(text: object, *, lines: bool = False) -> str:
+def escape_controls(text: object, *, lines: bool = False) -> str:
     """Escape control characters for a terminal, like Python's ``repr``."""
     # The function escapes control characters (such as ESC), marks of text direction,
     # unpaired surrogates and, unless `lines` is True, line breaks. A byte that is not
@@ -24,16 +24,17 @@ def printable(text: object, *, lines: bool = False) -> str:
         return text
     kept = "\n" if lines else ""
     return "".join(
-        char if char.isprintable() or char in kept else _escape(char) for char in text
+        char if char.isprintable() or char in kept else _escape_character(char)
+        for char in text
     )
 
 
-def count_of(number: int, noun: str) -> str:
+def format_count(number: int, noun: str) -> str:
     """Format a number with a plural noun; for the number 1, use the singular."""
     return f"{number:,} {noun.removesuffix('s') if number == 1 else noun}"
 
 
-def list_some(names: Sequence[str], count: int = 3) -> str:
+def join_first_names(names: Sequence[str], count: int = 3) -> str:
     """Join names with commas; of many names, list only the first few."""
     return ", ".join(names[:count]) + (", ..." if len(names) > count else "")
 
@@ -41,7 +42,7 @@ def list_some(names: Sequence[str], count: int = 3) -> str:
 def parse_decimal(text: str) -> float:
     """Parse a decimal number with ASCII digits; raise ValueError for any other text."""
     # Python's ``float`` also accepts ``1_000`` and digits of other scripts.
-    return float(_check_digits(text))
+    return float(_check_ascii_digits(text))
 
 
 def is_decimal(text: str) -> bool:
@@ -55,24 +56,24 @@ def is_decimal(text: str) -> bool:
 
 def parse_integer(text: str) -> int:
     """Parse an integer with ASCII digits, like `parse_decimal`."""
-    return int(_check_digits(text))
+    return int(_check_ascii_digits(text))
 
 
-def _check_digits(text: str) -> str:
+def _check_ascii_digits(text: str) -> str:
     """Raise ValueError for underscores and for digits that are not ASCII."""
     if "_" in text or not text.isascii():
         raise ValueError(text)
     return text
 
 
-def _escape(character: str) -> str:
+def _escape_character(character: str) -> str:
     """Return the escape sequence of one character."""
-    if _FIRST_BYTE <= ord(character) <= _LAST_BYTE:
+    if _FIRST_ESCAPED_BYTE <= ord(character) <= _LAST_ESCAPED_BYTE:
         return f"\\x{ord(character) & 0xFF:02x}"
     return character.encode("unicode_escape").decode("ascii")
 
 
-def match_text(match: re.Match[str], name: str) -> str:
+def get_match_text(match: re.Match[str], name: str) -> str:
     """Return the text of the named group of a match, or of the first group, or all text."""
     named = match.groupdict().get(name)
     return named or next((group for group in match.groups() if group), match[0])

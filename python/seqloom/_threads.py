@@ -39,7 +39,7 @@ def count_threads(num_threads: int | None = None) -> int:
     # set, and the number of cores that the process may use.
     if num_threads is not None and (count := check_threads(num_threads)):
         return count
-    name = threads_variable()
+    name = find_threads_variable()
     if name is None:
         return count_cores()
     value = os.environ[name]
@@ -52,7 +52,7 @@ def count_threads(num_threads: int | None = None) -> int:
     return int(value)
 
 
-def threads_variable() -> str | None:
+def find_threads_variable() -> str | None:
     """Return the environment variable that sets the number of threads, or None."""
     return next((name for name in _THREAD_VARIABLES if os.environ.get(name)), None)
 

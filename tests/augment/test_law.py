@@ -9,7 +9,7 @@ from Bio.Seq import Seq
 from scipy.stats import chisquare
 
 from seqloom import Key
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom.augment import (
     Crop,
     Mask,
@@ -23,7 +23,7 @@ from seqloom.augment import (
 COUNT, LENGTH = 2000, 100
 KEY_OF_EACH_SEQUENCE = Key(11, 3).each(range(COUNT))
 SEQUENCES_OF_A = Ragged(
-    np.full(COUNT * LENGTH, ord("A"), np.uint8), offsets_of(np.full(COUNT, LENGTH))
+    np.full(COUNT * LENGTH, ord("A"), np.uint8), lengths_to_offsets(np.full(COUNT, LENGTH))
 )
 
 

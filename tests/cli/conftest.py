@@ -7,8 +7,11 @@ import pytest
 from seqloom import _demo
 from seqloom.cli import main
 
-TRAIN, LABELS = str(_demo.path("train.fa.gz")), str(_demo.path("train.tsv"))
-TEST, TEST_LABELS = str(_demo.path("test.fa.gz")), str(_demo.path("test.tsv"))
+TRAIN, LABELS = str(_demo.example_path("train.fa.gz")), str(_demo.example_path("train.tsv"))
+TEST, TEST_LABELS = (
+    str(_demo.example_path("test.fa.gz")),
+    str(_demo.example_path("test.tsv")),
+)
 
 
 @dataclass

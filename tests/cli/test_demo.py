@@ -27,7 +27,9 @@ def said(call):
 def windows(part):
 
     return (
-        gzip.decompress(_demo.path(f"{part}.fa.gz").read_bytes()).decode().split("\n")[1::2]
+        gzip.decompress(_demo.example_path(f"{part}.fa.gz").read_bytes())
+        .decode()
+        .split("\n")[1::2]
     )
 
 
@@ -45,7 +47,9 @@ def test_demo_accuracy_equals_that_of_the_scores_file():
         line.split("\t")
         for line in Path("seqloom-demo/scores-test.tsv").read_text().split("\n")
     ]
-    truth = dict(line.split() for line in _demo.path("test.tsv").read_text().splitlines())
+    truth = dict(
+        line.split() for line in _demo.example_path("test.tsv").read_text().splitlines()
+    )
     right = [
         truth[r[0]] == rows[0][1 + np.argmax([*map(float, r[1:])])] for r in rows[1:-1]
     ]
@@ -98,9 +102,9 @@ def test_demo_files_copies_files_without_training(call):
         assert call("demo", "--files", "files").code == 0
     found = {path.name: path.read_bytes() for path in Path("files").iterdir()}
     names = ["train.fa.gz", "train.tsv", "test.fa.gz", "test.tsv"]
-    folders = [_demo.path("genotypes"), _demo.path("genome")]
+    folders = [_demo.example_path("genotypes"), _demo.example_path("genome")]
     beside = [path for folder in folders for path in folder.glob("*.[!m]*")]
-    paths = [*map(_demo.path, names), *beside]
+    paths = [*map(_demo.example_path, names), *beside]
     assert found == {path.name: path.read_bytes() for path in paths}
     assert len(found) == 12
 

@@ -11,7 +11,7 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-TEST_FASTA = _demo.path("test.fa.gz")
+TEST_FASTA = _demo.example_path("test.fa.gz")
 
 
 @pytest.fixture
@@ -101,7 +101,9 @@ def test_invalid_arguments_of_explain_write_no_file(
 
 
 def test_genotypes_cannot_be_explained(call, trained, tmp_path):
-    said = call("explain", trained, _demo.path("example.bed"), "--out", tmp_path / "t.tsv")
+    said = call(
+        "explain", trained, _demo.example_path("example.bed"), "--out", tmp_path / "t.tsv"
+    )
     assert (said.code, "but FILES are genotypes" in said.err) == (2, True)
 
 

@@ -6,7 +6,7 @@ from seqloom.io import SequenceIndex
 
 def test_index_prints_the_written_files(call, tmp_path):
     file = tmp_path / "train.fa.gz"
-    file.write_bytes(_demo.path("train.fa.gz").read_bytes())
+    file.write_bytes(_demo.example_path("train.fa.gz").read_bytes())
     said = call("index", file)
     assert said.code == 0
     assert "2,000 records, 120,000 residues, fasta, gzip" in said.out

@@ -12,7 +12,7 @@ from pyarrow import parquet
 from seqloom import _demo
 from seqloom.io import inspect, open_sequences
 
-TRAINING_FASTA = _demo.path("train.fa.gz")
+TRAINING_FASTA = _demo.example_path("train.fa.gz")
 
 
 def test_inspect_prints_a_table_of_facts(call):

@@ -11,7 +11,7 @@ import pytest
 from seqloom import _demo
 from seqloom.report import wilson_interval
 
-TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
+TEST, TEST_LABELS = _demo.example_path("test.fa.gz"), _demo.example_path("test.tsv")
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ RECORD_COUNT = 300
 def home(tmp_path_factory):
     """Demo records in the custom format and as FASTA, with labels."""
     folder = tmp_path_factory.mktemp("beads")
-    whole = sl.data.SequenceDataset(_demo.path("train.fa.gz"))
+    whole = sl.data.SequenceDataset(_demo.example_path("train.fa.gz"))
     lines, fasta = ["beads 1"], []
     for item in whole[:RECORD_COUNT]:
         letters = item["sequence"].decode()
@@ -57,7 +57,7 @@ def registered(monkeypatch):
 
 
 def words_of(file, out):
-    labels = _demo.path("train.tsv")
+    labels = _demo.example_path("train.tsv")
     options = ("--labels", labels, "--epochs", 1, "--valid-share", 0, "--quiet")
     return [str(word) for word in ("train", file, *options, "--out", out)]
 

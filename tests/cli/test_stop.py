@@ -8,9 +8,9 @@ import sys
 import pytest
 
 from seqloom import _demo
-from seqloom._signals import fatal_signals_interrupting
+from seqloom._signals import interrupt_on_fatal_signals
 
-TRAIN, LABELS = str(_demo.path("train.fa.gz")), str(_demo.path("train.tsv"))
+TRAIN, LABELS = str(_demo.example_path("train.fa.gz")), str(_demo.example_path("train.tsv"))
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def press_ctrl_c(_):
 def test_an_ignored_signal_stays_ignored(call):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
-        with fatal_signals_interrupting():
+        with interrupt_on_fatal_signals():
             assert signal.getsignal(signal.SIGHUP) == signal.SIG_IGN
     finally:
         signal.signal(signal.SIGHUP, before)

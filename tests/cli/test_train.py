@@ -11,8 +11,8 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-TRAIN, LABELS = _demo.path("train.fa.gz"), _demo.path("train.tsv")
-TEST, TEST_LABELS = _demo.path("test.fa.gz"), _demo.path("test.tsv")
+TRAIN, LABELS = _demo.example_path("train.fa.gz"), _demo.example_path("train.tsv")
+TEST, TEST_LABELS = _demo.example_path("test.fa.gz"), _demo.example_path("test.tsv")
 DATA_OPTIONS = ["--labels", LABELS, TEST_LABELS, "--test", TEST, "--seed", 3]
 
 

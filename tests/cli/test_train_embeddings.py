@@ -119,7 +119,7 @@ def test_embeddings_of_another_network_are_rejected(home, run, tmp_path):
             "--kernel-size is for convolutions; FILES are embeddings",
         ),
         (
-            ["predict", "{home}/run", _demo.path("test.fa.gz"), "--out", "{out}"],
+            ["predict", "{home}/run", _demo.example_path("test.fa.gz"), "--out", "{out}"],
             "the model reads a folder of embeddings, but FILES are sequences",
         ),
     ],

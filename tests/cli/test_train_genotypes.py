@@ -14,7 +14,7 @@ DEMO_GENOTYPES = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
 BED, TRAIT, COVARIATES = (
     DEMO_GENOTYPES / name for name in ("example.bed", "phenotype.txt", "covariates.txt")
 )
-FASTA, TABLE = _demo.path("train.fa.gz"), _demo.path("train.tsv")
+FASTA, TABLE = _demo.example_path("train.fa.gz"), _demo.example_path("train.tsv")
 LABEL_OPTIONS = ["--labels", TRAIT, "--id-column", "IID", "--label-column", "Y1"]
 SHORT_TRAINING_OPTIONS = ["--epochs", 2, "--threads", 1]
 

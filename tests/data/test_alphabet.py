@@ -129,4 +129,9 @@ def test_the_alphabet_is_guessed_from_all_files(fasta):
 
 
 def test_the_alphabet_of_the_demo_files_is_dna():
-    assert guess_alphabet([_demo.path("train.fa.gz"), _demo.path("test.fa.gz")]) == "dna"
+    assert (
+        guess_alphabet(
+            [_demo.example_path("train.fa.gz"), _demo.example_path("test.fa.gz")]
+        )
+        == "dna"
+    )

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 
 import seqloom as sl
-from seqloom._demo import path
+from seqloom._demo import example_path
 from seqloom.augment import ReverseComplement
 from seqloom.data import Labels, SequenceDataset
 from seqloom.encode import OneHot
@@ -23,7 +23,7 @@ TWO_SEQUENCES = {"a": "ACGT", "b": "GG"}
 
 def test_the_quickstart_prints_the_documented_output():
     data = SequenceDataset(
-        path("train.fa.gz"), labels=path("train.tsv"), encoder=OneHot("dna")
+        example_path("train.fa.gz"), labels=example_path("train.tsv"), encoder=OneHot("dna")
     )
     assert str(data) == "2,000 sequences of 60; EI 464, IE 485, N 1,051"
 

@@ -119,7 +119,7 @@ def test_the_folder_of_a_running_writer_is_not_removed(tmp_path):
 
 
 def test_without_atomic_exchange_the_old_export_is_moved_first(tmp_path, monkeypatch):
-    monkeypatch.setattr(_write, "rename_exchange", lambda *_: False)
+    monkeypatch.setattr(_write, "exchange_files", lambda *_: False)
     place = tmp_path / "model"
     _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
     _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 
-from seqloom._config import JsonConfig, _fields_of
+from seqloom._config import JsonConfig, _list_init_fields
 from seqloom.data._embedding_dataset import EmbeddingEncoder
 from seqloom.data.genotype._encoder import GenotypeEncoder
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
@@ -111,7 +111,7 @@ def _one_of(
 def _settings(kind: type[JsonConfig]) -> dict[str, Any]:
     """Return the schema of one class: its fields, name and version."""
     hints = get_type_hints(kind)
-    saved = _fields_of(kind)
+    saved = _list_init_fields(kind)
     entries = {
         "class": {"const": kind.__name__},
         "version": {**POSITIVE_INTEGER, "maximum": kind.version},

@@ -4,7 +4,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from seqloom._demo import path
+from seqloom._demo import example_path
 from seqloom.errors import FileError
 from seqloom.io import inspect
 
@@ -19,10 +19,10 @@ def summary(tmp_path):
 
 
 def test_the_summary_of_the_demo_file_matches_its_readme():
-    found = inspect(path("train.fa.gz"))
+    found = inspect(example_path("train.fa.gz"))
     assert (found.records, found.shortest, found.longest) == (2000, 60, 60)
     assert (found.format, found.compression, found.alphabet) == ("fasta", "gzip", "dna")
-    assert found.file_bytes == path("train.fa.gz").stat().st_size
+    assert found.file_bytes == example_path("train.fa.gz").stat().st_size
 
 
 def test_gc_counts_unambiguous_bases_of_both_cases(summary):

@@ -30,7 +30,7 @@ def test_a_disk_error_during_a_save_is_raised(tmp_path, monkeypatch):
     record = sl.record.Record({"x": np.ones(2)})
     record.save(tmp_path / "x")
     before = (tmp_path / "x").read_bytes()
-    monkeypatch.setattr(_files, "_SYNC_SECONDS", 0.001)
+    monkeypatch.setattr(_files, "_SYNC_INTERVAL_SECONDS", 0.001)
     monkeypatch.setattr("os.fdatasync", fail)
     with pytest.raises(FileError, match="x: cannot be written: Input/output error"):
         record.save(tmp_path / "x", Slow())

@@ -29,7 +29,9 @@ def splice() -> Any:
 
 def genotypes() -> Any:
     """Return a network of the demo's variants, standardised by the demo's samples."""
-    data = sl.data.GenotypeDataset(_demo.path("genotypes/example.bed"), labels=False)
+    data = sl.data.GenotypeDataset(
+        _demo.example_path("genotypes/example.bed"), labels=False
+    )
     data = data.with_encoder(data.encoder.fit(data))
     network = sl.models.GenotypeMLPConfig(variants=int(data.lengths[0]), outputs=1)
     task = sl.models.Regress(("trait",), mean=(0.5,), deviation=(2.0,))

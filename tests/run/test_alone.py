@@ -44,13 +44,13 @@ def test_the_program_runs_in_an_empty_root(program, exported, tmp_path):
         shutil.copy(path, tmp_path / path.relative_to("/"))
     shutil.copy(PROGRAM, tmp_path / "seqloom-run")
     shutil.copytree(export, tmp_path / "model")
-    shutil.copy(_demo.path("test.fa.gz"), tmp_path / "a.fa.gz")
+    shutil.copy(_demo.example_path("test.fa.gz"), tmp_path / "a.fa.gz")
     command = ["chroot", tmp_path, "/seqloom-run", "/model", "/a.fa.gz", "--quiet"]
     found = subprocess.run(command, capture_output=True, check=False)
     if b"cannot change root" in found.stderr:
         pytest.skip("this machine does not let root change the root folder")
     assert (found.returncode, found.stderr) == (0, b"")
-    assert found.stdout == program(export, _demo.path("test.fa.gz")).stdout
+    assert found.stdout == program(export, _demo.example_path("test.fa.gz")).stdout
 
 
 @pytest.mark.soak
@@ -64,9 +64,11 @@ def test_the_smaller_program_in_a_wheel_writes_the_same_scores(program, exported
     built = subprocess.run(build, cwd=home, capture_output=True, check=True)
     names = re.findall(r'"executable":"([^"]*)"', built.stdout.decode())
     found = subprocess.run(
-        [names[-1], export, _demo.path("test.fa.gz")], capture_output=True, check=True
+        [names[-1], export, _demo.example_path("test.fa.gz")],
+        capture_output=True,
+        check=True,
     )
-    assert found.stdout == program(export, _demo.path("test.fa.gz")).stdout
+    assert found.stdout == program(export, _demo.example_path("test.fa.gz")).stdout
 
 
 @pytest.mark.parametrize("threads", [1, 2])
@@ -75,7 +77,7 @@ def test_the_program_opens_no_sockets_or_other_files(program, exported, tmp_path
     _, export = exported("splice")
     if shutil.which("strace") is None:
         pytest.skip("strace is not installed")
-    log, path = tmp_path / "log", _demo.path("test.fa.gz")
+    log, path = tmp_path / "log", _demo.example_path("test.fa.gz")
     calls = "trace=%network,open,openat,openat2,creat,execve,memfd_create"
     tracer = ["strace", "-f", "-o", log, "-e", calls]
     words = [PROGRAM, export, path, "--threads", str(threads)]

@@ -58,7 +58,7 @@ def test_null_is_an_error_and_not_a_crash(loaded):
 
 def test_scores_are_returned_in_one_array(loaded, exported):
     trained, export = exported("splice")
-    path = _demo.path("test.fa.gz")
+    path = _demo.example_path("test.fa.gz")
     model = ctypes.c_void_p(loaded.seqloom_open(str(export).encode(), ctypes.c_size_t(1)))
     files = (ctypes.c_char_p * 1)(str(path).encode())
     found = ctypes.c_void_p(loaded.seqloom_score(model, files, ctypes.c_size_t(1)))
@@ -104,7 +104,7 @@ def test_a_callback_that_returns_an_error_ends_the_work(loaded, exported):
     seen = []
     row = kind(lambda _context, name, _scores, _columns: seen.append(name) or len(seen) - 1)
     model = ctypes.c_void_p(loaded.seqloom_open(str(export).encode(), ctypes.c_size_t(2)))
-    files = (ctypes.c_char_p * 1)(str(_demo.path("test.fa.gz")).encode())
+    files = (ctypes.c_char_p * 1)(str(_demo.example_path("test.fa.gz")).encode())
     assert loaded.seqloom_predict(model, files, ctypes.c_size_t(1), row, None) == -1
     assert loaded.seqloom_last_error() == b"the row function returned 1"
     assert len(seen) == 2

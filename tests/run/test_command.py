@@ -82,7 +82,7 @@ def test_json_lines_have_the_numbers_of_the_table(program, exported, fasta):
 
 def test_npz_files_have_ids_columns_and_scores(program, exported, tmp_path):
     trained, export = exported("splice")
-    path = _demo.path("test.fa.gz")
+    path = _demo.example_path("test.fa.gz")
     lines_of(program, "predict", export, path, "--out", tmp_path / "a.npz")
     scores = sl.infer.predict(trained, path)
     with np.load(tmp_path / "a.npz") as found:

@@ -45,7 +45,7 @@ def score(request, tmp_path_factory):
 
 def test_the_example_prints_the_scores_of_predict(score, exported):
     trained, export = exported("splice")
-    path = _demo.path("test.fa.gz")
+    path = _demo.example_path("test.fa.gz")
     found = subprocess.run([score, export, path], capture_output=True, check=True)
     head, *rows = [line.split("\t") for line in found.stdout.decode().splitlines()]
     scores = sl.infer.predict(trained, path)

@@ -65,7 +65,7 @@ def check(program, exported, kind, path, tmp_path, threads):
 def test_a_table_is_identical_to_that_of_predict(
     program, exported, tmp_path, kind, threads
 ):
-    path = _demo.path("test.fa.gz")
+    path = _demo.example_path("test.fa.gz")
     check(program, exported, kind, path, tmp_path, threads)
 
 
@@ -73,7 +73,7 @@ def test_a_table_is_identical_to_that_of_predict(
 def test_a_table_of_genotypes_is_identical_to_that_of_predict(
     program, exported, tmp_path, threads
 ):
-    path = _demo.path("genotypes/example.bed")
+    path = _demo.example_path("genotypes/example.bed")
     check(program, exported, "genotypes", path, tmp_path, threads)
 
 
@@ -133,7 +133,7 @@ def test_records_keep_the_order_of_the_input(program, exported, tmp_path, kind, 
 
 def test_several_files_are_scored_in_order(program, exported, tmp_path):
     _, export = exported("splice")
-    text = gzip.decompress(_demo.path("test.fa.gz").read_bytes()).split(b">")[1:]
+    text = gzip.decompress(_demo.example_path("test.fa.gz").read_bytes()).split(b">")[1:]
     parts = text[:100], text[100:300]
     for number, part in enumerate(parts):
         (tmp_path / f"{number}.fa").write_bytes(b"".join(b">" + it for it in part))
@@ -145,7 +145,7 @@ def test_several_files_are_scored_in_order(program, exported, tmp_path):
 
 def test_standard_input_is_read(program, exported):
     _, export = exported("splice")
-    path = _demo.path("test.fa.gz")
+    path = _demo.example_path("test.fa.gz")
     piped = program(export, "-", input=path.read_bytes())
     assert (piped.returncode, piped.stdout) == (0, program(export, path).stdout)
 
@@ -159,7 +159,7 @@ def test_ids_that_are_not_utf8_look_like_in_python(program, exported, tmp_path):
 
 def test_missing_alleles_are_matched_like_in_python(program, exported, tmp_path):
     trained, export = exported("genotypes")
-    bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
+    bed = sl.io.open_bed(_demo.example_path("genotypes/example.bed"))
     values = np.ascontiguousarray(bed.read(dtype="int8")[:4])
     lacks = {"allele_1": (values == 0).all(0), "allele_2": (values == 2).all(0)}
     properties = {"sid": bed.sid, "iid": bed.iid[:4]}
@@ -176,7 +176,7 @@ def test_missing_alleles_are_matched_like_in_python(program, exported, tmp_path)
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 def test_a_header_in_a_table_of_genotypes_is_an_error(program, exported, tmp_path, suffix):
     header = {"fam": "FID IID PAT MAT SEX PHENOTYPE\n", "bim": "CHR SNP CM BP A1 A2\n"}
-    bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
+    bed = sl.io.open_bed(_demo.example_path("genotypes/example.bed"))
     values = np.ascontiguousarray(bed.read(dtype="int8")[:3])
     names = ("sid", "allele_1", "allele_2")
     properties = {name: bed.property_item(name) for name in names}
@@ -190,7 +190,7 @@ def test_a_header_in_a_table_of_genotypes_is_an_error(program, exported, tmp_pat
 
 def test_variants_are_matched_by_id_and_alleles(program, exported, tmp_path):
     trained, export = exported("genotypes")
-    bed = sl.io.open_bed(_demo.path("genotypes/example.bed"))
+    bed = sl.io.open_bed(_demo.example_path("genotypes/example.bed"))
     # The second half of the variants has swapped alleles.
     values, order = bed.read(dtype="int8"), list(reversed(range(bed.sid_count)))
     properties = {name: bed.properties[name][order] for name in ("sid", "chromosome")}

@@ -3,67 +3,67 @@
 All other modules use only parts of the standard library that exist on each system. The
 table lists the differences from Linux:
 
-===============  ===================================  ====================================
-function         macOS                                Windows
-===============  ===================================  ====================================
-lock             as on Linux                          locks one byte after the file's end
-lock of folders  as on Linux                          no lock: run only one writer
-sync             as on Linux                          flushes files but not folders
-rename_exchange  calls renamex_np                     not supported, so returns False
-rename_new       calls renamex_np                     calls os.rename
-change_owner     as on Linux                          raises OSError
-after_fork       as on Linux                          not called, because fork is missing
-without_signals  as on Linux                          Ctrl-C reaches child processes
-count_cores      counts all cores                     counts all cores
-memory           0, except for the total memory       0 for all values
-follow_parent    a thread watches the parent          a thread watches the parent
-===============  ===================================  ====================================
+======================== =============================== ===================================
+function                 macOS                           Windows
+======================== =============================== ===================================
+lock_file                as on Linux                     locks one byte after the file's end
+lock_file (folder)       as on Linux                     no lock: run only one writer
+fsync                    as on Linux                     flushes files but not folders
+exchange_files           calls renamex_np                not supported, so returns False
+rename_without_replacing calls renamex_np                calls os.rename
+change_owner             as on Linux                     raises OSError
+run_after_fork           as on Linux                     not called, because fork is missing
+block_signals            as on Linux                     Ctrl-C reaches child processes
+count_cores              counts all cores                counts all cores
+memory                   0, except for the total memory  0 for all values
+end_with_parent          a thread watches the parent     a thread watches the parent
+======================== =============================== ===================================
 """
 
 from seqloom._system._disk import (
     NOFOLLOW,
     change_owner,
-    lock,
+    exchange_files,
+    fsync,
+    lock_file,
     open_handle,
-    read_at,
-    rename_exchange,
-    rename_new,
-    sync,
-    sync_data,
+    read_bytes_at,
+    rename_without_replacing,
+    start_sync,
 )
 from seqloom._system._machine import (
-    after_fork,
     available_memory,
-    child_processes,
+    block_signals,
     count_cores,
-    follow_parent,
+    end_with_parent,
     is_running,
+    list_child_processes,
     load_average,
-    read_fact,
+    match_in_system_file,
     resident_memory,
+    run_after_fork,
     total_memory,
-    without_signals,
 )
 
 __all__ = [
     "NOFOLLOW",
-    "after_fork",
     "available_memory",
+    "block_signals",
     "change_owner",
-    "child_processes",
     "count_cores",
-    "follow_parent",
+    "end_with_parent",
+    "exchange_files",
+    "fsync",
     "is_running",
+    "list_child_processes",
     "load_average",
-    "lock",
+    "lock_file",
+    "match_in_system_file",
     "open_handle",
-    "read_at",
-    "read_fact",
-    "rename_exchange",
-    "rename_new",
+    "read_bytes_at",
+    "rename_without_replacing",
     "resident_memory",
-    "sync",
-    "sync_data",
+    "run_after_fork",
+    "start_sync",
     "total_memory",
-    "without_signals",
 ]

@@ -18,7 +18,7 @@ NOFOLLOW: int = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
 _AT_FDCWD, _RENAME_NOREPLACE, _RENAME_EXCHANGE = -100, 1, 2
 _RENAME_SWAP, _RENAME_EXCL = 2, 4
 # Error codes of a system or file system that does not support a rename with a flag.
-_UNSUPPORTED = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
+_UNSUPPORTED_ERRORS = {errno.EINVAL, errno.ENOTSUP, errno.ENOSYS}
 
 
 def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
@@ -26,11 +26,11 @@ def open_handle(path: Path, flags: int, mode: int = 0o666) -> int:
     if sys.platform == "win32":
         from seqloom._system import _windows
 
-        return _windows.open_shared(path, flags)
+        return _windows.open_shared_file(path, flags)
     return os.open(path, flags, mode)
 
 
-def lock(handle: int, *, wait: bool = True) -> None:
+def lock_file(handle: int, *, wait: bool = True) -> None:
     """Lock an open file; the system releases the lock at the end of the process.
 
     Raises:
@@ -48,7 +48,7 @@ def lock(handle: int, *, wait: bool = True) -> None:
         fcntl.flock(handle, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-def read_at(handle: int, size: int, position: int) -> bytes:
+def read_bytes_at(handle: int, size: int, position: int) -> bytes:
     """Read bytes at a position; on Windows, only one thread may use the handle."""
     if sys.platform == "win32":
         os.lseek(handle, position, os.SEEK_SET)
@@ -56,18 +56,18 @@ def read_at(handle: int, size: int, position: int) -> bytes:
     return os.pread(handle, size, position)
 
 
-def sync(path: Path) -> None:
+def fsync(path: Path) -> None:
     """Flush a file or a folder to disk."""
     if sys.platform == "win32" and path.is_dir():
         return
     handle = os.open(path, os.O_RDWR if sys.platform == "win32" else os.O_RDONLY)
     try:
-        _flush(handle)
+        _flush_to_disk(handle)
     finally:
         os.close(handle)
 
 
-def _flush(handle: int) -> None:
+def _flush_to_disk(handle: int) -> None:
     """Flush to disk, including the cache of the drive, which fsync omits on macOS."""
     if sys.platform == "darwin":
         import fcntl
@@ -78,8 +78,8 @@ def _flush(handle: int) -> None:
     os.fsync(handle)
 
 
-def sync_data(handle: int) -> None:
-    """Start writing the bytes of an open file to disk; `sync` waits for the end."""
+def start_sync(handle: int) -> None:
+    """Start writing the bytes of an open file to disk; `fsync` waits for the end."""
     getattr(os, "fdatasync", os.fsync)(handle)
 
 
@@ -90,15 +90,15 @@ def change_owner(path: Path, user: int, group: int) -> None:
     os.chown(path, user, group)
 
 
-def rename_exchange(one: Path, other: Path) -> bool:
+def exchange_files(one: Path, other: Path) -> bool:
     """Exchange two files atomically; return False if the system does not support it."""
-    code = _rename(one, other, linux=_RENAME_EXCHANGE, macos=_RENAME_SWAP)
-    if code and code not in _UNSUPPORTED:
+    code = _rename_with_flag(one, other, linux=_RENAME_EXCHANGE, macos=_RENAME_SWAP)
+    if code and code not in _UNSUPPORTED_ERRORS:
         raise OSError(code, os.strerror(code), str(other))
     return not code
 
 
-def rename_new(part: Path, final: Path) -> int:
+def rename_without_replacing(part: Path, final: Path) -> int:
     """Rename a file unless the target exists; return 0 or an error code."""
     if sys.platform == "win32":
         try:
@@ -106,10 +106,10 @@ def rename_new(part: Path, final: Path) -> int:
         except OSError as error:
             return error.errno or errno.EINVAL
         return 0
-    return _rename(part, final, linux=_RENAME_NOREPLACE, macos=_RENAME_EXCL)
+    return _rename_with_flag(part, final, linux=_RENAME_NOREPLACE, macos=_RENAME_EXCL)
 
 
-def _rename(one: Path, other: Path, *, linux: int, macos: int) -> int:
+def _rename_with_flag(one: Path, other: Path, *, linux: int, macos: int) -> int:
     """Call the rename function of the system with a flag; return 0 or an error code."""
     if sys.platform == "win32":
         return errno.ENOSYS

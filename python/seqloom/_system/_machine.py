@@ -20,7 +20,7 @@ _KIB = 1024
 _PR_SET_PDEATHSIG = 1  # option of prctl
 
 
-def read_fact(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
+def match_in_system_file(path: Path | str, pattern: str = r"(?s)(.*)") -> str | None:
     """Return the match of a pattern in a system file, or None if the file is missing."""
     try:
         text = Path(path).read_text("utf-8", "replace")
@@ -37,14 +37,16 @@ def count_cores() -> int:
     if sys.platform == "linux":
         allowed = len(os.sched_getaffinity(0))
     quotas = [
-        quota for folder in _control_groups() if (quota := _cpu_limit(folder)) is not None
+        quota
+        for folder in _list_control_groups()
+        if (quota := _read_cpu_quota(folder)) is not None
     ]
     return max(1, min([allowed, *(int(quota) for quota in quotas)]))
 
 
-def _control_groups() -> list[Path]:
+def _list_control_groups() -> list[Path]:
     """Return the control groups of this process, from the root down."""
-    lines = (read_fact("/proc/self/cgroup") or "").splitlines()
+    lines = (match_in_system_file("/proc/self/cgroup") or "").splitlines()
     if not lines:
         return []
     own = next((line[3:] for line in lines if line.startswith("0::")), "/")
@@ -52,7 +54,7 @@ def _control_groups() -> list[Path]:
     return [*reversed([p for p in group.parents if p.is_relative_to(_CGROUP_ROOT)]), group]
 
 
-def _cpu_limit(folder: Path) -> float | None:
+def _read_cpu_quota(folder: Path) -> float | None:
     """Return the CPU quota of a control group (version 1 or 2) as a number of cores."""
     try:
         quota, period = (folder / "cpu.max").read_text(encoding="ascii").split()
@@ -83,17 +85,19 @@ def total_memory() -> int:
 
 def available_memory() -> int:
     """Return the memory available to programs in bytes; 0 if unknown."""
-    return _KIB * int(read_fact("/proc/meminfo", r"^MemAvailable:\s*(\d+) kB$") or 0)
+    return _KIB * int(
+        match_in_system_file("/proc/meminfo", r"^MemAvailable:\s*(\d+) kB$") or 0
+    )
 
 
-def after_fork(call: Callable[[], Any]) -> None:
+def run_after_fork(call: Callable[[], Any]) -> None:
     """Call a function in each process that is forked from this one."""
     if sys.platform != "win32":
         os.register_at_fork(after_in_child=call)
 
 
 @contextmanager
-def without_signals(*numbers: int) -> Generator[None]:
+def block_signals(*numbers: int) -> Generator[None]:
     """Block signals, so that processes started in this block do not receive them."""
     if sys.platform == "win32":
         yield
@@ -105,7 +109,7 @@ def without_signals(*numbers: int) -> Generator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, previous)
 
 
-def follow_parent() -> None:
+def end_with_parent() -> None:
     """Make the system kill this process when the thread that started the process ends."""
     # On systems other than Linux, a thread watches the parent and ends this process.
     if sys.platform == "linux":
@@ -133,14 +137,14 @@ def resident_memory(process: int | str) -> int:
     """Return the resident memory of a process, or of ``"self"``, in bytes; 0 if unknown."""
     if sys.platform == "win32":
         return 0
-    pages = (read_fact(f"/proc/{process}/statm") or "").split()[1:2]
+    pages = (match_in_system_file(f"/proc/{process}/statm") or "").split()[1:2]
     return int(pages[0]) * os.sysconf("SC_PAGE_SIZE") if pages else 0
 
 
-def child_processes() -> list[str]:
+def list_child_processes() -> list[str]:
     """Return the ids of the child processes; an empty list if unknown."""
     children: list[str] = []
     with suppress(OSError):
         for thread in Path("/proc/self/task").iterdir():
-            children += (read_fact(thread / "children") or "").split()
+            children += (match_in_system_file(thread / "children") or "").split()
     return children

@@ -11,12 +11,12 @@ _BACKUP_SEMANTICS = 0x02000000  # flag that is required to open a folder
 _CREATE_NEW, _OPEN_EXISTING, _OPEN_ALWAYS = 1, 3, 4
 # Offset of the locked byte, after the end of any file, because Windows blocks reads of
 # locked bytes.
-_LOCKED_BYTE = 1 << 62
-_LOCK_SECONDS = 0.05
+_LOCKED_BYTE_OFFSET = 1 << 62
+_LOCK_RETRY_SECONDS = 0.05
 _SYNCHRONIZE, _WAIT_TIMEOUT = 0x100000, 258
 
 
-def open_shared(path: Path, flags: int) -> int:
+def open_shared_file(path: Path, flags: int) -> int:
     """Open a file or folder, and allow other processes to rename or remove it."""
     assert sys.platform == "win32"  # noqa: S101 - for the type checker
     import _winapi
@@ -39,13 +39,13 @@ def lock_byte(handle: int, *, wait: bool) -> None:
     import msvcrt
 
     while True:
-        os.lseek(handle, _LOCKED_BYTE, os.SEEK_SET)
+        os.lseek(handle, _LOCKED_BYTE_OFFSET, os.SEEK_SET)
         try:
             msvcrt.locking(handle, msvcrt.LK_NBLCK, 1)
         except PermissionError:
             if not wait:
                 raise BlockingIOError(errno.EAGAIN, "the file is locked") from None
-            time.sleep(_LOCK_SECONDS)
+            time.sleep(_LOCK_RETRY_SECONDS)
         else:
             return
         finally:

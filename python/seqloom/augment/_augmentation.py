@@ -267,7 +267,7 @@ def as_probability(name: str, value: Any) -> float:
         raise ArgumentError(f"{name} must be a number, got {quote(value)}") from None
 
 
-def letter_byte(letter: str) -> int:
+def to_ascii_byte(letter: str) -> int:
     """Return the byte of an ASCII character."""
     is_text = isinstance(letter, str)  # pyright: ignore[reportUnnecessaryIsInstance] - a caller may give anything
     if not (is_text and len(letter) == 1 and letter.isascii() and letter.isprintable()):

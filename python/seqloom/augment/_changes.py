@@ -11,7 +11,7 @@ from seqloom.augment._augmentation import (
     MAX_RESIDUES,
     Augmentation,
     as_probability,
-    letter_byte,
+    to_ascii_byte,
 )
 from seqloom.encode._letters import check_alphabet_name
 from seqloom.errors import ArgumentError
@@ -85,7 +85,7 @@ class Mask(Augmentation):
     def kernel(self) -> _native.Augmenter:
         """Return the Rust kernel."""
         return _native.Augmenter.mask(
-            as_probability("rate", self.rate), letter_byte(self.letter)
+            as_probability("rate", self.rate), to_ascii_byte(self.letter)
         )
 
 
@@ -260,5 +260,5 @@ class Shift(Augmentation):
         """Return the Rust kernel."""
         as_choice("mode", self.mode, ("fill", "roll"))
         most = as_integer("max_shift", self.max_shift, limit=MAX_RESIDUES)
-        fill = letter_byte(self.letter)
+        fill = to_ascii_byte(self.letter)
         return _native.Augmenter.shift(most, fill if self.mode == "fill" else None)

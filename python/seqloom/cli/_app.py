@@ -30,10 +30,7 @@ COMMANDS = {
         "_train",
         "Train a network on labelled sequences or genotypes and write a run folder.",
     ),
-    "predict": (
-        "_predict",
-        "Score sequences or samples and write a table in input order.",
-    ),
+    "predict": ("_predict", "Score sequences or samples and write a table in input order."),
     "evaluate": ("_predict", "Evaluate a trained model on labelled data."),
     "explain": (
         "_explain",
@@ -46,16 +43,10 @@ COMMANDS = {
             "differ."
         ),
     ),
-    "embed": (
-        "_embed",
-        "Compute embeddings of protein sequences with ESM-2.",
-    ),
+    "embed": ("_embed", "Compute embeddings of protein sequences with ESM-2."),
     "bed": ("_bed", "Inspect, convert and subset PLINK genotypes (.bed, .fam, .bim)."),
     "export": ("_export", "Export a trained model for use without Python."),
-    "run": (
-        "_export",
-        "Score files with an exported model; runs the program seqloom-run.",
-    ),
+    "run": ("_export", "Score files with an exported model; runs the program seqloom-run."),
     "completion": (
         "_app",
         "Print a shell script that completes commands, options and files.",

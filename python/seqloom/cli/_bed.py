@@ -74,10 +74,7 @@ def select_rows(bed: "open_bed", options: FilterOptions) -> tuple[Chosen, list[s
     if options.chromosome:
         which &= np.isin(_as_columns(bed.chromosome)[0].astype(str), options.chromosome)
     which &= _passes_filters(bed, who, options)
-    return (
-        _rows_of(who, "individual", notes),
-        _rows_of(which, "variant", notes),
-    ), notes
+    return (_rows_of(who, "individual", notes), _rows_of(which, "variant", notes)), notes
 
 
 def _as_columns(*columns: Any) -> list[Any]:
@@ -170,11 +167,7 @@ _SET_SUFFIXES = (".bed", ".fam", ".bim")
 
 
 def inspect(
-    file: Annotated[str, PATH],
-    /,
-    *,
-    json: Flag = False,
-    skip_format_check: Flag = False,
+    file: Annotated[str, PATH], /, *, json: Flag = False, skip_format_check: Flag = False
 ) -> None:
     """Check a PLINK set and summarise it, without reading its genotypes.
 

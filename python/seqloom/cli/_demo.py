@@ -148,7 +148,9 @@ def _copy_files(console: "Console", folder: Path, *, overwrite: bool) -> None:
         f"{folder_name}/{name}" for folder_name, names in packed.items() for name in names
     ]
     sources = [*SEQUENCE_FILES, *beside]
-    contents = {folder / Path(name).name: _demo.path(name).read_bytes() for name in sources}
+    contents = {
+        folder / Path(name).name: _demo.example_path(name).read_bytes() for name in sources
+    }
     _create_folder(folder)
     for target, content in contents.items():
         is_same = target.is_file() and (overwrite or target.read_bytes() == content)

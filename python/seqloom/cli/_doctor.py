@@ -12,16 +12,16 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from seqloom._files import cache_home
+from seqloom._files import find_cache_folder
 from seqloom._rust import _native
 from seqloom._system import (
     available_memory,
     count_cores,
     load_average,
-    read_fact,
+    match_in_system_file,
     total_memory,
 )
-from seqloom._threads import count_threads, threads_variable
+from seqloom._threads import count_threads, find_threads_variable
 from seqloom.cli._console import open_console, table_of
 from seqloom.cli._export import PROGRAM
 from seqloom.cli._options import Flag
@@ -72,7 +72,7 @@ def doctor(*, json: Flag = False) -> None:
 
 def _find_facts() -> dict[str, str]:
     """Return the rows of the output, which describe the installation and the machine."""
-    named = read_fact("/proc/cpuinfo", r"^model name\s*: (.*)$")
+    named = match_in_system_file("/proc/cpuinfo", r"^model name\s*: (.*)$")
     name = (named or platform.processor() or platform.machine()).replace("(R)", "")
     return {
         "seqloom": f"{metadata.version('seqloom')}, Python {platform.python_version()}",
@@ -92,7 +92,7 @@ def _find_facts() -> dict[str, str]:
 def _gpu_names() -> list[str]:
     """Return the names of the GPUs that the NVIDIA driver lists, without using a GPU."""
     files = sorted(Path("/proc/driver/nvidia/gpus").glob("*/information"))
-    return [read_fact(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
+    return [match_in_system_file(file, r"^Model:\s*(.*)$") or "a GPU" for file in files]
 
 
 def _version(package: str) -> str | None:
@@ -152,7 +152,7 @@ def _describe_extras() -> str:
 
 def _describe_disk() -> dict[str, str]:
     """Describe the path and size of the cache, and the free disk space."""
-    home = cache_home()
+    home = find_cache_folder()
     sizes = [path.stat().st_size for path in home.rglob("*") if path.is_file()]
     folders = {str(Path.cwd()): "here", tempfile.gettempdir(): "for temporary files"}
     if Path("/dev/shm").is_dir():  # noqa: S108 - only checks that it exists
@@ -203,7 +203,10 @@ def _check_processor() -> Iterator[Advice]:
             f"Other programs are running: load {load:.1f} on {cores} cores.",
             "Wait until these programs finish; `top` lists them.",
         )
-    if read_fact("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") == "powersave":
+    if (
+        match_in_system_file("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+        == "powersave"
+    ):
         yield Advice(
             "The processor saves power (governor powersave) and may run at a lower clock.",
             "With root access: cpupower frequency-set --governor performance.",
@@ -221,7 +224,7 @@ def _check_processor() -> Iterator[Advice]:
 def _check_threads() -> Iterator[Advice]:
     """Yield advice on limits of the number of threads and cores."""
     try:
-        threads, cores, variable = count_threads(), count_cores(), threads_variable()
+        threads, cores, variable = count_threads(), count_cores(), find_threads_variable()
     except ArgumentError as error:
         yield Advice(f"{error}.", "Correct or unset this environment variable.")
         return
@@ -240,7 +243,7 @@ def _check_threads() -> Iterator[Advice]:
 
 def _check_files() -> Iterator[Advice]:
     """Yield advice if the cache is read-only or seqloom-run is not built."""
-    home = cache_home()
+    home = find_cache_folder()
     first = next(folder for folder in (home, *home.parents) if folder.exists())
     if not os.access(first, os.W_OK):
         yield Advice(

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal, cast
 
 from cyclopts import Parameter
 
-from seqloom._text import count_of, printable
+from seqloom._text import escape_controls, format_count
 from seqloom.cli._console import announce, open_console
 from seqloom.cli._options import (
     FURTHER_GROUP,
@@ -132,7 +132,7 @@ def explain(
             progress=tell,
         )
     names = ["standard input" if it == STREAM else it for it in file_names(read)]
-    sources = {"model": printable(model.absolute().name), "files": ", ".join(names)}
+    sources = {"model": escape_controls(model.absolute().name), "files": ", ".join(names)}
     _write_output(console, found, out, total=len(examples), sources=sources)
 
 
@@ -161,7 +161,7 @@ def _write_output(
     else:
         (found.to_tsv(sys.stdout) if out == STREAM else found.save(out))
     where = "standard output" if out == STREAM else out
-    console.print(f"explained {count_of(len(found), 'sequences')}: {where}")
+    console.print(f"explained {format_count(len(found), 'sequences')}: {where}")
     if left_out := total - len(found):
         console.print(
             f"{left_out:,} more sequences are not on the page: --limit {total} adds them, "

@@ -137,9 +137,7 @@ def _make_class(kind: type[Any], taken: set[str], listed: set[str] | None) -> ty
             " Repeat the option for several values." if is_shown and words is Texts else ""
         )
         option = Parameter(
-            help=texts.get(item.name, "") + several,
-            show=is_shown,
-            parse=words is not None,
+            help=texts.get(item.name, "") + several, show=is_shown, parse=words is not None
         )
         if item.name in OPTION_NAMES:
             name = Parameter(name=f"--{OPTION_NAMES[item.name]}")

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from rich.console import Console
 
-from seqloom._text import count_of
+from seqloom._text import format_count
 from seqloom.cli._console import announce, check_not_existing, open_console
 from seqloom.cli._options import (
     FURTHER_GROUP,
@@ -119,7 +119,7 @@ def predict(
     else:
         scores.save(out)
     where = "standard output" if out == STREAM else out
-    console.print(f"scored {count_of(len(scores), inputs.kind.noun)}: {where}")
+    console.print(f"scored {format_count(len(scores), inputs.kind.noun)}: {where}")
 
 
 @takes_options(

@@ -22,12 +22,7 @@ if TYPE_CHECKING:
 Metrics = Mapping[str, float]
 _MIN_VALUES = 2
 _BASELINE_METRICS = ("accuracy", "mcc", "auroc", "r2", "spearman")
-METRIC_TITLES = {
-    "mcc": "MCC",
-    "auroc": "AUROC",
-    "auprc": "AUPRC",
-    "rmse": "RMSE",
-}
+METRIC_TITLES = {"mcc": "MCC", "auroc": "AUROC", "auprc": "AUPRC", "rmse": "RMSE"}
 
 
 def show_run(console: Console, run: "Run") -> None:
@@ -65,11 +60,7 @@ def _show_baselines(console: Console, run: "Run", parts: dict[str, "Part"]) -> N
 
 
 def show_metrics(
-    console: Console,
-    parts: Mapping[str, Metrics],
-    *,
-    task: str,
-    noun: str = "sequences",
+    console: Console, parts: Mapping[str, Metrics], *, task: str, noun: str = "sequences"
 ) -> None:
     """Print a table with metrics of each set, and a confidence interval of the accuracy."""
     table = start_table("", *parts)

@@ -62,8 +62,8 @@ def _read_set(part: str, classes: tuple[str, ...] | None) -> "Dataset":
     from seqloom.encode import OneHot
 
     return SequenceDataset(
-        _demo.path(f"{part}.fa.gz"),
-        labels=Labels(_demo.path(f"{part}.tsv"), classes=classes),
+        _demo.example_path(f"{part}.fa.gz"),
+        labels=Labels(_demo.example_path(f"{part}.tsv"), classes=classes),
         encoder=OneHot("dna"),
     )
 

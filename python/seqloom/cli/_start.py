@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Sequence
 
-from seqloom._signals import STOPPED, fatal_signals_interrupting
+from seqloom._signals import INTERRUPTED_EXIT_CODE, interrupt_on_fatal_signals
 
 
 def main(tokens: Sequence[str] | None = None) -> None:
@@ -22,7 +22,7 @@ def main(tokens: Sequence[str] | None = None) -> None:
         ...
         SystemExit: 2
     """
-    with fatal_signals_interrupting() as signals:
+    with interrupt_on_fatal_signals() as signals:
         try:
             # Import inside `try`, because Ctrl-C may be pressed while Python loads the
             # commands.
@@ -31,7 +31,7 @@ def main(tokens: Sequence[str] | None = None) -> None:
             code = run(sys.argv[1:] if tokens is None else tokens)
         except KeyboardInterrupt:
             sys.stderr.write("\nstopped\n")
-            code = STOPPED
-    if signals and code == STOPPED:
+            code = INTERRUPTED_EXIT_CODE
+    if signals and code == INTERRUPTED_EXIT_CODE:
         code = 128 + signals[0]  # exit code of a program that was stopped by a signal
     raise SystemExit(code)

@@ -52,13 +52,7 @@ from seqloom.cli._read import (
     show_skipped,
 )
 from seqloom.cli._settings import OptionSaver
-from seqloom.cli._show import (
-    facts_of_folds,
-    print_json,
-    run_results,
-    show_folds,
-    show_run,
-)
+from seqloom.cli._show import facts_of_folds, print_json, run_results, show_folds, show_run
 from seqloom.cli._warn import (
     warn_about_classes,
     warn_about_files,

@@ -64,10 +64,7 @@ def guess_alphabet(
         'protein'
     """
     options = SourceOptions(
-        comments=comments,
-        whitespace=whitespace,
-        ids=ids,
-        sequence_column=sequence_column,
+        comments=comments, whitespace=whitespace, ids=ids, sequence_column=sequence_column
     )
     sources = sources_of(paths, options)
     inputs = Inputs(sources.paths, options, sources.batches)

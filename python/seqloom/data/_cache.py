@@ -12,8 +12,8 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._config import JsonConfig
-from seqloom._files import check_not_truncated, check_path
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._files import as_path_text, check_not_truncated
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._threads import supports_threads
 from seqloom.data._cache_folder import CacheFolder
 from seqloom.data._dataset import Dataset
@@ -40,10 +40,7 @@ _CHUNK_RECORDS = 1024
 
 
 def cached(
-    dataset: Dataset,
-    directory: str | os.PathLike[str],
-    *,
-    size_limit: int | None = None,
+    dataset: Dataset, directory: str | os.PathLike[str], *, size_limit: int | None = None
 ) -> Dataset:
     """Cache encoded items, or sequences before augmentation, in memory-mapped files.
 
@@ -88,7 +85,7 @@ def cached(
             "a dataset with jitter cannot be cached, because each epoch reads different "
             "windows; do not cache it, or create the dataset with jitter=0"
         )
-    path = Path(check_path("directory", directory, one="a folder")).absolute()
+    path = Path(as_path_text("directory", directory, one="a folder")).absolute()
     source = CachedSource(whole, CacheFolder(path, size_limit))
     data = whole.replace(source=source, rows=np.arange(len(whole)))
     return data if dataset is whole else data.select(dataset.indices)
@@ -159,7 +156,9 @@ class CachedSource(Source):
 
     @cached_property
     def _starts(self) -> Rows:
-        return offsets_of(np.asarray(self._arrays.get("lengths", np.empty(0, np.int64))))
+        return lengths_to_offsets(
+            np.asarray(self._arrays.get("lengths", np.empty(0, np.int64)))
+        )
 
     def ids(self, rows: Rows) -> list[str]:
         """Return the ids of rows."""

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import numpy as np
 
-from seqloom._signals import signals_waiting
-from seqloom._system import NOFOLLOW, lock, open_handle, sync
+from seqloom._signals import delay_signals
+from seqloom._system import NOFOLLOW, fsync, lock_file, open_handle
 from seqloom.errors import ArgumentError, FileError
 
 if TYPE_CHECKING:
@@ -101,11 +101,11 @@ class CacheFolder:
         try:
             part.mkdir(_PRIVATE_FOLDER)
             write(part)
-            with signals_waiting():
+            with delay_signals():
                 self._remove(self.path / key)
                 part.rename(self.path / key)
         finally:
-            with signals_waiting():
+            with delay_signals():
                 shutil.rmtree(part, ignore_errors=True)
         self._limit(key)
         content = _open_entry(self.path / key, opened)
@@ -208,7 +208,7 @@ def finish_entry(folder: Path, facts: dict[str, Any]) -> None:
     text = json.dumps(facts)
     (folder / _ENTRY_FILE).write_text(f"{text}\n{_text_checksum(text)}\n", encoding="utf-8")
     _sync_private_file(folder / _ENTRY_FILE)
-    sync(folder)
+    fsync(folder)
 
 
 def read_metadata(entry: Path) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def invalidate_entry(entry: Path) -> None:
 
 def _sync_private_file(path: Path) -> None:
     """Flush a file to the disk and make it readable by its owner only."""
-    sync(path)
+    fsync(path)
     path.chmod(_PRIVATE)
 
 
@@ -259,7 +259,7 @@ def _lock_file(path: Path) -> Generator[None]:
     # link with the name of the lock.
     handle = open_handle(path, os.O_CREAT | os.O_RDWR | NOFOLLOW, _PRIVATE)
     try:
-        lock(handle)
+        lock_file(handle)
         yield
     finally:
         os.close(handle)

@@ -83,11 +83,7 @@ class EmbeddingSource(Source):
 
 
 def EmbeddingDataset(
-    embeddings: Any,
-    labels: Any = None,
-    *,
-    layer: int | None = None,
-    **old: Any,
+    embeddings: Any, labels: Any = None, *, layer: int | None = None, **old: Any
 ) -> Dataset:
     """Embeddings of records, with labels joined by id.
 

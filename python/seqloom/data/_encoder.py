@@ -233,10 +233,7 @@ def padded_length(
     """Return the number of positions of a batch from the lengths of its sequences."""
     longest = int(lengths.max(initial=0))
     return pad_length(
-        longest,
-        lambda: names()[int(lengths.argmax())],
-        length=length,
-        multiple=multiple,
+        longest, lambda: names()[int(lengths.argmax())], length=length, multiple=multiple
     )
 
 

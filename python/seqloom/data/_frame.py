@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from seqloom._arguments import is_count
+from seqloom._arguments import is_default_index
 from seqloom.errors import ArgumentError, LabelError
 from seqloom.io._records import decode_header
 
@@ -110,7 +110,7 @@ def frame_index(table: Any) -> list[Any] | None:
     if not has_index(table):
         return None
     # A RangeIndex may contain ids, because pandas uses it for evenly spaced integers.
-    return None if is_count(table.index) else values_of(table.index)
+    return None if is_default_index(table.index) else values_of(table.index)
 
 
 def key_text(key: Any) -> str:

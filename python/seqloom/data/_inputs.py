@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import as_pattern, quote
-from seqloom._ragged import Ragged, offsets_of
-from seqloom._text import match_text
+from seqloom._ragged import Ragged, lengths_to_offsets
+from seqloom._text import get_match_text
 from seqloom.data.label._labels import is_nothing
 from seqloom.data.label._table import check_column, column_position
 from seqloom.errors import FormatError
@@ -81,7 +81,7 @@ class SourceOptions(TextOptions):
         headers: list[bytes] = []
         for row, header in enumerate(batch.headers.to_list()):
             match = search(decode_header(header))
-            name = "" if match is None else match_text(match, "id")
+            name = "" if match is None else get_match_text(match, "id")
             if len(name.split()) != 1:
                 path, record = locate(row)
                 found = f"{name!r}, expected one word" if name else "nothing"
@@ -187,5 +187,5 @@ def _remove_characters(letters: Ragged, dropped: NDArray[np.bool_]) -> Ragged:
     """Return the sequences without the characters where ``dropped`` is True."""
     if not dropped.any():
         return letters
-    before = offsets_of(dropped.astype(np.int64))
+    before = lengths_to_offsets(dropped.astype(np.int64))
     return Ragged(letters.data[~dropped], letters.offsets - before[letters.offsets])

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_seed, check_sized
+from seqloom._arguments import as_bool, as_seed, check_has_length
 from seqloom._key import Key
-from seqloom._text import list_some
+from seqloom._text import join_first_names
 from seqloom.data._dataset import Dataset
 from seqloom.data._frame import key_text, values_by_id
 from seqloom.data._position import permutation
@@ -53,7 +53,7 @@ def Subset(dataset: Dataset, indices: ArrayLike) -> Dataset:
         >>> part.ids, part
         (['y'], Subset(1 sequence of 2))
     """
-    check_sized("dataset", dataset)
+    check_has_length("dataset", dataset)
     check_dataset(dataset)
     return dataset.select(indices)
 
@@ -147,7 +147,7 @@ def split(
     """
     shares = _check_shares(shares)
     check_dataset(dataset)
-    stratify = as_flag("stratify", stratify)
+    stratify = as_bool("stratify", stratify)
     parts = _assign_records(dataset, shares, groups, stratify=stratify, seed=seed)
     rows = [np.flatnonzero(parts == i) for i in range(len(shares))]
     dataset = _fit_to_rows(dataset, rows[0])
@@ -195,7 +195,7 @@ def folds(
     if not hasattr(k, "__index__") or k < 2:  # noqa: PLR2004 - two is what a fold means
         raise ArgumentError(f"k must be an integer of at least 2, got {k!r}")
     check_dataset(dataset)
-    stratify = as_flag("stratify", stratify)
+    stratify = as_bool("stratify", stratify)
     parts = _assign_records(dataset, [1 / k] * k, groups, stratify=stratify, seed=seed)
     rows = [(np.flatnonzero(parts != i), np.flatnonzero(parts == i)) for i in range(k)]
     wholes = [_fit_to_rows(dataset, train) for train, _ in rows]
@@ -242,7 +242,7 @@ def _assign_records(
         parts = assign_groups(group_numbers(dataset, groups), classes, shares, key=key)
     sizes = np.bincount(parts, minlength=len(shares))
     if not sizes.all():
-        shown = list_some([f"{share:.3g}" for share in shares], _MAX_SHOWN_SHARES)
+        shown = join_first_names([f"{share:.3g}" for share in shares], _MAX_SHOWN_SHARES)
         raise ArgumentError(
             f"subset {sizes.argmin() + 1} of {len(shares)} would be empty: "
             f"{len(dataset):,} sequences for shares {shown}"

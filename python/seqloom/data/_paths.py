@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from seqloom._arguments import as_path
-from seqloom._system import lock
+from seqloom._system import lock_file
 from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
 from seqloom.io import SequenceIndex
 from seqloom.io._settings import check_regular
@@ -24,9 +24,7 @@ if TYPE_CHECKING:
 _HASHED_BYTES = 1 << 16  # number of bytes that are hashed at each end of a file
 
 
-def expand_paths(
-    paths: Any,
-) -> tuple[str, ...]:
+def expand_paths(paths: Any) -> tuple[str, ...]:
     """Return paths; each glob pattern is replaced by the sorted paths that match it."""
     is_one = isinstance(paths, (str, bytes, os.PathLike)) or not isinstance(paths, Iterable)
     several: Any = [paths] if is_one else list(paths)  # pyright: ignore[reportArgumentType]
@@ -115,5 +113,5 @@ def _index_lock(path: str) -> Generator[None]:
         return
     with file:
         with suppress(OSError):  # without locks, each process builds the index
-            lock(file.fileno())
+            lock_file(file.fileno())
         yield

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_seed
+from seqloom._arguments import as_bool, as_seed
 from seqloom.data._batch import encode_part
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import (
@@ -137,7 +137,7 @@ def SequenceDataset(
     labels = Labels.of(labels, usual, old, maker=SequenceDataset)
     labels.check_unsupported("coding", of="GenotypeDataset")
     if in_memory is not None:
-        in_memory = as_flag("in_memory", in_memory)
+        in_memory = as_bool("in_memory", in_memory)
     check_encoder(encoder)
     options = SourceOptions(
         quality=quality,

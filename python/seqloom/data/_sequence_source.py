@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_integer
-from seqloom._ragged import offsets_of
+from seqloom._ragged import lengths_to_offsets
 from seqloom.data._encoder import add_file_position, count_positions, may_drop_residues
 from seqloom.data._source import Fetched, NativeRecords, Source, selects_all_rows
 from seqloom.data._store import MEMORY_LIMIT, IndexedStore, MemoryStore, read_store
@@ -48,7 +48,7 @@ class SequenceSource(Source):
         self.in_memory = self.counts_letters = isinstance(self._store, MemoryStore)
         self._digest: bytes | None = None
         self._stamp: bytes | None = None
-        self.starts: Rows = offsets_of(self._store.counts)
+        self.starts: Rows = lengths_to_offsets(self._store.counts)
         self.size = int(self.starts[-1])
         self._native: NativeRecords | None = None
         self._encoded: tuple[Any, Rows] | None = None

@@ -192,7 +192,7 @@ def _warn_of_missing_marks(name: str, ids: list[str], letters: list[Any]) -> Non
         warn_user(
             f"{name}: the sequence {letters[first]!r} of the record {ids[first]!r}{more} "
             "looks like a missing value but is read as a sequence; delete such rows if "
-            "they have no sequence",
+            "they have no sequence"
         )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._rust import _native
 from seqloom.data._ids import ids_of
 from seqloom.data._paths import content_digest, open_index
@@ -165,7 +165,7 @@ class IndexedStore:
         self._inputs = inputs
         self._indexes = [open_index(path) for path in inputs.paths]
         self.counts: NDArray[np.int64] = np.array(list(map(len, self._indexes)), np.int64)
-        self._starts = offsets_of(self.counts)
+        self._starts = lengths_to_offsets(self.counts)
         self.lengths: NDArray[np.int64] = np.concatenate(
             [index.lengths for index in self._indexes]
         )

@@ -17,8 +17,8 @@ from seqloom._threads import count_threads
 from seqloom.encode._letters import (
     INTEGER_LIMITS,
     check_choices,
-    count_encoded,
-    make_letters,
+    count_encoded_residues,
+    make_alphabet_table,
     prepare_output,
     to_bits,
 )
@@ -73,7 +73,7 @@ class SequenceEncoder(JsonConfig):
     @cached_property
     def _letters(self) -> _native.Letters:
         """Lookup table of the alphabet, indexed by byte."""
-        return make_letters(self)
+        return make_alphabet_table(self)
 
     @cached_property
     def _kernel(self) -> _native.SequenceKernel:
@@ -190,7 +190,7 @@ class SequenceEncoder(JsonConfig):
             >>> OneHot("protein").encoded_lengths(Ragged.from_list(["MK", "MK*"])).tolist()
             [2, 2]
         """
-        return count_encoded(self._letters, sequences)
+        return count_encoded_residues(self._letters, sequences)
 
     @property
     def leaves_out(self) -> bool:
@@ -307,7 +307,7 @@ class SequenceEncoder(JsonConfig):
             shortest, longest = self._kernel.extremes(rows.offsets)
             least, most = int(self.places(shortest)), int(self.places(longest))
         if length is None and least != most:
-            lengths = count_encoded(self._letters, rows)
+            lengths = count_encoded_residues(self._letters, rows)
             raise ShapeError(
                 f"sequences have {lengths.min()} to {lengths.max()} residues: pass "
                 f"length= to pad the shorter ones with {self.pad_value}"

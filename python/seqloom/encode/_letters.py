@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_h
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_integer, quote
+from seqloom._arguments import as_bool, as_integer, quote
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, MissingExtraError, ShapeError
 
@@ -24,21 +24,23 @@ if TYPE_CHECKING:
 Case = Literal["fold", "mask", "keep", "error"]
 Rare = Literal["error", "zeros", "unknown", "replace", "keep"]
 Symbols = Literal["strip_terminal_stop", "error", "zeros", "keep"]
-Whole = Literal["int64", "int32", "uint8"]
-Number = Literal["float32", "float64", "float16", "bfloat16", "uint8", "int64", "int32"]
+IntegerDType = Literal["int64", "int32", "uint8"]
+EncodedDType = Literal[
+    "float32", "float64", "float16", "bfloat16", "uint8", "int64", "int32"
+]
 
 # The largest number of each integer dtype.
 INTEGER_LIMITS = {"uint8": 2**8 - 1, "int32": 2**31 - 1, "int64": 2**63 - 1}
-STOP = ord("*")
+STOP_BYTE = ord("*")
 ALPHABETS = ("dna", "rna", "protein", "iupac")
 
 
 def check_choices(encoder: JsonConfig) -> None:
     """Raise if the value of a setting is not one of the allowed values."""
-    for name, hint in _find_hints(type(encoder)).items():
+    for name, hint in _find_type_hints(type(encoder)).items():
         value = getattr(encoder, name)
         if hint is bool:
-            as_flag(name, value)
+            as_bool(name, value)
         elif name == "padding" and value is not None:
             as_integer(name, value, least=-(1 << 63))
         elif get_origin(hint) is Literal and value not in get_args(hint):
@@ -47,23 +49,23 @@ def check_choices(encoder: JsonConfig) -> None:
 
 
 @lru_cache
-def _find_hints(kind: type[Any]) -> dict[str, Any]:
+def _find_type_hints(kind: type[Any]) -> dict[str, Any]:
     hints = get_type_hints(kind)
     return {field.name: hints[field.name] for field in fields(kind)}
 
 
-def make_letters(encoder: Any) -> _native.Letters:
+def make_alphabet_table(encoder: Any) -> _native.Letters:
     """Return the lookup table of an encoder's alphabet."""
     check_alphabet_name(encoder.alphabet)
     try:
-        return _native.Letters(**letter_settings(encoder))
+        return _native.Letters(**alphabet_settings(encoder))
     except UnicodeEncodeError:  # not valid Unicode text
         raise ArgumentError(
             f"alphabet must be a name or its characters, got {encoder.alphabet!r}"
         ) from None
 
 
-def letter_settings(encoder: Any) -> dict[str, Any]:
+def alphabet_settings(encoder: Any) -> dict[str, Any]:
     """Return the settings of the alphabet's lookup table as JSON values."""
     return {
         "alphabet": encoder.alphabet,
@@ -90,19 +92,19 @@ def check_alphabet_name(alphabet: str) -> None:
         )
 
 
-def code_for_any(letters: _native.Letters) -> str:
+def find_any_residue_code(letters: _native.Letters) -> str:
     """Return the code for any residue, N or X; "-" if the alphabet has no codes."""
     codes = letters.ambiguities
     return max(codes, key=lambda pair: len(pair[1]))[0] if codes else "-"
 
 
-def count_encoded(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
+def count_encoded_residues(letters: _native.Letters, rows: Ragged) -> NDArray[np.int64]:
     """Return the length of each sequence, excluding a final ``*`` that is dropped."""
     lengths = rows.lengths
     if not (letters.strips and rows.data.size):
         return lengths
     last = rows.data[np.maximum(rows.offsets[1:] - 1, 0)]
-    return lengths - ((last == STOP) & (lengths > 0))
+    return lengths - ((last == STOP_BYTE) & (lengths > 0))
 
 
 # NumPy lacks bfloat16, so bfloat16 results are PyTorch tensors.
@@ -118,7 +120,7 @@ def to_bits(values: object, dtype: str) -> NDArray[Any]:
     return ((wide + to_even) >> 16).astype(np.uint16)
 
 
-def to_values(bits: NDArray[Any], dtype: str) -> list[Any]:
+def from_bits(bits: NDArray[Any], dtype: str) -> list[Any]:
     """Return the numbers whose bits are the given unsigned integers, as a list."""
     if dtype != _BFLOAT16:
         return bits.view(dtype).tolist()
@@ -140,7 +142,9 @@ def prepare_output(
     flags = array.flags
     fits = array.shape == shape and array.dtype == dtype
     if not (fits and flags.c_contiguous and flags.writeable):
-        raise ShapeError(_describe_misfit(shape, dtype, f"{array.dtype} {array.shape}"))
+        raise ShapeError(
+            _describe_invalid_output(shape, dtype, f"{array.dtype} {array.shape}")
+        )
     return out, _view_bits(array.reshape(-1))
 
 
@@ -160,13 +164,15 @@ def _prepare_tensor(shape: Shape, out: Any) -> tuple[Any, NDArray[Any]]:
     is_tensor = isinstance(tensor, torch.Tensor) and tensor.dtype is torch.bfloat16
     if not (is_tensor and tensor.device.type == "cpu" and tensor.is_contiguous()):
         found: Any = getattr(out, "dtype", "no tensor")
-        raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{found}"))
+        raise ShapeError(_describe_invalid_output(shape, _BFLOAT16, f"{found}"))
     if tuple(tensor.shape) != shape:
-        raise ShapeError(_describe_misfit(shape, _BFLOAT16, f"{tuple(tensor.shape)}"))
+        raise ShapeError(
+            _describe_invalid_output(shape, _BFLOAT16, f"{tuple(tensor.shape)}")
+        )
     return tensor, tensor.detach().view(torch.int16).numpy().reshape(-1).view(np.uint16)
 
 
-def _describe_misfit(shape: Shape, dtype: str, found: str) -> str:
+def _describe_invalid_output(shape: Shape, dtype: str, found: str) -> str:
     return (
         f"out must be a writable, C-contiguous {dtype} array of shape {shape}, got {found}"
     )

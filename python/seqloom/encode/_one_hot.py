@@ -11,13 +11,13 @@ from seqloom.encode._base import SequenceEncoder
 from seqloom.encode._letters import (
     INTEGER_LIMITS,
     Case,
-    Number,
+    EncodedDType,
     Rare,
     Symbols,
-    letter_settings,
+    alphabet_settings,
+    from_bits,
     to_bits,
     to_numpy,
-    to_values,
 )
 from seqloom.errors import ArgumentError, ShapeError
 
@@ -74,7 +74,7 @@ class OneHot(SequenceEncoder):
 
     alphabet: str = "dna"
     channels: Literal["first", "last"] = "first"
-    dtype: Number = "float32"
+    dtype: EncodedDType = "float32"
     unknown: Literal["zeros", "uniform", "fractional", "error"] = "zeros"
     case: Case = "fold"
     rna_as_dna: bool = False
@@ -157,12 +157,12 @@ class OneHot(SequenceEncoder):
         """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
         return {
             "kind": "one_hot",
-            "letters": letter_settings(self),
-            "rows": to_values(to_bits(self._make_rows(), self.dtype), self.dtype),
+            "letters": alphabet_settings(self),
+            "rows": from_bits(to_bits(self._make_one_hot_rows(), self.dtype), self.dtype),
             "channels_first": self.channels == "first",
         }
 
-    def _make_rows(self) -> NDArray[np.float64]:
+    def _make_one_hot_rows(self) -> NDArray[np.float64]:
         members = self._letters.members
         shares = dict(self._letters.ambiguities) | {letter: letter for letter in members}
         if self.unknown == "zeros":

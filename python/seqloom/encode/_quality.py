@@ -10,7 +10,13 @@ import numpy as np
 
 from seqloom._rust import _native
 from seqloom.encode._base import SequenceEncoder
-from seqloom.encode._letters import INTEGER_LIMITS, Number, to_bits, to_numpy, to_values
+from seqloom.encode._letters import (
+    INTEGER_LIMITS,
+    EncodedDType,
+    from_bits,
+    to_bits,
+    to_numpy,
+)
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -48,7 +54,7 @@ class Quality(SequenceEncoder):
 
     encoding: Literal["phred33", "phred64", "solexa"] = "phred33"
     values: Literal["score", "error_probability"] = "score"
-    dtype: Number = "float32"
+    dtype: EncodedDType = "float32"
 
     @property
     def channels(self) -> None:
@@ -96,7 +102,7 @@ class Quality(SequenceEncoder):
         ends = [rows.shape[1]] * len(rows) if lengths is None else lengths
         return [row[:end].tobytes() for row, end in zip(spelled, ends, strict=True)]
 
-    def _make_numbers(self) -> NDArray[np.float64]:
+    def _make_quality_values(self) -> NDArray[np.float64]:
         zero, lowest = _SCALES[self.encoding]
         scores = (np.arange(256.0) - zero).clip(lowest, _MAX_BYTE - zero)
         if self.values == "score":
@@ -106,10 +112,10 @@ class Quality(SequenceEncoder):
 
     @cached_property
     def _letters(self) -> _native.Letters:
-        return _native.Letters.range(**self._range)
+        return _native.Letters.range(**self._score_range)
 
     @property
-    def _range(self) -> dict[str, Any]:
+    def _score_range(self) -> dict[str, Any]:
         zero, lowest = _SCALES[self.encoding]
         first = zero + lowest
         expected = f"a quality of {self.encoding}, {chr(first)!r} to {chr(_MAX_BYTE)!r}"
@@ -118,10 +124,10 @@ class Quality(SequenceEncoder):
     @property
     def kernel_settings(self) -> dict[str, Any]:
         """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
-        values = to_values(to_bits(self._make_numbers(), self.dtype), self.dtype)
+        values = from_bits(to_bits(self._make_quality_values(), self.dtype), self.dtype)
         return {
             "kind": "quality",
-            "letters": self._range,
+            "letters": self._score_range,
             "values": values,
             "specials": [0, 0],
         }

@@ -11,22 +11,23 @@ import numpy as np
 
 from seqloom._arguments import as_integer
 from seqloom._rust import _native
-from seqloom.encode._letters import Case, Symbols, Whole, code_for_any
-from seqloom.encode._tokens_base import TokenEncoder, count_kmers, join_kmers, make_table
+from seqloom.encode._letters import Case, IntegerDType, Symbols, find_any_residue_code
+from seqloom.encode._tokens_base import (
+    TokenEncoder,
+    count_kmers,
+    join_kmers,
+    make_token_table,
+)
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _SPECIAL_TOKENS = ("<cls>", "<pad>", "<eos>", "<unk>")
-_MASK = "<mask>"
+_MASK_SYMBOL = "<mask>"
 
 # The vocabulary of ESM-2 (Lin et al., 2023), which all ESM-2 checkpoints share.
-ESM2 = (
-    *_SPECIAL_TOKENS,
-    *"LAGVSERTIDPKQNFYMHWCXBUZO.-",
-    *("<null_1>", _MASK),
-)
+ESM2 = (*_SPECIAL_TOKENS, *"LAGVSERTIDPKQNFYMHWCXBUZO.-", *("<null_1>", _MASK_SYMBOL))
 
 
 def list_tokens(name: str, letters: str, *, k: int) -> tuple[str, ...]:
@@ -34,10 +35,10 @@ def list_tokens(name: str, letters: str, *, k: int) -> tuple[str, ...]:
     if name == "esm2":
         return ESM2
     words = ("".join(word) for word in product(letters, repeat=k))
-    return (*_SPECIAL_TOKENS, *words, *(["N"] if k == 1 else []), _MASK)
+    return (*_SPECIAL_TOKENS, *words, *(["N"] if k == 1 else []), _MASK_SYMBOL)
 
 
-_CLS, _PAD, _EOS, _UNK, _FIRST_WORD = range(5)
+_CLS, _PAD, _EOS, _UNK, _FIRST_KMER_TOKEN = range(5)
 _MAX_K = 12
 
 
@@ -84,7 +85,7 @@ class Tokens(TokenEncoder):
     name: Literal["esm2", "dna", "rna"] = "esm2"
     k: int = 1
     stride: int = 1
-    dtype: Whole = "int64"
+    dtype: IntegerDType = "int64"
     add_special_tokens: bool = True
     unknown: Literal["token", "mask", "error"] = "token"
     case: Case = "fold"
@@ -114,7 +115,7 @@ class Tokens(TokenEncoder):
         """Number of different tokens, for the size of an embedding."""
         if self.name == "esm2":
             return len(ESM2)
-        return _FIRST_WORD + 4**self.k + int(self.k == 1) + 1
+        return _FIRST_KMER_TOKEN + 4**self.k + int(self.k == 1) + 1
 
     @property
     def mask_value(self) -> int:
@@ -146,7 +147,7 @@ class Tokens(TokenEncoder):
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
         inner = tokens[(tokens != _CLS) & (tokens != _EOS)]
-        other = code_for_any(self._letters)
+        other = find_any_residue_code(self._letters)
         if self.k == 1:
             spelling = "".join(
                 word if len(word) == 1 else other for word in self.vocabulary
@@ -156,7 +157,7 @@ class Tokens(TokenEncoder):
             raise ArgumentError("a stride above k loses residues: decode needs stride <= k")
         members = self._letters.members
         return join_kmers(
-            inner - _FIRST_WORD, members, k=self.k, stride=self.stride, other=other
+            inner - _FIRST_KMER_TOKEN, members, k=self.k, stride=self.stride, other=other
         )
 
     @property
@@ -191,7 +192,7 @@ class Tokens(TokenEncoder):
         if self.k == 1:
             return {"kind": "lookup", **known, "values": self._make_tokens()}
         words = {"k": self.k, "stride": self.stride, "canonical": False}
-        return {"kind": "kmers", **known, **words, "first": _FIRST_WORD}
+        return {"kind": "kmers", **known, **words, "first": _FIRST_KMER_TOKEN}
 
     def _make_tokens(self) -> list[int]:
         normal = self._letters.normal
@@ -200,4 +201,4 @@ class Tokens(TokenEncoder):
         if self.unknown == "mask":
             codes = (code for code, _ in self._letters.ambiguities)
             tokens |= dict.fromkeys(codes, self.mask_value)
-        return make_table(normal, tokens, other=self.mask_value)
+        return make_token_table(normal, tokens, other=self.mask_value)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom.encode._base import SequenceEncoder, join_sequences
 from seqloom.encode._letters import INTEGER_LIMITS, prepare_output, to_numpy
 from seqloom.errors import ArgumentError
@@ -91,7 +91,7 @@ class TokenEncoder(SequenceEncoder):
             ([0, 1, 2], [0, 2, 3])
         """
         rows = sequences if isinstance(sequences, Ragged) else join_sequences(sequences)
-        starts = offsets_of(self.extents(rows))
+        starts = lengths_to_offsets(self.extents(rows))
         tokens, bits = prepare_output((int(starts[-1]),), self.dtype)
         self._fill(rows, bits, starts=starts, num_threads=num_threads)
         return tokens, starts
@@ -142,7 +142,7 @@ class TokenEncoder(SequenceEncoder):
             )
 
 
-def make_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
+def make_token_table(normal: bytes, tokens: dict[str, int], *, other: int) -> list[int]:
     """Return the token of each byte; bytes without a token become `other`."""
     return [tokens.get(chr(letter), other) for letter in normal]
 

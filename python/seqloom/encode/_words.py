@@ -11,13 +11,18 @@ from seqloom._arguments import as_integer
 from seqloom.encode._letters import (
     INTEGER_LIMITS,
     Case,
+    IntegerDType,
     Rare,
     Symbols,
-    Whole,
-    code_for_any,
-    letter_settings,
+    alphabet_settings,
+    find_any_residue_code,
 )
-from seqloom.encode._tokens_base import TokenEncoder, count_kmers, join_kmers, make_table
+from seqloom.encode._tokens_base import (
+    TokenEncoder,
+    count_kmers,
+    join_kmers,
+    make_token_table,
+)
 from seqloom.errors import ArgumentError
 
 if TYPE_CHECKING:
@@ -65,7 +70,7 @@ class Integer(TokenEncoder):
     supports_threads = True
 
     alphabet: str = "dna"
-    dtype: Whole = "int64"
+    dtype: IntegerDType = "int64"
     padding: int | None = None
     unknown: Literal["mask", "error"] = "mask"
     case: Case = "fold"
@@ -97,7 +102,7 @@ class Integer(TokenEncoder):
         return max(self.mask_value, self.pad_value) + 1
 
     def _decode_row(self, tokens: NDArray[np.int64]) -> bytes:
-        letters = self.letters + code_for_any(self._letters)
+        letters = self.letters + find_any_residue_code(self._letters)
         spelling = np.frombuffer(letters.encode(), np.uint8)
         return spelling[np.minimum(tokens, self.mask_value)].tobytes()
 
@@ -107,8 +112,10 @@ class Integer(TokenEncoder):
         numbers = {letter: number for number, letter in enumerate(self.letters)}
         return {
             "kind": "lookup",
-            "letters": letter_settings(self),
-            "values": make_table(self._letters.normal, numbers, other=self.mask_value),
+            "letters": alphabet_settings(self),
+            "values": make_token_table(
+                self._letters.normal, numbers, other=self.mask_value
+            ),
             "specials": [self.pad_value, self.mask_value],
         }
 
@@ -247,14 +254,14 @@ class Kmer(TokenEncoder):
                 "counts, canonical k-mers and a stride above k lose residues: "
                 "decode needs counts=False, canonical=False and stride <= k"
             )
-        other = code_for_any(self._letters)
+        other = find_any_residue_code(self._letters)
         return join_kmers(tokens, self.letters, k=self.k, stride=self.stride, other=other)
 
     @property
     def kernel_settings(self) -> dict[str, Any]:
         """Settings of the Rust kernel as JSON values: encoder kind, alphabet and tables."""
         words = {"k": self.k, "stride": self.stride, "canonical": self.canonical}
-        known = {"letters": letter_settings(self), **words}
+        known = {"letters": alphabet_settings(self), **words}
         if self.counts:
             return {"kind": "kmer_counts", **known}
         specials = [self.pad_value, self.mask_value]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from seqloom._arguments import as_choice, as_flag, as_integer, as_path
+from seqloom._arguments import as_bool, as_choice, as_integer, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import ArgumentError, ExportError, RunFolderError
 from seqloom.export._calls import (
@@ -117,7 +117,7 @@ def save(
         model.safetensors
     """
     target = as_path("path", path)
-    check_target(target, overwrite=as_flag("overwrite", overwrite))
+    check_target(target, overwrite=as_bool("overwrite", overwrite))
     subject = prepare_export(
         model, encoder=encoder, task=task, batch_size=_as_count(batch_size)
     )
@@ -233,7 +233,7 @@ def onnx(
         ['inputs', 'mask']
     """
     target = as_path("path", path)
-    if target.exists() and not as_flag("overwrite", overwrite):
+    if target.exists() and not as_bool("overwrite", overwrite):
         raise RunFolderError(
             f"{target}: already exists; choose another name, or replace it "
             "(overwrite=True, --overwrite)"

@@ -26,13 +26,7 @@ from seqloom.tensor._compile._symbol import Symbol
 from seqloom.tensor._compile._trace import reject_outside_calls
 
 if TYPE_CHECKING:
-    from collections.abc import (
-        Callable,
-        Generator,
-        Iterator,
-        Mapping,
-        Sequence,
-    )
+    from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 
     from seqloom.tensor._graph import Graph
 

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
 from seqloom._files import write_atomic
-from seqloom._signals import signals_waiting
-from seqloom._system import NOFOLLOW, lock, open_handle, rename_exchange, sync
+from seqloom._signals import delay_signals
+from seqloom._system import NOFOLLOW, exchange_files, fsync, lock_file, open_handle
 from seqloom.errors import FileError, RunFolderError
 from seqloom.export._content import FORMAT
 from seqloom.infer._exported import MANIFEST
@@ -106,13 +106,13 @@ def write_folder(
         with create_temporary_folder(final) as part:
             for name, data in files.items():
                 (part / name).write_bytes(data)
-                sync(part / name)
-            sync(part)
-            with signals_waiting(), _rename_lock(final.parent):
+                fsync(part / name)
+            fsync(part)
+            with delay_signals(), _rename_lock(final.parent):
                 check()
                 _swap_folders(part, final)
             # Sync the renaming to disk before the files of the old folder are removed.
-            sync(final.parent)
+            fsync(final.parent)
     except (FileError, RunFolderError):
         raise
     except OSError as error:
@@ -126,12 +126,12 @@ def create_temporary_folder(final: Path) -> Generator[Path]:
     part = final.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
     handle: int | None = None
     try:
-        with signals_waiting():
+        with delay_signals():
             handle = _create_locked(part, final)
         yield part
     finally:
         if handle is not None:
-            with signals_waiting():
+            with delay_signals():
                 shutil.rmtree(part, ignore_errors=True)
                 os.close(handle)
 
@@ -145,7 +145,7 @@ def _create_locked(part: Path, final: Path) -> int:
         part.mkdir()
         handle = open_handle(part, os.O_RDONLY)
         with suppress(OSError):  # the file system has no locks
-            lock(handle)
+            lock_file(handle)
         return handle
 
 
@@ -155,7 +155,7 @@ def _rename_lock(folder: Path) -> Generator[None]:
     handle = open_handle(folder, os.O_RDONLY)
     try:
         with suppress(OSError):  # the file system has no locks
-            lock(handle)
+            lock_file(handle)
         yield
     finally:
         os.close(handle)
@@ -169,7 +169,7 @@ def _remove_abandoned(final: Path) -> None:
         except FileNotFoundError:
             continue  # another process has removed the folder
         with suppress(OSError):
-            lock(handle, wait=False)
+            lock_file(handle, wait=False)
             shutil.rmtree(left, ignore_errors=True)
         os.close(handle)
 
@@ -179,7 +179,7 @@ def _swap_folders(part: Path, final: Path) -> None:
     if not final.exists() or not any(final.iterdir()):
         part.replace(final)  # the rename replaces an empty folder in one step
         return
-    if rename_exchange(part, final):
+    if exchange_files(part, final):
         return
     # Exchange the folders by three renames; on an error, restore the old folder.
     old = part.with_name(f".{final.name}.{secrets.token_hex(4)}.part")
@@ -189,5 +189,5 @@ def _swap_folders(part: Path, final: Path) -> None:
     except OSError:
         old.rename(final)
         raise
-    sync(final.parent)
+    fsync(final.parent)
     shutil.rmtree(old, ignore_errors=True)

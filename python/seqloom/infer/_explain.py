@@ -5,7 +5,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._arguments import as_choice, as_flag, as_integer, quote
+from seqloom._arguments import as_bool, as_choice, as_integer, quote
 from seqloom._threads import count_threads, limit_blas
 from seqloom.errors import ArgumentError
 from seqloom.infer._attributions import Attributions
@@ -100,7 +100,7 @@ def explain(
     threads = count_threads(num_threads)
     trained = _find_explainable_model(model, threads, method)
     column = _find_target_column(trained.task, target)
-    if both := as_flag("reverse_complement", reverse_complement):
+    if both := as_bool("reverse_complement", reverse_complement):
         require_reverse_complement(trained.encoder)
     with (
         limit_blas(threads),

@@ -68,7 +68,7 @@ def warn_of_unsuitable_set(trained: Trained, part: Any, name: str) -> None:
         warn_user(
             f"the sequences of the {name} set look like {kind}, but the encoder reads "
             f"{alphabet}: use the alphabet {other!r} (--alphabet {other}), or sequences of "
-            f"{alphabet}",
+            f"{alphabet}"
         )
     known = trained.trained_on
     if known is None or name == "training":
@@ -83,7 +83,7 @@ def warn_of_tokens(tokens: Any, paths: Sequence[str]) -> None:
     if kind := find_other_alphabet(tokens, letters):
         warn_user(
             f"the sequences look like {kind}, but the model reads {tokens.alphabet}: such "
-            f"embeddings are meaningless; give sequences of {tokens.alphabet}",
+            f"embeddings are meaningless; give sequences of {tokens.alphabet}"
         )
 
 
@@ -98,7 +98,7 @@ def warn_of_duplicate_ids(ids: Sequence[str], noun: str) -> None:
     more = f", and {len(twice) - 1:,} more ids occur several times" if twice[1:] else ""
     warn_user(
         f"{counts[twice[0]]:,} {noun} have the id {twice[0]!r}{more}: tables cannot "
-        "be joined by id; use the order of the rows, or make ids distinct",
+        "be joined by id; use the order of the rows, or make ids distinct"
     )
 
 

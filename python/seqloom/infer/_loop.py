@@ -102,7 +102,7 @@ def warn_of_padding(model: Any, examples: Examples) -> None:
         f"{lengths.min():,} to {lengths.max():,} positions. Training batches pad shorter "
         f"records with zeros, which {name} treats as data. {_advise_mask(model)}, or crop "
         "all to one length. Validation and predict compute records of one length together, "
-        "without padding",
+        "without padding"
     )
 
 
@@ -125,7 +125,7 @@ def warn_of_augmentation(what: str, examples: Any) -> None:
     if _differs_between_epochs(examples):
         warn_user(
             f"{what} has augmentation or jitter, so these are not the scores of the "
-            "original records; use a dataset without them, or sets from split()",
+            "original records; use a dataset without them, or sets from split()"
         )
 
 

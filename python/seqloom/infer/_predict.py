@@ -10,7 +10,7 @@ from typing import IO, Any, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from seqloom._arguments import as_flag, is_list
+from seqloom._arguments import as_bool, is_list
 from seqloom._threads import count_threads, limit_blas
 from seqloom._warning import warn_user
 from seqloom.data import Dataset, Labels
@@ -126,7 +126,7 @@ def predict(
         ['0', '1']
     """
     threads = count_threads(num_threads)
-    both = as_flag("reverse_complement", reverse_complement)
+    both = as_bool("reverse_complement", reverse_complement)
     if (export := find_exported(model)) is not None:
         if both:
             raise ArgumentError(
@@ -203,7 +203,7 @@ def evaluate(
         2
     """
     threads = count_threads(num_threads)
-    both = as_flag("reverse_complement", reverse_complement)
+    both = as_bool("reverse_complement", reverse_complement)
     reject_exported(model)
     trained = find_builtin_model(model, threads)
     if both:

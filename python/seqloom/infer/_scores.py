@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from seqloom._arguments import as_path
 from seqloom._files import atomic_path, reading, write_atomic
-from seqloom._text import printable
+from seqloom._text import escape_controls
 from seqloom.errors import (
     ArgumentError,
     FormatError,
@@ -193,7 +193,9 @@ class Scores:
         return np.array(self._values, dtype, copy=copy)
 
     def __repr__(self) -> str:
-        return f"Scores of {len(self):,} records: {printable(', '.join(self.classes))}"
+        return (
+            f"Scores of {len(self):,} records: {escape_controls(', '.join(self.classes))}"
+        )
 
     def _lines(self) -> Iterator[str]:
         """Yield the lines of the tab-separated table."""
@@ -266,10 +268,7 @@ def write_table(
         with atomic_path(path) as part:
             parquet.write_table(table, part)
         return
-    with (
-        atomic_path(path) as part,
-        part.open("w", encoding="utf-8", newline="") as file,
-    ):
+    with atomic_path(path) as part, part.open("w", encoding="utf-8", newline="") as file:
         if kind == "csv":
             csv.writer(file, lineterminator="\n").writerows(rows)
         else:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, SupportsIndex, cast
 
 import numpy as np
 
-from seqloom._arguments import as_flag, quote
+from seqloom._arguments import as_bool, quote
 from seqloom._files import write_atomic
 from seqloom._ragged import Ragged
 from seqloom._threads import count_threads
@@ -77,7 +77,7 @@ class SequenceIndex:
         num_threads: int | None = None,
     ) -> None:
         check_rereadable(path)
-        build = as_flag("build", build)
+        build = as_bool("build", build)
         self.path = os.fspath(path)
         self._num_threads = num_threads
         threads = count_threads(num_threads)

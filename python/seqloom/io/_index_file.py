@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from seqloom._arguments import as_path, check_function
+from seqloom._arguments import as_path, check_callable
 from seqloom._files import reading
 from seqloom._rust import _native
-from seqloom._text import printable
+from seqloom._text import escape_controls
 from seqloom._threads import count_threads, run_interruptible
 from seqloom._warning import warn_user
 from seqloom.errors import FileError, FormatError, MissingFileError
@@ -64,7 +64,7 @@ def build_index(
         'a.fa.sli'
     """
     check_rereadable(path)
-    check_function("on_progress", on_progress)
+    check_callable("on_progress", on_progress)
     side = as_path("index", index) if index is not None else _default_path(os.fspath(path))
     if side.is_dir():
         raise FileError(f"{side}: is a folder; expected a file path for the index")
@@ -167,7 +167,7 @@ def _rebuild_index(path: str, side: Path, why: str, *, threads: int) -> OpenedIn
     """Rebuild an index that does not match its file, and warn about it."""
     note = f"{why}: the index was rebuilt"
     rebuilt = _build_or_keep(path, side, threads=threads)
-    warn_user(printable(note), UserWarning)
+    warn_user(escape_controls(note), UserWarning)
     return OpenedIndex(rebuilt.native, rebuilt.side, rebuilt.note or note)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal, Self, TypeAlias, TypedDict, Unpack, o
 
 import numpy as np
 
-from seqloom._arguments import as_flag
+from seqloom._arguments import as_bool
 from seqloom._rust import _native
 from seqloom._warning import warn_user
 from seqloom.errors import ArgumentError, FormatError
@@ -68,7 +68,7 @@ def _check_read_numbers(pair: BatchPair, paths: tuple[str, ...]) -> None:
             f"{' and '.join(paths)}: the headers of the first pair are {headers[0]!r} and "
             f"{headers[1]!r}: reads {numbers[0]} and {numbers[1]} of a "
             "fragment, expected 1 and 2; give the file of first reads first, and do not "
-            "give the same file twice",
+            "give the same file twice"
         )
 
 
@@ -353,7 +353,7 @@ def open_sequences(  # noqa: PLR0913 - each is a property of a file
         require_eof=require_eof,
         num_threads=num_threads,
     )
-    interleaved = as_flag("interleaved", interleaved)
+    interleaved = as_bool("interleaved", interleaved)
     if isinstance(path, tuple):
         if len(path) != _PAIR_SIZE:
             raise ArgumentError(

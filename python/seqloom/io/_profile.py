@@ -203,15 +203,7 @@ def plot_quality(positions: tuple[PositionBin, ...], quality: QualitySummary) ->
     means = [part.mean_quality or 0.0 for part in read]
     return Plot(
         f"quality by position, encoding {quality.encoding}",
-        [
-            Trace(
-                "mean and interquartile range",
-                _centres(read),
-                means,
-                low=low,
-                high=high,
-            )
-        ],
+        [Trace("mean and interquartile range", _centres(read), means, low=low, high=high)],
         x_label="position",
         y_label="score",
         y_range=(0, max(_TOP_SCORE, *high)),

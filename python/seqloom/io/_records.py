@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io._profile import ZERO_CHARACTERS
@@ -191,4 +191,6 @@ def join(batches: Sequence[SequenceBatch]) -> SequenceBatch:
 def _join_columns(columns: Sequence[Ragged]) -> Ragged:
     """Concatenate the arrays of one column."""
     data = np.concatenate([column.data for column in columns])
-    return Ragged(data, offsets_of(np.concatenate([column.lengths for column in columns])))
+    return Ragged(
+        data, lengths_to_offsets(np.concatenate([column.lengths for column in columns]))
+    )

@@ -14,15 +14,10 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from seqloom._arguments import as_choice, as_flag, quote
-from seqloom._files import check_path
+from seqloom._arguments import as_bool, as_choice, quote
+from seqloom._files import as_path_text
 from seqloom._threads import check_threads
-from seqloom.errors import (
-    ArgumentError,
-    FileError,
-    FormatError,
-    OutOfRangeError,
-)
+from seqloom.errors import ArgumentError, FileError, FormatError, OutOfRangeError
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -84,7 +79,7 @@ class ReadSettings(TextOptions):
     def __post_init__(self) -> None:
         for name in CHOICES:
             check_choice(name, getattr(self, name))
-        as_flag("require_eof", self.require_eof)
+        as_bool("require_eof", self.require_eof)
         if self.num_threads is not None:
             check_threads(self.num_threads)
         for name, least in _MIN_VALUES:
@@ -239,7 +234,7 @@ _STREAM_TYPES = {
 
 def check_rereadable(path: str | os.PathLike[str]) -> None:
     """Raise if the source is standard input or another stream that cannot be read twice."""
-    if check_path("path", path) == "-":
+    if as_path_text("path", path) == "-":
         raise FileError("-: standard input can only be read once; save it to a file first")
     check_regular(path)
 
@@ -287,7 +282,7 @@ def count_bytes(origin: Origin) -> int:
 
 def find_origin(path: str | os.PathLike[str]) -> str | os.PathLike[str] | StandardInput:
     """Return a path, or standard input for ``-``; raise if the source is another stream."""
-    if check_path("path", path) == "-":
+    if as_path_text("path", path) == "-":
         return StandardInput()
     check_regular(path, instead=", or pipe it: seqloom inspect - < FIFO")
     return path

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from seqloom._rust import _native
-from seqloom._text import printable
+from seqloom._text import escape_controls
 from seqloom.io._profile import (
     plot_bases,
     plot_lengths,
@@ -278,7 +278,7 @@ class Summary:
         facts["duplicate ids"] = (
             f"{self.duplicate_ids:,}{named}" if self.duplicate_ids else "none"
         )
-        return {name: printable(fact) for name, fact in facts.items()}
+        return {name: escape_controls(fact) for name, fact in facts.items()}
 
     def _plots(self) -> Iterator[Plot]:
         """Yield the plots: four for FASTQ, two for FASTA."""

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, TypeGuard, cast
 import numpy as np
 
 from seqloom._arguments import as_choice, quote
-from seqloom._files import atomic_path, atomic_paths, check_path
+from seqloom._files import as_path_text, atomic_path, atomic_paths
 from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom._threads import count_threads
@@ -163,7 +163,9 @@ def write_sequences(  # noqa: PLR0913 - each is a property of a file
         '>a/2\\nGT\\n'
     """
     files = path if isinstance(path, tuple) else (path,)
-    names = [check_path("path", file, one="one file, or a pair of paths") for file in files]
+    names = [
+        as_path_text("path", file, one="one file, or a pair of paths") for file in files
+    ]
     outputs = [
         Output(
             compression=compression or _find_compression(name),
@@ -297,9 +299,7 @@ def _is_pair_of(value: object, kind: type) -> bool:
     return len(mates) == _PAIR and isinstance(mates[0], kind) and isinstance(mates[1], kind)
 
 
-def _to_batch(
-    records: Iterable[Row | SequenceBatch | Pair],
-) -> Iterator[SequenceBatch]:
+def _to_batch(records: Iterable[Row | SequenceBatch | Pair]) -> Iterator[SequenceBatch]:
     """Collect single records into batches; yield batches unchanged."""
     rows: list[_Columns] = []
     letters = 0

@@ -11,9 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from seqloom._arguments import is_dict
-from seqloom._files import is_at, write_atomic
-from seqloom._signals import signals_waiting
-from seqloom._system import NOFOLLOW, after_fork, lock, open_handle, sync
+from seqloom._files import is_open_file_at, write_atomic
+from seqloom._signals import delay_signals
+from seqloom._system import (
+    NOFOLLOW,
+    fsync,
+    lock_file,
+    open_handle,
+    run_after_fork,
+)
 from seqloom.errors import ArgumentError, FileError, RunFolderError
 from seqloom.models._training_facts import ENCODER, HASHES_FILE
 
@@ -86,7 +92,7 @@ def _make_folder(path: Path) -> None:
         missing = [it for it in (path, *path.parents) if not it.exists()]
         path.mkdir(parents=True, exist_ok=True)
         for folder in missing:
-            sync(folder.parent)
+            fsync(folder.parent)
     except OSError as error:
         files = [it for it in (path, *path.parents) if it.is_file()]
         advice = "out (--out) needs the name of a new folder or a run folder"
@@ -197,7 +203,7 @@ def folder_lock(folder: Path) -> Generator[None]:
     # locks it.
     path, handle = folder / LOCK, None
     try:
-        with signals_waiting():
+        with delay_signals():
             handle = _lock_folder(path)
         if handle is None:
             raise RunFolderError(
@@ -207,7 +213,7 @@ def folder_lock(folder: Path) -> Generator[None]:
         yield
     finally:
         if handle in _held:  # a forked process must not remove the lock
-            with signals_waiting():
+            with delay_signals():
                 _unlock_folder(path, handle)
 
 
@@ -232,13 +238,13 @@ def _lock_file(path: Path) -> int | None:
     while True:
         handle = open_handle(path, os.O_RDWR | os.O_CREAT | NOFOLLOW)
         try:
-            lock(handle, wait=False)
+            lock_file(handle, wait=False)
         except BlockingIOError:
             os.close(handle)
             return None
         except OSError:
             pass  # on a file system without locks, continue unlocked
-        if is_at(path, handle):
+        if is_open_file_at(path, handle):
             return handle
         os.close(handle)  # the owner has removed the lock file
 
@@ -247,7 +253,7 @@ def _unlock_folder(path: Path, handle: int) -> None:
     """Remove the lock file and release the lock."""
     _held.discard(handle)
     with suppress(OSError):  # a remaining lock file is harmless
-        if is_at(path, handle):
+        if is_open_file_at(path, handle):
             path.unlink()
     with suppress(OSError):
         os.close(handle)
@@ -270,4 +276,4 @@ def _close_inherited_locks() -> None:
     _held.clear()
 
 
-after_fork(_close_inherited_locks)
+run_after_fork(_close_inherited_locks)

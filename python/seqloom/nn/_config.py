@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 from seqloom._config import JsonConfig
-from seqloom._files import check_path, write_atomic
+from seqloom._files import as_path_text, write_atomic
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ConfigError, FileError, MissingFileError
 
@@ -130,7 +130,7 @@ class Config(JsonConfig, ABC):
 
 def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
     """Write settings to a file atomically."""
-    path = Path(check_path("file", file))
+    path = Path(as_path_text("file", file))
     if _find_suffix(path) == ".toml":
         import tomli_w
 
@@ -142,7 +142,7 @@ def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
 
 def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
     """Read settings from a file."""
-    path = Path(check_path("file", file))
+    path = Path(as_path_text("file", file))
     parse = tomllib.loads if _find_suffix(path) == ".toml" else json.loads
     try:
         values: object = parse(path.read_bytes().decode())

@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from seqloom._arguments import check_rows
+from seqloom._arguments import check_aligned_columns
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -19,7 +19,7 @@ def read_classes(
     labels: ArrayLike, predicted: ArrayLike
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Return true and predicted classes; for scores, the class with the highest score."""
-    check_rows({"labels": labels, "predicted": predicted})
+    check_aligned_columns({"labels": labels, "predicted": predicted})
     true, guess = np.asarray(labels), np.asarray(predicted)
     if guess.ndim == true.ndim + 1 and guess.shape[1] > 1:
         require_no_nan("predicted", guess)
@@ -100,7 +100,7 @@ def require_no_nan(name: str, values: NDArray[Any]) -> None:
 
 def _read_numbers(labels: ArrayLike, scores: ArrayLike, name: str) -> tuple[Floats, Floats]:
     """Return labels and scores as floats; raise on NaN."""
-    check_rows({"labels": labels, name: scores})
+    check_aligned_columns({"labels": labels, name: scores})
     true, guess = np.asarray(labels, np.float64), np.asarray(scores, np.float64)
     require_no_nan("labels", true)
     require_no_nan(name, guess)

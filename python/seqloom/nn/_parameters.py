@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from seqloom._system import after_fork
+from seqloom._system import run_after_fork
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.nn._initialisers import (
     cast_array,
@@ -49,7 +49,7 @@ class _CreationLock:
         cls.lock = threading.RLock()
 
 
-after_fork(_CreationLock.renew)
+run_after_fork(_CreationLock.renew)
 
 
 class ModuleArray(Leaf):

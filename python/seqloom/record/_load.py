@@ -35,10 +35,7 @@ _WEIGHT_FILES = ("*.safetensors.index.json", "*.safetensors", "*.bin.index.json"
 
 
 def load(
-    path: str | os.PathLike[str],
-    recorder: Recorder | None = None,
-    *,
-    mapped: bool = False,
+    path: str | os.PathLike[str], recorder: Recorder | None = None, *, mapped: bool = False
 ) -> Record:
     """Open a record file; each array is read and checked on first use.
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 
 import numpy as np
 
-from seqloom._files import atomic_path, flushing
+from seqloom._files import atomic_path, flush_in_background
 from seqloom.record._array import LazyArray, PreparedArray, prepare
 from seqloom.record._precision import choose_dtype, require_matches, require_precision
 from seqloom.record._source import RecordSource
@@ -257,7 +257,7 @@ class Recorder(ABC):
         prepared = self._prepare(record)
         # The temporary file is not reopened by name, because its writer holds a lock on
         # it.
-        with atomic_path(path) as part, part.open("r+b") as file, flushing(file):
+        with atomic_path(path) as part, part.open("r+b") as file, flush_in_background(file):
             self.encode(prepared, file)
 
     def read(self, path: str | os.PathLike[str], *, mapped: bool = False) -> Record:

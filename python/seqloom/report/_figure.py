@@ -10,7 +10,7 @@ from os import PathLike
 from pathlib import Path
 
 from seqloom._files import write_atomic
-from seqloom._text import printable
+from seqloom._text import escape_controls
 from seqloom.errors import ArgumentError
 from seqloom.report._values import Cell, Fact, Table, Tile
 
@@ -145,7 +145,7 @@ DECIMAL_FROM, DECIMAL_TO = 0.001, 1000.0
 
 def show_text(text: str) -> str:
     """Escape text from a file, so that HTML tags and bidirectional marks have no effect."""
-    return escape(printable(text))
+    return escape(escape_controls(text))
 
 
 def show_tile(tile: Tile) -> str:

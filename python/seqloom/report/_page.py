@@ -25,15 +25,7 @@ from seqloom.report._sections import (
     plot_values,
     scatter_section,
 )
-from seqloom.report._values import (
-    Confusion,
-    Drawing,
-    Letters,
-    Plot,
-    Report,
-    Section,
-    Table,
-)
+from seqloom.report._values import Confusion, Drawing, Letters, Plot, Report, Section, Table
 
 # The content security policy of the page, which forbids the browser to load other
 # files.

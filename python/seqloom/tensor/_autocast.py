@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom._system import read_fact
+from seqloom._system import match_in_system_file
 from seqloom.errors import ArgumentError, BackendError
 from seqloom.tensor._state import TensorState
 
@@ -161,5 +161,5 @@ def _explain_slowdown_on_device(backend: str, device: str, dtype: str) -> str | 
 
 def _read_cpu_flags() -> set[str] | None:
     """Return the flags of the CPU in /proc/cpuinfo; None on systems without this file."""
-    flags = read_fact("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
+    flags = match_in_system_file("/proc/cpuinfo", r"^(?:flags|Features)[^:]*:(.*)$")
     return None if flags is None else set(flags.split())

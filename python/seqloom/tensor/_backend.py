@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom._arguments import check_unmasked
+from seqloom._arguments import check_not_masked
 from seqloom.errors import ArgumentError, BackendError, InternalError
 from seqloom.tensor._dispatch import find_backend, translate_data_error
 from seqloom.tensor._elements import require_representable
@@ -297,7 +297,7 @@ def make_array(
     data: Any, dtype: Any, backend: ArrayFunctions, *, copy: bool | None = True
 ) -> Array:
     """Create an array from data; if `copy` is None, the two may share memory."""
-    check_unmasked("data", data)
+    check_not_masked("data", data)
     try:
         _require_integers_fit(data, dtype)
         return backend.asarray(data, dtype=dtype, copy=copy)

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._signals import HeldSignals
-from seqloom._system import sync
-from seqloom._text import count_of
+from seqloom._signals import SignalDelayer
+from seqloom._system import fsync
+from seqloom._text import format_count
 from seqloom.errors import FileError, RecordError
 from seqloom.models._folder import checkpoint_path, list_steps, step_path, write_history
 from seqloom.nn import Module
@@ -114,7 +114,7 @@ class Checkpoints:
     job: FitJob
     identity: Mapping[str, Any]
     interval: Interval
-    signals: HeldSignals
+    signals: SignalDelayer
     _time: float = field(default_factory=time.monotonic)
     _cost: float = 0.0
     _written: tuple[int, int] | None = None
@@ -224,7 +224,7 @@ def _hard_link(newest: Path, last: Path) -> bool:
     except OSError:
         return False
     try:
-        sync(last.parent)
+        fsync(last.parent)
     except OSError as error:
         raise FileError(f"{last}: cannot be written: {error.strerror}") from error
     return True
@@ -239,10 +239,10 @@ def describe_resume(folder: Path | None) -> str:
         return f"stopped before the first step; nothing is saved in {folder} yet"
     record = load(checkpoint)
     epochs = len(record.metadata["history"])
-    kept = [count_of(epochs, "epochs")] if epochs else []
+    kept = [format_count(epochs, "epochs")] if epochs else []
     if STEPS_KEY in record:
         place = "the next" if epochs else "the first epoch"
-        kept.append(f"{count_of(record[STEPS_KEY].shape[0], 'steps')} of {place}")
+        kept.append(f"{format_count(record[STEPS_KEY].shape[0], 'steps')} of {place}")
     kept = " and ".join(kept)
     return f"stopped; {folder} contains {kept}; continue with resume=True (--resume)"
 

@@ -7,7 +7,7 @@ from itertools import takewhile
 from math import nan
 from typing import Any
 
-from seqloom._arguments import as_flag, as_path
+from seqloom._arguments import as_bool, as_path
 from seqloom._files import write_atomic
 from seqloom.errors import FileError
 from seqloom.report import Plot, Report, Section, Table, Trace, make_page
@@ -82,7 +82,7 @@ def compare(
     page = None
     if out is not None:
         page = as_path("out", out, expected="the path of a page to write")
-        if page.exists() and not as_flag("overwrite", overwrite):
+        if page.exists() and not as_bool("overwrite", overwrite):
             raise FileError(
                 f"{page} already exists; overwrite=True (--overwrite) replaces it"
             )

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from seqloom._arguments import check_rows, quote
+from seqloom._arguments import check_aligned_columns, quote
 from seqloom.data import DataLoader, Dataset, PadCollator
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.infer._forward import Forward, label_name
@@ -217,7 +217,7 @@ def as_part(given: Any, names: Names) -> Any:
     is_tuple = isinstance(given, tuple) and all(map(_is_array, value))
     if is_array or is_tuple or _is_table(value):
         named = name_arrays(value, names)
-        check_rows(named)
+        check_aligned_columns(named)
         return Arrays({it: _to_numpy(it, named[it]) for it in named})
     is_text = isinstance(given, (str, bytes, Mapping, type))
     if is_text or not hasattr(value, "__iter__"):

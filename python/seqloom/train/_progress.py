@@ -12,7 +12,7 @@ from typing import Any, Protocol, TextIO
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._text import count_of, printable
+from seqloom._text import escape_controls, format_count
 from seqloom.errors import ArgumentError
 from seqloom.report._values import Fact
 
@@ -153,12 +153,12 @@ class Progress(Protocol):
 
 def describe_plan(plan: Plan) -> str:
     """Describe a run in a sentence: network, records, number of epochs and task."""
-    noun, network = printable(plan.noun), printable(plan.network)
+    noun, network = escape_controls(plan.noun), escape_controls(plan.network)
     data = "batches of a loader"
     if plan.batches:
         data = f"{plan.batches:,} batch{'' if plan.batches == 1 else 'es'}"
     if plan.samples:
-        data = f"{count_of(plan.samples, noun)} in {data}"
+        data = f"{format_count(plan.samples, noun)} in {data}"
     more, place, batch = "", "", ""
     if plan.most_epochs > plan.epochs:
         more = f", up to {plan.most_epochs} while the validation loss falls"
@@ -168,11 +168,11 @@ def describe_plan(plan: Plan) -> str:
         place = ", all already done; increase epochs (--epochs) to continue"
     elif plan.first_epoch > 1 or batch:
         place = f", starting at epoch {plan.first_epoch}{batch}"
-    task = f"; {printable(plan.task)}" if plan.task else ""
+    task = f"; {escape_controls(plan.task)}" if plan.task else ""
     compiled = "; the step is compiled" if plan.is_compiled else ""
     return (
         f"{f'{network}: ' if network else ''}{plan.parameters:,} parameters, trained on "
-        f"{data} for {count_of(plan.epochs, 'epochs')}{more}{place}{task}{compiled}"
+        f"{data} for {format_count(plan.epochs, 'epochs')}{more}{place}{task}{compiled}"
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
-from seqloom._signals import HeldSignals
+from seqloom._signals import SignalDelayer
 from seqloom.data import DataLoader
 from seqloom.errors import ArgumentError
 from seqloom.models import Custom
@@ -229,7 +229,7 @@ def make_training(job: FitJob, watchers: CallbackList) -> Training:
         job,
         job.identify(compiled=is_compiled),
         Interval.of(settings.folder.checkpoint_every),
-        HeldSignals(waits=ranks.are_several),
+        SignalDelayer(waits=ranks.are_several),
     )
     compiling = CompiledStep.of(job, objective, is_compiled=is_compiled)
     checkpoints.resume(state)

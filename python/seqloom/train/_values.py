@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from seqloom import optim
-from seqloom._arguments import as_choice, as_flag, as_integer, as_number, as_path, quote
+from seqloom._arguments import as_bool, as_choice, as_integer, as_number, as_path, quote
 from seqloom._threads import check_threads
 from seqloom.errors import ArgumentError
 from seqloom.optim import Optimizer
@@ -83,7 +83,7 @@ class Objective:
     baselines: bool = True
 
     def __post_init__(self) -> None:
-        as_flag("baselines", self.baselines)
+        as_bool("baselines", self.baselines)
         loss, step = self.loss, self.step
         if not (loss is None or callable(loss)):
             raise ArgumentError(
@@ -160,7 +160,7 @@ class Batches:
         for name in ("batch_size", "accumulate"):
             count = as_integer(format_option(name), getattr(self, name), least=1)
             object.__setattr__(self, name, count)
-        object.__setattr__(self, "drop_last", as_flag("drop_last", self.drop_last))
+        object.__setattr__(self, "drop_last", as_bool("drop_last", self.drop_last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -301,7 +301,7 @@ class RunFolder:
         Interval.of(self.checkpoint_every)
         object.__setattr__(self, "keep", as_integer("keep (--keep)", self.keep, least=1))
         for name in ("overwrite", "report"):
-            object.__setattr__(self, name, as_flag(name, getattr(self, name)))
+            object.__setattr__(self, name, as_bool(name, getattr(self, name)))
 
     @property
     def path(self) -> Path | None:

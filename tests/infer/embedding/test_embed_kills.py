@@ -195,7 +195,7 @@ def test_exactly_one_of_many_writers_creates_a_file(tmp_path, monkeypatch, links
 def test_a_disk_without_hard_links_and_safe_renames_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", os.link)
     embed_job.refuse_links()
-    monkeypatch.setattr(_folder, "rename_new", lambda *_: errno.EINVAL)
+    monkeypatch.setattr(_folder, "rename_without_replacing", lambda *_: errno.EINVAL)
     with pytest.raises(sl.errors.FileError, match=r"neither hard links nor a rename.*URL"):
         OutputFolder(tmp_path).create("shard", b"x")
     assert not [*tmp_path.iterdir()]

@@ -79,15 +79,15 @@ class open_bed(io.open_bed):
         bim_filepath: str | os.PathLike[str] | None = None,
     ) -> None:
         super().__init__(
-            _choose("", location, filepath),
+            _choose_location("", location, filepath),
             iid_count,
             sid_count,
             properties,
             count_A1,
             num_threads,
             skip_format_check,
-            _choose("fam_", fam_location, fam_filepath),
-            _choose("bim_", bim_location, bim_filepath),
+            _choose_location("fam_", fam_location, fam_filepath),
+            _choose_location("bim_", bim_location, bim_filepath),
             cloud_options,
             max_concurrent_requests,
             max_chunk_bytes,
@@ -133,7 +133,9 @@ class open_bed(io.open_bed):
         )
 
 
-def _choose(table: str, location: Location | None, old: Location | None) -> Location | None:
+def _choose_location(
+    table: str, location: Location | None, old: Location | None
+) -> Location | None:
     """Return a location that was passed under its current or its old argument name."""
     if location is not None and old is not None:
         raise ArgumentError(f"Cannot set both {table}location and {table}filepath")
@@ -279,8 +281,8 @@ def subset_f64_f64(
     del num_threads  # unused, because NumPy copies with one thread
     _check_array("val_in", val_in)
     _check_array("val_out", val_out)
-    rows = _positions(iid_index, val_in.shape[0])
-    columns = _positions(sid_index, val_in.shape[1])
+    rows = _to_positions(iid_index, val_in.shape[0])
+    columns = _to_positions(sid_index, val_in.shape[1])
     expected = len(rows), len(columns), val_in.shape[2]
     if val_out.shape != expected:
         raise ShapeError(f"val_out must be of the shape {expected}, got {val_out.shape}")
@@ -296,7 +298,7 @@ def _check_array(name: str, array: object) -> None:
         )
 
 
-def _positions(index: ArrayLike, count: int) -> NDArray[np.intp]:
+def _to_positions(index: ArrayLike, count: int) -> NDArray[np.intp]:
     positions = np.asarray(index, np.intp)
     if len(positions) and not 0 <= positions.min() <= positions.max() < count:
         raise OutOfRangeError(f"an index is out of bounds for an axis of size {count}")

@@ -13,7 +13,7 @@ from seqloom.errors import MissingExtraError
 if TYPE_CHECKING:
     from typing import Protocol
 
-    class _Store(Protocol):
+    class _SampleDownloader(Protocol):
         """Protocol of the pooch class that downloads files."""
 
         def fetch(self, fname: str) -> str: ...
@@ -96,10 +96,10 @@ def _find_or_download(name: Path) -> str:
     folder = os.environ.get(_FOLDER_VARIABLE)
     if folder and (Path(folder) / name).is_file():
         return str(Path(folder) / name)
-    return _make_store().fetch(str(name))
+    return _make_downloader().fetch(str(name))
 
 
-def _make_store() -> _Store:
+def _make_downloader() -> _SampleDownloader:
     """Create the pooch downloader, which checks the hashes of sample files."""
     try:
         pooch: Any = import_module("pooch")

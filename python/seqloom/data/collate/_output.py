@@ -60,10 +60,7 @@ def _can_pin(torch: Any) -> bool:
     """Return whether PyTorch finds a CUDA device; warn if not."""
     if torch.cuda.is_available():
         return True
-    warn_user(
-        "pin_memory=True has no effect: torch finds no CUDA device",
-        UserWarning,
-    )
+    warn_user("pin_memory=True has no effect: torch finds no CUDA device", UserWarning)
     return False
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._rust import _native
 from seqloom._threads import supports_threads
 from seqloom.data._encoder import find_override
@@ -205,7 +205,7 @@ def _pack_items(chosen: list[tuple[int, tuple[dict[str, Any], NDArray[np.int64]]
     items = [item for _, (item, _) in chosen]
     rows = [row for _, (_, row) in chosen]
     lengths = np.array([row.size for row in rows], np.int64)
-    offsets = offsets_of(lengths)
+    offsets = lengths_to_offsets(lengths)
     positions = np.empty(int(offsets[-1]), np.int64)
     _native.packed_positions(offsets, positions)
     batch = {

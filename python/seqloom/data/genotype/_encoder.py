@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol, cast
 
 import numpy as np
 
-from seqloom._arguments import as_flag
+from seqloom._arguments import as_bool
 from seqloom._config import JsonConfig
 from seqloom._text import MAX_EXAMPLES
 from seqloom.data.collate._collate import is_tensor
@@ -74,7 +74,7 @@ class GenotypeEncoder(JsonConfig):
     _fitted: Fitted | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
-        as_flag("count_A1", self.count_A1)
+        as_bool("count_A1", self.count_A1)
         if self.impute is not None and self.impute != "mean":
             raise ArgumentError(f'impute must be "mean" or None, got {self.impute!r}')
         object.__setattr__(self, "standardize", check_standardize(self.standardize))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from seqloom._files import check_path
+from seqloom._files import as_path_text
 from seqloom._system import available_memory
 from seqloom._threads import count_threads
 from seqloom.data.genotype._people import People
@@ -66,14 +66,14 @@ class GenotypeFiles:
                 f"bed must be one path, got {len(cast('list[Any]', bed))}; merge the files "
                 "(plink --merge-list), or create a dataset for each"
             )
-        check_path("bed", bed, one="a .bed, or an open_bed")
+        as_path_text("bed", bed, one="a .bed, or an open_bed")
         path = Path(bed).expanduser()
         if _URL_SCHEME.match(os.fspath(bed)):
             raise _remote_file_error(bed)
         finish_set(path)
         tables = (find_table(path.with_suffix(f".{name}")) for name in ("fam", "bim"))
         named = [
-            beside if other is None else Path(check_path(name, other)).expanduser()
+            beside if other is None else Path(as_path_text(name, other)).expanduser()
             for name, beside, other in zip(("fam", "bim"), tables, (fam, bim), strict=True)
         ]
         return cls(os.fspath(path), *map(os.fspath, named))

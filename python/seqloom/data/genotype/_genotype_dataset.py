@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_choice, as_flag, check_function
-from seqloom._files import cache_home, check_path
+from seqloom._arguments import as_bool, as_choice, check_callable
+from seqloom._files import as_path_text, find_cache_folder
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import encoded_kind
 from seqloom.data.genotype._encoder import GenotypeEncoder
@@ -145,9 +145,9 @@ def GenotypeDataset(
     """
     check_options(by=by, dtype=dtype, output=output)
     as_choice("missing_covariates", missing_covariates, ("error", "mean"))
-    check_function("progress", progress)
-    skip_format_check = as_flag("skip_format_check", skip_format_check)
-    count_A1 = as_flag("count_A1", count_A1)
+    check_callable("progress", progress)
+    skip_format_check = as_bool("skip_format_check", skip_format_check)
+    count_A1 = as_bool("count_A1", count_A1)
     labels = Labels.of(labels, Labels(missing=MISSING), old, maker=GenotypeDataset)
     labels.check_unsupported("label_from_header", of="SequenceDataset")
     covariate_columns = column_names("covariate_columns", covariate_columns)
@@ -155,9 +155,9 @@ def GenotypeDataset(
     files = GenotypeFiles.find(bed, fam=fam, bim=bim)
     reading = ReadingOptions(
         memory=memory_of(memory),
-        cache=cache_home()
+        cache=find_cache_folder()
         if cache is None
-        else Path(check_path("cache", cache, one="a folder")).absolute(),
+        else Path(as_path_text("cache", cache, one="a folder")).absolute(),
         num_threads=num_threads,
         progress=progress,
         check=not skip_format_check,

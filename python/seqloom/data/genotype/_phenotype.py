@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import MAX_EXAMPLES, list_some, parse_decimal
+from seqloom._text import MAX_EXAMPLES, join_first_names, parse_decimal
 from seqloom._warning import warn_user
 from seqloom.data.genotype._people import Columns, PersonValues, join_people
 from seqloom.data.label._labels import BOOLEANS, LabelColumn
@@ -90,7 +90,7 @@ def _replace_codes(
             f"{what}: 0 ({count:,} samples) and 1 (all others) are read as control "
             "and case, but PLINK reads 0 as missing and 1 as control; confirm with "
             'Labels(..., coding="01") (--coding 01), or read as PLINK does with '
-            'Labels(..., coding="12") (--coding 12)',
+            'Labels(..., coding="12") (--coding 12)'
         )
     replaced: dict[int, Cells] = {
         at: tuple(states[cell] for cell in row) for at, row in rows.items()
@@ -105,16 +105,12 @@ def _warn_of_marks(cells: dict[str, Cells], what: str, *, is_guessed: bool) -> N
         shown = ", ".join(map(repr, marks))
         warn_user(
             f"{what}: {shown} looks like a missing value and is read as a label; to leave "
-            f"its samples out, pass Labels(..., missing=[..., {shown}]) (--missing)",
+            f"its samples out, pass Labels(..., missing=[..., {shown}]) (--missing)"
         )
 
 
 def _number_labels(
-    people: People,
-    joined: PersonValues,
-    rows: dict[int, Cells],
-    *,
-    labels: Labels,
+    people: People, joined: PersonValues, rows: dict[int, Cells], *, labels: Labels
 ) -> LabelColumn:
     """Return labels as numbers, with counts of samples without a label."""
     names = people.names
@@ -166,7 +162,7 @@ def _unlabelled_error(
     people: People, joined: PersonValues, unlabelled: list[int]
 ) -> LabelError:
     """Return the error for samples that are not in the table of labels."""
-    names = list_some([people.names[at] for at in unlabelled])
+    names = join_first_names([people.names[at] for at in unlabelled])
     remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip samples'
     if len(unlabelled) == len(people):
         found = ", ".join(map(repr, joined.unmatched[:MAX_EXAMPLES]))
@@ -295,7 +291,7 @@ def read_covariates(
     _check_numbers(people, joined, values)
     lacking: list[int] = selected[np.isnan(values[selected]).any(axis=1)].tolist()
     if lacking and not fills:
-        shown = list_some([people.names[at] for at in lacking])
+        shown = join_first_names([people.names[at] for at in lacking])
         raise LabelError(
             f"{joined.what}: {len(lacking):,} samples lack a covariate: {shown}; "
             'fill in the mean with missing_covariates="mean" (--missing-covariates mean)'

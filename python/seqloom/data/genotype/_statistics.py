@@ -140,10 +140,7 @@ class Fitted:
 def _pack_texts(name: str, texts: Sequence[str]) -> dict[str, NDArray[Any]]:
     parts = [text.encode() for text in texts]
     ends = np.cumsum([0, *map(len, parts)], dtype=np.int64)
-    return {
-        f"{name}_text": np.frombuffer(b"".join(parts), np.uint8),
-        f"{name}_ends": ends,
-    }
+    return {f"{name}_text": np.frombuffer(b"".join(parts), np.uint8), f"{name}_ends": ends}
 
 
 def _unpack_texts(name: str, arrays: Mapping[str, NDArray[Any]]) -> list[str]:

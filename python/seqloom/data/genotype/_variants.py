@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import list_some
+from seqloom._text import join_first_names
 from seqloom.data._frame import mask_by_id
 from seqloom.data._position import positions
 from seqloom.data.genotype._statistics import Variants
@@ -226,7 +226,7 @@ def _check_present(wanted: Variants, candidates: dict[str, list[int]], name: str
     if missing:
         raise FormatError(
             f"{name}: the model reads {len(wanted):,} variants, but "
-            f"{len(missing):,} of them are missing ({list_some(missing)}); "
+            f"{len(missing):,} of them are missing ({join_first_names(missing)}); "
             "variants are matched by their ids in the .bim",
             path=name,
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_path, as_seed
+from seqloom._arguments import as_bool, as_path, as_seed
 from seqloom._text import MAX_EXAMPLES
 from seqloom.data._dataset import Dataset
 from seqloom.data._encoder import check_augment, check_encoder
@@ -128,7 +128,7 @@ def IntervalDataset(
         check_integer("width", width, least=1, most=MAX_POSITION)
     as_path("genome", genome, expected="the path of a FASTA or FASTQ file")
     path = os.path.expanduser(os.fsdecode(genome))  # noqa: PTH111 - a path as text stays text
-    strand = as_flag("strand", strand)
+    strand = as_bool("strand", strand)
     letters = alphabet_of(alphabet, encoder)
     augment, seed = check_augment(augment, encoder), as_seed(seed)
     opened, table = Genome(path), read_intervals(intervals)

@@ -8,7 +8,7 @@ import numpy as np
 
 from seqloom._arguments import as_choice
 from seqloom._key import Key
-from seqloom._ragged import Ragged, offsets_of
+from seqloom._ragged import Ragged, lengths_to_offsets
 from seqloom._rust import _native
 from seqloom.data._encoder import may_drop_residues
 from seqloom.data._source import Fetched, FetchOptions, Source, iterate_letters
@@ -248,7 +248,7 @@ def pad_rows(
             'alphabet="protein" or an encoder of proteins to pad with X, or '
             'alphabet="dna" to pad with N'
         )
-    offsets = offsets_of(letters.lengths + before + after)
+    offsets = lengths_to_offsets(letters.lengths + before + after)
     filler = _PAD_CHARACTERS.get(alphabet or "", _DEFAULT_PAD)
     data = np.full(int(offsets[-1]), filler, np.uint8)
     starts: list[int] = (offsets[:-1] + before).tolist()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from seqloom._text import list_some
+from seqloom._text import join_first_names
 from seqloom.data._paths import open_index
 from seqloom.errors import ArgumentError
 
@@ -84,8 +84,8 @@ def _missing_chrom_message(genome: Genome, chrom: str, numbers: dict[str, int]) 
     if others:
         return f"{what}, it has {others[0]!r}; use the names of the genome in the intervals"
     return (
-        f"{what}, it has {list_some(genome.names)}; pass the genome of the intervals, "
-        "or remove such lines"
+        f"{what}, it has {join_first_names(genome.names)}; pass the genome of the "
+        "intervals, or remove such lines"
     )
 
 

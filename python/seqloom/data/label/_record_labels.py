@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from seqloom._arguments import as_pattern
-from seqloom._text import MAX_EXAMPLES, list_some, match_text
+from seqloom._text import MAX_EXAMPLES, get_match_text, join_first_names
 from seqloom.data._frame import Frame, frame_index, is_array, values_of
 from seqloom.data.label._labels import DEFAULTS, Cells, LabelColumn, Labels, labels_of_files
 from seqloom.data.label._numbers import label_rows
@@ -68,9 +68,7 @@ def label_records(
 
 
 def choose_source(
-    records: SequenceSource,
-    labels: Labels,
-    frames: Sequence[Frame | None] = (),
+    records: SequenceSource, labels: Labels, frames: Sequence[Frame | None] = ()
 ) -> LabelSource | None:
     """Return the labels that the user passed, or the labels in the tables of sequences."""
     source, names = labels.source, column_names_of(labels)
@@ -186,7 +184,7 @@ def header_source(
     headers = [it for batch in records.store.batches() for it in batch.headers.to_list()]
     ids = (decode_header(parse_id(header)) for header in headers)
     matches = zip(ids, map(search, map(decode_header, headers)), strict=True)
-    cells = {name: (match_text(match, "label"),) for name, match in matches if match}
+    cells = {name: (get_match_text(match, "label"),) for name, match in matches if match}
     what, found_in = f"headers searched for '{text}'", partial(_found_in, search, headers)
     return LabelSource(what, names[:1], cells, found=found_in)
 
@@ -197,7 +195,7 @@ def _found_in(
     """Return a message with the match of a pattern in a header, and a hint on patterns."""
     header = decode_header(headers[record])
     match = search(header)
-    text = "" if match is None else match_text(match, "label")
+    text = "" if match is None else get_match_text(match, "label")
     found = "nothing" if match is None else repr(text)
     if not text:
         advice = r"write \| for a bar and \. for a point, and the label in parentheses"
@@ -225,7 +223,7 @@ def _unlabelled_error(
     unlabelled: list[int],
     key: str,
 ) -> LabelError:
-    names = list_some([ids[i] for i in unlabelled])
+    names = join_first_names([ids[i] for i in unlabelled])
     reason = (
         "" if source.is_each else _blank_note(source, key) or _spelling_note(source, key)
     )
@@ -338,7 +336,7 @@ def join_labels(labels: Any, ids: list[str], *, noun: str = "records") -> LabelC
         )
 
     def missing_error(unlabelled: list[int]) -> LabelError:
-        listed = list_some([ids[row] for row in unlabelled])
+        listed = join_first_names([ids[row] for row in unlabelled])
         remedy = '; pass Labels(..., unlabelled="skip") (--unlabelled skip) to skip records'
         return LabelError(
             f"{len(unlabelled):,} of {len(ids):,} {noun} have no label in {source.what}: "

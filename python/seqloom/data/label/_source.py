@@ -352,7 +352,7 @@ def _warn_of_codes(what: str, cells: set[str], labels: Labels) -> None:
         warn_user(
             f"{what}: the label {codes[0]!r} looks like a code for a missing value and is "
             f"read as a label; to leave its records out, pass Labels(..., missing=['', "
-            f'{codes[0]!r}], unlabelled="skip") (--missing {codes[0]} --unlabelled skip)',
+            f'{codes[0]!r}], unlabelled="skip") (--missing {codes[0]} --unlabelled skip)'
         )
 
 

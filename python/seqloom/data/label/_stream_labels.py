@@ -38,10 +38,7 @@ class StreamLabels:
     skip: bool = False  # If True, skip records without a label.
 
     @classmethod
-    def make(
-        cls,
-        labels: Labels,
-    ) -> Self | None:
+    def make(cls, labels: Labels) -> Self | None:
         """Create the object from `Labels`; return None without labels."""
         if labels.source is None:
             return None

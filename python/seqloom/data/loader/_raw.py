@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from seqloom._system import read_at
+from seqloom._system import read_bytes_at
 from seqloom.errors import FileError
 from seqloom.io import open_sequences
 from seqloom.io._records import decode_header, parse_id
@@ -175,7 +175,7 @@ def _text_of(path: str, start: int, stop: int) -> bytes:
 def _read_at(file: int, size: int, position: int) -> bytearray:
     text = bytearray()
     while len(text) < size and (
-        more := read_at(file, size - len(text), position + len(text))
+        more := read_bytes_at(file, size - len(text), position + len(text))
     ):
         text += more
     return text

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_integer, as_seed, check_function, quote
+from seqloom._arguments import as_bool, as_integer, as_seed, check_callable, quote
 from seqloom._threads import supports_threads
 from seqloom.data.collate._collate import default_collate
 from seqloom.errors import ArgumentError
@@ -188,7 +188,7 @@ def seed_of(seed: int, generator: Any) -> int:
 def check_dataset(dataset: Any, **functions: Any) -> None:
     """Raise for a dataset without items, a path, or an invalid function."""
     for name, value in functions.items():
-        check_function(name, value)
+        check_callable(name, value)
     has_items = hasattr(dataset, "__getitem__") or hasattr(dataset, "__iter__")
     if isinstance(dataset, (str, bytes, type)) or not has_items:
         raise ArgumentError(
@@ -200,7 +200,7 @@ def check_dataset(dataset: Any, **functions: Any) -> None:
 def check_flags(**flags: Any) -> None:
     """Raise for values that are neither True nor False."""
     for name, value in flags.items():
-        as_flag(name, value)
+        as_bool(name, value)
 
 
 def is_iterable(dataset: Any) -> bool:

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._system import follow_parent, is_running
+from seqloom._system import end_with_parent, is_running
 from seqloom.data._encoder import allocate_batch
 from seqloom.errors import WorkerError
 
@@ -129,7 +129,7 @@ def _follow_parent(identity: WorkerIdentity) -> None:
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     os.environ["SEQLOOM_NUM_THREADS"] = "1"
     if identity.is_child_of_main_thread:
-        follow_parent()
+        end_with_parent()
     threading.Thread(
         target=_watch_parent, args=(os.getppid(), identity.parent), daemon=True
     ).start()

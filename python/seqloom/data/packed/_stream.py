@@ -336,11 +336,7 @@ def _range_of(records: Any, paths: tuple[str, ...]) -> tuple[int, int] | None:
 
 
 def raise_refusal(
-    refusal: Any,
-    paths: tuple[str, ...],
-    *,
-    max_tokens: int,
-    fault: BaseException | None,
+    refusal: Any, paths: tuple[str, ...], *, max_tokens: int, fault: BaseException | None
 ) -> NoReturn:
     """Raise the error for a rejected record, with its file and a hint."""
     file, record, header, letters, kind, tokens, found = refusal

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._ragged import offsets_of
+from seqloom._ragged import lengths_to_offsets
 from seqloom.data._encoder import find_override
 from seqloom.data.collate._varlen import as_token_function
 from seqloom.encode import Tokens
@@ -87,7 +87,7 @@ class FunctionTokens:
             self.fault = error
         sizes = np.array([row.size for row in rows], np.int64)
         flat: Any = np.concatenate(rows) if rows else np.empty(0, np.uint32)
-        return flat, offsets_of(sizes)
+        return flat, lengths_to_offsets(sizes)
 
 
 def _as_tokens(result: Any) -> NDArray[np.uint32]:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_flag
+from seqloom._arguments import as_bool
 from seqloom._key import Key
 from seqloom.data._encoder import count_positions
 from seqloom.data._position import check_integer, permutation
@@ -59,8 +59,8 @@ class LengthBucketSampler(Sampler):
         check_integer("window", window, least=1)
         self._lengths = _lengths_of(lengths)
         self._batch_size, self._window = batch_size, window
-        self._shuffle = as_flag("shuffle", shuffle)
-        self._drop_last = as_flag("drop_last", drop_last)
+        self._shuffle = as_bool("shuffle", shuffle)
+        self._drop_last = as_bool("drop_last", drop_last)
 
     def _plan(self, epoch: int) -> list[list[int]]:
         key = Key(self.seed, epoch) if self._shuffle else None
@@ -127,8 +127,8 @@ class TokenBudgetSampler(Sampler):
         check_integer("batch_size", self._max_items, least=1)
         self._lengths = _lengths_of(lengths)
         self._max_tokens, self._window = max_tokens, window
-        self._include_padding = as_flag("include_padding", include_padding)
-        self._shuffle = as_flag("shuffle", shuffle)
+        self._include_padding = as_bool("include_padding", include_padding)
+        self._shuffle = as_bool("shuffle", shuffle)
         _check_budget(lengths, self._lengths, max_tokens)
 
     def _plan(self, epoch: int) -> list[list[int]]:

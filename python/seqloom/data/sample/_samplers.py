@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_seed, check_sized, quote
+from seqloom._arguments import as_bool, as_seed, check_has_length, quote
 from seqloom._key import Key
 from seqloom.data._frame import values_by_id
 from seqloom.data._position import (
@@ -154,9 +154,9 @@ class EpochSampler:
         world_size: int | None = None,
         even_ranks: str = "pad",
     ) -> None:
-        check_sized("dataset", dataset)
+        check_has_length("dataset", dataset)
         self._dataset = dataset
-        self._batching = Batching(batch_size=None, shuffle=as_flag("shuffle", shuffle))
+        self._batching = Batching(batch_size=None, shuffle=as_bool("shuffle", shuffle))
         self._seed = as_seed(seed)
         self._ranks = (rank, world_size, even_ranks)
         find_rank(rank, world_size, even_ranks)
@@ -274,7 +274,7 @@ class WeightedSampler(Sampler):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        check_sized("dataset", dataset)
+        check_has_length("dataset", dataset)
         self._size = len(dataset) if size is None else size
         check_integer("size", self._size)
         each = _weights_of(dataset, weights)

@@ -142,11 +142,7 @@ def _file_column(source: ChunkSource, rows: Rows) -> list[str]:
 
 
 def _explain(
-    source: ChunkSource,
-    rows: Rows,
-    error: AlphabetError,
-    *,
-    is_changed: bool = False,
+    source: ChunkSource, rows: Rows, error: AlphabetError, *, is_changed: bool = False
 ) -> AlphabetError:
     """Add the file position of the invalid character to an error, if available."""
     if error.record is None:

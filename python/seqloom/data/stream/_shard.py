@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import numpy as np
 
-from seqloom._ragged import offsets_of
+from seqloom._ragged import lengths_to_offsets
 from seqloom.data._paths import open_existing_index, open_index
 from seqloom.data._position import check_integer
 from seqloom.data._store import check_one_kind
@@ -209,7 +209,7 @@ def _shard_border(index: SequenceIndex, part: int, count: int) -> int:
         return len(index) if part else 0
     if len(index) > _MAX_BALANCED_RECORDS:
         return len(index) * part // count
-    starts = offsets_of(index.lengths + _RECORD_OVERHEAD)
+    starts = lengths_to_offsets(index.lengths + _RECORD_OVERHEAD)
     twice_middles = starts[:-1] + starts[1:]
     return int(np.searchsorted(twice_middles, 2 * int(starts[-1]) * part / count))
 

@@ -11,8 +11,8 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlparse
 
-from seqloom._signals import signals_waiting
-from seqloom._system import rename_new, sync
+from seqloom._signals import delay_signals
+from seqloom._system import fsync, rename_without_replacing
 from seqloom.errors import (
     ArgumentError,
     FileError,
@@ -92,7 +92,7 @@ class OutputFolder:
                 os.fsync(file.fileno())
             is_first = _rename_without_replacing(part, final)
             if is_first:
-                sync(self.path)
+                fsync(self.path)
         except FileNotFoundError:
             if not self.path.is_dir():
                 raise
@@ -100,7 +100,7 @@ class OutputFolder:
         else:
             return is_first
         finally:
-            with signals_waiting(), suppress(OSError):
+            with delay_signals(), suppress(OSError):
                 part.unlink(missing_ok=True)
 
     def where(self, name: str) -> str:
@@ -158,7 +158,7 @@ def _rename_without_replacing(part: Path, final: Path) -> bool:
     # Do not reserve the name with an empty file and then rename over this file. A
     # killed process would leave an empty file, and a paused process may replace the
     # file of another process.
-    code = rename_new(part, final)
+    code = rename_without_replacing(part, final)
     if code in _NO_RENAME_ERRORS:
         raise FileError(
             f"{final}: this file system has neither hard links nor a rename without "

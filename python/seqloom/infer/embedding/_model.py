@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from seqloom._ragged import offsets_of
+from seqloom._ragged import lengths_to_offsets
 from seqloom.errors import ArgumentError
 from seqloom.nn import Module
 from seqloom.nn._call_arguments import VARIADIC
@@ -89,7 +89,7 @@ class Device:
 
     def sum_rows(self, values: Any, counts: NDArray[np.int64]) -> Any:
         """Sum consecutive rows; `counts` has the number of rows for each sum."""
-        firsts = offsets_of(counts)[:-1]
+        firsts = lengths_to_offsets(counts)[:-1]
         return np.add.reduceat(values, firsts, axis=0, dtype=np.float64)
 
     def fetch(self, values: Any) -> Callable[[], NDArray[Any]]:

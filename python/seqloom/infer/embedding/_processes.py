@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from seqloom._arguments import quote
-from seqloom._system import without_signals
+from seqloom._system import block_signals
 from seqloom.errors import ArgumentError, MissingExtraError, RunFolderError, WorkerError
 from seqloom.infer.embedding._folder import open_folder
 from seqloom.infer.embedding._plan import PLAN, read_plan
@@ -167,7 +167,7 @@ class _Worker:
         messages, sender = context.Pipe(duplex=False)
         process = context.Process(target=_run_worker, args=(call, sender), daemon=True)
         # A terminal sends Ctrl-C to all processes; only the parent should handle it.
-        with without_signals(signal.SIGINT):
+        with block_signals(signal.SIGINT):
             process.start()
         sender.close()
         return cls(name, process, messages)

@@ -12,16 +12,7 @@ from seqloom.infer.embedding._job import EmbedJob
 from seqloom.infer.embedding._shard_file import read_done
 from seqloom.infer.embedding._summary import SPENT_ON
 from seqloom.infer.monitor._clock import ACTIVITIES
-from seqloom.report import (
-    Plot,
-    Report,
-    Section,
-    Table,
-    Tile,
-    Trace,
-    make_page,
-    percent,
-)
+from seqloom.report import Plot, Report, Section, Table, Tile, Trace, make_page, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

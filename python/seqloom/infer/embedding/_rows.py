@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._ragged import offsets_of
+from seqloom._ragged import lengths_to_offsets
 from seqloom.errors import InternalError, NotFiniteError, ShapeError
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class PaddedBatches:
             "input_ids": ids,
             "mask": mask,
             "attention_mask": mask.astype(np.int64),
-            "cu_seqlens": offsets_of(lengths).astype(np.int32),
+            "cu_seqlens": lengths_to_offsets(lengths).astype(np.int32),
             "max_seqlen": int(lengths.max()),
             "num_sequences": len(rows),
             "sequence_ids": [whole["sequence_ids"][row] for row in rows.tolist()],
@@ -90,7 +90,7 @@ def _join_arrays(group: list[Any]) -> dict[str, Any]:
         name: np.concatenate([batch[name] for batch in group]) for name in names
     }
     sizes = np.concatenate([np.diff(batch["cu_seqlens"]) for batch in group])
-    joined["cu_seqlens"] = offsets_of(sizes)
+    joined["cu_seqlens"] = lengths_to_offsets(sizes)
     joined["sequence_ids"] = [name for batch in group for name in batch["sequence_ids"]]
     return joined
 
@@ -159,7 +159,7 @@ def _check_shape(values: Any, batch: Batch, pool: str) -> None:
 
 def join_ranges(begins: NDArray[np.int64], counts: NDArray[np.int64]) -> Any:
     """Return the concatenated indices of several ranges."""
-    firsts = offsets_of(counts)[:-1]
+    firsts = lengths_to_offsets(counts)[:-1]
     return np.arange(int(counts.sum())) + np.repeat(begins - firsts, counts)
 
 
@@ -177,7 +177,7 @@ class ShardRows:
         self.shard, self._rules = shard, rules
         # Lengths are read from the batches, not from the file index, because a
         # tokenizer may drop residues, such as a final stop (*).
-        self._room, self._begins = lengths, offsets_of(lengths)
+        self._room, self._begins = lengths, lengths_to_offsets(lengths)
         self.lengths = lengths.copy()
         self.ids: list[str | None] = [None] * len(shard)
         self._missing = lengths.copy()
@@ -251,7 +251,7 @@ class ShardRows:
     @property
     def offsets(self) -> NDArray[np.int64]:
         """Index of the first residue of each record, and the total number of residues."""
-        return offsets_of(self.lengths)
+        return lengths_to_offsets(self.lengths)
 
     def _not_finite(self, array: Array, finished: Array) -> NotFiniteError:
         """Return the error of the first record whose embedding is not finite."""

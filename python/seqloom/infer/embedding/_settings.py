@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from seqloom._arguments import as_flag, as_integer, quote
+from seqloom._arguments import as_bool, as_integer, quote
 from seqloom.encode import Tokens
 from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.infer.embedding._model import identify_model
@@ -104,8 +104,8 @@ class EmbedSettings:
             raise ArgumentError(
                 f'dtype must be "float32" or "float16", got {quote(self.dtype)}'
             )
-        as_flag("packing", self.packing)
-        as_flag("resume", self.resume)
+        as_bool("packing", self.packing)
+        as_bool("resume", self.resume)
         if self.max_length is not None:
             self._check_windows(self.max_length)
         elif self.overlap:

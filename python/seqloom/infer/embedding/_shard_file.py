@@ -12,12 +12,8 @@ import msgspec
 import numpy as np
 
 from seqloom._files import check_not_truncated
-from seqloom._ragged import Ragged, offsets_of
-from seqloom.errors import (
-    FileError,
-    FormatError,
-    RecordError,
-)
+from seqloom._ragged import Ragged, lengths_to_offsets
+from seqloom.errors import FileError, FormatError, RecordError
 from seqloom.infer.embedding._settings import FORMATS, import_arrow
 from seqloom.record import Record, Safetensors, load as load_record
 
@@ -158,7 +154,7 @@ class OpenShard:
         array = self.arrays[name]
         if not self.is_by_residue:
             return array[record]
-        offsets = offsets_of(self.lengths)
+        offsets = lengths_to_offsets(self.lengths)
         return array[int(offsets[record]) : int(offsets[record + 1])]
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 import torch
 
-from seqloom._ragged import offsets_of
+from seqloom._ragged import lengths_to_offsets
 from seqloom.infer.embedding._model import Device
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ class PackedArrays(NamedTuple):
         """Assign an offset to each numeric array."""
         arrays = {name: it for name, it in batch.items() if _is_numeric(it)}
         sizes = [-(-array.nbytes // _ALIGNMENT) * _ALIGNMENT for array in arrays.values()]
-        starts = offsets_of(np.array(sizes, np.int64)).tolist()
+        starts = lengths_to_offsets(np.array(sizes, np.int64)).tolist()
         return cls(arrays, starts[:-1], starts[-1])
 
     def write(self, buffer: torch.Tensor) -> torch.Tensor:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from seqloom._system import child_processes, resident_memory
+from seqloom._system import list_child_processes, resident_memory
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -117,7 +117,7 @@ class Clock:
 
 def resident_bytes() -> int:
     """Return the resident memory of this process and its children; 0 if unknown."""
-    return sum(map(resident_memory, ("self", *child_processes())))
+    return sum(map(resident_memory, ("self", *list_child_processes())))
 
 
 class MemoryWatch:

@@ -12,12 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 
 from seqloom.errors import FormatError, InternalError, MissingObjectError, RemoteError
-from seqloom.io.plink._cloud_object import (
-    CloudObject,
-    ForkedObject,
-    LocalObject,
-    is_forked,
-)
+from seqloom.io.plink._cloud_object import CloudObject, ForkedObject, LocalObject, is_forked
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Iterator, Mapping

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, TypeAlias, cast
 from urllib.parse import unquote
 
-from seqloom._system import after_fork
+from seqloom._system import run_after_fork
 from seqloom.errors import (
     ArgumentError,
     MissingExtraError,
@@ -391,4 +391,4 @@ def _record_fork() -> None:
         _forked[:] = [os.getpid()]
 
 
-after_fork(_record_fork)
+run_after_fork(_record_fork)

@@ -31,7 +31,7 @@ import msgspec
 from seqloom._arguments import as_path, quote
 from seqloom._files import atomic_paths, write_atomic
 from seqloom._rust import _native
-from seqloom._system import lock, open_handle, sync
+from seqloom._system import fsync, lock_file, open_handle
 from seqloom.errors import ArgumentError, FileError, FormatError, MissingFileError
 from seqloom.io.plink._tables import write_table
 
@@ -192,7 +192,7 @@ def _lock_folder(folder: Path) -> Generator[None]:
         with suppress(OSError):
             handle = open_handle(folder, os.O_RDONLY)
             opened.callback(os.close, handle)
-            lock(handle)
+            lock_file(handle)
         yield
 
 
@@ -236,7 +236,7 @@ def _finish_journal(bed: Path) -> None:
 def _sync_folders(finals: Sequence[Path]) -> None:
     """Sync the folders of a PLINK set to disk."""
     for folder in dict.fromkeys(final.parent for final in finals):
-        sync(folder)
+        fsync(folder)
 
 
 def _read_journal(journal: Path) -> list[str]:

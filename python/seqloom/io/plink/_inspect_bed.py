@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._text import printable
+from seqloom._text import escape_controls
 from seqloom.io.plink._open_bed import open_bed
 
 if TYPE_CHECKING:
@@ -107,7 +107,7 @@ class BedSummary:
             "chromosomes": _list_counts(self.chromosomes, _MAX_CHROMOSOMES) or "none",
             "duplicate ids": f"{self.same_iid:,} individuals, {self.same_sid:,} variants",
         }
-        return {name: printable(fact) for name, fact in facts.items()}
+        return {name: escape_controls(fact) for name, fact in facts.items()}
 
     def __str__(self) -> str:
         return "\n".join(f"{name:<15}{value}" for name, value in self.facts().items())

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
-from seqloom._arguments import as_flag
+from seqloom._arguments import as_bool
 from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.io.plink._bed_properties import BedProperties
 from seqloom.io.plink._cloud_bed import RemoteBed
@@ -142,8 +142,8 @@ class open_bed(BedProperties):
             cloud_options=cloud_options,
         )
         self.location, self._path = bed, absolute_location(bed)
-        self.count_A1 = as_flag("count_A1", count_A1)
-        self.skip_format_check = as_flag("skip_format_check", skip_format_check)
+        self.count_A1 = as_bool("count_A1", count_A1)
+        self.skip_format_check = as_bool("skip_format_check", skip_format_check)
         self._num_threads = num_threads
         self._requests = RequestLimits().replace(max_concurrent_requests, max_chunk_bytes)
         vars(self).update(_PROCESS_STATE)

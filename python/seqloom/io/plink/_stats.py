@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from seqloom._arguments import as_flag, check_function
+from seqloom._arguments import as_bool, check_callable
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 from seqloom.io.plink._genotype_stats import GenotypeStats
@@ -115,8 +115,8 @@ def genotype_stats(
         frequency of A1 median 0.5; 1 variant constant, 1 below 0.01 or above 0.99
         Hardy-Weinberg  0 of 3 variants with p below 1e-06
     """
-    nonfounders, mid_p = as_flag("nonfounders", nonfounders), as_flag("mid_p", mid_p)
-    check_function("on_progress", on_progress)
+    nonfounders, mid_p = as_bool("nonfounders", nonfounders), as_bool("mid_p", mid_p)
+    check_callable("on_progress", on_progress)
     source = bed if isinstance(bed, open_bed) else open_bed(bed)
     chosen = find_positions(individuals, source.iid_count)
     if chosen is not None and len(np.unique(chosen)) < len(chosen):

@@ -13,13 +13,15 @@ import numpy as np
 
 from seqloom._files import GZIP_MAGIC, reading
 from seqloom._rust import _native
-from seqloom._text import count_of, is_decimal, list_some, parse_decimal, printable
-from seqloom._warning import warn_user
-from seqloom.errors import (
-    FileError,
-    FormatError,
-    NumberRangeError,
+from seqloom._text import (
+    escape_controls,
+    format_count,
+    is_decimal,
+    join_first_names,
+    parse_decimal,
 )
+from seqloom._warning import warn_user
+from seqloom.errors import FileError, FormatError, NumberRangeError
 from seqloom.io.plink._properties import PROPERTIES, Suffix, names_of
 
 if TYPE_CHECKING:
@@ -105,11 +107,7 @@ def _first_fields(path: Path) -> list[str]:
 
 
 def read_columns(
-    source: Path | bytes,
-    suffix: Suffix,
-    names: Collection[str],
-    *,
-    name: str | None = None,
+    source: Path | bytes, suffix: Suffix, names: Collection[str], *, name: str | None = None
 ) -> dict[str, NDArray[Any]]:
     """Read the requested columns of a table, and check all lines."""
     # Text columns have the dtype ``<U{n}``, or ``StringDType()`` if a few long values
@@ -187,7 +185,7 @@ def _is_row(fields: list[str], suffix: Suffix) -> bool:
 
 def _raise_line_error(fault: str, line: bytes, suffix: Suffix, *, name: str) -> NoReturn:
     """Raise an error that quotes the invalid line, with the advice to delete this line."""
-    shown = printable(" ".join(_split_fields(line)))
+    shown = escape_controls(" ".join(_split_fields(line)))
     if len(shown) > _SHOWN_CHARACTERS:
         shown = f"{shown[:_SHOWN_CHARACTERS]}..."
     raise FormatError(
@@ -266,8 +264,8 @@ def _read_sex(table: _native.PlinkTable, path: str) -> NDArray[np.int32]:
         meanings = {text: _sex_code(text) for text in dict.fromkeys(texts)}
         codes[:] = [meanings[text] or 0 for text in texts]
         if strange := [text for text, code in meanings.items() if code is None]:
-            shown = list_some(list(map(repr, strange)))
-            who = count_of(sum(meanings[text] is None for text in texts), "individuals")
+            shown = join_first_names(list(map(repr, strange)))
+            who = format_count(sum(meanings[text] is None for text in texts), "individuals")
             warn_user(
                 f"{path}: the sex of {who} is {shown} and is read as unknown (0), as "
                 "PLINK does; expected 1 or M for male, 2 or F for female, or 0"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from seqloom._arguments import as_flag
+from seqloom._arguments import as_bool
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError, ClosedError
 from seqloom.io.plink._file_set import name_set, write_set, write_tables
@@ -233,7 +233,7 @@ class Packer:
     threads: int = 1
 
     def __post_init__(self) -> None:
-        as_flag("count_A1", self.count_a1)
+        as_bool("count_A1", self.count_a1)
         if self.major not in ("SNP", "individual"):
             raise ArgumentError(f"major must be 'SNP' or 'individual', not {self.major!r}")
 

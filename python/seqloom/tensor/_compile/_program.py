@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary, WeakSet
 import numpy as np
 
 from seqloom._key import Key
-from seqloom._system import after_fork
+from seqloom._system import run_after_fork
 from seqloom.errors import ArgumentError, SeqloomError
 from seqloom.tensor._autocast import autocast_state
 from seqloom.tensor._compile._symbol import SymbolKey
@@ -49,7 +49,7 @@ def _renew_locks() -> None:
         lockable.renew_lock()
 
 
-after_fork(_renew_locks)
+run_after_fork(_renew_locks)
 
 
 class Program:

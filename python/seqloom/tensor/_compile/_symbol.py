@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 import numpy as np
 
-from seqloom._key import counter_of
-from seqloom._system import after_fork
+from seqloom._key import to_threefry_counter
+from seqloom._system import run_after_fork
 from seqloom.errors import CaptureError
 from seqloom.tensor._elements import key_parts
 from seqloom.tensor._origin import current_line
@@ -91,7 +91,7 @@ class SymbolKey:
 
     def fold(self, word: Any) -> SymbolKey:
         # Strings are hashed during the capture, because programs cannot compute hashes.
-        counter = counter_of(word) if isinstance(word, (int, str)) else word
+        counter = to_threefry_counter(word) if isinstance(word, (int, str)) else word
         return SymbolKey(self.capture.fold_in(self.symbol, counter), self.capture)
 
     def split(self, n: int) -> list[SymbolKey]:
@@ -149,7 +149,7 @@ class _ClassLock:
         cls.lock = threading.Lock()
 
 
-after_fork(_ClassLock.renew)
+run_after_fork(_ClassLock.renew)
 
 
 def check_declared(stored: Any) -> None:

@@ -66,9 +66,9 @@ def counter(word: int | str | Array) -> tuple[int | Array, int | Array]:
     if isinstance(word, tuple):
         return cast("tuple[Any, Any]", word)
     if isinstance(word, (int, str)):
-        from seqloom._key import counter_of
+        from seqloom._key import to_threefry_counter
 
-        return counter_of(word)
+        return to_threefry_counter(word)
     return 0, word
 
 

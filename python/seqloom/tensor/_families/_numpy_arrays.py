@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import numpy as np
 
-from seqloom._system import after_fork
+from seqloom._system import run_after_fork
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -165,7 +165,7 @@ class _BlockOwner:
 
 
 block_cache = BlockCache()
-after_fork(block_cache.unlock)
+run_after_fork(block_cache.unlock)
 # Functions that return the number of bytes in the cache of a backend.
 reserves: list[Callable[[], int]] = [lambda: block_cache.idle]
 fresh = block_cache.fresh
