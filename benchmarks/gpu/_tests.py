@@ -134,7 +134,7 @@ def choose_tests(device: str, *, is_tiny: bool) -> dict[str, Any]:
     torch, jax = f"torch:{device}", f"jax:{device}"
     operations = (*SMOOTH_OPERATIONS, *OTHERS)
     values = "test_computes_and_differentiates_as_torch"
-    gradients = "test_gradients_equal_central_differences"
+    gradients = "test_gradients_of_operations_equal_central_differences"
     groups = [
         [f"{values}[{torch}-{name}]" for name in operations],
         [f"{values}[{jax}-{name}]" for name in operations[::JAX_STEP]],

@@ -6,7 +6,7 @@ code with the package.
 
 from decimal import ROUND_HALF_EVEN, Decimal, localcontext
 
-MAX_32_BIT_WORD = 0xFFFFFFFF
+MAX_UINT32 = 0xFFFFFFFF
 LETTERS, DETAILS, CHOICES = range(3)
 RESIDUES_OF_ALPHABET = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQRSTVWY"}
 
@@ -14,21 +14,19 @@ RESIDUES_OF_ALPHABET = {"dna": "ACGT", "rna": "ACGU", "protein": "ACDEFGHIKLMNPQ
 def threefry(key, count):
     """Return Threefry random numbers (Salmon et al., 2011, section 4.2)."""
     keys = [*key, key[0] ^ key[1] ^ 0x1BD11BDA]
-    x, y = ((c + k) & MAX_32_BIT_WORD for c, k in zip(count, keys, strict=False))
+    x, y = ((c + k) & MAX_UINT32 for c, k in zip(count, keys, strict=False))
     for block in range(5):
         for turn in ((13, 15, 26, 6), (17, 29, 16, 24))[block % 2]:
-            x = (x + y) & MAX_32_BIT_WORD
-            y = (((y << turn) | (y >> (32 - turn))) & MAX_32_BIT_WORD) ^ x
-        x = (x + keys[(block + 1) % 3]) & MAX_32_BIT_WORD
-        y = (y + keys[(block + 2) % 3] + block + 1) & MAX_32_BIT_WORD
+            x = (x + y) & MAX_UINT32
+            y = (((y << turn) | (y >> (32 - turn))) & MAX_UINT32) ^ x
+        x = (x + keys[(block + 1) % 3]) & MAX_UINT32
+        y = (y + keys[(block + 2) % 3] + block + 1) & MAX_UINT32
     return x, y
 
 
 def block(key, purpose, index):
     """Return the two random 32-bit numbers of a counter value."""
-    return threefry(
-        key, (0xC0000000 | purpose << 24 | index >> 32, index & MAX_32_BIT_WORD)
-    )
+    return threefry(key, (0xC0000000 | purpose << 24 | index >> 32, index & MAX_UINT32))
 
 
 def threshold(probability):
@@ -131,7 +129,7 @@ def wrong_threshold(quality):
     with localcontext() as context:
         context.prec = 60
         exact = Decimal(2) ** 32 * Decimal(10) ** (-Decimal(quality) / 10)
-        return min(int(exact.quantize(Decimal(1), ROUND_HALF_EVEN)), MAX_32_BIT_WORD)
+        return min(int(exact.quantize(Decimal(1), ROUND_HALF_EVEN)), MAX_UINT32)
 
 
 def crop(pairs, key, *, length, mode="random"):

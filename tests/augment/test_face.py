@@ -42,12 +42,12 @@ INVALID_OPTIONS: list[tuple[Any, dict[str, Any]]] = [
 
 
 @pytest.mark.parametrize(("make", "options"), INVALID_OPTIONS, ids=str)
-def test_invalid_options_are_an_error(make, options):
+def test_invalid_augmentation_options_are_an_error(make, options):
     with pytest.raises(ArgumentError):
         make(**options)
 
 
-def test_a_rate_outside_0_to_1_is_named_in_the_error():
+def test_a_mutation_rate_outside_0_to_1_is_an_error():
     with pytest.raises(ValueError, match=r"insertions must be from 0 to 1, got 1\.5"):
         Mutate(insertions=1.5)
 
@@ -82,12 +82,12 @@ def test_quality_noise_without_qualities_is_an_error_with_a_remedy():
         QualityNoise()(b"ACGT", Key(0))
 
 
-def test_a_quality_outside_the_encoding_is_an_error_with_its_position():
+def test_a_quality_score_outside_its_encoding_is_an_error_with_its_position():
     with pytest.raises(ArgumentError, match=r"sequence 0, position 2: .* found 32"):
         QualityNoise()(b"ACGT", Key(0), quality=b"II I")
 
 
-def test_keys_and_qualities_must_match_the_sequences():
+def test_augmentation_needs_one_key_and_quality_string_per_sequence():
     rows = Ragged.from_list([b"ACGT", b"AC"])
     wrong: Any = np.zeros((2, 2))
     with pytest.raises(ShapeError, match=r"shape \(2, 2\)"):

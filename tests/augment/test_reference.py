@@ -53,7 +53,7 @@ AUGMENTATION_CASES: list[tuple[Any, Any, dict[str, Any]]] = [
     (ShuffleKmers, shuffle_kmers, {"k": 3}),
     (ShuffleKmers, shuffle_kmers, {"k": 5}),
 ]
-FOR_EACH_AUGMENTATION = pytest.mark.parametrize(
+PARAMETRIZE_AUGMENTATIONS = pytest.mark.parametrize(
     ("ours", "slow", "options"),
     AUGMENTATION_CASES,
     ids=[f"{p[0].__name__}{p[2]}" for p in AUGMENTATION_CASES],
@@ -78,17 +78,17 @@ def changed(slow, sequence, key):
     return "".join(a for a, _ in pairs).encode(), bytes(q for _, q in pairs)
 
 
-@FOR_EACH_AUGMENTATION
+@PARAMETRIZE_AUGMENTATIONS
 @settings(max_examples=12, deadline=None)
 @given(sequence=sequences(), key=keys)
-def test_one_sequence_agrees_with_the_reference(ours, slow, options, sequence, key):
+def test_augmenting_a_sequence_agrees_with_a_reference(ours, slow, options, sequence, key):
     expected = changed(lambda pairs, words: slow(pairs, words, **options), sequence, key)
     assert ours(**options)(sequence[0], key, quality=sequence[1]) == expected
 
 
 @settings(max_examples=20, deadline=None)
 @given(sequence=sequences(), key=keys)
-def test_compose_derives_a_key_from_the_index_of_each_member(sequence, key):
+def test_compose_derives_the_key_of_each_augmentation_from_its_index(sequence, key):
     members = [
         (ours, slow, options)
         for ours, slow, options in AUGMENTATION_CASES
@@ -103,14 +103,14 @@ def test_compose_derives_a_key_from_the_index_of_each_member(sequence, key):
     assert ours(sequence[0], key, quality=sequence[1]) == expected
 
 
-@FOR_EACH_AUGMENTATION
+@PARAMETRIZE_AUGMENTATIONS
 @settings(max_examples=5, deadline=None)
 @given(
     rows=st.lists(sequences(), max_size=9),
     seed=st.integers(0, 9),
     num_threads=st.sampled_from([None, 1, 2, 3]),
 )
-def test_an_augmented_batch_equals_its_sequences_one_by_one(
+def test_augmenting_a_batch_equals_augmenting_each_sequence_alone(
     ours, slow, options, rows, seed, num_threads
 ):
     change, key = ours(**options), Key(seed, 1)
@@ -124,8 +124,8 @@ def test_an_augmented_batch_equals_its_sequences_one_by_one(
     assert list(zip(*(part.to_list() for part in got), strict=True)) == alone
 
 
-@FOR_EACH_AUGMENTATION
-def test_qualities_do_not_affect_the_residues(ours, slow, options):
+@PARAMETRIZE_AUGMENTATIONS
+def test_quality_scores_do_not_affect_the_augmented_residues(ours, slow, options):
     if ours is not QualityNoise:
         change, letters = ours(**options), b"ACGTTGCAACGTNNAC" * 5
         assert change(letters, Key(4)) == change(letters, Key(4), quality=bytes(80))[0]

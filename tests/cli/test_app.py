@@ -67,7 +67,7 @@ def test_version_option_prints_the_version(call):
     ],
     ids=lambda value: value[-1] if isinstance(value, list) else None,
 )
-def test_an_invalid_command_line_prints_two_lines_that_name_the_help(call, words, expected):
+def test_an_invalid_command_line_prints_two_lines_and_suggests_help(call, words, expected):
     said = call(*words)
     assert (said.code, said.out) == (2, "")
     first, second = said.err.splitlines()

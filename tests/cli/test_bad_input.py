@@ -13,8 +13,8 @@ import pytest
 TWO_RECORDS = ">a\nACGT\n>b\nGGCC\n"
 LABEL_TABLE = "id\tlabel\na\tyes\nb\tno\n"
 DNA_OPTIONS = "--labels two.tsv --alphabet dna --valid-share 0"
-OPTIONS_WITH_OUT = f"{DNA_OPTIONS} --out new"
-TRAIN_WITHOUT_TABLE = "train two.fa --alphabet dna --out new --labels"
+TRAINING_OPTIONS = f"{DNA_OPTIONS} --out new"
+TRAIN_COMMAND_UP_TO_LABELS = "train two.fa --alphabet dna --out new --labels"
 # A gzip member as bgzip writes it, without the empty end-of-file member.
 BGZF_BLOCK = bytes.fromhex(
     "1f8b08040000000000ff0600424302002b00b34be47274760fe1b24be272777776e602001a2c2f6110000000"
@@ -50,7 +50,7 @@ INPUT_FILES = {
     "theirs/train.tsv": "theirs",
 }
 # For each problem: a command line, and a pattern that the error message must match.
-BAD_COMMANDS = {
+INVALID_COMMANDS = {
     "a missing file": ("inspect none.fa", "none.fa: no such file"),
     "a folder": ("inspect mine", "mine: is a folder"),
     "an empty file": ("inspect empty.fa", "empty.fa: the file is empty"),
@@ -95,27 +95,27 @@ BAD_COMMANDS = {
     ),
     "no end block": ("inspect endless.fa.gz", "endless.fa.gz: .*truncated.*marks the end"),
     "a missing training file": (
-        f"train none.fa {OPTIONS_WITH_OUT}",
+        f"train none.fa {TRAINING_OPTIONS}",
         "none.fa: no such file",
     ),
     "a missing test file": (
-        f"train two.fa {OPTIONS_WITH_OUT} --test none.fa",
+        f"train two.fa {TRAINING_OPTIONS} --test none.fa",
         "none.fa: no",
     ),
     "an empty sequence": (
-        f"train blank.fa {OPTIONS_WITH_OUT}",
+        f"train blank.fa {TRAINING_OPTIONS}",
         r"record 1 \(b\): .*no residues",
     ),
     "an id twice": (
-        f"train twice.fa {OPTIONS_WITH_OUT}",
+        f"train twice.fa {TRAINING_OPTIONS}",
         "'a' occurs twice: record 0 .*2 of",
     ),
     "a letter": (
-        f"train letter.fa {OPTIONS_WITH_OUT}",
+        f"train letter.fa {TRAINING_OPTIONS}",
         "letter.fa: .*1 .*line 4, byte 13 of the text: .*ACGT",
     ),
     "the letter itself": (
-        f"train letter.fa {OPTIONS_WITH_OUT}",
+        f"train letter.fa {TRAINING_OPTIONS}",
         "text: found 'E', expected .*looks like protein, but 'dna' is read",
     ),
     "a letter to predict": (
@@ -136,25 +136,25 @@ BAD_COMMANDS = {
         "train needs a value after --labels",
     ),
     "valid without a file": (
-        f"train two.fa {OPTIONS_WITH_OUT} --valid",
+        f"train two.fa {TRAINING_OPTIONS} --valid",
         "a value after --valid",
     ),
-    "no label": (f"{TRAIN_WITHOUT_TABLE} less.tsv", "1 of 2 .*less.tsv: b"),
-    "two values": (f"{TRAIN_WITHOUT_TABLE} values.tsv", "line 4: id 'a' .*'yes'"),
-    "one class": (f"{TRAIN_WITHOUT_TABLE} same.tsv", "'yes'; .*two classes"),
-    "fractions": (f"{TRAIN_WITHOUT_TABLE} fractions.tsv", "--task regress"),
+    "no label": (f"{TRAIN_COMMAND_UP_TO_LABELS} less.tsv", "1 of 2 .*less.tsv: b"),
+    "two values": (f"{TRAIN_COMMAND_UP_TO_LABELS} values.tsv", "line 4: id 'a' .*'yes'"),
+    "one class": (f"{TRAIN_COMMAND_UP_TO_LABELS} same.tsv", "'yes'; .*two classes"),
+    "fractions": (f"{TRAIN_COMMAND_UP_TO_LABELS} fractions.tsv", "--task regress"),
     "no id column": (
-        f"{TRAIN_WITHOUT_TABLE} names.tsv",
+        f"{TRAIN_COMMAND_UP_TO_LABELS} names.tsv",
         "no column 'id'.* are 'name', 'label'",
     ),
-    "a short line": (f"{TRAIN_WITHOUT_TABLE} short.tsv", "line 2: expected 2"),
-    "a table that is none": (f"{TRAIN_WITHOUT_TABLE} xz.fa", "expected a table"),
+    "a short line": (f"{TRAIN_COMMAND_UP_TO_LABELS} short.tsv", "line 2: expected 2"),
+    "a table that is none": (f"{TRAIN_COMMAND_UP_TO_LABELS} xz.fa", "expected a table"),
     "no folder to make": (
         f"train two.fa {DNA_OPTIONS} --out file/new",
         "file/new: cannot create",
     ),
     "a test file without labels": (
-        f"{TRAIN_WITHOUT_TABLE} two.tsv --test unknown.fa",
+        f"{TRAIN_COMMAND_UP_TO_LABELS} two.tsv --test unknown.fa",
         r": x; .*\n--test files need labels, .*\(--labels two.tsv MORE.tsv\)",
     ),
     "a validation file without labels": (
@@ -190,36 +190,36 @@ BAD_COMMANDS = {
         f"train two.fa {DNA_OPTIONS} --out run --resume --overwrite",
         "exclude each other",
     ),
-    "no epochs": (f"train two.fa {OPTIONS_WITH_OUT} --epochs 0", "--epochs.*>= 1"),
+    "no epochs": (f"train two.fa {TRAINING_OPTIONS} --epochs 0", "--epochs.*>= 1"),
     "no rate": (
-        f"train two.fa {OPTIONS_WITH_OUT} --lr nan",
+        f"train two.fa {TRAINING_OPTIONS} --lr nan",
         "--lr.* must be a number above 0",
     ),
-    "no batch": (f"train two.fa {OPTIONS_WITH_OUT} --batch-size 0", "--batch-size.*>= 1"),
+    "no batch": (f"train two.fa {TRAINING_OPTIONS} --batch-size 0", "--batch-size.*>= 1"),
     "half an epoch": (
-        f"train two.fa {OPTIONS_WITH_OUT} --epochs 1.5",
+        f"train two.fa {TRAINING_OPTIONS} --epochs 1.5",
         "--epochs.*integer.*1.5",
     ),
-    "half a seed": (f"train two.fa {OPTIONS_WITH_OUT} --seed 1.7", "--seed.*integer"),
-    "half a fold": (f"train two.fa {OPTIONS_WITH_OUT} --folds 2.5", "--folds.*integer"),
+    "half a seed": (f"train two.fa {TRAINING_OPTIONS} --seed 1.7", "--seed.*integer"),
+    "half a fold": (f"train two.fa {TRAINING_OPTIONS} --folds 2.5", "--folds.*integer"),
     "half a record": (
-        f"train two.fa {OPTIONS_WITH_OUT} --batch-size 63.5",
+        f"train two.fa {TRAINING_OPTIONS} --batch-size 63.5",
         "--batch-size.*integer",
     ),
-    "a negative seed": (f"train two.fa {OPTIONS_WITH_OUT} --seed -1", "--seed.*>= 0"),
+    "a negative seed": (f"train two.fa {TRAINING_OPTIONS} --seed -1", "--seed.*>= 0"),
     "a negative thread": (
-        f"train two.fa {OPTIONS_WITH_OUT} --threads -1",
+        f"train two.fa {TRAINING_OPTIONS} --threads -1",
         "--threads.*>= 1",
     ),
-    "many threads": (f"train two.fa {OPTIONS_WITH_OUT} --threads 257", "--threads.*<= 256"),
+    "many threads": (f"train two.fa {TRAINING_OPTIONS} --threads 257", "--threads.*<= 256"),
     "no backend": (
-        f"train two.fa {OPTIONS_WITH_OUT} --backend abacus",
+        f"train two.fa {TRAINING_OPTIONS} --backend abacus",
         "called 'abacus'; .*numpy",
     ),
-    "no option": (f"train two.fa {OPTIONS_WITH_OUT} --epohcs 2", "--epohcs.*--epochs"),
+    "no option": (f"train two.fa {TRAINING_OPTIONS} --epohcs 2", "--epohcs.*--epochs"),
     "no files": ("train --labels two.tsv two.fa --out new", "Give files first"),
     "a stop by nothing": (
-        f"train two.fa {OPTIONS_WITH_OUT} --early-stop 2",
+        f"train two.fa {TRAINING_OPTIONS} --early-stop 2",
         "--early-stop.*--valid",
     ),
     "no share": (
@@ -227,7 +227,7 @@ BAD_COMMANDS = {
         "--valid-share must be",
     ),
     "two parts": (
-        f"train two.fa {OPTIONS_WITH_OUT} --valid two.fa",
+        f"train two.fa {TRAINING_OPTIONS} --valid two.fa",
         "--valid and --valid-share",
     ),
     "folds to judge": (
@@ -289,7 +289,9 @@ def contents(home):
     return {path: path.is_file() and path.read_bytes() for path in home.rglob("*")}
 
 
-@pytest.mark.parametrize(("words", "essential"), BAD_COMMANDS.values(), ids=BAD_COMMANDS)
+@pytest.mark.parametrize(
+    ("words", "essential"), INVALID_COMMANDS.values(), ids=INVALID_COMMANDS
+)
 def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
     here, call, words, essential
 ):
@@ -305,7 +307,7 @@ def test_bad_input_prints_one_or_two_lines_and_writes_no_files(
 @pytest.mark.sample(7)
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(
-    "words", [words for words, _ in BAD_COMMANDS.values()], ids=BAD_COMMANDS
+    "words", [words for words, _ in INVALID_COMMANDS.values()], ids=INVALID_COMMANDS
 )
 def test_traceback_option_prints_the_traceback_of_bad_input(call, words):
     plain = call(*words.split()).err
@@ -316,8 +318,8 @@ def test_traceback_option_prints_the_traceback_of_bad_input(call, words):
 
 
 @pytest.mark.usefixtures("here")
-def test_a_process_exits_with_code_2_and_prints_its_error_last():
-    words = BAD_COMMANDS["a letter"][0].split()
+def test_a_failed_command_exits_with_code_2_and_prints_its_error_last():
+    words = INVALID_COMMANDS["a letter"][0].split()
     command = [sys.executable, "-m", "seqloom", *words]
     done = subprocess.run(
         command, stdout=-1, stderr=subprocess.STDOUT, check=False, text=True
@@ -336,9 +338,9 @@ def test_an_unknown_option_prints_two_lines():
 
 
 @pytest.mark.usefixtures("here")
-def test_an_unwritable_folder_is_an_error(call, monkeypatch):
+def test_an_output_folder_that_cannot_be_written_is_an_error(call, monkeypatch):
     monkeypatch.setattr(Path, "mkdir", refuse)  # root can write everywhere
-    said = call(*f"train two.fa {OPTIONS_WITH_OUT}".split())
+    said = call(*f"train two.fa {TRAINING_OPTIONS}".split())
     assert (said.code, said.err) == (
         2,
         "error: new: cannot create the run folder: Permission denied\n",

@@ -138,7 +138,7 @@ def test_variants_are_filtered_like_plink(bed, tmp_path, ours, theirs, call):
     assert read(tmp_path / "ours.bed")[1]["sid"] == read(tmp_path / "plink.bed")[1]["sid"]
 
 
-def test_a_list_with_one_column_contains_iids(bed, tmp_path, call):
+def test_a_sample_list_with_one_column_contains_individual_ids(bed, tmp_path, call):
     keep = lines(tmp_path / "keep", ["i3", "i40", "nobody"])
     said = call("bed", "subset", bed, tmp_path / "y.bed", "--keep", keep)
     assert said.out.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
@@ -160,7 +160,7 @@ def test_an_error_names_the_ids_that_are_not_in_the_set(bed, tmp_path, call):
     assert said.err.endswith(f"note: 1 ids of {keep} are not in the set: nobody\n")
 
 
-def test_a_missing_output_folder_is_reported_before_counting(bed, tmp_path, call):
+def test_a_missing_output_folder_is_an_error_before_any_counting(bed, tmp_path, call):
     for words in (
         ("stats", bed, "--out", tmp_path / "no/y.tsv"),
         ("convert", bed, tmp_path / "no/y.raw"),
@@ -171,7 +171,7 @@ def test_a_missing_output_folder_is_reported_before_counting(bed, tmp_path, call
         assert f"the folder {tmp_path / 'no'} does not exist" in said.err
 
 
-def test_table_and_plot_need_different_names(bed, tmp_path, call):
+def test_the_table_and_the_plot_must_have_different_file_names(bed, tmp_path, call):
     said = call(
         "bed", "stats", bed, "--out", tmp_path / "y.svg", "--plot", tmp_path / "y.svg"
     )
@@ -192,7 +192,7 @@ def test_an_input_file_is_never_overwritten(bed, tmp_path, call):
     assert said.err.startswith(f"error: {tmp_path / 'y.fam'}: already exists")
 
 
-def test_converting_the_layout_twice_returns_the_same_file(bed, tmp_path, call):
+def test_converting_the_layout_of_a_bed_twice_restores_the_file(bed, tmp_path, call):
     turned, back = tmp_path / "turned.bed", tmp_path / "back.bed"
     assert call("bed", "convert", bed, turned).code == 0
     assert bed_reader.open_bed(turned).major == "individual"
@@ -214,7 +214,7 @@ def test_exported_arrays_equal_those_of_bed_reader(bed, tmp_path, dtype, call):
 
 
 @needs_plink
-def test_a_raw_file_equals_that_of_plink(bed, tmp_path, call):
+def test_an_exported_raw_file_equals_that_of_plink(bed, tmp_path, call):
     run(bed, tmp_path / "plink", "--recode", "A")
     assert call("bed", "convert", bed, tmp_path / "ours.raw").code == 0
     ours, theirs = table(tmp_path / "ours", "raw"), table(tmp_path / "plink", "raw")
@@ -253,7 +253,7 @@ def test_a_phenotype_with_a_decimal_comma_is_an_error(tmp_path, call):
     assert not (tmp_path / "x.raw").exists()
 
 
-def test_a_tsv_has_one_line_for_each_individual(bed, tmp_path, call):
+def test_exported_genotypes_in_tsv_have_one_line_for_each_individual(bed, tmp_path, call):
     call("bed", "convert", bed, tmp_path / "y.tsv")
     heading, *rows = [
         line.split("\t") for line in (tmp_path / "y.tsv").read_text().splitlines()
@@ -282,7 +282,7 @@ def odd_bed(folder):
 
 
 @pytest.mark.parametrize("words", ["inspect", "stats", "convert y.npy", "subset y.bed"])
-def test_the_check_of_padding_can_be_skipped(tmp_path, call, words):
+def test_the_check_of_the_padding_bits_of_a_bed_can_be_skipped(tmp_path, call, words):
     command, *target = words.split()
     place = [tmp_path / name for name in target]
     bed = odd_bed(tmp_path)
@@ -292,7 +292,7 @@ def test_the_check_of_padding_can_be_skipped(tmp_path, call, words):
 
 
 @pytest.mark.parametrize("words", ["inspect", "stats", "convert y.npy", "subset y.bed"])
-def test_a_warning_prints_one_line_without_a_source_location(tmp_path, words):
+def test_a_warning_is_printed_in_one_line_without_a_source_location(tmp_path, words):
     bed_reader.to_bed(tmp_path / "x.bed", np.resize([[0], [1], [2], [1], [2]], (5, 20)))
     content = bytearray((tmp_path / "x.bed").read_bytes())
     content[4::2] = [byte | 0x54 for byte in content[4::2]]

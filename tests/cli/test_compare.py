@@ -31,7 +31,7 @@ def test_compare_writes_a_page_and_prints_its_path(call, two, tmp_path):
     assert "2 runs compared" in (tmp_path / "c.html").read_text("utf-8")
 
 
-def test_an_existing_page_is_replaced_only_with_overwrite(call, two, tmp_path):
+def test_a_comparison_page_is_replaced_only_with_the_option_overwrite(call, two, tmp_path):
     (tmp_path / "c.html").write_text("mine")
     said = call("compare", *two, "--out", tmp_path / "c.html")
     assert (said.code, (tmp_path / "c.html").read_text()) == (2, "mine")
@@ -105,7 +105,7 @@ def test_compare_json_keeps_the_types_of_settings(call, two):
     assert {type(it) for it in settings.values()} >= {int, float, bool, str, list}
 
 
-def test_compare_json_contains_tests_against_the_best_run(call, two):
+def test_compare_json_contains_significance_tests_against_the_best_run(call, two):
     found = json.loads(call("compare", *two, "--json").out)
     same = {"difference": 0, "only_this": 0, "only_best": 0, "p": 1, "p_holm": 1}
     assert [run["beside_best"] for run in found["runs"]] == [None, same]

@@ -62,11 +62,11 @@ def test_bash_completes_file_names(script):
     assert "default" in run(script("bash"), "bash", "-c", asked)
 
 
-def test_fish_completes_commands(script):
+def test_the_fish_shell_completes_commands(script):
     asked = "source script; complete --do-complete 'seqloom tra'"
     assert "train" in run(script("fish"), "fish", "--no-config", "-c", asked)
 
 
-def test_zsh_script_defines_the_completion_function(script):
+def test_the_script_for_zsh_defines_a_completion_function(script):
     asked = 'autoload -U compinit; compinit -u -D; eval "$(<script)"; echo $_comps[seqloom]'
     assert run(script("zsh"), "zsh", "-f", "-c", asked) == ["_cyclopts_seqloom"]

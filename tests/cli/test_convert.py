@@ -21,7 +21,7 @@ def reads(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["b.fq", "b.fq.gz", "b.fq.bgz"])
-def test_converting_the_compression_keeps_the_text(reads, call, name):
+def test_converting_the_compression_of_a_file_does_not_change_its_text(reads, call, name):
     said = call("convert", "reads.fq", name)
     content = (reads / name).read_bytes()
     text = content if name == "b.fq" else gzip.decompress(content)
@@ -34,7 +34,7 @@ def test_fastq_converts_to_fasta(reads, call):
     assert (reads / "b.fa").read_text().endswith(f">r40 x\n{'A' * 30}\n{'A' * 10}\n")
 
 
-def test_dropped_records_are_counted_by_reason(reads, call):
+def test_convert_counts_dropped_records_by_reason(reads, call):
     said = call(
         *("convert", "reads.fq", "b.fq", "--min-length", 10, "--max-length", 35),
         *("--min-mean-quality", 20),
@@ -112,14 +112,14 @@ def test_an_existing_output_is_replaced_only_with_overwrite(reads, call):
     assert (reads / "mates.fq").read_bytes() == (reads / "reads.fq").read_bytes()
 
 
-def test_an_existing_fastq_output_suggests_the_options_for_pairs(reads, call):
+def test_an_existing_fastq_output_suggests_the_options_for_read_pairs(reads, call):
     (reads / "mates.fq").write_text(FASTQ_TEXT)
     said = call("convert", "reads.fq", "mates.fq")
     assert (said.code, len(said.err.splitlines())) == (2, 1)
     assert "for a read pair: seqloom convert R1 R2 --out OUT1 OUT2" in said.err
 
 
-def test_an_existing_output_without_sequences_does_not_suggest_pairs(reads, call):
+def test_an_existing_text_file_as_output_does_not_suggest_read_pairs(reads, call):
     (reads / "notes.fa").write_text("Dear reader,\n")
     said = call("convert", "reads.fq", "notes.fa")
     assert said.err == "error: notes.fa: already exists; --overwrite replaces it\n"
@@ -137,7 +137,7 @@ def test_a_file_is_never_converted_onto_itself(reads, call, kind):
     assert (reads / "reads.fq").read_text() == FASTQ_TEXT
 
 
-def test_an_empty_result_prints_a_warning_last(reads, call):
+def test_a_conversion_that_keeps_no_record_prints_a_warning_last(reads, call):
     said = call("convert", "reads.fq", "b.fq", "--min-length", 99)
     assert (said.code, (reads / "b.fq").read_bytes()) == (0, b"")
     assert said.out.splitlines()[-1].startswith("warning: no record was kept")

@@ -62,7 +62,7 @@ def test_a_pair_is_kept_only_if_both_reads_pass(call, options, kept, dropped):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_pairs_are_interleaved_and_separated(call):
+def test_read_pairs_can_be_interleaved_and_separated(call):
     assert call(*CONVERT_ARGUMENTS, "both.fq", "--interleaved").code == 0
     assert ids("both.fq", interleaved=True) == IDS_OF_ALL_PAIRS
     assert call("convert", "both.fq", "--out", "o1.fq", "o2.fq", "--interleaved").code == 0
@@ -70,7 +70,7 @@ def test_pairs_are_interleaved_and_separated(call):
 
 
 @pytest.mark.usefixtures("pairs")
-def test_an_interleaved_file_keeps_whole_pairs(call):
+def test_filtering_an_interleaved_file_keeps_or_drops_whole_pairs(call):
     call(*CONVERT_ARGUMENTS, "both.fq", "--interleaved")
     call("convert", "both.fq", "o.fq", "--interleaved", "--min-length", 20)
     assert ids("o.fq", interleaved=True) == IDS_OF_ALL_PAIRS[2:3]
@@ -159,7 +159,7 @@ def test_existing_outputs_of_a_pair_are_replaced_only_with_overwrite(call):
     ],
     ids=" ".join,
 )
-def test_a_file_of_a_pair_is_never_its_own_output(pairs, call, words):
+def test_an_input_file_of_a_pair_cannot_be_an_output_file(pairs, call, words):
     before = [(pairs / name).read_bytes() for name in ("1.fq", "2.fq")]
     said = call(*words, "--overwrite")
     assert (said.code, "is both read and written" in said.err) == (2, True)

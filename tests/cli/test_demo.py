@@ -33,7 +33,7 @@ def windows(part):
     )
 
 
-def test_demo_prints_the_comparison_and_the_path_of_the_report(said):
+def test_demo_prints_published_results_and_the_path_of_its_report(said):
     assert said.code == 0
     for words in ("test accuracy", "95 % interval", "95.9 %", "logistic regression"):
         assert words in said.out
@@ -65,7 +65,7 @@ def test_demo_accuracy_equals_that_of_the_scores_file():
 
 
 @pytest.mark.usefixtures("said")
-def test_demo_report_contains_the_comparison():
+def test_the_report_of_the_demo_mentions_published_results():
     page = Path("seqloom-demo/report.html").read_text("utf-8")
     for words in (
         "Primate splice junctions",
@@ -76,7 +76,7 @@ def test_demo_report_contains_the_comparison():
         assert words in page
 
 
-def test_demo_writes_the_report_once(call, monkeypatch):
+def test_the_report_of_the_demo_is_generated_once(call, monkeypatch):
     drawn = []
     monkeypatch.setattr(
         "seqloom.report._page.make_page", lambda it: drawn.append(it) or make_page(it)
@@ -97,7 +97,7 @@ def test_demo_does_not_replace_another_run(call, trained):
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_demo_files_copies_files_without_training(call):
+def test_the_option_files_of_demo_copies_files_without_training(call):
     for _ in range(2):
         assert call("demo", "--files", "files").code == 0
     found = {path.name: path.read_bytes() for path in Path("files").iterdir()}

@@ -9,7 +9,7 @@ from importlib import metadata
 
 import pytest
 
-SLOW_VARIABLES = {
+VARIABLES_THAT_REDUCE_SPEED = {
     "SEQLOOM_SIMD": "portable",
     "OPENBLAS_CORETYPE": "Haswell",
     "PYTHONDONTWRITEBYTECODE": "1",
@@ -19,7 +19,9 @@ SLOW_VARIABLES = {
 
 def ask(*words, **variables):
     environment = {
-        key: value for key, value in os.environ.items() if key not in SLOW_VARIABLES
+        key: value
+        for key, value in os.environ.items()
+        if key not in VARIABLES_THAT_REDUCE_SPEED
     }
     command = [sys.executable, "-m", "seqloom", "doctor", *words]
     done = subprocess.run(
@@ -45,20 +47,20 @@ def test_doctor_prints_versions_processor_threads_and_cache(tmp_path):
         assert fact in said
 
 
-def test_doctor_counts_the_files_of_the_cache(tmp_path):
+def test_doctor_prints_the_number_of_files_in_the_cache(tmp_path):
     (tmp_path / "x").write_bytes(bytes(1_500_000))
     said = json.loads(ask("--json", SEQLOOM_CACHE=str(tmp_path)))
     assert said["facts"]["cache"] == f"{tmp_path}, 1 files, 1.5 MB"
 
 
-@pytest.mark.parametrize(("variable", "value"), SLOW_VARIABLES.items())
-def test_doctor_names_a_variable_that_slows_seqloom_down(variable, value):
+@pytest.mark.parametrize(("variable", "value"), VARIABLES_THAT_REDUCE_SPEED.items())
+def test_doctor_names_environment_variables_that_reduce_speed(variable, value):
     advice = json.loads(ask("--json", **{variable: value}))["advice"]
     (found,) = [one for one in advice if variable in one["what"]]
     assert found["remedy"]
 
 
-def test_doctor_reports_fewer_threads_than_cores(monkeypatch):
+def test_doctor_reports_a_thread_limit_below_the_number_of_cores(monkeypatch):
     from seqloom.cli import _doctor
 
     monkeypatch.setattr(_doctor, "count_cores", lambda: 8)
@@ -68,7 +70,7 @@ def test_doctor_reports_fewer_threads_than_cores(monkeypatch):
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_doctor_reports_an_unwritable_cache(tmp_path):
+def test_doctor_reports_a_cache_folder_that_cannot_be_written(tmp_path):
     tmp_path.chmod(0o500)
     advice = json.loads(ask("--json", SEQLOOM_CACHE=str(tmp_path)))["advice"]
     assert any(str(tmp_path) in one["what"] for one in advice)

@@ -54,7 +54,7 @@ def test_embed_writes_several_layers_to_parquet(call, folder):
     assert sl.infer.load("e").get("P3", layer=0).shape == (18, 16)
 
 
-def test_embed_accepts_stop_symbols_with_the_option_symbols(call, folder):
+def test_the_option_symbols_of_embed_accepts_proteins_with_stop_symbols(call, folder):
     Path("stop.fa").write_text(">a\nMKT\n>b\nMK*T\n")
     words = ("stop.fa", "--model", "small", "--out", "e")
     refused = call("embed", *words)
@@ -86,7 +86,7 @@ def test_invalid_arguments_of_embed_print_one_line(call, folder, words, message)
     assert "Traceback" not in done.err
 
 
-def test_each_part_of_a_job_reports_the_remaining_shards(call, folder, monkeypatch):
+def test_a_part_of_an_embedding_job_reports_the_missing_shards(call, folder, monkeypatch):
     words = ("p.fa", "--model", "small", "--out", "e", "--shard-size", "1")
     first = call("embed", *words, "--part", "2/2")
     assert "this part is complete; 2 of 3 shards remain for other parts: e" in first.out
@@ -99,7 +99,7 @@ def test_each_part_of_a_job_reports_the_remaining_shards(call, folder, monkeypat
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_embed_names_an_unwritable_folder(call, folder):
+def test_the_error_of_embed_names_a_folder_that_cannot_be_written(call, folder):
     Path("e").mkdir(mode=0o500)
     done = call("embed", "p.fa", "--model", "small", "--out", "e")
     assert (done.code, "cannot be written" in done.err) == (2, True)

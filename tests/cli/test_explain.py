@@ -11,13 +11,13 @@ import pytest
 import seqloom as sl
 from seqloom import _demo
 
-TEST_FASTA = _demo.example_path("test.fa.gz")
+TEST_SET_FASTA = _demo.example_path("test.fa.gz")
 
 
 @pytest.fixture
 def few(tmp_path):
     """A file with five windows of the demo."""
-    with sl.io.open_sequences(TEST_FASTA) as records:
+    with sl.io.open_sequences(TEST_SET_FASTA) as records:
         rows = [(record.id, record.sequence.decode()) for record in records][:5]
     (tmp_path / "few.fa").write_text("".join(f">{name}\n{text}\n" for name, text in rows))
     return tmp_path / "few.fa"
@@ -41,7 +41,7 @@ def test_explain_reads_standard_input_and_writes_standard_output(trained, few):
     assert len(rows) == 5 * 60
 
 
-def test_a_page_with_a_limit_reports_the_number_of_omitted_sequences(
+def test_an_explanation_page_reports_the_number_of_omitted_sequences(
     call, trained, few, tmp_path
 ):
     page = tmp_path / "letters.html"
@@ -53,7 +53,7 @@ def test_a_page_with_a_limit_reports_the_number_of_omitted_sequences(
     assert "the first 2 of 5 sequences, without the other 3" in text
 
 
-def test_a_page_contains_model_files_date_and_version(call, trained, few, tmp_path):
+def test_an_explanation_page_shows_model_files_date_version(call, trained, few, tmp_path):
     call("explain", trained, few, "--out", tmp_path / "letters.html")
     text = (tmp_path / "letters.html").read_text()
     today = date.today().isoformat()  # noqa: DTZ011 - the day of this machine
@@ -62,7 +62,7 @@ def test_a_page_contains_model_files_date_and_version(call, trained, few, tmp_pa
     assert str(tmp_path) not in text
 
 
-def test_the_window_option_is_passed_to_the_method(call, trained, few, tmp_path):
+def test_the_option_window_of_explain_sets_the_window_size(call, trained, few, tmp_path):
     call("explain", trained, few, "--out", tmp_path / "t.tsv", "--window", 20)
     rows = (tmp_path / "t.tsv").read_text().splitlines()[1:]
     weights = np.array([row.split("\t")[4] for row in rows], float).reshape(5, 3, 20)
@@ -107,7 +107,7 @@ def test_genotypes_cannot_be_explained(call, trained, tmp_path):
     assert (said.code, "but FILES are genotypes" in said.err) == (2, True)
 
 
-def test_an_existing_page_is_replaced_only_with_the_option_overwrite(
+def test_an_explanation_page_is_replaced_only_with_the_option_overwrite(
     call, trained, few, tmp_path
 ):
     (tmp_path / "t.tsv").write_text("mine")
@@ -118,7 +118,7 @@ def test_an_existing_page_is_replaced_only_with_the_option_overwrite(
     assert (tmp_path / "t.tsv").read_text().startswith("id\t")
 
 
-def test_quiet_explain_prints_nothing(call, trained, few, tmp_path):
+def test_explain_with_the_option_quiet_prints_nothing(call, trained, few, tmp_path):
     said = call("explain", trained, few, "--out", tmp_path / "t.html", "--quiet")
     assert (said.code, said.out, said.err) == (0, "", "")
 

@@ -27,7 +27,7 @@ def words(home, out, *more):
     return [*base, *more]
 
 
-def test_a_lora_run_loads_after_its_base_network_moves(call, home, tmp_path):
+def test_a_lora_run_needs_the_option_base_if_its_base_has_moved(call, home, tmp_path):
     adapters = ["--finetune", "lora", "--model", home / "esm2", "--rank", 2]
     assert call(*words(home, tmp_path / "run", *adapters)).code == 0
     written = sl.record.load(tmp_path / "run" / "model.safetensors")

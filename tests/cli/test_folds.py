@@ -26,8 +26,8 @@ def train(call, tmp_path, monkeypatch):
     return run
 
 
-LABELS_WITH_TWO_A = ["a"] * 2 + ["b"] * 12
-LABELS_WITH_ONE_RARE = ["a", "b"] * 12 + ["rare"]
+LABELS_WITH_TWO_RECORDS_OF_A_CLASS = ["a"] * 2 + ["b"] * 12
+LABELS_WITH_ONE_RECORD_OF_A_CLASS = ["a", "b"] * 12 + ["rare"]
 
 
 def absent(name):
@@ -37,7 +37,7 @@ def absent(name):
 
 
 def test_the_mean_over_folds_ignores_folds_with_an_undefined_metric(train):
-    found = json.loads(train(LABELS_WITH_TWO_A, "--json", "--quiet").out)
+    found = json.loads(train(LABELS_WITH_TWO_RECORDS_OF_A_CLASS, "--json", "--quiet").out)
     values = [fold["validation"]["auroc"] for fold in found["folds"]]
     (lacking,) = absent("a")
     assert values[lacking - 1] is None
@@ -50,7 +50,7 @@ def test_the_mean_over_folds_ignores_folds_with_an_undefined_metric(train):
 
 
 def test_the_table_of_folds_shows_the_number_of_folds_in_a_mean(train):
-    said = train(LABELS_WITH_TWO_A)
+    said = train(LABELS_WITH_TWO_RECORDS_OF_A_CLASS)
     (row,) = [line.split() for line in said.out.split("\n") if line.startswith(" AUROC")]
     assert row[row.index("of") + 1] == "2"
     assert "note: fold" in said.out
@@ -58,7 +58,7 @@ def test_the_table_of_folds_shows_the_number_of_folds_in_a_mean(train):
 
 
 def test_a_note_names_folds_without_validation_records_of_a_class(train):
-    found = json.loads(train(LABELS_WITH_ONE_RARE, "--json", "--quiet").out)
+    found = json.loads(train(LABELS_WITH_ONE_RECORD_OF_A_CLASS, "--json", "--quiet").out)
     first, second = absent("rare")
     assert (
         f"folds {first} and {second}: no validation record has 'rare': ignored there "
@@ -67,7 +67,7 @@ def test_a_note_names_folds_without_validation_records_of_a_class(train):
 
 
 def test_a_note_names_folds_without_training_records_of_a_class(train):
-    said = train(LABELS_WITH_ONE_RARE)
+    said = train(LABELS_WITH_ONE_RECORD_OF_A_CLASS)
     (fold,) = {1, 2, 3} - {*absent("rare")}
     assert f"note: fold {fold}: no training record has 'rare', so the model" in said.out
     assert f"warning: fold {fold} of 3: the validation set has the class 'rare'" in said.out

@@ -14,7 +14,7 @@ from seqloom.train import Epochs, RunFolder
 TRAIN_COMMAND = (
     "train a.fa --labels a.tsv --alphabet dna --epochs 1 --valid-share 0 --out run"
 )
-MAX_SHOWN_OPTIONS = 30
+MAX_OPTIONS_IN_HELP = 30
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def kept():
 def test_help_lists_at_most_30_options(call, command):
     found = shown(call(command, "--help").out)
     assert "--backend" in found
-    assert len(found) <= MAX_SHOWN_OPTIONS
+    assert len(found) <= MAX_OPTIONS_IN_HELP
 
 
 @pytest.mark.usefixtures("here")
@@ -117,7 +117,7 @@ INVALID_OPTIONS = {
 
 @pytest.mark.usefixtures("here")
 @pytest.mark.parametrize(("words", "parts"), INVALID_OPTIONS.values(), ids=INVALID_OPTIONS)
-def test_an_invalid_set_option_names_option_value_and_expected_form(call, words, parts):
+def test_the_error_for_an_invalid_option_names_value_and_expected_form(call, words, parts):
     Path("x.toml").write_text("kep = 2\n")
     Path("y.toml").write_text("keep = 0\n")
     Path("table.toml").write_text("[keep]\n")
@@ -130,7 +130,7 @@ def test_an_invalid_set_option_names_option_value_and_expected_form(call, words,
 
 
 @pytest.mark.usefixtures("here")
-def test_options_have_the_types_defaults_and_help_texts_of_dataclass_fields(call):
+def test_options_have_types_defaults_and_help_of_dataclass_fields(call):
     text = " ".join(call("train", "--set", "help").out.split())
     assert f"[default: {RunFolder().keep}]" in text
     first = re.search(r"early_stop: (.+?)\.\n", inspect.getdoc(Epochs) or "", re.DOTALL)

@@ -67,7 +67,7 @@ def test_no_command_prints_terminal_control_characters(folder, call, words):
     assert "\nerror: forged" not in said.out + said.err
 
 
-def test_every_command_prints_with_the_plain_console():
+def test_commands_print_only_with_the_shared_console():
     sources = Path(seqloom.cli.__file__).parent.glob("*.py")
     makes = re.compile(r"= Console\(|[( ]Console\(\w")
     assert not [path.name for path in sources if makes.search(path.read_text("utf-8"))]

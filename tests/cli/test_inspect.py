@@ -15,20 +15,20 @@ from seqloom.io import inspect, open_sequences
 TRAINING_FASTA = _demo.example_path("train.fa.gz")
 
 
-def test_inspect_prints_a_table_of_facts(call):
+def test_inspect_prints_a_summary_table(call):
     said = call("inspect", TRAINING_FASTA)
     assert (said.code, said.err) == (0, "")
     for words in ("gzip", "2,000", "120,000", "all 60", "dna", "52.7 %", "C 26.5 %"):
         assert words in said.out
 
 
-def test_inspect_json_prints_only_the_summary(call):
+def test_inspect_with_the_option_json_prints_only_the_summary(call):
     said = call("inspect", TRAINING_FASTA, "--json")
     assert json.loads(said.out) == json.loads(json.dumps(inspect(TRAINING_FASTA).to_dict()))
 
 
 @pytest.mark.parametrize(("encoding", "block"), [("utf-8", "█"), ("ascii", "#")])
-def test_the_longest_bar_is_that_of_the_most_frequent_length(
+def test_the_most_frequent_length_has_the_longest_histogram_bar(
     call, tmp_path, monkeypatch, encoding, block
 ):
     monkeypatch.setattr("rich.console.Console.encoding", encoding)
@@ -93,7 +93,7 @@ def test_an_empty_standard_input_is_an_error(call, stdin):
     )
 
 
-def test_the_summary_is_printed_even_if_the_plot_cannot_be_written(call, tmp_path):
+def test_inspect_prints_the_summary_even_if_it_cannot_write_the_plot(call, tmp_path):
     said = call("inspect", TRAINING_FASTA, "--plot", tmp_path / "none" / "a.svg")
     assert (said.code, "2,000" in said.out) == (2, True)
     assert said.err.endswith("a.svg: cannot be written: No such file or directory\n")

@@ -28,8 +28,8 @@ PEAKS = [
     for chrom in CHROMOSOMES
     for start in range(0, 850, 35)
 ]
-TRAIN_WITHOUT_LABELS = "train genome.fa --intervals peaks.bed --epochs 1 --out run"
-TRAIN_COMMAND = f"{TRAIN_WITHOUT_LABELS} --label-column name"
+TRAIN_COMMAND_WITHOUT_LABELS = "train genome.fa --intervals peaks.bed --epochs 1 --out run"
+TRAIN_COMMAND = f"{TRAIN_COMMAND_WITHOUT_LABELS} --label-column name"
 
 
 def bed(rows):
@@ -94,7 +94,7 @@ def run(here, shell):
     return shell(TRAIN_COMMAND)
 
 
-def test_training_on_intervals_equals_training_on_slices_by_biopython(run, shell):
+def test_training_on_intervals_equals_training_on_biopython_slices(run, shell):
     write_slices(PEAKS)
     rows = "".join(f"{c}:{a}-{b}({s})\t{name}\n" for c, a, b, name, _, s in PEAKS)
     Path("slices.tsv").write_text("id\tlabel\n" + rows)
@@ -111,7 +111,7 @@ def test_training_on_intervals_equals_training_on_slices_by_biopython(run, shell
 @pytest.mark.parametrize(
     ("words", "strands"), [("--length 50", "-"), ("--length 50 --ignore-strand", "")]
 )
-def test_interval_scores_equal_those_of_slices_in_file_order(run, shell, words, strands):
+def test_scores_of_intervals_equal_those_of_their_sequences(run, shell, words, strands):
     rows = [("chr2", 870, 890, "x", 0, "-"), ("chr1", 3, 13, "y", 0, "+"), *PEAKS[::-1]]
     Path("new.bed").write_text(bed(rows))
     write_slices(rows, length=50, strands=strands)
@@ -132,7 +132,7 @@ def test_scores_of_unnamed_intervals_have_no_name_column(run, shell, tail):
 
 
 @pytest.mark.usefixtures("here")
-def test_chromosomes_can_be_held_out(shell):
+def test_validation_and_test_sets_can_be_whole_chromosomes(shell):
     words = "--valid-chromosomes chr3 --test-chromosomes chr4 chr1 --jitter 3 --edge pad"
     said = shell(f"{TRAIN_COMMAND} {words} --reverse-complement")
     ids = [f"{c}:{a}-{b}({s})" for c, a, b, _, _, s in PEAKS]
@@ -193,13 +193,13 @@ def test_interval_labels_are_joined_by_name_or_coordinates(shell):
     labels |= {"chr1:0-50(+)": "b", "q": "a"}
     lines = "".join(f"{name}\t{label}\n" for name, label in labels.items())
     Path("t.tsv").write_text("id\tkind\n" + lines)
-    said = shell(f"{TRAIN_WITHOUT_LABELS} --labels t.tsv --label-column kind")
+    said = shell(f"{TRAIN_COMMAND_WITHOUT_LABELS} --labels t.tsv --label-column kind")
     assert "100 sequences of 50; a 49, b 51" in said.out
     assert "labels without a sequence in these files: 1 (q)" in said.out
 
 
 @pytest.mark.usefixtures("here")
-def test_each_interval_file_can_be_a_class(shell):
+def test_each_interval_file_can_contain_one_class(shell):
     for name in ("open", "shut"):
         Path(f"{name}.bed").write_text(bed(row for row in PEAKS if row[3] == name))
     words = "--intervals open.bed shut.bed --label-from-file --epochs 1 --out run"
@@ -211,7 +211,7 @@ def test_each_interval_file_can_be_a_class(shell):
 @pytest.mark.usefixtures("here")
 def test_a_column_of_the_intervals_can_be_a_regression_label(shell):
     said = shell(
-        f"{TRAIN_WITHOUT_LABELS} --label-column score --task regress --quiet --json"
+        f"{TRAIN_COMMAND_WITHOUT_LABELS} --label-column score --task regress --quiet --json"
     )
     assert json.loads(said.out)["classes"] == ["score"]
     said = shell("evaluate run genome.fa --intervals peaks.bed --json")
@@ -220,7 +220,7 @@ def test_a_column_of_the_intervals_can_be_a_regression_label(shell):
     assert Path("s.tsv").read_text().startswith("id\tinterval_name\tscore\n")
 
 
-def test_a_run_resumes_only_with_the_same_intervals(run, shell):
+def test_resuming_a_run_with_other_intervals_is_an_error(run, shell):
     before = Path("run/model.safetensors").read_bytes()
     shell(f"{TRAIN_COMMAND} --resume")
     assert Path("run/model.safetensors").read_bytes() == before
@@ -241,9 +241,9 @@ def test_intervals_dropped_at_chromosome_ends_are_counted_and_not_scored(run, sh
     assert "of 5,000 residues: soft-masked" in said.out
 
 
-TRAIN_PREFIX = "train genome.fa --intervals"
-CHROMOSOME_IN_TWO_SETS = "--valid-chromosomes chr1 --test-chromosomes chr1"
-TRAIN_ON_PEAKS = f"{TRAIN_PREFIX} peaks.bed"
+TRAIN_COMMAND_UP_TO_INTERVALS = "train genome.fa --intervals"
+OPTIONS_WITH_CHROMOSOME_IN_TWO_SETS = "--valid-chromosomes chr1 --test-chromosomes chr1"
+TRAIN_PEAKS_COMMAND = f"{TRAIN_COMMAND_UP_TO_INTERVALS} peaks.bed"
 LABEL_OPTIONS = "--label-column name --out new"
 BED_FILES = {
     "own.bed": "chrom\tstart\tend\tfile\nchr1\t0\t50\tx\n",
@@ -257,23 +257,23 @@ BED_FILES = {
 }
 INVALID_COMMANDS = {
     "no labels": (
-        f"{TRAIN_PREFIX} peaks.bed --out new",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} peaks.bed --out new",
         "it has 'name', 'score': give .*--label-col",
     ),
     "no column": (
-        f"{TRAIN_PREFIX} three.bed --out new",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} three.bed --out new",
         "'label' for the labels: give --labels TABLE",
     ),
     "another column": (
-        f"{TRAIN_PREFIX} peaks.bed --label-column x --out new",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} peaks.bed --label-column x --out new",
         "no column 'x'",
     ),
     "no intervals": (
-        f"{TRAIN_PREFIX} --label-column name --out new",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} --label-column name --out new",
         "a value after --intervals",
     ),
     "a missing file": (
-        f"{TRAIN_PREFIX} none.bed {LABEL_OPTIONS}",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} none.bed {LABEL_OPTIONS}",
         "none.bed: no such file",
     ),
     "no genome": (
@@ -281,27 +281,27 @@ INVALID_COMMANDS = {
         "none.fa: no such",
     ),
     "beyond the end": (
-        f"{TRAIN_PREFIX} past.bed {LABEL_OPTIONS}",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} past.bed {LABEL_OPTIONS}",
         "line 101: .*--edge pad.*--edge drop",
     ),
     "no chromosome": (
-        f"{TRAIN_PREFIX} foreign.bed {LABEL_OPTIONS}",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} foreign.bed {LABEL_OPTIONS}",
         "line 101: genome.fa has no .*'8'",
     ),
     "two classes": (
-        f"{TRAIN_PREFIX} twice.bed {LABEL_OPTIONS}",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} twice.bed {LABEL_OPTIONS}",
         "with two different classes: 1, such as chr1:35-85.* as '.* and as '",
     ),
     "genotypes": (
-        f"{TRAIN_PREFIX} genotypes.bed {LABEL_OPTIONS}",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} genotypes.bed {LABEL_OPTIONS}",
         "expected intervals as text .BED., found PLINK .bed genotypes",
     ),
     "a column of files": (
-        f"{TRAIN_PREFIX} own.bed --label-from-file --out new",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} own.bed --label-from-file --out new",
         "column 'file'",
     ),
     "a gap": (
-        f"{TRAIN_PREFIX} gaps.bed {LABEL_OPTIONS}",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} gaps.bed {LABEL_OPTIONS}",
         "line 101: 1 of 101 .*--unlabelled skip",
     ),
     "intervals as files": (
@@ -323,15 +323,15 @@ INVALID_COMMANDS = {
         "convert --wh",
     ),
     "blanks left out": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --whitespace strip",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --whitespace strip",
         "seqloom convert",
     ),
     "headers": (
-        f"{TRAIN_PREFIX} peaks.bed --label-from-header x --out new",
+        f"{TRAIN_COMMAND_UP_TO_INTERVALS} peaks.bed --label-from-header x --out new",
         "--label-column",
     ),
     "ids of nothing": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --id-column x",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --id-column x",
         "of --labels TABLE",
     ),
     "a length of nothing": (
@@ -343,27 +343,27 @@ INVALID_COMMANDS = {
         "only with --intervals",
     ),
     "no such chromosome": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --valid-chromosomes chr9",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --valid-chromosomes chr9",
         "chr9: no interval has this chromosome; chromosomes: chr1, chr2, chr3, ...",
     ),
     "all chromosomes": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --test-chromosomes chr1 chr2 chr3 chr4",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --test-chromosomes chr1 chr2 chr3 chr4",
         "none are left for training",
     ),
     "one for two": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} {CHROMOSOME_IN_TWO_SETS}",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} {OPTIONS_WITH_CHROMOSOME_IN_TWO_SETS}",
         "both contain chr1",
     ),
     "two ways": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --valid-share 0 --valid-chromosomes chr1",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --valid-share 0 --valid-chromosomes chr1",
         "excl",
     ),
     "two tests": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --test peaks.bed --test-chromosomes chr1",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --test peaks.bed --test-chromosomes chr1",
         "exclude each other",
     ),
     "folds to judge": (
-        f"{TRAIN_ON_PEAKS} {LABEL_OPTIONS} --folds 2 --test-chromosomes chr1",
+        f"{TRAIN_PEAKS_COMMAND} {LABEL_OPTIONS} --folds 2 --test-chromosomes chr1",
         "without --folds",
     ),
     "a table over intervals": (
@@ -385,7 +385,7 @@ def test_invalid_interval_options_print_one_line(shell, words, essential):
     assert not {"new", "s.tsv"} & {path.name for path in Path().iterdir()}
 
 
-def test_another_interval_length_names_the_option_length(run, shell):
+def test_the_error_for_another_interval_length_names_the_option_length(run, shell):
     Path("short.bed").write_text("chr1\t0\t40\n")
     words = "predict run genome.fa --intervals short.bed --out s.tsv"
     assert "--length 50" in shell(words, code=2).err

@@ -59,14 +59,14 @@ def test_a_distinct_class_for_each_record_is_an_error(call, here):
     assert call(*TRAIN_COMMAND.split(), "--task", "regress").code == 0
 
 
-def test_an_inferred_task_is_printed(call, here):
+def test_train_prints_the_task_that_it_infers_from_the_labels(call, here):
     here(["x", "y"] * 6)
     assert "task classify, inferred from the labels" in call(*TRAIN_COMMAND.split()).out
     said = call(*TRAIN_COMMAND.split(), "--overwrite", "--task", "classify")
     assert "guessed" not in said.out
 
 
-def test_each_file_can_be_a_class(call, here, tmp_path):
+def test_each_sequence_file_can_contain_one_class(call, here, tmp_path):
     for name, letter in (("pos", "A"), ("neg", "C")):
         rows = "".join(f">s{i}\n{letter * 6}\n" for i in range(6))
         Path(f"{name}.fa").write_text(rows)
@@ -121,7 +121,7 @@ def test_columns_of_a_sequence_table_can_be_chosen(call, here):
     assert "--sequence-column" in said.err
 
 
-def test_options_for_reading_apply_to_train_and_predict(call, here):
+def test_parsing_options_apply_to_train_and_predict(call, here):
     here(["x", "y"] * 6)
     Path("a.fa").write_text(FASTA_TEXT.replace("AAAAAA", "aaa AAA"))
     assert "whitespace" in call(*TRAIN_COMMAND.split()).err
@@ -156,7 +156,7 @@ def table(tmp_path):
     return tmp_path / "t.csv"
 
 
-def test_a_table_without_ids_reports_numbered_ids(call, table, tmp_path):
+def test_records_of_a_table_without_ids_are_numbered_with_a_note(call, table, tmp_path):
     words = ["--alphabet", "dna", "--epochs", 1, "--out", tmp_path / "run"]
     said = call("train", table, *words)
     assert said.code == 0, said.err
@@ -165,7 +165,7 @@ def test_a_table_without_ids_reports_numbered_ids(call, table, tmp_path):
     assert "12 (" in next(each for each in said.out.splitlines() if line in each)
 
 
-def test_a_table_with_ids_does_not_report_numbered_ids(call, table, tmp_path):
+def test_records_of_a_table_with_ids_cause_no_note_on_numbering(call, table, tmp_path):
     rows = table.read_text().splitlines()
     named = [f"name,{rows[0]}", *(f"r{i},{row}" for i, row in enumerate(rows[1:]))]
     table.write_text("\n".join(named) + "\n")
@@ -174,7 +174,7 @@ def test_a_table_with_ids_does_not_report_numbered_ids(call, table, tmp_path):
     assert "numbers from 0" not in call("train", table, *words).out
 
 
-def test_one_record_is_counted_in_the_singular(call, trained, tmp_path):
+def test_predict_prints_a_count_of_one_in_the_singular(call, trained, tmp_path):
     (tmp_path / "one.fa").write_text(f">a\n{'ACGTAC' * 10}\n")
     said = call("predict", trained, tmp_path / "one.fa", "--out", tmp_path / "s.tsv")
     assert "scored 1 sequence: " in said.out
@@ -199,7 +199,7 @@ INVALID_PATTERNS = {
 
 
 @pytest.mark.parametrize("pattern", INVALID_PATTERNS)
-def test_a_header_pattern_without_matches_shows_an_example(call, headers, pattern):
+def test_the_error_for_a_pattern_without_matches_shows_a_header(call, headers, pattern):
     words = ["--alphabet", "dna", "--label-from-header", pattern, "--epochs", 1]
     said = call("train", headers, *words, "--out", headers.parent / "run")
     assert said.code == 2
@@ -298,7 +298,7 @@ def test_records_without_a_group_are_an_error(call, here, words, message):
     assert (said.code, message in said.err) == (2, True), said.err
 
 
-def test_groups_without_a_split_are_an_error(call, here):
+def test_the_option_group_column_without_a_split_is_an_error(call, here):
     here("xy" * 6)
     said = call(*TRAIN_COMMAND.split(), "--group-column", "file")
     assert said.code == 2
@@ -331,7 +331,7 @@ MULTILABEL_TABLE = "id\tp\tq\tr\n" + "".join(
 
 
 @pytest.mark.parametrize("command", ["train", "evaluate"])
-def test_several_columns_after_one_option_suggest_repeating_it(call, here, command):
+def test_the_error_for_several_columns_suggests_repeating_the_option(call, here, command):
     here("xy" * 6)
     Path("w.tsv").write_text(MULTILABEL_TABLE)
     words = (

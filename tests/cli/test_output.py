@@ -39,7 +39,7 @@ def test_predict_reads_standard_input_and_writes_standard_output(trained):
     assert b"scored 1,186 sequences: standard output" in done.stderr
 
 
-def test_standard_input_must_be_the_only_input(call, trained):
+def test_standard_input_cannot_be_combined_with_files(call, trained):
     said = call("predict", trained, "-", TEST, "--out", "-")
     assert (said.code, "standard input must be the only input" in said.err) == (2, True)
 
@@ -49,7 +49,7 @@ def test_an_unknown_option_of_predict_is_not_read_as_a_file(call, trained):
     assert (said.code, "Unknown option: --quite" in said.err) == (2, True)
 
 
-def test_quiet_predict_prints_nothing(call, trained, tmp_path):
+def test_predict_with_the_option_quiet_prints_nothing(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--quiet")
     assert (said.code, said.out, said.err) == (0, "", "")
     assert (tmp_path / "s.tsv").exists()
@@ -64,19 +64,19 @@ def test_evaluate_prints_json(call, trained):
     assert "1,186 sequences" in said.err
 
 
-def test_quiet_evaluate_prints_only_its_table(call, trained):
+def test_evaluate_with_the_option_quiet_prints_only_its_table(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS, "--quiet")
     assert "accuracy" in said.out
     assert "backend" not in said.out + said.err
 
 
-def test_quiet_train_prints_only_warnings(call, few):
+def test_train_with_the_option_quiet_prints_only_warnings(call, few):
     said = call(*few, "--valid", "few.fa", "--quiet")
     assert (said.code, said.out) == (0, "")
     assert said.err.splitlines()[0].startswith("warning: --valid few.fa is also a training")
 
 
-def test_train_json_prints_everything_else_to_standard_error(call, few):
+def test_train_json_prints_progress_and_notes_to_standard_error(call, few):
     said = call(*few, "--valid", "few.fa", "--json")
     found = json.loads(said.out)
     assert (found["folder"], found["epochs"], found["best_epoch"]) == ("run", 1, 1)
@@ -97,7 +97,7 @@ def test_json_output_has_null_for_nan(call, few):
     assert json.loads(said.out)["validation"]["auroc"] is None
 
 
-def test_network_options_set_the_architecture(call, few):
+def test_network_options_of_train_set_the_architecture(call, few):
     words = "--width 4 6 --kernel-size 3 --dropout 0.25 --weight-decay 0.5"
     assert call(*few, *words.split()).code == 0
     model = json.loads(Path("run/config.json").read_text())["model"]
@@ -126,7 +126,7 @@ def test_the_option_reverse_complement_augments_only_training_records(call, few)
     assert said.out == Path("run/scores-valid.tsv").read_text()
 
 
-def test_a_run_does_not_resume_with_another_augmentation(call, few):
+def test_resuming_a_run_with_another_augmentation_is_an_error(call, few):
     assert call(*few).code == 0
     said = call(*few, "--reverse-complement", "--resume")
     assert (said.code, "augmentation" in said.err) == (2, True)
@@ -147,7 +147,7 @@ def make_set(name):
     sl.io.to_bed(name, np.array([[0, 1, 2], [2, 1, 0], [1, 0, 2]], np.int8))
 
 
-REPLACING_COMMANDS = {
+COMMANDS_THAT_REPLACE_FILES = {
     "convert": ("convert few.fa there.fa", "there.fa"),
     "predict": ("predict run few.fa --out there.tsv", "there.tsv"),
     "inspect": ("inspect few.fa --plot there.svg", "there.svg"),
@@ -160,7 +160,7 @@ REPLACING_COMMANDS = {
 
 
 @pytest.mark.parametrize(
-    ("words", "name"), REPLACING_COMMANDS.values(), ids=REPLACING_COMMANDS
+    ("words", "name"), COMMANDS_THAT_REPLACE_FILES.values(), ids=COMMANDS_THAT_REPLACE_FILES
 )
 def test_existing_files_are_replaced_only_with_overwrite(call, few, words, name):
     if words.startswith("predict"):
@@ -178,7 +178,7 @@ def test_existing_files_are_replaced_only_with_overwrite(call, few, words, name)
     assert Path(name).read_bytes() != b"mine"
 
 
-def test_scores_can_be_written_to_an_open_file():
+def test_predict_can_write_scores_to_an_open_file():
     import numpy as np
 
     from seqloom.infer import Scores
@@ -188,7 +188,7 @@ def test_scores_can_be_written_to_an_open_file():
     assert written.getvalue() == "id\tgc\na\t0.5\n"
 
 
-def test_the_output_name_selects_the_format_of_predict(call, few, trained):
+def test_the_suffix_of_the_output_sets_the_format_of_predict(call, few, trained):
     del few
     Path("new.fa").write_text(">a,b\n" + "ACGT" * 15 + "\n")
     assert call("predict", trained, "new.fa", "--out", "s.csv").code == 0
@@ -200,7 +200,7 @@ def test_the_output_name_selects_the_format_of_predict(call, few, trained):
     assert said.code != 0
 
 
-def test_evaluating_an_exported_model_suggests_the_run_folder(call, few, trained):
+def test_the_error_for_evaluating_an_export_suggests_the_run_folder(call, few, trained):
     del few
     assert call("export", trained, "--out", "made").code == 0
     said = call("evaluate", "made", TEST, "--labels", TEST_LABELS)

@@ -63,7 +63,7 @@ def words_of(file, out):
 
 
 @pytest.mark.usefixtures("registered")
-def test_a_custom_format_gives_the_same_bits_as_fasta(call, home):
+def test_a_custom_format_gives_the_same_scores_as_fasta(call, home):
     for file in ("a.beads", "a.fa"):
         run, scores = home / f"run-{file}", home / f"{file}.tsv"
         assert call(*words_of(home / file, run)).code == 0
@@ -98,7 +98,7 @@ def test_a_custom_format_cannot_finetune_a_language_model(call, home):
     assert (said.code, expected in said.err) == (2, True)
 
 
-def test_importing_seqloom_does_not_import_registered_kinds(installed):
+def test_importing_seqloom_does_not_import_custom_format_plugins(installed):
     code = "import sys, seqloom.infer, seqloom.cli; print('custom_format' in sys.modules)"
     code += "\nfrom seqloom.infer._kinds import kind_of_files; kind_of_files([])"
     code += "; print('custom_format' in sys.modules)"
@@ -107,7 +107,7 @@ def test_importing_seqloom_does_not_import_registered_kinds(installed):
     assert done.stdout.split() == ["False", "True"]
 
 
-def test_an_installed_package_adds_a_format(home, installed):
+def test_an_installed_package_can_add_a_file_format(home, installed):
     command = [sys.executable, "-m", "seqloom", *words_of(home / "a.beads", home / "other")]
     options: Any = {"env": installed, "capture_output": True, "text": True}
     done = subprocess.run(command, check=False, **options)

@@ -18,7 +18,7 @@ TRAIN, LABELS = str(_demo.example_path("train.fa.gz")), str(_demo.example_path("
     [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGUSR1, 138)],
     ids=["Ctrl-C", "SIGTERM", "SIGUSR1"],
 )
-def test_a_stopped_run_prints_how_to_resume(tmp_path, sent, code):
+def test_a_stopped_training_run_prints_how_to_resume(tmp_path, sent, code):
     words = ["train", TRAIN, "--labels", LABELS, "--out", str(tmp_path / "run")]
     command = [sys.executable, "-u", "-m", "seqloom", *words, "--epochs", "500"]
     process = subprocess.Popen(command, stdout=-1, stderr=-1, text=True)
@@ -45,7 +45,7 @@ def press_ctrl_c(_):
     raise KeyboardInterrupt
 
 
-def test_an_ignored_signal_stays_ignored(call):
+def test_a_command_does_not_handle_a_signal_that_was_ignored(call):
     before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
     try:
         with interrupt_on_fatal_signals():
@@ -54,12 +54,12 @@ def test_an_ignored_signal_stays_ignored(call):
         signal.signal(signal.SIGHUP, before)
 
 
-def test_signal_handlers_are_restored_after_a_command(call):
+def test_a_command_restores_the_previous_signal_handlers(call):
     call("--version")
     assert signal.getsignal(signal.SIGTERM) == signal.SIG_DFL
 
 
-def test_resume_in_an_empty_folder_starts_a_run(call, tmp_path):
+def test_train_with_resume_in_an_empty_folder_starts_a_new_run(call, tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nGGCC\n")
     (tmp_path / "a.tsv").write_text("id\tlabel\na\tyes\nb\tno\n")
     words = [
@@ -79,7 +79,7 @@ def test_resume_in_an_empty_folder_starts_a_run(call, tmp_path):
     assert "kept   epoch 3 of 3" in longer.out
 
 
-def test_resume_without_a_run_needs_input_files(call, tmp_path):
+def test_resuming_in_a_folder_without_a_run_needs_input_files(call, tmp_path):
     said = call("train", "--out", tmp_path / "run", "--resume")
     assert said.code == 2
     assert "run: contains no run of seqloom train" in said.err
@@ -87,7 +87,7 @@ def test_resume_without_a_run_needs_input_files(call, tmp_path):
 
 
 @pytest.mark.parametrize("text", ["", "[1]", '{"files": "a.fa"}', '{"files": [1]}', "null"])
-def test_an_unreadable_command_json_is_an_error(call, tmp_path, text):
+def test_a_corrupt_command_json_of_a_run_is_an_error(call, tmp_path, text):
     (tmp_path / "command.json").write_text(text)
     said = call("train", "--out", tmp_path, "--resume")
     assert said.code == 2

@@ -21,7 +21,7 @@ def metric(text, name):
     return float(re.search(rf"{name} .*?([0-9.]+)\s*$", text, re.MULTILINE)[1])
 
 
-def test_predict_equals_the_scores_of_training(call, trained, tmp_path):
+def test_predict_gives_the_test_scores_that_train_saved(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "scores.tsv")
     assert said.code == 0
     assert (tmp_path / "scores.tsv").read_bytes() == (
@@ -40,19 +40,19 @@ def test_evaluate_counts_equal_those_of_the_scores_file(call, trained):
     assert metric(said.out, "accuracy") == pytest.approx(right, abs=5e-5)
 
 
-def test_evaluate_warns_about_a_training_file(call, trained, tmp_path):
+def test_evaluate_warns_if_its_input_is_a_training_file(call, trained, tmp_path):
     copy = tmp_path / "copy.fa.gz"
     copy.write_bytes(TRAIN.read_bytes())
     said = call("evaluate", trained, copy, "--labels", LABELS)
     assert f"warning: the model was trained on {copy}" in said.out
 
 
-def test_evaluate_does_not_warn_about_other_files(call, trained):
+def test_evaluate_does_not_warn_about_files_outside_the_training_set(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
     assert "the model was trained on" not in said.out
 
 
-def test_evaluate_warns_about_training_records(call, trained):
+def test_evaluate_warns_about_records_of_the_training_set(call, trained):
     said = call("evaluate", trained, TEST, "--labels", TEST_LABELS)
     taught, asked = (
         gzip.decompress(path.read_bytes()).decode().split("\n")[1::2]
@@ -77,7 +77,7 @@ def test_a_validation_split_shares_no_sequence_with_training(call, tmp_path):
     assert 2 * len(ids) == len(scores)
 
 
-def test_a_sequence_with_two_classes_is_a_warning(call, tmp_path):
+def test_train_warns_about_a_sequence_with_two_classes(call, tmp_path):
     (tmp_path / "one.fa").write_text(">a\nACGTAC\n>b\nTTTTGA\n>c\nACACAC\n")
     (tmp_path / "two.fa").write_text(">d\nGGGTAC\n>e\nttttga\n>f\nCCACAC\n")
     files = [tmp_path / "one.fa", tmp_path / "two.fa"]
@@ -132,7 +132,7 @@ def test_predict_warns_about_unseen_lengths(call, tmp_path):
     ) in said.err
 
 
-def test_the_first_line_shows_backend_device_and_threads(call, trained, tmp_path):
+def test_the_first_line_of_train_shows_backend_device_and_threads(call, trained, tmp_path):
     said = call("predict", trained, TEST, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert re.match(r"seqloom \S+, backend numpy, device cpu, 1 thread\n", said.out)
 
@@ -145,14 +145,14 @@ def test_an_existing_run_is_not_replaced(call, trained):
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_resuming_a_finished_run_gives_the_same_bits(call, trained):
+def test_resuming_a_finished_run_does_not_change_its_model(call, trained):
     before = (trained / "model.safetensors").read_bytes()
     said = call("train", TRAIN, *DATA_OPTIONS, "--out", trained, "--epochs", 2, "--resume")
     assert said.code == 0
     assert (trained / "model.safetensors").read_bytes() == before
 
 
-def test_a_run_does_not_resume_with_other_settings(call, trained):
+def test_resuming_a_run_with_other_settings_is_an_error(call, trained):
     words = ["--out", trained, "--epochs", 2, "--lr", 1, "--resume"]
     said = call("train", TRAIN, *DATA_OPTIONS, *words)
     assert said.code == 2
@@ -213,7 +213,7 @@ def test_options_given_to_resume_are_saved_for_the_next_resume(call, begun):
     assert len((begun / "metrics.jsonl").read_text().splitlines()) == 3
 
 
-def test_resume_lists_all_options_that_differ(call, begun):
+def test_the_error_of_resume_lists_all_options_that_differ(call, begun):
     words = ["--lr", 1, "--seed", 0, "--width", 8, "--batch-size", 64]
     said = call("train", "--out", begun, "--resume", *words)
     assert said.code == 2
@@ -232,7 +232,7 @@ def test_resuming_in_another_folder_needs_the_input_files(call, few, begun):
     assert call("train", few / "few.fa", "--out", begun, "--resume").code == 0
 
 
-def test_resume_names_the_option_of_another_augmentation(call, trained):
+def test_the_error_for_another_augmentation_on_resume_names_its_option(call, trained):
     words = ["train", TRAIN, *DATA_OPTIONS, "--epochs", 2, "--out", trained, "--resume"]
     said = call(*words, "--reverse-complement")
     assert said.code == 2
@@ -259,7 +259,7 @@ def few(tmp_path):
     ("letter", "options"),
     [("-", ["--symbols", "zeros"]), (".", ["--symbols", "keep"]), ("U", ["--rna-as-dna"])],
 )
-def test_the_option_for_rare_residues_works_without_an_alphabet(call, few, letter, options):
+def test_the_option_for_rare_residues_does_not_need_an_alphabet(call, few, letter, options):
     file = few / "few.fa"
     file.write_text(file.read_text().replace("T", letter, 1))
     words = ["--label-from-header", r"class=(\w+)", "--epochs", 1, *options]
@@ -292,7 +292,7 @@ def test_the_prediction_column_of_a_regression_has_the_label_name(call, few):
     assert (few / "scores.tsv").read_text().splitlines()[0] == "id\tgc"
 
 
-def test_each_fold_is_a_run_and_the_mean_is_printed(call, few):
+def test_cross_validation_saves_a_run_for_each_fold_and_prints_the_mean(call, few):
     table = ["--labels", few / "few.tsv", "--label-column", "rich"]
     said = call(
         "train", few / "few.fa", *table, "--epochs", 1, "--folds", 3, "--out", few / "runs"
@@ -323,7 +323,7 @@ def test_unlabelled_sequences_are_skipped_and_counted(call, few):
     assert "labels without a sequence in these files: 1 (ghost)" in said.out
 
 
-def test_several_label_columns_train_together(call, few):
+def test_one_model_can_be_trained_on_several_label_columns(call, few):
     table = [
         "--labels",
         few / "few.tsv",
@@ -338,7 +338,7 @@ def test_several_label_columns_train_together(call, few):
     assert "95 % interval" not in said.out  # in this table, records have several labels
 
 
-def test_a_validation_file_selects_the_epoch(call, few):
+def test_the_best_epoch_is_selected_by_the_validation_file(call, few):
     table = ["--labels", few / "few.tsv", "--label-column", "rich"]
     words = [*table, "--valid", few / "few.fa", "--epochs", 1, "--out", few / "run"]
     assert call("train", few / "few.fa", *words).code == 0
@@ -346,7 +346,7 @@ def test_a_validation_file_selects_the_epoch(call, few):
     assert "valid_loss" in row
 
 
-def test_sets_may_have_sequences_of_different_lengths(call, tmp_path):
+def test_training_and_test_sequences_may_have_different_lengths(call, tmp_path):
     cut, home = tmp_path / "cut.fa", tmp_path / "run"
     cut.write_bytes(gzip.decompress(TEST.read_bytes()).replace(b"\nC", b"\n"))
     words = ["--labels", LABELS, TEST_LABELS, "--epochs", 1, "--out", home]
@@ -367,7 +367,7 @@ def test_one_label_table_can_contain_the_labels_of_all_sets(call, few):
     assert "labels without a sequence in these files: 2 (s39, ghost)" in said.out
 
 
-def test_predict_writes_through_a_symbolic_link(call, trained, tmp_path):
+def test_predict_writes_to_the_target_of_a_symbolic_link(call, trained, tmp_path):
     link = tmp_path / "link.tsv"
     link.symlink_to("target.tsv")
     assert call("predict", trained, TEST, "--out", link).code == 0
@@ -375,7 +375,7 @@ def test_predict_writes_through_a_symbolic_link(call, trained, tmp_path):
     assert (tmp_path / "target.tsv").read_bytes().startswith(b"id\t")
 
 
-def test_train_warns_about_probable_mistakes(call, tmp_path, monkeypatch):
+def test_train_warns_about_training_files_used_for_testing(call, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("a.fa").write_text(">a\nACGT\n>b\nACGA\n>c\nACGC\n")
     Path("b.fa").write_text(">d\nACGT\n")

@@ -41,7 +41,7 @@ def run(home):
     )
 
 
-def test_a_model_of_embeddings_is_trained_evaluated_and_applied(call, home, tmp_path):
+def test_a_model_can_be_trained_evaluated_and_applied_on_embeddings(call, home, tmp_path):
     labels = ["--labels", home / "train.tsv", home / "test.tsv", "--test", home / "test"]
     settings = ["--epochs", 10, "--lr", 0.01, "--width", 16, "--out", tmp_path / "run"]
     assert call("train", home / "train", *labels, *settings).code == 0
@@ -54,7 +54,7 @@ def test_a_model_of_embeddings_is_trained_evaluated_and_applied(call, home, tmp_
     assert sl.infer.evaluate(tmp_path / "run", data)["accuracy"] > 0.9
 
 
-def test_embeddings_are_read_across_shards(home):
+def test_a_dataset_reads_embeddings_of_several_shards(home):
     found = sl.infer.load(home / "train")
     data = sl.data.EmbeddingDataset(found, home / "train.tsv", layer=0)
     batch = data.batch([159, 0, 51])
@@ -62,7 +62,7 @@ def test_embeddings_are_read_across_shards(home):
     np.testing.assert_array_equal(batch["inputs"], expected)
 
 
-def test_python_predicts_from_the_path_of_an_embedding_folder(home, run):
+def test_the_function_predict_accepts_an_embedding_folder(home, run):
     found = sl.infer.predict(run, home / "test")
     assert found.ids == sl.infer.load(home / "test").ids
 

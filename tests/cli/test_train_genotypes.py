@@ -47,7 +47,7 @@ def write_other(folder, order):
     return folder / "other.bed"
 
 
-def test_predict_on_genotypes_equals_the_scores_of_training(call, run, tmp_path):
+def test_predict_on_genotypes_gives_the_test_scores_that_train_saved(call, run, tmp_path):
     said = call("predict", run, BED, "--out", tmp_path / "s.tsv", "--threads", 1)
     assert said.code == 0
     assert (tmp_path / "s.tsv").read_bytes() == (run / "scores-test.tsv").read_bytes()
@@ -102,7 +102,7 @@ def test_labels_default_to_the_phenotype_of_the_fam(call, tmp_path):
     assert sl.models.load(tmp_path / "run").classes == ("phenotype",)
 
 
-def test_each_fold_of_genotypes_is_a_run(call, tmp_path):
+def test_cross_validation_on_genotypes_saves_a_run_for_each_fold(call, tmp_path):
     said = call(
         "train",
         BED,
@@ -131,7 +131,7 @@ def test_covariates_apply_to_train_predict_and_evaluate(call, tmp_path):
     assert "covariates V2: give --covariates TABLE" in said.err
 
 
-def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
+def test_unused_covariates_are_ignored_with_a_note_that_names_them(call, run, tmp_path):
     lines = COVARIATES.read_text().splitlines()
     more = [f"{line} {'site' if not n else 'Oslo'}" for n, line in enumerate(lines)]
     (tmp_path / "more.txt").write_text("\n".join(more))
@@ -158,7 +158,7 @@ def test_unused_covariates_are_ignored_and_named(call, run, tmp_path):
 
 
 @pytest.mark.parametrize("is_exchanged", [False, True])
-def test_a_variant_with_a_missing_allele_gets_the_same_score(
+def test_variants_with_one_missing_allele_give_the_same_scores(
     call, run, tmp_path, is_exchanged
 ):
     other = write_other(tmp_path, np.arange(1000))
@@ -189,7 +189,7 @@ def test_a_variant_with_a_missing_allele_gets_the_same_score(
     assert f"matched by the other allele: {count}\n" in said.out
 
 
-def test_resuming_a_run_on_genotypes_gives_the_same_bits(call, run):
+def test_resuming_a_genotype_run_gives_bitwise_equal_weights(call, run):
     before = (run / "model.safetensors").read_bytes()
     words = [
         BED,
@@ -273,7 +273,7 @@ def write_filled_up(folder):
     return path
 
 
-def test_the_check_of_bed_padding_can_be_skipped(call, tmp_path):
+def test_train_can_skip_the_check_of_the_padding_bits_of_a_bed(call, tmp_path):
     bed, folder = write_filled_up(tmp_path), tmp_path / "run"
     commands = (
         ["train", bed, *LABEL_OPTIONS, *SHORT_TRAINING_OPTIONS, "--out", folder],
@@ -316,7 +316,7 @@ def test_the_validation_split_of_samples_keeps_groups_together(
     assert sum(group in held for group in family.values()) == len(lines)
 
 
-def test_mixing_sequence_and_genotype_files_is_an_error_that_names_one_of_each(
+def test_mixing_sequence_and_genotype_files_is_an_error_that_names_two_files(
     call, tmp_path
 ):
     """Train for about 0.1 s."""

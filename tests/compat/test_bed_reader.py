@@ -11,27 +11,27 @@ from pathlib import Path
 import pytest
 
 BED_READER_TESTS = Path(*find_spec("bed_reader").submodule_search_locations) / "tests"
-TEST_FOLDER = Path(__file__).parent
+COMPAT_TEST_FOLDER = Path(__file__).parent
 
 # Tests of bed_reader that are not run, with the reason.
-_NEEDS_INTERNET = "reads from the internet"
-_NEEDS_AMAZON = (
+NEEDS_INTERNET_REASON = "reads from the internet"
+NEEDS_S3_CREDENTIALS_REASON = (
     "reads from Amazon with the user's own credentials; without them it tests nothing"
 )
 EXCLUDED_TESTS = {
-    "test_open_bed_cloud.py::test_aws_cloud_urls_rst_1": _NEEDS_AMAZON,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_1": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_2": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_3": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_http_cloud_urls_rst_4": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_http_one": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_http_two": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_readme_example": _NEEDS_INTERNET,
-    "test_open_bed_cloud.py::test_s3_article": _NEEDS_AMAZON,
-    "test_open_bed_cloud.py::test_s3_example": _NEEDS_AMAZON,
+    "test_open_bed_cloud.py::test_aws_cloud_urls_rst_1": NEEDS_S3_CREDENTIALS_REASON,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_1": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_2": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_3": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_http_cloud_urls_rst_4": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_http_one": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_http_two": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_readme_example": NEEDS_INTERNET_REASON,
+    "test_open_bed_cloud.py::test_s3_article": NEEDS_S3_CREDENTIALS_REASON,
+    "test_open_bed_cloud.py::test_s3_example": NEEDS_S3_CREDENTIALS_REASON,
 }
 # Test files of bed_reader that are not run, with the reason.
-EXCLUDED_FILES = {
+SKIPPED_TEST_FILES = {
     "test_file_dot.py": "products of matrices of float64 in mapped files, no genotypes: "
     "the docstring of seqloom.compat.bed_reader lists these functions",
 }
@@ -44,10 +44,10 @@ def names_in(file: str) -> list[str]:
     return [f"{file}::{name}" for name in names if name.startswith("test_")]
 
 
-TEST_FILES = sorted(
-    {file.name for file in BED_READER_TESTS.glob("test_*.py")} - set(EXCLUDED_FILES)
+BED_READER_TEST_FILES = sorted(
+    {file.name for file in BED_READER_TESTS.glob("test_*.py")} - set(SKIPPED_TEST_FILES)
 )
-ALL_TESTS = [test for file in TEST_FILES for test in names_in(file)]
+ALL_BED_READER_TESTS = [test for file in BED_READER_TEST_FILES for test in names_in(file)]
 
 
 @pytest.fixture(scope="module")
@@ -66,11 +66,11 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
     ]
     command += [f"--deselect={test}" for test in EXCLUDED_TESTS]
     said = subprocess.run(
-        [*command, *(BED_READER_TESTS / file for file in TEST_FILES)],
+        [*command, *(BED_READER_TESTS / file for file in BED_READER_TEST_FILES)],
         cwd=folder,
         env=os.environ
         | {
-            "PYTHONPATH": str(TEST_FOLDER),
+            "PYTHONPATH": str(COMPAT_TEST_FOLDER),
             "BED_READER_DATA_DIR": str(BED_READER_TESTS / "data"),
         }
         | {"HOME": str(folder)},  # hides the user's credentials
@@ -82,7 +82,7 @@ def outcomes(tmp_path_factory) -> dict[str, str]:
     return json.loads((folder / "outcomes.json").read_text())
 
 
-@pytest.mark.parametrize("test", ALL_TESTS)
+@pytest.mark.parametrize("test", ALL_BED_READER_TESTS)
 def test_the_tests_of_bed_reader_pass(test: str, outcomes: dict[str, str]):
     if test in EXCLUDED_TESTS:
         pytest.skip(EXCLUDED_TESTS[test])
@@ -90,5 +90,7 @@ def test_the_tests_of_bed_reader_pass(test: str, outcomes: dict[str, str]):
 
 
 def test_excluded_tests_of_bed_reader_exist():
-    assert set(EXCLUDED_TESTS) <= set(ALL_TESTS)
-    assert set(EXCLUDED_FILES) <= {file.name for file in BED_READER_TESTS.glob("test_*.py")}
+    assert set(EXCLUDED_TESTS) <= set(ALL_BED_READER_TESTS)
+    assert set(SKIPPED_TEST_FILES) <= {
+        file.name for file in BED_READER_TESTS.glob("test_*.py")
+    }

@@ -40,7 +40,7 @@ def test_every_python_function_of_bed_reader_exists_with_its_arguments():
     ],
     ids=lambda each: each.__qualname__,
 )
-def test_methods_have_the_arguments_of_bed_reader(called):
+def test_methods_of_open_bed_have_the_arguments_of_bed_reader(called):
     theirs: Any = bed_reader
     for name in called.__qualname__.split("."):
         theirs = getattr(theirs, name)
@@ -51,7 +51,7 @@ def test_methods_have_the_arguments_of_bed_reader(called):
     assert [p.kind for p in found.values()] == [p.kind for p in expected.values()]
 
 
-def test_every_native_name_exists_or_is_documented_as_missing():
+def test_every_name_of_the_bed_reader_extension_exists_or_is_documented():
     native = {name for name, thing in vars(bed_reader).items() if inspect.isbuiltin(thing)}
     listed = inspect.getdoc(ours) or ""
     assert {
@@ -67,14 +67,14 @@ def patterns_of(name):
     return [f"{'_'.join(parts[:n])}_*" for n in range(1, len(parts))]
 
 
-def test_the_classes_are_subclasses_of_those_of_seqloom_io():
+def test_compatibility_classes_are_subclasses_of_seqloom_io_classes():
     assert issubclass(ours.open_bed, sl.io.open_bed)
     assert issubclass(ours.create_bed, sl.io.create_bed)
     assert _open_bed.open_bed is ours.open_bed
 
 
 @pytest.mark.parametrize("name", ["location", "fam_location", "bim_location"])
-def test_an_argument_is_accepted_by_its_old_or_new_name_but_not_by_both(tmp_path, name):
+def test_an_argument_given_by_its_old_and_new_name_is_an_error(tmp_path, name):
     ours.to_bed(tmp_path / "x.bed", [[0, 1], [2, -127], [1, 1]])
     old = name.replace("location", "filepath")
     file = tmp_path / {"l": "x.bed", "f": "x.fam", "b": "x.bim"}[name[0]]
@@ -86,7 +86,7 @@ def test_an_argument_is_accepted_by_its_old_or_new_name_but_not_by_both(tmp_path
 
 @pytest.mark.parametrize("plain", [False, True])
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-def test_force_python_only_has_no_effect(tmp_path, major, plain):
+def test_the_argument_force_python_only_has_no_effect(tmp_path, major, plain):
     values = np.array([[0, 1], [2, -127], [1, 1]], np.int8)
     ours.to_bed(tmp_path / "x.bed", values, major=major, force_python_only=plain)
     how = {"major": major, "force_python_only": plain}
@@ -98,7 +98,7 @@ def test_force_python_only_has_no_effect(tmp_path, major, plain):
         np.testing.assert_array_equal(found, values)
 
 
-def test_the_argument_or_an_environment_variable_sets_the_threads(monkeypatch):
+def test_an_argument_or_environment_variable_sets_the_thread_count(monkeypatch):
     monkeypatch.setenv("NUM_THREADS", "7")
     assert (ours.get_num_threads(3), ours.get_num_threads()) == (3, 7)
 
@@ -117,7 +117,7 @@ def test_without_pooch_the_error_explains_how_to_get_sample_files(monkeypatch, t
         ours.sample_file("small.bed")
 
 
-def test_the_list_of_hashes_equals_that_of_bed_reader():
+def test_hashes_of_sample_files_equal_those_of_bed_reader():
     theirs = (BED_READER_SETS.parent / "registry.txt").read_text().splitlines()
     listed = (Path(ours.__file__).parent / "samples.txt").read_text().splitlines()
     assert listed == [line for line in theirs if "memmap" not in line]

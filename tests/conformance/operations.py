@@ -8,8 +8,8 @@ from typing import Any
 import seqloom as sl
 from conformance.call import Operation
 from conformance.table.elementwise import ELEMENTWISE_OPERATIONS
+from conformance.table.indexing import INDEX_OPERATIONS
 from conformance.table.layers import LAYER_OPERATIONS
-from conformance.table.places import INDEX_OPERATIONS
 from conformance.table.products import PRODUCT_OPERATIONS
 from conformance.table.reductions import REDUCTION_OPERATIONS
 from conformance.table.shapes import SHAPE_OPERATIONS
@@ -27,7 +27,7 @@ OPERATION_TABLE: dict[str, Operation] = {
 }
 
 _SKIP_TABLES = tomllib.loads(Path(__file__).with_name("skips.toml").read_text("utf-8"))
-UNCOMPUTED_FUNCTIONS: dict[str, str] = _SKIP_TABLES[
+NON_ARRAY_FUNCTIONS: dict[str, str] = _SKIP_TABLES[
     "facts"
 ]  # functions that do not compute arrays
 SKIPPED_OPERATIONS: dict[str, str] = _SKIP_TABLES["operations"]
@@ -44,4 +44,4 @@ def functions() -> list[str]:
     backend: Any = sl.tensor.Backend
     bodies = {name for name in dir(backend) if callable(getattr(backend, name, None))}
     names = {name for name in {*OPERATIONS, *bodies} if not name.startswith("_")}
-    return sorted(names - set(UNCOMPUTED_FUNCTIONS))
+    return sorted(names - set(NON_ARRAY_FUNCTIONS))

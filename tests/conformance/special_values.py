@@ -8,7 +8,7 @@ both signs.
 
 import math
 
-RULES_OF_FUNCTION: dict[str, str] = {
+SPECIAL_VALUE_RULES: dict[str, str] = {
     "abs": """
         inf any: +inf | any inf: +inf | nan finite: nan | finite nan: nan | nan nan: nan""",
     "acos": """
@@ -65,7 +65,7 @@ RULES_OF_FUNCTION: dict[str, str] = {
         nan nonzero: nan nan | nan nan: nan nan""",
 }
 _NONZERO_NUMBERS = [1.0, -1.0, 2.5, -2.5]
-_VALUES_OF_WORD: dict[str, list[float]] = {
+_VALUES_BY_RULE: dict[str, list[float]] = {
     "0": [0.0, -0.0],
     "inf": [math.inf, -math.inf],
     "nonzero": _NONZERO_NUMBERS,
@@ -82,9 +82,9 @@ _VALUES_OF_WORD: dict[str, list[float]] = {
 def cases(name: str) -> list[tuple[str, complex, list[str]]]:
     """Return (row label, argument, parts of the expected result) for each argument."""
     rows: list[tuple[str, complex, list[str]]] = []
-    for row in RULES_OF_FUNCTION[name].split("|"):
+    for row in SPECIAL_VALUE_RULES[name].split("|"):
         label, _, result = row.strip().partition(": ")
-        one, other = (_VALUES_OF_WORD.get(part) or [float(part)] for part in label.split())
+        one, other = (_VALUES_BY_RULE.get(part) or [float(part)] for part in label.split())
         rows += [(label, complex(a, b), result.split()) for a in one for b in other]
     return rows
 
@@ -92,7 +92,7 @@ def cases(name: str) -> list[tuple[str, complex, list[str]]]:
 def is_expected(value: float, part: str) -> bool:
     """Return whether a real or imaginary part equals the part that a row expects."""
     either = part.startswith("±")
-    expected = (_VALUES_OF_WORD.get(part.strip("±")) or [float(part.strip("±"))])[0]
+    expected = (_VALUES_BY_RULE.get(part.strip("±")) or [float(part.strip("±"))])[0]
     if math.isnan(expected):
         return math.isnan(value)
     close = value == expected or math.isclose(abs(value), abs(expected), rel_tol=1e-6)

@@ -21,10 +21,10 @@ strict = pytest.importorskip("array_api_strict")
 
 LIBRARY_NAMES = ("numpy", "torch", "jax")
 # Number of calls per function; low for JAX, which compiles for every new shape.
-IS_FULL_RUN = os.environ.get("CONFORMANCE_SAMPLES") == "0"
+HAS_ALL_SAMPLES = os.environ.get("CONFORMANCE_SAMPLES") == "0"
 CALLS_PER_FUNCTION = {"numpy": 6, "torch": 6, "jax": 2}
-DTYPE_QUERIES = {"result_type", "can_cast", "isdtype", "finfo", "iinfo"}
-FUNCTIONS_OF_DTYPES = {"astype", "isdtype"}
+DTYPE_QUERY_FUNCTIONS = {"result_type", "can_cast", "isdtype", "finfo", "iinfo"}
+FUNCTIONS_WITH_DTYPE_ARGUMENT = {"astype", "isdtype"}
 
 
 @cache
@@ -44,7 +44,7 @@ def names():
     ]
 
 
-def test_every_name_of_the_standard_exists_and_is_tested():
+def test_every_name_of_the_array_api_standard_exists_and_is_tested():
     xp = namespace("numpy")
     constants = {"e", "inf", "nan", "pi", "newaxis", *ALL_DTYPES}
     assert [name for name in {*names(), *constants} if not hasattr(xp, name)] == []
@@ -53,7 +53,7 @@ def test_every_name_of_the_standard_exists_and_is_tested():
 
 
 @pytest.mark.parametrize("name", names())
-def test_a_function_has_the_signature_of_the_standard(name):
+def test_a_function_has_the_signature_of_the_array_api_standard(name):
     ours = inspect.signature(getattr(namespace("numpy"), name)).parameters.values()
     wanted = inspect.signature(getattr(strict, name)).parameters.values()
     assert [each.kind for each in ours] == [each.kind for each in wanted]
@@ -63,7 +63,7 @@ def test_a_function_has_the_signature_of_the_standard(name):
 
 @pytest.mark.parametrize("name", names())
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
-def test_a_function_returns_the_result_of_array_api_strict(library, name):
+def test_array_functions_return_the_results_of_array_api_strict(library, name):
     left_out = SKIPPED_NAMESPACE_CALLS.get(library, {})
     if name in left_out:
         pytest.skip(left_out[name])
@@ -71,7 +71,7 @@ def test_a_function_returns_the_result_of_array_api_strict(library, name):
     types -= {dtype for dtype in ALL_DTYPES if dtype in left_out}
 
     @settings(
-        max_examples=100 if IS_FULL_RUN else CALLS_PER_FUNCTION[library],
+        max_examples=100 if HAS_ALL_SAMPLES else CALLS_PER_FUNCTION[library],
         deadline=None,
         derandomize=True,
         suppress_health_check=(HealthCheck.too_slow, HealthCheck.data_too_large),
@@ -94,7 +94,7 @@ def _compare(library, name, args, options):
     theirs = getattr(strict, name)(
         *_convert(name, args, strict), **_convert_dtype(options, strict)
     )
-    if name in DTYPE_QUERIES or name == "broadcast_shapes":
+    if name in DTYPE_QUERY_FUNCTIONS or name == "broadcast_shapes":
         assert _describe_dtype(ours) == _describe_dtype(theirs)
         return
     several = isinstance(theirs, (tuple, list))
@@ -105,7 +105,7 @@ def _compare(library, name, args, options):
 
 def _convert(name, args, xp):
     """Return the arguments with arrays and data types of the namespace `xp`."""
-    if name in FUNCTIONS_OF_DTYPES:
+    if name in FUNCTIONS_WITH_DTYPE_ARGUMENT:
         x = args[0] if isinstance(args[0], str) else xp.asarray(args[0])
         first = getattr(xp, x) if isinstance(x, str) else x
         is_type = isinstance(args[1], str) and args[1] in ALL_DTYPES and name == "astype"
@@ -144,7 +144,7 @@ def _same(ours, theirs):
 
 
 @pytest.mark.parametrize("library", LIBRARY_NAMES)
-def test_hypothesis_can_draw_tensors_from_the_namespace(library):
+def test_hypothesis_can_generate_tensors_of_the_array_namespace(library):
     xps = make_strategies_namespace(namespace(library))
 
     @settings(max_examples=5, deadline=None, derandomize=True, database=None)
@@ -174,7 +174,7 @@ def test_namespace_info_describes_the_backend():
 
 
 @pytest.mark.parametrize("version", ["2024.12", "2025.12"])
-def test_the_namespace_returns_tuples_as_in_version_2025(version):
+def test_array_functions_return_tuples_as_in_standard_2025(version):
     x: Any = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     xp = x.__array_namespace__(api_version=version)
     assert xp.__array_api_version__ == "2025.12"
@@ -191,7 +191,7 @@ def test_the_namespace_returns_tuples_as_in_version_2025(version):
         xp.broadcast_shapes((2,), (3,))
 
 
-def test_an_unknown_version_or_device_is_an_error():
+def test_an_unknown_array_api_version_or_device_is_an_error():
     x: Any = sl.tensor.backend("numpy").tensor([1.0])
     with pytest.raises(sl.errors.ArgumentError, match=r"2025.12, got '2020.01'"):
         x.__array_namespace__(api_version="2020.01")

@@ -24,7 +24,7 @@ from conformance.samples import SAMPLE_COUNT, convert_sample, select_samples
 torch = pytest.importorskip("torch")
 pytest.importorskip("expecttest")
 
-DIFFERENCE_STEP = 1e-6
+FINITE_DIFFERENCE_STEP = 1e-6
 # Operations with a derivative of 0 in PyTorch, or with a jump close to a test input.
 NOT_DIFFERENTIABLE_NAMES = {"floor_divide", "stop_gradient", "remainder"}
 DIFFERENTIABLE_NAMES = [
@@ -36,7 +36,7 @@ DIFFERENTIABLE_NAMES = [
 
 @pytest.mark.parametrize("operation", DIFFERENTIABLE_NAMES)
 @pytest.mark.parametrize("library", BACKEND_NAMES)
-def test_gradients_equal_central_differences(library, operation):
+def test_gradients_of_operations_equal_central_differences(library, operation):
     plain = backend(library)
     with wide(library), warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -50,14 +50,14 @@ def test_gradients_equal_central_differences(library, operation):
         slope = [
             _weighted_sum(
                 operation,
-                _move_arguments(call, directions, sign * DIFFERENCE_STEP),
+                _move_arguments(call, directions, sign * FINITE_DIFFERENCE_STEP),
                 plain,
                 cotangents,
             )
             for sign in (1, -1)
         ]
     assert ours == pytest.approx(
-        (slope[0] - slope[1]) / (2 * DIFFERENCE_STEP), rel=2e-5, abs=2e-6
+        (slope[0] - slope[1]) / (2 * FINITE_DIFFERENCE_STEP), rel=2e-5, abs=2e-6
     )
 
 

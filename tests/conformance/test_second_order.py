@@ -92,7 +92,7 @@ def _torch_hvp(function, arrays, directions):
 
 
 @pytest.mark.parametrize("library", BACKEND_NAMES)
-def test_a_nested_derivative_treats_outer_variables_as_constants(library):
+def test_an_inner_derivative_treats_outer_variables_as_constants(library):
     plain = backend(library)
     inner = grad(lambda y, x: x + y)
     outer = grad(lambda x: x * inner(plain.tensor(1.0), x))
@@ -100,7 +100,7 @@ def test_a_nested_derivative_treats_outer_variables_as_constants(library):
 
 
 @pytest.mark.parametrize("library", BACKEND_NAMES)
-def test_nested_autodiff_backends_give_second_derivatives(library):
+def test_nested_autodiff_backends_compute_second_derivatives(library):
     first = sl.tensor.Autodiff(backend(library))
     second = sl.tensor.Autodiff(first)
     x = first.tensor(3.0, requires_grad=True)

@@ -10,13 +10,13 @@ import pytest
 
 from conformance.backends import backend, wide
 from conformance.operations import SKIPPED_SPECIAL_VALUES
-from conformance.special_values import RULES_OF_FUNCTION, cases, is_expected
+from conformance.special_values import SPECIAL_VALUE_RULES, cases, is_expected
 
 strict = pytest.importorskip("array_api_strict")
 
 LIBRARY_NAMES = ("numpy", "torch", "jax")
-_POSITIVE_VALUES = [np.nan, np.inf, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
-SPECIAL_VALUES = [*_POSITIVE_VALUES, *(-value for value in _POSITIVE_VALUES)]
+_NONNEGATIVE_VALUES = [np.nan, np.inf, 0.0, 0.5, 1.0, 1.5, 2.0, 2.5, 3.0]
+SPECIAL_VALUES = [*_NONNEGATIVE_VALUES, *(-value for value in _NONNEGATIVE_VALUES)]
 # fmt: off
 UNARY_FUNCTIONS = [
     "abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "ceil", "conj", "cos", "cosh",
@@ -88,7 +88,7 @@ def assert_same(found, wanted, name):
 @libraries
 @pytest.mark.parametrize("name", UNARY_FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_unary_function_of_special_values_follows_the_standard(library, name, dtype):
+def test_unary_functions_of_nan_and_inf_follow_the_array_api(library, name, dtype):
     x = np.array(SPECIAL_VALUES, dtype)
     with wide(library):
         xp = namespace(library)
@@ -99,7 +99,7 @@ def test_a_unary_function_of_special_values_follows_the_standard(library, name, 
 @libraries
 @pytest.mark.parametrize("name", BINARY_FUNCTIONS)
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_a_binary_function_of_special_values_follows_the_standard(library, name, dtype):
+def test_binary_functions_of_nan_and_inf_follow_the_array_api(library, name, dtype):
     x, y = pairs(np.array(SPECIAL_VALUES, dtype))
     with wide(library):
         xp = namespace(library)
@@ -109,7 +109,7 @@ def test_a_binary_function_of_special_values_follows_the_standard(library, name,
 
 @libraries
 @pytest.mark.parametrize("symbol", OPERATOR_OF_FUNCTION)
-def test_an_operator_treats_special_values_like_its_function(library, symbol):
+def test_an_operator_treats_nan_and_inf_like_its_function(library, symbol):
     name, operate = OPERATOR_OF_FUNCTION[symbol], getattr(operator, symbol)
     x, y = pairs(np.array(SPECIAL_VALUES, "float32"))
     xp = namespace(library)
@@ -121,7 +121,7 @@ def test_an_operator_treats_special_values_like_its_function(library, symbol):
 @pytest.mark.parametrize(
     "symbol", [each for each in OPERATOR_OF_FUNCTION if each[0] != "i"]
 )
-def test_an_operator_accepts_a_special_value_as_python_number(library, symbol):
+def test_an_operator_accepts_nan_and_inf_as_python_numbers(library, symbol):
     name, operate = OPERATOR_OF_FUNCTION[symbol], getattr(operator, symbol)
     xp = namespace(library)
     row = np.array(SPECIAL_VALUES, "float32")
@@ -147,8 +147,8 @@ def test_signbit_and_copysign_keep_the_sign_of_nan(library):
 
 
 @libraries
-@pytest.mark.parametrize("name", RULES_OF_FUNCTION)
-def test_a_function_of_special_complex_values_follows_the_standard(library, name):
+@pytest.mark.parametrize("name", SPECIAL_VALUE_RULES)
+def test_functions_of_complex_nan_and_inf_follow_the_array_api(library, name):
     left_out = SKIPPED_SPECIAL_VALUES.get(library, {})
     rows = [row for row in cases(name) if f"{name} {row[0]}" not in left_out]
     if name in left_out:
@@ -171,7 +171,7 @@ def test_a_function_of_special_complex_values_follows_the_standard(library, name
     ("name", "wanted"),
     [("sum", 0.0), ("prod", 1.0), ("mean", np.nan), ("std", np.nan), ("var", np.nan)],
 )
-def test_a_reduction_of_an_empty_array_follows_the_standard(library, name, wanted):
+def test_a_reduction_of_an_empty_array_follows_the_array_api(library, name, wanted):
     xp = namespace(library)
     found = getattr(xp, name)(xp.asarray(np.zeros(0, "float32")))
     np.testing.assert_equal((found.shape, found.item()), ((), wanted))

@@ -64,7 +64,7 @@ def _strict_result(name, *args, **options):
 @libraries
 @quick
 @given(data=st.data())
-def test_binary_functions_broadcast_and_promote(library, data):
+def test_binary_functions_broadcast_shapes_and_promote_dtypes(library, data):
     one, other = data.draw(BROADCASTABLE_SHAPES).input_shapes
     types = data.draw(kinds)
     name = data.draw(st.sampled_from(ARITHMETIC_FUNCTIONS + COMPARISON_FUNCTIONS))
@@ -110,7 +110,7 @@ def _broadcasts(one, other):
 @libraries
 @quick
 @given(data=st.data())
-def test_reductions_have_the_shape_and_data_type_of_the_standard(library, data):
+def test_reductions_have_the_shape_and_dtype_of_the_array_api(library, data):
     shape = data.draw(xps.array_shapes(max_dims=4, max_side=4))
     name = data.draw(st.sampled_from(("sum", "prod", "max", "min")))
     x = _array(
@@ -144,7 +144,7 @@ def _has_negative_step(key):
 @libraries
 @quick
 @given(data=st.data())
-def test_concat_and_stack_promote_data_types(library, data):
+def test_concat_and_stack_promote_the_dtypes_of_arrays(library, data):
     types = data.draw(kinds)
     shape = data.draw(xps.array_shapes(min_dims=1, max_dims=3, max_side=3))
     arrays = [_array(data.draw, data.draw(st.sampled_from(types)), shape) for _ in "ab"]
@@ -160,7 +160,7 @@ def test_concat_and_stack_promote_data_types(library, data):
 @libraries
 @quick
 @given(data=st.data())
-def test_where_broadcasts_three_shapes(library, data):
+def test_where_broadcasts_three_arrays(library, data):
     shapes = data.draw(xps.mutually_broadcastable_shapes(3, max_dims=3, max_side=3))
     condition, x, y = (_array(data.draw, "float32", shape) for shape in shapes.input_shapes)
     b = _backend(library)
@@ -185,7 +185,7 @@ def test_permute_dims_agrees_with_numpy(library, data):
     one=st.sampled_from(FLOAT_DTYPES + INTEGER_DTYPES),
     other=st.sampled_from(FLOAT_DTYPES + INTEGER_DTYPES),
 )
-def test_two_data_types_promote_as_in_the_standard(library, one, other):
+def test_two_dtypes_are_promoted_as_in_the_array_api(library, one, other):
     assume((one in FLOAT_DTYPES) == (other in FLOAT_DTYPES))
     with wide(library):
         b = _backend(library)

@@ -25,7 +25,7 @@ pytest.importorskip("expecttest")  # required by PyTorch's samples
 
 @pytest.mark.parametrize("operation", OPERATION_TABLE)
 @pytest.mark.parametrize("library", BACKEND_NAMES)
-def test_values_and_gradients_agree_with_torch(library, operation):
+def test_values_and_gradients_of_operations_agree_with_torch(library, operation):
     plain = backend(library)
     level = sl.tensor.Autodiff(plain)
     with wide(library), warnings.catch_warnings():

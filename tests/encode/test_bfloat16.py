@@ -23,7 +23,7 @@ def test_bfloat16_probabilities_are_rounded_to_even():
     assert torch.equal(short, torch.from_numpy(double).bfloat16())
 
 
-def test_the_out_argument_may_be_a_tensor():
+def test_an_encoder_can_write_into_a_pytorch_tensor():
     encode = OneHot("dna", dtype="bfloat16")
     out = torch.full((1, 4, 3), 7, dtype=torch.bfloat16)
     assert encode.batch(["ACG"], out=out) is out

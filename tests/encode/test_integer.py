@@ -11,7 +11,7 @@ rows = st.lists(st.text("ACGTNRYacgtn", max_size=100), min_size=1, max_size=6)
 
 
 @given(rows, st.sampled_from(["int64", "int32", "uint8"]), st.sampled_from([None, 7]))
-def test_integer_codes_agree_with_a_dictionary(texts, dtype, padding):
+def test_integer_encoding_agrees_with_a_dictionary_lookup(texts, dtype, padding):
     pad = 5 if padding is None else padding
     slow = [["ACGT".find(letter) % 5 for letter in text.upper()] for text in texts]
     fast = Integer("dna", dtype=dtype, padding=padding).batch(texts, length=100)
@@ -27,7 +27,7 @@ def test_decode_is_the_inverse_of_encode(texts):
 
 
 @given(rows)
-def test_flat_encoding_equals_the_batch_without_padding(texts):
+def test_flat_integer_encoding_equals_a_batch_without_padding(texts):
     encode = Integer("dna")
     tokens, offsets = encode.flat(texts)
     slow = encode.batch(texts, length=100).tolist()
@@ -45,13 +45,13 @@ def test_a_final_stop_is_dropped_in_flat_encoding_and_padded_in_a_batch():
     assert encode.count_unusual(["MK*", "*", "A"])["stops"] == 2
 
 
-def test_an_ambiguity_code_is_the_mask_or_an_error():
+def test_an_ambiguity_code_becomes_the_mask_token_or_is_an_error():
     assert Integer("dna")("".join(BASES_OF_IUPAC_CODE)).tolist() == [4] * 11
     with pytest.raises(AlphabetError, match="rejects RYSWKMBDHVN"):
         Integer("dna", unknown="error")("ACN")
 
 
-def test_padding_and_mask_are_rows_of_the_embedding():
+def test_padding_and_mask_tokens_are_part_of_the_vocabulary():
     encode = Integer("protein", symbols="keep", rare="keep")
     assert encode.letters == AMINO_ACIDS + "UO*-."
     assert (encode.mask_value, encode.pad_value, encode.vocabulary_size) == (25, 26, 27)
@@ -70,7 +70,7 @@ def test_padding_and_mask_are_rows_of_the_embedding():
         {"alphabet": "HEC", "symbols": "zeros"},
     ],
 )
-def test_an_invalid_option_is_an_error(options):
+def test_an_invalid_option_of_the_integer_encoder_is_an_error(options):
     with pytest.raises(ArgumentError):
         Integer(**options)
 

@@ -11,7 +11,7 @@ dna = st.text("ACGTNacgt", max_size=120)
 
 
 @given(st.lists(dna, min_size=1, max_size=5), st.integers(1, 9), st.integers(1, 11))
-def test_tokens_are_the_numbers_of_the_kmers(texts, k, stride):
+def test_each_kmer_is_encoded_as_its_number(texts, k, stride):
     slow = [
         [4**k if (it := number(word)) is None else it for word in words(text, k, stride)]
         for text in (text.upper() for text in texts)
@@ -21,7 +21,7 @@ def test_tokens_are_the_numbers_of_the_kmers(texts, k, stride):
 
 
 @given(dna, st.integers(1, 6), st.sampled_from(["float32", "float64", "int64", "int32"]))
-def test_counts_are_the_occurrences_of_each_kmer(text, k, dtype):
+def test_the_option_counts_counts_the_occurrences_of_each_kmer(text, k, dtype):
     slow = np.zeros(4**k, dtype)
     for word in words(text.upper(), k):
         if number(word) is not None:
@@ -47,7 +47,7 @@ def test_protein_kmers_are_numbered_in_base_twenty(text, k):
 
 
 @given(st.text("ACGT", max_size=60), st.integers(1, 6), st.data())
-def test_decode_is_the_inverse_for_overlapping_or_adjacent_kmers(text, k, data):
+def test_decode_restores_a_sequence_from_overlapping_or_adjacent_kmers(text, k, data):
     stride = data.draw(st.integers(1, k))
     covered = (len(text) - k) // stride * stride + k if len(text) >= k else 0
     encode = Kmer(k, stride=stride)
@@ -62,7 +62,7 @@ def test_decode_writes_n_for_residues_without_a_valid_kmer():
         Kmer(3, canonical=True).decode(np.zeros(4))
 
 
-def test_the_longest_kmers_that_fit_a_token_are_numbered():
+def test_kmers_of_30_bases_fit_a_token_and_longer_ones_are_an_error():
     assert Kmer(30)("T" * 31).tolist() == [4**30 - 1] * 2
     with pytest.raises(ArgumentError, match="cannot hold"):
         Kmer(32)
@@ -85,13 +85,13 @@ def test_a_kmer_with_an_ambiguity_code_can_be_an_error():
         {"k": 2, "counts": True, "dtype": "uint8"},
     ],
 )
-def test_an_invalid_option_is_an_error(options):
+def test_an_invalid_option_of_the_kmer_encoder_is_an_error(options):
     with pytest.raises(ArgumentError):
         Kmer(**options)
 
 
 @pytest.mark.parametrize("counts", [False, True])
-def test_unusual_residues_are_counted(counts):
+def test_the_kmer_encoder_counts_unusual_residues(counts):
     found = Kmer(2, counts=counts).count_unusual(["ACNa"])
     assert (found["ambiguous"], found["lower_case"]) == (1, 1)
 

@@ -10,11 +10,11 @@ from seqloom.errors import ShapeError
 
 PROTEIN_LENGTH = 100_000
 LONG_PROTEIN = "".join(np.random.default_rng(5).choice([*AMINO_ACIDS], PROTEIN_LENGTH))
-EXPECTED_NUMBERS = [AMINO_ACIDS.index(letter) for letter in LONG_PROTEIN]
+EXPECTED_INTEGER_CODES = [AMINO_ACIDS.index(letter) for letter in LONG_PROTEIN]
 EXPECTED_TOKENS = [ESM2_VOCABULARY.index(letter) for letter in LONG_PROTEIN]
 ENCODERS_AND_RESULTS = [
-    (Integer("protein"), EXPECTED_NUMBERS),
-    (OneHot("protein"), np.eye(20)[EXPECTED_NUMBERS].T),
+    (Integer("protein"), EXPECTED_INTEGER_CODES),
+    (OneHot("protein"), np.eye(20)[EXPECTED_INTEGER_CODES].T),
     (Kmer(3, "protein"), [number(word, AMINO_ACIDS) for word in words(LONG_PROTEIN, 3)]),
     (Tokens("esm2"), [0, *EXPECTED_TOKENS, 2]),
     (Tokens("esm2", add_special_tokens=False), EXPECTED_TOKENS),

@@ -9,8 +9,8 @@ from seqloom._ragged import Ragged
 from seqloom.encode import OneHot
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
-TWO_BASE_CODES = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
-BASES_OF_IUPAC_CODE = TWO_BASE_CODES | {
+BASES_OF_TWO_BASE_CODE = {"R": "AG", "Y": "CT", "S": "CG", "W": "AT", "K": "GT", "M": "AC"}
+BASES_OF_IUPAC_CODE = BASES_OF_TWO_BASE_CODE | {
     "B": "CGT",
     "D": "AGT",
     "H": "ACT",
@@ -36,7 +36,7 @@ def reference(text, unknown):
     st.text("ACGTNRYSWKMBDHVacgtn", max_size=60),
     st.sampled_from(["zeros", "uniform", "fractional"]),
 )
-def test_one_hot_channels_agree_with_a_dictionary(text, unknown):
+def test_one_hot_encoding_agrees_with_a_dictionary_lookup(text, unknown):
     np.testing.assert_array_equal(
         OneHot("dna", unknown=unknown)(text), reference(text, unknown)
     )
@@ -55,21 +55,21 @@ def test_decode_is_the_inverse_of_encode(rows, channels, dtype):
 
 
 @pytest.mark.parametrize("alphabet", ["dna", "rna", "protein", "iupac", "HEC"])
-def test_every_alphabet_decodes_its_own_residues(alphabet):
+def test_decode_restores_every_residue_of_each_alphabet(alphabet):
     encode = OneHot(alphabet)
     assert encode.width == len(encode.letters)
     assert encode.decode(encode(encode.letters)) == [encode.letters.encode()]
     np.testing.assert_array_equal(encode(encode.letters), np.eye(encode.width))
 
 
-def test_channels_last_is_the_transpose():
+def test_channels_last_encoding_is_the_transpose_of_channels_first():
     first, last = OneHot("dna"), OneHot("dna", channels="last")
     np.testing.assert_array_equal(first(b"ACGTN").T, last(b"ACGTN"))
 
 
 @settings(max_examples=40)
 @given(st.lists(dna, min_size=1, max_size=40), st.integers(1, 4))
-def test_the_result_does_not_depend_on_the_number_of_threads(rows, threads):
+def test_one_hot_encoding_does_not_depend_on_the_number_of_threads(rows, threads):
     ragged = Ragged.from_list(rows)
     one, several = (
         OneHot("dna").batch(ragged, length=40, num_threads=n) for n in (1, threads)
@@ -96,12 +96,12 @@ def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(out):
         OneHot("dna").batch(["AC", "GT"], out=out)
 
 
-def test_unequal_lengths_are_an_error_without_a_length():
+def test_sequences_of_unequal_length_need_the_option_length():
     with pytest.raises(ShapeError, match="1 to 2 residues: pass length="):
         OneHot("dna").batch(["AC", "G"])
 
 
-def test_a_sequence_longer_than_the_length_is_an_error():
+def test_a_sequence_longer_than_the_option_length_is_an_error():
     with pytest.raises(ShapeError, match="3 residues, more than length=2"):
         OneHot("dna").batch(["ACG"], length=2)
 
@@ -128,12 +128,12 @@ def test_the_case_option_determines_the_meaning_of_lower_case(case, column):
     assert OneHot("dna", case=case)("a").ravel().tolist() == column
 
 
-def test_lower_case_can_be_forbidden():
+def test_lower_case_residues_can_be_forbidden():
     with pytest.raises(AlphabetError):
         OneHot("dna", case="error")("a")
 
 
-def test_unusual_residues_are_counted_by_category():
+def test_the_one_hot_encoder_counts_unusual_residues_by_category():
     counts = OneHot("dna").count_unusual(["ACNNRg", "n"])
     assert {name: count for name, count in counts.items() if count} == {
         "ambiguous": 4,
@@ -152,7 +152,7 @@ def test_unusual_residues_are_counted_by_category():
         {"dtype": "uint8", "unknown": "uniform"},
     ],
 )
-def test_an_invalid_option_is_an_error(options):
+def test_an_invalid_option_of_the_one_hot_encoder_is_an_error(options):
     with pytest.raises(ArgumentError):
         OneHot(**options)
 
@@ -176,12 +176,12 @@ def test_decoding_the_wrong_number_of_channels_is_an_error():
         OneHot("dna").decode(np.zeros((2, 5, 3)))
 
 
-def test_the_method_refuses_returns_the_invalid_characters():
+def test_the_refuses_method_of_an_encoder_returns_invalid_characters():
     encode = OneHot("dna")
     assert encode.refuses(bytes(range(65, 91))) == b"EFIJLOPQUXZ"
 
 
-def test_a_dropped_stop_symbol_has_no_position():
+def test_a_dropped_stop_symbol_is_not_encoded():
     encode = OneHot("protein")
     assert encode("MK*").tolist() == encode("MK").tolist()
     assert encode.batch(["MK*", "MKV"], length=3)[0].sum() == 2

@@ -9,7 +9,7 @@ from seqloom._ragged import Ragged
 from seqloom.encode import Integer, Kmer, OneHot, Quality, Tokens
 from seqloom.errors import AlphabetError, ArgumentError, ShapeError
 
-ENCODERS_OF_EACH_POLICY = [
+ENCODERS_WITH_VARIED_OPTIONS = [
     OneHot("dna"),
     OneHot("dna", channels="last", unknown="fractional"),
     OneHot("protein", dtype="float16"),
@@ -26,7 +26,7 @@ def unusual(encode, *texts):
     return {name: count for name, count in encode.count_unusual(texts).items() if count}
 
 
-def test_u_in_dna_is_an_error_with_a_hint():
+def test_the_base_u_in_dna_is_an_error_with_a_hint():
     with pytest.raises(
         AlphabetError, match=r"rna_as_dna=True \(--rna-as-dna, of train\), which reads it"
     ):
@@ -58,7 +58,7 @@ def test_a_protein_ambiguity_code_is_divided_among_its_residues(code):
         ("keep", [*[0] * 20, 1, 0]),
     ],
 )
-def test_selenocysteine_is_encoded_as_rare_specifies(rare, column):
+def test_the_option_rare_determines_the_encoding_of_selenocysteine(rare, column):
     encode = OneHot("protein", rare=rare, unknown="fractional", dtype="float64")
     assert encode("U").ravel().tolist() == column
     assert unusual(encode, "U") == {"rare": 1}
@@ -69,7 +69,7 @@ def test_rare_residues_are_an_error_by_default_with_a_remedy():
         OneHot("protein")("MO")
 
 
-def test_rare_residues_read_as_unknown_follow_the_unknown_option():
+def test_the_option_unknown_also_applies_to_rare_residues_read_as_unknown():
     with pytest.raises(AlphabetError):
         OneHot("protein", rare="unknown", unknown="error")("U")
 
@@ -82,7 +82,7 @@ def test_rare_residues_read_as_unknown_follow_the_unknown_option():
         ("keep", "M*-.K", 5),
     ],
 )
-def test_symbols_are_encoded_as_the_option_specifies(symbols, text, ones):
+def test_the_option_symbols_determines_the_encoding_of_gaps_and_stops(symbols, text, ones):
     encode = OneHot("protein", symbols=symbols)
     assert encode(text).sum() == ones
     assert sum(unusual(encode, text).values()) == (1 if "strip" in symbols else 3)
@@ -97,7 +97,7 @@ def test_symbols_are_encoded_as_the_option_specifies(symbols, text, ones):
         ("error", ".", 0),
     ],
 )
-def test_a_symbol_that_is_not_accepted_is_an_error(symbols, text, position):
+def test_a_gap_or_stop_symbol_that_is_not_accepted_is_an_error(symbols, text, position):
     with pytest.raises(AlphabetError) as caught:
         OneHot("protein", symbols=symbols)(text)
     assert caught.value.position == position
@@ -108,10 +108,10 @@ def test_gaps_of_aligned_dna_can_be_zeros_or_channels():
     assert OneHot("dna", symbols="keep").letters == "ACGT-."
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
 @settings(max_examples=20)
 @given(data=st.data())
-def test_the_result_does_not_depend_on_the_number_of_threads(encode, data):
+def test_no_encoding_depends_on_the_number_of_threads(encode, data):
     letters = "ACGTN" if not isinstance(encode, Quality) else "!+5I"
     texts = data.draw(st.lists(st.text(letters, max_size=90), min_size=1, max_size=30))
     length = max(int(encode.places(90)), 1)
@@ -119,15 +119,15 @@ def test_the_result_does_not_depend_on_the_number_of_threads(encode, data):
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
-def test_a_large_batch_is_the_same_on_two_threads(encode):
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
+def test_one_and_two_threads_encode_a_large_batch_equally(encode):
     letters = b"ACGTA" if not isinstance(encode, Quality) else b"!+5I?"
     rows = Ragged.from_list([letters * 40] * 700)
     one, two = (encode.batch(rows, num_threads=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
 def test_the_out_array_is_filled_for_a_batch_and_for_one_sequence(encode):
     expected = encode.batch(["ACGTA", "ACA"], length=70)
     out = np.full(expected.shape, 7, expected.dtype)
@@ -138,7 +138,7 @@ def test_the_out_array_is_filled_for_a_batch_and_for_one_sequence(encode):
     np.testing.assert_array_equal(single, encode("ACGTA"))
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
 def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(encode):
     right = encode.batch(["ACGTA"])
     locked = right.copy()
@@ -149,20 +149,20 @@ def test_an_out_array_of_wrong_shape_or_dtype_is_an_error(encode):
             encode.batch(["ACGTA"], out=out)
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
 def test_encoding_no_sequences_returns_an_empty_batch(encode):
     places = 0 if not encode.places(0) else int(encode.places(0))
     assert encode.batch([], length=places).shape == encode.shape(0, places)
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
-def test_the_methods_shape_and_places_predict_the_shape_of_a_batch(encode):
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
+def test_the_shape_and_places_methods_give_the_shape_of_a_batch(encode):
     places = int(encode.places(9))
     assert encode.batch(["ACGTACGTA"] * 2).shape == encode.shape(2, places)
 
 
-@pytest.mark.parametrize("encode", ENCODERS_OF_EACH_POLICY, ids=repr)
-def test_the_method_refuses_lists_the_characters_that_raise(encode):
+@pytest.mark.parametrize("encode", ENCODERS_WITH_VARIED_OPTIONS, ids=repr)
+def test_the_refuses_method_lists_the_characters_that_raise_an_error(encode):
     refused = encode.refuses(bytes(range(1, 127)))
     for letter in range(1, 127):
         text = bytes([letter]) * 3
@@ -175,7 +175,7 @@ def test_the_method_refuses_lists_the_characters_that_raise(encode):
 
 
 @pytest.mark.parametrize("name", ["nucleic", "", "AA", "A C"])
-def test_an_invalid_alphabet_is_an_error(name):
+def test_an_encoder_with_an_invalid_alphabet_is_an_error(name):
     with pytest.raises(ArgumentError):
         Integer(name)
 
@@ -191,7 +191,7 @@ def test_the_name_of_an_alphabet_in_upper_case_is_an_error(make, name):
     ("dtype", "unknown"),
     [("float16", "fractional"), ("int64", "zeros"), ("int32", "zeros")],
 )
-def test_every_dtype_has_the_same_values(dtype, unknown):
+def test_an_encoding_has_equal_values_in_every_dtype(dtype, unknown):
     text = "ACGTNRY" * 30
     double = OneHot("dna", dtype="float64", unknown=unknown)(text)
     np.testing.assert_array_equal(

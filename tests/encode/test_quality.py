@@ -19,7 +19,7 @@ def random_qualities(data, scale):
 
 @settings(max_examples=40)
 @given(st.data(), scales)
-def test_a_score_is_the_byte_minus_the_offset_of_the_encoding(data, scale):
+def test_a_quality_score_is_the_byte_minus_the_offset_of_its_encoding(data, scale):
     text = random_qualities(data, scale)
     slow = [ord(letter) - BYTE_OF_SCORE_ZERO[scale] for letter in text]
     assert Quality(scale, dtype="int32")(text).tolist() == slow
@@ -49,7 +49,7 @@ def test_decode_is_the_inverse_of_encode(data, scale, values):
 
 
 @pytest.mark.parametrize("scale", LOWEST_BYTE_OF_ENCODING)
-def test_a_byte_below_the_encoding_is_an_error_with_its_position(scale):
+def test_a_quality_byte_below_its_encoding_is_an_error_with_its_position(scale):
     low = chr(LOWEST_BYTE_OF_ENCODING[scale] - 1)
     with pytest.raises(AlphabetError, match=f"a quality of {scale}") as caught:
         Quality(scale).batch(["hh", f"h{low}"])
@@ -68,7 +68,7 @@ def test_a_byte_below_the_encoding_is_an_error_with_its_position(scale):
         {"encoding": "solexa", "dtype": "uint8"},
     ],
 )
-def test_an_invalid_option_is_an_error(options):
+def test_an_invalid_option_of_the_quality_encoder_is_an_error(options):
     with pytest.raises(ArgumentError):
         Quality(**options)
 

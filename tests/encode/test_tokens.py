@@ -40,14 +40,14 @@ def test_the_amino_acid_code_j_has_no_token_in_esm2():
         Tokens("esm2", unknown="error")("MX")
 
 
-def test_symbols_keep_encodes_gaps_as_their_tokens():
+def test_the_option_symbols_keep_encodes_gaps_as_gap_tokens():
     assert Tokens("esm2", symbols="keep")("M-.*").tolist() == [0, 20, 30, 29, 3, 2]
     assert Tokens("esm2", symbols="zeros")("M-").tolist() == [0, 20, 32, 2]
     with pytest.raises(AlphabetError):
         Tokens("esm2")("M-K")
 
 
-def test_a_final_stop_is_dropped_before_eos():
+def test_a_final_stop_symbol_is_dropped_before_the_eos_token():
     encode = Tokens("esm2")
     assert encode("MK*").tolist() == [0, 20, 15, 2]
     assert encode.batch(["MK*"]).tolist() == [[0, 20, 15, 2]]
@@ -56,7 +56,7 @@ def test_a_final_stop_is_dropped_before_eos():
     assert (tokens.tolist(), offsets.tolist()) == ([0, 20, 15, 2, 0, 5, 2], [0, 4, 7])
 
 
-def test_the_dna_vocabulary_is_the_documented_one():
+def test_the_dna_vocabulary_equals_the_documented_list():
     expected = ["<cls>", "<pad>", "<eos>", "<unk>", "A", "C", "G", "T", "N", "<mask>"]
     assert list(Tokens("dna").vocabulary) == expected
     assert list(Tokens("rna").vocabulary)[7] == "U"
@@ -92,7 +92,7 @@ def test_kmer_tokens_decode_to_their_sequence(text, k):
         {"name": "esm2", "rna_as_dna": True},
     ],
 )
-def test_an_invalid_option_is_an_error(options):
+def test_an_invalid_option_of_the_token_encoder_is_an_error(options):
     with pytest.raises(ArgumentError):
         Tokens(**options)
 

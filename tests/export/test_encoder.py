@@ -12,7 +12,7 @@ from seqloom._ragged import Ragged
 from seqloom._rust import _native
 from seqloom.export._content import describe_encoder
 
-RESIDUES_OF_ALPHABET = {
+RESIDUES_BY_ALPHABET = {
     "dna": "ACGTNRYacgtn",
     "rna": "ACGUNacgu",
     "protein": "ACDEFGHIKLMNPQRSTVWYXBZ",
@@ -69,14 +69,14 @@ def records(encoder):
     if isinstance(encoder, sl.encode.Quality):
         letters = "".join(map(chr, range(64, 105)))
     else:
-        letters = RESIDUES_OF_ALPHABET[encoder.alphabet]
+        letters = RESIDUES_BY_ALPHABET[encoder.alphabet]
     return st.lists(st.text(letters, min_size=1, max_size=12), min_size=1, max_size=5)
 
 
 @pytest.mark.parametrize("encoder", EXPORTED_ENCODERS, ids=lambda it: it.to_json())
 @settings(max_examples=25)
 @given(data=st.data())
-def test_the_exported_kernel_equals_the_encoder(encoder, data):
+def test_the_encoder_of_an_export_equals_the_original_encoder(encoder, data):
     rows = Ragged.from_list(data.draw(records(encoder)))
     dtype = "int32" if hasattr(encoder, "mask_value") and not counts(encoder) else "float32"
     table = json.loads(json.dumps(describe_encoder(encoder, dtype), allow_nan=False))
@@ -94,12 +94,12 @@ def counts(encoder):
 
 
 @pytest.mark.parametrize("encoder", EXPORTED_ENCODERS, ids=lambda it: it.to_json())
-def test_exported_settings_recreate_the_encoder(encoder):
+def test_an_encoder_can_be_recreated_from_exported_settings(encoder):
     table = json.loads(json.dumps(describe_encoder(encoder, "float32")))
     assert sl.encode.OneHot.__base__.from_dict(table["settings"]) == encoder
 
 
-def test_encoded_numbers_have_the_dtype_of_the_network(tmp_path):
+def test_exported_encoders_return_the_dtype_of_the_network(tmp_path):
     encoder = sl.encode.OneHot("dna", dtype="uint8")
     model = ready(sl.models.SequenceCNNConfig(channels=4, outputs=2).build())
     model.to("numpy", "float64")

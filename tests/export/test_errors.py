@@ -14,7 +14,7 @@ from seqloom.errors import ArgumentError, ExportError, ShapeError
 from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
-THIS_FILE = Path(__file__)
+TEST_FILE = Path(__file__)
 INPUT_SHAPE = ("batch", 4, "length")
 
 
@@ -98,10 +98,10 @@ class SquaresLength(Head):
 
 class ReadsOthers(Head):
     def __call__(self, x):
-        return self.finish(x) + LAYER_OF_OTHER_NETWORK.weight.value.sum()  # here
+        return self.finish(x) + UNRELATED_LAYER.weight.value.sum()  # here
 
 
-LAYER_OF_OTHER_NETWORK = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
+UNRELATED_LAYER = sl.nn.Linear(2, 2).bind("numpy", sl.Key(0))
 
 
 class Calls(Head):
@@ -142,26 +142,26 @@ def find_line(kind):
         (Draws, "computes with tensors"),
     ],
 )
-def test_an_export_error_names_the_line_and_the_remedy(tmp_path, kind, words):
+def test_an_export_error_names_the_source_line_and_a_remedy(tmp_path, kind, words):
     with pytest.raises(ExportError) as caught:
         sl.export.save(made(kind), tmp_path / "model", inputs=INPUT_SHAPE)
-    assert f"{THIS_FILE}:{find_line(kind)}" in str(caught.value)
+    assert f"{TEST_FILE}:{find_line(kind)}" in str(caught.value)
     assert words in str(caught.value)
     assert "compiled" not in str(caught.value)
 
 
-def test_a_failed_export_writes_nothing(tmp_path):
+def test_a_failed_export_leaves_no_files(tmp_path):
     with pytest.raises(ExportError):
         sl.export.save(made(Branches), tmp_path / "model", inputs=INPUT_SHAPE)
     assert not list(tmp_path.iterdir())
 
 
-def test_a_loop_over_positions_cannot_be_exported_for_any_length(tmp_path):
+def test_a_loop_over_positions_cannot_be_exported_for_variable_length(tmp_path):
     with pytest.raises(ExportError, match="at another size"):
         sl.export.save(made(Loops), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
-def test_a_loop_over_positions_can_be_exported_for_one_length(tmp_path):
+def test_a_loop_over_positions_can_be_exported_for_a_fixed_length(tmp_path):
     sl.export.save(made(Loops), tmp_path / "model", inputs=("batch", 4, 9))
     assert (tmp_path / "model/graph.json").exists()
 
@@ -178,7 +178,7 @@ class Remembers(Head):
         return self.finish(x)
 
 
-def test_a_buffer_that_changes_during_the_call_is_an_error(tmp_path):
+def test_exporting_a_buffer_that_changes_in_forward_is_an_error(tmp_path):
     with pytest.raises(ExportError, match="changes seen in"):
         sl.export.save(made(Remembers), tmp_path / "model", inputs=INPUT_SHAPE)
 
@@ -188,12 +188,12 @@ class GivesTwo(Head):
         return self.finish(x), x
 
 
-def test_a_network_with_several_outputs_is_an_error(tmp_path):
+def test_exporting_a_network_with_several_outputs_is_an_error(tmp_path):
     with pytest.raises(ExportError, match="returns a tuple"):
         sl.export.save(made(GivesTwo), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
-def test_an_unsupported_dtype_is_an_error(tmp_path):
+def test_exporting_a_network_of_an_unsupported_dtype_is_an_error(tmp_path):
     class Narrow(Head):
         def __call__(self, x):
             return self.finish(x.astype("float16").astype("float32"))
@@ -202,7 +202,7 @@ def test_an_unsupported_dtype_is_an_error(tmp_path):
         sl.export.save(made(Narrow), tmp_path / "model", inputs=INPUT_SHAPE)
 
 
-def test_a_pytorch_network_is_an_error(tmp_path):
+def test_exporting_a_pytorch_network_is_an_error(tmp_path):
     torch = pytest.importorskip("torch")
     net = torch.nn.Linear(4, 2)
     for model in (net, sl.models.TorchModule(net)):
@@ -210,19 +210,19 @@ def test_a_pytorch_network_is_an_error(tmp_path):
             sl.export.save(model, tmp_path / "model", inputs=("batch", 4))
 
 
-def test_an_object_that_is_not_a_model_is_an_error(tmp_path):
+def test_exporting_an_object_that_is_not_a_model_is_an_error(tmp_path):
     seven: Any = 7
     with pytest.raises(ArgumentError, match="model must be"):
         sl.export.save(seven, tmp_path / "model", inputs=("batch", 4))
 
 
 @pytest.mark.parametrize("encoder", [len, str.upper, object()])
-def test_a_custom_encoder_is_an_error(tmp_path, encoder):
+def test_exporting_a_custom_encoder_is_an_error(tmp_path, encoder):
     with pytest.raises(ExportError, match="only Python can run it"):
         sl.export.save(made(Head), tmp_path / "model", encoder=encoder)
 
 
-def test_an_int8_layer_is_an_error(tmp_path):
+def test_exporting_an_int8_layer_is_an_error(tmp_path):
     network = sl.nn.quantize_int8(made(Head))
     for export, path in ((sl.export.save, "model"), (sl.export.onnx, "model.onnx")):
         with pytest.raises(ExportError, match=r"layer is an Int8Linear.*quantize_int8"):
@@ -240,15 +240,15 @@ class Divides(Head):
         return self.finish(self.pool(x))  # here
 
 
-def test_a_layer_whose_windows_depend_on_the_length_is_an_error(tmp_path):
-    line = f"{THIS_FILE}:{find_line(Divides)}"
+def test_exporting_pooling_windows_that_depend_on_length_is_an_error(tmp_path):
+    line = f"{TEST_FILE}:{find_line(Divides)}"
     with pytest.raises(ExportError, match="AdaptiveAvgPool1d has other windows") as caught:
         sl.export.save(made(Divides), tmp_path / "model", inputs=INPUT_SHAPE)
     assert line in str(caught.value)
     sl.export.save(made(Divides), tmp_path / "model", inputs=("batch", 4, 24))
 
 
-def test_an_encoder_that_is_not_fitted_is_an_error(tmp_path):
+def test_exporting_an_encoder_that_is_not_fitted_is_an_error(tmp_path):
     model = sl.models.GenotypeMLPConfig(variants=5, outputs=1).init("numpy").eval()
     with pytest.raises(ExportError, match="not fitted"):
         sl.export.save(model, tmp_path / "model", encoder=sl.data.GenotypeEncoder())
@@ -272,13 +272,13 @@ def test_an_encoder_that_is_not_fitted_is_an_error(tmp_path):
     ],
     ids=str,
 )
-def test_invalid_arguments_are_errors(tmp_path, options):
+def test_invalid_arguments_of_export_are_errors(tmp_path, options):
     given: Any = {"inputs": INPUT_SHAPE, **options}
     with pytest.raises(ArgumentError):
         sl.export.save(made(Branches), tmp_path / "model", **given)
 
 
-def test_a_network_that_needs_another_input_array_is_an_error(tmp_path):
+def test_exporting_a_network_with_an_unknown_argument_is_an_error(tmp_path):
     class Wants(Head):
         def __call__(self, x, temperature):
             return self.finish(x) * temperature
@@ -298,7 +298,7 @@ def test_a_mean_over_all_positions_can_be_exported(tmp_path):
     assert (tmp_path / "model/graph.json").exists()
 
 
-def test_a_network_of_one_length_suggests_the_option_length(tmp_path):
+def test_the_error_for_a_network_of_fixed_length_suggests_length(tmp_path):
     flat = sl.nn.Sequential(sl.nn.Flatten(), sl.nn.Linear(80, 2)).bind("numpy", sl.Key(0))
     flat(flat.backend.tensor(np.zeros((1, 4, 20), np.float32)))
     with pytest.raises(ShapeError, match=r"several lengths; .* length=N"):

@@ -56,7 +56,7 @@ def compute(name):
 
 
 @pytest.mark.parametrize("name", NAMES_OF_STORED_EXPORTS)
-def test_a_stored_export_gives_its_stored_scores(name):
+def test_a_stored_export_reproduces_its_stored_scores(name):
     wanted = json.loads((STORED_EXPORTS / f"{name}.json").read_text())
     np.testing.assert_allclose(compute(name), np.array(wanted), rtol=1e-5, atol=1e-6)
 
@@ -67,7 +67,7 @@ def test_a_stored_export_has_the_current_version(name):
 
 
 @pytest.mark.parametrize("name", NETWORK_NAMES)
-def test_the_writer_produces_the_operations_of_the_stored_export(tmp_path, name):
+def test_exporting_again_gives_the_operations_of_a_stored_export(tmp_path, name):
     encoder = sl.encode.OneHot("dna")
     sl.export.save(network(name), tmp_path / "new", encoder=encoder, task=SPLICE_TASK)
     for file in ("graph.json", "graph-unpadded.json", "encoder.json"):
@@ -81,7 +81,7 @@ def test_the_writer_produces_the_operations_of_the_stored_export(tmp_path, name)
         assert without_lines(new) == without_lines(old)
 
 
-def test_scale_and_activation_are_fused():
+def test_an_export_fuses_batch_norm_scaling_with_the_activation():
     graph = json.loads(
         (STORED_EXPORTS / f"version_{NEWEST_VERSION}_cnn/graph-unpadded.json").read_text()
     )

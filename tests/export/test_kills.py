@@ -67,7 +67,7 @@ def read(place):
     return {it.name: it.read_bytes() for it in Path(place).iterdir()}
 
 
-def test_a_killed_writer_leaves_a_complete_folder_or_none(tmp_path):
+def test_a_killed_export_leaves_a_complete_folder_or_none(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
     while kill_at(
         number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=False)
@@ -83,7 +83,7 @@ def test_a_killed_writer_leaves_a_complete_folder_or_none(tmp_path):
     assert seen == {False, True}
 
 
-def test_a_killed_writer_leaves_the_old_or_the_new_export(tmp_path):
+def test_a_killed_overwrite_leaves_the_old_or_the_new_export(tmp_path):
     place, number, seen = tmp_path / "model", 0, set()
     _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
     while kill_at(
@@ -99,7 +99,7 @@ def test_a_killed_writer_leaves_the_old_or_the_new_export(tmp_path):
     assert read(place) == sealed(NEW_EXPORT_FILES)
 
 
-def test_the_next_writer_removes_temporary_folders_of_killed_writers(tmp_path):
+def test_the_next_export_removes_temporary_folders_of_killed_exports(tmp_path):
     place, number = tmp_path / "model", 0
     while kill_at(
         number, lambda: _write.write(place, sealed(NEW_EXPORT_FILES), overwrite=True)
@@ -109,7 +109,7 @@ def test_the_next_writer_removes_temporary_folders_of_killed_writers(tmp_path):
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
-def test_the_folder_of_a_running_writer_is_not_removed(tmp_path):
+def test_the_temporary_folder_of_a_running_export_is_not_removed(tmp_path):
     place = tmp_path / "model"
     with _write.create_temporary_folder(place) as part:
         (part / "graph.json").write_bytes(b"half")
@@ -118,7 +118,7 @@ def test_the_folder_of_a_running_writer_is_not_removed(tmp_path):
     assert read(place) == sealed(NEW_EXPORT_FILES)
 
 
-def test_without_atomic_exchange_the_old_export_is_moved_first(tmp_path, monkeypatch):
+def test_export_works_without_atomic_exchange_of_folders(tmp_path, monkeypatch):
     monkeypatch.setattr(_write, "exchange_files", lambda *_: False)
     place = tmp_path / "model"
     _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
@@ -127,7 +127,7 @@ def test_without_atomic_exchange_the_old_export_is_moved_first(tmp_path, monkeyp
     assert [it.name for it in tmp_path.iterdir()] == ["model"]
 
 
-def test_an_error_during_writing_leaves_the_old_export(tmp_path):
+def test_an_error_during_an_export_keeps_the_old_export(tmp_path):
     place = tmp_path / "model"
     _write.write(place, sealed(OLD_EXPORT_FILES), overwrite=False)
     name = "x" * 300  # longer than any file name

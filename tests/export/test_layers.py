@@ -12,7 +12,7 @@ from seqloom import nn
 from seqloom._rust._native import ExportedModel
 from seqloom.tensor import apply
 
-LAYERS_OF_ROWS: dict[str, Callable[[], Any]] = {
+LAYERS_OF_SEQUENCES: dict[str, Callable[[], Any]] = {
     "AdaptiveAvgPool1d": lambda: nn.AdaptiveAvgPool1d(1),
     "AdaptiveMaxPool1d": lambda: nn.AdaptiveMaxPool1d(1),
     "AvgPool1d": lambda: nn.AvgPool1d(3, 2, 1),
@@ -74,7 +74,7 @@ LAYERS_OF_IMAGES: dict[str, Callable[[], Any]] = {
     "Upsample": lambda: nn.Upsample(scale_factor=2),
     "Upsample by lines": lambda: nn.Upsample(scale_factor=2, mode="bilinear"),
 }
-LAYERS_OF_FEATURES: dict[str, Callable[[], Any]] = {
+LAYERS_OF_FEATURE_VECTORS: dict[str, Callable[[], Any]] = {
     "GRU": lambda: nn.GRU(4, 3),
     "LSTM": lambda: nn.LSTM(4, 3),
     "LayerNorm": lambda: nn.LayerNorm(4),
@@ -91,9 +91,9 @@ LAYERS_OF_FEATURES: dict[str, Callable[[], Any]] = {
 LAYERS_WITH_OTHER_INPUTS: dict[
     str, tuple[tuple[int | str, ...], tuple[int | str, ...], Any]
 ] = {
-    "rows": (("batch", 4, "length"), ("batch", 4, 24), LAYERS_OF_ROWS),
+    "rows": (("batch", 4, "length"), ("batch", 4, 24), LAYERS_OF_SEQUENCES),
     "images": (("batch", 4, "length", 6), ("batch", 4, 12, 6), LAYERS_OF_IMAGES),
-    "features": (("batch", "length", 4), ("batch", 24, 4), LAYERS_OF_FEATURES),
+    "features": (("batch", "length", 4), ("batch", 24, 4), LAYERS_OF_FEATURE_VECTORS),
 }
 # Classes that are not layers, and integer layers (see test_networks and test_errors).
 EXCLUDED_LAYERS = {"Buffer", "Embedding", "Int8Linear", "Module", "Param"}
@@ -148,7 +148,7 @@ def draw(table):
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
 @pytest.mark.parametrize("kind", LAYERS_WITH_OTHER_INPUTS)
-def test_the_reference_reader_computes_every_layer(tmp_path, kind, is_open):
+def test_the_reference_reader_of_exports_computes_every_layer(tmp_path, kind, is_open):
     free, fixed, table = LAYERS_WITH_OTHER_INPUTS[kind]
     shape, network = free if is_open else fixed, draw(table)
     sl.export.save(network, tmp_path / "model", inputs=shape)
@@ -158,7 +158,7 @@ def test_the_reference_reader_computes_every_layer(tmp_path, kind, is_open):
 
 @pytest.mark.parametrize("is_open", [True, False], ids=["any length", "one length"])
 @pytest.mark.parametrize("kind", LAYERS_WITH_OTHER_INPUTS)
-def test_onnx_runtime_computes_every_layer(tmp_path, kind, is_open):
+def test_onnx_runtime_computes_every_exported_layer(tmp_path, kind, is_open):
     runtime: Any = pytest.importorskip("onnxruntime")
     free, fixed, table = LAYERS_WITH_OTHER_INPUTS[kind]
     shape, network, path = free if is_open else fixed, draw(table), tmp_path / "net.onnx"
@@ -167,7 +167,7 @@ def test_onnx_runtime_computes_every_layer(tmp_path, kind, is_open):
     compare(network, table, lambda x: session.run(None, {"inputs": x})[0], shape, 2e-5)
 
 
-def test_every_layer_of_sl_nn_is_tested():
+def test_every_layer_of_sl_nn_is_exported_in_the_tests():
     layers = [it for it in nn.__all__ if isinstance(getattr(nn, it), type)]
     layers = {it for it in layers if issubclass(getattr(nn, it), nn.Module)}
     tested = {

@@ -24,7 +24,7 @@ from seqloom._rust import _native
 from seqloom.infer._forward import Forward
 
 DNA_ENCODER = sl.encode.OneHot("dna")
-STORED_CNN = Path(__file__).parent / "data" / "version_1_cnn"
+STORED_CNN_EXPORT = Path(__file__).parent / "data" / "version_1_cnn"
 EXPORTED_NETWORKS = {
     **NETWORKS_OF_ANY_LENGTH,
     **NETWORKS_OF_SOME_LENGTHS,
@@ -53,7 +53,7 @@ def given(batch, names):
 @pytest.mark.parametrize("threads", [1, 2])
 @pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 72)])
-def test_rust_scores_equal_those_of_predict_bit_by_bit(tmp_path, name, lengths, threads):
+def test_rust_scores_are_bitwise_equal_to_predict(tmp_path, name, lengths, threads):
     network = ready(EXPORTED_NETWORKS[name]())
     sl.export.save(network, tmp_path / "model", encoder=DNA_ENCODER)
     model, names = open_model(tmp_path / "model")
@@ -69,7 +69,7 @@ def test_rust_scores_equal_those_of_predict_bit_by_bit(tmp_path, name, lengths, 
 
 
 @pytest.mark.parametrize("lengths", [(9,), (5, 12, 7)])
-def test_rust_runs_an_exported_packed_esm2(tmp_path, lengths):
+def test_rust_computes_an_exported_esm2_on_packed_tokens(tmp_path, lengths):
     network = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy").eval()
     sl.export.save(network, tmp_path / "esm", encoder=sl.encode.Tokens("esm2"), pool="mean")
     ids = np.random.default_rng(0).integers(4, 24, sum(lengths)).astype("int32")
@@ -82,7 +82,7 @@ def test_rust_runs_an_exported_packed_esm2(tmp_path, lengths):
 
 @pytest.mark.parametrize("name", ["cnn", "lstm"])
 def test_rust_computes_the_scores_of_a_stored_export(name):
-    place = STORED_CNN.with_name(f"version_1_{name}")
+    place = STORED_CNN_EXPORT.with_name(f"version_1_{name}")
     model, names = open_model(place)
     lengths = (30, 24, 30, 17, 9)
     with sl.io.open_sequences(Path(sl.__file__).parent / "_demo/test.fa.gz") as reader:
@@ -94,17 +94,17 @@ def test_rust_computes_the_scores_of_a_stored_export(name):
     np.testing.assert_allclose(scores, np.array(wanted), rtol=1e-5, atol=1e-6)
 
 
-def test_a_model_above_the_memory_limit_is_an_error():
+def test_an_exported_model_above_the_memory_limit_is_an_error():
     with pytest.raises(sl.errors.MemoryLimitError, match="larger limit"):
-        open_model(STORED_CNN, memory_limit=1000)
-    model, names = open_model(STORED_CNN, memory_limit=200_000)
+        open_model(STORED_CNN_EXPORT, memory_limit=1000)
+    model, names = open_model(STORED_CNN_EXPORT, memory_limit=200_000)
     with pytest.raises(sl.errors.SeqloomError, match="larger limit"):
         model.run({"inputs": np.zeros((4000, 4, 30), np.float32)}, 1)
     assert "inputs" in names
 
 
-def test_an_input_of_another_dtype_is_an_error():
-    model, _ = open_model(STORED_CNN)
+def test_an_exported_model_rejects_an_input_of_another_dtype():
+    model, _ = open_model(STORED_CNN_EXPORT)
     with pytest.raises(sl.errors.ArgumentError, match="inputs: expected float32"):
         model.run({"inputs": np.zeros((1, 4, 30))}, 1)
     with pytest.raises(sl.errors.ArgumentError, match="is no input"):
@@ -134,7 +134,7 @@ for name, arrays, args, options, (shape, dtype) in {calls!r}:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit of memory is Linux's")
-def test_operations_above_the_memory_limit_do_not_crash_the_process():
+def test_graph_operations_above_the_memory_limit_raise_errors():
     tera, far = 10**12, 1 << 26
     sizes = {"padding": [far // 2] * 2, "dilation": [far] * 2, "groups": 2}
     image, weight = ((1, 2, 1, 1), "f4"), ((2, 1, 2, 2), "f4")
@@ -164,7 +164,7 @@ def test_large_integers_in_a_graph_are_exact(name, args, options, wanted):
     np.testing.assert_array_equal(found, np.array(wanted, "int64"))
 
 
-def test_the_memory_limit_applies_to_all_files_together(tmp_path):
+def test_the_memory_limit_applies_to_all_files_of_an_export_together(tmp_path):
     folder = tmp_path / "model"
     sl.export.save(ready(EXPORTED_NETWORKS["cnn"]()), folder, encoder=DNA_ENCODER)
     sizes = [it.stat().st_size for it in folder.iterdir()]
@@ -172,7 +172,7 @@ def test_the_memory_limit_applies_to_all_files_together(tmp_path):
         _native.ExportedModel(str(folder), sum(sizes) - 1)
 
 
-def test_overlapping_files_in_a_zip_are_an_error(tmp_path):
+def test_overlapping_files_in_an_exported_zip_are_an_error(tmp_path):
     place = tmp_path / "model.zip"
     sl.export.save(ready(EXPORTED_NETWORKS["cnn"]()), place, encoder=DNA_ENCODER)
     with ZipFile(place, "a") as archive:

@@ -38,7 +38,7 @@ def check(model, place, encoder, lengths, dtype="float32"):
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", EXPORTED_NETWORKS)
 @pytest.mark.parametrize("lengths", [(24, 24, 24), (16,), (24, 16, 32, 24, 8 * 9)])
-def test_the_reference_reader_equals_predict_bit_by_bit(tmp_path, name, lengths):
+def test_the_reference_reader_is_bitwise_equal_to_predict(tmp_path, name, lengths):
     model, place = ready(EXPORTED_NETWORKS[name]()), tmp_path / "model"
     sl.export.save(model, place, encoder=DNA_ENCODER)
     check(model, place, DNA_ENCODER, lengths)
@@ -46,14 +46,14 @@ def test_the_reference_reader_equals_predict_bit_by_bit(tmp_path, name, lengths)
 
 @pytest.mark.parametrize("kind", [Tokens, Short])
 @pytest.mark.parametrize("lengths", [(9, 9), (5, 12, 7)])
-def test_exported_tokens_are_integers(tmp_path, kind, lengths):
+def test_an_exported_graph_reads_integer_tokens(tmp_path, kind, lengths):
     encoder, model, place = sl.encode.Integer("dna"), ready(kind()), tmp_path / "model"
     sl.export.save(model, place, encoder=encoder)
     assert graph(place)["inputs"][0]["dtype"] == "int32"
     check(model, place, encoder, lengths, "int32")
 
 
-def test_a_network_with_a_mask_has_two_graphs(tmp_path):
+def test_a_network_with_a_mask_is_exported_as_two_graphs(tmp_path):
     sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA_ENCODER)
     names = [it["name"] for it in graph(tmp_path / "model")["inputs"]]
     plain = graph(tmp_path / "model", "graph-unpadded.json")["inputs"]
@@ -61,7 +61,7 @@ def test_a_network_with_a_mask_has_two_graphs(tmp_path):
     assert (names, plain) == (["inputs", "mask"], ["inputs"])
 
 
-def test_each_direction_of_a_recurrent_layer_is_one_operation(tmp_path):
+def test_each_direction_of_a_recurrent_layer_is_one_graph_operation(tmp_path):
     sl.export.save(ready(Recurrent()), tmp_path / "model", encoder=DNA_ENCODER)
     assert operations(tmp_path / "model").count("lstm") == 2
 
@@ -97,7 +97,7 @@ def test_a_network_with_adapters_can_be_exported(tmp_path):
     assert found.tobytes() == model(ids, starts, 5).numpy().tobytes()
 
 
-def test_a_network_from_onnx_keeps_encoder_length_and_pair(tmp_path):
+def test_exporting_a_network_from_onnx_keeps_its_settings(tmp_path):
     pytest.importorskip("onnx")
     nodes = [node("Flatten", "x", ("a",)), node("MatMul", "a weight")]
     path, x = tmp_path / "net.onnx", {"x": np.zeros((1, 4, 6), np.float32)}
@@ -112,7 +112,7 @@ def test_a_network_from_onnx_keeps_encoder_length_and_pair(tmp_path):
     assert found.tobytes() == net.logits(batch).numpy().tobytes()
 
 
-def test_records_padded_to_one_length_have_a_mask(tmp_path):
+def test_an_export_for_records_padded_to_one_length_reads_a_mask(tmp_path):
     model, place = ready(Recurrent()), tmp_path / "model"
     sl.export.save(model, place, encoder=DNA_ENCODER, length=12, crop="pad")
     shapes = {it["name"]: it["shape"] for it in graph(place)["inputs"]}
@@ -136,13 +136,13 @@ class Shares(nn.Module):
 
 
 @pytest.mark.parametrize("lengths", [(7, 7), (12,)])
-def test_a_sum_can_be_divided_by_the_length(tmp_path, lengths):
+def test_a_network_that_divides_a_sum_by_the_length_can_be_exported(tmp_path, lengths):
     model, place = ready(Shares()), tmp_path / "model"
     sl.export.save(model, place, encoder=DNA_ENCODER)
     check(model, place, DNA_ENCODER, lengths)
 
 
-def test_a_protein_language_model_with_a_head_is_exported_for_padded_tokens(tmp_path):
+def test_a_protein_model_with_a_head_is_exported_for_padded_tokens(tmp_path):
     sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy").save(tmp_path / "base")
     config = sl.models.ESM2LoRAConfig(str(tmp_path / "base"), outputs=2)
     model, encoder = config.init("numpy").eval(), sl.encode.Tokens("esm2")

@@ -35,7 +35,7 @@ def cnn(**options: Any):
 
 
 EXPORTED_NETWORKS = {"cnn": cnn, **NETWORKS_OF_ANY_LENGTH}
-NETWORKS_OF_ONE_LENGTH: dict[str, Any] = {
+NETWORKS_OF_FIXED_LENGTH: dict[str, Any] = {
     "cnn of one length": lambda: cnn(length=24, pools=(1, 2, 2)),
     "aligned": lambda: cnn(length=24, aligned=4),
     **NETWORKS_OF_SOME_LENGTHS,
@@ -69,11 +69,9 @@ def test_onnx_runtime_gives_the_scores_of_predict(tmp_path, name, lengths):
 
 
 @pytest.mark.parametrize("count", [1, 5])
-@pytest.mark.parametrize("name", NETWORKS_OF_ONE_LENGTH)
-def test_networks_without_a_mask_give_the_same_scores_in_onnx_runtime(
-    tmp_path, name, count
-):
-    model, path = ready(NETWORKS_OF_ONE_LENGTH[name]()), tmp_path / "model.onnx"
+@pytest.mark.parametrize("name", NETWORKS_OF_FIXED_LENGTH)
+def test_networks_without_a_mask_have_equal_scores_in_onnx_runtime(tmp_path, name, count):
+    model, path = ready(NETWORKS_OF_FIXED_LENGTH[name]()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, encoder=DNA_ENCODER, task=TWO_CLASSES)
     batch = batch_of(DNA_ENCODER, draw_records([24] * count))
     del batch["mask"]
@@ -84,12 +82,12 @@ def test_networks_without_a_mask_give_the_same_scores_in_onnx_runtime(
 
 
 @pytest.mark.parametrize("name", [it for it, line in OPERATIONS.items() if line.onnx])
-def test_operators_receive_the_operands_of_their_operation(name):
+def test_onnx_operators_have_a_valid_number_of_inputs(name):
     schema = onnx.defs.get_schema(OPERATIONS[name].onnx)
     assert schema.min_input <= len(list_arguments(name)[0]) <= schema.max_input
 
 
-def test_onnx_tokens_are_integers(tmp_path):
+def test_an_onnx_graph_reads_integer_tokens(tmp_path):
     encoder, path = sl.encode.Integer("dna"), tmp_path / "model.onnx"
     model = ready(Tokens())
     sl.export.onnx(model, path, encoder=encoder)
@@ -114,7 +112,7 @@ def test_onnx_genotype_scores_are_in_the_units_of_the_labels(tmp_path, covariate
 
 
 @pytest.mark.parametrize("lengths", [(9, 9), (5, 12, 7)])
-def test_onnx_esm2_reads_padded_tokens(tmp_path, lengths):
+def test_an_esm2_model_in_onnx_reads_padded_tokens(tmp_path, lengths):
     config = sl.models.ESM2Config(layers=2, width=16, heads=4)
     model, path = ready(config.build()), tmp_path / "esm.onnx"
     encoder = sl.encode.Tokens("esm2")
@@ -163,7 +161,7 @@ class Placed(nn.Module):
         return self.layer(x + sl.tensor.Tensor(places, x.backend))
 
 
-def test_a_range_of_a_constant_size_is_a_valid_onnx_graph(tmp_path):
+def test_a_range_of_constant_size_is_exported_as_valid_onnx(tmp_path):
     model, path = ready(Placed()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=("batch", 5))
     x = np.ones((3, 5), "f4")
@@ -189,7 +187,7 @@ class Masked(nn.Module):
 
 
 @pytest.mark.parametrize("kind", [nn.GRU, nn.LSTM])
-def test_a_recurrent_layer_with_gaps_in_the_mask_gives_the_same_states(tmp_path, kind):
+def test_an_onnx_recurrent_layer_accepts_masks_with_gaps(tmp_path, kind):
     inputs = {"x": ("batch", 4, "length"), "mask": ("batch", "length")}
     model, path = ready(Masked(kind)), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=inputs)
@@ -221,7 +219,7 @@ class Holds(nn.Module):
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_position_in_a_gap_repeats_the_previous_state(tmp_path, reverse):
+def test_an_onnx_recurrent_layer_repeats_states_at_masked_positions(tmp_path, reverse):
     given: Any = {"x": ("batch", "length", 4), "hx": ("batch", 3)}
     given["mask"] = ("batch", "length")
     model, path = ready(Holds(reverse=reverse)), tmp_path / "model.onnx"
@@ -280,7 +278,7 @@ class Many(nn.Module):
         ].sum(axis=-1, keepdims=True)
 
 
-def test_a_chain_of_operations_gives_the_same_numbers(tmp_path):
+def test_a_chain_of_operations_has_equal_results_in_onnx_runtime(tmp_path):
     model, path = ready(Many()), tmp_path / "model.onnx"
     sl.export.onnx(model, path, inputs=("batch", 4, "length"))
     x = np.random.default_rng(0).uniform(-0.9, 1, (3, 4, 17)).astype("f4")

@@ -50,7 +50,7 @@ def place(tmp_path):
     return tmp_path / "model.seqloom"
 
 
-def test_an_export_contains_the_files_that_its_page_lists(place):
+def test_an_export_contains_the_documented_files_and_facts(place):
     sl.export.save(cnn(), place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     facts = manifest(place)
     assert {it.name for it in place.iterdir()} == {"export.json", *facts["files"]}
@@ -59,7 +59,7 @@ def test_an_export_contains_the_files_that_its_page_lists(place):
     assert {name: facts[name] for name in wanted} == wanted
 
 
-def test_the_manifest_contains_the_hash_of_each_file_and_its_own(place):
+def test_the_manifest_of_an_export_contains_hashes_of_all_files(place):
     sl.export.save(cnn(), place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     facts = manifest(place)
     for name, digest in facts["files"].items():
@@ -69,7 +69,7 @@ def test_the_manifest_contains_the_hash_of_each_file_and_its_own(place):
     assert hashlib.sha256(bare.encode()).hexdigest() == facts["checksum"]
 
 
-def test_weights_have_the_paths_and_bits_of_the_model_record(place):
+def test_exported_weights_have_the_names_and_values_of_the_model(place):
     model = cnn()
     sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     found, record = load_file(place / "model.safetensors"), model.to_record()
@@ -78,14 +78,14 @@ def test_weights_have_the_paths_and_bits_of_the_model_record(place):
     assert all(found[it].tobytes() == np.asarray(record[it]).tobytes() for it in found)
 
 
-def test_a_padded_batch_gives_the_bits_of_predict(place):
+def test_an_export_scores_a_padded_batch_bitwise_like_predict(place):
     model = cnn()
     sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     batch = batch_of(DNA_ENCODER, SEQUENCES)
     assert Run(place)(batch).tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
-def test_a_batch_without_padding_gives_the_bits_of_predict(place):
+def test_an_export_scores_an_unpadded_batch_bitwise_like_predict(place):
     model = cnn()
     sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     batch = batch_of(DNA_ENCODER, SEQUENCES[::2])
@@ -94,7 +94,7 @@ def test_a_batch_without_padding_gives_the_bits_of_predict(place):
     assert found.tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
-def test_a_network_of_one_length_has_one_graph_without_a_mask(place):
+def test_a_network_of_fixed_length_has_one_graph_without_a_mask(place):
     model = cnn(length=10)
     sl.export.save(model, place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     assert [it["name"] for it in graph(place)["inputs"]] == ["inputs"]
@@ -143,7 +143,7 @@ def genotype_run(tmp_path):
     return sl.train.fit(config, data, epochs=2, out=tmp_path / "run")
 
 
-def test_an_exported_genotype_model_gives_the_bits_of_predict(tmp_path, place):
+def test_an_exported_genotype_model_is_bitwise_equal_to_predict(tmp_path, place):
     run = genotype_run(tmp_path)
     sl.export.save(tmp_path / "run", place)
     trained = sl.models.load(tmp_path / "run")
@@ -157,7 +157,7 @@ def test_an_exported_genotype_model_gives_the_bits_of_predict(tmp_path, place):
     assert facts["batch_size"] == trained.batch_size
 
 
-def test_exported_genotype_tables_map_each_code_to_a_number(tmp_path, place):
+def test_exported_tables_map_genotype_codes_to_the_inputs_of_the_model(tmp_path, place):
     genotype_run(tmp_path)
     sl.export.save(tmp_path / "run", place)
     encoder = sl.models.load(tmp_path / "run").encoder
@@ -170,7 +170,7 @@ def test_exported_genotype_tables_map_each_code_to_a_number(tmp_path, place):
     assert ids[ends[0] : ends[1]].decode() == encoder.variants.ids[0]
 
 
-def test_a_zip_contains_the_files_of_the_folder_uncompressed(tmp_path, place):
+def test_an_exported_zip_contains_the_files_uncompressed(tmp_path, place):
     sl.export.save(cnn(), place, encoder=DNA_ENCODER, task=TWO_CLASSES)
     sl.export.save(cnn(), tmp_path / "model.zip", encoder=DNA_ENCODER, task=TWO_CLASSES)
     with zipfile.ZipFile(tmp_path / "model.zip") as archive:
@@ -186,7 +186,7 @@ def test_exporting_a_model_twice_gives_the_same_bytes(tmp_path):
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
-def test_tied_weights_are_stored_once(place):
+def test_an_export_stores_tied_weights_once(place):
     class Tied(sl.nn.Module):
         one: sl.nn.Linear
         two: sl.nn.Linear
@@ -217,7 +217,7 @@ def test_exporting_does_not_change_the_network(place):
 
 
 @pytest.mark.parametrize("backend", ["torch", "jax"])
-def test_a_network_on_another_backend_is_exported_and_stays_there(place, backend):
+def test_exporting_a_network_does_not_change_its_backend(place, backend):
     pytest.importorskip(backend)
     model = cnn(length=10)
     there = cnn(length=10).to(backend)
@@ -228,7 +228,7 @@ def test_a_network_on_another_backend_is_exported_and_stays_there(place, backend
     assert Run(place)(batch).tobytes() == expected(model, batch, DNA_ENCODER).tobytes()
 
 
-def test_a_folder_with_other_files_is_an_error(place):
+def test_exporting_into_a_folder_with_other_files_is_an_error(place):
     place.mkdir()
     (place / "notes.txt").write_text("mine")
     with pytest.raises(RunFolderError, match="not an export"):
@@ -253,25 +253,25 @@ def test_a_zip_is_replaced_only_with_overwrite(tmp_path):
     sl.export.save(cnn(), path, encoder=DNA_ENCODER, overwrite=True)
 
 
-def test_a_file_at_the_path_of_the_folder_is_an_error(place):
+def test_exporting_a_folder_to_the_path_of_a_file_is_an_error(place):
     place.write_text("mine")
     with pytest.raises(FileError, match="is a file"):
         sl.export.save(cnn(), place, encoder=DNA_ENCODER)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-def test_a_folder_that_cannot_be_written_is_an_error(tmp_path):
+def test_exporting_into_a_read_only_folder_is_an_error(tmp_path):
     tmp_path.chmod(0o500)
     with pytest.raises(FileError, match="cannot be written"):
         sl.export.save(cnn(), tmp_path / "model", encoder=DNA_ENCODER)
 
 
-def test_a_module_without_encoder_needs_the_shapes_of_its_inputs(place):
+def test_exporting_a_module_without_encoder_needs_input_shapes(place):
     with pytest.raises(ArgumentError, match="inputs="):
         sl.export.save(cnn(), place)
 
 
-def test_a_trained_model_accepts_no_other_encoder(place):
+def test_exporting_a_trained_model_with_another_encoder_is_an_error(place):
     trained = sl.models.Trained(cnn(), DNA_ENCODER, TWO_CLASSES, 256)
     with pytest.raises(ArgumentError, match="omit encoder and task"):
         sl.export.save(trained, place, encoder=DNA_ENCODER)
@@ -279,13 +279,13 @@ def test_a_trained_model_accepts_no_other_encoder(place):
         sl.export.save(cnn(), place, encoder=lambda letters: letters)
 
 
-def test_graph_operations_are_functions_of_the_backend(place):
+def test_an_exported_graph_names_operations_and_source_lines(place):
     sl.export.save(cnn(), place, encoder=DNA_ENCODER)
     assert operations(place)[0] == "conv1d"
     assert graph(place)["operations"][0]["line"].startswith("_sequence_layers.py:")
 
 
-def test_weights_of_a_submodule_have_the_path_in_this_network(place):
+def test_exported_weight_names_start_at_the_exported_network(place):
     class Outer(sl.nn.Module):
         inner: sl.nn.Linear
 
@@ -310,13 +310,13 @@ class Scales(sl.nn.Module):
         return x * np.full(3, 5, "f4") * self.constants[0].value
 
 
-def test_a_weight_named_like_a_constant_keeps_its_value(place):
+def test_an_exported_weight_may_have_the_name_of_a_constant(place):
     sl.export.save(Scales().bind("numpy", sl.Key(0)).eval(), place, inputs=("batch", 3))
     found = Run(place)({"inputs": np.ones((1, 3), "f4")}, batch=1)
     np.testing.assert_array_equal(found, np.full((1, 3), 10))
 
 
-def test_an_exported_model_of_embeddings_reads_arrays(tmp_path):
+def test_an_exported_embedding_model_reads_arrays(tmp_path):
     rng = np.random.default_rng(0)
     rows = {f"r{number}": rng.normal(size=6).astype("f4") for number in range(8)}
     labels = {name: "ab"[number % 2] for number, name in enumerate(rows)}

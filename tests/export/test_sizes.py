@@ -17,7 +17,7 @@ from seqloom.nn import functional as F
 from seqloom.tensor import apply
 
 BATCH, LENGTH = SymbolicSize.of_name("batch", 745), SymbolicSize.of_name("length", 2321)
-SIZES_BY_NAME = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
+SIZE_POLYNOMIALS = {"batch": BATCH.polynomial, "length": LENGTH.polynomial}
 
 
 def compute(size, batch, length):
@@ -54,8 +54,8 @@ def value_of(size, batch, length):
         ((BATCH * LENGTH + 2 * BATCH) // (LENGTH + 2), Size(("batch",))),
     ],
 )
-def test_a_size_is_written_in_its_simplest_form(size, expected):
-    assert find_size(size, SIZES_BY_NAME) == expected
+def test_a_symbolic_size_is_written_in_its_simplest_form(size, expected):
+    assert find_size(size, SIZE_POLYNOMIALS) == expected
 
 
 @pytest.mark.parametrize(
@@ -63,18 +63,18 @@ def test_a_size_is_written_in_its_simplest_form(size, expected):
     [LENGTH % 7, LENGTH // 2 * 2, BATCH + LENGTH, LENGTH // 2 + LENGTH // 3],
     ids=["remainder", "even part", "sum", "two quotients"],
 )
-def test_a_size_that_the_format_cannot_express_is_not_found(size):
-    assert find_size(size, SIZES_BY_NAME) is None
+def test_a_size_that_the_export_format_cannot_express_is_not_found(size):
+    assert find_size(size, SIZE_POLYNOMIALS) is None
 
 
-def test_a_size_can_be_written_with_another_named_size():
-    names = {**SIZES_BY_NAME, "n1": (LENGTH // 2 * 2).polynomial}
+def test_a_symbolic_size_can_refer_to_another_named_size():
+    names = {**SIZE_POLYNOMIALS, "n1": (LENGTH // 2 * 2).polynomial}
     assert find_size(LENGTH // 2 * 2 + 5, names) == Size(("n1",), plus=5)
 
 
-def test_half_of_a_size_with_several_quotients_is_written_with_its_name():
+def test_half_of_a_complicated_size_refers_to_the_name_of_the_size():
     for size in (LENGTH - LENGTH // 2 - LENGTH // 5, -(LENGTH // 2) - LENGTH // 5 + LENGTH):
-        names = {**SIZES_BY_NAME, "n1": size.polynomial}
+        names = {**SIZE_POLYNOMIALS, "n1": size.polynomial}
         assert find_size(size // 2 + 1, names) == Size(("n1",), over=2, plus=1)
 
 
@@ -91,18 +91,18 @@ def test_half_of_a_size_with_several_quotients_is_written_with_its_name():
         (BATCH * (LENGTH + 2), BATCH * LENGTH + BATCH + BATCH),
     ],
 )
-def test_equal_sizes_have_equal_polynomials(one, other):
+def test_equal_symbolic_sizes_have_equal_polynomials(one, other):
     assert one.polynomial == other.polynomial
 
 
 @pytest.mark.parametrize(
     "size", [LENGTH - LENGTH, LENGTH * 0 + 3, 5 * LENGTH // LENGTH, LENGTH**0]
 )
-def test_a_result_that_depends_on_no_size_is_a_plain_integer(size):
+def test_size_arithmetic_with_a_constant_result_returns_an_int(size):
     assert type(size) is int
 
 
-def test_floats_and_strings_as_operands_of_a_size_behave_as_for_integers():
+def test_symbolic_sizes_treat_floats_and_strings_like_an_int():
     assert LENGTH + 0.5 == 2321.5
     assert LENGTH * math.inf == math.inf
     assert LENGTH / 0.5 == 4642.0
@@ -144,7 +144,7 @@ def run(program, *sizes):
 
 
 @given(program=RANDOM_PROGRAMS, batch=st.integers(1, 500), length=st.integers(1, 5000))
-def test_a_polynomial_computes_the_same_size_as_the_program(program, batch, length):
+def test_a_size_polynomial_has_the_value_of_the_python_arithmetic(program, batch, length):
     size = run(program, BATCH, LENGTH)
     assert size == run(program, 745, 2321)
     assert compute(size, batch, length) == run(program, batch, length)
@@ -160,12 +160,12 @@ def test_a_polynomial_computes_the_same_size_as_the_program(program, batch, leng
     batch=st.integers(1, 500),
     length=st.integers(1, 5000),
 )
-def test_a_fitted_formula_of_a_size_holds_for_all_inputs(
+def test_a_fitted_size_formula_is_correct_for_all_inputs(
     of, times, over, plus, shift, batch, length
 ):
     whole = math.prod({"batch": BATCH, "length": LENGTH}[name] for name in of)
     size = (whole * times + shift) // over + plus
-    found = find_size(size, SIZES_BY_NAME)
+    found = find_size(size, SIZE_POLYNOMIALS)
     assert found is not None
     assert value_of(found, batch, length) == compute(size, batch, length)
 
@@ -173,7 +173,7 @@ def test_a_fitted_formula_of_a_size_holds_for_all_inputs(
 @given(above=st.integers(1, 48), below=st.integers(1, 48), length=st.integers(1, 10_000))
 @example(above=7, below=20, length=180)
 @example(above=11, below=10, length=50)
-def test_a_float_factor_is_rounded_like_in_python(above, below, length):
+def test_a_size_times_a_float_is_rounded_like_in_python(above, below, length):
     for rounded in (math.floor, math.ceil):
         size = rounded(LENGTH * (above / below))
         assert int(size) == rounded(int(LENGTH) * (above / below))
@@ -185,7 +185,7 @@ def test_a_float_factor_is_rounded_like_in_python(above, below, length):
 SIZES_IN_TRACES = {(7, 5, 3, 2): BATCH.polynomial, (20, 11, 30, 4): LENGTH.polynomial}
 
 
-def test_a_formula_that_fits_an_integer_in_all_traces_is_found():
+def test_a_size_formula_is_fitted_to_the_integers_of_all_traces():
     found = fit((281, 111, 181, 17), SIZES_IN_TRACES)
     expected = 2 * BATCH * LENGTH + 1
     assert isinstance(expected, SymbolicSize)
@@ -193,7 +193,7 @@ def test_a_formula_that_fits_an_integer_in_all_traces_is_found():
 
 
 @pytest.mark.parametrize("numbers", [(20, 11, 30, 5), (4, 2, 6, 1), (20, 11, 30)])
-def test_too_few_traces_do_not_identify_a_size(numbers):
+def test_too_few_traces_do_not_determine_a_size_formula(numbers):
     series = {it[: len(numbers)]: polynomial for it, polynomial in SIZES_IN_TRACES.items()}
     assert fit(numbers, series) is None
 
@@ -218,7 +218,7 @@ def half_up(x):
 
 
 # Functions of a length; some of these cannot be exported.
-LENGTH_FUNCTIONS = {
+FUNCTIONS_OF_THE_LENGTH = {
     "half": lambda x: x[:, :, : x.shape[2] // 2],
     "half, rounded up": half_up,
     "half, of what is negative": lambda x: x[:, :, : -(-x.shape[2] // 2)],
@@ -250,7 +250,7 @@ LENGTH_FUNCTIONS = {
     "all but the first, of a part": lambda x: x[:, :, 3:] * x[:, :, 3:].shape[2],
     "a parity of the batch": lambda x: x * (1 + x.shape[0] % 2),
 }
-NOT_EXPORTABLE = {
+NON_EXPORTABLE_FUNCTIONS = {
     "an even part",
     "a remainder",
     "padding of what is odd",
@@ -265,10 +265,10 @@ NOT_EXPORTABLE = {
 }
 
 
-@pytest.mark.parametrize("name", LENGTH_FUNCTIONS)
-def test_an_exported_computation_of_the_length_is_right_or_an_error(tmp_path, name):
-    network, path = make_network(LENGTH_FUNCTIONS[name]), tmp_path / "model"
-    if name in NOT_EXPORTABLE:
+@pytest.mark.parametrize("name", FUNCTIONS_OF_THE_LENGTH)
+def test_an_exported_function_of_the_length_is_correct_or_an_error(tmp_path, name):
+    network, path = make_network(FUNCTIONS_OF_THE_LENGTH[name]), tmp_path / "model"
+    if name in NON_EXPORTABLE_FUNCTIONS:
         with pytest.raises(ExportError, match=r"test_sizes.py:\d+"):
             sl.export.save(network, path, inputs=("batch", 4, "length"))
         return
@@ -280,7 +280,7 @@ def test_an_exported_computation_of_the_length_is_right_or_an_error(tmp_path, na
         np.testing.assert_array_equal(exported.run({"inputs": x}, 1)[0], expected)
 
 
-def test_a_network_that_stores_a_number_during_the_call_is_an_error(tmp_path):
+def test_exporting_a_network_that_stores_an_int_in_forward_is_an_error(tmp_path):
     class Keeps(nn.Module):
         head: nn.Linear
         seen: int
@@ -298,7 +298,7 @@ def test_a_network_that_stores_a_number_during_the_call_is_an_error(tmp_path):
     assert network.seen == 0
 
 
-def test_a_network_that_reads_no_input_is_an_error(tmp_path):
+def test_exporting_a_network_that_ignores_its_input_is_an_error(tmp_path):
     class Fixed(nn.Module):
         head: nn.Linear
 
@@ -324,7 +324,7 @@ def count(x, number):
 
 # Steps of a random network. Each step changes the length, and reads the new length for
 # the next step.
-NETWORK_STEPS = {
+RANDOM_NETWORK_STEPS = {
     "pad": lambda x, n: F.pad(x, (n, 2 * n), value=0.5),
     "convolution": lambda x, n: F.conv1d(
         x, x.backend.tensor(CONVOLUTION_KERNEL), stride=n, padding=1
@@ -348,7 +348,7 @@ NETWORK_STEPS = {
 @settings(max_examples=12)
 @given(
     steps=st.lists(
-        st.tuples(st.sampled_from(sorted(NETWORK_STEPS)), st.integers(2, 3)),
+        st.tuples(st.sampled_from(sorted(RANDOM_NETWORK_STEPS)), st.integers(2, 3)),
         min_size=1,
         max_size=4,
     ),
@@ -356,10 +356,10 @@ NETWORK_STEPS = {
         st.tuples(st.integers(1, 3), st.integers(120, 300)), min_size=3, max_size=3
     ),
 )
-def test_random_chains_of_operations_are_exported_correctly(steps, sizes):
+def test_random_networks_are_exported_correctly(steps, sizes):
     def run(x):
         for name, n in steps:
-            x = NETWORK_STEPS[name](x, n)
+            x = RANDOM_NETWORK_STEPS[name](x, n)
         return x
 
     network = make_network(run)

@@ -16,12 +16,12 @@ ALL_PAGES = {
 } | NOTEBOOK_PAGES
 # Matches a row on the home page: a link to a table, our number, the competitor's
 # number, and the processor.
-BENCHMARK_ROW = re.compile(
+BENCHMARK_ROW_PATTERN = re.compile(
     r"^\| \[.*?\]\(benchmarks\.md#(.*?)\) \| (.*?) \| (.*?), .* \| (.*?) \|$", re.MULTILINE
 )
 
 
-def test_each_page_occurs_once_in_the_navigation():
+def test_each_documentation_page_occurs_once_in_the_navigation():
     listed = re.findall(
         r"^ +- (\S+\.md)$", (REPOSITORY / "mkdocs.yml").read_text(), re.MULTILINE
     )
@@ -29,7 +29,7 @@ def test_each_page_occurs_once_in_the_navigation():
 
 
 @pytest.mark.parametrize("section", ["how-to", "concepts", "reference", "decisions"])
-def test_each_page_is_in_the_list_of_its_section(section: str):
+def test_each_documentation_page_is_linked_from_its_section_index(section: str):
     linked = set(
         re.findall(r"\]\((\S+\.md)\)", (DOCS_FOLDER / section / "index.md").read_text())
     )
@@ -38,9 +38,9 @@ def test_each_page_is_in_the_list_of_its_section(section: str):
     } - {f"{section}/index.md"}
 
 
-def test_each_number_on_the_home_page_is_in_its_benchmark_table():
+def test_each_number_on_the_home_page_is_in_a_benchmark_table():
     tables = (DOCS_FOLDER / "benchmarks.md").read_text()
-    rows = BENCHMARK_ROW.findall((DOCS_FOLDER / "index.md").read_text())
+    rows = BENCHMARK_ROW_PATTERN.findall((DOCS_FOLDER / "index.md").read_text())
     assert len(rows) == 7
     for anchor, ours, theirs, processor in rows:
         table = part_of(tables, anchor, processor)

@@ -7,7 +7,7 @@ import yaml
 
 REPOSITORY = Path(__file__).parents[2]
 # A CI step that calls make; the name of make differs between operating systems.
-MAKE_COMMAND = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
+MAKE_COMMAND_PATTERN = re.compile(r"(?:make|\$\{\{ matrix\.make \}\}) (.*)")
 
 
 def switch():
@@ -45,7 +45,7 @@ def test_each_command_of_the_public_ci_is_a_make_target():
         assert "://" not in text
         jobs = yaml.safe_load(text)["jobs"].values()
         steps = [step.get("run", "") for job in jobs for step in job["steps"]]
-        for line in filter(None, map(MAKE_COMMAND.fullmatch, steps)):
+        for line in filter(None, map(MAKE_COMMAND_PATTERN.fullmatch, steps)):
             words.update(re.sub(r"\$\{\{.*\}\}", "", line[1]).split())
         for job in jobs:
             matrix = job.get("strategy", {}).get("matrix", {})

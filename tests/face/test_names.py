@@ -55,7 +55,7 @@ def shows_an_example(thing: object) -> bool:
     return any(parse(inspect.getdoc(each) or "") for each in documented)
 
 
-def test_the_version_is_that_of_the_installed_package():
+def test_the_version_attribute_equals_the_installed_package_version():
     assert seqloom.__version__ == importlib.metadata.version("seqloom")
 
 
@@ -77,7 +77,7 @@ def test_dunder_all_is_complete(package: str):
 
 
 @pytest.mark.parametrize("package", PUBLIC_PACKAGES)
-def test_no_public_name_is_also_a_module(package: str):
+def test_a_public_name_is_not_also_the_name_of_a_module(package: str):
     files = {found.name for found in pkgutil.iter_modules(PUBLIC_MODULES[package].__path__)}
     things = {key: getattr(PUBLIC_MODULES[package], key) for key in names_of(package)}
     assert [
@@ -107,13 +107,13 @@ def test_every_exception_is_a_seqloom_error():
     assert [e for e in exceptions() if not issubclass(e, SeqloomError)] == []
 
 
-def test_every_exception_except_the_root_derives_from_a_builtin():
+def test_every_exception_except_the_base_derives_from_a_builtin():
     builtin = [
         e for e in exceptions() if any(b.__module__ == "builtins" for b in e.__mro__[1:-3])
     ]
     assert set(exceptions()) - set(builtin) <= {SeqloomError}
 
 
-def test_the_tree_in_errors_py_lists_every_exception():
+def test_the_docstring_of_the_errors_module_lists_every_exception():
     drawing = inspect.getdoc(seqloom.errors) or ""
     assert [e.__name__ for e in exceptions() if e.__name__ not in drawing] == []

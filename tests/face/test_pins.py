@@ -90,11 +90,11 @@ def install(folder: Path, *, pinned: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-def test_every_package_is_pinned_with_a_hash():
+def test_every_required_package_is_pinned_with_a_hash():
     assert installed() - pins() == set()
 
 
-def test_every_pin_has_a_hash():
+def test_every_pinned_requirement_has_a_hash():
     lines = (REPOSITORY / "constraints.txt").read_text("utf-8").splitlines()
     assert len(pins()) == sum(not line.startswith(" ") for line in lines)
 

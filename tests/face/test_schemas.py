@@ -13,7 +13,7 @@ from tests.face.write_schemas import SCHEMA_FOLDER, config_schema
 import seqloom as sl
 from seqloom.cli import main
 
-STORED_EXPORTS = sorted(Path(__file__).parents[1].glob("export/data/version_*/"))
+STORED_EXPORT_FOLDERS = sorted(Path(__file__).parents[1].glob("export/data/version_*/"))
 
 
 def check(name, value):
@@ -28,20 +28,20 @@ def run(toy, small, tmp_path):
     return tmp_path / "run"
 
 
-def test_the_schema_of_settings_matches_their_classes():
+def test_the_json_schema_of_model_settings_matches_their_classes():
     kept = json.loads((SCHEMA_FOLDER / "config.schema.json").read_text())
     assert kept == config_schema(), "stale: python -m tests.face.write_schemas"
 
 
-def test_a_run_folder_matches_its_schema(run):
+def test_a_run_folder_matches_its_json_schema(run):
     check("config", json.loads((run / "config.json").read_text()))
 
 
-def test_the_results_of_a_run_match_their_schema(run):
+def test_the_results_of_a_run_match_their_json_schema(run):
     check("results", json.loads((run / "results.json").read_text()))
 
 
-def test_the_options_of_a_run_match_their_schema(tmp_path):
+def test_the_options_of_a_run_match_their_json_schema(tmp_path):
     rows = "".join(
         f"ACGTAC{letter}T,{label}\n" for letter, label in ["Ay", "Cn", "Gy", "Tn"]
     )
@@ -64,7 +64,7 @@ def test_the_options_of_a_run_match_their_schema(tmp_path):
     assert kept["width"] == ["4", "8"]
 
 
-def test_a_comparison_of_runs_matches_its_schema(run, toy, small, tmp_path, capsys):
+def test_a_comparison_of_runs_matches_its_json_schema(run, toy, small, tmp_path, capsys):
     sl.train.fit(small, toy(), epochs=1, out=tmp_path / "unjudged")
     stopped = shutil.copytree(run, tmp_path / "stopped")
     (stopped / "results.json").unlink()
@@ -74,7 +74,7 @@ def test_a_comparison_of_runs_matches_its_schema(run, toy, small, tmp_path, caps
     check("compare", json.loads(capsys.readouterr().out))
 
 
-def test_each_line_of_the_history_matches_its_schema(run):
+def test_each_line_of_the_training_history_matches_its_json_schema(run):
     for line in (run / "metrics.jsonl").read_text().splitlines():
         check("metrics", json.loads(line))
 
@@ -90,26 +90,26 @@ def test_each_line_of_the_history_matches_its_schema(run):
     ],
     ids=str,
 )
-def test_invalid_settings_do_not_match_the_schema(run, change):
+def test_invalid_model_settings_do_not_match_the_json_schema(run, change):
     facts = json.loads((run / "config.json").read_text()) | change
     with pytest.raises(jsonschema.ValidationError):
         check("config", facts)
 
 
-@pytest.mark.parametrize("folder", STORED_EXPORTS, ids=lambda path: path.name)
+@pytest.mark.parametrize("folder", STORED_EXPORT_FOLDERS, ids=lambda path: path.name)
 @pytest.mark.parametrize("name", ["export", "graph", "encoder"])
-def test_an_exported_model_matches_its_schemas(folder, name):
+def test_an_exported_model_matches_its_json_schemas(folder, name):
     check(name, json.loads((folder / f"{name}.json").read_text()))
 
 
-def test_a_graph_with_an_unknown_argument_does_not_match_the_schema():
-    graph = json.loads((STORED_EXPORTS[0] / "graph.json").read_text())
+def test_a_graph_with_an_unknown_argument_fails_its_json_schema():
+    graph = json.loads((STORED_EXPORT_FOLDERS[0] / "graph.json").read_text())
     graph["operations"][0]["args"][0] = {"code": "import os"}
     with pytest.raises(jsonschema.ValidationError):
         check("graph", graph)
 
 
-def test_the_citation_file_has_this_version_and_licence():
+def test_the_citation_file_has_the_version_and_licence_of_seqloom():
     cited = yaml.safe_load((Path(__file__).parents[2] / "CITATION.cff").read_text())
     about = metadata.metadata("seqloom")
     assert cited["version"] == about["Version"]

@@ -38,7 +38,7 @@ def test_no_modules_import_each_other_in_a_cycle():
     assert circles_of(imports) == []
 
 
-def test_overflow_checks_are_on_in_the_tests_of_each_crate():
+def test_each_rust_crate_is_tested_with_overflow_checks():
     profile = tomllib.loads((REPOSITORY / "Cargo.toml").read_text("utf-8"))["profile"][
         "bench"
     ]

@@ -17,7 +17,7 @@ SYSTEM_CALLS = (
     "fchmod,fchmodat,chown,fchown,lchown,fchownat,utimensat,truncate,ftruncate,fallocate,"
     "copy_file_range,sendfile,openat,creat,mmap,access,faccessat,newfstatat,stat"
 )
-LIBRARY_CALLS = {
+SYSTEM_CALL_OF_LIBRARY_CALL = {
     "create": "openat",
     "truncate": "openat",
     "open": "openat",
@@ -25,7 +25,7 @@ LIBRARY_CALLS = {
     "ftruncate64": "ftruncate",
     "futimens": "utimensat",
 }
-WRITER_NAMES = [
+TESTED_WRITERS = [
     "record, safetensors",
     "sequences, fa.gz",
     "index of fa.bgz",
@@ -59,7 +59,7 @@ def may_change(name, rest):
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("writer", WRITER_NAMES)
+@pytest.mark.parametrize("writer", TESTED_WRITERS)
 def test_the_fault_library_counts_the_same_calls_as_strace(tmp_path, writer):
     if shutil.which("strace") is None or shutil.which("cc") is None:
         pytest.skip("strace or a C compiler is not installed")
@@ -69,6 +69,6 @@ def test_the_fault_library_counts_the_same_calls_as_strace(tmp_path, writer):
     said = subprocess.run(
         [*tracer, *command], check=True, capture_output=True, text=True, cwd=REPOSITORY
     ).stdout
-    ours = Counter(LIBRARY_CALLS.get(name, name) for name in said.split())
+    ours = Counter(SYSTEM_CALL_OF_LIBRARY_CALL.get(name, name) for name in said.split())
     assert ours
     assert ours == seen_by_strace(log, tmp_path)

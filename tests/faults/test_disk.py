@@ -44,36 +44,36 @@ def replace(disk, *, sync_file, sync_folder):
         disk.call("fsync")
 
 
-def test_a_synced_and_renamed_file_has_old_or_new_content(disk):
+def test_a_synced_and_renamed_file_is_old_or_new_after_a_crash(disk):
     replace(disk, sync_file=True, sync_folder=False)
     assert left(disk) == {b"old", b"newer"}
 
 
-def test_a_file_in_a_synced_folder_has_new_content(disk):
+def test_a_renamed_file_in_a_synced_folder_survives_a_crash(disk):
     replace(disk, sync_file=True, sync_folder=True)
     assert left(disk) == {b"newer"}
 
 
-def test_without_a_sync_the_content_may_be_empty_partial_or_zeros(disk):
+def test_an_unsynced_file_may_be_empty_or_partial_after_a_crash(disk):
     replace(disk, sync_file=False, sync_folder=False)
     assert left(disk) == {b"old", b"", b"ne", b"\0" * 5, b"newer"}
 
 
-def test_a_file_overwritten_in_place_may_be_mixed(disk):
+def test_a_file_overwritten_in_place_may_be_mixed_after_a_crash(disk):
     disk.call("truncate", FINAL)
     disk.call("write", FINAL, data=b"newer")
     assert b"ne" in left(disk) or b"newe" in left(disk)
     assert left(disk) >= {b"old", b"newer"}
 
 
-def test_changes_in_one_folder_may_survive_in_any_combination(disk):
+def test_any_subset_of_unsynced_new_files_may_survive_a_crash(disk):
     disk.call("create", "a")
     disk.call("create", "b")
     kept = {frozenset(tree) for tree in disk.after_crash()}
     assert kept == {frozenset({FINAL, *more}) for more in ("", "a", "b", "ab")}
 
 
-def test_a_rename_is_atomic(disk):
+def test_a_file_rename_is_atomic_in_a_crash(disk):
     disk.call("rename", FINAL, "y")
     assert {frozenset(tree) for tree in disk.after_crash()} == {
         frozenset({FINAL}),
@@ -81,7 +81,7 @@ def test_a_rename_is_atomic(disk):
     }
 
 
-def test_removing_a_folder_removes_its_contents(disk):
+def test_removing_a_folder_removes_its_files_from_the_disk_model(disk):
     disk.call("mkdir", "d")
     disk.call("create", "d/f")
     disk.call("fsync", "d")

@@ -27,7 +27,7 @@ def use_up_handles():
 
 @pytest.mark.sample(5)
 @pytest.mark.parametrize("name", READER_OF_NAME)
-def test_each_reader_names_the_path_if_no_file_handle_is_left(tmp_path, name):
+def test_errors_for_too_many_open_files_name_the_path(tmp_path, name):
     reader, place = READER_OF_NAME[name], tmp_path / "place"
     place.mkdir()
     reader.prepare(place)
@@ -43,7 +43,7 @@ def test_each_reader_names_the_path_if_no_file_handle_is_left(tmp_path, name):
     assert "Too many open files" in outcome.error
 
 
-def test_a_cache_that_cannot_be_created_is_an_error(tmp_path):
+def test_a_cache_folder_that_cannot_be_created_is_an_error(tmp_path):
     (tmp_path / "file").write_text("")
     sl.io.to_bed(tmp_path / "x.bed", np.zeros((20, 30), np.int8))
     cache = tmp_path / "file/cache"

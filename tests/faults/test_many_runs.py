@@ -76,9 +76,7 @@ def undisturbed(tmp_path_factory):
 
 
 @pytest.mark.parametrize("how", [{}, {"resume": True}, {"overwrite": True}], ids=str)
-def test_a_second_run_in_a_folder_names_the_process_of_the_first(
-    tmp_path, undisturbed, how
-):
+def test_the_error_for_a_folder_in_use_names_the_other_process(tmp_path, undisturbed, how):
     running, first = begin(tmp_path)
     second = run_apart(lambda: fit(tmp_path, **how))
     (tmp_path / "over").touch()
@@ -128,7 +126,7 @@ def test_a_worker_of_a_killed_run_does_not_block_its_folder(tmp_path, undisturbe
 
 @pytest.mark.parametrize("races", [3, pytest.param(60, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("is_resumed", [False, True], ids=["begun", "resumed"])
-def test_one_of_two_concurrent_runs_finishes_normally(
+def test_one_of_two_concurrent_runs_in_a_folder_finishes(
     tmp_path, undisturbed, races, is_resumed
 ):
     for number in range(races):

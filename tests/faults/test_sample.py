@@ -10,9 +10,9 @@ import pytest
 
 REPOSITORY = Path(__file__).parents[2]
 # Prefixes of writers and readers that each take less than a second.
-QUICK_PREFIXES = ("record", "sequences", "index", "genotypes", "table", "scores", "labels")
+QUICK_JOBS = ("record", "sequences", "index", "genotypes", "table", "scores", "labels")
 FAULT_KINDS = ["calls", "crash", "read", "damage"]
-JOB_NAMES = ["run, one", "cache, sequences", "embeddings, disk"]
+SAMPLED_JOB_NAMES = ["run, one", "cache, sequences", "embeddings, disk"]
 
 
 def run_faults(*arguments):
@@ -31,11 +31,11 @@ def run_faults(*arguments):
 def sample():
     """Return the output for a few faults of each type on each fast writer and reader."""
     kinds = [word for kind in FAULT_KINDS for word in ("--kind", kind)]
-    return run_faults(*QUICK_PREFIXES, *kinds, "--sample", "4", "--jobs", "1")
+    return run_faults(*QUICK_JOBS, *kinds, "--sample", "4", "--jobs", "1")
 
 
 @pytest.mark.parametrize("kind", FAULT_KINDS)
-def test_no_data_are_lost_in_a_sample_of_all_faults(kind, sample):
+def test_a_random_sample_of_faults_loses_no_data(kind, sample):
     rows = re.findall(
         rf"^{kind} .* ([\d,]+) of +[\d,]+ faults, (\d+) wrong", sample, re.MULTILINE
     )
@@ -46,17 +46,17 @@ def test_no_data_are_lost_in_a_sample_of_all_faults(kind, sample):
 @pytest.fixture(scope="module")
 def jobs():
     """Return the output for one fault of each job."""
-    return run_faults(*JOB_NAMES, "--kind", "calls", "--sample", "1", "--jobs", "1")
+    return run_faults(*SAMPLED_JOB_NAMES, "--kind", "calls", "--sample", "1", "--jobs", "1")
 
 
-@pytest.mark.parametrize("name", JOB_NAMES)
-def test_no_data_of_an_embedding_job_are_lost_in_a_sample(name, jobs):
+@pytest.mark.parametrize("name", SAMPLED_JOB_NAMES)
+def test_a_random_sample_of_faults_in_embedding_jobs_loses_no_data(name, jobs):
     assert re.search(
         rf"^calls +{name}.* 1 of +[\d,]+ faults, 0 wrong", jobs, re.MULTILINE
     ), jobs
 
 
-def test_no_data_of_a_model_record_are_lost_at_any_call():
+def test_a_fault_at_any_system_call_loses_no_weights_file():
     said = run_faults("record, safetensors", "--kind", "calls", "--jobs", "1")
     tried, listed = re.search(r"(\d+) of +(\d+) faults, 0 wrong", said).groups()
     assert int(tried) == int(listed) > 100

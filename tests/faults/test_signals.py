@@ -25,14 +25,14 @@ import_module("seqloom.cli._app")  # before the forks
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 TESTED_SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1]
-TRAINING_DATA = "x.fa --labels x.tsv --alphabet dna"
-STEP_OPTIONS = "--batch-size 32 --checkpoint-every 3"
+TRAINING_OPTIONS = "x.fa --labels x.tsv --alphabet dna"
+CHECKPOINT_OPTIONS = "--batch-size 32 --checkpoint-every 3"
 # Each command, and its output. A job resumes if its output already exists.
 COMMAND_LINES = {
     "inspect": ("inspect x.fa --json", None),
     "convert": ("convert x.fa out.fa.gz --overwrite", "out.fa.gz"),
     "index": ("index out.fa.gz --overwrite", "out.fa.gz.sli"),
-    "train": (f"train {TRAINING_DATA} --out run --epochs 2 {STEP_OPTIONS}", "run"),
+    "train": (f"train {TRAINING_OPTIONS} --out run --epochs 2 {CHECKPOINT_OPTIONS}", "run"),
     "predict": ("predict model x.fa --out scores.tsv --overwrite", "scores.tsv"),
     "evaluate": ("evaluate model x.fa --labels x.tsv", None),
     "embed": ("embed p.fa --model small --out e --shard-size 4", "e"),
@@ -45,7 +45,7 @@ COMMAND_LINES = {
 }
 RESUMABLE_COMMANDS = {"train", "embed"}
 # Audit events of Python that change a folder, and events that read a folder.
-FILE_EVENTS = re.compile(
+FILE_EVENT_PATTERN = re.compile(
     r"open$|os\.(rename|remove|mkdir|link|rmdir|chmod|truncate|utime)|shutil\."
 )
 
@@ -62,7 +62,7 @@ def before(tmp_path_factory):
     (place / "p.fa").write_text("".join(f">p{n}\nMKTAYIAKQR\n" for n in range(24)))
     sl.models.ESM2Config(layers=1, width=16, heads=2).init("numpy").save(place / "small")
     sl.io.to_bed(place / "x.bed", draw_genotypes(1, (30, 50)))
-    run_here(place, f"train {TRAINING_DATA} --epochs 1 --out model")
+    run_here(place, f"train {TRAINING_OPTIONS} --epochs 1 --out model")
     sl.io.write_sequences(place / "out.fa.gz", draw_records(4, 10))
     sl.io.build_index(place / "out.fa.gz")
     sl.io.to_bed(place / "y.bed", draw_genotypes(2, (30, 50)))
@@ -110,7 +110,7 @@ def _send_at(number, sent):
             return
         # Count only some of the events outside the folder, such as reads of Python
         # modules.
-        if not FILE_EVENTS.match(event) or not is_here(facts[0]):
+        if not FILE_EVENT_PATTERN.match(event) or not is_here(facts[0]):
             others += 1
             if others % 200:
                 return
@@ -205,7 +205,7 @@ def test_a_command_stopped_by_a_signal_can_be_completed(tmp_path, before, name):
 @pytest.mark.soak
 @pytest.mark.parametrize("sent", TESTED_SIGNALS, ids=lambda it: it.name)
 @pytest.mark.parametrize("name", COMMAND_LINES)
-def test_a_signal_at_any_file_operation_stops_a_command(tmp_path, before, name, sent):
+def test_a_signal_during_any_file_operation_stops_a_command(tmp_path, before, name, sent):
     assert try_moments(name, before, tmp_path, count=40, signals=[sent]) > 0
 
 
@@ -213,7 +213,7 @@ EXIT_CODE_OF_SIGNAL = {"SIGINT": 130, "SIGTERM": 143}
 
 
 @pytest.mark.parametrize("name", EXIT_CODE_OF_SIGNAL)
-def test_seqloom_run_ends_by_the_signal_and_can_run_again(tmp_path, before, name):
+def test_a_signal_stops_seqloom_run_which_can_be_repeated(tmp_path, before, name):
     place = tmp_path / "place"
     shutil.copytree(before, place)
     with (place / "many.fa").open("w") as file:
@@ -239,7 +239,7 @@ def start(place, words):
     return subprocess.Popen(command, cwd=place, stdout=-1, stderr=-1, text=True)
 
 
-def test_ctrl_c_during_the_import_prints_one_line(before):
+def test_ctrl_c_during_the_import_of_seqloom_prints_one_line(before):
     process = start(before, "inspect x.fa")
     # Wait until NumPy is loaded, because the command line is imported later.
     while "numpy" not in Path(f"/proc/{process.pid}/maps").read_text():

@@ -60,14 +60,14 @@ def ids(batches):
 
 @pytest.mark.parametrize("workers", WORKER_OPTIONS)
 @pytest.mark.parametrize("name", COLLATOR_NAMES)
-def test_lightning_receives_the_batches_of_two_epochs(users, ours, tmp_path, name, workers):
+def test_lightning_receives_every_batch_of_two_epochs(users, ours, tmp_path, name, workers):
     module = users.TinyLightning()
     users.lightning_trainer(tmp_path).fit(module, ours(name, **WORKER_OPTIONS[workers]))
     loader = ours(name)
     assert module.seen == [names for _ in range(2) for names in ids(loader)]
 
 
-def test_lightning_packs_with_the_collator(users, fed, tmp_path):
+def test_lightning_accepts_the_packing_collator(users, fed, tmp_path):
     data, _ = fed("varlen")
     collate = sl.data.VarlenCollator(max_tokens=40, window=8)
 
@@ -100,7 +100,7 @@ def test_lightning_resumes_from_a_checkpoint_within_an_epoch(
 
 
 @pytest.mark.parametrize("name", ["default", "pad"])
-def test_lightning_runs_validation(users, ours, tmp_path, name):
+def test_lightning_validates_with_a_seqloom_loader(users, ours, tmp_path, name):
     trainer = users.lightning_trainer(tmp_path, max_epochs=1)
     trainer.fit(users.TinyValidated(), ours(name), ours(name))
     assert trainer.callback_metrics["loss"] > 0
@@ -116,7 +116,7 @@ def test_lightning_trains_with_a_pytorch_loader_of_a_dataset(users, fed, tmp_pat
     assert module.seen == [names for _ in range(2) for names in ids(ours)]
 
 
-def test_two_lightning_processes_share_each_epoch(sequences, tmp_path):
+def test_two_lightning_processes_split_each_epoch(sequences, tmp_path):
     file = sequences(None).paths[0]
     script = Path(__file__).with_name("ddp.py")
     paths = [str(script.parents[1]), *sys.path]

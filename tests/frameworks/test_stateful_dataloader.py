@@ -65,7 +65,7 @@ def test_a_stateful_dataloader_resumes_within_an_epoch_with_the_same_batches(
 
 
 @pytest.mark.parametrize("workers", ["here", "two"])
-def test_a_stream_resumes_within_an_epoch(sequences, workers):
+def test_a_stateful_dataloader_resumes_a_stream_within_an_epoch(sequences, workers):
     path = sequences(sl.encode.OneHot("dna")).paths[0]
 
     def theirs():
@@ -93,7 +93,7 @@ def test_a_stream_resumes_within_an_epoch(sequences, workers):
     )
 
 
-def test_the_state_of_a_stream_contains_no_records(sequences):
+def test_the_saved_state_of_a_stream_contains_no_records(sequences):
     path = sequences(sl.encode.OneHot("dna")).paths[0]
     stream = sl.data.SequenceStream(path, encoder=sl.encode.OneHot("dna")).to_torch()
     items = iter(stream)

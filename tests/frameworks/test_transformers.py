@@ -79,7 +79,7 @@ def settings(tmp_path):
 
 @pytest.mark.parametrize("workers", [0, 2])
 @pytest.mark.parametrize("name", COLLATOR_NAMES)
-def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
+def test_hugging_face_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
     data, collate = fed(name)
     options = settings(
         dataloader_num_workers=workers, dataloader_persistent_workers=workers > 0
@@ -107,9 +107,7 @@ def test_trainer_trains_evaluates_and_predicts(fed, settings, name, workers):
         ("varlen", 7),
     ],
 )
-def test_trainer_follows_the_sampler_and_resumes_within_an_epoch(
-    fed, settings, name, kind, steps
-):
+def test_hugging_face_trainer_resumes_within_an_epoch(fed, settings, name, kind, steps):
     data, collate = fed(name)
     saving = settings(save_strategy="steps", save_steps=steps)
     if kind is InOurOrder and name == "varlen":
@@ -142,7 +140,7 @@ def test_accelerate_saves_and_loads_the_state_of_a_registered_loader(fed, tmp_pa
     assert seen + [ids_of(batch) for _ in range(2) for batch in again] == wanted
 
 
-def test_trainer_resumes_with_a_loader_that_has_no_tensor_collator(sequences, settings):
+def test_hugging_face_trainer_resumes_with_a_numpy_loader(sequences, settings):
     data = sequences(sl.encode.OneHot("dna"))[::2]
     saving = settings(save_strategy="steps", save_steps=2)
     wanted = seen_by(our_loader(data, None))
@@ -204,7 +202,7 @@ def test_accelerate_prepares_seqloom_and_pytorch_loaders(fed, workers):
         assert isinstance(next(iter(prepared))["inputs"], torch.Tensor)
 
 
-GENERATE_SCRIPT = """
+CREATE_DATASET_SCRIPT = """
 import sys
 import datasets
 import seqloom as sl
@@ -231,7 +229,7 @@ def test_hugging_face_datasets_are_created_from_items_and_batches(sequences, tmp
     file = sequences(None).paths[0]
     environment = {"HF_HUB_OFFLINE": "1", "HF_HOME": str(tmp_path / "home")}
     subprocess.run(
-        [sys.executable, "-c", GENERATE_SCRIPT, file, tmp_path / "cache"],
+        [sys.executable, "-c", CREATE_DATASET_SCRIPT, file, tmp_path / "cache"],
         env={**os.environ, **environment},
         check=True,
         timeout=600,

@@ -24,7 +24,7 @@ from seqloom.train._checkpoints import STEPS_KEY
 
 DEMO_FILES = Path(sl.__file__).parent / "_demo"
 FILE_SYSTEM_CALLS = ("fsync", "replace", "rename", "link", "unlink", "open")
-NEVER_KILLED = 1 << 30
+NO_KILL = 1 << 30
 
 
 def part(first, last):
@@ -73,12 +73,12 @@ def die_at(number):
         setattr(os, name, functools.partial(count, getattr(os, name)))
 
 
-def start(folder, *, keep=1, workers=0, call=NEVER_KILLED):
+def start(folder, *, keep=1, workers=0, call=NO_KILL):
     """Train in a new process."""
     if pid := os.fork():
         return pid
     try:
-        if call != NEVER_KILLED:
+        if call != NO_KILL:
             die_at(call)
         train(folder, keep, workers)
         os._exit(0)

@@ -11,8 +11,8 @@ import seqloom as sl
 
 TRAINING_SCRIPT = Path(__file__).with_name("train_genotypes_and_die.py")
 DEMO_GENOTYPES = Path(__file__).parents[2] / "python/seqloom/_demo/genotypes"
-NEVER_KILLED = "never"
-COMPARED_FILES = (
+NO_KILL = "never"
+COMPARED_RUN_FILES = (
     "model.safetensors",
     "encoder.safetensors",
     "config.json",
@@ -30,20 +30,20 @@ def train(folder, death):
 def whole(tmp_path_factory):
     """A run that is not killed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    assert train(folder, NEVER_KILLED) == 0
+    assert train(folder, NO_KILL) == 0
     return folder
 
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("death", ["sync 1", "sync 2", "sync 3", "batch 3.2", "epoch 4"])
-def test_a_killed_genotype_run_resumes_to_the_same_bits(whole, tmp_path, death):
+def test_a_killed_genotype_run_resumes_with_bitwise_equal_results(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
-    assert train(tmp_path / "run", NEVER_KILLED) == 0
-    for name in COMPARED_FILES:
+    assert train(tmp_path / "run", NO_KILL) == 0
+    for name in COMPARED_RUN_FILES:
         assert (tmp_path / "run" / name).read_bytes() == (whole / name).read_bytes()
 
 
-def test_genotypes_and_covariates_predict_the_trait(whole):
+def test_a_model_of_genotypes_and_covariates_predicts_a_trait(whole):
     data = sl.data.GenotypeDataset(
         DEMO_GENOTYPES / "example.bed",
         sl.data.Labels(DEMO_GENOTYPES / "phenotype.txt", label_column="Y1"),
@@ -53,7 +53,7 @@ def test_genotypes_and_covariates_predict_the_trait(whole):
     assert sl.infer.evaluate(whole, test, num_threads=1)["r2"] > 0.35
 
 
-def test_a_file_with_reordered_variants_gets_the_same_scores(whole, tmp_path):
+def test_a_bed_with_reordered_variants_gets_equal_scores(whole, tmp_path):
     bed, order = sl.io.open_bed(DEMO_GENOTYPES / "example.bed"), np.random.default_rng(0)
     order = order.permutation(bed.sid_count)
     properties = {
@@ -75,7 +75,7 @@ def test_a_file_with_reordered_variants_gets_the_same_scores(whole, tmp_path):
     np.testing.assert_allclose(scores.to_numpy()[rows], saved.to_numpy(), atol=1e-6)
 
 
-def test_the_genotype_example_runs(tmp_path):
+def test_the_genotype_example_runs_without_errors(tmp_path):
     script = Path(__file__).parents[2] / "examples/genotypes.py"
     done = subprocess.run(
         [sys.executable, script], check=True, cwd=tmp_path, capture_output=True, text=True

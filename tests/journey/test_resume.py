@@ -12,11 +12,11 @@ import seqloom as sl
 
 TRAINING_SCRIPT = Path(__file__).with_name("train_and_die.py")
 DEMO_FILES = Path(sl.__file__).parent / "_demo"
-NEVER_KILLED = "never"
+NO_KILL = "never"
 # "batch 1.2" is batch 2 of epoch 1, and "epoch 1" is the end of epoch 1. A sync to disk
 # happens between writing and renaming a file, and before the next file.
-KILL_DURING_TRAINING = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
-KILL_DURING_SYNC = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
+KILL_POINTS_IN_TRAINING = ["batch 1.2", "batch 3.3", "epoch 1", "epoch 3"]
+KILL_POINTS_AT_FSYNC = [f"sync {number}" for number in (1, 5, 6, 7, 9, 27, 31, 35)]
 
 
 def train(folder, death):
@@ -29,35 +29,35 @@ def train(folder, death):
 def whole(tmp_path_factory):
     """A run that is not killed."""
     folder = tmp_path_factory.mktemp("whole") / "run"
-    assert train(folder, NEVER_KILLED) == 0
+    assert train(folder, NO_KILL) == 0
     return folder
 
 
 @pytest.mark.sample(5)
-@pytest.mark.parametrize("death", KILL_DURING_TRAINING + KILL_DURING_SYNC)
-def test_a_killed_run_resumes_to_the_same_bits(whole, tmp_path, death):
+@pytest.mark.parametrize("death", KILL_POINTS_IN_TRAINING + KILL_POINTS_AT_FSYNC)
+def test_a_killed_training_run_resumes_with_bitwise_equal_results(whole, tmp_path, death):
     assert train(tmp_path / "run", death) == -9
     assert_whole_files(tmp_path / "run")
-    assert train(tmp_path / "run", NEVER_KILLED) == 0
+    assert train(tmp_path / "run", NO_KILL) == 0
     assert_equal_runs(tmp_path / "run", whole)
 
 
-def test_a_run_that_is_killed_repeatedly_finishes(whole, tmp_path):
+def test_a_training_run_that_is_killed_repeatedly_finishes(whole, tmp_path):
     for death in ("batch 2.2", "sync 4", "batch 3.1", "epoch 4"):
         assert train(tmp_path / "run", death) == -9
-    assert train(tmp_path / "run", NEVER_KILLED) == 0
+    assert train(tmp_path / "run", NO_KILL) == 0
     assert_equal_runs(tmp_path / "run", whole)
 
 
-def test_randomly_killed_runs_finish_with_the_same_bits(tmp_path):
+def test_randomly_killed_runs_finish_with_bitwise_equal_results(tmp_path):
     # `make soak` runs 300 kills in tests/soak/test_training_kills.py.
     command = [sys.executable, Path(__file__).with_name("kill_at_random.py"), "12", "0"]
     subprocess.run([*command, tmp_path], check=True, timeout=600)
 
 
-def test_a_resumed_run_predicts_the_scores_that_fit_wrote(tmp_path):
+def test_predict_gives_the_scores_that_a_resumed_run_saved(tmp_path):
     assert train(tmp_path / "run", "batch 3.2") == -9
-    assert train(tmp_path / "run", NEVER_KILLED) == 0
+    assert train(tmp_path / "run", NO_KILL) == 0
     scores = sl.infer.predict(tmp_path / "run", DEMO_FILES / "test.fa.gz", num_threads=1)
     saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
     assert scores.to_numpy().tobytes() == saved.to_numpy().tobytes()

@@ -13,13 +13,15 @@ from splice_example import arrays, letters, network, published
 
 BACKEND_NAMES = ["numpy", "torch", "jax"]
 # `make test` runs only the first network; `make soak` runs all networks.
-QUICK_RUNS = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
+FAST_BACKENDS = [("numpy", False), ("numpy", True), ("torch", False), ("jax", True)]
 PUBLISHED_NETWORK_RUNS = [
     pytest.param(
         number,
         backend,
         compiled,
-        marks=[] if number == 1 and (backend, compiled) in QUICK_RUNS else pytest.mark.soak,
+        marks=[]
+        if number == 1 and (backend, compiled) in FAST_BACKENDS
+        else pytest.mark.soak,
         id=f"{number}-{backend}-{'compiled' if compiled else 'eager'}",
     )
     for number in range(1, 6)
@@ -79,9 +81,7 @@ def recompute(number):
 
 
 @pytest.mark.parametrize(("number", "backend", "compiled"), PUBLISHED_NETWORK_RUNS)
-def test_a_published_network_gives_the_scores_of_the_keras_description(
-    number, backend, compiled
-):
+def test_a_published_network_agrees_with_its_keras_description(number, backend, compiled):
     model = network(number, backend)
     call = (
         sl.tensor.compile(lambda model, x: model(x))
@@ -95,7 +95,7 @@ def test_a_published_network_gives_the_scores_of_the_keras_description(
     np.testing.assert_allclose(found, expected, rtol=1e-4, atol=1e-6)
 
 
-def test_the_key_map_contains_every_array_of_the_published_file():
+def test_the_key_map_contains_every_array_of_the_published_weights():
     report = network(1, "numpy").load_report
     assert len(report.applied) == len(arrays(1))
     assert report.unused == ()

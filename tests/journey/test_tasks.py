@@ -54,7 +54,7 @@ def read(table, task):
     return sl.data.split(data, (0.5, 0.5), seed=0)
 
 
-def test_a_regression_learns_gc_content_in_the_units_of_the_labels(numbers, tmp_path):
+def test_a_regression_predicts_gc_content_in_units_of_the_labels(numbers, tmp_path):
     train, test = numbers
     config = sl.models.SequenceCNNConfig.for_data(train)
     sl.train.fit(config, train, epochs=6, lr=1e-2, batch_size=32, out=tmp_path / "run")
@@ -63,14 +63,14 @@ def test_a_regression_learns_gc_content_in_the_units_of_the_labels(numbers, tmp_
     assert np.abs(scores - test.labels).mean() < 0.05
 
 
-def test_the_prediction_column_of_a_regression_is_the_label_name(numbers, tmp_path):
+def test_the_prediction_column_of_a_regression_has_the_label_name(numbers, tmp_path):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(4,))
     run = sl.train.fit(config, numbers[0], epochs=1)
     sl.infer.predict(run.trained, numbers[1]).to_tsv(tmp_path / "gc.tsv")
     assert (tmp_path / "gc.tsv").read_text().startswith("id\tlabel\n")
 
 
-def test_a_multilabel_model_finds_two_motifs(labels, tmp_path):
+def test_a_multilabel_model_learns_two_motifs(labels, tmp_path):
     train, test = labels
     config = sl.models.SequenceCNNConfig(channels=4, outputs=2, widths=(16, 16))
     sl.train.fit(config, train, epochs=8, lr=2e-2, batch_size=32, out=tmp_path / "run")

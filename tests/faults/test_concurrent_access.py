@@ -92,7 +92,7 @@ RECORDERS = {
     "json.gz": sl.record.JsonGz,
 }
 # For each file type: a function that writes the first or second content, and a reader.
-WRITER_FUNCTIONS = {
+WRITE_AND_READ_FUNCTIONS = {
     **{
         f"record, {suffix}": (
             lambda place, value, suffix=suffix, how=how: save_record(
@@ -123,9 +123,9 @@ WRITER_FUNCTIONS = {
 
 
 @many
-@pytest.mark.parametrize("name", WRITER_FUNCTIONS)
-def test_one_of_two_concurrent_writers_leaves_a_complete_file(tmp_path, name, races):
-    write, read = WRITER_FUNCTIONS[name]
+@pytest.mark.parametrize("name", WRITE_AND_READ_FUNCTIONS)
+def test_two_concurrent_writers_leave_one_complete_file(tmp_path, name, races):
+    write, read = WRITE_AND_READ_FUNCTIONS[name]
     wanted, known = [], set()
     for value in (1, 2):
         alone = tmp_path / f"alone{value}" / "x"
@@ -146,7 +146,7 @@ def test_one_of_two_concurrent_writers_leaves_a_complete_file(tmp_path, name, ra
         assert {*names(place)} == known
 
 
-CACHE_FUNCTIONS = {"sequences": _cached_data, "genotypes": _genotype_data}
+CACHED_DATASET_FUNCTIONS = {"sequences": _cached_data, "genotypes": _genotype_data}
 
 
 def fill(kind, place):
@@ -158,14 +158,14 @@ def fill(kind, place):
             made.append(facts[0])
 
     sys.addaudithook(watch)
-    items = CACHE_FUNCTIONS[kind](place)
+    items = CACHED_DATASET_FUNCTIONS[kind](place)
     read = [np.asarray(item["inputs"]).astype(float).tolist() for item in items]
     return repr(read), len(made)
 
 
 @many
-@pytest.mark.parametrize("kind", CACHE_FUNCTIONS)
-def test_two_processes_fill_a_cache_once_and_read_the_same_values(tmp_path, kind, races):
+@pytest.mark.parametrize("kind", CACHED_DATASET_FUNCTIONS)
+def test_two_processes_fill_a_cache_once_and_read_equal_values(tmp_path, kind, races):
     (tmp_path / "alone").mkdir()
     wanted = run_apart(partial(fill, kind, tmp_path / "alone" / "x")).value[0]
     place = tmp_path / "both" / "x"
@@ -186,7 +186,7 @@ def replace_index(place, value):
 
 # For each file type: a function that writes a value, and a function that reads this
 # value.
-READ_FUNCTIONS = {
+REPLACE_AND_READ_FUNCTIONS = {
     "record": (
         lambda place, value: save_record(place, value, *next(iter(RECORDERS.items()))),
         lambda place: read_record(place, "safetensors"),
@@ -220,9 +220,9 @@ def read_in_threads(place, read, wanted):
     return wrong[:5], sorted(set(refused))
 
 
-@pytest.mark.parametrize("name", READ_FUNCTIONS)
-def test_a_thousand_concurrent_readers_read_a_complete_file_or_get_an_error(tmp_path, name):
-    write, read = READ_FUNCTIONS[name]
+@pytest.mark.parametrize("name", REPLACE_AND_READ_FUNCTIONS)
+def test_1000_concurrent_readers_read_a_complete_file_or_raise(tmp_path, name):
+    write, read = REPLACE_AND_READ_FUNCTIONS[name]
     wanted = []
     for value in (2, 1):
         write(tmp_path, value)

@@ -22,7 +22,7 @@ from seqloom.augment import (
 
 COUNT, LENGTH = 2000, 100
 KEY_OF_EACH_SEQUENCE = Key(11, 3).each(range(COUNT))
-SEQUENCES_OF_A = Ragged(
+POLY_A_READS = Ragged(
     np.full(COUNT * LENGTH, ord("A"), np.uint8), lengths_to_offsets(np.full(COUNT, LENGTH))
 )
 
@@ -34,12 +34,12 @@ def within_five_sigma(hits, trials, rate):
 
 @pytest.mark.parametrize("rate", [0.0001, 2**-8, 0.01, 0.15, 0.5, 0.999])
 def test_residues_are_masked_at_the_given_rate(rate):
-    hidden = (Mask(rate).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data == ord("N")).sum()
-    assert within_five_sigma(hidden, SEQUENCES_OF_A.data.size, rate)
+    hidden = (Mask(rate).batch(POLY_A_READS, KEY_OF_EACH_SEQUENCE).data == ord("N")).sum()
+    assert within_five_sigma(hidden, POLY_A_READS.data.size, rate)
 
 
 def test_substitutions_occur_at_the_given_rate_and_are_uniform():
-    changed = Mutate(0.1).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data
+    changed = Mutate(0.1).batch(POLY_A_READS, KEY_OF_EACH_SEQUENCE).data
     counts = Counter(changed.tobytes().decode())
     new = [counts[letter] for letter in "CGT"]
     assert within_five_sigma(sum(new), changed.size, 0.1)
@@ -48,29 +48,29 @@ def test_substitutions_occur_at_the_given_rate_and_are_uniform():
 
 def test_insertions_and_deletions_occur_at_the_given_rates():
     added = (
-        Mutate(insertions=0.03).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data.size
-        - SEQUENCES_OF_A.data.size
+        Mutate(insertions=0.03).batch(POLY_A_READS, KEY_OF_EACH_SEQUENCE).data.size
+        - POLY_A_READS.data.size
     )
     lost = (
-        SEQUENCES_OF_A.data.size
-        - Mutate(deletions=0.02).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data.size
+        POLY_A_READS.data.size
+        - Mutate(deletions=0.02).batch(POLY_A_READS, KEY_OF_EACH_SEQUENCE).data.size
     )
-    assert within_five_sigma(added, SEQUENCES_OF_A.data.size, 0.03)
-    assert within_five_sigma(lost, SEQUENCES_OF_A.data.size, 0.02)
+    assert within_five_sigma(added, POLY_A_READS.data.size, 0.03)
+    assert within_five_sigma(lost, POLY_A_READS.data.size, 0.02)
 
 
 @pytest.mark.parametrize("quality", [0, 2, 10, 20, 30])
 def test_quality_noise_occurs_at_the_error_probability(quality):
     qualities = Ragged(
-        np.full(SEQUENCES_OF_A.data.size, 33 + quality, np.uint8), SEQUENCES_OF_A.offsets
+        np.full(POLY_A_READS.data.size, 33 + quality, np.uint8), POLY_A_READS.offsets
     )
     changed, same = QualityNoise().batch(
-        SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE, qualities=qualities
+        POLY_A_READS, KEY_OF_EACH_SEQUENCE, qualities=qualities
     )
     assert same.data.tobytes() == qualities.data.tobytes()
     assert within_five_sigma(
         (changed.data != ord("A")).sum(),
-        SEQUENCES_OF_A.data.size,
+        POLY_A_READS.data.size,
         min(10 ** (-quality / 10), 1 - 1e-9),
     )
 
@@ -84,7 +84,7 @@ def test_sequences_are_reverse_complemented_with_probability_p():
 
 
 def test_neighbouring_residues_are_changed_independently():
-    hidden = Mask(0.5).batch(SEQUENCES_OF_A, KEY_OF_EACH_SEQUENCE).data == ord("N")
+    hidden = Mask(0.5).batch(POLY_A_READS, KEY_OF_EACH_SEQUENCE).data == ord("N")
     for distance in (1, 7, 8, 63, 64):
         agree = (hidden[distance:] == hidden[:-distance]).sum()
         assert within_five_sigma(agree, hidden.size - distance, 0.5)
@@ -124,7 +124,7 @@ def test_every_shuffle_is_equally_likely(letters, k):
     assert chisquare(list(drawn.values())).pvalue > 1e-6
 
 
-def test_dinucleotide_counts_of_a_long_sequence_are_preserved():
+def test_a_dinucleotide_shuffle_preserves_the_counts_of_dinucleotides():
     letters = Key(1).bits(3000).astype(np.uint8) % 4
     before = bytes(b"ACGT"[letter] for letter in letters)
     after = ShuffleKmers(2)(before, Key(2))
