@@ -226,7 +226,7 @@ def test_equal_infinite_scores_are_a_tie_in_any_order_of_records(order, equal):
     # All records have the same score, so the only precision is 1/2, at recall 1.
     assert ours.auprc(labels, [equal] * 2) == 0.5
     assert ours.auroc(labels, [equal] * 2) == 0.5
-    curve = RankCurve.of(labels, [equal] * 2)
+    curve = RankCurve.from_scores(labels, [equal] * 2)
     assert (curve.auroc, curve.auprc) == (0.5, 0.5)
 
 
@@ -274,7 +274,7 @@ def test_an_infinite_prediction_explains_nothing_and_infinite_labels_have_no_var
 def test_mcc_of_a_rare_class_among_many_records_is_exact():
     counts = np.array([[3_000_000_000, 1], [0, 1]])
     # The expected value, sqrt(1 / 2) - 1.2e-10, is computed with Fractions.
-    assert ours.mcc_of(counts) == pytest.approx(
+    assert ours.mcc_from_counts(counts) == pytest.approx(
         math.sqrt(Fraction(3 * 10**9, 2 * (3 * 10**9 + 1))), rel=1e-15
     )
 
@@ -292,7 +292,7 @@ def test_an_infinite_class_is_rejected():
 def test_an_area_under_a_curve_is_at_most_one(answers):
     labels, scores = zip(*answers, strict=True)
     if len(set(labels)) == 2:
-        curve = RankCurve.of(labels, np.array(scores) + 100 * np.array(labels))
+        curve = RankCurve.from_scores(labels, np.array(scores) + 100 * np.array(labels))
         assert (curve.auroc, curve.auprc) == (1.0, 1.0)
 
 

@@ -16,9 +16,9 @@ RANDOM_ANSWERS = st.lists(
 @given(RANDOM_ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
 def test_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
-    curve = RankCurve.of(labels, scores)
+    curve = RankCurve.from_scores(labels, scores)
     false, found, _ = metrics.roc_curve(labels, scores, drop_intermediate=False)
-    np.testing.assert_allclose((curve.false_alarms, curve.recall), (false, found))
+    np.testing.assert_allclose((curve.false_positive_rate, curve.recall), (false, found))
     precision, recall, _ = metrics.precision_recall_curve(labels, scores)
     np.testing.assert_allclose(curve.precision, precision[-2::-1])
     np.testing.assert_allclose(curve.recall, recall[::-1])
@@ -27,6 +27,6 @@ def test_curves_match_scikit_learn(answers):
 @given(RANDOM_ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
 def test_areas_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
-    curve = RankCurve.of(labels, scores)
+    curve = RankCurve.from_scores(labels, scores)
     assert curve.auroc == pytest.approx(metrics.roc_auc_score(labels, scores))
     assert curve.auprc == pytest.approx(metrics.average_precision_score(labels, scores))

@@ -33,7 +33,7 @@ def coverage(area, interval, *, positives=40, negatives=60, shift=1.2):
     labels = np.repeat([1, 0], (positives, negatives))
     held = 0
     for _ in range(times):
-        curve = RankCurve.of(labels, rng.normal(size=labels.size) + shift * labels)
+        curve = RankCurve.from_scores(labels, rng.normal(size=labels.size) + shift * labels)
         low, high = interval(curve)
         held += low <= area <= high
     return held / times
@@ -67,7 +67,7 @@ def test_the_auprc_interval_contains_the_true_area_for_many_sizes_and_areas(
     labels = np.arange(positives + round(positives * ratio)) < positives
     held = 0
     for _ in range(times):
-        curve = RankCurve.of(labels, rng.normal(size=labels.size) + shift * labels)
+        curve = RankCurve.from_scores(labels, rng.normal(size=labels.size) + shift * labels)
         low, high = auprc_interval(curve.auprc, positives)
         held += low <= area <= high
     assert held / times >= 0.94

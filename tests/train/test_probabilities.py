@@ -68,18 +68,18 @@ def test_only_the_classes_with_the_most_records_are_drawn():
 def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
     rng = np.random.default_rng(0)
     labels = rng.random(100_000) < 0.2
-    curve = RankCurve.of(labels, labels + rng.normal(size=labels.size))
+    curve = RankCurve.from_scores(labels, labels + rng.normal(size=labels.size))
     thin = merge_close_points(curve)
-    assert len(thin.hits) <= 4000
+    assert len(thin.true_positives) <= 4000
     assert (thin.positives, thin.negatives) == (curve.positives, curve.negatives)
-    assert thin.hits[0] == thin.misses[0] == 0
+    assert thin.true_positives[0] == thin.false_positives[0] == 0
     assert thin.auroc == pytest.approx(curve.auroc, abs=1e-5)
 
 
 @given(RANDOM_HITS)
 def test_bins_equal_those_of_scikit_learn(answers):
     right, hundredths = map(np.array, zip(*answers, strict=True))
-    found = Calibration.of(right, hundredths / 100)
+    found = Calibration.from_predictions(right, hundredths / 100)
     share, sure = calibration_curve(right, hundredths / 100, n_bins=10, pos_label=True)
     full = found.counts > 0
     np.testing.assert_allclose(found.right[full], share)
@@ -89,12 +89,12 @@ def test_bins_equal_those_of_scikit_learn(answers):
 
 def test_the_calibration_error_is_the_mean_gap_over_predictions():
     # Four predictions are 0.9 (two are correct), and one prediction is 0.2 (wrong).
-    found = Calibration.of([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
+    found = Calibration.from_predictions([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
     assert found.error == pytest.approx((4 * 0.4 + 1 * 0.2) / 5)
 
 
 def test_perfectly_calibrated_predictions_have_an_error_of_zero():
-    assert Calibration.of([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
+    assert Calibration.from_predictions([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
 
 
 def test_the_calibration_table_counts_the_predictions_of_each_bin():

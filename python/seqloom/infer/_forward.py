@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.models._examples import returns_tokens, to_float32
 from seqloom.nn import Module, Param
-from seqloom.nn._call_arguments import VARIADIC, find_accepted
+from seqloom.nn._call_arguments import VARIADIC_PARAMETER_KINDS, find_accepted_arguments
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -93,7 +93,8 @@ class Forward:
         arguments = {
             it.name: values[it.name]
             for it in self.parameters
-            if it.kind not in VARIADIC and self._has_value(model, it, values)
+            if it.kind not in VARIADIC_PARAMETER_KINDS
+            and self._has_value(model, it, values)
         }
         if self.accepts_all:
             used = {*arguments, "inputs", "mask", "key", label_name(tensors)}
@@ -108,13 +109,17 @@ class Forward:
     @property
     def inputs(self) -> list[str]:
         """The names of the inputs, in the order of a tuple."""
-        named = [it.name for it in self.parameters if it.kind not in VARIADIC]
+        named = [
+            it.name for it in self.parameters if it.kind not in VARIADIC_PARAMETER_KINDS
+        ]
         found = [name for name in named if name not in {"key", "mask"}]
         return found if len(named) == len(self.parameters) else found or ["inputs"]
 
     def receives_padding(self, model: Any) -> bool:
         """Return whether the method receives the positions of padding."""
-        names = find_accepted(model).keywords if self._is_container else self.names
+        names = (
+            find_accepted_arguments(model).keywords if self._is_container else self.names
+        )
         return names is None or not _PADDING_ARRAYS.isdisjoint(names)
 
     @property
@@ -125,7 +130,7 @@ class Forward:
     @property
     def accepts_all(self) -> bool:
         """True if the method has ``**options``, which receive all arrays except labels."""
-        return any(it.kind in VARIADIC for it in self.parameters)
+        return any(it.kind in VARIADIC_PARAMETER_KINDS for it in self.parameters)
 
     def _has_value(self, model: Any, parameter: inspect.Parameter, values: Arrays) -> bool:
         """Return whether a parameter has an array; raise if a required array is missing."""
@@ -144,7 +149,7 @@ class Forward:
 
 def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> Any:
     """Call a container such as `Sequential` with the arguments that its layers need."""
-    takes = find_accepted(model)
+    takes = find_accepted_arguments(model)
     first = next(iter(takes.positional), "inputs")
     name = "inputs" if "inputs" in tensors else first
     if name not in tensors:

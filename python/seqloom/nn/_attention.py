@@ -11,13 +11,13 @@ from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._linear import Linear
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    QKV_NAMES,
+    QKV_ARGUMENT_NAMES,
     as_operand,
     as_size,
     make_range,
     require_floats,
-    require_rising,
     require_same_dtype,
+    require_valid_offsets,
 )
 from seqloom.tensor import Tensor, apply
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_Q_AXES = 4  # axes of queries: (n, h, l, d)
+_QUERY_AXES = 4  # axes of queries: (n, h, l, d)
 
 
 def scaled_dot_product_attention(
@@ -85,7 +85,7 @@ def scaled_dot_product_attention(
         raise ArgumentError(
             "attention with dropout_p needs a key: pass rng=sl.Key(seed, epoch, batch)"
         )
-    require_same_dtype("attention", QKV_NAMES, query, key, value)
+    require_same_dtype("attention", QKV_ARGUMENT_NAMES, query, key, value)
     q, k, v = _add_missing_axes(query), _add_missing_axes(key), _add_missing_axes(value)
     if enable_gqa:
         k, v = _repeat_heads(q, k), _repeat_heads(q, v)
@@ -98,7 +98,11 @@ def scaled_dot_product_attention(
         causal=is_causal,
         dropout=dropout_p,
     )[0]
-    return out if query.ndim == _Q_AXES else apply("reshape", out, out.shape[-query.ndim :])
+    return (
+        out
+        if query.ndim == _QUERY_AXES
+        else apply("reshape", out, out.shape[-query.ndim :])
+    )
 
 
 def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
@@ -129,7 +133,7 @@ def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
     array = as_operand(query, mask)
     pairs = (*query.shape[:-1], keys.shape[-2])
     ends = zip(reversed(array.shape), reversed(pairs), strict=False)
-    if array.ndim > _Q_AXES or any(size not in (1, whole) for size, whole in ends):
+    if array.ndim > _QUERY_AXES or any(size not in (1, whole) for size, whole in ends):
         raise ShapeError(
             f"attention: attn_mask must broadcast to {pairs}, (n, h, l, s), got shape "
             f"{array.shape}; pass a mask of keys (n, s) as mask[:, None, None, :]"
@@ -139,11 +143,11 @@ def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
 
 def _add_missing_axes(x: Tensor) -> Tensor:
     """Add the axes of batch and heads if they are missing."""
-    if x.ndim == _Q_AXES:
+    if x.ndim == _QUERY_AXES:
         return x
-    if not 1 < x.ndim < _Q_AXES:
+    if not 1 < x.ndim < _QUERY_AXES:
         raise ShapeError(f"attention: expected arrays of 2 to 4 axes, got shape {x.shape}")
-    return apply("reshape", x, (*(1,) * (_Q_AXES - x.ndim), *x.shape))
+    return apply("reshape", x, (*(1,) * (_QUERY_AXES - x.ndim), *x.shape))
 
 
 def attention_varlen(
@@ -195,14 +199,18 @@ def attention_varlen(
         5.0
     """
     shape = query.shape
-    if len(shape) != _Q_AXES - 1 or key.shape != shape or value.shape[:-1] != shape[:-1]:
+    if (
+        len(shape) != _QUERY_AXES - 1
+        or key.shape != shape
+        or value.shape[:-1] != shape[:-1]
+    ):
         raise ShapeError(
             "attention_varlen: expected query and keys (total, h, d) and value "
             f"(total, h, e), got {shape}, {key.shape} and {value.shape}"
         )
-    require_same_dtype("attention_varlen", QKV_NAMES, query, key, value)
+    require_same_dtype("attention_varlen", QKV_ARGUMENT_NAMES, query, key, value)
     longest = as_size("max_seqlen", max_seqlen, 0)
-    require_rising(cu_seqlens, query.shape[0], longest)
+    require_valid_offsets(cu_seqlens, query.shape[0], longest)
     offsets = as_operand(query, cu_seqlens, "int32")
     options = {"max_seqlen": longest, "scale": scale, "causal": is_causal}
     return apply("attention_varlen", query, key, value, offsets, **options)[0]

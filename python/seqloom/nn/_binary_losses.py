@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from seqloom.errors import ArgumentError, ShapeError
-from seqloom.nn._losses import reduce_losses, to_target
+from seqloom.nn._losses import convert_target, reduce_losses
 from seqloom.nn._operands import as_operand, require_floats
 from seqloom.tensor import apply
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _MIN_LOG = -100.0
 # Lower limit of p * (1 - p), the divisor of the gradient in PyTorch.
 _MIN_VARIANCE = 1e-12
-_FLOAT16_STEEPNESS = 3e4  # close to the largest float16 number
+_MAX_FLOAT16_SLOPE = 3e4  # close to the largest float16 number
 
 
 def binary_cross_entropy_with_logits(
@@ -50,7 +50,7 @@ def binary_cross_entropy_with_logits(
         0.6931
     """
     require_floats("binary_cross_entropy_with_logits", x)
-    target = to_target(x, target)
+    target = convert_target(x, target)
     # loss = max(x, 0) - x * y + log(1 + exp(-|x|)); the exponential never overflows.
     tail = apply("log1p", apply("exp", -abs(x)))
     if pos_weight is None:
@@ -88,13 +88,13 @@ def binary_cross_entropy(
         0.6931
     """
     require_floats("binary_cross_entropy", x)
-    target = to_target(x, target)
+    target = convert_target(x, target)
     # For probabilities near 0 or 1, gradients of the logarithms would be too large.
     near_end = (1.0 - x) * x < _MIN_VARIANCE
     inside = apply("where", near_end, 0.5, x)
     rest = (1.0 - target) * apply("log1p", -inside)
     losses = -(target * apply("log", inside) + rest)
-    losses = apply("where", near_end, _loss_near_ends(x, target, near_end), losses)
+    losses = apply("where", near_end, _loss_near_zero_or_one(x, target, near_end), losses)
     if weight is not None:
         losses = _multiply_weights(losses, as_operand(x, weight, x.dtype))
     return reduce_losses(losses, reduction)
@@ -110,12 +110,12 @@ def _multiply_weights(losses: Tensor, weight: Tensor) -> Tensor:
     return weighted
 
 
-def _loss_near_ends(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
+def _loss_near_zero_or_one(x: Tensor, target: Tensor, near_end: Tensor) -> Tensor:
     """Compute the loss for x near 0 or 1, with the gradient ``(x - target) / 1e-12``."""
     # The parabola adds only its gradient to the loss, because its value is subtracted.
     still = apply("stop_gradient", x)
     value = -(target * _bounded_log(still) + (1.0 - target) * _bounded_log(1.0 - still))
-    steepness = _FLOAT16_STEEPNESS if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE
+    steepness = _MAX_FLOAT16_SLOPE if x.dtype.name == "float16" else 0.5 / _MIN_VARIANCE
     off = apply("where", near_end, x - apply("stop_gradient", target), 0.0)
     parabola = off * off * steepness
     return value + (parabola - apply("stop_gradient", parabola))

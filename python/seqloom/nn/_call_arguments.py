@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 
 from seqloom.errors import ArgumentError
 from seqloom.nn._module import Module
-from seqloom.nn._submodules import CONTAINERS
+from seqloom.nn._submodules import ARGUMENT_FINDERS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,14 +25,14 @@ class AcceptedArguments:
     keywords: frozenset[str]
     has_var_positional: bool = False  # True if *args are accepted
     has_var_keyword: bool = False  # True if keywords of any name are accepted
-    text: str = "(x)"  # text of the signature for messages
-    needs_one: bool = True  # True if one positional argument is enough
+    signature: str = "(x)"  # text of the signature for messages
+    accepts_single: bool = True  # True if one positional argument is enough
 
     def accepts(self, name: str) -> bool:
         """Return whether the layer accepts a keyword."""
         return self.has_var_keyword or name in self.keywords
 
-    def with_key(self, options: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
+    def add_random_key(self, options: Mapping[str, Any], key: Any) -> Mapping[str, Any]:
         """Add the random key to the arguments, if a key exists or the layer needs a key."""
         needs_key = key is not None or "key" in self.required
         return {**options, "key": key} if needs_key else options
@@ -43,24 +43,24 @@ class AcceptedArguments:
 
 
 # Assumed arguments of C functions without a signature.
-_ONE_ARGUMENT = AcceptedArguments(("x",), ("x",), frozenset())
-VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+_SINGLE_ARGUMENT = AcceptedArguments(("x",), ("x",), frozenset())
+VARIADIC_PARAMETER_KINDS = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 
 
 # Signatures by class of module; containers are excluded.
-_accepted_by_class: dict[type[Any], AcceptedArguments] = {}
+_accepted_arguments_by_class: dict[type[Any], AcceptedArguments] = {}
 
 
 # Signatures of plain functions (index 0), and of methods without `self` (index 1).
-_accepted_by_function: tuple[WeakKeyDictionary[Any, AcceptedArguments], ...] = (
+_accepted_arguments_by_function: tuple[WeakKeyDictionary[Any, AcceptedArguments], ...] = (
     WeakKeyDictionary(),
     WeakKeyDictionary(),
 )
 
 
-def find_accepted(layer: Any) -> AcceptedArguments:
+def find_accepted_arguments(layer: Any) -> AcceptedArguments:
     """Return the arguments that a layer, or any layer of a container, accepts."""
-    return _accepted_by_class.get(layer.__class__) or _inspect_callable(layer)
+    return _accepted_arguments_by_class.get(layer.__class__) or _inspect_callable(layer)
 
 
 def _inspect_callable(layer: Any) -> AcceptedArguments:
@@ -77,17 +77,17 @@ def _inspect_callable(layer: Any) -> AcceptedArguments:
 def _inspect_module(module: Any, kind: Any) -> AcceptedArguments:
     """Return the arguments that a module accepts in ``__call__`` or ``forward``."""
     function = kind.__call__
-    if function in CONTAINERS:
-        return CONTAINERS[function](module)
+    if function in ARGUMENT_FINDERS:
+        return ARGUMENT_FINDERS[function](module)
     if function is Module.__call__:
         function = getattr(kind, "forward", function)
-    _accepted_by_class[kind] = _read_signature(function, 1)
-    return _accepted_by_class[kind]
+    _accepted_arguments_by_class[kind] = _read_signature(function, 1)
+    return _accepted_arguments_by_class[kind]
 
 
 def _inspect_function(function: FunctionType, skip: int) -> AcceptedArguments:
     """Return the arguments that a function accepts, from the cache if possible."""
-    cache = _accepted_by_function[skip]
+    cache = _accepted_arguments_by_function[skip]
     accepted = cache.get(function)
     if accepted is None:
         accepted = cache[function] = _read_signature(function, skip)
@@ -99,8 +99,8 @@ def _read_signature(function: Any, skip: int) -> AcceptedArguments:
     try:
         args = list(inspect.signature(function).parameters.values())[skip:]
     except (ValueError, TypeError):  # a C function may have no signature
-        return _ONE_ARGUMENT
-    named = [arg for arg in args if arg.kind not in VARIADIC]
+        return _SINGLE_ARGUMENT
+    named = [arg for arg in args if arg.kind not in VARIADIC_PARAMETER_KINDS]
     by_index = [arg.name for arg in named if arg.kind != arg.KEYWORD_ONLY]
     by_name = [arg.name for arg in named if arg.kind != arg.POSITIONAL_ONLY]
     unannotated = [arg.replace(annotation=arg.empty) for arg in args]
@@ -177,9 +177,10 @@ def add_layer_note(error: Exception, layer: Any, label: tuple[str, object]) -> N
 def _format_layer(layer: Any, label: tuple[str, object]) -> str:
     """Return a label for a layer, such as ``layer 1 of Sequential (Linear(x))``."""
     where, name = label
-    return f"{where.format(name)} ({name_of(layer)}{find_accepted(layer).text})"
+    signature = find_accepted_arguments(layer).signature
+    return f"{where.format(name)} ({get_layer_name(layer)}{signature})"
 
 
-def name_of(layer: Any) -> str:
+def get_layer_name(layer: Any) -> str:
     """Return the name of a function, or of the class of a module."""
     return getattr(layer, "__name__", type(layer).__name__)

@@ -9,7 +9,12 @@ import numpy as np
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._binary_losses import compute_focal_factor
 from seqloom.nn._losses import reduce_losses
-from seqloom.nn._operands import as_operand, replace_negative, require_below, require_floats
+from seqloom.nn._operands import (
+    as_operand,
+    replace_negative,
+    require_floats,
+    require_indices_below,
+)
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -70,14 +75,14 @@ def cross_entropy(
         losses = -(_weigh_classes(rows, weights) * shares).sum(axis=-1)
         return reduce_losses(_reshape_losses(losses, x, reduction), reduction)
 
-    def loss(labels: Tensor) -> Tensor:
+    def compute_loss(labels: Tensor) -> Tensor:
         hard = apply("cross_entropy", rows, labels, weights)[0]
         if label_smoothing == 0:
             return hard
         sums = _weigh_classes(rows, weights).sum(axis=-1)
         return hard * (1 - label_smoothing) - sums * (label_smoothing / rows.shape[-1])
 
-    return _reduce_labels(loss, x, target, weights, ignore_index, reduction)
+    return _reduce_labels(compute_loss, x, target, weights, ignore_index, reduction)
 
 
 def nll_loss(
@@ -117,14 +122,14 @@ def nll_loss(
     rows = _flatten_logits(x)
     weights = None if weight is None else _convert_weights(rows, weight)
 
-    def loss(labels: Tensor) -> Tensor:
-        require_below("labels", labels, rows.shape[-1])
+    def compute_loss(labels: Tensor) -> Tensor:
+        require_indices_below("labels", labels, rows.shape[-1])
         labels = replace_negative(labels, rows.shape[-1])
         index = apply("expand_dims", labels, axis=1)
         logs = apply("squeeze", apply("take_along_axis", rows, index, axis=1), axis=1)
         return -logs if weights is None else -logs * apply("take", weights, labels, axis=0)
 
-    return _reduce_labels(loss, x, target, weights, ignore_index, reduction)
+    return _reduce_labels(compute_loss, x, target, weights, ignore_index, reduction)
 
 
 def _reduce_labels(
@@ -163,7 +168,7 @@ def _convert_labels(
             f"target must contain integers, the classes from 0 up, or a probability for "
             f"each class, got {target.dtype} of shape {tuple(target.shape)}"
         )
-    expected = _shape_of_labels(x)
+    expected = _find_label_shape(x)
     if tuple(target.shape) != expected:
         raise ShapeError(
             f"target must have shape {expected}, one label for each row of classes in x of "
@@ -176,7 +181,7 @@ def _convert_labels(
     return apply("where", counted, labels, 0), counted
 
 
-def _shape_of_labels(x: Tensor) -> tuple[int, ...]:
+def _find_label_shape(x: Tensor) -> tuple[int, ...]:
     """Return the shape of the logits without the class axis."""
     return (*x.shape[:1], *x.shape[2:]) if x.ndim > 1 else ()
 
@@ -214,7 +219,7 @@ def _reshape_losses(losses: Tensor, x: Tensor, reduction: str) -> Tensor:
     """Reshape unreduced losses to the shape of the labels."""
     if reduction != "none" or x.ndim == 2:  # noqa: PLR2004
         return losses
-    return apply("reshape", losses, _shape_of_labels(x))
+    return apply("reshape", losses, _find_label_shape(x))
 
 
 def focal_loss(

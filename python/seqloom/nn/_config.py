@@ -131,7 +131,7 @@ class Config(JsonConfig, ABC):
 def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
     """Write settings to a file atomically."""
     path = Path(as_path_text("file", file))
-    if _find_suffix(path) == ".toml":
+    if _require_suffix(path) == ".toml":
         import tomli_w
 
         text = tomli_w.dumps(_to_toml_table(config))
@@ -143,7 +143,7 @@ def save_config(config: JsonConfig, file: str | os.PathLike[str]) -> None:
 def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
     """Read settings from a file."""
     path = Path(as_path_text("file", file))
-    parse = tomllib.loads if _find_suffix(path) == ".toml" else json.loads
+    parse = tomllib.loads if _require_suffix(path) == ".toml" else json.loads
     try:
         values: object = parse(path.read_bytes().decode())
     except FileNotFoundError:
@@ -161,7 +161,7 @@ def load_config(kind: type[Settings], file: str | os.PathLike[str]) -> Settings:
         raise ConfigError(f"{path}: {error}") from None
 
 
-def _find_suffix(path: Path) -> str:
+def _require_suffix(path: Path) -> str:
     """Return the suffix of a path; raise if it is neither .json nor .toml."""
     suffix = path.suffix.lower()
     if suffix not in {".json", ".toml"}:

@@ -9,7 +9,12 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, BackendError, GradientError, ShapeError
-from seqloom.nn._processes import GradientCall, find_tracked, gradient_calls, tracked_params
+from seqloom.nn._processes import (
+    GradientCall,
+    find_tracked_param,
+    gradient_calls,
+    tracked_params,
+)
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (
     activate,
@@ -67,12 +72,14 @@ def value_and_grad(
     """
 
     @wraps(function)
-    def call(module: Module, *args: object, **options: Any) -> tuple[Any, ...]:
+    def compute_value_and_grad(
+        module: Module, *args: object, **options: Any
+    ) -> tuple[Any, ...]:
         params = [param for _, param in module.parameters() if param.trainable]
         tensors = {position: _require_tensor(args, position) for position in inputs}
-        tracking = _Tracking.start(params, tensors)
+        tracking = _GradientTracking.start(params, tensors)
         arguments = [tracking.inputs.get(at, arg) for at, arg in enumerate(args)]
-        with tracking.substituting():
+        with tracking.substitute_params():
             result = function(module, *arguments, **options)
             tracking.require_unchanged()
             if isinstance(result, (list, dict)):
@@ -85,10 +92,10 @@ def value_and_grad(
             loss, *others = results
             by_leaf = compute_gradients(tracking.level, loss)
         values = [lower_result(tracking.level, value) for value in (loss, *others)]
-        tracking.mark_shared(values)
-        return (*values, tracking.collect(by_leaf, args))
+        tracking.mark_shared_params(values)
+        return (*values, tracking.collect_gradients(by_leaf, args))
 
-    return call
+    return compute_value_and_grad
 
 
 def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
@@ -102,7 +109,7 @@ def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
 
 
 @dataclass(frozen=True, slots=True)
-class _Tracking:
+class _GradientTracking:
     """Parameters and inputs whose gradients are recorded in one call."""
 
     level: Any  # backend that records operations for gradients
@@ -111,7 +118,7 @@ class _Tracking:
     versions: list[tuple[Param, int]]  # versions of the parameters before the call
 
     @classmethod
-    def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _Tracking:
+    def start(cls, params: list[Param], inputs: dict[int, Tensor]) -> _GradientTracking:
         """Create tracked tensors for all parameters and inputs on one new level."""
         # An outer `value_and_grad` call continues to record the parameters that it
         # tracks.
@@ -132,10 +139,10 @@ class _Tracking:
         return cls(level, by_id, by_position, [(param, param.version) for param in params])
 
     @contextmanager
-    def substituting(self) -> Generator[None]:
+    def substitute_params(self) -> Generator[None]:
         """Substitute tracked tensors for the parameters, also on the function's threads."""
         token = tracked_params.set({**(tracked_params.get() or {}), **self.params})
-        threads = threading.get_ident(), _list_threads(self.level)
+        threads = threading.get_ident(), _list_thread_ids(self.level)
         gradient_calls[id(self)] = GradientCall(self.params, *threads)
         try:
             with activate(self.level):
@@ -154,7 +161,7 @@ class _Tracking:
                     "value_and_grad has returned"
                 )
 
-    def mark_shared(self, results: list[Any]) -> None:
+    def mark_shared_params(self, results: list[Any]) -> None:
         """Mark parameters that share memory with a result; the next write copies them."""
         tensors = [result for result in results if isinstance(result, Tensor)]
         owners = {measure_memory(tensor.raw, None)[0] for tensor in tensors}
@@ -162,7 +169,9 @@ class _Tracking:
             if measure_memory(param.storage(), None)[0] in owners:
                 param.share()
 
-    def collect(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
+    def collect_gradients(
+        self, by_leaf: dict[int, Any], args: tuple[Any, ...]
+    ) -> Gradients:
         """Return the gradients of all parameters, by id, and of the selected arguments."""
         number = self.level.leaf_number
         numbers = {key: number(leaf.raw) for key, leaf in self.params.items()}
@@ -174,7 +183,7 @@ class _Tracking:
         return Gradients(arrays, self.level.inner, inputs=inputs)
 
 
-def _list_threads(level: Any) -> frozenset[int] | None:
+def _list_thread_ids(level: Any) -> frozenset[int] | None:
     """Return the ids of all current threads if a step is being captured; otherwise None."""
     while level is not None:
         if getattr(level, "records", False):
@@ -237,7 +246,9 @@ def functional_call(
     for path, value in values.items():
         _require_substitutable(path, params.get(path), value)
     by_id = {params[path].id: value for path, value in values.items()}
-    outer = {param.id: find_tracked(param.id, param.path) for param in params.values()}
+    outer = {
+        param.id: find_tracked_param(param.id, param.path) for param in params.values()
+    }
     known = {number: tensor for number, tensor in outer.items() if tensor is not None}
     token = tracked_params.set({**(tracked_params.get() or {}), **known, **by_id})
     try:

@@ -16,13 +16,13 @@ import numpy as np
 from seqloom.errors import ArgumentError
 from seqloom.nn._parameters import ModuleArray, Param
 from seqloom.nn._submodules import (
-    PLAIN_TYPES,
-    describe_unannotated,
+    PLAIN_VALUE_TYPES,
+    explain_missing_annotation,
     find_parts,
     is_container,
     is_module,
-    items_of,
     list_fields,
+    list_items,
     list_module_fields,
 )
 from seqloom.tensor import Tensor
@@ -34,30 +34,30 @@ if TYPE_CHECKING:
 _LEAF_TYPES = (ModuleArray, Tensor, int, float, str, bytes, type(None))
 # Iterators are not searched, because a search for parameters would exhaust them.
 _ITERATOR_TYPES = (GeneratorType, map, filter, zip)
-_CALLABLES: dict[type, str] = {
+_CALLABLE_NAMES: dict[type, str] = {
     MethodType: "a bound method",
     partial: "a partial",
     FunctionType: "a function",
 }
-_COLLECTIONS = (set, frozenset, deque, ValuesView, ItemsView)
-_HOLDER_TYPES = (SimpleNamespace, UserDict, UserList, ChainMap)
+_COLLECTION_TYPES = (set, frozenset, deque, ValuesView, ItemsView)
+_WRAPPER_TYPES = (SimpleNamespace, UserDict, UserList, ChainMap)
 # Objects of these libraries are file handles, tables and models that contain no seqloom
 # parameters, and a search in them would take long.
-_FOREIGN_LIBRARIES = sys.stdlib_module_names | {
+_UNSEARCHED_LIBRARIES = sys.stdlib_module_names | {
     *("jax", "jaxlib", "numpy", "pandas", "polars", "pyarrow", "scipy", "seqloom"),
     *("sklearn", "torch"),
 }
 _MAX_SEARCHED_OBJECTS = 2000  # largest number of objects to search
 
 
-def require_visible_field(owner: object, name: str, value: object) -> None:
+def require_no_hidden_params(owner: object, name: str, value: object) -> None:
     """Raise if an attribute's value contains parameters that the module cannot find."""
-    if type(value) in PLAIN_TYPES:
+    if type(value) in PLAIN_VALUE_TYPES:
         return
-    named = getattr(owner, "part_names", ())  # fields of GRU and LSTM
+    named = getattr(owner, "param_names", ())  # fields of GRU and LSTM
     if name not in list_fields(type(owner)) and name not in named:
         if find_parts(value):
-            raise ArgumentError(describe_unannotated(owner, name, value))
+            raise ArgumentError(explain_missing_annotation(owner, name, value))
         if isinstance(value, Tensor):
             raise ArgumentError(
                 f"{type(owner).__name__}.{name} is a tensor but is not annotated. Add "
@@ -67,17 +67,17 @@ def require_visible_field(owner: object, name: str, value: object) -> None:
     elif isinstance(value, ModuleArray) or is_module(value):
         _require_annotated_kind(owner, name, value)
         return
-    for path, item in _list_searched(value, name):
-        _require_visible(owner, name, path, item)
+    for path, item in _list_searched_objects(value, name):
+        _require_no_hidden_arrays(owner, name, path, item)
 
 
-def require_no_data_over_part(owner: object, name: str, value: object) -> None:
+def require_param_not_replaced(owner: object, name: str, value: object) -> None:
     """Raise if a value other than None or a module replaces a parameter or buffer."""
     before = list_module_fields(owner).get(name)
     if not isinstance(before, ModuleArray) or value is None:
         return
     is_part = isinstance(value, ModuleArray) or is_module(value)
-    if is_part or type(value).__name__ in list_declared(type(owner), name):
+    if is_part or type(value).__name__ in list_annotated_classes(type(owner), name):
         return
     kind = "Param" if isinstance(before, Param) else "Buffer"
     lost = "neither trained nor saved" if kind == "Param" else "not saved"
@@ -88,14 +88,14 @@ def require_no_data_over_part(owner: object, name: str, value: object) -> None:
     )
 
 
-def require_all_visible(modules: list[Any]) -> None:
+def recheck_hidden_params(modules: list[Any]) -> None:
     """Check all fields again, because containers may have changed since assignment."""
     for module in modules:
         for name, value in list_module_fields(module).items():
-            require_visible_field(module, name, value)
+            require_no_hidden_params(module, name, value)
 
 
-def require_no_class_parts(kind: type) -> None:
+def require_no_class_params(kind: type) -> None:
     """Raise if a class attribute is a parameter, which all instances would share."""
     for name, value in vars(kind).items():
         if not name.startswith("__") and find_parts(value):
@@ -108,24 +108,24 @@ def require_no_class_parts(kind: type) -> None:
 
 def _require_annotated_kind(owner: object, name: str, value: object) -> None:
     """Raise if a parameter or module is in a field that is annotated as another type."""
-    declared = list_declared(type(owner), name)
+    declared = list_annotated_classes(type(owner), name)
     class_name = "Param" if isinstance(value, Param) else type(value).__name__
-    is_other = list(declared) == [_OTHER_ARRAY_KIND.get(class_name)]
+    is_other = list(declared) == [_OTHER_ARRAY_CLASS.get(class_name)]
     if declared and (is_other or declared <= _PLAIN_TYPE_NAMES):
         raise ArgumentError(
             f"{type(owner).__name__}.{name} is annotated as {' | '.join(sorted(declared))} "
-            f"but got a {class_name}, which is {_PURPOSES.get(class_name, 'a module')}; "
+            f"but got a {class_name}, which is {_CLASS_USES.get(class_name, 'a module')}; "
             f"annotate it as `{name}: {class_name}`, or assign an object of the other type"
         )
 
 
-_OTHER_ARRAY_KIND = {"Param": "Buffer", "Buffer": "Param"}
-_PURPOSES = {"Param": "trained and saved", "Buffer": "saved but not trained"}
+_OTHER_ARRAY_CLASS = {"Param": "Buffer", "Buffer": "Param"}
+_CLASS_USES = {"Param": "trained and saved", "Buffer": "saved but not trained"}
 _PLAIN_TYPE_NAMES = frozenset({"int", "float", "str", "bool", "bytes", "complex"})
 
 
 @cache
-def list_declared(kind: type, name: str) -> frozenset[str]:
+def list_annotated_classes(kind: type, name: str) -> frozenset[str]:
     """Return the class names in a simple annotation, without None."""
     declared: Any = getattr(list_fields(kind).get(name), "type", "")
     text = declared.__name__ if isinstance(declared, type) else str(declared)
@@ -138,26 +138,26 @@ def list_declared(kind: type, name: str) -> frozenset[str]:
 # Parameters in objects that `collect_parts` does not search ----------------------------
 
 
-def _list_searched(value: object, path: str) -> Iterator[tuple[str, Any]]:
+def _list_searched_objects(value: object, path: str) -> Iterator[tuple[str, Any]]:
     """Yield the objects in a field, except plain values, parameters and modules."""
     if is_container(value):
-        for key, item in items_of(value):
-            if type(item) not in PLAIN_TYPES:
-                yield from _list_searched(item, f"{path}.{key}")
+        for key, item in list_items(value):
+            if type(item) not in PLAIN_VALUE_TYPES:
+                yield from _list_searched_objects(item, f"{path}.{key}")
     elif not isinstance(value, _LEAF_TYPES) and not is_module(value):
         yield path, value
 
 
-def _require_visible(owner: object, name: str, path: str, value: object) -> None:
+def _require_no_hidden_arrays(owner: object, name: str, path: str, value: object) -> None:
     """Raise if an object in a field contains parameters that the module cannot find."""
     label = f"{type(owner).__name__}.{name}"
     # A callable or an iterator may hide parameters.
-    used = _find_stored_ids(_list_closure(value))
+    used = _find_stored_ids(_list_closure_objects(value))
     if used and used - _find_stored_ids(owner):
         raise ArgumentError(
-            f"{label} holds {_CALLABLES[type(value)]} that uses a module's parameters, "
-            "so they would be neither trained nor saved. Assign the module itself, or "
-            "write a Module with a field for it"
+            f"{label} holds {_CALLABLE_NAMES[type(value)]} that uses a module's "
+            "parameters, so they would be neither trained nor saved. Assign the module "
+            "itself, or write a Module with a field for it"
         )
     kind: Any = type(value)
     if issubclass(kind, _ITERATOR_TYPES):
@@ -181,7 +181,7 @@ def _find_arrays(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
     waiting = deque([(path, value)])
     while waiting and len(seen) < _MAX_SEARCHED_OBJECTS:
         where, current = waiting.popleft()
-        if type(current) in PLAIN_TYPES or id(current) in seen:
+        if type(current) in PLAIN_VALUE_TYPES or id(current) in seen:
             continue
         seen.add(id(current))
         if isinstance(current, ModuleArray):
@@ -189,22 +189,22 @@ def _find_arrays(value: Any, path: str) -> Iterator[tuple[str, ModuleArray]]:
         elif is_module(current):
             yield from ((f"{where}.{at}", part) for at, part in current.named(ModuleArray))
         else:
-            items = _list_contents(current)
+            items = _list_items(current)
             waiting.extend((f"{where}{name}", item) for name, item in items)
 
 
-def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
+def _list_items(value: Any) -> Iterator[tuple[str, Any]]:
     """Yield each item in an object, with the suffix of the item's access path."""
     kind = cast("type[Any]", type(value))
     if is_container(value):
-        yield from ((f"[{key!r}]", item) for key, item in items_of(value))
-    elif issubclass(kind, _COLLECTIONS):
+        yield from ((f"[{key!r}]", item) for key, item in list_items(value))
+    elif issubclass(kind, _COLLECTION_TYPES):
         yield from (("[...]", item) for item in list(value))
     elif issubclass(kind, np.ndarray):
         items: list[Any] = value.ravel().tolist() if value.dtype.hasobject else []
         yield from (("[...]", item) for item in items)
-    elif kind in _CALLABLES:
-        yield from (("(...)", item) for item in _list_closure(value))
+    elif kind in _CALLABLE_NAMES:
+        yield from (("(...)", item) for item in _list_closure_objects(value))
     elif _is_searched_class(kind):
         yield from _list_attributes(value, kind)
 
@@ -213,8 +213,8 @@ def _list_contents(value: Any) -> Iterator[tuple[str, Any]]:
 def _is_searched_class(kind: type) -> bool:
     """Return whether to search the attributes of a class; library classes are excluded."""
     top = kind.__module__.partition(".")[0]
-    is_foreign = top in _FOREIGN_LIBRARIES or issubclass(kind, type)
-    return issubclass(kind, _HOLDER_TYPES) or not is_foreign
+    is_foreign = top in _UNSEARCHED_LIBRARIES or issubclass(kind, type)
+    return issubclass(kind, _WRAPPER_TYPES) or not is_foreign
 
 
 def _list_attributes(value: Any, kind: type[Any]) -> Iterator[tuple[str, Any]]:
@@ -236,12 +236,12 @@ def _find_stored_ids(value: object) -> set[int]:
     return {id(part) for _, part in find_parts(value) if isinstance(part, ModuleArray)}
 
 
-def _list_closure(value: object) -> list[Any]:
+def _list_closure_objects(value: object) -> list[Any]:
     """Return the objects that a callable uses: its instance, arguments and closure."""
     if type(value) is MethodType:
         return [value.__self__]
     if type(value) is partial:
-        captured = _list_closure(value.func)
+        captured = _list_closure_objects(value.func)
         return [value.func, *captured, *value.args, *value.keywords.values()]
     if type(value) is not FunctionType:
         return []

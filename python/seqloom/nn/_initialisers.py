@@ -31,7 +31,7 @@ class Initialiser(Protocol):
         ...
 
 
-def initialise(
+def call_initialiser(
     initial: Initialiser,
     backend: Backend,
     key: Key | None,
@@ -65,7 +65,7 @@ class Fill:
         shape: tuple[int, ...],
         dtype: str = "float32",
     ) -> Array:
-        kind = kind_of(dtype)
+        kind = parse_dtype(dtype)
         if problem := explain_misfit(np.asarray(self.value), kind):
             raise DTypeError(f"Fill({self.value!r}) {problem}")
         return backend.asarray(np.full(shape, self.value, kind))
@@ -121,11 +121,11 @@ DType = np.dtype[np.generic]
 _WIDE_INTEGERS = frozenset({"int64", "uint64"})
 
 
-def to_name(argument: str, dtype: Any) -> str:
+def to_dtype_name(argument: str, dtype: Any) -> str:
     """Return the name of an element type; raise if there is no such type."""
     kind = None
     with suppress(TypeError, ValueError, AttributeError):
-        kind = kind_of(dtype if isinstance(dtype, str) else np.dtype(dtype).name)
+        kind = parse_dtype(dtype if isinstance(dtype, str) else np.dtype(dtype).name)
     if kind is None or (kind.kind not in "biufc" and str(kind) != "bfloat16"):
         raise DTypeError(
             f'{argument} must be the name of an element type, such as "float32" or '
@@ -134,10 +134,10 @@ def to_name(argument: str, dtype: Any) -> str:
     return str(kind)
 
 
-def to_float_name(argument: str, dtype: Any) -> str:
+def to_float_dtype_name(argument: str, dtype: Any) -> str:
     """Return the name of a float type; raise for any other type."""
-    name = to_name(argument, dtype)
-    if not is_float(kind_of(name)):
+    name = to_dtype_name(argument, dtype)
+    if not is_float(parse_dtype(name)):
         raise DTypeError(
             f'{argument} must be a float type, such as "float32", got {name!r}'
         )
@@ -145,7 +145,7 @@ def to_float_name(argument: str, dtype: Any) -> str:
 
 
 @cache
-def kind_of(name: str) -> DType:
+def parse_dtype(name: str) -> DType:
     """Return the NumPy dtype with this name, including ``bfloat16``."""
     numpy = find_backend("numpy")
     return numpy.dtype(numpy.zeros((), dtype=name))
@@ -156,17 +156,17 @@ def is_float(kind: DType) -> bool:
     return kind.kind == "f" or str(kind) == "bfloat16"
 
 
-def find_moved_dtype(name: str, wanted: str | None, least: str | None) -> str:
+def find_dtype_after_move(name: str, wanted: str | None, least: str | None) -> str:
     """Return the dtype that an array has after a conversion to `wanted`.
 
     Integers and booleans keep their dtype. Floats are converted to the dtype `wanted`,
     or to `least` if `least` is wider. Complex arrays are only converted to complex
     dtypes.
     """
-    if wanted is None or not is_float(kind_of(name)):
-        is_complex = wanted and kind_of(name).kind == kind_of(wanted).kind == "c"
+    if wanted is None or not is_float(parse_dtype(name)):
+        is_complex = wanted and parse_dtype(name).kind == parse_dtype(wanted).kind == "c"
         return wanted if wanted and is_complex else name
-    is_too_narrow = least and kind_of(wanted).itemsize < kind_of(least).itemsize
+    is_too_narrow = least and parse_dtype(wanted).itemsize < parse_dtype(least).itemsize
     return least if least and is_too_narrow else wanted
 
 

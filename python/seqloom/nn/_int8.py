@@ -10,7 +10,7 @@ from seqloom._arguments import as_integer
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._initialisers import Fill
-from seqloom.nn._linear import Linear, find_linear, replace_layer
+from seqloom.nn._linear import Linear, find_linear_layers, replace_layer
 from seqloom.nn._module import Module
 from seqloom.nn._operands import require_floats
 from seqloom.nn._parameters import Buffer, ModuleArray, get_value
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-_MAX_WEIGHT = 127  # largest absolute weight; -128 is not used
-_MAX_INPUTS = 1 << 16  # with more inputs, a 32-bit sum might overflow
+_MAX_INT8_WEIGHT = 127  # largest absolute weight; -128 is not used
+_MAX_INPUT_FEATURES = 1 << 16  # with more inputs, a 32-bit sum might overflow
 
 
 class Int8Linear(Module):
@@ -66,15 +66,15 @@ class Int8Linear(Module):
     def __init__(self, in_features: int, out_features: int, bias: bool = True) -> None:
         inside = as_integer("in_features", in_features, least=1)
         outside = as_integer("out_features", out_features, least=1)
-        if inside > _MAX_INPUTS:
+        if inside > _MAX_INPUT_FEATURES:
             raise ArgumentError(
-                f"in_features must be at most {_MAX_INPUTS}, because sums have 32 bits, "
-                f"got {inside}; keep the layer in floats"
+                f"in_features must be at most {_MAX_INPUT_FEATURES}, because sums have 32 "
+                f"bits, got {inside}; keep the layer in floats"
             )
         self.weight = Buffer((outside, inside), Fill(0), dtype="int8")
-        self.scale = _make_full((outside,), Fill(1.0))
-        self.factor = _make_full((inside,), Fill(1.0))
-        self.bias = _make_full((outside,), Fill(0.0)) if bias else None
+        self.scale = _make_float32_buffer((outside,), Fill(1.0))
+        self.factor = _make_float32_buffer((inside,), Fill(1.0))
+        self.bias = _make_float32_buffer((outside,), Fill(0.0)) if bias else None
 
     @classmethod
     def of(cls, layer: Linear, largest: Any = None) -> Self:
@@ -118,7 +118,7 @@ class Int8Linear(Module):
 
     def _quantise(self, weight: Floats, factor: Floats) -> None:
         """Quantise weights that were scaled for balanced inputs, and set the arrays."""
-        scale = abs(weight).max(axis=1) / np.float32(_MAX_WEIGHT)
+        scale = abs(weight).max(axis=1) / np.float32(_MAX_INT8_WEIGHT)
         scale[scale == 0] = 1.0  # avoid division by 0 for an output with zero weights
         self.weight.assign(np.rint(weight / scale[:, None]).astype(np.int8))
         self.scale.assign(scale)
@@ -151,7 +151,7 @@ class Int8Linear(Module):
         return *values, get_value(self.bias)
 
 
-def _make_full(shape: tuple[int, ...], initial: Fill) -> Buffer:
+def _make_float32_buffer(shape: tuple[int, ...], initial: Fill) -> Buffer:
     """Create a buffer that is always stored in float32."""
     return Buffer(shape, initial, least_dtype="float32")
 
@@ -211,11 +211,13 @@ def quantize_int8(
         >>> float(abs(sl.nn.quantize_int8(net, x)(x) - exact).max()) < 0.02
         True
     """
-    matches = find_linear(module.eval(), targets)
+    matches = find_linear_layers(module.eval(), targets)
     layers = {path: layer for path, layer in matches if type(layer) is Linear}
-    largest: Mapping[str, Any] = {} if sample is None else _measure(module, layers, sample)
+    largest: Mapping[str, Any] = (
+        {} if sample is None else _measure_layer_inputs(module, layers, sample)
+    )
     rounded = {path: Int8Linear.of(it, largest.get(path)) for path, it in layers.items()}
-    _replace(module, rounded)
+    _replace_layers(module, rounded)
     for path, layer in rounded.items():
         for name, part in layer.named(ModuleArray):
             part.path = f"{path}.{name}"
@@ -225,31 +227,33 @@ def quantize_int8(
 class _MeasuredLinear(Linear):
     """Linear layer that records the largest absolute value of each input channel."""
 
-    largest: list[NDArray[Any]]
+    max_inputs: list[NDArray[Any]]
 
     def __init__(self, layer: Linear) -> None:
-        self.weight, self.bias, self.largest = layer.weight, layer.bias, []
+        self.weight, self.bias, self.max_inputs = layer.weight, layer.bias, []
 
     def __call__(self, x: Tensor) -> Tensor:
         """Record the input, and apply the layer."""
         rows = x.detach().numpy().astype("float32").reshape(-1, x.shape[-1])
         if len(rows):
-            self.largest = [np.maximum.reduce([*self.largest, abs(rows).max(axis=0)])]
+            self.max_inputs = [np.maximum.reduce([*self.max_inputs, abs(rows).max(axis=0)])]
         return super().__call__(x)
 
 
-def _measure(module: Module, layers: Mapping[str, Linear], sample: Any) -> dict[str, Any]:
+def _measure_layer_inputs(
+    module: Module, layers: Mapping[str, Linear], sample: Any
+) -> dict[str, Any]:
     """Return the largest absolute inputs of all layers that the module calls."""
     found = {path: _MeasuredLinear(layer) for path, layer in layers.items()}
-    _replace(module, found)
+    _replace_layers(module, found)
     try:
         module(*(sample if isinstance(sample, tuple) else (sample,)))
     finally:
-        _replace(module, layers)
-    return {path: it.largest[0] for path, it in found.items() if it.largest}
+        _replace_layers(module, layers)
+    return {path: it.max_inputs[0] for path, it in found.items() if it.max_inputs}
 
 
-def _replace(module: Module, layers: Mapping[str, Any]) -> None:
+def _replace_layers(module: Module, layers: Mapping[str, Any]) -> None:
     """Replace the layers at these paths of the module."""
     for path, layer in layers.items():
         replace_layer(module, path, layer)

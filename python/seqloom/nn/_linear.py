@@ -11,7 +11,12 @@ from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from seqloom.nn._initialisers import FanIn, Normal
 from seqloom.nn._module import Module
-from seqloom.nn._operands import LAYER_ARGS, as_operand, require_floats, require_same_dtype
+from seqloom.nn._operands import (
+    LINEAR_ARGUMENT_NAMES,
+    as_operand,
+    require_floats,
+    require_same_dtype,
+)
 from seqloom.nn._parameters import Param, get_value
 from seqloom.nn._submodules import require_axis
 from seqloom.tensor import Tensor, apply
@@ -44,7 +49,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(B.tensor([[1.0, 2.0]]), B.tensor([[3.0, 4.0]])).item()
         11.0
     """
-    require_same_dtype("linear", LAYER_ARGS, weight, x, bias)
+    require_same_dtype("linear", LINEAR_ARGUMENT_NAMES, weight, x, bias)
     if weight.ndim != 2:  # noqa: PLR2004  # (out, in)
         return _apply_to_one_output(x, weight, bias)
     return apply("linear", x, weight, bias)
@@ -93,7 +98,7 @@ class Linear(Module):
         return linear(x, self.weight.value, get_value(self.bias))
 
 
-def find_linear(module: Module, targets: Sequence[str]) -> list[tuple[str, Linear]]:
+def find_linear_layers(module: Module, targets: Sequence[str]) -> list[tuple[str, Linear]]:
     """Return the linear layers that match; raise if a pattern matches no layer."""
     patterns = [targets] if isinstance(targets, str) else list(targets)
     layers = [(path, it) for path, it in module.named(Linear) if path]

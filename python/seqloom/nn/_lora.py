@@ -8,7 +8,7 @@ from seqloom._arguments import as_integer, as_number
 from seqloom._key import Key
 from seqloom.errors import ArgumentError
 from seqloom.nn._initialisers import FanIn, Fill
-from seqloom.nn._linear import Linear, find_linear, linear, replace_layer
+from seqloom.nn._linear import Linear, find_linear_layers, linear, replace_layer
 from seqloom.nn._module import Module
 from seqloom.nn._parameters import ModuleArray, Param
 
@@ -127,7 +127,7 @@ def add_lora(
             f"{type(module).__name__} already has adapters; train these adapters, or call "
             "merge_lora(module) first to merge them into the layers"
         )
-    matches = find_linear(module, targets)
+    matches = find_linear_layers(module, targets)
     module.freeze()
     for _, part in module.named(ModuleArray):
         part.is_recorded = False

@@ -30,7 +30,7 @@ def mse_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
         4.0
     """
     require_floats("mse_loss", x)
-    return reduce_losses(apply("square", x - to_target(x, target)), reduction)
+    return reduce_losses(apply("square", x - convert_target(x, target)), reduction)
 
 
 def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
@@ -54,7 +54,7 @@ def l1_loss(x: Tensor, target: object, reduction: str = "mean") -> Tensor:
         2.0
     """
     require_floats("l1_loss", x)
-    return reduce_losses(abs(x - to_target(x, target)), reduction)
+    return reduce_losses(abs(x - convert_target(x, target)), reduction)
 
 
 def smooth_l1_loss(
@@ -87,7 +87,7 @@ def smooth_l1_loss(
     if beta < 0:
         raise ArgumentError(f"beta must be 0 or more, got {beta}")
     require_floats("smooth_l1_loss", x)
-    distance = abs(x - to_target(x, target))
+    distance = abs(x - convert_target(x, target))
     if beta == 0:
         return reduce_losses(distance, reduction)
     near = apply("square", distance) * (0.5 / beta)
@@ -159,7 +159,7 @@ def poisson_nll_loss(
         1.0
     """
     require_floats("poisson_nll_loss", x)
-    target = to_target(x, target)
+    target = convert_target(x, target)
     if log_input:
         losses = apply("exp", x) - target * x
     else:
@@ -202,7 +202,7 @@ def kl_div(
         True
     """
     require_floats("kl_div", x)
-    target = to_target(x, target)
+    target = convert_target(x, target)
     if log_target:
         losses = apply("exp", target) * (target - x)
     else:
@@ -217,7 +217,7 @@ def kl_div(
 REDUCTIONS = ("mean", "sum", "none")
 
 
-def to_target(x: Tensor, target: object) -> Tensor:
+def convert_target(x: Tensor, target: object) -> Tensor:
     """Return the target of a loss as a tensor; raise if its shape is not that of `x`."""
     result = as_operand(x, target, x.dtype)
     if result.shape != x.shape:
@@ -239,10 +239,10 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_MASKED = -3.0e4  # Logit of masked positions; its exp is 0 in all float types.
+_MASKED_LOGIT = -3.0e4  # Logit of masked positions; its exp is 0 in all float types.
 # For arguments of at least 8, three terms of Stirling's series are exact in single
 # precision.
-_MIN_STIRLING = 8.0
+_MIN_STIRLING_INPUT = 8.0
 
 
 def multinomial_nll(
@@ -278,11 +278,14 @@ def multinomial_nll(
         0.6931
     """
     require_floats("multinomial_nll", x)
-    counts = apply("stop_gradient", to_target(x, target))
+    counts = apply("stop_gradient", convert_target(x, target))
     if mask is not None:
         real = as_operand(x, mask)
         real = real if real.dtype.kind == "b" else apply("not_equal", real, 0)
-        counts, x = apply("where", real, counts, 0.0), apply("where", real, x, _MASKED)
+        counts, x = (
+            apply("where", real, counts, 0.0),
+            apply("where", real, x, _MASKED_LOGIT),
+        )
     log_product = (counts * apply("log_softmax", x)).sum(axis=-1)
     ways = _log_factorial(counts.sum(axis=-1)) - _log_factorial(counts).sum(axis=-1)
     return reduce_losses(-ways - log_product, reduction)
@@ -292,7 +295,7 @@ def _log_factorial(counts: Tensor) -> Tensor:
     """Compute log(k!) for counts of 0 or more by Stirling's series."""
     z = counts + 1.0
     # For small z: log Gamma(z) = log Gamma(z + 7) - log(z (z + 1) ... (z + 6)).
-    is_small = z < _MIN_STIRLING
+    is_small = z < _MIN_STIRLING_INPUT
     small = apply("where", is_small, z, 1.0)
     product = small
     for step in range(1, 7):

@@ -11,7 +11,7 @@ from seqloom._arguments import check_aligned_columns
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
-_STRING_KINDS = "US"  # kinds of NumPy's string dtypes
+_STRING_DTYPE_KINDS = "US"  # kinds of NumPy's string dtypes
 _SCORE_AXES = 2  # number of axes of scores with a column for each class
 
 
@@ -30,8 +30,10 @@ def read_classes(
             f"predicted must be classes in the shape of labels {true.shape}, or scores "
             f"with a column for each class, got shape {guess.shape}"
         )
-    if (true.dtype.kind in _STRING_KINDS) != (guess.dtype.kind in _STRING_KINDS):
-        name = "labels" if true.dtype.kind in _STRING_KINDS else "predicted"
+    if (true.dtype.kind in _STRING_DTYPE_KINDS) != (
+        guess.dtype.kind in _STRING_DTYPE_KINDS
+    ):
+        name = "labels" if true.dtype.kind in _STRING_DTYPE_KINDS else "predicted"
         raise DTypeError(
             f"{name} are strings and the other classes are numbers; pass the indices "
             "of the classes for both"
@@ -143,11 +145,11 @@ class RankCurve:
         (0.75, 0.8333)
     """
 
-    hits: NDArray[np.int64]
-    misses: NDArray[np.int64]
+    true_positives: NDArray[np.int64]
+    false_positives: NDArray[np.int64]
 
     @classmethod
-    def of(cls, labels: ArrayLike, scores: ArrayLike) -> "RankCurve":
+    def from_scores(cls, labels: ArrayLike, scores: ArrayLike) -> "RankCurve":
         """Count records; a label above 0 marks a record of the class."""
         values = np.asarray(scores, float)
         order = np.argsort(-values)  # the order of equal scores does not matter
@@ -161,27 +163,27 @@ class RankCurve:
     @property
     def positives(self) -> int:
         """Number of records of the class."""
-        return int(self.hits[-1])
+        return int(self.true_positives[-1])
 
     @property
     def negatives(self) -> int:
         """Number of records that are not of the class."""
-        return int(self.misses[-1])
+        return int(self.false_positives[-1])
 
     @property
     def recall(self) -> Floats:
         """True positive rate: the y axis of the ROC curve."""
-        return self.hits / self.positives
+        return self.true_positives / self.positives
 
     @property
-    def false_alarms(self) -> Floats:
+    def false_positive_rate(self) -> Floats:
         """False positive rate: the x axis of the ROC curve."""
-        return self.misses / self.negatives
+        return self.false_positives / self.negatives
 
     @property
     def precision(self) -> Floats:
         """Precision: the fraction of the predicted records that belong to the class."""
-        return self.hits[1:] / (self.hits + self.misses)[1:]
+        return self.true_positives[1:] / (self.true_positives + self.false_positives)[1:]
 
     @property
     def auroc(self) -> float:
@@ -189,7 +191,9 @@ class RankCurve:
         if not (self.positives and self.negatives):
             return math.nan
         # Count pairs of records as integers, because a sum of fractions might exceed 1.
-        pairs = np.diff(self.misses) @ (self.hits[1:] + self.hits[:-1])
+        pairs = np.diff(self.false_positives) @ (
+            self.true_positives[1:] + self.true_positives[:-1]
+        )
         return int(pairs) / (2 * self.positives * self.negatives)
 
     @property
@@ -197,4 +201,4 @@ class RankCurve:
         """Average precision; NaN if all records, or no records, are of the class."""
         if not (self.positives and self.negatives):
             return math.nan
-        return float(self.precision @ np.diff(self.hits) / self.positives)
+        return float(self.precision @ np.diff(self.true_positives) / self.positives)

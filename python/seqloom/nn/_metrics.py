@@ -90,10 +90,10 @@ def balanced_accuracy(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> 
         >>> balanced_accuracy([0, 0, 0, 1], [0, 0, 0, 0], size=2)
         0.5
     """
-    return balanced_accuracy_of(confusion_matrix(labels, predicted, size=size))
+    return balanced_accuracy_from_counts(confusion_matrix(labels, predicted, size=size))
 
 
-def balanced_accuracy_of(counts: NDArray[np.int64]) -> float:
+def balanced_accuracy_from_counts(counts: NDArray[np.int64]) -> float:
     """Compute the mean recall from a confusion matrix."""
     totals = counts.sum(axis=1)
     hits = counts.diagonal()[totals > 0] / totals[totals > 0]
@@ -117,10 +117,10 @@ def mcc(labels: ArrayLike, predicted: ArrayLike, *, size: int) -> float:
         >>> mcc([0, 1, 2, 2], [0, 1, 2, 2], size=3)
         1.0
     """
-    return mcc_of(confusion_matrix(labels, predicted, size=size))
+    return mcc_from_counts(confusion_matrix(labels, predicted, size=size))
 
 
-def mcc_of(matrix: NDArray[np.int64]) -> float:
+def mcc_from_counts(matrix: NDArray[np.int64]) -> float:
     """Compute the Matthews correlation coefficient from a confusion matrix."""
     # Python integers: products of large counts are exact.
     true, guess = (matrix.sum(axis=axis).tolist() for axis in (1, 0))
@@ -131,7 +131,7 @@ def mcc_of(matrix: NDArray[np.int64]) -> float:
     scale = math.prod(
         total * total - sum(count * count for count in counts) for counts in (true, guess)
     )
-    return _clip(both / math.sqrt(scale)) if scale else 0.0
+    return _clip_correlation(both / math.sqrt(scale)) if scale else 0.0
 
 
 def f1(
@@ -162,7 +162,7 @@ def f1(
         0.7778
     """
     require_average(average, size)
-    return f1_of(confusion_matrix(labels, predicted, size=size), average)
+    return f1_from_counts(confusion_matrix(labels, predicted, size=size), average)
 
 
 def require_average(average: str, size: int) -> None:
@@ -177,7 +177,7 @@ def require_average(average: str, size: int) -> None:
         )
 
 
-def f1_of(counts: NDArray[np.int64], average: str) -> float:
+def f1_from_counts(counts: NDArray[np.int64], average: str) -> float:
     """Compute the F1 score from a confusion matrix."""
     labels, hits = counts.sum(axis=1), counts.diagonal()
     both = labels + counts.sum(axis=0)
@@ -265,7 +265,7 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
         >>> r2([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
         0.5
     """
-    return _mean_over_columns(_r2, *read_values(labels, predicted))
+    return _mean_over_columns(_compute_column_r2, *read_values(labels, predicted))
 
 
 def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -287,7 +287,7 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
         >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 6)
         1.0
     """
-    return _mean_over_columns(_pearson, *read_values(labels, predicted))
+    return _mean_over_columns(_compute_column_pearson, *read_values(labels, predicted))
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -310,14 +310,16 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
         1.0
     """
     return _mean_over_columns(
-        lambda true, guess: _pearson(_ranks(true), _ranks(guess)),
+        lambda true, guess: _compute_column_pearson(
+            _rank_values(true), _rank_values(guess)
+        ),
         *read_values(labels, predicted),
     )
 
 
 def _rank_columns(labels: Floats, scores: Floats) -> Iterator[RankCurve]:
     """Rank the records of each column by score."""
-    return map(RankCurve.of, labels.T, scores.T)
+    return map(RankCurve.from_scores, labels.T, scores.T)
 
 
 def _mean_over_columns(
@@ -333,29 +335,33 @@ def _mean_without_nan(values: Iterable[float]) -> float:
     return float(np.mean(defined)) if defined else float("nan")
 
 
-def _r2(labels: Floats, predicted: Floats) -> float:
+def _compute_column_r2(labels: Floats, predicted: Floats) -> float:
     """Compute 1 minus the squared error divided by the squared distance from the mean."""
     if _is_without_variance(labels):
         return float("nan")
     if not np.isfinite(predicted).all():
         return -math.inf
-    unit = _find_power(labels, predicted)
+    unit = _find_scaling_power(labels, predicted)
     labels, predicted = labels / unit, predicted / unit
     centred, errors = _subtract_mean(labels), labels - predicted
     # Scale variance and errors separately, so that a small variance does not become 0.
-    small, large = _find_power(centred), _find_power(errors)
-    ratio = _exact_sum(np.square(errors / large)) / _exact_sum(np.square(centred / small))
+    small, large = _find_scaling_power(centred), _find_scaling_power(errors)
+    ratio = _sum_exactly(np.square(errors / large)) / _sum_exactly(
+        np.square(centred / small)
+    )
     return 1 - ratio * (large / small) * (large / small)
 
 
-def _pearson(labels: Floats, predicted: Floats) -> float:
+def _compute_column_pearson(labels: Floats, predicted: Floats) -> float:
     """Compute the correlation of two columns as the cosine of the centred columns."""
     if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
-    left, right = (_subtract_mean(it / _find_power(it)) for it in (labels, predicted))
-    left, right = left / _find_power(left), right / _find_power(right)
-    scale = math.sqrt(_exact_sum(left * left) * _exact_sum(right * right))
-    return _clip(_exact_sum(left * right) / scale)
+    left, right = (
+        _subtract_mean(it / _find_scaling_power(it)) for it in (labels, predicted)
+    )
+    left, right = left / _find_scaling_power(left), right / _find_scaling_power(right)
+    scale = math.sqrt(_sum_exactly(left * left) * _sum_exactly(right * right))
+    return _clip_correlation(_sum_exactly(left * right) / scale)
 
 
 def _is_without_variance(values: Floats) -> bool:
@@ -366,29 +372,29 @@ def _is_without_variance(values: Floats) -> bool:
     )
 
 
-def _find_power(*arrays: Floats) -> float:
+def _find_scaling_power(*arrays: Floats) -> float:
     """Return a power of two that scales values exactly so that squares do not overflow."""
     largest = max(float(np.abs(values).max()) for values in arrays)
     return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # largest float64 exponent
 
 
-def _clip(correlation: float) -> float:
+def _clip_correlation(correlation: float) -> float:
     """Clip values that are beyond -1 or 1 because of rounding errors."""
     return max(-1.0, min(1.0, correlation))
 
 
 def _subtract_mean(values: Floats) -> Floats:
     """Subtract the mean twice, because the mean of large, close values is rounded."""
-    once = values - _exact_sum(values) / len(values)
-    return once - _exact_sum(once) / len(once)
+    once = values - _sum_exactly(values) / len(values)
+    return once - _sum_exactly(once) / len(once)
 
 
-def _exact_sum(values: Floats) -> float:
+def _sum_exactly(values: Floats) -> float:
     """Return the exact sum, rounded once; the order of the values does not matter."""
     return math.fsum(values.tolist())
 
 
-def _ranks(values: Floats) -> Floats:
+def _rank_values(values: Floats) -> Floats:
     """Return ranks from 1; equal values share their mean rank."""
     _, index, count = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(count)

@@ -15,16 +15,16 @@ from seqloom._arguments import as_seed
 from seqloom._key import Key
 from seqloom.errors import ArgumentError, DTypeError, RecordError
 from seqloom.nn._hidden_fields import (
-    require_all_visible,
-    require_no_class_parts,
-    require_no_data_over_part,
-    require_visible_field,
+    recheck_hidden_params,
+    require_no_class_params,
+    require_no_hidden_params,
+    require_param_not_replaced,
 )
-from seqloom.nn._initialisers import to_name
+from seqloom.nn._initialisers import to_dtype_name
 from seqloom.nn._parameters import ModuleArray, Param
 from seqloom.nn._state import (
     LoadReport,
-    collect_by_path,
+    collect_arrays_by_path,
     find_report,
     load_state,
     make_record,
@@ -86,7 +86,7 @@ class Module:
     training: ClassVar[bool] = True
     # True if the constructor is generated from the fields. A class without new fields
     # inherits the constructor of its base class.
-    _has_made_init: ClassVar[bool] = True
+    _has_generated_init: ClassVar[bool] = True
 
     def __init_subclass__(cls, *, init: bool = True, **options: Any) -> None:
         del init  # for type checkers: the constructor is inherited
@@ -97,14 +97,14 @@ class Module:
                     f"the field {cls.__name__}.{name} hides Module.{name}; choose another "
                     "name for the field"
                 )
-        require_no_class_parts(cls)
+        require_no_class_params(cls)
         if "__init__" in vars(cls) or vars(cls).get("__annotations__"):
-            cls._has_made_init = "__init__" not in vars(cls)
-        dataclass(eq=False, repr=False, init=cls._has_made_init)(cls)
+            cls._has_generated_init = "__init__" not in vars(cls)
+        dataclass(eq=False, repr=False, init=cls._has_generated_init)(cls)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        require_no_data_over_part(self, name, value)
-        require_visible_field(self, name, value)
+        require_param_not_replaced(self, name, value)
+        require_no_hidden_params(self, name, value)
         object.__setattr__(self, name, value)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
@@ -194,8 +194,8 @@ class Module:
         found = find_backend(backend) if isinstance(backend, str) else backend
         root = Key(as_seed(key, "key")) if not hasattr(key, "fold") else cast("Key", key)
         modules = list_modules(self)
-        require_all_visible(modules)
-        for path, part in collect_by_path(self).items():
+        recheck_hidden_params(modules)
+        for path, part in collect_arrays_by_path(self).items():
             part.bind(path, found, root.fold(path))
         move_constants(modules, found)
         return self
@@ -231,7 +231,7 @@ class Module:
                 f'dtype must be a float type, such as "float32", got {dtype!r}, which '
                 "cannot hold the parameters"
             )
-        name = dtype if dtype is None else to_name("dtype", dtype)
+        name = dtype if dtype is None else to_dtype_name("dtype", dtype)
         for _, part in self.named(ModuleArray):
             part.move(found, name)
         move_constants(list_modules(self), found, name)

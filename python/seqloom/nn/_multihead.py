@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from seqloom.tensor import Tensor
 
 
-_PACKED, _BATCHED = 2, 3  # axes of (total, embed_dim) and (n, l, embed_dim)
+_PACKED_AXES, _BATCHED_AXES = 2, 3  # axes of (total, embed_dim) and (n, l, embed_dim)
 
 
 class MultiHeadAttention(Module):
@@ -98,11 +98,11 @@ class MultiHeadAttention(Module):
         self.in_proj_weight = self.q_proj_weight = None
         self.k_proj_weight = self.v_proj_weight = None
         if keys == values == width:
-            self.in_proj_weight = _make_xavier(3 * width, width)
+            self.in_proj_weight = _make_xavier_weight(3 * width, width)
         else:
-            self.q_proj_weight = _make_xavier(width, width)
-            self.k_proj_weight = _make_xavier(width, keys)
-            self.v_proj_weight = _make_xavier(width, values)
+            self.q_proj_weight = _make_xavier_weight(width, width)
+            self.k_proj_weight = _make_xavier_weight(width, keys)
+            self.v_proj_weight = _make_xavier_weight(width, values)
         self.in_proj_bias = Param((3 * width,), Fill(0.0)) if bias else None
         self.out_proj = Linear(width, width, bias=bias)
         if bias:
@@ -172,7 +172,7 @@ class MultiHeadAttention(Module):
             _check_packed_arguments(plain=plain, rate=rate)
             return self._attend_packed(query, cu_seqlens, max_seqlen, is_causal), None
         options = (is_causal, need_weights, average_attn_weights)
-        if query.ndim != _PACKED:
+        if query.ndim != _PACKED_AXES:
             masks = key_padding_mask, attn_mask
             return self._attend((query, key, value), masks, options, rate, rng)
         one = [apply("expand_dims", x, axis=0) for x in (query, key, value)]
@@ -194,7 +194,7 @@ class MultiHeadAttention(Module):
         """Compute attention within each padded sequence."""
         is_causal, need_weights, average = options
         rows, length = inputs[0].shape[:2]
-        q, k, v = self._project(*inputs)
+        q, k, v = self._project_heads(*inputs)
         mask = join_masks(q, k, *masks)
         if need_weights:
             out, weights = attend_with_weights(q, k, v, mask, is_causal, rate, rng)
@@ -215,7 +215,7 @@ class MultiHeadAttention(Module):
         is_causal: bool,
     ) -> Tensor:
         """Compute attention within each of the concatenated sequences."""
-        if x.ndim != _PACKED:
+        if x.ndim != _PACKED_AXES:
             raise ShapeError(
                 "MultiHeadAttention: with cu_seqlens expected query (total, embed_dim), "
                 f"got shape {x.shape}"
@@ -228,9 +228,9 @@ class MultiHeadAttention(Module):
         out = attention_varlen(q, k, v, packing.offsets, packing.longest, is_causal)
         return self.out_proj(out.reshape(x.shape[0], out.shape[-2] * out.shape[-1]))
 
-    def _project(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
+    def _project_heads(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
         """Return queries, keys and values for each head, ``(n, h, l, d)``."""
-        if query.ndim != _BATCHED or key.shape[:2] != value.shape[:2]:
+        if query.ndim != _BATCHED_AXES or key.shape[:2] != value.shape[:2]:
             raise ShapeError(
                 "MultiHeadAttention: expected query (n, l, embed_dim), key (n, s, kdim) "
                 f"and value (n, s, vdim), got {query.shape}, {key.shape} and {value.shape}"
@@ -264,7 +264,7 @@ class MultiHeadAttention(Module):
         return [x.reshape(*x.shape[:-1], heads, x.shape[-1] // heads) for x in parts]
 
 
-def _make_xavier(rows: int, columns: int) -> Param:
+def _make_xavier_weight(rows: int, columns: int) -> Param:
     """Create a weight with Xavier uniform initialisation (Glorot and Bengio 2010)."""
     return Param((rows, columns), FanIn((rows + columns) / 6))
 
@@ -291,17 +291,17 @@ def join_masks(
 ) -> Tensor | None:
     """Combine both masks to a boolean mask, or to numbers to add to the scores."""
     # The arguments are PyTorch's masks, which are true where a key is ignored.
-    allowed = None if padding is None else _convert_padding(k, padding)
+    allowed = None if padding is None else _convert_padding_mask(k, padding)
     if pairs is None:
         return allowed
-    both = _convert_pairs(q, k, pairs)
+    both = _convert_pair_mask(q, k, pairs)
     if both.dtype.kind == "b":
         both = apply("logical_not", both)
         return both if allowed is None else apply("logical_and", both, allowed)
     return both if allowed is None else apply("where", allowed, both, -math.inf)
 
 
-def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
+def _convert_padding_mask(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
     """Return a mask of the keys ``(n, 1, 1, s)``, true where a key is not padding."""
     padding = as_operand(k, padding)
     if padding.dtype.kind != "b":
@@ -317,7 +317,7 @@ def _convert_padding(k: Tensor, padding: Tensor | ArrayLike | None) -> Tensor:
     return apply("logical_not", padding)[:, None, None, :]
 
 
-def _convert_pairs(q: Tensor, k: Tensor, pairs: Tensor | ArrayLike | None) -> Tensor:
+def _convert_pair_mask(q: Tensor, k: Tensor, pairs: Tensor | ArrayLike | None) -> Tensor:
     """Return a mask of query-key pairs, with axes for batch and heads."""
     pairs = as_operand(q, pairs)
     rows, heads, length = q.shape[:3]

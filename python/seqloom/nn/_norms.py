@@ -49,7 +49,7 @@ def layer_norm(
         [[-1.0, 1.0]]
     """
     require_norm_dtypes("layer_norm", x, weight, bias)
-    rows, (weight, bias) = _join_axes(x, normalized_shape, weight, bias)
+    rows, (weight, bias) = _join_normalised_axes(x, normalized_shape, weight, bias)
     out = apply("layer_norm", rows, weight, bias, eps=eps)[0]
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
 
@@ -82,24 +82,24 @@ def rms_norm(
         [[1.0, 1.0]]
     """
     require_norm_dtypes("rms_norm", x, weight)
-    rows, (weight,) = _join_axes(x, normalized_shape, weight)
+    rows, (weight,) = _join_normalised_axes(x, normalized_shape, weight)
     step = float(x.backend.finfo(x.dtype).eps) if eps is None else eps
     out = apply("rms_norm", rows, weight, eps=step)[0]
     return out if out.shape == x.shape else apply("reshape", out, x.shape)
 
 
-def lengths_of_axes(shape: Any) -> tuple[int, ...]:
+def to_axis_lengths(shape: Any) -> tuple[int, ...]:
     """Return the lengths of the normalised axes as a tuple."""
     kind: Any = type(shape)  # pyright: ignore[reportUnknownVariableType]
     lengths: Any = shape if issubclass(kind, (list, tuple)) else (shape,)
     return tuple(as_integer("normalized_shape", length) for length in lengths)
 
 
-def _join_axes(
+def _join_normalised_axes(
     x: Tensor, sizes: Sequence[int] | int, *further: Tensor | None
 ) -> tuple[Tensor, Any]:
     """Reshape the normalised axes of all arguments to one axis."""
-    sizes = lengths_of_axes(sizes)
+    sizes = to_axis_lengths(sizes)
     if not sizes or x.shape[-len(sizes) :] != sizes:
         raise ShapeError(
             f"the last axes of x must have the lengths normalized_shape={sizes}, got "
@@ -140,7 +140,7 @@ class LayerNorm(Module):
         elementwise_affine: bool = True,
         bias: bool = True,
     ) -> None:
-        self.normalized_shape = shape = lengths_of_axes(normalized_shape)
+        self.normalized_shape = shape = to_axis_lengths(normalized_shape)
         self.weight = Param(shape, Fill(1.0)) if elementwise_affine else None
         self.bias = Param(shape, Fill(0.0)) if elementwise_affine and bias else None
         self.eps = eps
@@ -177,7 +177,7 @@ class RMSNorm(Module):
         eps: float | None = None,
         elementwise_affine: bool = True,
     ) -> None:
-        self.normalized_shape = shape = lengths_of_axes(normalized_shape)
+        self.normalized_shape = shape = to_axis_lengths(normalized_shape)
         self.weight = Param(shape, Fill(1.0)) if elementwise_affine else None
         self.eps = eps
 
@@ -229,12 +229,12 @@ def group_norm(
     """
     require_norm_dtypes("group_norm", x, weight, bias)
     if x.ndim > 1 and num_groups == x.shape[1]:  # one pass over memory, not two
-        return join_records("group_norm", x, None, weight, bias, eps)[0]
-    out, *_ = join_records("group_norm", x, num_groups, None, None, eps)
+        return normalise_channel_groups("group_norm", x, None, weight, bias, eps)[0]
+    out, *_ = normalise_channel_groups("group_norm", x, num_groups, None, None, eps)
     return out if weight is None and bias is None else scale_channels(out, weight, bias)
 
 
-def join_records(
+def normalise_channel_groups(
     name: str,
     x: Tensor,
     groups: int | None,

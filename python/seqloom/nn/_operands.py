@@ -44,7 +44,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
     return np.asarray(raw) if is_here else None
 
 
-def require_below(name: str, data: object, count: int) -> None:
+def require_indices_below(name: str, data: object, count: int) -> None:
     """Raise if integers on the host are not in the range 0 to `count - 1`."""
     values = read_host_array(data)
     if values is None or not values.size:
@@ -71,17 +71,17 @@ _FLOAT_DTYPES: dict[int, Any] = {}
 
 
 _MAX_CACHED_DTYPES = 64
-_INTEGER_OR_BOOL = frozenset("biu")  # Codes of `dtype.kind`.
+_INTEGER_OR_BOOL_KINDS = frozenset("biu")  # Codes of `dtype.kind`.
 # Argument names for `require_same_dtype`; the first array determines the dtype.
-LAYER_ARGS = "weight", "x", "bias"
-QKV_NAMES = "query", "key", "value"
+LINEAR_ARGUMENT_NAMES = "weight", "x", "bias"
+QKV_ARGUMENT_NAMES = "query", "key", "value"
 
 
 def is_inexact(x: object) -> bool:
     """Return False for an array of integers or booleans, True for all other objects."""
     if type(x) is Tensor and id(x.raw.dtype) in _FLOAT_DTYPES:
         return True
-    if _dtype_kind(x) in _INTEGER_OR_BOOL:
+    if _dtype_kind(x) in _INTEGER_OR_BOOL_KINDS:
         return False
     if type(x) is Tensor and len(_FLOAT_DTYPES) < _MAX_CACHED_DTYPES:
         dtype = x.raw.dtype
@@ -210,7 +210,7 @@ class Packing(NamedTuple):
 
     offsets: Tensor  # (n + 1,), the start of each sequence, and the total length.
     longest: int  # Length of the longest sequence.
-    owner: Tensor  # (total,), the index of each position's sequence.
+    sequence: Tensor  # (total,), the index of each position's sequence.
     position: Tensor  # (total,), the index of each position in its sequence.
 
 
@@ -227,7 +227,7 @@ def find_packing(
             "max_seqlen is required if cu_seqlens is on a device or in a compiled step: "
             "pass the length of the longest sequence"
         )
-    require_rising(cu_seqlens, x.shape[0], longest)
+    require_valid_offsets(cu_seqlens, x.shape[0], longest)
     offsets = as_operand(x, cu_seqlens, "int32")
     index = make_range(x, x.shape[0])
     owner = apply("searchsorted", offsets[1:], index, side="right").astype("int32")
@@ -249,10 +249,12 @@ def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
 def pack_padded(x: Tensor, packing: Packing) -> Tensor:
     """Return padded values ``(n, longest, ...)`` as concatenated sequences."""
     flat = apply("reshape", x, (-1, *x.shape[2:]))
-    return apply("take", flat, packing.owner * packing.longest + packing.position, axis=0)
+    return apply(
+        "take", flat, packing.sequence * packing.longest + packing.position, axis=0
+    )
 
 
-def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
+def require_valid_offsets(cu_seqlens: object, total: int, longest: int) -> None:
     """Raise if offsets in host memory are invalid; do not read offsets on a device."""
     offsets = read_host_array(cu_seqlens)
     if offsets is None:
@@ -274,7 +276,7 @@ def require_rising(cu_seqlens: object, total: int, longest: int) -> None:
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Size = int | Sequence[int]
-_SHAPES = {3: "(n, c, l)", 4: "(n, c, h, w)"}
+_BATCH_SHAPES_BY_RANK = {3: "(n, c, l)", 4: "(n, c, h, w)"}
 
 
 def as_size(name: str, size: Any, least: int) -> int:
@@ -295,7 +297,7 @@ def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
     return sizes
 
 
-def as_option(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
+def unpack_single_size(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
     """Convert sizes to an operation's argument: an integer for one axis, or a tuple."""
     return sizes if len(sizes) != 1 else sizes[0]
 
@@ -315,9 +317,9 @@ def _to_integers(name: str, size: Any, axes: int) -> tuple[int, ...]:
 def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
     """Decorate a function of `rank`-axis batches so that it also accepts one record."""
 
-    def decorate(function: Function) -> Function:
+    def wrap_function(function: Function) -> Function:
         @wraps(function)
-        def call(x: Tensor, *args: Any, **options: Any) -> Any:
+        def call_with_batch_axis(x: Tensor, *args: Any, **options: Any) -> Any:
             if getattr(x, "ndim", rank) != rank - 1:
                 return function(x, *args, **options)
             result = function(apply("expand_dims", x, axis=0), *args, **options)
@@ -326,9 +328,9 @@ def with_or_without_batch(rank: int) -> Callable[[Function], Function]:
                 return tuple(apply("squeeze", part, axis=0) for part in results)
             return apply("squeeze", result, axis=0)
 
-        return cast("Function", call)
+        return cast("Function", call_with_batch_axis)
 
-    return decorate
+    return wrap_function
 
 
 def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
@@ -336,12 +338,12 @@ def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
     for x in arrays:
         if x.ndim != rank:
             raise ShapeError(
-                f"{name} expects an input of {rank} axes, {_SHAPES[rank]}, got "
-                f"shape {x.shape}; reshape it: a single record is a batch of one"
+                f"{name} expects an input of {rank} axes, {_BATCH_SHAPES_BY_RANK[rank]}, "
+                f"got shape {x.shape}; reshape it: a single record is a batch of one"
             )
 
 
-def require_pool(
+def require_valid_pooling(
     x: Tensor,
     kernel: tuple[int, ...],
     padding: tuple[int, ...],
@@ -357,10 +359,10 @@ def require_pool(
             raise ArgumentError(
                 f"{name}: padding must be at most half of kernel_size {size}, got {around}"
             )
-    require_window(x, kernel, padding, dilation, name)
+    require_window_fits(x, kernel, padding, dilation, name)
 
 
-def require_window(
+def require_window_fits(
     x: Tensor,
     kernel: tuple[int, ...],
     padding: tuple[int, ...],

@@ -12,17 +12,17 @@ import numpy as np
 from seqloom._system import run_after_fork
 from seqloom.errors import ArgumentError, DTypeError, RecordError, ShapeError
 from seqloom.nn._initialisers import (
+    call_initialiser,
     cast_array,
     copy_array,
+    find_dtype_after_move,
     find_dtype_misfit,
-    find_moved_dtype,
-    initialise,
     is_float,
-    kind_of,
-    to_float_name,
-    to_name,
+    parse_dtype,
+    to_dtype_name,
+    to_float_dtype_name,
 )
-from seqloom.nn._processes import find_tracked
+from seqloom.nn._processes import find_tracked_param
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from seqloom.nn._initialisers import Initialiser
     from seqloom.tensor._backend import Array, Backend
 
-_ids = count(1)
+_array_ids = count(1)
 
 
 class _CreationLock:
@@ -87,9 +87,9 @@ class ModuleArray(Leaf):
         super().__init__(None, None)
         self.shape = shape
         self.initial = initial
-        self.id = next(_ids)
+        self.id = next(_array_ids)
         self.path = ""
-        self.dtype = "float32" if dtype == "float32" else to_name("dtype", dtype)
+        self.dtype = "float32" if dtype == "float32" else to_dtype_name("dtype", dtype)
         if least_dtype is not None:
             self.least_dtype = _check_least_dtype(self.dtype, least_dtype)
         self._key: Key | None = None
@@ -97,7 +97,7 @@ class ModuleArray(Leaf):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Set a new id in a copy, because gradients are stored by id."""
         super().__setstate__(state)
-        self.id = next(_ids)
+        self.id = next(_array_ids)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
         """Copy the array; share the initialiser, which may be any object."""
@@ -191,7 +191,7 @@ class ModuleArray(Leaf):
 
     def explain_misfit(self, values: Any) -> str | None:
         """Return a message if the element type cannot represent new values."""
-        kind = kind_of(self.dtype)
+        kind = parse_dtype(self.dtype)
         if not isinstance(values, Tensor):
             return explain_misfit(to_numpy(self.path or "a parameter", values), kind)
         # For a tensor, only check the type: reading the values would wait for the
@@ -214,7 +214,7 @@ class ModuleArray(Leaf):
             dtype('float64')
         """
         before = self.bound_backend
-        self.dtype = find_moved_dtype(self.dtype, dtype, self.least_dtype)
+        self.dtype = find_dtype_after_move(self.dtype, dtype, self.least_dtype)
         if self.array is not None:
             values = self._to_dtype(before.to_numpy(self.array))
             self.put(backend.asarray(values, copy=True))
@@ -223,7 +223,7 @@ class ModuleArray(Leaf):
     def _to_dtype(self, values: Any) -> Any:
         """Convert values to a NumPy array of the element type."""
         array = to_numpy(self.path or "a parameter", values)
-        return array.astype(kind_of(self.dtype))
+        return array.astype(parse_dtype(self.dtype))
 
     def storage(self) -> Array:
         """Return the stored array itself, which is valid until the next write."""
@@ -234,7 +234,7 @@ class ModuleArray(Leaf):
         with _CreationLock.lock:  # another thread may have created the values
             if self.array is None:
                 initial, key, shape = self.initial, self._key, self.shape
-                values = initialise(initial, backend, key, shape, self.dtype)
+                values = call_initialiser(initial, backend, key, shape, self.dtype)
                 self.array = cast_array(backend, values, self.dtype)
             return self.array
 
@@ -295,7 +295,7 @@ class Param(ModuleArray):
         least_dtype: str | None = None,
     ) -> None:
         super().__init__(shape, initial, dtype=dtype, least_dtype=least_dtype)
-        if self.dtype != "float32" and kind_of(self.dtype).kind in "iub":
+        if self.dtype != "float32" and parse_dtype(self.dtype).kind in "iub":
             raise DTypeError(
                 f'dtype of a Param must be a float type, such as "float32", got {dtype!r}, '
                 "which has no gradient; use a Buffer for integers and booleans"
@@ -310,7 +310,7 @@ class Param(ModuleArray):
     @property
     def value(self) -> Tensor:
         """Values as a tensor, which records a gradient inside `value_and_grad`."""
-        tracked = find_tracked(self.id, self.path)
+        tracked = find_tracked_param(self.id, self.path)
         return Tensor(self.share(), self.bound_backend) if tracked is None else tracked
 
 
@@ -386,9 +386,9 @@ def get_value(stored: Param | Buffer | None) -> Tensor | None:
 
 def _check_least_dtype(dtype: str, least_dtype: str) -> str:
     """Return the name of the narrowest allowed type; raise if `dtype` is narrower."""
-    least = to_float_name("least_dtype", least_dtype)
-    kind = kind_of(dtype)
-    if not is_float(kind) or kind.itemsize < kind_of(least).itemsize:
+    least = to_float_dtype_name("least_dtype", least_dtype)
+    kind = parse_dtype(dtype)
+    if not is_float(kind) or kind.itemsize < parse_dtype(least).itemsize:
         raise DTypeError(
             f"least_dtype={least!r} needs a float type that is at least as wide, got "
             f"dtype={dtype!r}; pass a wider dtype, or omit least_dtype"

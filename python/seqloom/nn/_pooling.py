@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 from seqloom.errors import ArgumentError
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    as_option,
     as_sizes,
     require_floats,
     require_numbers,
-    require_pool,
+    require_valid_pooling,
+    unpack_single_size,
     with_or_without_batch,
 )
 from seqloom.tensor import apply
@@ -149,7 +149,11 @@ def avg_pool1d(
     """
     require_floats("avg_pool1d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    return apply("avg_pool1d", x, **_options(x, 1, kernel_size, stride, padding, **flags))
+    return apply(
+        "avg_pool1d",
+        x,
+        **_make_pooling_options(x, 1, kernel_size, stride, padding, **flags),
+    )
 
 
 @with_or_without_batch(4)
@@ -193,7 +197,7 @@ def avg_pool2d(
         raise ArgumentError("divisor_override must not be 0; omit it to get the mean")
     require_floats("avg_pool2d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    options = _options(
+    options = _make_pooling_options(
         x, 2, kernel_size, stride, padding, **flags, divisor_override=divisor_override
     )
     return apply("avg_pool2d", x, **options)
@@ -201,12 +205,12 @@ def avg_pool2d(
 
 def _find_maxima(x: Tensor, axes: int, sizes: tuple[Any, ...], *, ceil_mode: bool) -> Any:
     """Return the maximum of each window along `axes` axes, and its index."""
-    options = _options(x, axes, *sizes, ceil_mode=bool(ceil_mode))
+    options = _make_pooling_options(x, axes, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers(f"max_pool{axes}d", x)
     return apply(f"max_pool{axes}d", x, **options)
 
 
-def _options(
+def _make_pooling_options(
     x: Tensor,
     axes: int,
     kernel: Size,
@@ -220,16 +224,20 @@ def _options(
     step = size if stride is None else as_sizes("stride", stride, 1, axes)
     around = as_sizes("padding", padding, 0, axes)
     gaps = as_sizes("dilation", dilation, 1, axes)
-    require_pool(x, size, around, gaps, f"pooling of {'rows' if axes == 1 else 'images'}")
+    require_valid_pooling(
+        x, size, around, gaps, f"pooling of {'rows' if axes == 1 else 'images'}"
+    )
     options = {"kernel": size, "stride": step, "padding": around}
     if gaps != (1,) * axes:
         options["dilation"] = gaps
-    sizes = {name: as_option(value) for name, value in options.items()}
-    return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
+    sizes = {name: unpack_single_size(value) for name, value in options.items()}
+    return sizes | {
+        name: flag for name, flag in flags.items() if flag != _DEFAULT_OPTIONS[name]
+    }
 
 
 # Default values are omitted, so a custom backend does not need these arguments.
-_DEFAULTS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
+_DEFAULT_OPTIONS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
 
 
 class MaxPool(Module):

@@ -65,10 +65,10 @@ def find_batch_processes() -> BatchProcesses | None:
 def sum_over_processes(processes: BatchProcesses, values: Tensor) -> Tensor:
     """Sum a tensor and its gradient over the processes."""
 
-    def by_values(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
+    def sum_gradient(_args: object, _out: object, grad: Tensor) -> tuple[Tensor]:
         return (_sum_array(processes, grad),)
 
-    return custom_gradient(partial(_sum_array, processes), by_values)(values)
+    return custom_gradient(partial(_sum_array, processes), sum_gradient)(values)
 
 
 def _sum_array(processes: BatchProcesses, values: Tensor) -> Tensor:
@@ -150,7 +150,7 @@ class GradientCall(NamedTuple):
     """A running call of `value_and_grad`, for threads that compute terms of its loss."""
 
     params: dict[int, Tensor]  # parameter id -> tensor
-    owner: int  # Thread that called `value_and_grad`.
+    owner_thread: int  # Thread that called `value_and_grad`.
     # Threads that existed before a compiled step; newer threads belong to the step.
     existing_threads: frozenset[int] | None
 
@@ -158,7 +158,7 @@ class GradientCall(NamedTuple):
 gradient_calls: dict[int, GradientCall] = {}  # call id -> running call
 
 
-def find_tracked(param: int, path: str) -> Tensor | None:
+def find_tracked_param(param: int, path: str) -> Tensor | None:
     """Return the tensor that records a parameter's gradient on this thread, if any."""
     params = tracked_params.get()
     if params is not None:
@@ -181,7 +181,7 @@ def find_tracked(param: int, path: str) -> Tensor | None:
             "switch compiling off: sl.tensor.compile(step, enabled=False)"
         )
     eager = [one for one in running if one.existing_threads is None]
-    if len({one.owner for one in eager}) > 1:
+    if len({one.owner_thread for one in eager}) > 1:
         raise GradientError(
             f"{path} is read in a separate thread while value_and_grad runs on "
             f"{len(eager)} other threads with this parameter. Each of them could need the "

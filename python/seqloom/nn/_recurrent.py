@@ -66,10 +66,10 @@ def gru(
     """
     require_same_dtype("gru", _OPERAND_NAMES, w_ih, x, hx, w_hh, b_ih, b_hh)
     _require_shapes("gru", 3, (x, hx, w_ih, w_hh))
-    x, real = _drop_padding(x, mask)
+    x, real = _zero_padded_inputs(x, mask)
     args = (x, hx, w_ih, w_hh, b_ih, b_hh, real)
     states, last, _ = apply("gru", *args, reverse=reverse)
-    return _zero_padding(states, real), last
+    return _zero_padded_outputs(states, real), last
 
 
 class GRU(Recurrent, init=False):
@@ -141,7 +141,7 @@ class GRU(Recurrent, init=False):
         """
         layout = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
         first = None if hx is None else [hx]
-        out, (last,) = self._run_any_form(x, first, layout, max_seqlen, key)
+        out, (last,) = self._run_any_axis_order(x, first, layout, max_seqlen, key)
         return out, last
 
     def _run_direction(
@@ -149,7 +149,7 @@ class GRU(Recurrent, init=False):
     ) -> tuple[Tensor, list[Tensor]]:
         """Run one layer in one direction."""
         reverse = suffix.endswith("_reverse")
-        out, last = gru(x, *first, *self._weights(suffix), mask=mask, reverse=reverse)
+        out, last = gru(x, *first, *self._list_weights(suffix), mask=mask, reverse=reverse)
         return out, [last]
 
 
@@ -205,10 +205,10 @@ def lstm(
             f"lstm: the first cell must have the shape of the first state, {h0.shape}, got "
             f"{c0.shape}"
         )
-    x, real = _drop_padding(x, mask)
+    x, real = _zero_padded_inputs(x, mask)
     args = (x, h0, c0, w_ih, w_hh, b_ih, b_hh, real)
     states, last, cell, _ = apply("lstm", *args, reverse=reverse)
-    return _zero_padding(states, real), (last, cell)
+    return _zero_padded_outputs(states, real), (last, cell)
 
 
 class LSTM(Recurrent, init=False):
@@ -237,8 +237,8 @@ class LSTM(Recurrent, init=False):
         ((2, 5, 8), (2, 2, 8), (2, 2, 8))
     """
 
-    _gates = 4
-    _states = 2
+    _gate_count = 4
+    _state_count = 2
 
     def __call__(
         self,
@@ -274,7 +274,7 @@ class LSTM(Recurrent, init=False):
         """
         layout = {"mask": mask, "lengths": lengths, "cu_seqlens": cu_seqlens}
         first = None if hx is None else list(hx)
-        out, (last, cell) = self._run_any_form(x, first, layout, max_seqlen, key)
+        out, (last, cell) = self._run_any_axis_order(x, first, layout, max_seqlen, key)
         return out, (last, cell)
 
     def _run_direction(
@@ -283,7 +283,7 @@ class LSTM(Recurrent, init=False):
         """Run one layer in one direction."""
         reverse = suffix.endswith("_reverse")
         pair = first[0], first[1]
-        out, last = lstm(x, pair, *self._weights(suffix), mask=mask, reverse=reverse)
+        out, last = lstm(x, pair, *self._list_weights(suffix), mask=mask, reverse=reverse)
         return out, list(last)
 
 
@@ -303,7 +303,7 @@ def _require_shapes(name: str, gates: int, arrays: tuple[Tensor, ...]) -> None:
         )
 
 
-def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
+def _zero_padded_inputs(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
     """Set padding, which may contain NaN, to 0; also return the mask as booleans."""
     if mask is None:
         return x, None
@@ -311,7 +311,7 @@ def _drop_padding(x: Tensor, mask: object) -> tuple[Tensor, Tensor | None]:
     return apply("where", apply("expand_dims", real, axis=2), x, 0.0), real
 
 
-def _zero_padding(states: Tensor, real: Tensor | None) -> Tensor:
+def _zero_padded_outputs(states: Tensor, real: Tensor | None) -> Tensor:
     """Set the output at padding to 0."""
     if real is None:
         return states

@@ -34,7 +34,7 @@ _INPUT_AXES = 3  # (n, l, in)
 class Recurrent(Module):
     """Base class of GRU and LSTM: stacked layers in one or both directions."""
 
-    part_names: tuple[str, ...]
+    param_names: tuple[str, ...]
     input_size: int
     hidden_size: int
     num_layers: int
@@ -43,8 +43,8 @@ class Recurrent(Module):
     bidirectional: bool
     # Number of gates of a unit, and number of states that are carried between
     # positions.
-    _gates = 3
-    _states = 1
+    _gate_count = 3
+    _state_count = 1
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Recurrent(Module):
         self.batch_first, self.bidirectional = batch_first, bidirectional
         # The parameters have the names of PyTorch.
         width, fan_in = self.hidden_size, FanIn(self.hidden_size)
-        inside, rows = self.input_size, self._gates * self.hidden_size
+        inside, rows = self.input_size, self._gate_count * self.hidden_size
         parts: dict[str, Param] = {}
         for layer in range(self.num_layers):
             for suffix in self._list_suffixes(layer):
@@ -74,7 +74,7 @@ class Recurrent(Module):
                 for name in ("bias_ih", "bias_hh") if bias else ():
                     parts[name + suffix] = Param((rows,), fan_in)
             inside = width * (2 if self.bidirectional else 1)
-        self.part_names = tuple(parts)
+        self.param_names = tuple(parts)
         for name, param in parts.items():
             setattr(self, name, param)
 
@@ -83,7 +83,7 @@ class Recurrent(Module):
         forward = f"_l{layer}"
         return [forward, f"{forward}_reverse"] if self.bidirectional else [forward]
 
-    def _run(
+    def _run_layers(
         self,
         x: Tensor,
         first: list[Tensor] | None,
@@ -91,7 +91,7 @@ class Recurrent(Module):
         key: Key | None,
     ) -> tuple[Tensor, list[Tensor]]:
         """Run all layers from the initial states ``(k, n, width)``, or from zeros."""
-        first = self._initial_states(x, first)
+        first = self._make_initial_states(x, first)
         lasts: list[list[Tensor]] = []
         number = 0
         for layer in range(self.num_layers):
@@ -124,14 +124,14 @@ class Recurrent(Module):
         """Run one layer in one direction."""
         raise NotImplementedError
 
-    def _weights(self, suffix: str) -> Iterator[Tensor]:
+    def _list_weights(self, suffix: str) -> Iterator[Tensor]:
         """Yield the parameters of one layer in one direction."""
         for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh"):
             param = getattr(self, name + suffix, None)
             if param is not None:
                 yield param.value
 
-    def _run_any_form(
+    def _run_any_axis_order(
         self,
         x: Tensor,
         first: list[Tensor] | None,
@@ -157,11 +157,11 @@ class Recurrent(Module):
         if layout["cu_seqlens"] is not None:
             packing = find_packing(x, layout["cu_seqlens"], max_seqlen)
             padded, real = pad_packed(x, packing)
-            out, last = self._run(padded, first, real, key)
+            out, last = self._run_layers(padded, first, real, key)
             return pack_padded(out, packing), last
         if x.ndim == _INPUT_AXES - 1:
             first = first and [apply("expand_dims", state, axis=1) for state in first]
-            out, last = self._run(apply("expand_dims", x, axis=0), first, None, key)
+            out, last = self._run_layers(apply("expand_dims", x, axis=0), first, None, key)
             return out[0], [state[:, 0] for state in last]
         x = x if self.batch_first else apply("permute_dims", x, (1, 0, 2))
         mask = None
@@ -169,10 +169,10 @@ class Recurrent(Module):
             mask = mask_lengths(x, layout["lengths"])
         elif layout["mask"] is not None:
             mask = to_boolean_mask(x, layout["mask"])
-        out, last = self._run(x, first, mask, key)
+        out, last = self._run_layers(x, first, mask, key)
         return (out if self.batch_first else apply("permute_dims", out, (1, 0, 2))), last
 
-    def _initial_states(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
+    def _make_initial_states(self, x: Tensor, first: list[Tensor] | None) -> list[Tensor]:
         """Return the given initial states; default: zeros."""
         if not x.shape[1]:
             raise ShapeError(
@@ -183,7 +183,7 @@ class Recurrent(Module):
         shape = (count, x.shape[0], self.hidden_size)
         if first is None:
             zeros = apply("zeros_like", apply("broadcast_to", x[:1, 0, :1], shape))
-            return [zeros] * self._states
+            return [zeros] * self._state_count
         for state in first:
             if state.shape != shape:
                 raise ShapeError(

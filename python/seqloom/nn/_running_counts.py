@@ -17,10 +17,10 @@ from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.nn._metric_inputs import read_classes
 from seqloom.nn._metrics import (
-    balanced_accuracy_of,
+    balanced_accuracy_from_counts,
     confusion_matrix,
-    f1_of,
-    mcc_of,
+    f1_from_counts,
+    mcc_from_counts,
     require_average,
 )
 
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 # Every float64 is an integer multiple of 2 ** -1126.
 _SHIFT_BITS = 1126
 _MANTISSA_BITS = 53  # number of significant bits of a float64
-_LOW = 26
-_N_BYTES = 288  # enough bytes for the sum of 2 ** 150 floats, each of 2,150 bits
+_LOW_BITS = 26
+_SUM_BYTES = 288  # enough bytes for the sum of 2 ** 150 floats, each of 2,150 bits
 
 
 class Metric(ABC):
@@ -138,7 +138,9 @@ class Metric(ABC):
 
     _settings: ClassVar[tuple[str, ...]] = ()  # attributes that merged metrics must share
 
-    def _read(self, record: Mapping[str, Any], *names: str) -> list[NDArray[np.generic]]:
+    def _read_record(
+        self, record: Mapping[str, Any], *names: str
+    ) -> list[NDArray[np.generic]]:
         """Return the arrays of a record; raise if the names differ."""
         if set(record) != set(names):
             raise RecordError(
@@ -181,7 +183,7 @@ class Accuracy(Metric):
         return {"right": np.array(self._right), "total": np.array(self._total)}
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        self._right, self._total = map(int, self._read(record, "right", "total"))
+        self._right, self._total = map(int, self._read_record(record, "right", "total"))
         return self
 
 
@@ -207,7 +209,7 @@ class _ConfusionMetric(Metric):
         return {"counts": self._counts.copy()}
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        (counts,) = self._read(record, "counts")
+        (counts,) = self._read_record(record, "counts")
         if counts.shape != self._counts.shape or counts.dtype.kind not in "iu":
             raise RecordError(
                 f"counts must be integers of shape {self._counts.shape}, got "
@@ -233,7 +235,7 @@ class BalancedAccuracy(_ConfusionMetric):
     """
 
     def compute(self) -> float:
-        return balanced_accuracy_of(self._counts)
+        return balanced_accuracy_from_counts(self._counts)
 
 
 class MCC(_ConfusionMetric):
@@ -251,7 +253,7 @@ class MCC(_ConfusionMetric):
     """
 
     def compute(self) -> float:
-        return mcc_of(self._counts)
+        return mcc_from_counts(self._counts)
 
 
 class F1(_ConfusionMetric):
@@ -281,7 +283,7 @@ class F1(_ConfusionMetric):
         super().__init__(size=size)
 
     def compute(self) -> float:
-        return f1_of(self._counts, self.average)
+        return f1_from_counts(self._counts, self.average)
 
 
 class Mean(Metric):
@@ -320,8 +322,11 @@ class Mean(Metric):
             some = whole[powers == power]
             # Sum the high and the low bits separately, so that both sums remain below 2
             # ** 63.
-            high, low = int((some >> _LOW).sum()), int((some & ((1 << _LOW) - 1)).sum())
-            total += ((high << _LOW) + low) << (power - _MANTISSA_BITS + _SHIFT_BITS)
+            high, low = (
+                int((some >> _LOW_BITS).sum()),
+                int((some & ((1 << _LOW_BITS) - 1)).sum()),
+            )
+            total += ((high << _LOW_BITS) + low) << (power - _MANTISSA_BITS + _SHIFT_BITS)
         self._total += weight * total
         self._count += weight * values.size
         if weight and not finite.all():
@@ -346,7 +351,7 @@ class Mean(Metric):
 
     def to_record(self) -> dict[str, NDArray[np.generic]]:
         """Return the sum as bytes, with the count."""
-        total = self._total.to_bytes(_N_BYTES, "little", signed=True)
+        total = self._total.to_bytes(_SUM_BYTES, "little", signed=True)
         return {
             "total": np.frombuffer(total, np.uint8).copy(),
             "count": np.array(self._count),
@@ -355,10 +360,11 @@ class Mean(Metric):
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
         """Replace the state by a state that `to_record` returned."""
-        total, count, beyond = self._read(record, "total", "count", "beyond")
-        if total.shape != (_N_BYTES,) or total.dtype != np.uint8:
+        total, count, beyond = self._read_record(record, "total", "count", "beyond")
+        if total.shape != (_SUM_BYTES,) or total.dtype != np.uint8:
             raise RecordError(
-                f"total must be {_N_BYTES} bytes, got {total.dtype} of shape {total.shape}"
+                f"total must be {_SUM_BYTES} bytes, got {total.dtype} of shape "
+                f"{total.shape}"
             )
         self._total = int.from_bytes(total.tobytes(), "little", signed=True)
         self._count, self._beyond = int(count), float(beyond)

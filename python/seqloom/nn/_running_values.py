@@ -42,9 +42,9 @@ class _StoredValuesMetric(Metric):
             )
         read = read_label_columns if self._has_classes else read_values
         read(true, guess)
-        self._append(true, guess)
+        self._append_batch(true, guess)
 
-    def _append(self, true: NDArray[np.generic], guess: NDArray[np.generic]) -> None:
+    def _append_batch(self, true: NDArray[np.generic], guess: NDArray[np.generic]) -> None:
         """Append arrays; raise if the number of columns changes."""
         if self._labels:
             before = self._labels[0].shape[1:], self._scores[0].shape[1:]
@@ -59,13 +59,15 @@ class _StoredValuesMetric(Metric):
     def compute(self) -> float:
         if not self._labels:
             return float("nan")
-        return self._measure(*self._join())
+        return self._compute_metric(*self._join_batches())
 
     @abstractmethod
-    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
+    def _compute_metric(
+        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
+    ) -> float:
         """Compute the metric over all data."""
 
-    def _join(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
+    def _join_batches(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
         """Return all labels and all scores."""
         return np.concatenate(self._labels), np.concatenate(self._scores)
 
@@ -75,16 +77,16 @@ class _StoredValuesMetric(Metric):
 
     def _add(self, other: Self) -> None:
         for true, guess in list(zip(other._labels, other._scores, strict=True)):
-            self._append(true, guess)
+            self._append_batch(true, guess)
 
     def to_record(self) -> Arrays:
         if not self._labels:
             return {"labels": np.empty(0), "scores": np.empty(0)}
-        labels, scores = self._join()
+        labels, scores = self._join_batches()
         return {"labels": labels, "scores": scores}
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        labels, scores = self._read(record, "labels", "scores")
+        labels, scores = self._read_record(record, "labels", "scores")
         if not labels.ndim or not scores.ndim or len(labels) != len(scores):
             raise RecordError(
                 "labels and scores of a record must have the same length, got shapes "
@@ -92,7 +94,7 @@ class _StoredValuesMetric(Metric):
             )
         self.reset()
         if len(labels):
-            self._append(labels, scores)
+            self._append_batch(labels, scores)
         return self
 
 
@@ -110,7 +112,9 @@ class AUROC(_StoredValuesMetric):
 
     _has_classes = True
 
-    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
+    def _compute_metric(
+        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
+    ) -> float:
         return auroc(labels, scores)
 
 
@@ -127,7 +131,9 @@ class AUPRC(_StoredValuesMetric):
 
     _has_classes = True
 
-    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
+    def _compute_metric(
+        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
+    ) -> float:
         return auprc(labels, scores)
 
 
@@ -142,7 +148,9 @@ class Pearson(_StoredValuesMetric):
         1.0
     """
 
-    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
+    def _compute_metric(
+        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
+    ) -> float:
         return pearson(labels, scores)
 
 
@@ -157,7 +165,9 @@ class Spearman(_StoredValuesMetric):
         1.0
     """
 
-    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
+    def _compute_metric(
+        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
+    ) -> float:
         return spearman(labels, scores)
 
 
@@ -172,5 +182,7 @@ class R2(_StoredValuesMetric):
         0.5
     """
 
-    def _measure(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
+    def _compute_metric(
+        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
+    ) -> float:
         return r2(labels, scores)

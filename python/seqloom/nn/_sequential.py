@@ -10,12 +10,12 @@ from seqloom.nn._call_arguments import (
     AcceptedArguments,
     add_layer_note,
     call_layer,
-    find_accepted,
-    name_of,
+    find_accepted_arguments,
+    get_layer_name,
     unpack_output,
 )
 from seqloom.nn._module import Module
-from seqloom.nn._submodules import CONTAINERS
+from seqloom.nn._submodules import ARGUMENT_FINDERS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -90,21 +90,21 @@ class Sequential(Module):
                 a keyword.
         """
         if options:
-            signatures = [find_accepted(layer) for layer in self]
+            signatures = [find_accepted_arguments(layer) for layer in self]
             for name in options:
                 if not any(accepted.accepts(name) for accepted in signatures):
                     raise ArgumentError(
                         f"no layer of Sequential takes {name}=; its layers: "
                         + ", ".join(
-                            f"{name_of(layer)}{accepted.text}"
+                            f"{get_layer_name(layer)}{accepted.signature}"
                             for layer, accepted in zip(self, signatures, strict=True)
                         )
                     )
         output: Any = args[0] if len(args) == 1 else args
         is_plain = not options and key is None
         for index, (name, layer) in enumerate(self._named_layers()):
-            accepted = find_accepted(layer)
-            if is_plain and accepted.needs_one and type(output) is not tuple:
+            accepted = find_accepted_arguments(layer)
+            if is_plain and accepted.accepts_single and type(output) is not tuple:
                 try:
                     output = layer(output)
                 except Exception as error:
@@ -112,7 +112,7 @@ class Sequential(Module):
                     raise
                 continue
             values = unpack_output(cast("object", output), accepted) if index else args
-            keywords = accepted.with_key(options, key and key.fold(index))
+            keywords = accepted.add_random_key(options, key and key.fold(index))
             output = call_layer(layer, (_LAYER_LABEL, name), accepted, values, keywords)
         return output
 
@@ -139,14 +139,14 @@ class Sequential(Module):
             is_named = isinstance(self.layers, dict)
             return Sequential(chosen) if is_named else Sequential(*chosen.values())
         if isinstance(index, str):
-            return self._find(index)
+            return self._find_layer(index)
         if not -len(pairs) <= index < len(pairs):
             raise OutOfRangeError(
                 f"layer {index} is out of range: Sequential has {len(pairs)} layers"
             )
         return pairs[index][1]
 
-    def _find(self, name: str) -> Any:
+    def _find_layer(self, name: str) -> Any:
         """Return the layer with a name."""
         layers = cast(
             "dict[str, Any]", self.layers if isinstance(self.layers, dict) else {}
@@ -207,34 +207,34 @@ class Residual(Module):
                 an argument.
             ShapeError: The output does not have the shape of `x`.
         """
-        accepted = find_accepted(self.inner)
+        accepted = find_accepted_arguments(self.inner)
         for name in options:
             if not accepted.accepts(name):
                 raise ArgumentError(
-                    f"inner of Residual ({name_of(self.inner)}{accepted.text}) takes no "
-                    f"{name}=; omit it"
+                    f"inner of Residual ({get_layer_name(self.inner)}{accepted.signature}) "
+                    f"takes no {name}=; omit it"
                 )
-        keywords = accepted.with_key(options, key)
+        keywords = accepted.add_random_key(options, key)
         output = call_layer(self.inner, _INNER_LABEL, accepted, (x, *args), keywords)
         if type(output) is tuple:
             first, *rest = cast("tuple[Any, ...]", output)
-            return (self._add(x, first), *rest)
-        return self._add(x, output)
+            return (self._add_output(x, first), *rest)
+        return self._add_output(x, output)
 
-    def _add(self, x: Any, output: Any) -> Any:
+    def _add_output(self, x: Any, output: Any) -> Any:
         """Return the sum; raise if the output would be broadcast."""
         if tuple(x.shape) != tuple(output.shape):
             raise ShapeError(
-                f"inner of Residual ({name_of(self.inner)}) returned shape "
+                f"inner of Residual ({get_layer_name(self.inner)}) returned shape "
                 f"{tuple(output.shape)} for an input of {tuple(x.shape)}, expected the "
                 "same shape"
             )
         return x + output
 
 
-def _find_accepted_by_all(container: Sequential) -> AcceptedArguments:
+def _find_common_arguments(container: Sequential) -> AcceptedArguments:
     """Return positional arguments of the first layer, and keywords of all layers."""
-    signatures = [find_accepted(layer) for layer in container]
+    signatures = [find_accepted_arguments(layer) for layer in container]
     if not signatures:
         return AcceptedArguments(("x",), ("x",), frozenset({"key"}))
     keywords = frozenset({"key"}).union(*(signature.keywords for signature in signatures))
@@ -242,7 +242,9 @@ def _find_accepted_by_all(container: Sequential) -> AcceptedArguments:
     return replace(signatures[0], keywords=keywords, has_var_keyword=has_var_keyword)
 
 
-CONTAINERS[Sequential.__call__] = _find_accepted_by_all
+ARGUMENT_FINDERS[Sequential.__call__] = _find_common_arguments
 
 
-CONTAINERS[Residual.__call__] = lambda residual: find_accepted(residual.inner)
+ARGUMENT_FINDERS[Residual.__call__] = lambda residual: find_accepted_arguments(
+    residual.inner
+)

@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, CaptureError, ShapeError
 from seqloom.nn._module import Module
-from seqloom.nn._operands import as_operand, as_size, require_below, require_floats
+from seqloom.nn._operands import as_operand, as_size, require_floats, require_indices_below
 from seqloom.tensor import Tensor, apply, backend
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
                 "the values of x, which are not known yet"
             ) from None
     count = as_size("num_classes", num_classes, 1)
-    require_below("one_hot", x, count)
+    require_indices_below("one_hot", x, count)
     return apply("one_hot", x, count, dtype="int64")
 
 
@@ -128,19 +128,19 @@ def _pad_axis(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tenso
     return apply("concat", parts, axis=axis) if len(parts) > 1 else rest
 
 
-def _reflect(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _pad_reflected(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad one end of an axis with the neighbouring values, mirrored."""
     part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
     return apply("flip", _slice_axis(x, axis, part), axis=axis)
 
 
-def _replicate(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _pad_replicated(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad one end of an axis with copies of the edge value."""
     end = _slice_axis(x, axis, slice(0, 1) if is_first else slice(-1, None))
     return apply("repeat", end, width, axis=axis)
 
 
-def _wrap_around(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _pad_circular(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad with values from the opposite end; repeat the axis if the padding is longer."""
     turns, rest = divmod(width, x.shape[axis])
     part = _slice_axis(x, axis, slice(-rest, None) if is_first else slice(0, rest))
@@ -154,7 +154,11 @@ def _slice_axis(x: Tensor, axis: int, part: slice) -> Tensor:
     return x[(slice(None),) * axis + (part,)]
 
 
-_PAD_FUNCTIONS = {"reflect": _reflect, "replicate": _replicate, "circular": _wrap_around}
+_PAD_FUNCTIONS = {
+    "reflect": _pad_reflected,
+    "replicate": _pad_replicated,
+    "circular": _pad_circular,
+}
 
 
 class Identity(Module):
@@ -261,7 +265,7 @@ def interpolate(
     for axis, length in enumerate(sizes, 2):
         is_given = factors is not None and not recompute_scale_factor
         factor = float(factors[axis - 2]) if factors and is_given else None
-        x = _resize(x, axis, length, factor, mode, bool(align_corners))
+        x = _resize_axis(x, axis, length, factor, mode, bool(align_corners))
     return x
 
 
@@ -284,12 +288,12 @@ def _require_mode(x: Tensor, mode: str, align_corners: bool | None) -> None:
         )
 
 
-def _resize(
+def _resize_axis(
     x: Tensor, axis: int, length: int, factor: float | None, mode: str, aligned: bool
 ) -> Tensor:
     """Resize one axis: interpolate the values on both sides of each new position."""
     old = x.shape[axis]
-    scale: Any = _divide(x, old, length) if factor is None else 1 / factor
+    scale: Any = _divide_lengths(x, old, length) if factor is None else 1 / factor
     if mode in _NEAREST_MODES:
         shift = 0.5 if mode == "nearest-exact" else 0.0
         steps = _make_positions(x, length, "float32")
@@ -297,7 +301,7 @@ def _resize(
         return _select_along_axis(x, axis, apply("floor", (steps + shift) * narrow), old)
     steps = _make_positions(x, length, "float64")
     if aligned:
-        points = steps * (_divide(x, old - 1, length - 1) if length > 1 else 0.0)
+        points = steps * (_divide_lengths(x, old - 1, length - 1) if length > 1 else 0.0)
     else:
         points = (steps + 0.5) * scale - 0.5
     points = apply("maximum", points, 0.0)
@@ -327,7 +331,7 @@ def _make_positions(x: Tensor, length: int, dtype: str) -> Tensor:
     return Tensor(b.arange(length, dtype=dtype), b)
 
 
-def _divide(x: Tensor, length: int, other: int) -> Tensor:
+def _divide_lengths(x: Tensor, length: int, other: int) -> Tensor:
     """Return the quotient of two lengths, on the backend of `x`."""
     b = _find_position_backend(x)
     one, two = (Tensor(b.full((), it, dtype="float64"), b) for it in (length, other))

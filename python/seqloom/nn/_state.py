@@ -10,8 +10,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from seqloom.errors import ArgumentError, RecordError
-from seqloom.nn._hidden_fields import require_all_visible
-from seqloom.nn._initialisers import cast_array, kind_of
+from seqloom.nn._hidden_fields import recheck_hidden_params
+from seqloom.nn._initialisers import cast_array, parse_dtype
 from seqloom.nn._parameters import ModuleArray
 from seqloom.nn._submodules import is_module, list_modules
 from seqloom.record import LazyArray, Record
@@ -92,15 +92,15 @@ _BLOCK_ELEMENTS = 1 << 18
 
 # Last report of each module. Reports are not stored in fields, because all fields are
 # in keys of compiled programs.
-_reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
+_load_reports: WeakKeyDictionary[HasParts, LoadReport] = WeakKeyDictionary()
 
 
 def find_report(module: HasParts) -> LoadReport | None:
     """Return the report of the last record that was loaded into a module."""
-    return _reports.get(module)
+    return _load_reports.get(module)
 
 
-def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
+def collect_arrays_by_path(module: HasParts) -> dict[str, ModuleArray]:
     """Return parameters and buffers by path; raise if two arrays have the same path."""
     parts: dict[str, ModuleArray] = {}
     for path, part in module.named(ModuleArray):
@@ -116,12 +116,12 @@ def collect_by_path(module: HasParts) -> dict[str, ModuleArray]:
 
 def make_record(module: HasParts) -> Record:
     """Return a record that shares the module's arrays; the next step copies the arrays."""
-    require_all_visible(list_modules(module))
+    recheck_hidden_params(list_modules(module))
     custom = list_custom_records(module)
     parts = {
         path: part
-        for path, part in collect_by_path(module).items()
-        if part.is_recorded and not _is_within(path, custom)
+        for path, part in collect_arrays_by_path(module).items()
+        if part.is_recorded and not _is_in_submodules(path, custom)
     }
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
     arrays = {
@@ -143,7 +143,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     """Return the outermost submodules whose class defines `to_record` or `load_record`."""
     found: dict[str, Any] = {}
     for path, part in module.named():
-        if not is_module(part) or _is_within(path, found):
+        if not is_module(part) or _is_in_submodules(path, found):
             continue
         # The user's class defines `to_record` or `load_record`.
         owners = (part.to_record.__module__, part.load_record.__module__)
@@ -152,7 +152,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     return found
 
 
-def _is_within(path: str, prefixes: Iterable[str]) -> bool:
+def _is_in_submodules(path: str, prefixes: Iterable[str]) -> bool:
     """Return whether a path is within one of the submodules."""
     return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
@@ -178,15 +178,17 @@ def load_state(
     require_mapping(record)
     custom = list_custom_records(module)
     parts = {
-        p: part for p, part in collect_by_path(module).items() if not _is_within(p, custom)
+        p: part
+        for p, part in collect_arrays_by_path(module).items()
+        if not _is_in_submodules(p, custom)
     }
     values = {
         path: value if isinstance(value, LazyArray) else to_numpy(path, value)
         for path, value in rename(record, keys).items()
     }
-    inside = {p: values.pop(p) for p in list(values) if _is_within(p, custom)}
+    inside = {p: values.pop(p) for p in list(values) if _is_in_submodules(p, custom)}
     report, misfits = _compare_record(parts, values)
-    problems = [*_list_problems(report, parts), *misfits] if strict else misfits
+    problems = [*_list_mismatches(report, parts), *misfits] if strict else misfits
     # All arrays are read, converted and checked, one at a time, before an array is set.
     loaded: dict[str, _LoadedArray | None] = {}
     for path in report.applied if not problems else ():
@@ -197,13 +199,13 @@ def load_state(
         )
     for prefix, part in custom.items():
         start = len(prefix) + 1
-        inner = {p[start:]: inside[p] for p in inside if _is_within(p, [prefix])}
+        inner = {p[start:]: inside[p] for p in inside if _is_in_submodules(p, [prefix])}
         part.load_record(inner, strict=strict)
     for path, new in loaded.items():
         if new is not None:
             parts[path].put(new.array)
             parts[path].is_shared = new.is_shared
-    _reports[module] = replace(report, applied=(*report.applied, *inside))
+    _load_reports[module] = replace(report, applied=(*report.applied, *inside))
 
 
 def require_mapping(record: object) -> None:
@@ -226,7 +228,7 @@ def _compare_record(
     """Return a load report, and a message for each array whose type does not fit."""
     common = {path: (values[path], parts[path]) for path in parts if path in values}
     fits = [path for path, (value, part) in common.items() if value.shape == part.shape]
-    kinds = {path: (values[path].dtype, kind_of(parts[path].dtype)) for path in fits}
+    kinds = {path: (values[path].dtype, parse_dtype(parts[path].dtype)) for path in fits}
     report = LoadReport(
         applied=tuple(fits),
         missing=tuple(path for path in parts if path not in values),
@@ -248,7 +250,7 @@ def _compare_record(
     return report, misfits
 
 
-def _list_problems(report: LoadReport, parts: Mapping[str, ModuleArray]) -> list[str]:
+def _list_mismatches(report: LoadReport, parts: Mapping[str, ModuleArray]) -> list[str]:
     """Return a message for each mismatch between a record and a module."""
     return [
         *(
@@ -269,7 +271,7 @@ def _convert_array(
 ) -> _LoadedArray | None:
     """Convert a value to the parameter's type and backend; on a problem, return None."""
     array = np.asarray(value)
-    kind = kind_of(part.dtype)
+    kind = parse_dtype(part.dtype)
     is_lazy = isinstance(value, LazyArray)
     if array.dtype == kind and is_lazy:
         # The array may share memory with a file, but an optimiser copies a view before

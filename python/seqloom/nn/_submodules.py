@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Backend
     from seqloom.tensor._leaves import HasLeaves, Leaf
 
-    Describe = Callable[[Any, list[Leaf]], object]
+    Describer = Callable[[Any, list[Leaf]], object]
 
 Parts = list[tuple[str, Any]]  # pairs of path and module or array
 
 # Call method of a container -> function that returns the arguments of its layers.
-CONTAINERS: dict[Any, Callable[[Any], Any]] = {}
-PLAIN_TYPES = frozenset({int, float, str, bool, type(None)})
+ARGUMENT_FINDERS: dict[Any, Callable[[Any], Any]] = {}
+PLAIN_VALUE_TYPES = frozenset({int, float, str, bool, type(None)})
 
 
 @runtime_checkable
@@ -50,14 +50,14 @@ def collect_parts(module: object, prefix: str, parts: Parts) -> None:
     fields = list_fields(type(module))
     # The parameter names of GRU and LSTM depend on layers and directions, so
     # annotations cannot list the names.
-    named = getattr(module, "part_names", ())
+    named = getattr(module, "param_names", ())
     for name, value in vars(module).items():
-        if type(value) in PLAIN_TYPES:
+        if type(value) in PLAIN_VALUE_TYPES:
             continue
         if name in fields or name in named:
             _collect_value(value, prefix + name, parts)
         elif find_parts(value):  # parameters were added after assignment
-            raise ArgumentError(describe_unannotated(module, name, value))
+            raise ArgumentError(explain_missing_annotation(module, name, value))
 
 
 def list_parts(module: object) -> Parts:
@@ -82,7 +82,7 @@ def _require_no_cycle(value: object, path: str, above: tuple[object, ...]) -> No
     if is_module(value):
         items: Iterable[tuple[Any, Any]] = list_module_fields(value).items()
     else:
-        items = items_of(value) if is_container(value) else ()
+        items = list_items(value) if is_container(value) else ()
     for name, item in list(items):
         _require_no_cycle(item, f"{path}.{name}", (*above, value))
 
@@ -99,7 +99,7 @@ def find_parts(value: object) -> Parts:
     return parts
 
 
-def describe_unannotated(owner: object, name: str, value: object) -> str:
+def explain_missing_annotation(owner: object, name: str, value: object) -> str:
     """Return the message for an attribute that has parameters but no annotation."""
     path = find_parts(value)[0][0]
     where = f" ({name}{path})" if path else ""
@@ -112,22 +112,22 @@ def describe_unannotated(owner: object, name: str, value: object) -> str:
 
 def _collect_value(value: object, path: str, parts: Parts) -> None:
     """Append a module with its contents, a parameter or a buffer."""
-    role = _roles.get(type(value)) or _find_role(type(value))
+    role = _class_roles.get(type(value)) or _find_class_role(type(value))
     if role == "stored":
         parts.append((path, value))
     elif role == "module":
         parts.append((path, value))
         collect_parts(value, f"{path}.", parts)
     elif role == "container":
-        for key, item in items_of(value):
+        for key, item in list_items(value):
             _collect_value(item, f"{path}.{key}", parts)
 
 
 # Cache of the role of each class, which every step needs for every field.
-_roles: dict[type, str] = {}
+_class_roles: dict[type, str] = {}
 
 
-def _find_role(kind: type[Any]) -> str:
+def _find_class_role(kind: type[Any]) -> str:
     """Return and cache whether a class is a module, an array, a container or plain."""
     role = "module" if hasattr(kind, "named") else "plain"
     bases = {
@@ -137,7 +137,7 @@ def _find_role(kind: type[Any]) -> str:
         tuple: "container",
     }
     role = next((bases[base] for base in bases if issubclass(kind, base)), role)
-    _roles[kind] = role
+    _class_roles[kind] = role
     return role
 
 
@@ -178,7 +178,7 @@ def is_container(value: object) -> bool:
     return isinstance(value, (dict, list, tuple))
 
 
-def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
+def list_items(value: Any) -> Iterable[tuple[Any, Any]]:
     """Return the items of a container, with their keys or indices."""
     return value.items() if isinstance(value, dict) else enumerate(value)  # pyright: ignore[reportUnknownVariableType]
 
@@ -189,18 +189,18 @@ def items_of(value: Any) -> Iterable[tuple[Any, Any]]:
 def copy_fields(module: Any, twin: Any, memo: dict[int, Any]) -> None:
     """Copy the arrays, submodules and containers of a module; share the other fields."""
 
-    def copy_part(value: Any) -> Any:
+    def copy_value(value: Any) -> Any:
         is_part = isinstance(value, ModuleArray) or is_module(value)
         return deepcopy(value, memo) if is_part else value
 
     for name, value in list_module_fields(module).items():
-        vars(twin)[name] = _map_items(value, copy_part, memo)
+        vars(twin)[name] = _map_items(value, copy_value, memo)
 
 
 def move_constants(modules: list[Any], backend: Backend, dtype: str | None = None) -> None:
     """Move all fields that are tensors to a backend; convert floats to `dtype`."""
 
-    def move(value: Any) -> Any:
+    def move_value(value: Any) -> Any:
         if not isinstance(value, Tensor):
             return value
         moved = value.to(backend)
@@ -210,15 +210,15 @@ def move_constants(modules: list[Any], backend: Backend, dtype: str | None = Non
     for module in modules:
         own = list_module_fields(module)
         for name, value in own.items():
-            if type(value) not in PLAIN_TYPES and _has_tensor(value):
-                own[name] = _map_items(value, move, {})
+            if type(value) not in PLAIN_VALUE_TYPES and _has_tensor(value):
+                own[name] = _map_items(value, move_value, {})
 
 
 def _has_tensor(value: object) -> bool:
     """Return whether a field is a tensor or a container of tensors."""
     if not is_container(value):
         return isinstance(value, Tensor)
-    return any(_has_tensor(item) for _, item in items_of(value))
+    return any(_has_tensor(item) for _, item in list_items(value))
 
 
 def _map_items(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -> Any:
@@ -228,10 +228,10 @@ def _map_items(value: Any, change: Callable[[Any], Any], memo: dict[int, Any]) -
     if id(value) in memo:  # two fields may share a list, and a list may contain itself
         return memo[id(value)]
     if isinstance(value, tuple):
-        items = [_map_items(item, change, memo) for _, item in items_of(value)]
+        items = [_map_items(item, change, memo) for _, item in list_items(value)]
         return _make_tuple(type(value), items)  # pyright: ignore[reportUnknownArgumentType]
     twin = memo.setdefault(id(value), copy(value))
-    for key, item in list(items_of(value)):
+    for key, item in list(list_items(value)):
         twin[key] = _map_items(item, change, memo)
     return twin
 
@@ -251,18 +251,18 @@ _MAX_CHECKSUM_BYTES = 1 << 20
 def describe_fields(fields: Mapping[str, object], leaves: list[Leaf]) -> list[object]:
     """Describe the fields of a module as hashable values; append arrays to `leaves`."""
     return [
-        (name, _describe(value, leaves))
+        (name, _describe_field(value, leaves))
         for name, value in fields.items()
         if name != "training"
     ]
 
 
-def _describe(value: object, leaves: list[Leaf]) -> object:
+def _describe_field(value: object, leaves: list[Leaf]) -> object:
     """Describe one field as a hashable value."""
     kind = cast("type[Any]", type(value))
-    if kind in PLAIN_TYPES:
+    if kind in PLAIN_VALUE_TYPES:
         return (kind, value)
-    return (_DESCRIBE.get(kind) or _find_describer(kind))(value, leaves)
+    return (_DESCRIBERS.get(kind) or _find_describer(kind))(value, leaves)
 
 
 def _describe_stored(value: ModuleArray, leaves: list[Leaf]) -> object:
@@ -279,12 +279,12 @@ def _describe_with_leaves(value: HasLeaves, leaves: list[Leaf]) -> object:
 
 
 def _describe_sequence(value: list[object], leaves: list[Leaf]) -> object:
-    return (type(value), *[_describe(item, leaves) for item in value])
+    return (type(value), *[_describe_field(item, leaves) for item in value])
 
 
 def _describe_dict(value: dict[object, object], leaves: list[Leaf]) -> object:
     """Describe a dict, including the order of its keys."""
-    return (type(value), *[(key, _describe(v, leaves)) for key, v in value.items()])
+    return (type(value), *[(key, _describe_field(v, leaves)) for key, v in value.items()])
 
 
 def _describe_array(value: NDArray[np.generic], _leaves: list[Leaf]) -> object:
@@ -298,7 +298,7 @@ def _describe_other(value: object, _leaves: list[Leaf]) -> object:
     return freeze(value)
 
 
-_DESCRIBE: dict[type, Describe] = {
+_DESCRIBERS: dict[type, Describer] = {
     Param: _describe_stored,
     Buffer: _describe_stored,
     list: _describe_sequence,
@@ -308,12 +308,12 @@ _DESCRIBE: dict[type, Describe] = {
 }
 
 
-def _find_describer(kind: type) -> Describe:
+def _find_describer(kind: type) -> Describer:
     """Return the function that describes objects of a class, and cache it."""
     has_leaves = hasattr(kind, "leaves")
-    describe: Describe = _describe_with_leaves if has_leaves else _describe_other
+    describe: Describer = _describe_with_leaves if has_leaves else _describe_other
     for base in (ModuleArray, list, tuple, dict):
         if issubclass(kind, base):
-            describe = _describe_stored if base is ModuleArray else _DESCRIBE[base]
-    _DESCRIBE[kind] = describe
+            describe = _describe_stored if base is ModuleArray else _DESCRIBERS[base]
+    _DESCRIBERS[kind] = describe
     return describe

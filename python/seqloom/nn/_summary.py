@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import numpy as np
 
 from seqloom.errors import ArgumentError
-from seqloom.nn._initialisers import kind_of
+from seqloom.nn._initialisers import parse_dtype
 from seqloom.nn._parameters import ModuleArray, Param
-from seqloom.nn._submodules import CONTAINERS, is_module
+from seqloom.nn._submodules import ARGUMENT_FINDERS, is_module
 from seqloom.tensor import Tensor, backend as find_backend
 from seqloom.tensor._inspection import Profile
 
@@ -146,15 +146,15 @@ def summarise(
     ]
     modules: list[Any] = [item for _, item in named]
     stored: list[ModuleArray] = [part for _, part in module.named(ModuleArray)]
-    counter = _Counter(_find_backend(module, stored, args))
+    counter = _CostCounter(_find_backend(module, stored, args))
     modes = [item.training for item in modules]
     module.eval()
     try:
         with ExitStack() as stack:
-            stack.enter_context(counter.moving_arrays(stored))
-            stack.enter_context(counter.recording(modules))
+            stack.enter_context(counter.move_arrays(stored))
+            stack.enter_context(counter.record_calls(modules))
             call = getattr(module, method)
-            result = call(*counter.wrap(args), **counter.wrap(options))
+            result = call(*counter.move_sample(args), **counter.move_sample(options))
     finally:
         for item, mode in zip(modules, modes, strict=True):
             object.__setattr__(item, "training", mode)
@@ -171,7 +171,7 @@ def _find_backend(module: Any, stored: list[ModuleArray], args: tuple[Any, ...])
     return methods[0] if methods else find_backend("numpy")
 
 
-def _summarise_module(path: str, module: Any, counter: _Counter) -> LayerSummary:
+def _summarise_module(path: str, module: Any, counter: _CostCounter) -> LayerSummary:
     """Return the summary of one module."""
     params: list[Param] = [param for _, param in module.named(Param)]
     return LayerSummary(
@@ -181,7 +181,7 @@ def _summarise_module(path: str, module: Any, counter: _Counter) -> LayerSummary
         sum(prod(param.shape) for param in params),
         sum(prod(param.shape) for param in params if param.trainable),
         sum(
-            prod(part.shape) * kind_of(part.dtype).itemsize
+            prod(part.shape) * parse_dtype(part.dtype).itemsize
             for _, part in module.named(ModuleArray)
         ),
         counter.counts.get(id(module), 0),
@@ -198,7 +198,7 @@ def _format_bytes(count: int) -> str:
     return ""
 
 
-class _Counter(Profile):
+class _CostCounter(Profile):
     """Backend wrapper that counts multiply-adds."""
 
     def __init__(self, inner: Backend) -> None:
@@ -209,13 +209,15 @@ class _Counter(Profile):
         self.total = 0
         super().__init__(inner)
 
-    def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_operation(
+        self, name: str, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
         """Wrap an operation to count its multiply-adds, if it has any."""
-        find = _MULTIPLY_ADDS.get(name)
+        find = _MULTIPLY_ADD_COUNTERS.get(name)
         if find is None:
             return function
 
-        def call(*args: Any, **options: Any) -> Any:
+        def call_and_count(*args: Any, **options: Any) -> Any:
             out = function(*args, **options)
             count = find(self.inner, out, *args)
             self.total += count
@@ -223,13 +225,13 @@ class _Counter(Profile):
                 self.counts[owner] = self.counts.get(owner, 0) + count
             return out
 
-        return call
+        return call_and_count
 
     def __repr__(self) -> str:
         return repr(self.inner)
 
     @contextmanager
-    def recording(self, modules: list[Any]) -> Generator[None]:
+    def record_calls(self, modules: list[Any]) -> Generator[None]:
         """Record the calls of modules inside the block, on this thread."""
         with ExitStack() as stack:
             for module in modules:
@@ -241,34 +243,38 @@ class _Counter(Profile):
             yield
 
     @contextmanager
-    def moving_arrays(self, parts: list[ModuleArray]) -> Generator[None]:
+    def move_arrays(self, parts: list[ModuleArray]) -> Generator[None]:
         """Move arrays to this backend in the `with` block, then restore the values."""
         with ExitStack() as stack:
             for part in parts:
-                stack.callback(_restore, part, part.backend, part.share(), part.version)
+                stack.callback(
+                    _restore_array, part, part.backend, part.share(), part.version
+                )
                 part.backend = self
             yield
 
-    def wrap(self, value: Any) -> Any:
+    def move_sample(self, value: Any) -> Any:
         """Return a sample with its tensors and arrays moved to this backend."""
         if isinstance(value, (Tensor, np.ndarray)):
             inner: Any = self.inner
             moved = value.to(inner) if isinstance(value, Tensor) else inner.tensor(value)
             return Tensor(moved.raw, self)
         if isinstance(value, dict):
-            return {key: self.wrap(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
+            return {key: self.move_sample(item) for key, item in value.items()}  # pyright: ignore[reportUnknownVariableType]
         if type(value) in (list, tuple):
-            return type(value)(map(self.wrap, value))
+            return type(value)(map(self.move_sample, value))
         return value
 
 
 class _CallRecorder:
     """Holder of the counter that records module calls; None without a recording."""
 
-    counter: _Counter | None = None
+    counter: _CostCounter | None = None
 
 
-def _restore(part: ModuleArray, backend: Backend | None, array: Any, version: int) -> None:
+def _restore_array(
+    part: ModuleArray, backend: Backend | None, array: Any, version: int
+) -> None:
     """Restore the values of an array that a call may have overwritten."""
     part.backend, part.array, part.version, part.is_shared = backend, array, version, True
 
@@ -288,8 +294,8 @@ def _make_recording_class(kind: type[Any]) -> type[Any]:
         }
     members = {name: _record_calls(function) for name, function in methods.items()}
     for name in members.keys() & {"__call__"}:
-        if methods[name] in CONTAINERS:
-            CONTAINERS[members[name]] = CONTAINERS[methods[name]]
+        if methods[name] in ARGUMENT_FINDERS:
+            ARGUMENT_FINDERS[members[name]] = ARGUMENT_FINDERS[methods[name]]
     return type(kind.__name__, (kind,), {**members, "__module__": kind.__module__})
 
 
@@ -297,7 +303,7 @@ def _record_calls(function: Callable[..., Any]) -> Callable[..., Any]:
     """Wrap a method so that the counter records the call of its module."""
 
     @wraps(function)
-    def call(module: Any, *args: Any, **options: Any) -> Any:
+    def call_and_record(module: Any, *args: Any, **options: Any) -> Any:
         counter = _CallRecorder.counter
         if counter is None or counter.thread != threading.get_ident():
             return function(module, *args, **options)
@@ -310,7 +316,7 @@ def _record_calls(function: Callable[..., Any]) -> Callable[..., Any]:
             counter.shapes[id(module)] = _find_shapes(result)
         return result
 
-    return call
+    return call_and_record
 
 
 def _find_shapes(result: Any) -> Any:
@@ -328,52 +334,64 @@ def _find_shapes(result: Any) -> Any:
 # -----------------------
 
 
-class Shaped(Protocol):
+class HasShape(Protocol):
     """Protocol of an array with a shape, of any library."""
 
     shape: tuple[int, ...]
 
 
-def _matmul(_: Backend, out: Shaped, x: Shaped, *__: Shaped) -> int:
+def _count_matmul(_: Backend, out: HasShape, x: HasShape, *__: HasShape) -> int:
     return prod(out.shape) * x.shape[-1]
 
 
-def _convolution(_: Backend, out: Shaped, __: Shaped, weight: Shaped, *___: Shaped) -> int:
+def _count_convolution(
+    _: Backend, out: HasShape, __: HasShape, weight: HasShape, *___: HasShape
+) -> int:
     return prod(out.shape) * prod(weight.shape[1:])
 
 
-def _transposed(_: Backend, __: Shaped, x: Shaped, weight: Shaped, *___: Shaped) -> int:
+def _count_transposed_convolution(
+    _: Backend, __: HasShape, x: HasShape, weight: HasShape, *___: HasShape
+) -> int:
     return prod(x.shape) * prod(weight.shape[1:])
 
 
-def _attention(
-    _: Backend, __: Shaped, q: Shaped, k: Shaped, v: Shaped, *___: Shaped
+def _count_attention(
+    _: Backend, __: HasShape, q: HasShape, k: HasShape, v: HasShape, *___: HasShape
 ) -> int:
     return prod(q.shape) // q.shape[-1] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
 
 
-def _packed_attention(
-    b: Backend, _: Shaped, q: Shaped, __: Shaped, v: Shaped, bounds: Any, *___: Shaped
+def _count_packed_attention(
+    b: Backend,
+    _: HasShape,
+    q: HasShape,
+    __: HasShape,
+    v: HasShape,
+    bounds: Any,
+    *___: HasShape,
 ) -> int:
     lengths = np.diff(b.to_numpy(bounds)).astype(np.int64)
     heads = prod(q.shape[1:-1])
     return int((lengths**2).sum()) * heads * (q.shape[-1] + v.shape[-1])
 
 
-def _recurrent(at: int) -> Callable[..., int]:
+def _make_recurrent_counter(at: int) -> Callable[..., int]:
     """Count both products of a recurrent step; `at` is the index of the first weights."""
 
-    def count(_: Backend, __: Shaped, x: Shaped, *rest: Shaped) -> int:
+    def count_products(_: Backend, __: HasShape, x: HasShape, *rest: HasShape) -> int:
         return x.shape[0] * x.shape[1] * (prod(rest[at].shape) + prod(rest[at + 1].shape))
 
-    return count
+    return count_products
 
 
-def _tensordot(_: Backend, out: Shaped, x: Shaped, y: Shaped, *__: Shaped) -> int:
+def _count_tensordot(
+    _: Backend, out: HasShape, x: HasShape, y: HasShape, *__: HasShape
+) -> int:
     return isqrt(prod(x.shape) * prod(y.shape) * prod(out.shape))
 
 
-def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
+def _count_einsum(_: Backend, __: HasShape, text: str, *arrays: HasShape) -> int:
     """Count the multiply-adds of einsum over all axes; zero for a single array."""
     terms = text.replace(" ", "").partition("->")[0].split(",")
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
@@ -383,18 +401,18 @@ def _einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
     return prod(sizes.values())
 
 
-_MULTIPLY_ADDS: dict[str, Callable[..., int]] = {
-    "matmul": _matmul,
-    "linear": _matmul,
-    "vecdot": _matmul,
-    "tensordot": _tensordot,
-    "einsum": _einsum,
-    "conv1d": _convolution,
-    "conv2d": _convolution,
-    "conv_transpose1d": _transposed,
-    "conv_transpose2d": _transposed,
-    "attention": _attention,
-    "attention_varlen": _packed_attention,
-    "gru": _recurrent(1),
-    "lstm": _recurrent(2),
+_MULTIPLY_ADD_COUNTERS: dict[str, Callable[..., int]] = {
+    "matmul": _count_matmul,
+    "linear": _count_matmul,
+    "vecdot": _count_matmul,
+    "tensordot": _count_tensordot,
+    "einsum": _count_einsum,
+    "conv1d": _count_convolution,
+    "conv2d": _count_convolution,
+    "conv_transpose1d": _count_transposed_convolution,
+    "conv_transpose2d": _count_transposed_convolution,
+    "attention": _count_attention,
+    "attention_varlen": _count_packed_attention,
+    "gru": _make_recurrent_counter(1),
+    "lstm": _make_recurrent_counter(2),
 }

@@ -119,15 +119,15 @@ class TransformerEncoderLayer(Module):
         masks = (src_key_padding_mask, False, src_mask, True, is_causal)
         packed: dict[str, Any] = {"cu_seqlens": cu_seqlens, "max_seqlen": max_seqlen}
 
-        def attend(x: Tensor) -> Tensor:
+        def apply_attention(x: Tensor) -> Tensor:
             rng = key and key.fold("attention")
             out, _ = self.self_attn(x, None, None, *masks, **packed, rng=rng)
             return self._apply_dropout(out, key, "dropout1")
 
         if self.norm_first:
-            src = src + attend(self.norm1(src))
+            src = src + apply_attention(self.norm1(src))
             return src + self._feed_forward(self.norm2(src), key)
-        src = self.norm1(src + attend(src))
+        src = self.norm1(src + apply_attention(src))
         return self.norm2(src + self._feed_forward(src, key))
 
     def _feed_forward(self, x: Tensor, key: Key | None) -> Tensor:

@@ -76,7 +76,7 @@ class AdamW(Optimizer):
         """Update all parameters in one call, or one by one if `one_scale` is True."""
         if self.one_scale:
             for move in moves:
-                self._update_one_scale(backend, lr, move)
+                self._update_with_shared_scale(backend, lr, move)
             return
         together: dict[int, list[Move]] = {}  # parameter updates, by step number
         for move in moves:
@@ -106,7 +106,7 @@ class AdamW(Optimizer):
         for move, param, first, second in zip(moves, *new, strict=True):
             move.param, move.state = param, {"first": first, "second": second}
 
-    def _update_one_scale(self, backend: Backend, lr: Any, move: Move) -> None:
+    def _update_with_shared_scale(self, backend: Backend, lr: Any, move: Move) -> None:
         """Update a parameter that has a single average of the squared gradient."""
         beta1, beta2 = self.betas
         param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
@@ -119,7 +119,9 @@ class AdamW(Optimizer):
         param = param - param * (rate * self._decoupled_decay) - change * rate
         put_results(move, param, {"first": first, "second": second})
 
-    def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _get_state_shape(
+        self, name: str, path: str, shape: tuple[int, ...]
+    ) -> tuple[int, ...]:
         """Return the shape of a state array: () for squared gradients if `one_scale`."""
         del path
         return () if name == "second" and self.one_scale else shape
@@ -271,11 +273,11 @@ class ScheduleFreeAdamW(SimpleOptimizer):
         self._states.update_paths()
         paths = {path: param.path for path, param in model.parameters()}
 
-        def average(path: str, values: Tensor) -> Tensor:
+        def get_average(path: str, values: Tensor) -> Tensor:
             z = self._states.find_tensor(paths.get(path, path), "z", values)
             return values if z is None else values + (z - values) * away
 
-        return model.map(average)
+        return model.map(get_average)
 
     def to_record(self) -> Record:
         """Return the states by path, with the number of steps as metadata.

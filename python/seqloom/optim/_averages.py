@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, RecordError
 from seqloom.optim._settings import as_step_number, as_tensor, require_setting
-from seqloom.optim._state import States, pair_gradients, widen_half
+from seqloom.optim._state import OptimizerStates, pair_gradients, widen_half
 from seqloom.tensor import Gradients, Tensor
 
 if TYPE_CHECKING:
@@ -45,7 +45,9 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = States(is_full=True)  # in bfloat16, small changes would round to 0
+        self._states = OptimizerStates(
+            is_full=True
+        )  # in bfloat16, small changes would round to 0
 
     @property
     def update_count(self) -> int:
@@ -74,11 +76,11 @@ class WeightAverage:
         if not params:
             raise RecordError(f"{type(model).__name__} has no parameters to average")
         self._states.update_paths()
-        self._states.assign_to(params, params)
+        self._states.set_owner_params(params, params)
         backend = params[0].value.backend
         count, decay = self._states.counts.total.next(backend), self.decay
         for param in params:
-            state = self._states.prepare(param, _start_mean, backend)
+            state = self._states.prepare_arrays(param, _create_mean, backend)
             old = Tensor(state["mean"], backend)
             values = as_tensor(param.storage(), backend)
             number = as_step_number(count, old)
@@ -118,7 +120,7 @@ class WeightAverage:
         self._states.update_paths()
         paths = {path: param.path for path, param in model.parameters()}
 
-        def replace(path: str, values: Tensor) -> Tensor:
+        def get_average(path: str, values: Tensor) -> Tensor:
             if path not in paths:  # a buffer, which is not averaged
                 return values
             mean = self._states.find_tensor(paths[path], "mean", values)
@@ -130,7 +132,7 @@ class WeightAverage:
                 )
             return mean
 
-        return model.map(replace)
+        return model.map(get_average)
 
     def to_record(self) -> Record:
         """Return the averages by path, with the number of updates as metadata.
@@ -184,7 +186,7 @@ class WeightAverage:
         return (type(self), self.decay, static), leaves
 
 
-def _start_mean(param: Param, backend: Backend) -> dict[str, Array]:
+def _create_mean(param: Param, backend: Backend) -> dict[str, Array]:
     """Create the initial average of a parameter."""
     return {"mean": backend.zeros(param.shape, dtype=widen_half(param.dtype))}
 
@@ -209,7 +211,7 @@ class GradientsAccumulator:
     """
 
     def __init__(self) -> None:
-        self._states = States(is_full=True)
+        self._states = OptimizerStates(is_full=True)
 
     @property
     def weight(self) -> int:
@@ -244,9 +246,9 @@ class GradientsAccumulator:
         params = [param for _, param in model.parameters()]
         pairs = pair_gradients(params, grads)
         self._states.update_paths()
-        self._states.assign_to([param for param, _ in pairs], params)
+        self._states.set_owner_params([param for param, _ in pairs], params)
         for param, grad in pairs:
-            state = self._states.prepare(param, _start_sum, grads.backend)
+            state = self._states.prepare_arrays(param, _create_sum, grads.backend)
             added = as_tensor(grad, grads.backend) * share
             new = Tensor(state["sum"], grads.backend) + added
             self._states.set_arrays(param.path, {"sum": new.raw})
@@ -286,12 +288,14 @@ class GradientsAccumulator:
             raise ArgumentError(
                 "no gradients were accumulated; call accumulate(model, grads) before take"
             )
-        self._states.assign_to(params, every)
+        self._states.set_owner_params(params, every)
         backend = params[0].bound_backend
         total = self._states.counts.total.next(backend, by=0)
         means: dict[int, Array] = {}
         for param in params:
-            found = Tensor(self._states.prepare(param, _start_sum, backend)["sum"], backend)
+            found = Tensor(
+                self._states.prepare_arrays(param, _create_sum, backend)["sum"], backend
+            )
             mean = (found / as_step_number(total, found)).astype(param.dtype)
             self._states.set_arrays(param.path, {"sum": (found * 0).raw})
             if param.trainable:
@@ -353,6 +357,6 @@ class GradientsAccumulator:
         return (type(self), static), leaves
 
 
-def _start_sum(param: Param, backend: Backend) -> dict[str, Array]:
+def _create_sum(param: Param, backend: Backend) -> dict[str, Array]:
     """Create the initial sum of a parameter's gradients."""
     return {"sum": backend.zeros(param.shape, dtype=widen_half(param.dtype))}

@@ -99,7 +99,7 @@ class LossScale:
             >>> scale.value
             4.0
         """
-        if not _are_finite(gradients):
+        if not _are_gradients_finite(gradients):
             self.value, self.good_steps = self.value * self.backoff, 0
             self.skipped_steps += 1
             return None
@@ -161,7 +161,7 @@ class LossScale:
         return f"LossScale({self.value}, good_steps={self.good_steps})"
 
 
-def _are_finite(gradients: Gradients) -> bool:
+def _are_gradients_finite(gradients: Gradients) -> bool:
     """Return whether all gradients are finite; wait for the device only once."""
     backend: Any = gradients.backend
     found = [backend.all(backend.isfinite(array)) for array in gradients.arrays()]

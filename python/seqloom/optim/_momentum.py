@@ -88,7 +88,7 @@ class SGD(Optimizer):
 
 # Coefficients of the polynomial x (a + b x^2 + c x^4), which quickly moves singular
 # values close to 1 (Jordan 2024).
-_NEWTON_SCHULZ = (3.4445, -4.775, 2.0315)
+_NEWTON_SCHULZ_COEFFICIENTS = (3.4445, -4.775, 2.0315)
 _SCALE_MODES = ("original", "match_rms_adamw")
 
 
@@ -176,7 +176,9 @@ class Muon(AdamW):
         """Return whether a parameter is updated with orthogonalised momentum."""
         return len(shape) > 1 and not matches_any(path, self.adamw)
 
-    def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _get_state_shape(
+        self, name: str, path: str, shape: tuple[int, ...]
+    ) -> tuple[int, ...]:
         """Return the shape of a state array; () if a matrix does not use the array."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 
@@ -188,7 +190,7 @@ def _orthogonalize(matrix: Tensor, steps: int) -> Tensor:
     is_tall = matrix.shape[0] > matrix.shape[1]
     x = matrix.T if is_tall else matrix
     x = x / apply("maximum", sqrt((x * x).sum()), 1e-7)
-    a, b, c = _NEWTON_SCHULZ
+    a, b, c = _NEWTON_SCHULZ_COEFFICIENTS
     # Compute a x + (b s + c s^2) x as one product, where s = x x^T is the smaller
     # matrix.
     ones = x.backend.eye(x.shape[0], dtype=x.dtype)

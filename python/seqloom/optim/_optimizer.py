@@ -17,7 +17,7 @@ from seqloom.optim._settings import (
     require_learning_rate,
     require_matches,
 )
-from seqloom.optim._state import States, pair_gradients
+from seqloom.optim._state import OptimizerStates, pair_gradients
 from seqloom.tensor import Tensor
 from seqloom.tensor._dispatch import notify, observers
 from seqloom.tensor._leaves import make_hashable
@@ -51,7 +51,7 @@ class Optimizer(ABC):
     states: tuple[str, ...] = ()
 
     def __init__(self) -> None:
-        self._states = States()
+        self._states = OptimizerStates()
         self._groups: tuple[ParameterGroup, ...] = ()
         self._group_of: dict[str, ParameterGroup | None] = {}
 
@@ -92,10 +92,13 @@ class Optimizer(ABC):
         if not is_number(lr_factor):
             raise ArgumentError(f"lr_factor must be a number from 0 up, got {lr_factor!r}")
         given = (pattern,) if isinstance(pattern, str) else pattern
-        patterns, variant = as_patterns("pattern", given), _make_variant(self, settings)
+        patterns, variant = (
+            as_patterns("pattern", given),
+            _copy_with_settings(self, settings),
+        )
         found = ParameterGroup(patterns, lr_factor, variant)
         self._groups, self._group_of = (*self._groups, found), {}
-        self._states.check_again()
+        self._states.request_shape_check()
         return self
 
     def step(self, lr: float | Tensor, model: Module, grads: Gradients) -> Any:
@@ -132,12 +135,14 @@ class Optimizer(ABC):
         if self._groups and not self._group_of:
             require_matches([group.patterns for group in self._groups], params)
         pairs, backend = pair_gradients(params, grads), grads.backend
-        steps = self._begin([param for param, _ in pairs], params, backend)
+        steps = self._begin_step([param for param, _ in pairs], params, backend)
         moves: list[Move] = []
         for param, grad in pairs:
             values = param.make_writable()  # the method `start` may copy the values
-            state = self._states.prepare(param, self._find_rule(param.path).start, backend)
-            step = steps[self._states.counts.counter_of(param.path)]
+            state = self._states.prepare_arrays(
+                param, self._find_rule(param.path).start, backend
+            )
+            step = steps[self._states.counts.get_counter(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
         self._update_groups(backend, rate, moves)
         for move in moves if observers else ():
@@ -150,17 +155,17 @@ class Optimizer(ABC):
             counter.put(number)
         return model
 
-    def _begin(
+    def _begin_step(
         self, params: list[Param], model: list[Param], backend: Backend
     ) -> dict[Counter, Array]:
         """Check the states, and return the number of the current step for each counter."""
         self._states.update_paths()
-        self._states.assign_to(params, model)
+        self._states.set_owner_params(params, model)
         paths = [param.path for param in params]
         counts = self._states.counts
         if self.states:  # optimisers without state do not need step counts
-            counts.split_for(self._states.paths(), paths, backend)
-        return counts.next_numbers(paths, backend)
+            counts.split_counters(self._states.paths(), paths, backend)
+        return counts.get_next_steps(paths, backend)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
         """Return the last group that matches a path, if any."""
@@ -185,9 +190,9 @@ class Optimizer(ABC):
                 if group is None:
                     self.update(backend, lr, part)
                 else:
-                    group.rule.update(backend, group.scale(lr, backend), part)
+                    group.rule.update(backend, group.scale_lr(lr, backend), part)
         except Exception as error:
-            _explain_dtypes(moves, backend, error)
+            _explain_dtype_mismatch(moves, backend, error)
             raise
 
     @abstractmethod
@@ -270,7 +275,7 @@ class Optimizer(ABC):
         """
         self._states.update_paths()  # not allowed during a capture
         static, leaves = self._states.leaves()
-        groups = tuple(group.describe() for group in self._groups)
+        groups = tuple(group.describe_settings() for group in self._groups)
         kind = (type(self), make_hashable(self.list_settings()), groups)
         return (*kind, *static), leaves
 
@@ -285,7 +290,9 @@ class Optimizer(ABC):
             >>> sl.optim.SGD(momentum=0.9).list_settings()
             [0.9, False, 0.0, ('momentum',)]
         """
-        return [value for name, value in vars(self).items() if name not in _NON_SETTINGS]
+        return [
+            value for name, value in vars(self).items() if name not in _NON_SETTING_FIELDS
+        ]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
@@ -304,7 +311,7 @@ class Optimizer(ABC):
         found = {
             name: _to_json_value(value)
             for name, value in vars(self).items()
-            if name not in _NON_SETTINGS and not name.startswith("_")
+            if name not in _NON_SETTING_FIELDS and not name.startswith("_")
         }
         groups = [
             {
@@ -333,17 +340,19 @@ class Optimizer(ABC):
             >>> sorted(sl.optim.AdamW().start(layer.bias, layer.backend))
             ['first', 'second']
         """
-        shapes = {n: self._shape_of(n, param.path, param.shape) for n in self.states}
+        shapes = {n: self._get_state_shape(n, param.path, param.shape) for n in self.states}
         return {n: backend.zeros(shape, dtype=param.dtype) for n, shape in shapes.items()}
 
-    def _shape_of(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
+    def _get_state_shape(
+        self, name: str, path: str, shape: tuple[int, ...]
+    ) -> tuple[int, ...]:
         """Return the shape of a state array: by default that of the parameter."""
         del name, path  # only subclasses use these arguments
         return shape
 
 
 # Attributes that change in each step; all other attributes are settings.
-_NON_SETTINGS = frozenset({"_states", "_groups", "_group_of"})
+_NON_SETTING_FIELDS = frozenset({"_states", "_groups", "_group_of"})
 
 
 def _to_json_value(value: Any) -> Any:
@@ -355,7 +364,7 @@ def _to_json_value(value: Any) -> Any:
     return getattr(value, "__qualname__", type(value).__qualname__)
 
 
-def _explain_dtypes(moves: list[Move], backend: Backend, error: Exception) -> None:
+def _explain_dtype_mismatch(moves: list[Move], backend: Backend, error: Exception) -> None:
     """Raise a clear error if an update failed because dtypes differ."""
     for move in moves:
         param, grad = backend.dtype(move.param), backend.dtype(move.grad)
@@ -374,18 +383,18 @@ class ParameterGroup:
     lr_factor: float
     rule: Optimizer  # an optimiser that only provides the settings
 
-    def scale(self, lr: Any, backend: Backend) -> Any:
+    def scale_lr(self, lr: Any, backend: Backend) -> Any:
         """Return the learning rate of the group: a number or an array without axes."""
         if isinstance(lr, (int, float)):
             return lr * self.lr_factor
         return backend.multiply(lr, self.lr_factor)
 
-    def describe(self) -> tuple[Any, ...]:
+    def describe_settings(self) -> tuple[Any, ...]:
         """Return the settings of the group, for the cache key of a compiled step."""
         return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 
-def _make_variant(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
+def _copy_with_settings(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
     """Create an optimiser of the same class with some settings replaced."""
     make: Callable[..., Optimizer] = type(optimizer)
     names = [

@@ -136,7 +136,7 @@ class SimpleOptimizer(Optimizer):
             param, grad = as_tensor(move.param, backend), as_tensor(move.grad, backend)
             state = {name: as_tensor(a, backend) for name, a in move.state.items()}
             step = as_step_number(move.step, param)
-            new, state = self._call(param, grad, state, lr=rate, step=step)
+            new, state = self._call_rule(param, grad, state, lr=rate, step=step)
             _check_result(f"{type(self).__name__}.rule", move.path, new=new, param=param)
             put_results(move, new, self._list_values(state))
 
@@ -144,7 +144,7 @@ class SimpleOptimizer(Optimizer):
         """Return the fields of a state by name."""
         return {name: getattr(state, name) for name in self.states}
 
-    def _call(
+    def _call_rule(
         self, param: Tensor, grad: Tensor, state: dict[str, Any], **options: Any
     ) -> tuple[Any, Any]:
         """Call the rule; raise if it should return a state but does not."""

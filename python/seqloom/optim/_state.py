@@ -30,20 +30,22 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
 
     # Creates the initial state arrays of a parameter.
-    Start = Callable[[Param, Backend], dict[str, Array]]
+    CreateState = Callable[[Param, Backend], dict[str, Array]]
 
 
-class States:
+class OptimizerStates:
     """State arrays by path and name, created at the first update of a parameter."""
 
     def __init__(self, *, is_full: bool = False) -> None:
         self._is_full = is_full  # if True, store half precision as float32
-        self.counts = Counts()
+        self.counts = StepCounts()
         self._leaves: dict[str, dict[str, Leaf]] = {}
         self._shapes: dict[str, tuple[int, ...]] = {}  # shapes of the checked parameters
         self._flat: tuple[Any, list[Leaf]] | None = None  # cached key and arrays
 
-    def prepare(self, param: Param, start: Start, backend: Backend) -> dict[str, Array]:
+    def prepare_arrays(
+        self, param: Param, start: CreateState, backend: Backend
+    ) -> dict[str, Array]:
         """Return the state arrays of one parameter, which the update may overwrite."""
         found = self._leaves.get(param.path)
         if found is None:
@@ -58,7 +60,9 @@ class States:
             if self._shapes.get(param.path) != param.shape:
                 _require_matching_state(param, found, start)
             dtype = widen_half(param.dtype) if self._is_full else param.dtype
-            current = {name: _convert(leaf, backend, dtype) for name, leaf in found.items()}
+            current = {
+                name: _convert_leaf(leaf, backend, dtype) for name, leaf in found.items()
+            }
         if found != current:
             self._leaves[param.path] = current
             self._flat = None
@@ -66,14 +70,14 @@ class States:
         self._shapes[param.path] = param.shape
         return {name: leaf.make_writable() for name, leaf in current.items()}
 
-    def check_again(self) -> None:
+    def request_shape_check(self) -> None:
         """Make the next step check the shapes of all states again."""
         self._shapes = {}
 
-    def assign_to(self, params: list[Param], model: list[Param]) -> None:
+    def set_owner_params(self, params: list[Param], model: list[Param]) -> None:
         """Record which parameters own the states; raise if another model owns them."""
         if self._leaves and any(param.path not in self._leaves for param in params):
-            self._require_no_restart(params, model)
+            self._require_known_paths(params, model)
         pairs = ((self._leaves.get(param.path, {}), param) for param in params)
         record_owners([(leaf, param) for state, param in pairs for leaf in state.values()])
 
@@ -82,7 +86,7 @@ class States:
         moved: dict[str, str] = {}
         for path, state in self._leaves.items():
             leaf = next(iter(state.values()), None)
-            owner = None if leaf is None else _find_owner(leaf)
+            owner = None if leaf is None else _find_owner_param(leaf)
             if owner is not None and owner.path != path:
                 moved[path] = owner.path
         if not moved:
@@ -94,16 +98,18 @@ class States:
                 f"{_join_paths([*moved.values()])}; use a separate optimiser for each model"
             )
         self._leaves, self._shapes, self._flat = leaves, {}, None
-        self.counts.rename(moved)
+        self.counts.rename_paths(moved)
 
-    def _require_no_restart(self, params: list[Param], model: list[Param]) -> None:
+    def _require_known_paths(self, params: list[Param], model: list[Param]) -> None:
         """Raise if some parameters have no state while some states have no parameter."""
         known = {param.path for param in model}
         new = [param.path for param in params if param.path not in self._leaves]
         unused = [
             path
             for path, state in self._leaves.items()
-            if state and path not in known and not any(map(_find_owner, state.values()))
+            if state
+            and path not in known
+            and not any(map(_find_owner_param, state.values()))
         ]
         if new and unused:
             raise RecordError(
@@ -136,7 +142,7 @@ class States:
             for path, state in self._leaves.items()
             for name, leaf in state.items()
         }
-        return Record(arrays, metadata=self.counts.to_facts())
+        return Record(arrays, metadata=self.counts.to_metadata())
 
     def load_record(
         self,
@@ -146,7 +152,7 @@ class States:
     ) -> None:
         """Load state arrays and step counts; arrays move to a backend on first use."""
         record = _rename_paths(record, keys)
-        counts = Counts()
+        counts = StepCounts()
         counts.load(record.metadata)
         found: dict[str, dict[str, Leaf]] = {}
         for full, array in record.items():
@@ -188,7 +194,7 @@ def pair_gradients(params: list[Param], grads: Gradients) -> list[tuple[Param, A
     return pairs
 
 
-class Counts:
+class StepCounts:
     """Step counts of the optimiser, and of parameters that some steps did not update."""
 
     # Parameters that were always updated together share a counter, so a step of the
@@ -200,42 +206,44 @@ class Counts:
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
-    def split_for(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
+    def split_counters(
+        self, known: Iterable[str], updated: list[str], backend: Backend
+    ) -> None:
         """Split each counter if this step updates only some of its parameters."""
         if updated == self._last:
             return
         now, before = set(updated), set(known)
         new = now - before
         if new and (before or self.total.read_committed()):
-            self._split_off(new, 0, backend)
+            self._add_counter(new, 0, backend)
         groups: dict[Counter, set[str]] = {}
         for path in before:
-            groups.setdefault(self.counter_of(path), set()).add(path)
+            groups.setdefault(self.get_counter(path), set()).add(path)
         for counter, paths in groups.items():
             # From `total`, split off the parameters that this step does not update.
             # From any other counter, split off the parameters that this step updates.
             split = paths - now if counter is self.total else paths & now
             if split and (split != paths or counter is self.total):
-                self._split_off(split, counter.read_committed(), backend)
+                self._add_counter(split, counter.read_committed(), backend)
         self._last = list(updated)
         self._flatten()
 
-    def next_numbers(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
+    def get_next_steps(self, updated: list[str], backend: Backend) -> dict[Counter, Array]:
         """Return the number of this step for each counter; do not change the counters."""
-        counters = dict.fromkeys([self.total, *map(self.counter_of, updated)])
+        counters = dict.fromkeys([self.total, *map(self.get_counter, updated)])
         return {counter: counter.next(backend) for counter in counters}
 
-    def rename(self, moved: Mapping[str, str]) -> None:
+    def rename_paths(self, moved: Mapping[str, str]) -> None:
         """Rename the paths of parameters in the counters."""
         self._fewer = {moved.get(path, path): it for path, it in self._fewer.items()}
         self._last = []
         self._flatten()
 
-    def counter_of(self, path: str) -> Counter:
+    def get_counter(self, path: str) -> Counter:
         """Return the counter of a parameter."""
         return self._fewer.get(path, self.total)
 
-    def to_facts(self) -> dict[str, Any]:
+    def to_metadata(self) -> dict[str, Any]:
         """Return the step counts as metadata of a record."""
         fewer = {path: counter.number for path, counter in self._fewer.items()}
         facts: dict[str, Any] = {"step_count": self.total.number}
@@ -267,7 +275,7 @@ class Counts:
         """Return a cache key with each parameter's counter index, and the counters."""
         return self._flat
 
-    def _split_off(self, paths: set[str], number: int, backend: Backend) -> None:
+    def _add_counter(self, paths: set[str], number: int, backend: Backend) -> None:
         """Assign a new counter to some parameters."""
         counter = new_counter(backend, number)
         self._fewer |= dict.fromkeys(sorted(paths), counter)
@@ -300,7 +308,7 @@ def _rename_paths(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
     return Record(arrays, metadata=facts)
 
 
-def _find_owner(leaf: Leaf) -> Any:
+def _find_owner_param(leaf: Leaf) -> Any:
     """Return the parameter of a state; None if it was deleted."""
     return None if leaf.owner is None else leaf.owner()
 
@@ -315,7 +323,7 @@ def widen_half(dtype: str) -> str:
     return "float32" if dtype in {"float16", "bfloat16"} else dtype
 
 
-def _convert(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
+def _convert_leaf(leaf: Leaf, backend: Backend, dtype: str) -> Leaf:
     """Return a state array on the backend; convert floats to the parameter's dtype."""
     kind = _describe_leaf(leaf)[1]
     wanted = dtype if kind.kind == "f" or str(kind) == "bfloat16" else str(kind)
@@ -342,7 +350,9 @@ def _to_record_array(path: str, leaf: Leaf) -> Any:
     return view
 
 
-def _require_matching_state(param: Param, found: dict[str, Leaf], start: Start) -> None:
+def _require_matching_state(
+    param: Param, found: dict[str, Leaf], start: CreateState
+) -> None:
     """Raise if the state arrays have wrong names or shapes for a parameter."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():

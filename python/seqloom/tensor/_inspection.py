@@ -85,7 +85,11 @@ class Profile(Backend):
             if hasattr(inner, name):
                 function = getattr(inner, name)
                 is_measured = name not in _UNMEASURED_METHODS
-                setattr(self, name, self._time(name, function) if is_measured else function)
+                setattr(
+                    self,
+                    name,
+                    self._wrap_operation(name, function) if is_measured else function,
+                )
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the inner backend without measuring it."""
@@ -98,11 +102,13 @@ class Profile(Backend):
         """Copy or pickle the profile without its measurements."""
         return Profile, (self.inner,)
 
-    def _time(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    def _wrap_operation(
+        self, name: str, function: Callable[..., Any]
+    ) -> Callable[..., Any]:
         """Return a function that calls `function` and measures it."""
         inner, note = self.inner, self._calls.append  # append is thread-safe
 
-        def call(*args: object, **options: Any) -> Any:
+        def call_and_measure(*args: object, **options: Any) -> Any:
             start = perf_counter_ns()
             out = function(*args, **options)
             inner.sync()
@@ -111,7 +117,7 @@ class Profile(Backend):
             note(_Call(name, start, taken, size, threading.get_ident()))
             return out
 
-        return call
+        return call_and_measure
 
     @property
     def operations(self) -> list[OperationProfile]:

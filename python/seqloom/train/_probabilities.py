@@ -61,7 +61,7 @@ def curve_section(
         The section; None if no class has both positive and negative records.
     """
     columns = zip(classes, np.asarray(is_class).T, np.asarray(scores).T, strict=True)
-    ranked = [(title, RankCurve.of(*column)) for title, *column in columns]
+    ranked = [(title, RankCurve.from_scores(*column)) for title, *column in columns]
     curves = {title: it for title, it in ranked if it.positives and it.negatives}
     if not curves:
         return None
@@ -97,7 +97,9 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
         thin = merge_close_points(curve)
         low, high = wilson_bounds(thin.recall, thin.positives)
         label = f"{title} {curve.auroc:.3f}"
-        traces.append(Trace(label, thin.false_alarms, thin.recall, low=low, high=high))
+        traces.append(
+            Trace(label, thin.false_positive_rate, thin.recall, low=low, high=high)
+        )
     return Plot(
         "ROC curve",
         traces,
@@ -113,7 +115,9 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
     traces: list[Trace] = []
     for title, curve in curves.items():
         thin = merge_close_points(curve)
-        ends = wilson_bounds(thin.precision, (thin.hits + thin.misses)[1:])
+        ends = wilson_bounds(
+            thin.precision, (thin.true_positives + thin.false_positives)[1:]
+        )
         heights, low, high = (np.repeat(it, 2) for it in (thin.precision, *ends))
         x, label = np.repeat(thin.recall, 2)[1:-1], f"{title} {curve.auprc:.3f}"
         traces.append(Trace(label, x, heights, low=low, high=high))
@@ -129,14 +133,14 @@ def _plot_precision(curves: dict[str, RankCurve]) -> Plot:
 
 def merge_close_points(curve: RankCurve) -> RankCurve:
     """Remove points within a pixel of other points, to limit the size of the page."""
-    if len(curve.hits) <= _MAX_CURVE_POINTS:
+    if len(curve.true_positives) <= _MAX_CURVE_POINTS:
         return curve
     rows = [
         np.searchsorted(counts, np.linspace(0, int(counts[-1]), _MAX_CURVE_POINTS // 2))
-        for counts in (curve.hits, curve.misses)
+        for counts in (curve.true_positives, curve.false_positives)
     ]
     kept = np.union1d(*rows)
-    return RankCurve(curve.hits[kept], curve.misses[kept])
+    return RankCurve(curve.true_positives[kept], curve.false_positives[kept])
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +157,9 @@ class Calibration:
     right: NDArray[np.float64]
 
     @classmethod
-    def of(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
+    def from_predictions(
+        cls, is_right: ArrayLike, probabilities: ArrayLike
+    ) -> "Calibration":
         """Sort predictions into bins; a probability at an edge belongs to the lower bin."""
         values = np.asarray(probabilities, float)
         numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
@@ -175,7 +181,7 @@ def calibration_section(
 ) -> Section:
     """Return the report section about the calibration of predicted probabilities."""
     # The expected calibration error is that of Guo et al. (ICML 2017).
-    bins = Calibration.of(is_right, probabilities)
+    bins = Calibration.from_predictions(is_right, probabilities)
     rows = [
         (
             f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}",

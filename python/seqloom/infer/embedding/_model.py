@@ -15,7 +15,7 @@ import numpy as np
 from seqloom._ragged import lengths_to_offsets
 from seqloom.errors import ArgumentError
 from seqloom.nn import Module
-from seqloom.nn._call_arguments import VARIADIC
+from seqloom.nn._call_arguments import VARIADIC_PARAMETER_KINDS
 from seqloom.record._facts import checksum_of
 from seqloom.tensor import Tensor
 
@@ -141,7 +141,7 @@ def _call_module(model: Any, batch: Batch) -> Any:
     options = {
         it.name: _to_model_tensor(model, values[it.name])
         for it in parameters
-        if it.kind not in VARIADIC and it.name in values
+        if it.kind not in VARIADIC_PARAMETER_KINDS and it.name in values
     }
     if not options:
         asked = ", ".join(it.name for it in parameters)

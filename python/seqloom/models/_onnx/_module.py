@@ -165,7 +165,7 @@ class OnnxModule(Module):
         [[4.0, 4.0]]
     """
 
-    part_names: tuple[str, ...]
+    param_names: tuple[str, ...]
     names: dict[str, str]  # parameter path -> name of the value in the graph
     graph: OnnxGraph
     encoder: Any
@@ -185,7 +185,7 @@ class OnnxModule(Module):
         graph, weights = find_weights(graph, taken)
         self.graph, self.encoder, self.length, self.pair = graph, encoder, length, pair
         self.crop = None if length is None else "pad"
-        self.part_names = tuple(it.path for it in weights)
+        self.param_names = tuple(it.path for it in weights)
         self.names = {it.path: it.value for it in weights}
         for weight in weights:
             kind = Param if weight.is_learned else Buffer
@@ -320,7 +320,7 @@ class OnnxModule(Module):
         if isinstance(value, Tensor):
             return value
         # A network without weights has no backend.
-        found = self.backend if self.part_names else find_backend("numpy")
+        found = self.backend if self.param_names else find_backend("numpy")
         return Tensor(found.asarray(np.asarray(value)), found)
 
     def __repr__(self) -> str:
