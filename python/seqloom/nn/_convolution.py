@@ -157,10 +157,7 @@ def _pad_input(
 
 
 def find_same_padding(
-    padding: str,
-    kernel: Sequence[int],
-    stride: Sequence[int],
-    dilation: Sequence[int],
+    padding: str, kernel: Sequence[int], stride: Sequence[int], dilation: Sequence[int]
 ) -> list[tuple[int, int]]:
     """Return the padding before and after each axis for ``"same"`` or ``"valid"``."""
     if padding == "valid":

@@ -217,7 +217,7 @@ class _CostCounter(Profile):
         if find is None:
             return function
 
-        def call_and_count(*args: Any, **options: Any) -> Any:
+        def call_and_record(*args: Any, **options: Any) -> Any:
             out = function(*args, **options)
             count = find(self.inner, out, *args)
             self.total += count
@@ -225,7 +225,7 @@ class _CostCounter(Profile):
                 self.counts[owner] = self.counts.get(owner, 0) + count
             return out
 
-        return call_and_count
+        return call_and_record
 
     def __repr__(self) -> str:
         return repr(self.inner)

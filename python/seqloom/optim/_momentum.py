@@ -45,11 +45,7 @@ class SGD(Optimizer):
     """
 
     def __init__(
-        self,
-        *,
-        momentum: float = 0.0,
-        nesterov: bool = False,
-        weight_decay: float = 0.0,
+        self, *, momentum: float = 0.0, nesterov: bool = False, weight_decay: float = 0.0
     ) -> None:
         super().__init__()
         is_valid = is_number(momentum, below=1) and is_number(weight_decay)

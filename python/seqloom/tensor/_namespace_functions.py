@@ -78,12 +78,7 @@ def _make_total(name: str) -> Callable[..., Tensor]:
     """Return a function that computes a sum or product, with a `dtype` option."""
 
     def call(
-        x: Tensor,
-        /,
-        *,
-        axis: Axes | None = None,
-        dtype: Any = None,
-        keepdims: bool = False,
+        x: Tensor, /, *, axis: Axes | None = None, dtype: Any = None, keepdims: bool = False
     ) -> Tensor:
         return apply(name, x, axis=axis, keepdims=keepdims, **_dtype_option(dtype))
 

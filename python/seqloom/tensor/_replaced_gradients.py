@@ -70,8 +70,7 @@ def custom_gradient(
 
         >>> import seqloom as sl
         >>> rounding = sl.tensor.custom_gradient(
-        ...     lambda x: sl.tensor.apply("round", x),
-        ...     lambda args, out, grad: (grad,),
+        ...     lambda x: sl.tensor.apply("round", x), lambda args, out, grad: (grad,)
         ... )
         >>> A = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
         >>> x = A.tensor([0.2, 1.7], requires_grad=True)

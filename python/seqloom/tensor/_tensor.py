@@ -6,11 +6,7 @@ import math
 from numbers import Real
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from seqloom.errors import (
-    ArgumentError,
-    GradientError,
-    ShapeError,
-)
+from seqloom.errors import ArgumentError, GradientError, ShapeError
 from seqloom.tensor import _exchange as exchange
 from seqloom.tensor._conversions import TensorConversions
 from seqloom.tensor._dispatch import apply, find_shared_backend, includes_backend

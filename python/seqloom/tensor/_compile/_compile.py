@@ -170,11 +170,7 @@ class Compiled:
                 generators = environment.find_generators()
                 executed: set[CodeType] = set()
                 program, after = trace(
-                    self._function,
-                    arguments,
-                    signature,
-                    self._find,
-                    executed=executed,
+                    self._function, arguments, signature, self._find, executed=executed
                 )
                 require_unchanged_generators(generators)
                 environment.require_comparable(executed)

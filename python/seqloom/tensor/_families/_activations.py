@@ -244,11 +244,7 @@ def _wrap_rowwise(kernel: _Kernel) -> Callable[..., Floats]:
 
     @widen
     def call(
-        b: Functions,
-        x: Floats,
-        *others: Floats,
-        axis: int = -1,
-        out: Floats | None = None,
+        b: Functions, x: Floats, *others: Floats, axis: int = -1, out: Floats | None = None
     ) -> Floats:
         arrays = (x, *others)
         axis = normalize_axis_index(axis, arrays[0].ndim or 1)

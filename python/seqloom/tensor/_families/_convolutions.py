@@ -255,7 +255,7 @@ RULES: dict[str, Rule] = {
 
 
 SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), last_argument_shape),
+    **dict.fromkeys(("conv1d_input_grad", "conv2d_input_grad"), last_argument_shape)
 }
 
 

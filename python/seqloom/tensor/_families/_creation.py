@@ -141,9 +141,7 @@ def _grad_astype(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    "to_full_precision": elementwise,
-}
+SHAPES: dict[str, ShapeRule] = {"to_full_precision": elementwise}
 
 
 @add_shape(SHAPES, "astype", "asarray")

@@ -180,9 +180,7 @@ RULES: dict[str, Rule] = {
 # Shape rules ---------------------------------------------------------------------------
 
 
-SHAPES: dict[str, ShapeRule] = {
-    **dict.fromkeys(("erf", "erfc"), elementwise),
-}
+SHAPES: dict[str, ShapeRule] = {**dict.fromkeys(("erf", "erfc"), elementwise)}
 
 
 # NumPy versions ------------------------------------------------------------------------

@@ -137,7 +137,7 @@ def embedding_grad(b: Functions, grad: Array, ids: Array, *, rows: int) -> Array
 RULES: dict[str, Rule] = {
     "embedding_grad": Rule(
         keep.rest, lambda b, saved, grad, _: (b.embedding(grad, saved[0]),)
-    ),
+    )
 }
 
 
@@ -257,11 +257,7 @@ def _shape_take_along_axis(call: Call) -> Spec:
     return broadcast_shapes(others, indices.shape), x.dtype
 
 
-SHAPES.update(
-    {
-        "index": shape_index,
-    }
-)
+SHAPES.update({"index": shape_index})
 
 
 # NumPy versions ------------------------------------------------------------------------

@@ -242,10 +242,7 @@ def numpy_feed_forward(
         return write_to(feed_forward(b, x, *weights, eps=eps), out)
     made = make_out(out, x.shape, x.dtype)
     norm = to_contiguous(norm_weight), to_contiguous(norm_bias), eps
-    layers = (
-        all_contiguous(weight_in, bias_in),
-        all_contiguous(weight_out, bias_out),
-    )
+    layers = (all_contiguous(weight_in, bias_in), all_contiguous(weight_out, bias_out))
     _native.feed_forward(to_rows(x), norm, *layers, to_rows(made), b.threads)
     return write_to(made, out)
 

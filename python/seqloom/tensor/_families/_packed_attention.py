@@ -279,11 +279,7 @@ def numpy_attention_varlen_grad(
 ) -> Triple:
     """Return the gradients of ``attention_varlen`` with respect to q, k and v."""
     bounds = _find_bounds(cu_seqlens, max_seqlen)
-    made = (
-        fresh(q.shape, q.dtype),
-        fresh(k.shape, q.dtype),
-        fresh(v.shape, q.dtype),
-    )
+    made = (fresh(q.shape, q.dtype), fresh(k.shape, q.dtype), fresh(v.shape, q.dtype))
     arrays: Any = [with_unit_stride(_heads_first(array)) for array in (grad, q, k, v)]
     result = with_unit_stride(_heads_first(output)), to_contiguous(lse)
     rule = score_factor(q, scale), causal, None

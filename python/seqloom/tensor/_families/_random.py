@@ -158,7 +158,7 @@ def _to_normal(b: Functions, u: Array, dtype: Any) -> Array:
 
 RULES: dict[str, Rule] = {
     # The gradient uses the same dropout mask, which the key determines.
-    "dropout": Rule(keep.rest, lambda b, saved, grad, _: (b.dropout(grad, *saved),)),
+    "dropout": Rule(keep.rest, lambda b, saved, grad, _: (b.dropout(grad, *saved),))
 }
 
 

@@ -20,14 +20,7 @@ from seqloom.tensor._families._recurrent_grad import (
     swap_time,
     to_bool_mask,
 )
-from seqloom.tensor._families._rule import (
-    Call,
-    Parts,
-    Rule,
-    ShapeRule,
-    Spec,
-    require_fit,
-)
+from seqloom.tensor._families._rule import Call, Parts, Rule, ShapeRule, Spec, require_fit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -226,10 +219,7 @@ def _weight_gradient(b: Functions, by_gates: Array, x: Array) -> Array:
     return b.matmul(b.matrix_transpose(flat), x)
 
 
-RULES: dict[str, Rule] = {
-    "gru": _make_rule("gru", 1),
-    "lstm": _make_rule("lstm", 2),
-}
+RULES: dict[str, Rule] = {"gru": _make_rule("gru", 1), "lstm": _make_rule("lstm", 2)}
 
 
 # Shape rules ---------------------------------------------------------------------------

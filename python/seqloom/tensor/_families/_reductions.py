@@ -11,11 +11,7 @@ from numpy.lib.array_utils import normalize_axis_index
 from seqloom.errors import ArgumentError
 from seqloom.tensor._families import _keep as keep
 from seqloom.tensor._families._numpy_arrays import Floats, is_half, widen
-from seqloom.tensor._families._numpy_functions import (
-    to_floats,
-    wrap_mean,
-    wrap_sum,
-)
+from seqloom.tensor._families._numpy_functions import to_floats, wrap_mean, wrap_sum
 from seqloom.tensor._families._rule import (
     Call,
     Parts,

@@ -160,7 +160,7 @@ def _axis_positions(part: Any, length: int) -> range:
 
 
 RULES: dict[str, Rule] = {
-    "scatter_index": Rule(keep.rest, lambda b, saved, grad, _: (b.index(grad, saved[0]),)),
+    "scatter_index": Rule(keep.rest, lambda b, saved, grad, _: (b.index(grad, saved[0]),))
 }
 
 

@@ -219,7 +219,7 @@ def _grad_topk(b: Functions, saved: Any, grad: Array, _needs: Needs) -> Parts:
 
 
 SHAPES: dict[str, ShapeRule] = {
-    "searchsorted": lambda call: (call.args[1].shape, find_dtype(call)),
+    "searchsorted": lambda call: (call.args[1].shape, find_dtype(call))
 }
 
 
@@ -270,11 +270,7 @@ def _shape_permute_elements(call: Call) -> Spec:
     return x.shape, x.dtype
 
 
-SHAPES.update(
-    {
-        **{name: _moved_axes_rule(name) for name in _AXIS_FUNCTIONS.split()},
-    }
-)
+SHAPES.update({**{name: _moved_axes_rule(name) for name in _AXIS_FUNCTIONS.split()}})
 
 
 @add_shape(SHAPES, "sort", "argsort")

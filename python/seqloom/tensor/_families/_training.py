@@ -207,7 +207,7 @@ def _save_loss(args: Args, out: Array, _needs: Needs, _options: Options) -> Any:
 RULES: dict[str, Rule] = {
     "cross_entropy": Rule(
         _save_loss, lambda b, saved, grad, _: (b.cross_entropy_grad(grad, *saved),)
-    ),
+    )
 }
 
 
@@ -265,8 +265,7 @@ def numpy_adamw(
     grads = [to_contiguous(grad) for grad in grads]
     rate, number = float(lr), int(step)
     _native.adamw(
-        *(params, grads, first, second, rate, *betas, eps, list(decays), number),
-        b.threads,
+        *(params, grads, first, second, rate, *betas, eps, list(decays), number), b.threads
     )
     return params, first, second
 

@@ -99,11 +99,7 @@ def cross_entropy(
 
 
 def cross_entropy_grad(
-    grad: Array,
-    logits: Array,
-    labels: Array,
-    weights: Array | None,
-    fused: Array,
+    grad: Array, logits: Array, labels: Array, weights: Array | None, fused: Array
 ) -> Array:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del logits, labels, weights
@@ -152,12 +148,7 @@ def _normal_cdf(x: Array) -> Array:
 
 
 def conv(
-    x: Array,
-    weight: Array,
-    bias: Array | None = None,
-    *,
-    groups: int = 1,
-    **geometry: Size,
+    x: Array, weight: Array, bias: Array | None = None, *, groups: int = 1, **geometry: Size
 ) -> Array:
     """Return the cross-correlation along the last axes."""
     windows = Windows.of(weight.shape[2:], **geometry)

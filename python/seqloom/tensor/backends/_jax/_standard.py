@@ -212,11 +212,7 @@ def searchsorted(x1: Array, x2: Array, **options: Any) -> Array:
 
 
 def var(
-    x: Array,
-    *,
-    axis: Axis = None,
-    correction: float = 0.0,
-    keepdims: bool = False,
+    x: Array, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Array:
     """Return the variance over axes; infinity if the divisor is not above 0."""
     found = jnp.var(x, axis, correction=0.0, keepdims=keepdims)

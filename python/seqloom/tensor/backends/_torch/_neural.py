@@ -271,11 +271,7 @@ def cross_entropy(
 
 
 def cross_entropy_grad(
-    grad: Tensor,
-    logits: Tensor,
-    labels: Tensor,
-    weights: Tensor | None,
-    fused: Tensor,
+    grad: Tensor, logits: Tensor, labels: Tensor, weights: Tensor | None, fused: Tensor
 ) -> Tensor:
     """Return the gradient of ``cross_entropy`` with respect to the logits."""
     del logits, labels, weights

@@ -37,11 +37,7 @@ def key_words(b: Backend, key: Key | Tensor) -> Tensor:
     return words.to(torch.uint32)
 
 
-def fold_in(
-    b: Backend,
-    key: Key | Tensor,
-    word: Word,
-) -> Tensor:
+def fold_in(b: Backend, key: Key | Tensor, word: Word) -> Tensor:
     """Return a derived key as two uint32 words, like ``Key.fold``."""
     words = b.key_words(key)
     if b.device == "cpu" and isinstance(word, Tensor):

@@ -194,11 +194,7 @@ def mean(x: Tensor, *, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 
 def var(
-    x: Tensor,
-    *,
-    axis: Axis = None,
-    correction: float = 0.0,
-    keepdims: bool = False,
+    x: Tensor, *, axis: Axis = None, correction: float = 0.0, keepdims: bool = False
 ) -> Tensor:
     """Return the variance over axes."""
     x = to_floats(x)
