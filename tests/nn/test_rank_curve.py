@@ -18,7 +18,7 @@ def test_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.from_scores(labels, scores)
     false, found, _ = metrics.roc_curve(labels, scores, drop_intermediate=False)
-    np.testing.assert_allclose((curve.false_positive_rate, curve.recall), (false, found))
+    np.testing.assert_allclose((curve.fpr, curve.recall), (false, found))
     precision, recall, _ = metrics.precision_recall_curve(labels, scores)
     np.testing.assert_allclose(curve.precision, precision[-2::-1])
     np.testing.assert_allclose(curve.recall, recall[::-1])

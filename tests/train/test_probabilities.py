@@ -79,7 +79,7 @@ def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
 @given(RANDOM_HITS)
 def test_bins_equal_those_of_scikit_learn(answers):
     right, hundredths = map(np.array, zip(*answers, strict=True))
-    found = Calibration.from_predictions(right, hundredths / 100)
+    found = Calibration.measure(right, hundredths / 100)
     share, sure = calibration_curve(right, hundredths / 100, n_bins=10, pos_label=True)
     full = found.counts > 0
     np.testing.assert_allclose(found.right[full], share)
@@ -89,12 +89,12 @@ def test_bins_equal_those_of_scikit_learn(answers):
 
 def test_the_calibration_error_is_the_mean_gap_over_predictions():
     # Four predictions are 0.9 (two are correct), and one prediction is 0.2 (wrong).
-    found = Calibration.from_predictions([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
+    found = Calibration.measure([1, 1, 0, 0, 0], [0.9, 0.9, 0.9, 0.9, 0.2])
     assert found.error == pytest.approx((4 * 0.4 + 1 * 0.2) / 5)
 
 
 def test_perfectly_calibrated_predictions_have_an_error_of_zero():
-    assert Calibration.from_predictions([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
+    assert Calibration.measure([1, 1, 1, 0], [0.75] * 4).error == pytest.approx(0)
 
 
 def test_the_calibration_table_counts_the_predictions_of_each_bin():

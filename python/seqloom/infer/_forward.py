@@ -17,7 +17,7 @@ from seqloom.errors import ArgumentError
 from seqloom.models import TorchModule
 from seqloom.models._examples import returns_tokens, to_float32
 from seqloom.nn import Module, Param
-from seqloom.nn._call_arguments import VARIADIC_PARAMETER_KINDS, find_accepted_arguments
+from seqloom.nn._call_arguments import VARIADIC_PARAMETER_KINDS, find_accepted_args
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -117,9 +117,7 @@ class Forward:
 
     def receives_padding(self, model: Any) -> bool:
         """Return whether the method receives the positions of padding."""
-        names = (
-            find_accepted_arguments(model).keywords if self._is_container else self.names
-        )
+        names = find_accepted_args(model).keywords if self._is_container else self.names
         return names is None or not _PADDING_ARRAYS.isdisjoint(names)
 
     @property
@@ -149,7 +147,7 @@ class Forward:
 
 def _call_container(method: Any, model: Any, tensors: Arrays, *, key: Any) -> Any:
     """Call a container such as `Sequential` with the arguments that its layers need."""
-    takes = find_accepted_arguments(model)
+    takes = find_accepted_args(model)
     first = next(iter(takes.positional), "inputs")
     name = "inputs" if "inputs" in tensors else first
     if name not in tensors:

@@ -15,7 +15,7 @@ from seqloom.nn._operands import (
     as_operand,
     find_packing,
     make_range,
-    require_indices_below,
+    require_index,
 )
 from seqloom.nn._parameters import get_value
 from seqloom.tensor import Tensor, apply
@@ -189,7 +189,7 @@ class ESM2Inputs(NamedTuple):
 def make_layout(config: ESM2Fields, rates: Tensor, given: ESM2Inputs) -> ESM2Layout:
     """Arrange packed or padded sequences as rows, one row for each position."""
     tokens = as_operand(rates, given.input_ids)
-    require_indices_below("input_ids", tokens, config.vocabulary)
+    require_index("input_ids", tokens, config.vocabulary)
     if tokens.ndim == _PADDED_AXES and given.cu_seqlens is None:
         return _make_padded_layout(config, rates, given._replace(input_ids=tokens))
     if tokens.ndim != 1:
@@ -229,7 +229,7 @@ def _find_packed_factors(rates: Tensor, hidden: Tensor, *, packing: Packing) -> 
     sums = apply("take", sums, packing.offsets, axis=0)
     lengths = packing.offsets[1:] - packing.offsets[:-1]
     scales = _scale(rates, sums[1:] - sums[:-1], length=lengths)
-    scales = apply("take", scales, packing.sequence, axis=0)
+    scales = apply("take", scales, packing.seq_id, axis=0)
     return _add_last_axis(apply("where", hidden, 0.0, scales))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.models._esm2_layers import UNMASKED_FRACTION, layer_indices
-from seqloom.nn._operands import Packing, as_operand, find_packing, require_indices_below
+from seqloom.nn._operands import Packing, as_operand, find_packing, require_index
 from seqloom.tensor import Tensor, backend as find_backend
 
 if TYPE_CHECKING:
@@ -201,7 +201,7 @@ class PackedHuggingFace:
                 "input_ids must be (total,), the concatenated sequences, got shape "
                 f"{tokens.shape}; pass padded sequences to the transformers network"
             )
-        require_indices_below("input_ids", tokens, self._encoder.config.vocab_size)
+        require_index("input_ids", tokens, self._encoder.config.vocab_size)
         return tokens
 
     def _run(self, tokens: Tensor, packing: Packing, numbers: Sequence[int]) -> Any:
@@ -288,7 +288,7 @@ def embed_tokens(parts: Any, tokens: Tensor, packing: Packing) -> Any:
 
 def _scale_embeddings(x: Any, hidden: Any, *, packing: Packing) -> Any:
     """Set embeddings of mask tokens to zero and scale the other embeddings."""
-    starts, owner = packing.offsets.raw.long(), packing.sequence.raw.long()
+    starts, owner = packing.offsets.raw.long(), packing.seq_id.raw.long()
     sums = hidden.new_zeros(hidden.shape[0] + 1, dtype=starts.dtype)
     sums[1:] = hidden.cumsum(0)
     share = sums[starts].diff().float() / starts.diff()

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from seqloom._key import Key
 
-_QUERY_AXES = 4  # axes of queries: (n, h, l, d)
+_Q_NDIM = 4  # axes of queries: (n, h, l, d)
 
 
 def scaled_dot_product_attention(
@@ -98,11 +98,7 @@ def scaled_dot_product_attention(
         causal=is_causal,
         dropout=dropout_p,
     )[0]
-    return (
-        out
-        if query.ndim == _QUERY_AXES
-        else apply("reshape", out, out.shape[-query.ndim :])
-    )
+    return out if query.ndim == _Q_NDIM else apply("reshape", out, out.shape[-query.ndim :])
 
 
 def _repeat_heads(query: Tensor, x: Tensor) -> Tensor:
@@ -133,7 +129,7 @@ def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
     array = as_operand(query, mask)
     pairs = (*query.shape[:-1], keys.shape[-2])
     ends = zip(reversed(array.shape), reversed(pairs), strict=False)
-    if array.ndim > _QUERY_AXES or any(size not in (1, whole) for size, whole in ends):
+    if array.ndim > _Q_NDIM or any(size not in (1, whole) for size, whole in ends):
         raise ShapeError(
             f"attention: attn_mask must broadcast to {pairs}, (n, h, l, s), got shape "
             f"{array.shape}; pass a mask of keys (n, s) as mask[:, None, None, :]"
@@ -143,11 +139,11 @@ def _convert_mask(query: Tensor, keys: Tensor, mask: object) -> Tensor:
 
 def _add_missing_axes(x: Tensor) -> Tensor:
     """Add the axes of batch and heads if they are missing."""
-    if x.ndim == _QUERY_AXES:
+    if x.ndim == _Q_NDIM:
         return x
-    if not 1 < x.ndim < _QUERY_AXES:
+    if not 1 < x.ndim < _Q_NDIM:
         raise ShapeError(f"attention: expected arrays of 2 to 4 axes, got shape {x.shape}")
-    return apply("reshape", x, (*(1,) * (_QUERY_AXES - x.ndim), *x.shape))
+    return apply("reshape", x, (*(1,) * (_Q_NDIM - x.ndim), *x.shape))
 
 
 def attention_varlen(
@@ -199,11 +195,7 @@ def attention_varlen(
         5.0
     """
     shape = query.shape
-    if (
-        len(shape) != _QUERY_AXES - 1
-        or key.shape != shape
-        or value.shape[:-1] != shape[:-1]
-    ):
+    if len(shape) != _Q_NDIM - 1 or key.shape != shape or value.shape[:-1] != shape[:-1]:
         raise ShapeError(
             "attention_varlen: expected query and keys (total, h, d) and value "
             f"(total, h, e), got {shape}, {key.shape} and {value.shape}"

@@ -9,7 +9,7 @@ from seqloom._arguments import as_integer, as_number
 from seqloom.errors import ShapeError
 from seqloom.nn._initialisers import Fill
 from seqloom.nn._module import Module
-from seqloom.nn._operands import LINEAR_ARGUMENT_NAMES, as_operand, require_same_dtype
+from seqloom.nn._operands import LINEAR_ARGS, as_operand, require_same_dtype
 from seqloom.nn._parameters import Buffer, Param, get_value
 from seqloom.nn._processes import batch_norm_over_processes, find_batch_processes
 from seqloom.nn._submodules import label_layer
@@ -133,7 +133,7 @@ class BatchNorm(Module):
         """
         weight, bias = get_value(self.weight), get_value(self.bias)
         if weight is not None:
-            require_same_dtype(type(self).__name__, LINEAR_ARGUMENT_NAMES, weight, x, bias)
+            require_same_dtype(type(self).__name__, LINEAR_ARGS, weight, x, bias)
         if self.running_mean is None or self.running_var is None:
             return scale_channels(x, weight, bias, mask)
         variance = self.running_var.value
@@ -316,6 +316,6 @@ def require_norm_dtypes(
 ) -> None:
     """Raise if the arrays do not all have the float type of the weight."""
     if weight is not None:
-        require_same_dtype(name, LINEAR_ARGUMENT_NAMES, weight, x, bias)
+        require_same_dtype(name, LINEAR_ARGS, weight, x, bias)
     else:
         require_same_dtype(name, ("x", "bias"), x, bias)

@@ -58,7 +58,7 @@ _accepted_arguments_by_function: tuple[WeakKeyDictionary[Any, AcceptedArguments]
 )
 
 
-def find_accepted_arguments(layer: Any) -> AcceptedArguments:
+def find_accepted_args(layer: Any) -> AcceptedArguments:
     """Return the arguments that a layer, or any layer of a container, accepts."""
     return _accepted_arguments_by_class.get(layer.__class__) or _inspect_callable(layer)
 
@@ -177,7 +177,7 @@ def add_layer_note(error: Exception, layer: Any, label: tuple[str, object]) -> N
 def _format_layer(layer: Any, label: tuple[str, object]) -> str:
     """Return a label for a layer, such as ``layer 1 of Sequential (Linear(x))``."""
     where, name = label
-    signature = find_accepted_arguments(layer).signature
+    signature = find_accepted_args(layer).signature
     return f"{where.format(name)} ({get_layer_name(layer)}{signature})"
 
 

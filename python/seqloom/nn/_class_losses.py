@@ -9,12 +9,7 @@ import numpy as np
 from seqloom.errors import ArgumentError, ShapeError
 from seqloom.nn._binary_losses import compute_focal_factor
 from seqloom.nn._losses import reduce_losses
-from seqloom.nn._operands import (
-    as_operand,
-    replace_negative,
-    require_floats,
-    require_indices_below,
-)
+from seqloom.nn._operands import as_operand, replace_negative, require_floats, require_index
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -123,7 +118,7 @@ def nll_loss(
     weights = None if weight is None else _convert_weights(rows, weight)
 
     def compute_loss(labels: Tensor) -> Tensor:
-        require_indices_below("labels", labels, rows.shape[-1])
+        require_index("labels", labels, rows.shape[-1])
         labels = replace_negative(labels, rows.shape[-1])
         index = apply("expand_dims", labels, axis=1)
         logs = apply("squeeze", apply("take_along_axis", rows, index, axis=1), axis=1)

@@ -10,13 +10,13 @@ from seqloom.errors import ArgumentError
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    LINEAR_ARGUMENT_NAMES,
+    LINEAR_ARGS,
     as_size,
     as_sizes,
     require_axes,
     require_same_dtype,
     require_window_fits,
-    unpack_single_size,
+    unpack_size,
     with_or_without_batch,
 )
 from seqloom.nn._parameters import Param, get_value
@@ -129,13 +129,13 @@ def _convolve(
     """Check the arguments of a convolution along `axes` axes, and compute it."""
     x, weight, bias = arrays
     require_axes(name, axes + 2, x, weight)
-    require_same_dtype(name, LINEAR_ARGUMENT_NAMES, weight, x, bias)
+    require_same_dtype(name, LINEAR_ARGS, weight, x, bias)
     stride = as_sizes("stride", sizes["stride"], 1, axes)
     dilation = as_sizes("dilation", sizes["dilation"], 1, axes)
     x, padding = _pad_input(x, weight, stride, sizes["padding"], dilation)
     require_window_fits(x, weight.shape[2:], padding, dilation, name)
     options = {"stride": stride, "padding": padding, "dilation": dilation}
-    options = {option: unpack_single_size(value) for option, value in options.items()}
+    options = {option: unpack_size(value) for option, value in options.items()}
     return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
 
 
@@ -207,10 +207,7 @@ class Convolution(Module):
         fan_in = FanIn(inside // self.groups * prod(kernel))
         self.weight = Param((outside, inside // self.groups, *kernel), fan_in)
         self.bias = Param((outside,), fan_in) if bias else None
-        self.stride, self.dilation = (
-            unpack_single_size(steps),
-            unpack_single_size(dilations),
-        )
+        self.stride, self.dilation = (unpack_size(steps), unpack_size(dilations))
         self.padding_mode = as_choice("padding_mode", padding_mode, _PADDING_MODES)
         if isinstance(padding, str):
             widths = find_same_padding(padding, kernel, steps, dilations)
@@ -218,9 +215,7 @@ class Convolution(Module):
             widths = [(n, n) for n in as_sizes("padding", padding, 0, self._axes)]
         is_even = padding_mode == "zeros" and all(one == other for one, other in widths)
         # The convolution adds symmetric zeros; `pad` adds any other padding.
-        self.padding = unpack_single_size(
-            tuple(before if is_even else 0 for before, _ in widths)
-        )
+        self.padding = unpack_size(tuple(before if is_even else 0 for before, _ in widths))
         self.edges = None if is_even else tuple(sum(reversed(widths), ()))
 
     def __call__(self, x: Tensor) -> Tensor:

@@ -9,12 +9,7 @@ from functools import wraps
 from typing import TYPE_CHECKING, Any, cast
 
 from seqloom.errors import ArgumentError, BackendError, GradientError, ShapeError
-from seqloom.nn._processes import (
-    GradientCall,
-    find_tracked_param,
-    gradient_calls,
-    tracked_params,
-)
+from seqloom.nn._processes import GradientCall, find_tensor, gradient_calls, tracked_params
 from seqloom.tensor import Gradients, Tensor
 from seqloom.tensor._derivatives import (
     activate,
@@ -72,9 +67,7 @@ def value_and_grad(
     """
 
     @wraps(function)
-    def compute_value_and_grad(
-        module: Module, *args: object, **options: Any
-    ) -> tuple[Any, ...]:
+    def call_tracked(module: Module, *args: object, **options: Any) -> tuple[Any, ...]:
         params = [param for _, param in module.parameters() if param.trainable]
         tensors = {position: _require_tensor(args, position) for position in inputs}
         tracking = _GradientTracking.start(params, tensors)
@@ -93,9 +86,9 @@ def value_and_grad(
             by_leaf = compute_gradients(tracking.level, loss)
         values = [lower_result(tracking.level, value) for value in (loss, *others)]
         tracking.mark_shared_params(values)
-        return (*values, tracking.collect_gradients(by_leaf, args))
+        return (*values, tracking.collect_grads(by_leaf, args))
 
-    return compute_value_and_grad
+    return call_tracked
 
 
 def _require_tensor(args: tuple[Any, ...], position: int) -> Tensor:
@@ -169,9 +162,7 @@ class _GradientTracking:
             if measure_memory(param.storage(), None)[0] in owners:
                 param.share()
 
-    def collect_gradients(
-        self, by_leaf: dict[int, Any], args: tuple[Any, ...]
-    ) -> Gradients:
+    def collect_grads(self, by_leaf: dict[int, Any], args: tuple[Any, ...]) -> Gradients:
         """Return the gradients of all parameters, by id, and of the selected arguments."""
         number = self.level.leaf_number
         numbers = {key: number(leaf.raw) for key, leaf in self.params.items()}
@@ -246,9 +237,7 @@ def functional_call(
     for path, value in values.items():
         _require_substitutable(path, params.get(path), value)
     by_id = {params[path].id: value for path, value in values.items()}
-    outer = {
-        param.id: find_tracked_param(param.id, param.path) for param in params.values()
-    }
+    outer = {param.id: find_tensor(param.id, param.path) for param in params.values()}
     known = {number: tensor for number, tensor in outer.items() if tensor is not None}
     token = tracked_params.set({**(tracked_params.get() or {}), **known, **by_id})
     try:

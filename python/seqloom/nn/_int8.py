@@ -213,9 +213,9 @@ def quantize_int8(
     """
     matches = find_linear_layers(module.eval(), targets)
     layers = {path: layer for path, layer in matches if type(layer) is Linear}
-    largest: Mapping[str, Any] = (
-        {} if sample is None else _measure_layer_inputs(module, layers, sample)
-    )
+    largest: Mapping[str, Any] = {}
+    if sample is not None:
+        largest = _max_inputs(module, layers, sample)
     rounded = {path: Int8Linear.of(it, largest.get(path)) for path, it in layers.items()}
     _replace_layers(module, rounded)
     for path, layer in rounded.items():
@@ -240,7 +240,7 @@ class _MeasuredLinear(Linear):
         return super().__call__(x)
 
 
-def _measure_layer_inputs(
+def _max_inputs(
     module: Module, layers: Mapping[str, Linear], sample: Any
 ) -> dict[str, Any]:
     """Return the largest absolute inputs of all layers that the module calls."""

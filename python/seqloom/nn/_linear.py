@@ -11,12 +11,7 @@ from seqloom._arguments import as_integer
 from seqloom.errors import ArgumentError, DTypeError, OutOfRangeError, ShapeError
 from seqloom.nn._initialisers import FanIn, Normal
 from seqloom.nn._module import Module
-from seqloom.nn._operands import (
-    LINEAR_ARGUMENT_NAMES,
-    as_operand,
-    require_floats,
-    require_same_dtype,
-)
+from seqloom.nn._operands import LINEAR_ARGS, as_operand, require_floats, require_same_dtype
 from seqloom.nn._parameters import Param, get_value
 from seqloom.nn._submodules import require_axis
 from seqloom.tensor import Tensor, apply
@@ -49,7 +44,7 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         >>> linear(B.tensor([[1.0, 2.0]]), B.tensor([[3.0, 4.0]])).item()
         11.0
     """
-    require_same_dtype("linear", LINEAR_ARGUMENT_NAMES, weight, x, bias)
+    require_same_dtype("linear", LINEAR_ARGS, weight, x, bias)
     if weight.ndim != 2:  # noqa: PLR2004  # (out, in)
         return _apply_to_one_output(x, weight, bias)
     return apply("linear", x, weight, bias)

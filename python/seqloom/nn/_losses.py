@@ -239,7 +239,7 @@ def reduce_losses(losses: Tensor, reduction: str) -> Tensor:
     return losses.mean() if reduction == "mean" else losses.sum()
 
 
-_MASKED_LOGIT = -3.0e4  # Logit of masked positions; its exp is 0 in all float types.
+_MASK_LOGIT = -3.0e4  # Logit of masked positions; its exp is 0 in all float types.
 # For arguments of at least 8, three terms of Stirling's series are exact in single
 # precision.
 _MIN_STIRLING_INPUT = 8.0
@@ -282,10 +282,8 @@ def multinomial_nll(
     if mask is not None:
         real = as_operand(x, mask)
         real = real if real.dtype.kind == "b" else apply("not_equal", real, 0)
-        counts, x = (
-            apply("where", real, counts, 0.0),
-            apply("where", real, x, _MASKED_LOGIT),
-        )
+        counts = apply("where", real, counts, 0.0)
+        x = apply("where", real, x, _MASK_LOGIT)
     log_product = (counts * apply("log_softmax", x)).sum(axis=-1)
     ways = _log_factorial(counts.sum(axis=-1)) - _log_factorial(counts).sum(axis=-1)
     return reduce_losses(-ways - log_product, reduction)

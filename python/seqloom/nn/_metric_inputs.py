@@ -11,7 +11,7 @@ from seqloom._arguments import check_aligned_columns
 from seqloom.errors import DTypeError, NotFiniteError, OutOfRangeError, ShapeError
 
 Floats: TypeAlias = NDArray[np.float64]
-_STRING_DTYPE_KINDS = "US"  # kinds of NumPy's string dtypes
+_STRING_KINDS = "US"  # kinds of NumPy's string dtypes
 _SCORE_AXES = 2  # number of axes of scores with a column for each class
 
 
@@ -30,10 +30,8 @@ def read_classes(
             f"predicted must be classes in the shape of labels {true.shape}, or scores "
             f"with a column for each class, got shape {guess.shape}"
         )
-    if (true.dtype.kind in _STRING_DTYPE_KINDS) != (
-        guess.dtype.kind in _STRING_DTYPE_KINDS
-    ):
-        name = "labels" if true.dtype.kind in _STRING_DTYPE_KINDS else "predicted"
+    if (true.dtype.kind in _STRING_KINDS) != (guess.dtype.kind in _STRING_KINDS):
+        name = "labels" if true.dtype.kind in _STRING_KINDS else "predicted"
         raise DTypeError(
             f"{name} are strings and the other classes are numbers; pass the indices "
             "of the classes for both"
@@ -176,7 +174,7 @@ class RankCurve:
         return self.true_positives / self.positives
 
     @property
-    def false_positive_rate(self) -> Floats:
+    def fpr(self) -> Floats:
         """False positive rate: the x axis of the ROC curve."""
         return self.false_positives / self.negatives
 

@@ -265,7 +265,7 @@ def r2(labels: ArrayLike, predicted: ArrayLike) -> float:
         >>> r2([1.0, 2.0, 3.0], [1.0, 2.0, 4.0])
         0.5
     """
-    return _mean_over_columns(_compute_column_r2, *read_values(labels, predicted))
+    return _mean_over_columns(_column_r2, *read_values(labels, predicted))
 
 
 def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -287,7 +287,7 @@ def pearson(labels: ArrayLike, predicted: ArrayLike) -> float:
         >>> round(pearson([1.0, 2.0, 3.0], [2.0, 4.0, 6.0]), 6)
         1.0
     """
-    return _mean_over_columns(_compute_column_pearson, *read_values(labels, predicted))
+    return _mean_over_columns(_correlate, *read_values(labels, predicted))
 
 
 def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
@@ -310,9 +310,7 @@ def spearman(labels: ArrayLike, predicted: ArrayLike) -> float:
         1.0
     """
     return _mean_over_columns(
-        lambda true, guess: _compute_column_pearson(
-            _rank_values(true), _rank_values(guess)
-        ),
+        lambda true, guess: _correlate(_rank_values(true), _rank_values(guess)),
         *read_values(labels, predicted),
     )
 
@@ -335,33 +333,29 @@ def _mean_without_nan(values: Iterable[float]) -> float:
     return float(np.mean(defined)) if defined else float("nan")
 
 
-def _compute_column_r2(labels: Floats, predicted: Floats) -> float:
+def _column_r2(labels: Floats, predicted: Floats) -> float:
     """Compute 1 minus the squared error divided by the squared distance from the mean."""
     if _is_without_variance(labels):
         return float("nan")
     if not np.isfinite(predicted).all():
         return -math.inf
-    unit = _find_scaling_power(labels, predicted)
+    unit = _find_scale(labels, predicted)
     labels, predicted = labels / unit, predicted / unit
     centred, errors = _subtract_mean(labels), labels - predicted
     # Scale variance and errors separately, so that a small variance does not become 0.
-    small, large = _find_scaling_power(centred), _find_scaling_power(errors)
-    ratio = _sum_exactly(np.square(errors / large)) / _sum_exactly(
-        np.square(centred / small)
-    )
+    small, large = _find_scale(centred), _find_scale(errors)
+    ratio = _exact_sum(np.square(errors / large)) / _exact_sum(np.square(centred / small))
     return 1 - ratio * (large / small) * (large / small)
 
 
-def _compute_column_pearson(labels: Floats, predicted: Floats) -> float:
+def _correlate(labels: Floats, predicted: Floats) -> float:
     """Compute the correlation of two columns as the cosine of the centred columns."""
     if _is_without_variance(labels) or _is_without_variance(predicted):
         return float("nan")
-    left, right = (
-        _subtract_mean(it / _find_scaling_power(it)) for it in (labels, predicted)
-    )
-    left, right = left / _find_scaling_power(left), right / _find_scaling_power(right)
-    scale = math.sqrt(_sum_exactly(left * left) * _sum_exactly(right * right))
-    return _clip_correlation(_sum_exactly(left * right) / scale)
+    left, right = (_subtract_mean(it / _find_scale(it)) for it in (labels, predicted))
+    left, right = left / _find_scale(left), right / _find_scale(right)
+    scale = math.sqrt(_exact_sum(left * left) * _exact_sum(right * right))
+    return _clip_correlation(_exact_sum(left * right) / scale)
 
 
 def _is_without_variance(values: Floats) -> bool:
@@ -372,7 +366,7 @@ def _is_without_variance(values: Floats) -> bool:
     )
 
 
-def _find_scaling_power(*arrays: Floats) -> float:
+def _find_scale(*arrays: Floats) -> float:
     """Return a power of two that scales values exactly so that squares do not overflow."""
     largest = max(float(np.abs(values).max()) for values in arrays)
     return math.ldexp(1.0, min(math.frexp(largest)[1], 1023))  # largest float64 exponent
@@ -385,11 +379,11 @@ def _clip_correlation(correlation: float) -> float:
 
 def _subtract_mean(values: Floats) -> Floats:
     """Subtract the mean twice, because the mean of large, close values is rounded."""
-    once = values - _sum_exactly(values) / len(values)
-    return once - _sum_exactly(once) / len(once)
+    once = values - _exact_sum(values) / len(values)
+    return once - _exact_sum(once) / len(once)
 
 
-def _sum_exactly(values: Floats) -> float:
+def _exact_sum(values: Floats) -> float:
     """Return the exact sum, rounded once; the order of the values does not matter."""
     return math.fsum(values.tolist())
 

@@ -24,7 +24,7 @@ from seqloom.nn._initialisers import to_dtype_name
 from seqloom.nn._parameters import ModuleArray, Param
 from seqloom.nn._state import (
     LoadReport,
-    collect_arrays_by_path,
+    collect_arrays,
     find_report,
     load_state,
     make_record,
@@ -195,7 +195,7 @@ class Module:
         root = Key(as_seed(key, "key")) if not hasattr(key, "fold") else cast("Key", key)
         modules = list_modules(self)
         recheck_hidden_params(modules)
-        for path, part in collect_arrays_by_path(self).items():
+        for path, part in collect_arrays(self).items():
             part.bind(path, found, root.fold(path))
         move_constants(modules, found)
         return self

@@ -44,7 +44,7 @@ def read_host_array(data: Any) -> NDArray[Any] | None:
     return np.asarray(raw) if is_here else None
 
 
-def require_indices_below(name: str, data: object, count: int) -> None:
+def require_index(name: str, data: object, count: int) -> None:
     """Raise if integers on the host are not in the range 0 to `count - 1`."""
     values = read_host_array(data)
     if values is None or not values.size:
@@ -73,7 +73,7 @@ _FLOAT_DTYPES: dict[int, Any] = {}
 _MAX_CACHED_DTYPES = 64
 _INTEGER_OR_BOOL_KINDS = frozenset("biu")  # Codes of `dtype.kind`.
 # Argument names for `require_same_dtype`; the first array determines the dtype.
-LINEAR_ARGUMENT_NAMES = "weight", "x", "bias"
+LINEAR_ARGS = "weight", "x", "bias"
 QKV_ARGUMENT_NAMES = "query", "key", "value"
 
 
@@ -210,7 +210,7 @@ class Packing(NamedTuple):
 
     offsets: Tensor  # (n + 1,), the start of each sequence, and the total length.
     longest: int  # Length of the longest sequence.
-    sequence: Tensor  # (total,), the index of each position's sequence.
+    seq_id: Tensor  # (total,), the index of each position's sequence.
     position: Tensor  # (total,), the index of each position in its sequence.
 
 
@@ -249,9 +249,7 @@ def pad_packed(x: Tensor, packing: Packing) -> tuple[Tensor, Tensor]:
 def pack_padded(x: Tensor, packing: Packing) -> Tensor:
     """Return padded values ``(n, longest, ...)`` as concatenated sequences."""
     flat = apply("reshape", x, (-1, *x.shape[2:]))
-    return apply(
-        "take", flat, packing.sequence * packing.longest + packing.position, axis=0
-    )
+    return apply("take", flat, packing.seq_id * packing.longest + packing.position, axis=0)
 
 
 def require_valid_offsets(cu_seqlens: object, total: int, longest: int) -> None:
@@ -297,7 +295,7 @@ def as_sizes(name: str, size: Any, least: int, axes: int) -> tuple[int, ...]:
     return sizes
 
 
-def unpack_single_size(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
+def unpack_size(sizes: tuple[int, ...]) -> int | tuple[int, ...]:
     """Convert sizes to an operation's argument: an integer for one axis, or a tuple."""
     return sizes if len(sizes) != 1 else sizes[0]
 
@@ -343,7 +341,7 @@ def require_axes(name: str, rank: int, *arrays: Tensor) -> None:
             )
 
 
-def require_valid_pooling(
+def check_windows(
     x: Tensor,
     kernel: tuple[int, ...],
     padding: tuple[int, ...],

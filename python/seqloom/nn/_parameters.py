@@ -22,7 +22,7 @@ from seqloom.nn._initialisers import (
     to_dtype_name,
     to_float_dtype_name,
 )
-from seqloom.nn._processes import find_tracked_param
+from seqloom.nn._processes import find_tensor
 from seqloom.record._array import to_numpy
 from seqloom.tensor import Tensor
 from seqloom.tensor._compile._symbol import check_declared
@@ -310,7 +310,7 @@ class Param(ModuleArray):
     @property
     def value(self) -> Tensor:
         """Values as a tensor, which records a gradient inside `value_and_grad`."""
-        tracked = find_tracked_param(self.id, self.path)
+        tracked = find_tensor(self.id, self.path)
         return Tensor(self.share(), self.bound_backend) if tracked is None else tracked
 
 

@@ -8,10 +8,10 @@ from seqloom.errors import ArgumentError
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
     as_sizes,
+    check_windows,
     require_floats,
     require_numbers,
-    require_valid_pooling,
-    unpack_single_size,
+    unpack_size,
     with_or_without_batch,
 )
 from seqloom.tensor import apply
@@ -150,9 +150,7 @@ def avg_pool1d(
     require_floats("avg_pool1d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
     return apply(
-        "avg_pool1d",
-        x,
-        **_make_pooling_options(x, 1, kernel_size, stride, padding, **flags),
+        "avg_pool1d", x, **_pool_options(x, 1, kernel_size, stride, padding, **flags)
     )
 
 
@@ -197,7 +195,7 @@ def avg_pool2d(
         raise ArgumentError("divisor_override must not be 0; omit it to get the mean")
     require_floats("avg_pool2d", x)
     flags = {"ceil_mode": bool(ceil_mode), "count_include_pad": bool(count_include_pad)}
-    options = _make_pooling_options(
+    options = _pool_options(
         x, 2, kernel_size, stride, padding, **flags, divisor_override=divisor_override
     )
     return apply("avg_pool2d", x, **options)
@@ -205,12 +203,12 @@ def avg_pool2d(
 
 def _find_maxima(x: Tensor, axes: int, sizes: tuple[Any, ...], *, ceil_mode: bool) -> Any:
     """Return the maximum of each window along `axes` axes, and its index."""
-    options = _make_pooling_options(x, axes, *sizes, ceil_mode=bool(ceil_mode))
+    options = _pool_options(x, axes, *sizes, ceil_mode=bool(ceil_mode))
     require_numbers(f"max_pool{axes}d", x)
     return apply(f"max_pool{axes}d", x, **options)
 
 
-def _make_pooling_options(
+def _pool_options(
     x: Tensor,
     axes: int,
     kernel: Size,
@@ -224,20 +222,16 @@ def _make_pooling_options(
     step = size if stride is None else as_sizes("stride", stride, 1, axes)
     around = as_sizes("padding", padding, 0, axes)
     gaps = as_sizes("dilation", dilation, 1, axes)
-    require_valid_pooling(
-        x, size, around, gaps, f"pooling of {'rows' if axes == 1 else 'images'}"
-    )
+    check_windows(x, size, around, gaps, f"pooling of {'rows' if axes == 1 else 'images'}")
     options = {"kernel": size, "stride": step, "padding": around}
     if gaps != (1,) * axes:
         options["dilation"] = gaps
-    sizes = {name: unpack_single_size(value) for name, value in options.items()}
-    return sizes | {
-        name: flag for name, flag in flags.items() if flag != _DEFAULT_OPTIONS[name]
-    }
+    sizes = {name: unpack_size(value) for name, value in options.items()}
+    return sizes | {name: flag for name, flag in flags.items() if flag != _DEFAULTS[name]}
 
 
 # Default values are omitted, so a custom backend does not need these arguments.
-_DEFAULT_OPTIONS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
+_DEFAULTS = {"ceil_mode": False, "count_include_pad": True, "divisor_override": None}
 
 
 class MaxPool(Module):

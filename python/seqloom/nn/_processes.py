@@ -158,7 +158,7 @@ class GradientCall(NamedTuple):
 gradient_calls: dict[int, GradientCall] = {}  # call id -> running call
 
 
-def find_tracked_param(param: int, path: str) -> Tensor | None:
+def find_tensor(param: int, path: str) -> Tensor | None:
     """Return the tensor that records a parameter's gradient on this thread, if any."""
     params = tracked_params.get()
     if params is not None:

@@ -138,9 +138,7 @@ class Metric(ABC):
 
     _settings: ClassVar[tuple[str, ...]] = ()  # attributes that merged metrics must share
 
-    def _read_record(
-        self, record: Mapping[str, Any], *names: str
-    ) -> list[NDArray[np.generic]]:
+    def _unpack(self, record: Mapping[str, Any], *names: str) -> list[NDArray[np.generic]]:
         """Return the arrays of a record; raise if the names differ."""
         if set(record) != set(names):
             raise RecordError(
@@ -183,7 +181,7 @@ class Accuracy(Metric):
         return {"right": np.array(self._right), "total": np.array(self._total)}
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        self._right, self._total = map(int, self._read_record(record, "right", "total"))
+        self._right, self._total = map(int, self._unpack(record, "right", "total"))
         return self
 
 
@@ -209,7 +207,7 @@ class _ConfusionMetric(Metric):
         return {"counts": self._counts.copy()}
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        (counts,) = self._read_record(record, "counts")
+        (counts,) = self._unpack(record, "counts")
         if counts.shape != self._counts.shape or counts.dtype.kind not in "iu":
             raise RecordError(
                 f"counts must be integers of shape {self._counts.shape}, got "
@@ -322,10 +320,8 @@ class Mean(Metric):
             some = whole[powers == power]
             # Sum the high and the low bits separately, so that both sums remain below 2
             # ** 63.
-            high, low = (
-                int((some >> _LOW_BITS).sum()),
-                int((some & ((1 << _LOW_BITS) - 1)).sum()),
-            )
+            high = int((some >> _LOW_BITS).sum())
+            low = int((some & ((1 << _LOW_BITS) - 1)).sum())
             total += ((high << _LOW_BITS) + low) << (power - _MANTISSA_BITS + _SHIFT_BITS)
         self._total += weight * total
         self._count += weight * values.size
@@ -360,7 +356,7 @@ class Mean(Metric):
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
         """Replace the state by a state that `to_record` returned."""
-        total, count, beyond = self._read_record(record, "total", "count", "beyond")
+        total, count, beyond = self._unpack(record, "total", "count", "beyond")
         if total.shape != (_SUM_BYTES,) or total.dtype != np.uint8:
             raise RecordError(
                 f"total must be {_SUM_BYTES} bytes, got {total.dtype} of shape "

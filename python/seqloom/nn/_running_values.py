@@ -59,12 +59,10 @@ class _StoredValuesMetric(Metric):
     def compute(self) -> float:
         if not self._labels:
             return float("nan")
-        return self._compute_metric(*self._join_batches())
+        return self._evaluate(*self._join_batches())
 
     @abstractmethod
-    def _compute_metric(
-        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
-    ) -> float:
+    def _evaluate(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         """Compute the metric over all data."""
 
     def _join_batches(self) -> tuple[NDArray[np.generic], NDArray[np.generic]]:
@@ -86,7 +84,7 @@ class _StoredValuesMetric(Metric):
         return {"labels": labels, "scores": scores}
 
     def load_record(self, record: Mapping[str, Any]) -> Self:
-        labels, scores = self._read_record(record, "labels", "scores")
+        labels, scores = self._unpack(record, "labels", "scores")
         if not labels.ndim or not scores.ndim or len(labels) != len(scores):
             raise RecordError(
                 "labels and scores of a record must have the same length, got shapes "
@@ -112,9 +110,7 @@ class AUROC(_StoredValuesMetric):
 
     _has_classes = True
 
-    def _compute_metric(
-        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
-    ) -> float:
+    def _evaluate(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return auroc(labels, scores)
 
 
@@ -131,9 +127,7 @@ class AUPRC(_StoredValuesMetric):
 
     _has_classes = True
 
-    def _compute_metric(
-        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
-    ) -> float:
+    def _evaluate(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return auprc(labels, scores)
 
 
@@ -148,9 +142,7 @@ class Pearson(_StoredValuesMetric):
         1.0
     """
 
-    def _compute_metric(
-        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
-    ) -> float:
+    def _evaluate(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return pearson(labels, scores)
 
 
@@ -165,9 +157,7 @@ class Spearman(_StoredValuesMetric):
         1.0
     """
 
-    def _compute_metric(
-        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
-    ) -> float:
+    def _evaluate(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return spearman(labels, scores)
 
 
@@ -182,7 +172,5 @@ class R2(_StoredValuesMetric):
         0.5
     """
 
-    def _compute_metric(
-        self, labels: NDArray[np.generic], scores: NDArray[np.generic]
-    ) -> float:
+    def _evaluate(self, labels: NDArray[np.generic], scores: NDArray[np.generic]) -> float:
         return r2(labels, scores)

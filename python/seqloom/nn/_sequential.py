@@ -10,7 +10,7 @@ from seqloom.nn._call_arguments import (
     AcceptedArguments,
     add_layer_note,
     call_layer,
-    find_accepted_arguments,
+    find_accepted_args,
     get_layer_name,
     unpack_output,
 )
@@ -90,7 +90,7 @@ class Sequential(Module):
                 a keyword.
         """
         if options:
-            signatures = [find_accepted_arguments(layer) for layer in self]
+            signatures = [find_accepted_args(layer) for layer in self]
             for name in options:
                 if not any(accepted.accepts(name) for accepted in signatures):
                     raise ArgumentError(
@@ -103,7 +103,7 @@ class Sequential(Module):
         output: Any = args[0] if len(args) == 1 else args
         is_plain = not options and key is None
         for index, (name, layer) in enumerate(self._named_layers()):
-            accepted = find_accepted_arguments(layer)
+            accepted = find_accepted_args(layer)
             if is_plain and accepted.accepts_single and type(output) is not tuple:
                 try:
                     output = layer(output)
@@ -207,7 +207,7 @@ class Residual(Module):
                 an argument.
             ShapeError: The output does not have the shape of `x`.
         """
-        accepted = find_accepted_arguments(self.inner)
+        accepted = find_accepted_args(self.inner)
         for name in options:
             if not accepted.accepts(name):
                 raise ArgumentError(
@@ -234,7 +234,7 @@ class Residual(Module):
 
 def _find_common_arguments(container: Sequential) -> AcceptedArguments:
     """Return positional arguments of the first layer, and keywords of all layers."""
-    signatures = [find_accepted_arguments(layer) for layer in container]
+    signatures = [find_accepted_args(layer) for layer in container]
     if not signatures:
         return AcceptedArguments(("x",), ("x",), frozenset({"key"}))
     keywords = frozenset({"key"}).union(*(signature.keywords for signature in signatures))
@@ -245,6 +245,4 @@ def _find_common_arguments(container: Sequential) -> AcceptedArguments:
 ARGUMENT_FINDERS[Sequential.__call__] = _find_common_arguments
 
 
-ARGUMENT_FINDERS[Residual.__call__] = lambda residual: find_accepted_arguments(
-    residual.inner
-)
+ARGUMENT_FINDERS[Residual.__call__] = lambda residual: find_accepted_args(residual.inner)

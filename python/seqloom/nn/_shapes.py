@@ -9,7 +9,7 @@ import numpy as np
 
 from seqloom.errors import ArgumentError, CaptureError, ShapeError
 from seqloom.nn._module import Module
-from seqloom.nn._operands import as_operand, as_size, require_floats, require_indices_below
+from seqloom.nn._operands import as_operand, as_size, require_floats, require_index
 from seqloom.tensor import Tensor, apply, backend
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def one_hot(x: Tensor, num_classes: int | None = None) -> Tensor:
                 "the values of x, which are not known yet"
             ) from None
     count = as_size("num_classes", num_classes, 1)
-    require_indices_below("one_hot", x, count)
+    require_index("one_hot", x, count)
     return apply("one_hot", x, count, dtype="int64")
 
 
@@ -128,19 +128,19 @@ def _pad_axis(x: Tensor, axis: int, widths: tuple[int, int], mode: str) -> Tenso
     return apply("concat", parts, axis=axis) if len(parts) > 1 else rest
 
 
-def _pad_reflected(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _reflect_pad(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad one end of an axis with the neighbouring values, mirrored."""
     part = slice(1, width + 1) if is_first else slice(-width - 1, -1)
     return apply("flip", _slice_axis(x, axis, part), axis=axis)
 
 
-def _pad_replicated(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _replicate_pad(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad one end of an axis with copies of the edge value."""
     end = _slice_axis(x, axis, slice(0, 1) if is_first else slice(-1, None))
     return apply("repeat", end, width, axis=axis)
 
 
-def _pad_circular(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
+def _wrap_pad(x: Tensor, axis: int, width: int, *, is_first: bool) -> Tensor:
     """Pad with values from the opposite end; repeat the axis if the padding is longer."""
     turns, rest = divmod(width, x.shape[axis])
     part = _slice_axis(x, axis, slice(-rest, None) if is_first else slice(0, rest))
@@ -155,9 +155,9 @@ def _slice_axis(x: Tensor, axis: int, part: slice) -> Tensor:
 
 
 _PAD_FUNCTIONS = {
-    "reflect": _pad_reflected,
-    "replicate": _pad_replicated,
-    "circular": _pad_circular,
+    "reflect": _reflect_pad,
+    "replicate": _replicate_pad,
+    "circular": _wrap_pad,
 }
 
 

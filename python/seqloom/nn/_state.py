@@ -100,7 +100,7 @@ def find_report(module: HasParts) -> LoadReport | None:
     return _load_reports.get(module)
 
 
-def collect_arrays_by_path(module: HasParts) -> dict[str, ModuleArray]:
+def collect_arrays(module: HasParts) -> dict[str, ModuleArray]:
     """Return parameters and buffers by path; raise if two arrays have the same path."""
     parts: dict[str, ModuleArray] = {}
     for path, part in module.named(ModuleArray):
@@ -120,8 +120,8 @@ def make_record(module: HasParts) -> Record:
     custom = list_custom_records(module)
     parts = {
         path: part
-        for path, part in collect_arrays_by_path(module).items()
-        if part.is_recorded and not _is_in_submodules(path, custom)
+        for path, part in collect_arrays(module).items()
+        if part.is_recorded and not _is_inside(path, custom)
     }
     least = {path: getattr(part, "least_dtype", None) for path, part in parts.items()}
     arrays = {
@@ -143,7 +143,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     """Return the outermost submodules whose class defines `to_record` or `load_record`."""
     found: dict[str, Any] = {}
     for path, part in module.named():
-        if not is_module(part) or _is_in_submodules(path, found):
+        if not is_module(part) or _is_inside(path, found):
             continue
         # The user's class defines `to_record` or `load_record`.
         owners = (part.to_record.__module__, part.load_record.__module__)
@@ -152,7 +152,7 @@ def list_custom_records(module: HasParts) -> dict[str, Any]:
     return found
 
 
-def _is_in_submodules(path: str, prefixes: Iterable[str]) -> bool:
+def _is_inside(path: str, prefixes: Iterable[str]) -> bool:
     """Return whether a path is within one of the submodules."""
     return any(path.startswith(f"{prefix}.") for prefix in prefixes)
 
@@ -178,15 +178,13 @@ def load_state(
     require_mapping(record)
     custom = list_custom_records(module)
     parts = {
-        p: part
-        for p, part in collect_arrays_by_path(module).items()
-        if not _is_in_submodules(p, custom)
+        p: part for p, part in collect_arrays(module).items() if not _is_inside(p, custom)
     }
     values = {
         path: value if isinstance(value, LazyArray) else to_numpy(path, value)
         for path, value in rename(record, keys).items()
     }
-    inside = {p: values.pop(p) for p in list(values) if _is_in_submodules(p, custom)}
+    inside = {p: values.pop(p) for p in list(values) if _is_inside(p, custom)}
     report, misfits = _compare_record(parts, values)
     problems = [*_list_mismatches(report, parts), *misfits] if strict else misfits
     # All arrays are read, converted and checked, one at a time, before an array is set.
@@ -199,7 +197,7 @@ def load_state(
         )
     for prefix, part in custom.items():
         start = len(prefix) + 1
-        inner = {p[start:]: inside[p] for p in inside if _is_in_submodules(p, [prefix])}
+        inner = {p[start:]: inside[p] for p in inside if _is_inside(p, [prefix])}
         part.load_record(inner, strict=strict)
     for path, new in loaded.items():
         if new is not None:

@@ -209,9 +209,7 @@ class _CostCounter(Profile):
         self.total = 0
         super().__init__(inner)
 
-    def _wrap_operation(
-        self, name: str, function: Callable[..., Any]
-    ) -> Callable[..., Any]:
+    def _wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap an operation to count its multiply-adds, if it has any."""
         find = _MULTIPLY_ADD_COUNTERS.get(name)
         if find is None:
@@ -334,42 +332,36 @@ def _find_shapes(result: Any) -> Any:
 # -----------------------
 
 
-class HasShape(Protocol):
+class Shaped(Protocol):
     """Protocol of an array with a shape, of any library."""
 
     shape: tuple[int, ...]
 
 
-def _count_matmul(_: Backend, out: HasShape, x: HasShape, *__: HasShape) -> int:
+def _count_matmul(_: Backend, out: Shaped, x: Shaped, *__: Shaped) -> int:
     return prod(out.shape) * x.shape[-1]
 
 
 def _count_convolution(
-    _: Backend, out: HasShape, __: HasShape, weight: HasShape, *___: HasShape
+    _: Backend, out: Shaped, __: Shaped, weight: Shaped, *___: Shaped
 ) -> int:
     return prod(out.shape) * prod(weight.shape[1:])
 
 
-def _count_transposed_convolution(
-    _: Backend, __: HasShape, x: HasShape, weight: HasShape, *___: HasShape
+def _count_transposed(
+    _: Backend, __: Shaped, x: Shaped, weight: Shaped, *___: Shaped
 ) -> int:
     return prod(x.shape) * prod(weight.shape[1:])
 
 
 def _count_attention(
-    _: Backend, __: HasShape, q: HasShape, k: HasShape, v: HasShape, *___: HasShape
+    _: Backend, __: Shaped, q: Shaped, k: Shaped, v: Shaped, *___: Shaped
 ) -> int:
     return prod(q.shape) // q.shape[-1] * k.shape[-2] * (q.shape[-1] + v.shape[-1])
 
 
-def _count_packed_attention(
-    b: Backend,
-    _: HasShape,
-    q: HasShape,
-    __: HasShape,
-    v: HasShape,
-    bounds: Any,
-    *___: HasShape,
+def _count_packed(
+    b: Backend, _: Shaped, q: Shaped, __: Shaped, v: Shaped, bounds: Any, *___: Shaped
 ) -> int:
     lengths = np.diff(b.to_numpy(bounds)).astype(np.int64)
     heads = prod(q.shape[1:-1])
@@ -379,19 +371,17 @@ def _count_packed_attention(
 def _make_recurrent_counter(at: int) -> Callable[..., int]:
     """Count both products of a recurrent step; `at` is the index of the first weights."""
 
-    def count_products(_: Backend, __: HasShape, x: HasShape, *rest: HasShape) -> int:
+    def multiply_adds(_: Backend, __: Shaped, x: Shaped, *rest: Shaped) -> int:
         return x.shape[0] * x.shape[1] * (prod(rest[at].shape) + prod(rest[at + 1].shape))
 
-    return count_products
+    return multiply_adds
 
 
-def _count_tensordot(
-    _: Backend, out: HasShape, x: HasShape, y: HasShape, *__: HasShape
-) -> int:
+def _count_tensordot(_: Backend, out: Shaped, x: Shaped, y: Shaped, *__: Shaped) -> int:
     return isqrt(prod(x.shape) * prod(y.shape) * prod(out.shape))
 
 
-def _count_einsum(_: Backend, __: HasShape, text: str, *arrays: HasShape) -> int:
+def _count_einsum(_: Backend, __: Shaped, text: str, *arrays: Shaped) -> int:
     """Count the multiply-adds of einsum over all axes; zero for a single array."""
     terms = text.replace(" ", "").partition("->")[0].split(",")
     if len(arrays) < 2 or "." in text:  # noqa: PLR2004  # a sum has no products
@@ -409,10 +399,10 @@ _MULTIPLY_ADD_COUNTERS: dict[str, Callable[..., int]] = {
     "einsum": _count_einsum,
     "conv1d": _count_convolution,
     "conv2d": _count_convolution,
-    "conv_transpose1d": _count_transposed_convolution,
-    "conv_transpose2d": _count_transposed_convolution,
+    "conv_transpose1d": _count_transposed,
+    "conv_transpose2d": _count_transposed,
     "attention": _count_attention,
-    "attention_varlen": _count_packed_attention,
+    "attention_varlen": _count_packed,
     "gru": _make_recurrent_counter(1),
     "lstm": _make_recurrent_counter(2),
 }

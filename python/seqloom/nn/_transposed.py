@@ -10,12 +10,12 @@ from seqloom.nn._convolution import require_channels, require_groups
 from seqloom.nn._initialisers import FanIn
 from seqloom.nn._module import Module
 from seqloom.nn._operands import (
-    LINEAR_ARGUMENT_NAMES,
+    LINEAR_ARGS,
     as_size,
     as_sizes,
     require_axes,
     require_same_dtype,
-    unpack_single_size,
+    unpack_size,
     with_or_without_batch,
 )
 from seqloom.nn._parameters import Param, get_value
@@ -126,13 +126,13 @@ def _convolve_transposed(
     """Check the arguments of a transposed convolution, and compute it."""
     x, weight, bias = arrays
     require_axes(name, axes + 2, x, weight)
-    require_same_dtype(name, LINEAR_ARGUMENT_NAMES, weight, x, bias)
+    require_same_dtype(name, LINEAR_ARGS, weight, x, bias)
     options = {
         option: as_sizes(option, size, 1 if option in {"stride", "dilation"} else 0, axes)
         for option, size in sizes.items()
     }
     _check_output_padding(options["output_padding"], options["stride"], options["dilation"])
-    options = {option: unpack_single_size(value) for option, value in options.items()}
+    options = {option: unpack_size(value) for option, value in options.items()}
     return apply(name, x, weight, bias, **options, groups=as_size("groups", groups, 1))
 
 

@@ -119,9 +119,7 @@ class AdamW(Optimizer):
         param = param - param * (rate * self._decoupled_decay) - change * rate
         put_results(move, param, {"first": first, "second": second})
 
-    def _get_state_shape(
-        self, name: str, path: str, shape: tuple[int, ...]
-    ) -> tuple[int, ...]:
+    def _find_shape(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a state array: () for squared gradients if `one_scale`."""
         del path
         return () if name == "second" and self.one_scale else shape

@@ -45,9 +45,8 @@ class WeightAverage:
 
     def __init__(self, decay: float | None = None) -> None:
         self.decay = None if decay is None else require_setting("decay", decay, below=1)
-        self._states = OptimizerStates(
-            is_full=True
-        )  # in bfloat16, small changes would round to 0
+        # In bfloat16, small changes would round to 0.
+        self._states = OptimizerStates(is_full=True)
 
     @property
     def update_count(self) -> int:
@@ -80,7 +79,7 @@ class WeightAverage:
         backend = params[0].value.backend
         count, decay = self._states.counts.total.next(backend), self.decay
         for param in params:
-            state = self._states.prepare_arrays(param, _create_mean, backend)
+            state = self._states.prepare(param, _create_mean, backend)
             old = Tensor(state["mean"], backend)
             values = as_tensor(param.storage(), backend)
             number = as_step_number(count, old)
@@ -248,7 +247,7 @@ class GradientsAccumulator:
         self._states.update_paths()
         self._states.set_owner_params([param for param, _ in pairs], params)
         for param, grad in pairs:
-            state = self._states.prepare_arrays(param, _create_sum, grads.backend)
+            state = self._states.prepare(param, _create_sum, grads.backend)
             added = as_tensor(grad, grads.backend) * share
             new = Tensor(state["sum"], grads.backend) + added
             self._states.set_arrays(param.path, {"sum": new.raw})
@@ -294,7 +293,7 @@ class GradientsAccumulator:
         means: dict[int, Array] = {}
         for param in params:
             found = Tensor(
-                self._states.prepare_arrays(param, _create_sum, backend)["sum"], backend
+                self._states.prepare(param, _create_sum, backend)["sum"], backend
             )
             mean = (found / as_step_number(total, found)).astype(param.dtype)
             self._states.set_arrays(param.path, {"sum": (found * 0).raw})

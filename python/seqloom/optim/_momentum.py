@@ -172,9 +172,7 @@ class Muon(AdamW):
         """Return whether a parameter is updated with orthogonalised momentum."""
         return len(shape) > 1 and not matches_any(path, self.adamw)
 
-    def _get_state_shape(
-        self, name: str, path: str, shape: tuple[int, ...]
-    ) -> tuple[int, ...]:
+    def _find_shape(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a state array; () if a matrix does not use the array."""
         return () if name == "second" and self._is_matrix(path, shape) else shape
 

@@ -92,10 +92,7 @@ class Optimizer(ABC):
         if not is_number(lr_factor):
             raise ArgumentError(f"lr_factor must be a number from 0 up, got {lr_factor!r}")
         given = (pattern,) if isinstance(pattern, str) else pattern
-        patterns, variant = (
-            as_patterns("pattern", given),
-            _copy_with_settings(self, settings),
-        )
+        patterns, variant = (as_patterns("pattern", given), _make_variant(self, settings))
         found = ParameterGroup(patterns, lr_factor, variant)
         self._groups, self._group_of = (*self._groups, found), {}
         self._states.request_shape_check()
@@ -139,9 +136,7 @@ class Optimizer(ABC):
         moves: list[Move] = []
         for param, grad in pairs:
             values = param.make_writable()  # the method `start` may copy the values
-            state = self._states.prepare_arrays(
-                param, self._find_rule(param.path).start, backend
-            )
+            state = self._states.prepare(param, self._find_rule(param.path).start, backend)
             step = steps[self._states.counts.get_counter(param.path)]
             moves.append(Move(param.path, values, grad, state, step))
         self._update_groups(backend, rate, moves)
@@ -164,7 +159,7 @@ class Optimizer(ABC):
         paths = [param.path for param in params]
         counts = self._states.counts
         if self.states:  # optimisers without state do not need step counts
-            counts.split_counters(self._states.paths(), paths, backend)
+            counts.split(self._states.paths(), paths, backend)
         return counts.get_next_steps(paths, backend)
 
     def _find_group(self, path: str) -> ParameterGroup | None:
@@ -290,9 +285,7 @@ class Optimizer(ABC):
             >>> sl.optim.SGD(momentum=0.9).list_settings()
             [0.9, False, 0.0, ('momentum',)]
         """
-        return [
-            value for name, value in vars(self).items() if name not in _NON_SETTING_FIELDS
-        ]
+        return [value for name, value in vars(self).items() if name not in _NON_SETTINGS]
 
     def to_dict(self) -> dict[str, Any]:
         """Return the class, the settings and the groups as plain values.
@@ -311,7 +304,7 @@ class Optimizer(ABC):
         found = {
             name: _to_json_value(value)
             for name, value in vars(self).items()
-            if name not in _NON_SETTING_FIELDS and not name.startswith("_")
+            if name not in _NON_SETTINGS and not name.startswith("_")
         }
         groups = [
             {
@@ -340,19 +333,17 @@ class Optimizer(ABC):
             >>> sorted(sl.optim.AdamW().start(layer.bias, layer.backend))
             ['first', 'second']
         """
-        shapes = {n: self._get_state_shape(n, param.path, param.shape) for n in self.states}
+        shapes = {n: self._find_shape(n, param.path, param.shape) for n in self.states}
         return {n: backend.zeros(shape, dtype=param.dtype) for n, shape in shapes.items()}
 
-    def _get_state_shape(
-        self, name: str, path: str, shape: tuple[int, ...]
-    ) -> tuple[int, ...]:
+    def _find_shape(self, name: str, path: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape of a state array: by default that of the parameter."""
         del name, path  # only subclasses use these arguments
         return shape
 
 
 # Attributes that change in each step; all other attributes are settings.
-_NON_SETTING_FIELDS = frozenset({"_states", "_groups", "_group_of"})
+_NON_SETTINGS = frozenset({"_states", "_groups", "_group_of"})
 
 
 def _to_json_value(value: Any) -> Any:
@@ -394,7 +385,7 @@ class ParameterGroup:
         return self.patterns, self.lr_factor, make_hashable(self.rule.list_settings())
 
 
-def _copy_with_settings(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
+def _make_variant(optimizer: Optimizer, settings: dict[str, Any]) -> Optimizer:
     """Create an optimiser of the same class with some settings replaced."""
     make: Callable[..., Optimizer] = type(optimizer)
     names = [

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from seqloom.tensor._backend import Array, Backend
 
     # Creates the initial state arrays of a parameter.
-    CreateState = Callable[[Param, Backend], dict[str, Array]]
+    MakeState = Callable[[Param, Backend], dict[str, Array]]
 
 
 class OptimizerStates:
@@ -43,9 +43,7 @@ class OptimizerStates:
         self._shapes: dict[str, tuple[int, ...]] = {}  # shapes of the checked parameters
         self._flat: tuple[Any, list[Leaf]] | None = None  # cached key and arrays
 
-    def prepare_arrays(
-        self, param: Param, start: CreateState, backend: Backend
-    ) -> dict[str, Array]:
+    def prepare(self, param: Param, start: MakeState, backend: Backend) -> dict[str, Array]:
         """Return the state arrays of one parameter, which the update may overwrite."""
         found = self._leaves.get(param.path)
         if found is None:
@@ -86,7 +84,7 @@ class OptimizerStates:
         moved: dict[str, str] = {}
         for path, state in self._leaves.items():
             leaf = next(iter(state.values()), None)
-            owner = None if leaf is None else _find_owner_param(leaf)
+            owner = None if leaf is None else _find_owner(leaf)
             if owner is not None and owner.path != path:
                 moved[path] = owner.path
         if not moved:
@@ -107,9 +105,7 @@ class OptimizerStates:
         unused = [
             path
             for path, state in self._leaves.items()
-            if state
-            and path not in known
-            and not any(map(_find_owner_param, state.values()))
+            if state and path not in known and not any(map(_find_owner, state.values()))
         ]
         if new and unused:
             raise RecordError(
@@ -206,9 +202,7 @@ class StepCounts:
         self._last: list[str] = []
         self._flat: tuple[Any, list[Leaf]] = ((), [self.total])
 
-    def split_counters(
-        self, known: Iterable[str], updated: list[str], backend: Backend
-    ) -> None:
+    def split(self, known: Iterable[str], updated: list[str], backend: Backend) -> None:
         """Split each counter if this step updates only some of its parameters."""
         if updated == self._last:
             return
@@ -308,7 +302,7 @@ def _rename_paths(record: Mapping[str, Any], keys: KeyMap | None) -> Record:
     return Record(arrays, metadata=facts)
 
 
-def _find_owner_param(leaf: Leaf) -> Any:
+def _find_owner(leaf: Leaf) -> Any:
     """Return the parameter of a state; None if it was deleted."""
     return None if leaf.owner is None else leaf.owner()
 
@@ -350,9 +344,7 @@ def _to_record_array(path: str, leaf: Leaf) -> Any:
     return view
 
 
-def _require_matching_state(
-    param: Param, found: dict[str, Leaf], start: CreateState
-) -> None:
+def _require_matching_state(param: Param, found: dict[str, Leaf], start: MakeState) -> None:
     """Raise if the state arrays have wrong names or shapes for a parameter."""
     expected = start(param, param.bound_backend)
     if expected.keys() != found.keys():

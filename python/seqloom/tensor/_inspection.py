@@ -85,11 +85,7 @@ class Profile(Backend):
             if hasattr(inner, name):
                 function = getattr(inner, name)
                 is_measured = name not in _UNMEASURED_METHODS
-                setattr(
-                    self,
-                    name,
-                    self._wrap_operation(name, function) if is_measured else function,
-                )
+                setattr(self, name, self._wrap(name, function) if is_measured else function)
 
     def __getattr__(self, name: str) -> Any:
         """Return an attribute of the inner backend without measuring it."""
@@ -102,9 +98,7 @@ class Profile(Backend):
         """Copy or pickle the profile without its measurements."""
         return Profile, (self.inner,)
 
-    def _wrap_operation(
-        self, name: str, function: Callable[..., Any]
-    ) -> Callable[..., Any]:
+    def _wrap(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         """Return a function that calls `function` and measures it."""
         inner, note = self.inner, self._calls.append  # append is thread-safe
 

@@ -97,9 +97,7 @@ def _plot_roc(curves: dict[str, RankCurve]) -> Plot:
         thin = merge_close_points(curve)
         low, high = wilson_bounds(thin.recall, thin.positives)
         label = f"{title} {curve.auroc:.3f}"
-        traces.append(
-            Trace(label, thin.false_positive_rate, thin.recall, low=low, high=high)
-        )
+        traces.append(Trace(label, thin.fpr, thin.recall, low=low, high=high))
     return Plot(
         "ROC curve",
         traces,
@@ -157,9 +155,7 @@ class Calibration:
     right: NDArray[np.float64]
 
     @classmethod
-    def from_predictions(
-        cls, is_right: ArrayLike, probabilities: ArrayLike
-    ) -> "Calibration":
+    def measure(cls, is_right: ArrayLike, probabilities: ArrayLike) -> "Calibration":
         """Sort predictions into bins; a probability at an edge belongs to the lower bin."""
         values = np.asarray(probabilities, float)
         numbers = np.searchsorted(np.linspace(0, 1, _BINS + 1)[1:-1], values)
@@ -181,7 +177,7 @@ def calibration_section(
 ) -> Section:
     """Return the report section about the calibration of predicted probabilities."""
     # The expected calibration error is that of Guo et al. (ICML 2017).
-    bins = Calibration.from_predictions(is_right, probabilities)
+    bins = Calibration.measure(is_right, probabilities)
     rows = [
         (
             f"{number / _BINS:.1f} to {(number + 1) / _BINS:.1f}",

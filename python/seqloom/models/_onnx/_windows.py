@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from seqloom.models._onnx._values import find_extreme, slice_axis
 from seqloom.nn import functional as F
-from seqloom.nn._operands import unpack_single_size
+from seqloom.nn._operands import unpack_size
 from seqloom.tensor import Tensor, apply
 
 if TYPE_CHECKING:
@@ -97,7 +97,7 @@ def conv(call: OnnxCall) -> Tensor:
     if not window.is_even:
         x, padding = apply("pad", x, window.around), (0,) * len(padding)
     function = _select_by_axes(x, F.conv1d, F.conv2d)
-    sizes = (unpack_single_size(it) for it in (window.stride, padding, window.dilation))
+    sizes = (unpack_size(it) for it in (window.stride, padding, window.dilation))
     return function(x, weight, bias, *sizes, call.attribute("group", 1))
 
 
@@ -106,13 +106,10 @@ def conv_transpose(call: OnnxCall) -> Tensor:
     x, weight, bias = call.tensor(0), call.tensor(1), call.optional(2)
     window = _read_window(call, x.shape[2:], weight.shape[2:])
     function = _select_by_axes(x, F.conv_transpose1d, F.conv_transpose2d)
-    stride, dilation = (
-        unpack_single_size(window.stride),
-        unpack_single_size(window.dilation),
-    )
+    stride, dilation = unpack_size(window.stride), unpack_size(window.dilation)
     group = call.attribute("group", 1)
     if _is_symmetric(call, window):
-        padding = unpack_single_size(window.before)
+        padding = unpack_size(window.before)
         return function(x, weight, bias, stride, padding, 0, group, dilation)
     full = function(x, weight, None, stride, 0, 0, group, dilation)
     padding = _read_output_padding(call, window, x.shape[2:], full=full.shape[2:])
@@ -158,11 +155,11 @@ def max_pool(call: OnnxCall) -> Tensor:
     window = _read_window(call, x.shape[2:], ())
     function = _select_by_axes(x, F.max_pool1d, F.max_pool2d)
     kernel, stride, dilation = map(
-        unpack_single_size, (window.kernel, window.stride, window.dilation)
+        unpack_size, (window.kernel, window.stride, window.dilation)
     )
     options = {"dilation": dilation, "ceil_mode": bool(call.attribute("ceil_mode", 0))}
     if _fits_in_pool(window):
-        return function(x, kernel, stride, unpack_single_size(window.before), **options)
+        return function(x, kernel, stride, unpack_size(window.before), **options)
     lowest = find_extreme(x.dtype, largest=False)
     padded = apply("pad", x, window.around, value=lowest)
     return _trim_end(function(padded, kernel, stride, **options), x, window)
@@ -194,10 +191,10 @@ def average_pool(call: OnnxCall) -> Tensor:
         call.fail(f"has dilations={list(window.dilation)}, which is not supported")
     counts = bool(call.attribute("count_include_pad", 0))
     function = _select_by_axes(x, F.avg_pool1d, F.avg_pool2d)
-    sizes = unpack_single_size(window.kernel), unpack_single_size(window.stride)
+    sizes = unpack_size(window.kernel), unpack_size(window.stride)
     options = {"ceil_mode": bool(call.attribute("ceil_mode", 0))}
     if _fits_in_pool(window):
-        padding = unpack_single_size(window.before)
+        padding = unpack_size(window.before)
         return function(x, *sizes, padding, **options, count_include_pad=counts)
     out = _trim_end(function(apply("pad", x, window.around), *sizes, **options), x, window)
     if counts:
@@ -211,7 +208,7 @@ def _make_global(name: str) -> Operator:
 
     def operate(call: OnnxCall) -> Tensor:
         x = call.tensor(0)
-        axes = unpack_single_size(tuple(range(2, x.ndim)))
+        axes = unpack_size(tuple(range(2, x.ndim)))
         return apply(name, x, axis=axes, keepdims=True) if prod(x.shape) else x
 
     return operate
