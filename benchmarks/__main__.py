@@ -5,7 +5,7 @@ import os
 import sys
 from importlib import import_module
 
-from benchmarks._against import compare_with
+from benchmarks._compare_commits import compare_with
 from benchmarks._measure import QUICK
 from benchmarks._processor import INSTRUCTION_LIMITS, limit_instructions
 

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from torch.utils.data import DataLoader as TorchLoader
 
-from benchmarks._loader_sides import (
+from benchmarks._loader_libraries import (
     BATCH,
     LETTERS,
     DnaioDataset,

@@ -13,7 +13,7 @@ import numpy as np
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks._scan import predict_by_ridge, simulate_scan, train_and_evaluate
+from benchmarks._simulated_scan import predict_by_ridge, simulate_scan, train_and_evaluate
 from seqloom.nn import spearman
 
 SIZES = full_or_quick(((1500, 40), (3000, 60), (6000, 100)), ((1500, 40), (3000, 60)))

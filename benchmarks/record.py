@@ -19,7 +19,7 @@ from benchmarks._measure import (
     touch_memory,
 )
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks._record_sides import (
+from benchmarks._record_libraries import (
     MEMORY_TASKS,
     SEQLOOM_NAME,
     SIDE,
@@ -57,7 +57,7 @@ def main() -> None:
         loaded = _time_loads(home, arrays)
         del arrays
         memory = {
-            name: run_module("benchmarks._record_sides", str(home), name)
+            name: run_module("benchmarks._record_libraries", str(home), name)
             for name in MEMORY_TASKS
         }
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks._splice import read_windows, windows_as_groups
+from benchmarks._splice_data import read_windows, windows_as_groups
 from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.data import Dataset, folds, split
 from seqloom.infer import evaluate

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from benchmarks import _against, _page
+from benchmarks import _compare_commits, _page
 from benchmarks._measure import QUICK, full_or_quick
 
 EMPTY_BENCHMARK_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
@@ -87,7 +87,7 @@ def test_a_quick_benchmark_uses_smaller_inputs(value, size, monkeypatch):
 
 def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
     # The quartiles of 1 to 5 are 2 and 4; their difference is divided by the median, 3.
-    found = _against.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
+    found = _compare_commits.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
     assert (found.old, found.new, found.ratio) == (2, 3, 1.5)
     assert found.spread == pytest.approx(2 / 3)
 
@@ -97,27 +97,27 @@ def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
     [(1.02, ""), (1.04, "**slower**"), (0.98, ""), (0.96, "faster")],
 )
 def test_differences_beyond_three_percent_are_marked(new, verdict):
-    assert _against.compare([1.0] * 7, [new] * 7).verdict == verdict
+    assert _compare_commits.compare([1.0] * 7, [new] * 7).verdict == verdict
 
 
 def test_a_ratio_within_the_spread_is_not_marked():
     # The spread is 0.2 / 1, so a ratio above 1.23 is marked.
     spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
-    assert _against.compare(spread, [1.22] * 7).verdict == ""
-    assert _against.compare(spread, [1.24] * 7).verdict == "**slower**"
+    assert _compare_commits.compare(spread, [1.22] * 7).verdict == ""
+    assert _compare_commits.compare(spread, [1.24] * 7).verdict == "**slower**"
 
 
 def test_a_case_that_fails_in_one_package_is_reported_but_not_compared():
     old = [{"one": 1.0, "two": "TypeError: no such option"}] * 7
     new = [{"one": 0.5, "two": 2.0}] * 7
-    _, _, one, two, mean = _against.comparison_table(old, new).splitlines()
+    _, _, one, two, mean = _compare_commits.comparison_table(old, new).splitlines()
     assert one == "| one | 1000 | 500 | 0.500 | 0.0 % | faster |"
     assert two == "| two | failed: TypeError: no such option |  |  |  |  |"
     assert mean.startswith("| geometric mean |  |  | 0.500 |")
 
 
 def test_cases_are_timed_separately_and_a_failing_case_keeps_its_message(monkeypatch):
-    monkeypatch.setattr(_against, "SECONDS", 0.0)
+    monkeypatch.setattr(_compare_commits, "SECONDS", 0.0)
     calls: list[str] = []
 
     def prepare(name: str) -> Callable[[], object]:
@@ -126,7 +126,9 @@ def test_cases_are_timed_separately_and_a_failing_case_keeps_its_message(monkeyp
         return lambda: calls.append(name)
 
     cases = [(name, lambda name=name: prepare(name)) for name in ("good", "bad", "last")]
-    times = dict(_against.time_cases(cases))
+    times = dict(_compare_commits.time_cases(cases))
     assert times["bad"] == "AttributeError: no attribute 'bad'"
-    assert calls == ["good"] * (1 + _against.CALLS) + ["last"] * (1 + _against.CALLS)
+    assert calls == ["good"] * (1 + _compare_commits.CALLS) + ["last"] * (
+        1 + _compare_commits.CALLS
+    )
     assert isinstance(times["last"], float)

@@ -6,7 +6,7 @@ from re import search
 from subprocess import CalledProcessError
 
 import pytest
-from benchmarks.comparisons import _story
+from benchmarks.comparisons import _suite
 from benchmarks.comparisons._pages import ComparisonPage, read_pages
 
 COMPARISON_PAGE = """---
@@ -63,8 +63,8 @@ def test_each_comparison_has_a_date_and_a_processor(page: ComparisonPage):
 
 
 def test_the_index_contains_the_results_of_all_pages():
-    text = _story.index_text(read_pages())
-    assert text in _story.INDEX_PAGE.read_text("utf-8")
+    text = _suite.index_text(read_pages())
+    assert text in _suite.INDEX_PAGE.read_text("utf-8")
 
 
 def test_benchmarks_use_the_larger_input_of_the_page(page: ComparisonPage):
@@ -73,8 +73,8 @@ def test_benchmarks_use_the_larger_input_of_the_page(page: ComparisonPage):
 
 
 def test_a_result_is_written_to_the_section_of_its_task(page: ComparisonPage, monkeypatch):
-    monkeypatch.setattr(_story, "ROUNDS", 1)
-    _story.measure_page(page)
+    monkeypatch.setattr(_suite, "ROUNDS", 1)
+    _suite.measure_page(page)
     (pair,) = page.pairs()
     assert all(pair.seconds)
     assert page.text.replace(pair.result, "") == COMPARISON_PAGE
@@ -83,5 +83,5 @@ def test_a_result_is_written_to_the_section_of_its_task(page: ComparisonPage, mo
 def test_code_with_different_results_is_not_measured(page: ComparisonPage, monkeypatch):
     page.path.write_text(COMPARISON_PAGE.replace("ours = int(", "ours = 1 + int("))
     with pytest.raises(CalledProcessError):
-        _story.measure_page(page)
+        _suite.measure_page(page)
     assert page.pairs()[0].seconds == ("", "", "")

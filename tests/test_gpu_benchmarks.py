@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from benchmarks.gpu import _run
 from benchmarks.gpu._device import PUBLISHED_RATES, find_published_rate
-from benchmarks.gpu._read import make_page
+from benchmarks.gpu._result_page import make_page
 from benchmarks.gpu._results import RESULTS, has_failed, read_results
 from benchmarks.gpu._training import make_tables
+from benchmarks.tensor._libraries import SIDES
 from benchmarks.tensor._networks import MeasurementSetup, batch_of
-from benchmarks.tensor._sides import SIDES
 
 from waiting import wait_until
 

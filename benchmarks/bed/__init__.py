@@ -1,5 +1,5 @@
 """Read PLINK files with seqloom, bed_reader, pgenlib and a NumPy lookup table."""
 
-from benchmarks.bed._story import main
+from benchmarks.bed._suite import main
 
 __all__ = ["main"]

@@ -1,5 +1,5 @@
 """Time the code of docs/comparisons: the same task in another tool and in seqloom."""
 
-from benchmarks.comparisons._story import main
+from benchmarks.comparisons._suite import main
 
 __all__ = ["main"]

@@ -2,6 +2,6 @@
 
 import sys
 
-from benchmarks.comparisons._story import main
+from benchmarks.comparisons._suite import main
 
 main(sys.argv[1:])

@@ -36,8 +36,8 @@ def _set_cache_folder(folder: str) -> None:
 
 def _make_step(side: str, network: str) -> Callable[[], float]:
     """Return a training step with its batch, after setting environment variables."""
+    from benchmarks.tensor._libraries import SIDES
     from benchmarks.tensor._networks import MeasurementSetup, batch_of
-    from benchmarks.tensor._sides import SIDES
 
     setup = MeasurementSetup(name=network, threads=THREADS, dropout=DROPOUT)
     made: Any = SIDES[side](setup)

@@ -17,7 +17,7 @@ def main() -> int:
 
             make_kit(arguments.folder)
         case "read":
-            from benchmarks.gpu._read import publish_results
+            from benchmarks.gpu._result_page import publish_results
 
             publish_results(arguments.out)
         case "part":

@@ -21,11 +21,11 @@ from benchmarks.gpu._device import (
     reset_peak_memory,
 )
 from benchmarks.gpu._results import Result, Results
+from benchmarks.infer._embedding_job import run_loop
 from benchmarks.infer._inputs import SHAPES, sample_proteins, write_network
-from benchmarks.infer._whole import run_loop
 
 if TYPE_CHECKING:  # these modules import torch, which `benchmarks.gpu read` does not need
-    from benchmarks.gpu._sides import NetworkCase, Work
+    from benchmarks.gpu._network_loaders import NetworkCase, Work
 
 SEQLOOM_PACKED = "seqloom, packed"
 MAX_BATCH_TOKENS = 16_384  # tokens per batch
@@ -74,7 +74,7 @@ def run(results: Results) -> None:
 
 def _measure(results: Results, size: str, dtype: str) -> None:
     """Measure one network in one dtype: all libraries alternately, then `embed`."""
-    from benchmarks.gpu._sides import NetworkCase
+    from benchmarks.gpu._network_loaders import NetworkCase
 
     with TemporaryDirectory() as folder:
         network = Path(folder, "network")
@@ -95,7 +95,7 @@ def _measure(results: Results, size: str, dtype: str) -> None:
 
 def _start_sides(results: Results, case: "NetworkCase") -> dict[str, LoadedLibrary]:
     """Load and run each library once; write an error as a result."""
-    from benchmarks.gpu._sides import make_sides
+    from benchmarks.gpu._network_loaders import make_sides
 
     lengths = [len(ids) for ids in case.records]
     sides: dict[str, LoadedLibrary] = {}

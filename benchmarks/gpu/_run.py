@@ -41,7 +41,7 @@ PROCESS_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED
 def main() -> None:
     """Measure this machine's GPU and publish the results; needs CUDA."""
     from benchmarks._measure import is_quick
-    from benchmarks.gpu._read import publish_results
+    from benchmarks.gpu._result_page import publish_results
 
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
         print("gpu: skipped: needs a CUDA device, and this machine has none")

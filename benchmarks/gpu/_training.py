@@ -74,8 +74,8 @@ def _make_setup(results: Results, name: str, dtype: str) -> MeasurementSetup:
 def _measure_eager(results: Results, setup: MeasurementSetup) -> None:
     """Time eager steps of seqloom and PyTorch alternately, and compare their losses."""
     from benchmarks._measure import time_alternately
+    from benchmarks.tensor._libraries import SIDES
     from benchmarks.tensor._networks import batch_of
-    from benchmarks.tensor._sides import SIDES
 
     learners, sides = dict[str, Any](), Sides()
     arrays = batch_of(setup.network)

@@ -20,13 +20,13 @@ from benchmarks.gpu._training import (
     Sides,
     write_step,
 )
-from benchmarks.tensor._crew import (
+from benchmarks.tensor._networks import MeasurementSetup
+from benchmarks.tensor._processes import (
     LibraryFailed,
     LibraryProcess,
     LibraryTimedOut,
     start_worker,
 )
-from benchmarks.tensor._networks import MeasurementSetup
 
 PAIRS = (
     ("ours on torch compiled", "torch.compile"),
@@ -139,7 +139,7 @@ def _send_request(
 
 def measure_waits(results: Results, setup: MeasurementSetup) -> None:
     """Measure training from a FASTA file with 4, 8 and 16 loader threads."""
-    from benchmarks.tensor._sides import SIDES
+    from benchmarks.tensor._libraries import SIDES
 
     with TemporaryDirectory() as folder:
         records = TINY_RECORDS if results.is_tiny else RECORDS

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks.infer._inputs import PROTEIN_SETS, Task
-from benchmarks.infer._sides import SIDES
+from benchmarks.infer._libraries import SIDES
 
 
 def main() -> None:

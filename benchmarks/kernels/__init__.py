@@ -1,5 +1,5 @@
 """Compare the speed of all kernels except matrix products with that of PyTorch."""
 
-from benchmarks.kernels._story import main
+from benchmarks.kernels._suite import main
 
 __all__ = ["main"]

@@ -19,10 +19,10 @@ MATRIX_ROWS = 512
 def _load_library(side: str) -> Callable[..., Callable[[], Any]]:
     """Import one library and return its function that prepares a case."""
     if side == "seqloom":
-        from benchmarks.kernels._ours import prepare_call
+        from benchmarks.kernels._seqloom_calls import prepare_call
 
         return prepare_call
-    from benchmarks.kernels._theirs import prepare_call as of_torch
+    from benchmarks.kernels._torch_calls import prepare_call as of_torch
 
     if side == "torch":
         return of_torch

@@ -1,5 +1,5 @@
 """Compare matrix products of the networks with OpenBLAS, MKL and Rust crates."""
 
-from benchmarks.products._story import main
+from benchmarks.products._suite import main
 
 __all__ = ["main"]

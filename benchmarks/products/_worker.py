@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from benchmarks.products._sides import ProductShape
+from benchmarks.products._processes import ProductShape
 
 
 def _make_arrays(shape: ProductShape) -> list[np.ndarray]:
@@ -43,7 +43,7 @@ def _of_torch(shape: ProductShape, threads: int) -> Callable[[], object]:
 
 def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
     """Yield every product in float32 and float64, with one and with two threads."""
-    from benchmarks.products._story import network_products
+    from benchmarks.products._suite import network_products
 
     for threads in (1, 2):
         for dtype in ("float32", "float64"):

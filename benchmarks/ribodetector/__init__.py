@@ -1,5 +1,5 @@
 """Compare RiboDetector, a published tool, with its exported model."""
 
-from benchmarks.ribodetector._story import main
+from benchmarks.ribodetector._suite import main
 
 __all__ = ["main"]

@@ -1,5 +1,5 @@
 """Run exported models without Python, compared with ONNX Runtime."""
 
-from benchmarks.run._story import main
+from benchmarks.run._suite import main
 
 __all__ = ["main"]

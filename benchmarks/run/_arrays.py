@@ -14,8 +14,8 @@ import seqloom as sl
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from benchmarks._page import markdown_table
 from benchmarks.run._networks import BATCH_RECORDS, NETWORKS, inputs_of, make
-from benchmarks.run._sides import RUNTIMES
-from benchmarks.tensor._sides import environment
+from benchmarks.run._runtimes import RUNTIMES
+from benchmarks.tensor._libraries import environment
 from seqloom.export import Input
 from seqloom.infer._forward import Forward
 
@@ -28,7 +28,7 @@ records. Outputs of the two programs differ by at most {MAX_DIFFERENCE:g}. Memor
 increase in memory use after loading the model and running one batch. The ratio after a
 pause includes the time to wake the threads.
 """
-_SIDE_SCRIPT = "from benchmarks.run._sides import main; main()"
+_SIDE_SCRIPT = "from benchmarks.run._runtimes import main; main()"
 
 
 def measure_arrays() -> str:

@@ -1,5 +1,5 @@
 """Measure how time and memory grow with the input in seqloom and other libraries."""
 
-from benchmarks.scale._story import main
+from benchmarks.scale._suite import main
 
 __all__ = ["main"]

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import peak_memory_increase
-from benchmarks.scale._computing import encode, predict
+from benchmarks.scale._encode_and_predict import encode, predict
 from benchmarks.scale._reading import (
     Maker,
     Work,

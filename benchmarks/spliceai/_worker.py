@@ -18,7 +18,7 @@ def _load_library(side: str, count: int, threads: int) -> Callable[[], Any]:
     if side.startswith("seqloom"):
         return of_seqloom(count, threads, compiled="compiled" in side)
     if side == "torch":
-        from benchmarks.spliceai._torch import of_torch
+        from benchmarks.spliceai._torch_network import of_torch
 
         return of_torch(count, threads)
     return _square_products(count, threads)

@@ -1,5 +1,5 @@
 """Time training steps in seqloom on each backend, in PyTorch and in JAX."""
 
-from benchmarks.tensor._story import main
+from benchmarks.tensor._suite import main
 
 __all__ = ["main"]

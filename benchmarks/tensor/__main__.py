@@ -3,14 +3,14 @@
 import argparse
 from typing import Any
 
-from benchmarks.tensor._crew import (
+from benchmarks.tensor._libraries import SIDES
+from benchmarks.tensor._networks import CPU_NETWORKS, NETWORKS
+from benchmarks.tensor._processes import (
     LibraryFailed,
     measure_memory,
     measure_speeds,
     median_step_ms,
 )
-from benchmarks.tensor._networks import CPU_NETWORKS, NETWORKS
-from benchmarks.tensor._sides import SIDES
 
 
 def main() -> None:

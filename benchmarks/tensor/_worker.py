@@ -6,8 +6,8 @@ import time
 from typing import Any
 
 from benchmarks._measure import peak_memory_increase
+from benchmarks.tensor._libraries import SIDES
 from benchmarks.tensor._networks import MeasurementSetup, batch_of
-from benchmarks.tensor._sides import SIDES
 
 
 class Worker:

@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks._splice import make_batches, read_windows
-from benchmarks.train_cnn._ours import SeqloomSide
+from benchmarks._splice_data import make_batches, read_windows
+from benchmarks.train_cnn._seqloom_network import SeqloomSide
 from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.models import SequenceCNNConfig
 
@@ -29,6 +29,6 @@ def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
     ours = SeqloomSide(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours
-    from benchmarks.train_cnn._theirs import TorchSide
+    from benchmarks.train_cnn._torch_network import TorchSide
 
     return TorchSide(config, ours.weights(), threads=threads, lr=LR)

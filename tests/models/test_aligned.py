@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from benchmarks._scan import predict_by_ridge, simulate_scan, train_and_evaluate
+from benchmarks._simulated_scan import predict_by_ridge, simulate_scan, train_and_evaluate
 
 import seqloom as sl
 

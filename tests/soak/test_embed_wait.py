@@ -1,8 +1,8 @@
 """An embedding job spends less than 1 % of its time waiting for batches."""
 
 import pytest
+from benchmarks.infer._embedding_job import run_loop
 from benchmarks.infer._inputs import sample_proteins
-from benchmarks.infer._whole import run_loop
 
 import seqloom as sl
 

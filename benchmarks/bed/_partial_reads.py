@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks._measure import full_or_quick, read_blocks, time_alternately
-from benchmarks.bed import _files, _sides
+from benchmarks.bed import _files, _readers
 from benchmarks.bed._files import BedFile
-from benchmarks.bed._sides import Side
-from benchmarks.bed._whole import DTYPES_AND_ORDERS, THREADS, touch_new_memory
+from benchmarks.bed._readers import Side
+from benchmarks.bed._whole_files import DTYPES_AND_ORDERS, THREADS, touch_new_memory
 from seqloom.data import GenotypeDataset
 
 TABLE_COLUMNS = (
@@ -63,8 +63,8 @@ def _parts_row(
     """Check that both readers agree, then time both readers and the lower bounds."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
-    ours = _sides.seqloom(file, threads, **options)
-    theirs = _sides.bed_reader(file, threads, **options)
+    ours = _readers.seqloom(file, threads, **options)
+    theirs = _readers.bed_reader(file, threads, **options)
     read = ours()
     assert np.array_equal(read, theirs(), equal_nan=True), "the sides do not agree"
     title = f"{file}: {name}, {dtype} {order}, {threads} thread{'s' * (threads > 1)}"
@@ -125,7 +125,7 @@ def samples(file: BedFile) -> tuple[Sequence[object], float]:
         copied = time.perf_counter() - start
         picks = np.random.default_rng(2).permutation(file.shape[0])[:SAMPLES]
         ours = lambda: data.batch(picks)["inputs"]  # noqa: E731
-        theirs = _sides.bed_reader(file, 1, index=(picks, slice(None)), order="C")
+        theirs = _readers.bed_reader(file, 1, index=(picks, slice(None)), order="C")
         assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
         name = f"{file}: {SAMPLES} random samples, float32, from the copy"
         return [name, *_without_floors(time_readers(ours, theirs, rounds=3))], copied
@@ -152,11 +152,11 @@ def _own_cases(file: BedFile) -> Iterator[tuple[str, Callable[[], Side]]]:
         used = partial(_prepare_used, file, threads, **options)
         yield f"{file}: whole, into used memory, {label}", used
         for name, index in parts.items():
-            new = partial(_sides.seqloom, file, threads, index=index, **options)
+            new = partial(_readers.seqloom, file, threads, index=index, **options)
             yield f"{file}: {name}, {label}", new
 
 
 def _prepare_used(file: BedFile, threads: int, **options: Any) -> Side:
     """Allocate the output array before timing."""
     out = np.zeros(file.shape, **options)
-    return _sides.seqloom(file, threads, out=out, **options)
+    return _readers.seqloom(file, threads, out=out, **options)

@@ -7,7 +7,7 @@ import numpy as np
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.kernels._cases import KERNEL_FAMILIES, KernelCase, cases
-from benchmarks.kernels._sides import SIDES, KernelProcess
+from benchmarks.kernels._processes import SIDES, KernelProcess
 
 ROUNDS = full_or_quick(7, 3)
 # Seconds per measurement, and maximum number of calls.

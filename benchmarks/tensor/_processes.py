@@ -14,8 +14,8 @@ from threading import Timer
 from typing import Any
 
 from benchmarks._measure import REPOSITORY_ROOT
+from benchmarks.tensor._libraries import environment
 from benchmarks.tensor._networks import NETWORKS, MeasurementSetup
-from benchmarks.tensor._sides import environment
 
 
 class LibraryFailed(Exception):  # noqa: N818  # a result, not a fault of this program

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from benchmarks._measure import peak_memory_increase, run_module
 from benchmarks.bed._files import write_fam_and_bim
-from benchmarks.bed._parts import time_readers
+from benchmarks.bed._partial_reads import time_readers
 from seqloom.io import open_bed
 
 Reader: TypeAlias = Callable[..., Any]
@@ -36,7 +36,7 @@ def tables_rows(folder: Path) -> tuple[list[Sequence[object]], float]:
         assert (one == other).all(), "the sides do not agree"
     row = [f"{VARIANTS:,} variants", *time_readers(ours, theirs, rounds=5)]
     write_fam_and_bim(path, (INDIVIDUALS, VARIANTS), long_allele=2000)
-    return [row], run_module("benchmarks.bed._tables", str(path))
+    return [row], run_module("benchmarks.bed._variant_tables", str(path))
 
 
 def _load_open_bed() -> Reader:

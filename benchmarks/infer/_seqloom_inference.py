@@ -70,7 +70,7 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
 def _prepare_embed(task: Task) -> Callable[[], object]:
     """Load the network; return a function that embeds a file of proteins."""
     import seqloom as sl
-    from benchmarks.infer._whole import run_loop
+    from benchmarks.infer._embedding_job import run_loop
 
     network = sl.models.ESM2.load(task.folder, sl.tensor.backend("numpy", num_threads=1))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks._measure import full_or_quick, read_blocks, time_alternately
 from benchmarks.bed import _files
-from benchmarks.bed._whole import THREADS
+from benchmarks.bed._whole_files import THREADS
 from seqloom.io import open_bed
 
 TABLE_COLUMNS = (

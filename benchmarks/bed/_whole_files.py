@@ -7,7 +7,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from benchmarks._measure import full_or_quick, time_alternately
-from benchmarks.bed import _sides
+from benchmarks.bed import _readers
 from benchmarks.bed._files import BedFile
 
 Kind: TypeAlias = tuple[str, Literal["F", "C"]]
@@ -61,14 +61,14 @@ def _used_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
     sides = {
-        "ours": _sides.seqloom(file, threads, dtype=dtype, order=order, out=out),
-        "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
+        "ours": _readers.seqloom(file, threads, dtype=dtype, order=order, out=out),
+        "bed_reader": _readers.bed_reader(file, threads, dtype=dtype, order=order),
     }
     _check_equal_genotypes(sides["ours"], sides["bed_reader"])
     if order == "F" and threads == 1 and dtype != "float64":
         other = np.zeros(file.shape[::-1], dtype)
-        sides["pgenlib"] = _sides.pgenlib(file, other)
-        sides["NumPy"] = _sides.by_numpy(file, other)
+        sides["pgenlib"] = _readers.pgenlib(file, other)
+        sides["NumPy"] = _readers.by_numpy(file, other)
         _check_equal_genotypes(lambda: sides["ours"]().T, sides["NumPy"])
         _check_equal_genotypes(
             lambda: sides["ours"]().T, lambda: _with_our_missing(sides["pgenlib"]())
@@ -89,9 +89,9 @@ def _new_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
     times = _medians(
         {
-            "ours": _sides.seqloom(file, threads, dtype=dtype, order=order),
+            "ours": _readers.seqloom(file, threads, dtype=dtype, order=order),
             "touch": lambda: touch_new_memory(size, threads),
-            "bed_reader": _sides.bed_reader(file, threads, dtype=dtype, order=order),
+            "bed_reader": _readers.bed_reader(file, threads, dtype=dtype, order=order),
         }
     )
     return [

@@ -5,7 +5,7 @@ from typing import Any
 
 from benchmarks._measure import run_module
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.train_cnn._floor import floor_ms
+from benchmarks.train_cnn._lower_bounds import floor_ms
 from benchmarks.train_cnn._setup import BATCH_SIZE, EPOCHS, prepare_data
 
 THREADS = (1, 2)

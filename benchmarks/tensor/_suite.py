@@ -4,13 +4,13 @@ from typing import Any
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.tensor._crew import (
+from benchmarks.tensor._processes import (
     LibraryFailed,
     measure_memory,
     measure_speeds,
     median_step_ms,
 )
-from benchmarks.tensor._small import small_rows
+from benchmarks.tensor._small_operations import small_rows
 
 THREADS = (1, 2)
 ROUNDS = full_or_quick(

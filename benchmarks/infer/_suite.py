@@ -14,8 +14,9 @@ import numpy as np
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
 from benchmarks.infer import _engines
+from benchmarks.infer._embedding_job import measure_loops
 from benchmarks.infer._inputs import PROTEIN_SETS, write_network
-from benchmarks.infer._sides import (
+from benchmarks.infer._libraries import (
     FLOAT32_LIBRARIES,
     FUNCTIONS,
     OURS,
@@ -24,8 +25,7 @@ from benchmarks.infer._sides import (
     REFERENCE,
     SIDES,
 )
-from benchmarks.infer._whole import measure_loops
-from benchmarks.tensor._sides import environment
+from benchmarks.tensor._libraries import environment
 
 
 class NetworkCase(NamedTuple):

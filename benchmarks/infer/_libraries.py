@@ -4,7 +4,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from benchmarks.infer import _engines, _floor, _huggingface, _ours
+from benchmarks.infer import _engines, _huggingface, _lower_bounds, _seqloom_inference
 from benchmarks.infer._inputs import Task
 from seqloom._rust import _native
 from seqloom._system import match_in_system_file
@@ -22,7 +22,9 @@ BFLOAT16_LIBRARIES: dict[str, Prepare] = {
         _huggingface.prepare, order="one at a time", dtype="bfloat16"
     ),
     "OpenVINO, bfloat16": partial(_engines.prepare_openvino, precision="bf16"),
-    "seqloom, torch, bfloat16": partial(_ours.prepare, backend="torch", dtype="bfloat16"),
+    "seqloom, torch, bfloat16": partial(
+        _seqloom_inference.prepare, backend="torch", dtype="bfloat16"
+    ),
 }
 PROCESSOR_FLAGS = match_in_system_file("/proc/cpuinfo", r"^flags[^:]*:(.*)$") or ""
 HAS_BFLOAT16 = _native.simd() == "avx512" and "avx512_bf16" in PROCESSOR_FLAGS.split()
@@ -34,13 +36,15 @@ SIDES: dict[str, Prepare] = {
     "ONNX Runtime": partial(_engines.prepare_onnxruntime, file=_engines.PLAIN),
     "ONNX Runtime, int8": partial(_engines.prepare_onnxruntime, file=_engines.INT8),
     "OpenVINO": partial(_engines.prepare_openvino, precision="f32"),
-    OURS: partial(_ours.prepare, backend="numpy", dtype="float32"),
-    "seqloom, torch": partial(_ours.prepare, backend="torch", dtype="float32"),
-    OURS_INT8: partial(_ours.prepare, backend="numpy", dtype="int8"),
-    "seqloom, torch, int8": partial(_ours.prepare, backend="torch", dtype="int8"),
+    OURS: partial(_seqloom_inference.prepare, backend="numpy", dtype="float32"),
+    "seqloom, torch": partial(_seqloom_inference.prepare, backend="torch", dtype="float32"),
+    OURS_INT8: partial(_seqloom_inference.prepare, backend="numpy", dtype="int8"),
+    "seqloom, torch, int8": partial(
+        _seqloom_inference.prepare, backend="torch", dtype="int8"
+    ),
     **(BFLOAT16_LIBRARIES if HAS_BFLOAT16 else {}),
-    PRODUCTS: _floor.prepare_products,
-    FUNCTIONS: _floor.prepare_functions,
+    PRODUCTS: _lower_bounds.prepare_products,
+    FUNCTIONS: _lower_bounds.prepare_functions,
 }
 # Libraries that compute in float32, so that their results must equal the reference.
 FLOAT32_LIBRARIES = tuple(

@@ -4,7 +4,7 @@ from statistics import median
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.products._sides import CRATES, LIBRARIES, ProductProcess, ProductShape
+from benchmarks.products._processes import CRATES, LIBRARIES, ProductProcess, ProductShape
 
 SIDES = (*LIBRARIES, *CRATES)
 ROUNDS = full_or_quick(5, 3)

@@ -5,7 +5,13 @@ from pathlib import Path
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.bed import _curve, _files, _parts, _tables, _whole
+from benchmarks.bed import (
+    _files,
+    _partial_reads,
+    _speed_by_size,
+    _variant_tables,
+    _whole_files,
+)
 
 SQUARE_SHAPE = full_or_quick((50_000, 50_000), (10_000, 10_000))
 TOUCHED = 4 << 30
@@ -25,7 +31,7 @@ decoding. "From the copy" reads an individual-major copy of the file.
 
 def main() -> None:
     """Create files, check that all libraries read the same values, then time them."""
-    _whole.touch_new_memory(TOUCHED, 1)
+    _whole_files.touch_new_memory(TOUCHED, 1)
     with tempfile.TemporaryDirectory() as name:
         text = "\n\n".join(_sections(Path(name)))
     publish("bed", text, notes=NOTES, shown=MAIN_ROWS, hidden=HIDDEN)
@@ -34,19 +40,19 @@ def main() -> None:
 def _sections(folder: Path) -> list[str]:
     """Yield each table of the page as text."""
     files = [_files.write_bed(folder, shape) for shape in _files.SHAPES]
-    used = [row for file in files for row in _whole.time_reused_arrays(file)]
-    new = [row for file in files for row in _whole.time_new_arrays(file)]
-    parts = [row for file in files for row in _parts.parts_rows(file)]
+    used = [row for file in files for row in _whole_files.time_reused_arrays(file)]
+    new = [row for file in files for row in _whole_files.time_new_arrays(file)]
+    parts = [row for file in files for row in _partial_reads.parts_rows(file)]
     square = _files.write_bed(folder, SQUARE_SHAPE)
-    by_copy, copied = _parts.samples(square)
+    by_copy, copied = _partial_reads.samples(square)
     square.path.unlink()
-    tables, memory = _tables.tables_rows(folder)
+    tables, memory = _variant_tables.tables_rows(folder)
     return [
-        markdown_table(_whole.HEAD_USED, used),
-        markdown_table(_whole.HEAD_NEW, new),
-        markdown_table(_parts.TABLE_COLUMNS, [*parts, by_copy]),
-        markdown_table(_tables.TABLE_COLUMNS, tables),
-        markdown_table(_curve.TABLE_COLUMNS, _curve.size_rows(folder)),
+        markdown_table(_whole_files.HEAD_USED, used),
+        markdown_table(_whole_files.HEAD_NEW, new),
+        markdown_table(_partial_reads.TABLE_COLUMNS, [*parts, by_copy]),
+        markdown_table(_variant_tables.TABLE_COLUMNS, tables),
+        markdown_table(_speed_by_size.TABLE_COLUMNS, _speed_by_size.size_rows(folder)),
         _describe(copied, memory),
     ]
 

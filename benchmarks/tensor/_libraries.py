@@ -12,7 +12,7 @@ Build = Callable[[MeasurementSetup], Any]
 
 def _seqloom(on: str, *, compiled: bool) -> Build:
     def build(setup: MeasurementSetup) -> Any:
-        from benchmarks.tensor._our_side import OurSide
+        from benchmarks.tensor._seqloom_networks import OurSide
 
         return OurSide(setup, on=on, compiled=compiled)
 
@@ -21,7 +21,7 @@ def _seqloom(on: str, *, compiled: bool) -> Build:
 
 def _torch(*, compiled: bool) -> Build:
     def build(setup: MeasurementSetup) -> Any:
-        from benchmarks.tensor._torch_side import TorchSide
+        from benchmarks.tensor._torch_networks import TorchSide
 
         return TorchSide(setup, compiled=compiled)
 
@@ -29,7 +29,7 @@ def _torch(*, compiled: bool) -> Build:
 
 
 def _jax(setup: MeasurementSetup) -> Any:
-    from benchmarks.tensor._jax_side import JaxSide
+    from benchmarks.tensor._jax_networks import JaxSide
 
     return JaxSide(setup)
 
@@ -39,7 +39,7 @@ def _numpy_floor(setup: MeasurementSetup) -> Any:
 
 
 def _torch_floor(setup: MeasurementSetup) -> Any:
-    from benchmarks.tensor._torch_side import TorchProducts
+    from benchmarks.tensor._torch_networks import TorchProducts
 
     return TorchProducts(products_of(setup.name), setup.threads)
 

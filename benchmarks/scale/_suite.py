@@ -19,7 +19,7 @@ from benchmarks.scale._growth import (
     Points,
     growth_exponent,
 )
-from benchmarks.scale._picture import write_plot
+from benchmarks.scale._plots import write_plot
 from benchmarks.scale._reading import write_input
 from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
 

@@ -11,7 +11,7 @@ from time import perf_counter
 import numpy as np
 
 import seqloom as sl
-from benchmarks.ribodetector._pairs import READ_LENGTH
+from benchmarks.ribodetector._read_pairs import READ_LENGTH
 from seqloom.cli._export import PROGRAM
 
 _RIBODETECTOR_COMMAND = "from ribodetector.detect_cpu import main; main()"

@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.tensor._sides import environment
+from benchmarks.tensor._libraries import environment
 
 SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
 ROUNDS = full_or_quick(20, 7)

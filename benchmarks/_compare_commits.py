@@ -22,17 +22,17 @@ from typing import NamedTuple, TypeAlias
 
 from benchmarks._measure import REPOSITORY_ROOT, run_module, time_call
 from benchmarks._page import describe_machine, markdown_table
-from benchmarks.tensor._sides import environment
+from benchmarks.tensor._libraries import environment
 
 # Suite -> module. The function `own_cases` of the module yields, for each case, a name and
 # a function that prepares the work.
 CASE_MODULES = {
-    "kernels": "benchmarks.kernels._ours",
+    "kernels": "benchmarks.kernels._seqloom_calls",
     "products": "benchmarks.products._worker",
-    "tensor": "benchmarks.tensor._our_side",
-    "infer": "benchmarks.infer._ours",
+    "tensor": "benchmarks.tensor._seqloom_networks",
+    "infer": "benchmarks.infer._seqloom_inference",
     "loader": "benchmarks.loader",
-    "bed": "benchmarks.bed._parts",
+    "bed": "benchmarks.bed._partial_reads",
 }
 BUILDS_FOLDER = REPOSITORY_ROOT / "target/against"
 ROUNDS = 7
@@ -197,7 +197,7 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
     variables = {"PYTHONPATH": str(package), "SEQLOOM_CACHE": cache}
     try:
         return run_module(
-            "benchmarks._against",
+            "benchmarks._compare_commits",
             suite,
             str(package),
             **{**environment(THREADS), **variables},

@@ -79,7 +79,12 @@ def _measure_file(network: str, reads: Path, kind: str) -> tuple[str, ...]:
 
 def _time_file(folder: Path, reads: Path) -> dict[str, float]:
     """Return the median seconds of both programs; compare their scores."""
-    loop = [sys.executable, "-m", "benchmarks.run._whole", str(folder / "model.onnx")]
+    loop = [
+        sys.executable,
+        "-m",
+        "benchmarks.run._python_program",
+        str(folder / "model.onnx"),
+    ]
     theirs, ours = folder / "loop.tsv", folder / "ours.tsv"
     sides = {
         "loop": lambda: subprocess.run(

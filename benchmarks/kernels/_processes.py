@@ -7,7 +7,7 @@ from typing import Any
 
 from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks.kernels._cases import KernelCase
-from benchmarks.tensor._sides import environment
+from benchmarks.tensor._libraries import environment
 
 SIDES = ("seqloom", "torch", "torch.compile")
 

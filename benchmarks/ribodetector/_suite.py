@@ -7,8 +7,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks._measure import full_or_quick
 from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.ribodetector._pairs import READ_LENGTH, write_pairs
-from benchmarks.ribodetector._sides import (
+from benchmarks.ribodetector._commands import (
     CLOSE_LOGITS,
     ProcessTimes,
     compare_predictions,
@@ -17,6 +16,7 @@ from benchmarks.ribodetector._sides import (
     run_ribodetector,
     run_seqloom,
 )
+from benchmarks.ribodetector._read_pairs import READ_LENGTH, write_pairs
 
 PAIRS = int(os.environ.get("SEQLOOM_PAIRS", full_or_quick("50000", "8000")))
 ROUNDS = 3
