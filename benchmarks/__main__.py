@@ -5,12 +5,12 @@ import os
 import sys
 from importlib import import_module
 
-from benchmarks._compare_commits import compare_with
-from benchmarks._measure import QUICK
-from benchmarks._processor import INSTRUCTION_LIMITS, limit_instructions
+from benchmarks._compare_commits import compare_with_commit
+from benchmarks._measure import QUICK_RUN_VARIABLE
+from benchmarks._processor import INSTRUCTION_LIMITS, limit_instruction_set
 
 # Suite name -> module, fastest suite first.
-SUITES = {
+MODULE_OF_SUITE = {
     "import": "benchmarks.import_time",
     "read_fasta": "benchmarks.read_fasta",
     "fastx": "benchmarks.fastx",
@@ -43,21 +43,23 @@ SUITES = {
 
 def main() -> None:
     """Run suites one after another, so that nothing else runs during a measurement."""
-    wanted = _arguments()
+    wanted = _parse_arguments()
     if wanted.simd:
-        limit_instructions(wanted.simd)
+        limit_instruction_set(wanted.simd)
     if wanted.quick or wanted.against is not None:
-        os.environ[QUICK] = "1"  # suites read this variable at import
+        os.environ[QUICK_RUN_VARIABLE] = "1"  # suites read this variable at import
     if wanted.against is not None:
-        compare_with(wanted.against, wanted.suites)
+        compare_with_commit(wanted.against, wanted.suites)
         return
-    for name in wanted.suites or SUITES:
-        import_module(SUITES[name]).main()
+    for name in wanted.suites or MODULE_OF_SUITE:
+        import_module(MODULE_OF_SUITE[name]).main()
 
 
-def _arguments() -> argparse.Namespace:
+def _parse_arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser("python -m benchmarks", description=__doc__)
-    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument(
+        "suites", nargs="*", metavar="SUITE", help=", ".join(MODULE_OF_SUITE)
+    )
     parser.add_argument(
         "--simd", choices=INSTRUCTION_LIMITS, help="the instruction set of every library"
     )
@@ -70,9 +72,10 @@ def _arguments() -> argparse.Namespace:
         help="measure seqloom alone, on this commit and on the working tree in turn",
     )
     wanted = parser.parse_args()
-    unknown = sorted(set(wanted.suites) - set(SUITES))
+    unknown = sorted(set(wanted.suites) - set(MODULE_OF_SUITE))
     if unknown:
-        sys.exit(f"no suite is called {', '.join(unknown)}; there are: {', '.join(SUITES)}")
+        known = ", ".join(MODULE_OF_SUITE)
+        sys.exit(f"no suite is called {', '.join(unknown)}; there are: {known}")
     return wanted
 
 

@@ -22,10 +22,10 @@ from typing import NamedTuple, TypeAlias
 
 from benchmarks._measure import REPOSITORY_ROOT, run_module, time_call
 from benchmarks._page import describe_machine, markdown_table
-from benchmarks.tensor._libraries import environment
+from benchmarks.tensor._libraries import thread_environment
 
-# Suite -> module. The function `own_cases` of the module yields, for each case, a name and
-# a function that prepares the work.
+# Suite -> module. The function `seqloom_cases` of the module yields, for each case, a name
+# and a function that prepares the work.
 CASE_MODULES = {
     "kernels": "benchmarks.kernels._seqloom_calls",
     "products": "benchmarks.products._worker",
@@ -40,8 +40,8 @@ ROUNDS = 7
 RATIO_TOLERANCE = 1.03
 # A round repeats a case for SECONDS, at least CALLS times, and keeps the shortest time.
 SECONDS, CALLS = 0.05, 3
-THREADS = 2  # default number of threads; each case can set another number
-ALL_CASES = "all cases"  # key of a failed process's error message
+DEFAULT_THREADS = 2  # default number of threads; each case can set another number
+ALL_CASES_KEY = "all cases"  # key of a failed process's error message
 TABLE_COLUMNS = ("ms", "old", "new", "new / old", "spread", "")
 
 Prepare: TypeAlias = Callable[[], Callable[[], object]]
@@ -49,7 +49,7 @@ Prepare: TypeAlias = Callable[[], Callable[[], object]]
 Times: TypeAlias = Mapping[str, float | str]
 
 
-class Comparison(NamedTuple):
+class TimeComparison(NamedTuple):
     """Median times of one case with the old and the new package, and their spread."""
 
     old: float
@@ -70,9 +70,9 @@ class Comparison(NamedTuple):
         return "faster" if self.ratio < 1 / limit else ""
 
 
-def compare(old: Sequence[float], new: Sequence[float]) -> Comparison:
+def compare_times(old: Sequence[float], new: Sequence[float]) -> TimeComparison:
     """Compare the times of one case; use the larger spread of the two packages."""
-    return Comparison(
+    return TimeComparison(
         median(old), median(new), max(_relative_spread(old), _relative_spread(new))
     )
 
@@ -88,9 +88,9 @@ def comparison_table(old: Sequence[Times], new: Sequence[Times]) -> str:
     rows: list[tuple[str, ...]] = []
     ratios: list[float] = []
     names = dict.fromkeys(name for times in (*new, *old) for name in times)
-    for name in [it for it in names if it != ALL_CASES] or names:
+    for name in [it for it in names if it != ALL_CASES_KEY] or names:
         sides = [
-            [times.get(name, times.get(ALL_CASES, "no such case")) for times in each]
+            [times.get(name, times.get(ALL_CASES_KEY, "no such case")) for times in each]
             for each in (old, new)
         ]
         errors = [next((it for it in side if isinstance(it, str)), "") for side in sides]
@@ -99,7 +99,7 @@ def comparison_table(old: Sequence[Times], new: Sequence[Times]) -> str:
                 (name, *(f"failed: {it}" if it else "" for it in errors), "", "", "")
             )
             continue
-        found = compare(*([float(it) for it in side] for side in sides))
+        found = compare_times(*([float(it) for it in side] for side in sides))
         ratios.append(found.ratio)
         times = (f"{1e3 * found.old:.4g}", f"{1e3 * found.new:.4g}")
         rows.append(
@@ -117,7 +117,7 @@ def comparison_table(old: Sequence[Times], new: Sequence[Times]) -> str:
     return markdown_table(TABLE_COLUMNS, rows)
 
 
-def compare_with(commit: str, suites: Sequence[str]) -> None:
+def compare_with_commit(commit: str, suites: Sequence[str]) -> None:
     """Build a commit, measure the cases of each suite alternately, and print the tables."""
     unknown = sorted(set(suites) - set(CASE_MODULES))
     if unknown:
@@ -136,7 +136,7 @@ def compare_with(commit: str, suites: Sequence[str]) -> None:
         f"slower or faster by over {100 * (RATIO_TOLERANCE - 1):.0f} % plus the spread."
     )
     for suite in suites or CASE_MODULES:
-        times = _measure_alternately(suite, packages)
+        times = _run_packages_alternately(suite, packages)
         print(f"\n== {suite}\n\n{comparison_table(times['old'], times['new'])}", flush=True)
 
 
@@ -177,7 +177,7 @@ def _run_git(*arguments: str) -> bytes:
     ).stdout
 
 
-def _measure_alternately(
+def _run_packages_alternately(
     suite: str, packages: Mapping[str, Path]
 ) -> dict[str, list[Times]]:
     """Run all cases of a suite with each package, in turn."""
@@ -186,13 +186,13 @@ def _measure_alternately(
         for number in range(ROUNDS):
             # The package that runs first alternates between rounds.
             for side in sorted(packages, reverse=number % 2 == 0):
-                found = _measure_once(suite, packages[side], f"{cache}/{side}")
+                found = _run_cases_once(suite, packages[side], f"{cache}/{side}")
                 times[side].append(found)
             print(f"{suite}: {number + 1} of {ROUNDS} rounds", file=sys.stderr, flush=True)
     return times
 
 
-def _measure_once(suite: str, package: Path, cache: str) -> Times:
+def _run_cases_once(suite: str, package: Path, cache: str) -> Times:
     """Run all cases of a suite in a fresh interpreter with one package."""
     variables = {"PYTHONPATH": str(package), "SEQLOOM_CACHE": cache}
     try:
@@ -200,10 +200,10 @@ def _measure_once(suite: str, package: Path, cache: str) -> Times:
             "benchmarks._compare_commits",
             suite,
             str(package),
-            **{**environment(THREADS), **variables},
+            **{**thread_environment(DEFAULT_THREADS), **variables},
         )
     except subprocess.CalledProcessError as error:
-        return {ALL_CASES: (error.stderr.strip() or "it ended").splitlines()[-1]}
+        return {ALL_CASES_KEY: (error.stderr.strip() or "it ended").splitlines()[-1]}
 
 
 def time_cases(cases: Iterable[tuple[str, Prepare]]) -> Iterator[tuple[str, float | str]]:
@@ -230,7 +230,7 @@ def _main(suite: str, package: str) -> None:
     import seqloom
 
     assert Path(seqloom.__file__).is_relative_to(package), f"not {package}'s seqloom"
-    cases = import_module(CASE_MODULES[suite]).own_cases()
+    cases = import_module(CASE_MODULES[suite]).seqloom_cases()
     print(json.dumps(dict(time_cases(cases))))
 
 

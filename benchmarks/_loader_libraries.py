@@ -16,10 +16,10 @@ Batch: TypeAlias = NDArray[np.float32]
 LETTERS, BATCH = 150, 512
 # Number of batches that our loader prepares at the same time.
 BATCHES_IN_FLIGHT = 6
-READ_BYTES = 1 << 18
+READ_BLOCK_BYTES = 1 << 18
 # Lookup table: byte -> one-hot column, for encoding one read at a time.
-ONE_HOT = np.zeros((256, 4), np.float32)
-ONE_HOT[[*b"ACGT"], range(4)] = 1
+ONE_HOT_TABLE = np.zeros((256, 4), np.float32)
+ONE_HOT_TABLE[[*b"ACGT"], range(4)] = 1
 
 
 class DnaioDataset(IterableDataset[Any]):
@@ -33,7 +33,7 @@ class DnaioDataset(IterableDataset[Any]):
         first, step = (0, 1) if info is None else (info.id, info.num_workers)
         with import_module("dnaio").open(self.path, open_threads=0) as file:
             for record in islice(file, first, None, step):
-                yield one_hot(record.sequence)
+                yield encode_one_hot(record.sequence)
 
 
 class PyfastxDataset(Dataset[Any]):
@@ -49,12 +49,12 @@ class PyfastxDataset(Dataset[Any]):
     def __getitem__(self, index: int) -> Any:
         if self._file is None:
             self._file = import_module("pyfastx").Fastq(self.path)
-        return one_hot(self._file[index].seq)
+        return encode_one_hot(self._file[index].seq)
 
 
-def one_hot(letters: str) -> Any:
+def encode_one_hot(letters: str) -> Any:
     """Encode one read with a lookup table."""
-    return torch.from_numpy(ONE_HOT[np.frombuffer(letters.encode(), np.uint8)].T)
+    return torch.from_numpy(ONE_HOT_TABLE[np.frombuffer(letters.encode(), np.uint8)].T)
 
 
 def numpy_batches(path: str) -> Iterator[Batch]:
@@ -69,17 +69,17 @@ def numpy_batches(path: str) -> Iterator[Batch]:
             yield rows
 
 
-def fill_arrays(reads: int) -> None:
+def fill_batch_arrays(reads: int) -> None:
     """Fill reused arrays with as many bytes as one epoch has."""
     arrays = [np.empty((BATCH, 4, LETTERS), np.float32) for _ in range(BATCHES_IN_FLIGHT)]
     for number in range(-(-reads // BATCH)):
         arrays[number % BATCHES_IN_FLIGHT].fill(1)
 
 
-def read_and_fill(path: str, reads: int) -> None:
+def read_file_and_fill_arrays(path: str, reads: int) -> None:
     """Read the file in blocks, and write as many bytes as one epoch has."""
-    block = bytearray(READ_BYTES)
+    block = bytearray(READ_BLOCK_BYTES)
     with Path(path).open("rb", buffering=0) as file:
         while file.readinto(block):
             pass
-    fill_arrays(reads)
+    fill_batch_arrays(reads)

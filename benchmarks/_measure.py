@@ -13,18 +13,18 @@ import numpy as np
 
 REPOSITORY_ROOT = Path(__file__).parents[1]
 # Environment variable that is 1 in a quick run and in its child processes.
-QUICK = "SEQLOOM_BENCH_QUICK"
+QUICK_RUN_VARIABLE = "SEQLOOM_BENCH_QUICK"
 T = TypeVar("T")
 
 
-def is_quick() -> bool:
+def is_quick_run() -> bool:
     """Return True in a quick run (`python -m benchmarks --quick`)."""
-    return os.environ.get(QUICK) == "1"
+    return os.environ.get(QUICK_RUN_VARIABLE) == "1"
 
 
 def full_or_quick(full: T, quick: T) -> T:
     """Return `full` in a full run, and `quick` in a quick run."""
-    return quick if is_quick() else full
+    return quick if is_quick_run() else full
 
 
 def time_call(work: Callable[[], object]) -> float:

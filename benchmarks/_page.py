@@ -11,16 +11,16 @@ from importlib import metadata
 from pathlib import Path
 from statistics import geometric_mean
 
-from benchmarks._measure import is_quick
+from benchmarks._measure import is_quick_run
 from benchmarks._processor import describe_processor, name_processor
 
 QUICK_NOTE = (
     "This was a quick run, with fewer rounds, fewer cases or smaller files. "
     "It does not write docs/benchmarks.md."
 )
-PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
+BENCHMARKS_PAGE = Path(__file__).parents[1] / "docs/benchmarks.md"
 # For tables with more rows, the page shows only the lowest and the highest ratio.
-MAX_ROWS = 12
+MAX_TABLE_ROWS = 12
 OTHER_RESULTS_PREFIX = "Also measured on "
 # Groups: the processor or device, its results, and links to other CSV files.
 SECTION_PATTERN = re.compile(
@@ -28,7 +28,7 @@ SECTION_PATTERN = re.compile(
 )
 
 
-def publish(
+def publish_section(
     suite: str,
     text: str,
     *,
@@ -53,20 +53,26 @@ def publish(
     """
     notes = " ".join(notes.split())
     print(f"\n== {suite}\n\n{notes}\n\n{text}")
-    if is_quick():
+    if is_quick_run():
         print(f"\n{QUICK_NOTE}")
         return
     kind = kind or name_processor()
-    before, begin, rest = PAGE.read_text("utf-8").partition(f"<!-- begin {suite} -->\n")
+    before, begin, rest = BENCHMARKS_PAGE.read_text("utf-8").partition(
+        f"<!-- begin {suite} -->\n"
+    )
     section, end, after = rest.partition(f"<!-- end {suite} -->")
-    assert begin, f"{PAGE.name} has no place for {suite}"
-    assert end, f"{PAGE.name} has no end for {suite}"
-    results = _add_results(section.strip(), kind, (f"{suite} {kind}", text, shown, hidden))
+    assert begin, f"{BENCHMARKS_PAGE.name} has no place for {suite}"
+    assert end, f"{BENCHMARKS_PAGE.name} has no end for {suite}"
+    results = _merge_processor_results(
+        section.strip(), kind, (f"{suite} {kind}", text, shown, hidden)
+    )
     content = f"{notes}\n\n{results}" if notes else results
-    PAGE.write_text(f"{before}{begin}\n{content}\n\n{end}{after}", "utf-8")
+    BENCHMARKS_PAGE.write_text(f"{before}{begin}\n{content}\n\n{end}{after}", "utf-8")
 
 
-def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) -> str:
+def _merge_processor_results(
+    section: str, kind: str, results: tuple[str, str, str, str]
+) -> str:
     """Return the results of the main processor; link to CSV files of other processors."""
     title, text, shown, hidden = results
     match = SECTION_PATTERN.search(section)
@@ -74,9 +80,9 @@ def _add_results(section: str, kind: str, results: tuple[str, str, str, str]) ->
     links = dict(re.findall(r"\[([^]]+)\]\((\S+)\)", others))
     short = shorten_tables(text, shown, hidden)
     if kind != main_kind:
-        links[kind] = _write_rows(title, text)
+        links[kind] = _write_csv_file(title, text)
     elif short != text:
-        part = f"{short}\n\n[All rows as CSV]({_write_rows(title, text)})."
+        part = f"{short}\n\n[All rows as CSV]({_write_csv_file(title, text)})."
     else:
         part = text
     also = ", ".join(f"[{name}]({link})" for name, link in sorted(links.items()))
@@ -89,7 +95,7 @@ def shorten_tables(text: str, shown: str = "", hidden: str = "") -> str:
     """Return a text without hidden paragraphs, and with only the main rows of tables.
 
     The main rows are those that match `shown`. If no row matches, a table with ratios
-    and more than `MAX_ROWS` rows is reduced to its lowest and highest ratio.
+    and more than `MAX_TABLE_ROWS` rows is reduced to its lowest and highest ratio.
     """
     blocks = list[str]()
     for block in text.split("\n\n"):
@@ -101,7 +107,7 @@ def shorten_tables(text: str, shown: str = "", hidden: str = "") -> str:
             main = [line for line in lines if shown and re.search(shown, line)]
             split = (enumerate(line.split(" | ")) for line in lines)
             ratio = min((at for row in split for at, it in row if "**" in it), default=0)
-            if not main and ratio and len(lines) > MAX_ROWS:
+            if not main and ratio and len(lines) > MAX_TABLE_ROWS:
                 main = _extreme_rows(
                     _split_cells(head), list(map(_split_cells, lines)), ratio
                 )
@@ -111,9 +117,9 @@ def shorten_tables(text: str, shown: str = "", hidden: str = "") -> str:
     return "\n\n".join(blocks)
 
 
-def _write_rows(title: str, text: str) -> str:
+def _write_csv_file(title: str, text: str) -> str:
     """Write all rows and paragraphs to a CSV file; return the path relative to the page."""
-    folder = PAGE.with_suffix("")
+    folder = BENCHMARKS_PAGE.with_suffix("")
     file = folder / (re.sub(r"\W+", "-", title.lower()) + ".csv")
     lines = (line for line in text.split("\n") if line)
     lines = [line for line in lines if not line.startswith(("|--", "!["))]

@@ -26,7 +26,7 @@ INSTRUCTION_LIMITS = {
 }
 
 
-def limit_instructions(name: str) -> None:
+def limit_instruction_set(name: str) -> None:
     """Restart this program with the instruction set of every library limited."""
     variables = INSTRUCTION_LIMITS[name]
     if variables.items() <= os.environ.items():

@@ -11,7 +11,7 @@ from numpy.random import Generator
 from numpy.typing import NDArray
 
 LETTERS, LINE, PART = 150, 60, 50_000
-RESIDUES = np.frombuffer(b"LAGVESIKRDTPNQFYMHCW", np.uint8)
+AMINO_ACIDS_BY_FREQUENCY = np.frombuffer(b"LAGVESIKRDTPNQFYMHCW", np.uint8)
 # Approximate frequencies of amino acids in UniProt.
 RESIDUE_FREQUENCIES = np.array(
     [99, 83, 71, 69, 67, 66, 59, 58, 55, 55, 53, 47, 41, 39, 39, 29, 24, 23, 14, 11]
@@ -66,7 +66,7 @@ def _simulate_qualities(rng: Generator, count: int) -> NDArray[np.uint8]:
 def _simulate_protein(rng: Generator, number: int, size: int) -> bytes:
     """Write one protein in the format of UniProt."""
     letters = rng.choice(
-        RESIDUES, size, p=RESIDUE_FREQUENCIES / RESIDUE_FREQUENCIES.sum()
+        AMINO_ACIDS_BY_FREQUENCY, size, p=RESIDUE_FREQUENCIES / RESIDUE_FREQUENCIES.sum()
     ).tobytes()
     head = b">tr|A0A%06d|A0A%06d_ECOLI Protein %d OS=Escherichia coli OX=562" % (
         (number,) * 3

@@ -21,7 +21,7 @@ SEQLOOM_NAME = "seqloom"
 Arrays = dict[str, Any]
 
 
-def make_arrays() -> Arrays:
+def make_weight_arrays() -> Arrays:
     """Create the weights of a model of 1 GB."""
     rng = np.random.default_rng(0)
     shape = (SIDE, SIDE)
@@ -34,14 +34,16 @@ class LargeModel(sl.nn.Module):
     layers: dict[str, sl.nn.Param]
 
 
-def make_module(dtype: str = "float32") -> LargeModel:
+def make_large_model(dtype: str = "float32") -> LargeModel:
     """Create an uninitialised module."""
     fill = sl.nn.Fill(0.0)
     params = {f"{n}": sl.nn.Param((SIDE, SIDE), fill, dtype=dtype) for n in range(TENSORS)}
     return LargeModel(params).bind("numpy", 0)
 
 
-def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], object]]]:
+def save_functions(
+    home: Path, arrays: Arrays
+) -> dict[str, tuple[Path, Callable[[], object]]]:
     """Return the file and the save function of each library; each syncs its file."""
     tensors = {path: torch.from_numpy(array) for path, array in arrays.items()}
     found = {
@@ -60,21 +62,21 @@ def savers(home: Path, arrays: Arrays) -> dict[str, tuple[Path, Callable[[], obj
     }
 
 
-def loaders(home: Path) -> dict[str, Callable[[], Arrays]]:
+def load_functions(home: Path) -> dict[str, Callable[[], Arrays]]:
     """Return a function for each library that loads its file into NumPy arrays."""
     ours = home / "ours.safetensors"
     load = partial(torch.load, home / "torch.pt", weights_only=True)
     return {
-        SEQLOOM_NAME: lambda: _to_numpy(sl.record.load(ours)),
-        f"{SEQLOOM_NAME}, mapped=True": lambda: _to_numpy(
+        SEQLOOM_NAME: lambda: _convert_to_numpy(sl.record.load(ours)),
+        f"{SEQLOOM_NAME}, mapped=True": lambda: _convert_to_numpy(
             sl.record.load(ours, mapped=True)
         ),
         "safetensors.numpy": lambda: safetensors.numpy.load_file(home / "numpy.st"),
-        "safetensors.torch (mmap)": lambda: _to_numpy(
+        "safetensors.torch (mmap)": lambda: _convert_to_numpy(
             safetensors.torch.load_file(home / "torch.st")
         ),
-        "torch.load, weights_only": lambda: _to_numpy(load()),
-        "torch.load, weights_only, mmap": lambda: _to_numpy(load(mmap=True)),
+        "torch.load, weights_only": lambda: _convert_to_numpy(load()),
+        "torch.load, weights_only, mmap": lambda: _convert_to_numpy(load(mmap=True)),
     }
 
 
@@ -99,7 +101,7 @@ def _write_raw_bytes(arrays: Arrays, path: Path) -> None:
             file.write(array.data)
 
 
-def _to_numpy(arrays: Any) -> Arrays:
+def _convert_to_numpy(arrays: Any) -> Arrays:
     """Return tensors as NumPy arrays, including those that are read on first use."""
     return {path: np.asarray(array) for path, array in arrays.items()}
 
@@ -108,27 +110,27 @@ def _list_memory_tasks(home: Path) -> dict[str, Callable[[], Callable[[], object
     """Return, for each task, a function that creates the function to measure."""
 
     def fit_module() -> Callable[[], object]:
-        module = make_module()
+        module = make_large_model()
         module.load_record(
-            dict(zip(module.to_record(), make_arrays().values(), strict=True))
+            dict(zip(module.to_record(), make_weight_arrays().values(), strict=True))
         )
         return partial(module.to_record().save, home / "memory.safetensors")
 
     def fill_module(dtype: str) -> Callable[[], object]:
-        module = make_module(dtype)
+        module = make_large_model(dtype)
         keys = {"layer*": "layers.*"}
         file = home / "ours.safetensors"
         return lambda: module.load_record(sl.record.load(file), keys=keys)
 
     def save(name: str) -> Callable[[], object]:
-        return savers(home, make_arrays())[name][1]
+        return save_functions(home, make_weight_arrays())[name][1]
 
     half = sl.record.Safetensors(precision=sl.record.Half())
-    sides = loaders(home)
+    sides = load_functions(home)
     return {
         "save: seqloom, a module's record": fit_module,
         "save: seqloom, at half precision": lambda: partial(
-            sl.record.Record(make_arrays()).save, home / "memory.safetensors", half
+            sl.record.Record(make_weight_arrays()).save, home / "memory.safetensors", half
         ),
         **{
             f"save: {name}": partial(save, name)

@@ -11,7 +11,7 @@ import seqloom as sl
 AMINO_ACIDS = "ACDEFGHIKLMNPQRSTVWY"
 # Number of features per amino acid, and fraction of pairs of positions that interact.
 _FEATURES_PER_RESIDUE = 3
-_INTERACTING_SHARE = 0.05
+_INTERACTING_PAIR_FRACTION = 0.05
 
 
 class SimulatedProtein:
@@ -30,7 +30,9 @@ class SimulatedProtein:
         traits = draw(size=(20, _FEATURES_PER_RESIDUE))
         self.change = traits[None] - traits[self.wild][:, None]
         self.effect = self._effects()
-        pairs = np.triu(self.random.random((length, length)) < _INTERACTING_SHARE, 1)
+        pairs = np.triu(
+            self.random.random((length, length)) < _INTERACTING_PAIR_FRACTION, 1
+        )
         self.pairs = [
             (int(one), int(other)) for one, other in zip(*np.nonzero(pairs), strict=True)
         ]
@@ -49,7 +51,7 @@ class SimulatedProtein:
         own = self.random.normal(size=(length, 20)) * (far > 0)
         return sensitive * (0.4 * liked - 0.36 * far + 0.2 * own)
 
-    def variants(self, count: int, *, mean: float = 1.5) -> np.ndarray:
+    def sample_variants(self, count: int, *, mean: float = 1.5) -> np.ndarray:
         """Draw variants; their number of substitutions is 1 plus a Poisson number."""
         rows = np.tile(self.wild, (count, 1))
         for row in rows:
@@ -58,7 +60,7 @@ class SimulatedProtein:
             row[at] = (row[at] + self.random.integers(1, 20, many)) % 20
         return rows
 
-    def fitness(self, rows: np.ndarray, *, noise: float) -> np.ndarray:
+    def simulate_fitness(self, rows: np.ndarray, *, noise: float) -> np.ndarray:
         """Return the fitness of variants: a sigmoid of all effects, with noise."""
         places = np.arange(rows.shape[1])
         total = self.effect[places, rows].sum(axis=1)
@@ -74,9 +76,9 @@ def simulate_scan(
 ) -> tuple[list[str], np.ndarray]:
     """Simulate a scan: sequences of the variants and their fitness."""
     protein = SimulatedProtein(length, seed)
-    rows = protein.variants(count)
+    rows = protein.sample_variants(count)
     letters = ["".join(AMINO_ACIDS[number] for number in row) for row in rows]
-    return letters, protein.fitness(rows, noise=noise)
+    return letters, protein.simulate_fitness(rows, noise=noise)
 
 
 def train_and_evaluate(
@@ -100,7 +102,9 @@ def train_and_evaluate(
     return sl.train.fit(config, train, valid, test=test, **options)
 
 
-def predict_by_ridge(letters: list[str], values: np.ndarray, *, learned: int) -> np.ndarray:
+def predict_with_ridge_regression(
+    letters: list[str], values: np.ndarray, *, learned: int
+) -> np.ndarray:
     """Predict the fitness of test variants with ridge regression on one-hot residues."""
     from sklearn.linear_model import RidgeCV
 

@@ -9,14 +9,14 @@ from seqloom.data import Dataset, Labels, SequenceDataset
 from seqloom.encode import OneHot
 
 
-def read_windows(part: str) -> Dataset:
+def read_splice_windows(part: str) -> Dataset:
     """Read the training set ("train") or the test set ("test")."""
     fasta, table = _demo.example_path(f"{part}.fa.gz"), _demo.example_path(f"{part}.tsv")
     labels = Labels(table, classes=("EI", "IE", "N"))
     return SequenceDataset(fasta, labels=labels, encoder=OneHot("dna"))
 
 
-def windows_as_groups(data: Dataset) -> dict[str, str]:
+def group_equal_windows(data: Dataset) -> dict[str, str]:
     """Map each id to its sequence, so that equal windows are in the same fold."""
     letters = SequenceDataset(data.paths)
     return {

@@ -14,12 +14,12 @@ from typing import TypeAlias
 import numpy as np
 
 from benchmarks._measure import full_or_quick, time_alternately
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from seqloom.io import genotype_stats
 
 Work: TypeAlias = Callable[[], object]
 
-SHAPES = full_or_quick(
+FILE_SHAPES = full_or_quick(
     ((4_000, 50_000), (50_000, 4_000)), ((2_000, 10_000), (10_000, 2_000))
 )
 ROUNDS = 5
@@ -38,11 +38,11 @@ TABLE_COLUMNS = (
 
 def main(*sizes: int) -> None:
     """Create the files, check that all programs agree, then time them."""
-    shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or SHAPES
+    shapes = tuple(zip(sizes[::2], sizes[1::2], strict=True)) or FILE_SHAPES
     with tempfile.TemporaryDirectory() as folder:
         parts = [_measure_file(write_bed(Path(folder), shape), shape) for shape in shapes]
     text = "\n\n".join([*parts, describe_machine("numpy", "bed-reader", "seqloom")])
-    publish("bed_stats", text, notes=NOTES)
+    publish_section("bed_stats", text, notes=NOTES)
 
 
 def write_bed(folder: Path, shape: tuple[int, int]) -> Path:
@@ -59,7 +59,7 @@ def write_bed(folder: Path, shape: tuple[int, int]) -> Path:
     return path
 
 
-def count_by_numpy(path: Path) -> tuple[np.ndarray, ...]:
+def count_with_numpy(path: Path) -> tuple[np.ndarray, ...]:
     """Count genotypes with bed_reader and NumPy, without p-values."""
     with import_module("bed_reader").open_bed(path) as bed:
         values = bed.read(dtype="int8")
@@ -81,7 +81,7 @@ def _measure_file(path: Path, shape: tuple[int, int]) -> str:
     sides: dict[str, Work] = {
         "seqloom, 2 threads": partial(genotype_stats, path, num_threads=2),
         "seqloom, 1 thread": partial(genotype_stats, path, num_threads=1),
-        "bed_reader and NumPy": partial(count_by_numpy, path),
+        "bed_reader and NumPy": partial(count_with_numpy, path),
     }
     if shutil.which("plink1.9"):
         sides["plink1.9 --freq --hardy"] = partial(run_plink, path)
@@ -100,7 +100,7 @@ def _measure_file(path: Path, shape: tuple[int, int]) -> str:
 def _check_equal_counts(path: Path) -> None:
     """Raise if seqloom and NumPy disagree."""
     ours = genotype_stats(path)
-    missing, two, het, one, mean, variance = count_by_numpy(path)
+    missing, two, het, one, mean, variance = count_with_numpy(path)
     assert np.array_equal(ours.missing, missing)
     assert np.array_equal([ours.hom_a2, ours.het, ours.hom_a1], [two, het, one])
     assert np.allclose(ours.mean, mean)

@@ -4,7 +4,7 @@ import time
 from statistics import median
 from typing import Any
 
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.cli._splice import read_splice
 from seqloom.models import SequenceCNNConfig
@@ -27,7 +27,7 @@ def main() -> None:
     rows.append(("median", "", "", f"**{median(accuracies):.4f}**"))
     text = markdown_table(TABLE_COLUMNS, rows)
     text += f"\n\nThe StatLog study's best accuracy is {PUBLISHED_ACCURACY:.3f}."
-    publish("demo", f"{text} {describe_machine('numpy', 'seqloom')}")
+    publish_section("demo", f"{text} {describe_machine('numpy', 'seqloom')}")
 
 
 def _train_with_seed(seed: int) -> tuple[Run, float]:

@@ -19,7 +19,7 @@ from benchmarks._measure import (
     time_alternately,
     touch_memory,
 )
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks._reads import write_proteins, write_reads
 from seqloom.io import open_sequences
 
@@ -38,7 +38,7 @@ The files are in the page cache: {READS:,} reads of 150 bases with realistic qua
 read each gzip file once, so several threads can decompress it; the next section measures a
 first pass.
 """
-FLOOR_NAMES = {
+LOWER_BOUND_LABELS = {
     "read": "floor: reading the file in blocks",
     "lines": "floor: counting line ends",
     "unpack": "floor: decompression only, one thread",
@@ -48,7 +48,7 @@ FLOOR_NAMES = {
 def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     """Create files, check that all readers count the same residues, then time them."""
     touch_memory()
-    floors = build_floors()
+    floors = build_lower_bound_program()
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder)
         files = {
@@ -62,7 +62,7 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     rivals = [name.split(",")[0] for name in READERS if name != "seqloom"]
     packages = describe_machine("numpy", *dict.fromkeys(rivals), "seqloom")
     rows = markdown_table(("seconds (relative to seqloom)", *columns), _table_rows(columns))
-    publish(
+    publish_section(
         "fastx",
         f"{rows}\n\n{packages}",
         notes=NOTES,
@@ -70,7 +70,7 @@ def main(reads: int = READS, proteins: int = PROTEINS) -> None:
     )
 
 
-def _read_by_seqloom(path: Path) -> Sums:
+def _read_with_seqloom(path: Path) -> Sums:
     """Read columns of headers, sequences and qualities with seqloom."""
     records = letters = 0
     with open_sequences(path) as reader:
@@ -80,32 +80,32 @@ def _read_by_seqloom(path: Path) -> Sums:
     return records, letters
 
 
-def read_by_dnaio(path: Path, *, threads: int) -> Sums:
+def read_with_dnaio(path: Path, *, threads: int) -> Sums:
     """Read with dnaio, the parser of cutadapt."""
     with import_module("dnaio").open(str(path), open_threads=threads) as file:
         return _count_residues(map(len, file))
 
 
-def _read_by_needletail(path: Path) -> Sums:
+def _read_with_needletail(path: Path) -> Sums:
     """Read with needletail, a parser in Rust."""
     file = import_module("needletail").parse_fastx_file(str(path))
     return _count_residues(len(record.seq) for record in file)
 
 
-def _read_by_pyfastx(path: Path) -> Sums:
+def _read_with_pyfastx(path: Path) -> Sums:
     """Read with pyfastx, a parser in C, without its index."""
     return _count_residues(
         len(record[1]) for record in import_module("pyfastx").Fastx(str(path))
     )
 
 
-def _read_by_pysam(path: Path) -> Sums:
+def _read_with_pysam(path: Path) -> Sums:
     """Read with pysam, the parser of htslib, which reuses one record object."""
     with import_module("pysam").FastxFile(str(path), persist=False) as file:
         return _count_residues(len(record.sequence) for record in file)
 
 
-def _read_by_polars_bio(path: Path) -> Sums:
+def _read_with_polars_bio(path: Path) -> Sums:
     """Read Arrow columns with polars-bio, on all cores."""
     os.environ["TQDM_DISABLE"] = "1"
     library = import_module("polars_bio")
@@ -115,7 +115,7 @@ def _read_by_polars_bio(path: Path) -> Sums:
     return frame.height, int(frame["sequence"].str.len_bytes().sum())
 
 
-def _read_by_biopython(path: Path) -> Sums:
+def _read_with_biopython(path: Path) -> Sums:
     """Read with the fastest parsers of Biopython, which return tuples."""
     with _open_text(path) as file:
         if ".fastq" in path.name:
@@ -141,14 +141,14 @@ def _count_residues(lengths: Iterable[int]) -> Sums:
 
 
 READERS: dict[str, Side] = {
-    "seqloom": _read_by_seqloom,
-    "dnaio, one thread": partial(read_by_dnaio, threads=0),
-    "dnaio, decompression thread": partial(read_by_dnaio, threads=1),
-    "needletail": _read_by_needletail,
-    "pyfastx": _read_by_pyfastx,
-    "pysam": _read_by_pysam,
-    f"polars-bio, {THREADS} threads": _read_by_polars_bio,
-    "biopython": _read_by_biopython,
+    "seqloom": _read_with_seqloom,
+    "dnaio, one thread": partial(read_with_dnaio, threads=0),
+    "dnaio, decompression thread": partial(read_with_dnaio, threads=1),
+    "needletail": _read_with_needletail,
+    "pyfastx": _read_with_pyfastx,
+    "pysam": _read_with_pysam,
+    f"polars-bio, {THREADS} threads": _read_with_polars_bio,
+    "biopython": _read_with_biopython,
 }
 
 
@@ -160,14 +160,14 @@ def _time_readers(path: Path, floors: Path) -> Seconds:
     rounds = [
         {
             **{name: times[0] for name, times in time_alternately(works, rounds=1).items()},
-            **measure_floors(floors, path),
+            **measure_lower_bounds(floors, path),
         }
         for _ in range(ROUNDS)
     ]
     return {name: median(seconds[name] for seconds in rounds) for name in rounds[0]}
 
 
-def build_floors() -> Path:
+def build_lower_bound_program() -> Path:
     """Build the program that measures the lower bounds."""
     command = ["cargo", "build", "--release", "--quiet", "--example", "floors"]
     subprocess.run(
@@ -177,12 +177,12 @@ def build_floors() -> Path:
     return target / "release/examples/floors"
 
 
-def measure_floors(program: Path, path: Path) -> Seconds:
+def measure_lower_bounds(program: Path, path: Path) -> Seconds:
     """Measure the lower bounds once."""
     command = [str(program), "1", "1", str(path)]
     done = subprocess.run(command, check=True, capture_output=True, text=True)
     found: dict[str, Any] = json.loads(done.stdout)
-    return {words: found[name][0] for name, words in FLOOR_NAMES.items()}
+    return {words: found[name][0] for name, words in LOWER_BOUND_LABELS.items()}
 
 
 def _table_rows(columns: dict[str, Seconds]) -> list[tuple[str, ...]]:

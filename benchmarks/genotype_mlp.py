@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from sklearn.linear_model import RidgeCV
 
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from seqloom.data import Dataset, GenotypeDataset, Labels, folds, split
 from seqloom.infer import evaluate
 from seqloom.models import GenotypeMLPConfig
@@ -24,7 +24,7 @@ DATA_FOLDER = REPOSITORY_ROOT / "python/seqloom/_demo/genotypes"
 FOLDS, SEEDS = 5, full_or_quick(3, 1)
 # Number of causal variants of a simulated trait, and its heritability.
 SIMULATED_TRAITS = full_or_quick(((20, 0.8), (1000, 0.95), (50, 0.5)), ((1000, 0.95),))
-PENALTIES = np.logspace(0, 6, 25)
+RIDGE_PENALTIES = np.logspace(0, 6, 25)
 TABLE_COLUMNS = (
     "trait",
     "ridge regression, r2",
@@ -38,7 +38,7 @@ TABLE_COLUMNS = (
 def main() -> None:
     """Evaluate ridge regression and the network on each fold and seed."""
     rows = [
-        (f"{name} of the example data", *_compare_scores(read_example(name)))
+        (f"{name} of the example data", *_compare_scores(read_example_trait(name)))
         for name in full_or_quick(("Y1", "Y2"), ("Y1",))
     ]
     for causal, share in SIMULATED_TRAITS:
@@ -49,10 +49,10 @@ def main() -> None:
         )
     text = markdown_table(TABLE_COLUMNS, rows)
     text += f"\n\n{describe_machine('numpy', 'scikit-learn')}"
-    publish("genotype_mlp", text, shown="Y1|simulated: [12]")
+    publish_section("genotype_mlp", text, shown="Y1|simulated: [12]")
 
 
-def read_example(column: str) -> Dataset:
+def read_example_trait(column: str) -> Dataset:
     """Read the example data with one trait."""
     return GenotypeDataset(
         DATA_FOLDER / "example.bed",
@@ -93,7 +93,7 @@ def score_ridge(teach: Dataset, held: Dataset) -> float:
     """Fit ridge regression and return its r2 on the held-out samples."""
     encoder = teach.encoder.fit(teach)
     known, new = (part.with_encoder(encoder).to_numpy() for part in (teach, held))
-    model = RidgeCV(PENALTIES).fit(known["inputs"], known["label"])
+    model = RidgeCV(RIDGE_PENALTIES).fit(known["inputs"], known["label"])
     guess = model.predict(new["inputs"])
     return r2(new["label"][:, None], np.asarray(guess, np.float32)[:, None])
 

@@ -4,10 +4,10 @@ import subprocess
 import sys
 from statistics import median
 
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 
 ROUNDS = 15
-LIMIT_MS = 40
+MAX_IMPORT_MS = 40
 TIMED_STATEMENTS = {
     "import numpy": "import numpy",
     "import numpy, seqloom": "import numpy, seqloom",
@@ -25,10 +25,10 @@ def main() -> None:
     rows = [
         ("`import numpy`", f"{numpy:.1f}"),
         ("`import numpy, seqloom`", f"{both:.1f}"),
-        (f"added by seqloom (limit {LIMIT_MS} ms)", f"**{both - numpy:.1f}**"),
+        (f"added by seqloom (limit {MAX_IMPORT_MS} ms)", f"**{both - numpy:.1f}**"),
     ]
     head = ("median of 15 fresh interpreters, interleaved", "ms")
-    publish(
+    publish_section(
         "import", f"{markdown_table(head, rows)}\n\n{describe_machine('numpy', 'seqloom')}"
     )
 

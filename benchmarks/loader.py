@@ -19,19 +19,19 @@ from benchmarks._loader_libraries import (
     LETTERS,
     DnaioDataset,
     PyfastxDataset,
-    fill_arrays,
+    fill_batch_arrays,
     numpy_batches,
-    read_and_fill,
+    read_file_and_fill_arrays,
 )
 from benchmarks._measure import full_or_quick, time_alternately
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from seqloom.data import DataLoader, SequenceDataset, SequenceStream
 from seqloom.encode import OneHot
 
 Epoch: TypeAlias = Callable[[], object]
 
 READS, FEW = full_or_quick((1_000_000, 100_000), (200_000, 20_000))
-OWN_READS = 100_000  # Number of reads in comparisons with an older commit.
+READS_PER_CASE = 100_000  # Number of reads in comparisons with an older commit.
 ROUNDS = 3
 EPOCHS = 10
 NOTES = f"""
@@ -46,12 +46,12 @@ def main(reads: int = READS, few: int = FEW) -> None:
     """Create a file, check that all loaders return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder:
         path = write_reads_file(Path(folder), reads)
-        whole = _measure_in_order(path, reads)
+        whole = _measure_file_order(path, reads)
         shuffled = _measure_shuffled(path, few)
         growth = _describe_memory_growth(path)
     packages = describe_machine("numpy", "torch", "dnaio", "pyfastx", "seqloom")
     text = f"{whole}\n\n{shuffled}\n\n{growth}\n\n{packages}"
-    publish("loader", text, notes=NOTES, shown=r"^\| (?!floor)")
+    publish_section("loader", text, notes=NOTES, shown=r"^\| (?!floor)")
 
 
 def write_reads_file(folder: Path, reads: int) -> str:
@@ -71,18 +71,18 @@ def write_reads_file(folder: Path, reads: int) -> str:
     return str(path)
 
 
-def our_epochs(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
+def seqloom_epochs(path: str, **options: Any) -> tuple[Epoch, Epoch, Epoch]:
     """Return functions that read an epoch with seqloom from streams and datasets."""
     encoder = OneHot("dna")
     stream = DataLoader(SequenceStream(path, encoder=encoder), BATCH, **options)
     held = DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options)
 
-    def opened() -> None:
+    def open_and_read() -> None:
         exhaust_batches(
             DataLoader(SequenceDataset(path, encoder=encoder), BATCH, **options)
         )
 
-    return partial(exhaust_batches, stream), opened, partial(exhaust_batches, held)
+    return partial(exhaust_batches, stream), open_and_read, partial(exhaust_batches, held)
 
 
 def exhaust_batches(batches: Iterable[Any]) -> None:
@@ -91,17 +91,19 @@ def exhaust_batches(batches: Iterable[Any]) -> None:
         pass
 
 
-def _measure_in_order(path: str, reads: int) -> str:
+def _measure_file_order(path: str, reads: int) -> str:
     """Time epochs in file order with each loader."""
-    stream, opened, held = our_epochs(path, num_workers=2)
+    stream, open_and_read, held = seqloom_epochs(path, num_workers=2)
     _check_equal_batches(path)
     sides: dict[str, Epoch] = {
         "seqloom, dataset in memory": held,
-        "seqloom, open the dataset, one epoch": opened,
+        "seqloom, open the dataset, one epoch": open_and_read,
         "seqloom, stream": stream,
         "NumPy loop over dnaio": lambda: exhaust_batches(numpy_batches(path)),
-        "floor: writing the numbers, one thread": lambda: fill_arrays(reads),
-        "floor: and reading the file in blocks": lambda: read_and_fill(path, reads),
+        "floor: writing the numbers, one thread": lambda: fill_batch_arrays(reads),
+        "floor: and reading the file in blocks": lambda: read_file_and_fill_arrays(
+            path, reads
+        ),
         "DataLoader over dnaio, 0 workers": _torch_epoch(DnaioDataset(path)),
         "DataLoader over dnaio, 2 workers": _torch_epoch(DnaioDataset(path), num_workers=2),
     }
@@ -196,25 +198,25 @@ def _resident_bytes() -> int:
     return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
 
-def own_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
+def seqloom_cases() -> Iterator[tuple[str, Callable[[], Epoch]]]:
     """Yield functions that read an epoch with one and with two workers."""
     names = ("stream", "dataset, opened", "dataset, held")
     with tempfile.TemporaryDirectory() as folder:
-        path = write_reads_file(Path(folder), OWN_READS)
+        path = write_reads_file(Path(folder), READS_PER_CASE)
         for workers in (1, 2):
             for number, name in enumerate(names):
-                yield f"{name}, {workers}", partial(_own_epoch, path, number, workers)
+                yield f"{name}, {workers}", partial(_prepare_epoch, path, number, workers)
             yield (
                 f"dataset, shuffled, {workers}",
-                partial(_own_shuffled_epoch, path, workers),
+                partial(_prepare_shuffled_epoch, path, workers),
             )
 
 
-def _own_epoch(path: str, number: int, workers: int) -> Epoch:
-    return our_epochs(path, num_workers=workers)[number]
+def _prepare_epoch(path: str, number: int, workers: int) -> Epoch:
+    return seqloom_epochs(path, num_workers=workers)[number]
 
 
-def _own_shuffled_epoch(path: str, workers: int) -> Epoch:
+def _prepare_shuffled_epoch(path: str, workers: int) -> Epoch:
     data = SequenceDataset(path, encoder=OneHot("dna"))
     return partial(
         exhaust_batches, DataLoader(data, BATCH, shuffle=True, num_workers=workers)

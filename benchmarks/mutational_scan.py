@@ -12,11 +12,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks._measure import full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks._simulated_scan import predict_by_ridge, simulate_scan, train_and_evaluate
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks._simulated_scan import (
+    predict_with_ridge_regression,
+    simulate_scan,
+    train_and_evaluate,
+)
 from seqloom.nn import spearman
 
-SIZES = full_or_quick(((1500, 40), (3000, 60), (6000, 100)), ((1500, 40), (3000, 60)))
+VARIANTS_AND_LENGTHS = full_or_quick(
+    ((1500, 40), (3000, 60), (6000, 100)), ((1500, 40), (3000, 60))
+)
 SEEDS = range(full_or_quick(3, 1))
 TABLE_COLUMNS = (
     "variants",
@@ -28,8 +34,8 @@ TABLE_COLUMNS = (
 
 def main() -> None:
     """Evaluate the network and ridge regression on every protein."""
-    rows = [_mean_correlations(*size) for size in SIZES]
-    publish(
+    rows = [_mean_correlations(*size) for size in VARIANTS_AND_LENGTHS]
+    publish_section(
         "mutational_scan",
         markdown_table(TABLE_COLUMNS, rows)
         + f"\n\n{describe_machine('numpy', 'scikit-learn')}",
@@ -50,5 +56,5 @@ def _protein_correlations(count: int, length: int, seed: int) -> tuple[float, fl
     with TemporaryDirectory() as folder:
         run = train_and_evaluate(Path(folder), letters, values, learned=learned)
     expected = values[learned:].astype(np.float32)
-    found = predict_by_ridge(letters, values, learned=learned)
+    found = predict_with_ridge_regression(letters, values, learned=learned)
     return spearman(expected, found), run.test.metrics["spearman"]

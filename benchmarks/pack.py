@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from benchmarks._measure import read_blocks, time_alternately
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from seqloom.data import PackedStream, SequenceStream, VarlenCollator
 from seqloom.encode import Tokens
 
@@ -28,9 +28,13 @@ OURS, FLOOR = (
     "seqloom, PackedStream",
     "floor: reading the file and copying the numbers",
 )
-TOKENS = Tokens("esm2")
-RIVALS = {"transformers": "transformers", "biopython": "Bio"}
-PACKAGES = ("numpy", *(name for name, it in RIVALS.items() if find_spec(it)), "seqloom")
+ESM2_ENCODER = Tokens("esm2")
+MODULE_OF_PACKAGE = {"transformers": "transformers", "biopython": "Bio"}
+INSTALLED_PACKAGES = (
+    "numpy",
+    *(name for name, it in MODULE_OF_PACKAGE.items() if find_spec(it)),
+    "seqloom",
+)
 NOTES = f"""
 The input is a FASTA file in the page cache: {RECORDS:,} random proteins (72 million ESM-2
 tokens) with lengths as in UniProt. Batches have at most {MAX_TOKENS:,} tokens. Hugging Face
@@ -52,13 +56,15 @@ def main() -> None:
             name: partial(_exhaust_batches, side, path)
             for name, (side, path) in sides.items()
         }
-        floor = partial(_read_and_copy, whole, np.ones(2 * sizes[whole], np.int32))
+        floor = partial(
+            _read_file_and_copy_integers, whole, np.ones(2 * sizes[whole], np.int32)
+        )
         seconds = time_alternately({**works, FLOOR: floor}, rounds=ROUNDS)
         paths = {name: path for name, (_, path) in sides.items()} | {FLOOR: whole}
         speeds = {name: sizes[paths[name]] / median(each) for name, each in seconds.items()}
         text = f"{_speed_table(speeds)}\n\n{_fill_table(whole)}\n\n"
-        text += describe_machine(*PACKAGES)
-    publish("pack", text, notes=NOTES, hidden="mean fill")
+        text += describe_machine(*INSTALLED_PACKAGES)
+    publish_section("pack", text, notes=NOTES, hidden="mean fill")
 
 
 def write_proteins(path: Path, count: int) -> Path:
@@ -76,13 +82,13 @@ def write_proteins(path: Path, count: int) -> Path:
 
 def _packed_stream_batches(path: Path, budget: int = MAX_TOKENS) -> Batches:
     """Return the batches of PackedStream, computed with one thread."""
-    return PackedStream(path, TOKENS, max_tokens=budget, num_threads=1)
+    return PackedStream(path, ESM2_ENCODER, max_tokens=budget, num_threads=1)
 
 
 def _collated_stream_batches(path: Path) -> Batches:
     """Return batches that VarlenCollator packs from a SequenceStream."""
     items = iter(SequenceStream(path, num_threads=1))
-    return VarlenCollator(tokens=TOKENS, max_tokens=MAX_TOKENS).stream(items)
+    return VarlenCollator(tokens=ESM2_ENCODER, max_tokens=MAX_TOKENS).stream(items)
 
 
 def _hugging_face_batches(tokenizer: Any, path: Path) -> Batches:
@@ -127,7 +133,7 @@ def _list_programs(
     }
     if find_spec("transformers") and find_spec("Bio"):
         vocabulary = folder / "vocab.txt"
-        vocabulary.write_text("\n".join(TOKENS.vocabulary))
+        vocabulary.write_text("\n".join(ESM2_ENCODER.vocabulary))
         tokenizer = import_module("transformers").EsmTokenizer(str(vocabulary))
         name = "Biopython, EsmTokenizer, DataCollatorWithFlattening"
         sides[name] = (partial(_hugging_face_batches, tokenizer), part)
@@ -144,7 +150,7 @@ def _check_equal_tokens(
 
 def _sorted_records(batches: Batches) -> tuple[bytes, ...]:
     """Split batches after each record, and return the sorted records."""
-    eos = TOKENS.vocabulary["<eos>"]
+    eos = ESM2_ENCODER.vocabulary["<eos>"]
     rows = (batch["input_ids"] for batch in batches)
     parts = (np.split(row, np.flatnonzero(row == eos)[:-1] + 1) for row in rows)
     return tuple(sorted(part.astype(np.uint8).tobytes() for part in chain(*parts)))
@@ -161,7 +167,7 @@ def _exhaust_batches(side: Callable[[Path], Batches], path: Path) -> None:
         pass
 
 
-def _read_and_copy(path: Path, numbers: Any) -> None:
+def _read_file_and_copy_integers(path: Path, numbers: Any) -> None:
     """Read the file, and copy two integers per token, as a lower bound of the time."""
     read_blocks(path)
     out = np.empty(2 * MAX_TOKENS, np.int32)

@@ -17,8 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks._measure import time_alternately
-from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.fastx import FLOOR_NAMES, build_floors, measure_floors
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks.fastx import (
+    LOWER_BOUND_LABELS,
+    build_lower_bound_program,
+    measure_lower_bounds,
+)
 from seqloom._threads import limit_blas
 from seqloom.encode import OneHot
 from seqloom.io import open_sequences
@@ -28,8 +32,8 @@ Batches: TypeAlias = Iterator[NDArray[np.float32]]
 RECORDS, LETTERS, LINE = 40_000, 1_000, 60
 BATCH_RECORDS = 256
 ROUNDS = 7
-UNPACK = FLOOR_NAMES["unpack"]
-FLOOR = "floor: unpacking, and writing as many numbers"
+DECOMPRESSION_LABEL = LOWER_BOUND_LABELS["unpack"]
+LOWER_BOUND_LABEL = "floor: unpacking, and writing as many numbers"
 NOTES = f"""
 The file is in the page cache and has {RECORDS:,} random records of {LETTERS:,} bases in
 lines of {LINE}. All libraries write equal float32 batches of {BATCH_RECORDS} into one
@@ -49,11 +53,11 @@ def main() -> None:
     """Create a file, check that all loaders return equal batches, then time them."""
     with tempfile.TemporaryDirectory() as folder, limit_blas(1):
         plain, packed = _write_fasta(Path(folder))
-        program = build_floors()
+        program = build_lower_bound_program()
         seconds = [_time_readers(path, program) for path in (plain, packed)]
     text = markdown_table(TABLE_COLUMNS, _table_rows(*seconds))
     text += f"\n\n{describe_machine('numpy', *INSTALLED_READERS, 'seqloom')}"
-    publish("read_fasta", text, notes=NOTES)
+    publish_section("read_fasta", text, notes=NOTES)
 
 
 def _seqloom_batches(path: str) -> Batches:
@@ -65,20 +69,20 @@ def _seqloom_batches(path: str) -> Batches:
             yield encoder.batch(batch.sequences, length=LETTERS, out=rows, num_threads=1)
 
 
-def _biopython(path: str) -> Iterable[bytes]:
+def _read_with_biopython(path: str) -> Iterable[bytes]:
     """Yield sequences of the fastest parser of Biopython."""
     parse = import_module("Bio.SeqIO.FastaIO").SimpleFastaParser
     with _open_text(path) as file:
         yield from (letters.encode() for _, letters in parse(file))
 
 
-def _dnaio(path: str) -> Iterable[bytes]:
+def _read_with_dnaio(path: str) -> Iterable[bytes]:
     """Yield sequences of dnaio, the parser of cutadapt, without its thread."""
     with import_module("dnaio").open(path, open_threads=0) as file:
         yield from (record.sequence.encode() for record in file)
 
 
-def _pyfastx(path: str) -> Iterable[bytes]:
+def _read_with_pyfastx(path: str) -> Iterable[bytes]:
     """Yield sequences of pyfastx, a parser in C, without its index."""
     fastx = import_module("pyfastx").Fastx
     yield from (letters.encode() for _, letters in fastx(path))
@@ -91,9 +95,9 @@ def _open_text(path: str) -> TextIO:
 
 
 READERS: dict[str, Callable[[str], Iterable[bytes]]] = {
-    "biopython": _biopython,
-    "dnaio": _dnaio,
-    "pyfastx": _pyfastx,
+    "biopython": _read_with_biopython,
+    "dnaio": _read_with_dnaio,
+    "pyfastx": _read_with_pyfastx,
 }
 # A reader that is not installed is not measured.
 INSTALLED_READERS = [
@@ -112,7 +116,7 @@ def _reader_batches(reader: Callable[[str], Iterable[bytes]], path: str) -> Batc
         yield rows
 
 
-SIDES: dict[str, Callable[[str], Batches]] = {
+BATCHES_OF_LIBRARY: dict[str, Callable[[str], Batches]] = {
     "seqloom": _seqloom_batches,
     **{name: partial(_reader_batches, READERS[name]) for name in INSTALLED_READERS},
 }
@@ -140,18 +144,22 @@ def _format_record(number: int, letters: bytes) -> bytes:
 
 def _time_readers(path: str, program: Path) -> dict[str, float]:
     """Return the median seconds of each reader, and the lower bound, for one file."""
-    assert len({_hash_batches(batches(path)) for batches in SIDES.values()}) == 1, (
-        "not the same"
-    )
+    assert (
+        len({_hash_batches(batches(path)) for batches in BATCHES_OF_LIBRARY.values()}) == 1
+    ), "not the same"
     works: dict[str, Callable[[], None]] = {
-        name: partial(_exhaust_batches, batches, path) for name, batches in SIDES.items()
+        name: partial(_exhaust_batches, batches, path)
+        for name, batches in BATCHES_OF_LIBRARY.items()
     }
-    works[FLOOR] = _fill_array
+    works[LOWER_BOUND_LABEL] = _fill_array
     times = {
         name: median(each) for name, each in time_alternately(works, rounds=ROUNDS).items()
     }
-    unpacking = [measure_floors(program, Path(path))[UNPACK] for _ in range(ROUNDS)]
-    times[FLOOR] += median(unpacking)
+    unpacking = [
+        measure_lower_bounds(program, Path(path))[DECOMPRESSION_LABEL]
+        for _ in range(ROUNDS)
+    ]
+    times[LOWER_BOUND_LABEL] += median(unpacking)
     return times
 
 

@@ -18,23 +18,23 @@ from benchmarks._measure import (
     time_alternately,
     touch_memory,
 )
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks._record_libraries import (
     MEMORY_TASKS,
     SEQLOOM_NAME,
     SIDE,
     TENSORS,
     Arrays,
-    loaders,
-    make_arrays,
+    load_functions,
+    make_weight_arrays,
     read_all_pages,
-    savers,
+    save_functions,
 )
 
 ROUNDS = full_or_quick(5, 3)
 TENSOR_BYTES = SIDE * SIDE * 4
 MODEL_BYTES = TENSORS * TENSOR_BYTES
-FLOOR = "floor: the file in blocks"
+LOWER_BOUND_LABEL = "floor: the file in blocks"
 NOTES = f"""
 The model has {TENSORS} tensors of {TENSOR_BYTES / 1e6:.1f} MB, {MODEL_BYTES / 1e9:.2f} GB
 in total. Times are medians of {ROUNDS} rounds, with files in the page cache. All libraries
@@ -51,7 +51,7 @@ def main() -> None:
     home = Path(tempfile.mkdtemp(dir=folder, prefix="bench_record_"))
     try:
         touch_memory()
-        arrays = make_arrays()
+        arrays = make_weight_arrays()
         saved = _time_saves(home, arrays)
         touch_memory()  # The system can now use this memory for the page cache.
         loaded = _time_loads(home, arrays)
@@ -66,14 +66,18 @@ def main() -> None:
         r"(fsync|touch|save|load): (seqloom|safetensors.numpy|torch)"
         r"(, mapped=True|\.\w+)*(, weights_only)?(, mmap)? \|"
     )
-    publish(
-        "record", _describe(saved, loaded, memory), notes=NOTES, shown=shown, hidden="peak"
+    publish_section(
+        "record",
+        _result_tables(saved, loaded, memory),
+        notes=NOTES,
+        shown=shown,
+        hidden="peak",
     )
 
 
 def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
     """Time how long each library saves; removing the previous file is not timed."""
-    sides = savers(home, arrays)
+    sides = save_functions(home, arrays)
     rounds = []
     for _ in range(ROUNDS):
         seconds: dict[str, float] = {}
@@ -87,7 +91,7 @@ def _time_saves(home: Path, arrays: Arrays) -> dict[str, float]:
 
 def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
     """Check that all libraries load the same numbers, and time how long each loads."""
-    sides = loaders(home)
+    sides = load_functions(home)
     for name, load in sides.items():
         found = load()
         assert found.keys() == arrays.keys(), name
@@ -96,7 +100,7 @@ def _time_loads(home: Path, arrays: Arrays) -> dict[str, float]:
     works: dict[str, Any] = {
         name: _loader_reading_pages(load) for name, load in sides.items()
     }
-    works[FLOOR] = lambda: read_blocks(home / "ours.safetensors")
+    works[LOWER_BOUND_LABEL] = lambda: read_blocks(home / "ours.safetensors")
     return {
         name: median(each) for name, each in time_alternately(works, rounds=ROUNDS).items()
     }
@@ -107,7 +111,7 @@ def _loader_reading_pages(load: Any) -> Any:
     return lambda: read_all_pages(load())
 
 
-def _describe(
+def _result_tables(
     saved: Mapping[str, float], loaded: Mapping[str, float], memory: Mapping[str, int]
 ) -> str:
     """Return the tables of times and of memory."""

@@ -10,8 +10,8 @@ from statistics import mean, stdev
 from typing import Any
 
 from benchmarks._measure import full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks._splice_data import read_windows, windows_as_groups
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks._splice_data import group_equal_windows, read_splice_windows
 from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.data import Dataset, folds, split
 from seqloom.infer import evaluate
@@ -29,7 +29,7 @@ TABLE_COLUMNS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Candidate:
+class CandidateNetwork:
     """Settings of a candidate network that differ from those of the demo."""
 
     name: str
@@ -38,23 +38,25 @@ class Candidate:
 
 
 CANDIDATES = (
-    Candidate("**the demo's**"),
-    Candidate("kernels 5, 5, 5", {"kernel_size": 5}),
-    Candidate("no pooling", {"pools": (1, 1, 1)}),
-    Candidate("two blocks", {"widths": (32, 32), "pools": (2, 2), "kernel_size": (9, 5)}),
-    Candidate("one block", {"widths": (64,), "pools": (1,), "kernel_size": 9}),
-    Candidate(
+    CandidateNetwork("**the demo's**"),
+    CandidateNetwork("kernels 5, 5, 5", {"kernel_size": 5}),
+    CandidateNetwork("no pooling", {"pools": (1, 1, 1)}),
+    CandidateNetwork(
+        "two blocks", {"widths": (32, 32), "pools": (2, 2), "kernel_size": (9, 5)}
+    ),
+    CandidateNetwork("one block", {"widths": (64,), "pools": (1,), "kernel_size": 9}),
+    CandidateNetwork(
         "four blocks",
         {"widths": (32,) * 4, "pools": (1, 1, 2, 2), "kernel_size": (3, 3, 5, 5)},
     ),
-    Candidate("twice as wide", {"widths": (64, 64, 64)}),
-    Candidate("head dropout 0.2", {"dropout": 0.2}),
-    Candidate("rate 1e-3", training={"lr": 1e-3}),
-    Candidate("rate 2e-3", training={"lr": 2e-3}),
-    Candidate("batches of 32", training={"batch_size": 32}),
-    Candidate("weight decay 0.1", training={"optimizer": Updates(weight_decay=0.1)}),
-    Candidate("25 epochs", training={"epochs": 25}),
-    Candidate(
+    CandidateNetwork("twice as wide", {"widths": (64, 64, 64)}),
+    CandidateNetwork("head dropout 0.2", {"dropout": 0.2}),
+    CandidateNetwork("rate 1e-3", training={"lr": 1e-3}),
+    CandidateNetwork("rate 2e-3", training={"lr": 2e-3}),
+    CandidateNetwork("batches of 32", training={"batch_size": 32}),
+    CandidateNetwork("weight decay 0.1", training={"optimizer": Updates(weight_decay=0.1)}),
+    CandidateNetwork("25 epochs", training={"epochs": 25}),
+    CandidateNetwork(
         "classes weighted", training={"objective": Objective(class_weight="balanced")}
     ),
 )
@@ -62,7 +64,7 @@ CANDIDATES = (
 
 def main() -> None:
     """Evaluate every candidate on the same folds."""
-    data = read_windows("train")
+    data = read_splice_windows("train")
     candidates = full_or_quick(CANDIDATES, CANDIDATES[:4])
     scores = {each.name: _fold_accuracies(each, data) for each in candidates}
     first = next(iter(scores.values()))
@@ -70,7 +72,7 @@ def main() -> None:
     text = (
         f"{markdown_table(TABLE_COLUMNS, rows)}\n\n{describe_machine('numpy', 'seqloom')}"
     )
-    publish("splice_cv", text, shown="demo's|one block|four blocks|wide")
+    publish_section("splice_cv", text, shown="demo's|one block|four blocks|wide")
 
 
 def _candidate_summary(scores: list[float], first: list[float]) -> tuple[str, str, str]:
@@ -80,9 +82,9 @@ def _candidate_summary(scores: list[float], first: list[float]) -> tuple[str, st
     return f"{mean(scores):.4f}", f"{mean(gaps):+.4f}", f"{error:.4f}"
 
 
-def _fold_accuracies(candidate: Candidate, data: Dataset) -> list[float]:
+def _fold_accuracies(candidate: CandidateNetwork, data: Dataset) -> list[float]:
     """Return the accuracy on each fold of each repeat."""
-    groups = windows_as_groups(data)
+    groups = group_equal_windows(data)
     scores = [
         _fold_accuracy(candidate, pair, groups, seed=FOLDS * seed + number)
         for seed in range(REPEATS)
@@ -93,7 +95,7 @@ def _fold_accuracies(candidate: Candidate, data: Dataset) -> list[float]:
 
 
 def _fold_accuracy(
-    candidate: Candidate,
+    candidate: CandidateNetwork,
     pair: tuple[Dataset, Dataset],
     groups: dict[str, str],
     *,

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from benchmarks import _compare_commits, _page
-from benchmarks._measure import QUICK, full_or_quick
+from benchmarks._measure import QUICK_RUN_VARIABLE, full_or_quick
 
 EMPTY_BENCHMARK_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
 
@@ -13,27 +13,27 @@ EMPTY_BENCHMARK_TABLE = "<!-- begin demo -->\n<!-- end demo -->\n"
 def page(tmp_path, monkeypatch):
     path = tmp_path / "benchmarks.md"
     path.write_text(EMPTY_BENCHMARK_TABLE)
-    monkeypatch.setattr(_page, "PAGE", path)
-    monkeypatch.delenv(QUICK, raising=False)
+    monkeypatch.setattr(_page, "BENCHMARKS_PAGE", path)
+    monkeypatch.delenv(QUICK_RUN_VARIABLE, raising=False)
     return path
 
 
 def test_a_quick_benchmark_prints_its_table_and_writes_no_page(page, monkeypatch, capsys):
-    monkeypatch.setenv(QUICK, "1")
-    _page.publish("demo", "the table")
+    monkeypatch.setenv(QUICK_RUN_VARIABLE, "1")
+    _page.publish_section("demo", "the table")
     assert "the table" in capsys.readouterr().out
     assert page.read_text() == EMPTY_BENCHMARK_TABLE
 
 
 def test_a_full_benchmark_writes_the_page(page):
-    _page.publish("demo", "the table")
+    _page.publish_section("demo", "the table")
     assert "the table" in page.read_text()
 
 
 def test_the_page_shows_the_extremes_of_a_long_table(page):
     page.with_suffix("").mkdir()
     rows = [(f"case {number}", f"**{2.0 ** (number - 25)}**") for number in range(51)]
-    _page.publish("demo", _page.markdown_table(["case", "ratio"], rows))
+    _page.publish_section("demo", _page.markdown_table(["case", "ratio"], rows))
     text = page.read_text()
     assert "case 0 " in text
     assert "case 50 " in text
@@ -47,7 +47,9 @@ def test_the_page_shows_the_extremes_of_a_long_table(page):
 def test_a_second_run_on_the_main_processor_replaces_the_rows_of_the_first(page):
     page.with_suffix("").mkdir()
     for row, kind in [("old", "one"), ("other", "two"), ("new", "one"), ("last", "two")]:
-        _page.publish("demo", f"the {row} row\n\nthe time", hidden="time", kind=kind)
+        _page.publish_section(
+            "demo", f"the {row} row\n\nthe time", hidden="time", kind=kind
+        )
     text = page.read_text()
     assert [it for it in ("old", "other", "new", "last") if f"the {it} row" in text] == [
         "new"
@@ -70,7 +72,7 @@ def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
     page.with_suffix("").mkdir()
     rows = _page.markdown_table(["case", "ms"], [("small", 1), ("large", 2)])
     for kind in ("one", "two"):
-        _page.publish("demo", rows, notes="the notes", shown="large", kind=kind)
+        _page.publish_section("demo", rows, notes="the notes", shown="large", kind=kind)
     text = page.read_text()
     assert text.count("the notes") == 1
     assert text.count("| large | 2 |") == 1
@@ -81,13 +83,13 @@ def test_the_page_shows_the_chosen_rows_of_a_table_and_the_notes_once(page):
 
 @pytest.mark.parametrize(("value", "size"), [("1", 3), ("", 5)])
 def test_a_quick_benchmark_uses_smaller_inputs(value, size, monkeypatch):
-    monkeypatch.setenv(QUICK, value)
+    monkeypatch.setenv(QUICK_RUN_VARIABLE, value)
     assert full_or_quick(5, 3) == size
 
 
 def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
     # The quartiles of 1 to 5 are 2 and 4; their difference is divided by the median, 3.
-    found = _compare_commits.compare([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
+    found = _compare_commits.compare_times([2, 2, 2, 2, 2], [1, 2, 3, 4, 5])
     assert (found.old, found.new, found.ratio) == (2, 3, 1.5)
     assert found.spread == pytest.approx(2 / 3)
 
@@ -97,14 +99,14 @@ def test_a_comparison_contains_medians_their_ratio_and_the_larger_spread():
     [(1.02, ""), (1.04, "**slower**"), (0.98, ""), (0.96, "faster")],
 )
 def test_differences_beyond_three_percent_are_marked(new, verdict):
-    assert _compare_commits.compare([1.0] * 7, [new] * 7).verdict == verdict
+    assert _compare_commits.compare_times([1.0] * 7, [new] * 7).verdict == verdict
 
 
 def test_a_ratio_within_the_spread_is_not_marked():
     # The spread is 0.2 / 1, so a ratio above 1.23 is marked.
     spread = [0.8, 0.9, 0.9, 1.0, 1.1, 1.1, 1.2]
-    assert _compare_commits.compare(spread, [1.22] * 7).verdict == ""
-    assert _compare_commits.compare(spread, [1.24] * 7).verdict == "**slower**"
+    assert _compare_commits.compare_times(spread, [1.22] * 7).verdict == ""
+    assert _compare_commits.compare_times(spread, [1.24] * 7).verdict == "**slower**"
 
 
 def test_a_case_that_fails_in_one_package_is_reported_but_not_compared():

@@ -54,7 +54,7 @@ def page(tmp_path: Path) -> ComparisonPage:
 
 @pytest.mark.parametrize("page", read_pages(), ids=lambda page: page.path.stem)
 def test_each_comparison_has_a_date_and_a_processor(page: ComparisonPage):
-    for pair in page.pairs():
+    for pair in page.read_tasks():
         if "Not measured yet" in pair.result:
             continue
         when = search(r"On (\S+), both .*Measured on \w.*, seqloom \d", pair.result)
@@ -69,13 +69,13 @@ def test_the_index_contains_the_results_of_all_pages():
 
 def test_benchmarks_use_the_larger_input_of_the_page(page: ComparisonPage):
     assert page.large_input == page.small_input.replace("3  # measured: 40", "40")
-    assert page.sizes == "`count = 40`"
+    assert page.input_sizes == "`count = 40`"
 
 
 def test_a_result_is_written_to_the_section_of_its_task(page: ComparisonPage, monkeypatch):
     monkeypatch.setattr(_suite, "ROUNDS", 1)
     _suite.measure_page(page)
-    (pair,) = page.pairs()
+    (pair,) = page.read_tasks()
     assert all(pair.seconds)
     assert page.text.replace(pair.result, "") == COMPARISON_PAGE
 
@@ -84,4 +84,4 @@ def test_code_with_different_results_is_not_measured(page: ComparisonPage, monke
     page.path.write_text(COMPARISON_PAGE.replace("ours = int(", "ours = 1 + int("))
     with pytest.raises(CalledProcessError):
         _suite.measure_page(page)
-    assert page.pairs()[0].seconds == ("", "", "")
+    assert page.read_tasks()[0].seconds == ("", "", "")

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 from benchmarks.gpu import _run
-from benchmarks.gpu._device import PUBLISHED_RATES, find_published_rate
+from benchmarks.gpu._device import PUBLISHED_GPU_SPEEDS, find_published_speed
 from benchmarks.gpu._result_page import make_page
-from benchmarks.gpu._results import RESULTS, has_failed, read_results
+from benchmarks.gpu._results import RESULTS_FILE, has_failed, read_results
 from benchmarks.gpu._training import make_tables
-from benchmarks.tensor._libraries import SIDES
-from benchmarks.tensor._networks import MeasurementSetup, batch_of
+from benchmarks.tensor._libraries import BUILDER_OF_LIBRARY
+from benchmarks.tensor._networks import MeasurementSetup, draw_batch
 
 from waiting import wait_until
 
@@ -20,8 +20,11 @@ def test_the_dilated_network_has_the_losses_of_its_pytorch_version():
     pytest.importorskip("torch")
     setup = MeasurementSetup(name="dilated", rows=2, length=64)
     ours, theirs = (
-        [side.step(side.prepare(batch_of(setup.network))) for _ in range(3)]
-        for side in (SIDES["numpy"](setup), SIDES["torch eager"](setup))
+        [side.step(side.prepare_batch(draw_batch(setup.network))) for _ in range(3)]
+        for side in (
+            BUILDER_OF_LIBRARY["numpy"](setup),
+            BUILDER_OF_LIBRARY["torch eager"](setup),
+        )
     )
     assert ours == pytest.approx(theirs, rel=1e-5)
 
@@ -90,7 +93,7 @@ def is_running(pid):
 HANGING_SCRIPT = """
 import subprocess, sys, time
 
-def run(results):
+def run_benchmark(results):
     results.add("first", ok=True)
     child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     results.add("child", pid=child.pid)
@@ -99,7 +102,7 @@ def run(results):
 
 
 def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkeypatch):
-    wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS
+    wait, results = subprocess.Popen.wait, tmp_path / "out" / RESULTS_FILE
 
     def wait_for_results(process, timeout=None):
         """Simulate a timeout as soon as the benchmark has written its results."""
@@ -110,7 +113,7 @@ def test_a_benchmark_that_hangs_is_killed_and_keeps_its_results(tmp_path, monkey
 
     (tmp_path / "part_that_hangs.py").write_text(HANGING_SCRIPT)
     monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{Path(__file__).parents[1]}")
-    monkeypatch.setitem(_run.PARTS, "check", ("part_that_hangs", 12))
+    monkeypatch.setitem(_run.MODULE_AND_SECONDS_OF_PART, "check", ("part_that_hangs", 12))
     monkeypatch.setattr(subprocess.Popen, "wait", wait_for_results)
     assert _run.run_parts(results.parent, ["check"], "cpu", is_tiny=True) == 1
     _, first, child, end = read_results(results)
@@ -131,10 +134,10 @@ def test_a_step_that_waits_for_the_gpu_is_reported_with_its_line():
 
 
 def test_a_folder_with_results_is_not_overwritten(tmp_path):
-    (tmp_path / RESULTS).write_text("an earlier run")
+    (tmp_path / RESULTS_FILE).write_text("an earlier run")
     with pytest.raises(SystemExit, match="exists: choose another folder"):
         _run.run_parts(tmp_path, ["check"], "cpu", is_tiny=True)
-    assert (tmp_path / RESULTS).read_text() == "an earlier run"
+    assert (tmp_path / RESULTS_FILE).read_text() == "an earlier run"
 
 
 TEST_SUMMARY = {
@@ -170,14 +173,14 @@ def test_tests_that_did_not_run_are_counted():
     ],
 )
 def test_a_known_gpu_has_the_peak_rate_of_its_data_sheet(device, words):
-    assert find_published_rate(device) == PUBLISHED_RATES[words]
+    assert find_published_speed(device) == PUBLISHED_GPU_SPEEDS[words]
 
 
 @pytest.mark.parametrize(
     "device", ["NVIDIA A10G", "NVIDIA RTX A4000", "NVIDIA L40", "NVIDIA H100 MIG 1g.10gb"]
 )
 def test_a_gpu_with_a_similar_name_has_no_peak_rate(device):
-    assert find_published_rate(device) is None
+    assert find_published_speed(device) is None
 
 
 def test_inference_names_the_library_that_differs_from_seqloom():

@@ -18,11 +18,11 @@ class BedFile(NamedTuple):
         return f"{self.shape[0]:,} x {self.shape[1]:,}"
 
 
-SHAPES = full_or_quick(
+FILE_SHAPES = full_or_quick(
     ((4_000, 50_000), (50_000, 4_000)), ((1_000, 20_000), (20_000, 1_000))
 )
 # Number of variants that are created at a time.
-BLOCK_LINES = 1000
+VARIANTS_PER_BLOCK = 1000
 
 
 def write_bed(folder: Path, shape: tuple[int, int], *, name: str = "") -> BedFile:
@@ -31,8 +31,8 @@ def write_bed(folder: Path, shape: tuple[int, int], *, name: str = "") -> BedFil
     rng, stride = np.random.default_rng(0), -(-shape[0] // 4)
     with path.open("wb") as file:
         file.write(b"\x6c\x1b\x01")
-        for first in range(0, shape[1], BLOCK_LINES):
-            lines = min(BLOCK_LINES, shape[1] - first)
+        for first in range(0, shape[1], VARIANTS_PER_BLOCK):
+            lines = min(VARIANTS_PER_BLOCK, shape[1] - first)
             codes = rng.integers(0, 256, (lines, stride), dtype=np.uint8)
             codes[:, -1] &= 255 >> (-2 * shape[0] % 8)
             file.write(codes.tobytes())

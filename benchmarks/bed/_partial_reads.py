@@ -16,7 +16,7 @@ from benchmarks._measure import full_or_quick, read_blocks, time_alternately
 from benchmarks.bed import _files, _readers
 from benchmarks.bed._files import BedFile
 from benchmarks.bed._readers import Side
-from benchmarks.bed._whole_files import DTYPES_AND_ORDERS, THREADS, touch_new_memory
+from benchmarks.bed._whole_files import DTYPES_AND_ORDERS, THREAD_COUNTS, touch_new_memory
 from seqloom.data import GenotypeDataset
 
 TABLE_COLUMNS = (
@@ -29,25 +29,25 @@ TABLE_COLUMNS = (
 )
 LowerBounds: TypeAlias = Mapping[str, Callable[[], object]]
 
-NO_FLOORS: LowerBounds = MappingProxyType({})
+NO_LOWER_BOUNDS: LowerBounds = MappingProxyType({})
 ROUNDS = full_or_quick(7, 3)
-SAMPLES = 256
+RANDOM_SAMPLE_COUNT = 256
 CALLS_PER_MEASUREMENT = 50  # Number of calls per measurement if a call reads one variant.
 
 
-def parts_rows(file: BedFile) -> list[Sequence[object]]:
+def partial_read_rows(file: BedFile) -> list[Sequence[object]]:
     """Time parts of a file that are read into new memory."""
     subset = _draw_subset(file)
     chosen = [
         (f"random 1,000 x {len(subset[1]):,}", subset, kind, threads)
-        for threads in THREADS
+        for threads in THREAD_COUNTS
         for kind in DTYPES_AND_ORDERS
     ]
     single = [
         ("one variant", np.s_[:, file.shape[1] // 2], ("int8", "F"), 1),
         ("one individual", np.s_[file.shape[0] // 2, :], ("int8", "F"), 1),
     ]
-    return [_parts_row(file, part) for part in [*chosen, *single]]
+    return [_partial_read_row(file, part) for part in [*chosen, *single]]
 
 
 def _draw_subset(file: BedFile) -> tuple[Any, ...]:
@@ -57,14 +57,14 @@ def _draw_subset(file: BedFile) -> tuple[Any, ...]:
     return tuple(rng.permutation(count)[:most] for count, most in sizes)
 
 
-def _parts_row(
+def _partial_read_row(
     file: BedFile, part: tuple[str, Any, tuple[str, str], int]
 ) -> Sequence[object]:
     """Check that both readers agree, then time both readers and the lower bounds."""
     name, index, (dtype, order), threads = part
     options = {"index": index, "dtype": dtype, "order": order}
-    ours = _readers.seqloom(file, threads, **options)
-    theirs = _readers.bed_reader(file, threads, **options)
+    ours = _readers.open_with_seqloom(file, threads, **options)
+    theirs = _readers.open_with_bed_reader(file, threads, **options)
     read = ours()
     assert np.array_equal(read, theirs(), equal_nan=True), "the sides do not agree"
     title = f"{file}: {name}, {dtype} {order}, {threads} thread{'s' * (threads > 1)}"
@@ -72,7 +72,10 @@ def _parts_row(
         floors = _lower_bounds(file, read.nbytes)
         return [title, *time_readers(ours, theirs, rounds=ROUNDS, floors=floors)]
     calls = CALLS_PER_MEASUREMENT if isinstance(index[1], int) else 1
-    return [title, *_without_floors(time_readers(ours, theirs, rounds=ROUNDS, calls=calls))]
+    return [
+        title,
+        *_with_empty_lower_bounds(time_readers(ours, theirs, rounds=ROUNDS, calls=calls)),
+    ]
 
 
 def _lower_bounds(file: BedFile, size: int) -> LowerBounds:
@@ -83,7 +86,7 @@ def _lower_bounds(file: BedFile, size: int) -> LowerBounds:
     }
 
 
-def _without_floors(figures: Sequence[str]) -> Sequence[str]:
+def _with_empty_lower_bounds(figures: Sequence[str]) -> Sequence[str]:
     """Return empty columns instead of lower bounds."""
     *times, ratio = figures
     return [*times, "", "", ratio]
@@ -95,7 +98,7 @@ def time_readers(
     *,
     rounds: int,
     calls: int = 1,
-    floors: LowerBounds = NO_FLOORS,
+    floors: LowerBounds = NO_LOWER_BOUNDS,
 ) -> Sequence[str]:
     """Return the median milliseconds of readers and lower bounds, and the ratio."""
     sides = {
@@ -114,7 +117,7 @@ def _repeat_call(work: Callable[[], object], calls: int) -> Callable[[], object]
     return lambda: [work() for _ in range(calls)]
 
 
-def samples(file: BedFile) -> tuple[Sequence[object], float]:
+def time_random_samples(file: BedFile) -> tuple[Sequence[object], float]:
     """Time random samples from a transposed copy, and the creation of the copy."""
     with tempfile.TemporaryDirectory(dir=file.path.parent) as cache:
         start = time.perf_counter()
@@ -123,22 +126,27 @@ def samples(file: BedFile) -> tuple[Sequence[object], float]:
         )
         data.batch([0])
         copied = time.perf_counter() - start
-        picks = np.random.default_rng(2).permutation(file.shape[0])[:SAMPLES]
+        picks = np.random.default_rng(2).permutation(file.shape[0])[:RANDOM_SAMPLE_COUNT]
         ours = lambda: data.batch(picks)["inputs"]  # noqa: E731
-        theirs = _readers.bed_reader(file, 1, index=(picks, slice(None)), order="C")
+        theirs = _readers.open_with_bed_reader(
+            file, 1, index=(picks, slice(None)), order="C"
+        )
         assert np.array_equal(ours(), theirs(), equal_nan=True), "the sides do not agree"
-        name = f"{file}: {SAMPLES} random samples, float32, from the copy"
-        return [name, *_without_floors(time_readers(ours, theirs, rounds=3))], copied
+        name = f"{file}: {RANDOM_SAMPLE_COUNT} random samples, float32, from the copy"
+        return [
+            name,
+            *_with_empty_lower_bounds(time_readers(ours, theirs, rounds=3)),
+        ], copied
 
 
-def own_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
+def seqloom_cases() -> Iterator[tuple[str, Callable[[], Side]]]:
     """Yield reads of whole and partial files for each dtype, order and thread count."""
     with tempfile.TemporaryDirectory() as folder:
-        for shape in _files.SHAPES:
-            yield from _own_cases(_files.write_bed(Path(folder), shape))
+        for shape in _files.FILE_SHAPES:
+            yield from _cases_of_file(_files.write_bed(Path(folder), shape))
 
 
-def _own_cases(file: BedFile) -> Iterator[tuple[str, Callable[[], Side]]]:
+def _cases_of_file(file: BedFile) -> Iterator[tuple[str, Callable[[], Side]]]:
     """Yield the reads of one file; partial reads allocate their result."""
     parts = {
         "whole": np.s_[:, :],
@@ -146,17 +154,17 @@ def _own_cases(file: BedFile) -> Iterator[tuple[str, Callable[[], Side]]]:
         "one variant": np.s_[:, file.shape[1] // 2],
         "one individual": np.s_[file.shape[0] // 2, :],
     }
-    for threads, (dtype, order) in product(THREADS, DTYPES_AND_ORDERS):
+    for threads, (dtype, order) in product(THREAD_COUNTS, DTYPES_AND_ORDERS):
         options: dict[str, Any] = {"dtype": dtype, "order": order}
         label = f"{dtype} {order}, {threads}"
-        used = partial(_prepare_used, file, threads, **options)
+        used = partial(_prepare_read_into_reused_array, file, threads, **options)
         yield f"{file}: whole, into used memory, {label}", used
         for name, index in parts.items():
-            new = partial(_readers.seqloom, file, threads, index=index, **options)
+            new = partial(_readers.open_with_seqloom, file, threads, index=index, **options)
             yield f"{file}: {name}, {label}", new
 
 
-def _prepare_used(file: BedFile, threads: int, **options: Any) -> Side:
+def _prepare_read_into_reused_array(file: BedFile, threads: int, **options: Any) -> Side:
     """Allocate the output array before timing."""
     out = np.zeros(file.shape, **options)
-    return _readers.seqloom(file, threads, out=out, **options)
+    return _readers.open_with_seqloom(file, threads, out=out, **options)

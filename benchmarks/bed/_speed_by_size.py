@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks._measure import full_or_quick, read_blocks, time_alternately
 from benchmarks.bed import _files
-from benchmarks.bed._whole_files import THREADS
+from benchmarks.bed._whole_files import THREAD_COUNTS
 from seqloom.io import open_bed
 
 TABLE_COLUMNS = (
@@ -18,12 +18,12 @@ TABLE_COLUMNS = (
     "2 threads",
     "blocks only",
 )
-INDIVIDUALS = 50_000
+INDIVIDUAL_COUNT = 50_000
 SIZES_GB = full_or_quick((0.1, 0.5, 2.0, 4.0), (0.1, 0.5))
 SLICE_VARIANTS = 2000
 
 
-def size_rows(folder: Path) -> list[Sequence[object]]:
+def file_size_rows(folder: Path) -> list[Sequence[object]]:
     """Read files of up to 4 GB or a tenth of the free disk space."""
     most = min(SIZES_GB[-1], shutil.disk_usage(folder).free / 10 / 1e9)
     sizes = sorted({min(size, most) for size in SIZES_GB})
@@ -32,12 +32,12 @@ def size_rows(folder: Path) -> list[Sequence[object]]:
 
 def _measure_size(folder: Path, size: float) -> Sequence[object]:
     """Create a .bed file, time its readers, and remove it."""
-    variants = int(size * 1e9 / (INDIVIDUALS / 4))
-    file = _files.write_bed(folder, (INDIVIDUALS, variants), name="curve")
-    out = np.zeros((INDIVIDUALS, SLICE_VARIANTS), np.int8, order="F")
+    variants = int(size * 1e9 / (INDIVIDUAL_COUNT / 4))
+    file = _files.write_bed(folder, (INDIVIDUAL_COUNT, variants), name="curve")
+    out = np.zeros((INDIVIDUAL_COUNT, SLICE_VARIANTS), np.int8, order="F")
     sides = {
         str(threads): (lambda threads=threads: _read_in_slices(file, out, threads))
-        for threads in THREADS
+        for threads in THREAD_COUNTS
     }
     seconds = time_alternately(
         {**sides, "blocks": lambda: read_blocks(file.path)}, rounds=2

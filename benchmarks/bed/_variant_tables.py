@@ -13,8 +13,8 @@ from seqloom.io import open_bed
 
 Reader: TypeAlias = Callable[..., Any]
 
-VARIANTS = 300_000
-INDIVIDUALS = 100
+VARIANT_COUNT = 300_000
+INDIVIDUAL_COUNT = 100
 TABLE_COLUMNS = (
     "read all six columns of a .bim, ms",
     "seqloom",
@@ -24,18 +24,18 @@ TABLE_COLUMNS = (
 COLUMN_NAMES = ("chromosome", "sid", "cm_position", "bp_position", "allele_1", "allele_2")
 
 
-def tables_rows(folder: Path) -> tuple[list[Sequence[object]], float]:
+def bim_reading_rows(folder: Path) -> tuple[list[Sequence[object]], float]:
     """Time reading .bim files, and return the peak memory with a long allele."""
     path = folder / "table.bed"
-    write_fam_and_bim(path, (INDIVIDUALS, VARIANTS))
+    write_fam_and_bim(path, (INDIVIDUAL_COUNT, VARIANT_COUNT))
     ours, theirs = (
         (lambda: _read_all_columns(open_bed, path)),
         (lambda: _read_all_columns(_load_open_bed(), path)),
     )
     for one, other in zip(ours(), theirs(), strict=True):
         assert (one == other).all(), "the sides do not agree"
-    row = [f"{VARIANTS:,} variants", *time_readers(ours, theirs, rounds=5)]
-    write_fam_and_bim(path, (INDIVIDUALS, VARIANTS), long_allele=2000)
+    row = [f"{VARIANT_COUNT:,} variants", *time_readers(ours, theirs, rounds=5)]
+    write_fam_and_bim(path, (INDIVIDUAL_COUNT, VARIANT_COUNT), long_allele=2000)
     return [row], run_module("benchmarks.bed._variant_tables", str(path))
 
 
@@ -46,7 +46,7 @@ def _load_open_bed() -> Reader:
 
 def _read_all_columns(reader: Reader, path: Path) -> list[Any]:
     """Read every column of the .bim."""
-    bed = reader(path, iid_count=INDIVIDUALS, skip_format_check=True)
+    bed = reader(path, iid_count=INDIVIDUAL_COUNT, skip_format_check=True)
     return [getattr(bed, name) for name in COLUMN_NAMES]
 
 

@@ -19,9 +19,9 @@ DTYPES_AND_ORDERS: tuple[Kind, ...] = (
     ("float32", "C"),
     ("float64", "F"),
 )
-THREADS = (1, 2)
+THREAD_COUNTS = (1, 2)
 ROUNDS = full_or_quick(5, 3)
-HEAD_USED = (
+REUSED_MEMORY_COLUMNS = (
     "read the whole file into reused memory, ms",
     "seqloom",
     "bed_reader",
@@ -30,7 +30,7 @@ HEAD_USED = (
     "bed_reader / seqloom",
     "pgenlib / seqloom",
 )
-HEAD_NEW = (
+NEW_MEMORY_COLUMNS = (
     "read the whole file into new memory, ms",
     "seqloom",
     "first touch only",
@@ -43,37 +43,43 @@ HEAD_NEW = (
 def time_reused_arrays(file: BedFile) -> list[Sequence[object]]:
     """Time all dtypes and orders; pgenlib and NumPy support one thread and one order."""
     return [
-        _used_row(file, kind, threads) for threads in THREADS for kind in DTYPES_AND_ORDERS
+        _reused_array_row(file, kind, threads)
+        for threads in THREAD_COUNTS
+        for kind in DTYPES_AND_ORDERS
     ]
 
 
 def time_new_arrays(file: BedFile) -> list[Sequence[object]]:
     """Time readers that allocate the result, so that times include clearing memory."""
     return [
-        _new_row(file, (kind, "F"), threads)
-        for threads in THREADS
+        _new_array_row(file, (kind, "F"), threads)
+        for threads in THREAD_COUNTS
         for kind in ("int8", "float32")
     ]
 
 
-def _used_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
+def _reused_array_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     """Check that all readers agree, then time them in turns."""
     dtype, order = kind
     out = np.zeros(file.shape, dtype, order=order)
     sides = {
-        "ours": _readers.seqloom(file, threads, dtype=dtype, order=order, out=out),
-        "bed_reader": _readers.bed_reader(file, threads, dtype=dtype, order=order),
+        "ours": _readers.open_with_seqloom(
+            file, threads, dtype=dtype, order=order, out=out
+        ),
+        "bed_reader": _readers.open_with_bed_reader(
+            file, threads, dtype=dtype, order=order
+        ),
     }
     _check_equal_genotypes(sides["ours"], sides["bed_reader"])
     if order == "F" and threads == 1 and dtype != "float64":
         other = np.zeros(file.shape[::-1], dtype)
-        sides["pgenlib"] = _readers.pgenlib(file, other)
-        sides["NumPy"] = _readers.by_numpy(file, other)
+        sides["pgenlib"] = _readers.open_with_pgenlib(file, other)
+        sides["NumPy"] = _readers.open_with_numpy(file, other)
         _check_equal_genotypes(lambda: sides["ours"]().T, sides["NumPy"])
         _check_equal_genotypes(
-            lambda: sides["ours"]().T, lambda: _with_our_missing(sides["pgenlib"]())
+            lambda: sides["ours"]().T, lambda: _replace_missing_code(sides["pgenlib"]())
         )
-    times = _medians(sides)
+    times = _median_milliseconds(sides)
     names = ("ours", "bed_reader", "pgenlib", "NumPy")
     ratios = [_format_ratio(times.get(name), times["ours"]) for name in names[1:3]]
     return [
@@ -83,15 +89,17 @@ def _used_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     ]
 
 
-def _new_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
+def _new_array_row(file: BedFile, kind: Kind, threads: int) -> Sequence[object]:
     """Time seqloom, bed_reader, and writing to new memory of the same size."""
     dtype, order = kind
     size = file.shape[0] * file.shape[1] * np.dtype(dtype).itemsize
-    times = _medians(
+    times = _median_milliseconds(
         {
-            "ours": _readers.seqloom(file, threads, dtype=dtype, order=order),
+            "ours": _readers.open_with_seqloom(file, threads, dtype=dtype, order=order),
             "touch": lambda: touch_new_memory(size, threads),
-            "bed_reader": _readers.bed_reader(file, threads, dtype=dtype, order=order),
+            "bed_reader": _readers.open_with_bed_reader(
+                file, threads, dtype=dtype, order=order
+            ),
         }
     )
     return [
@@ -117,7 +125,7 @@ def _touch_pages(part: np.ndarray) -> None:
     part[::4096] = 1
 
 
-def _with_our_missing(values: np.ndarray) -> np.ndarray:
+def _replace_missing_code(values: np.ndarray) -> np.ndarray:
     """Replace -9, the missing genotype of pgenlib, with -127 or NaN."""
     missing = -127 if values.dtype == np.int8 else np.nan
     return np.where(values == -9, values.dtype.type(missing), values)
@@ -130,7 +138,7 @@ def _check_equal_genotypes(
     assert np.array_equal(one(), other(), equal_nan=True), "the sides do not agree"
 
 
-def _medians(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
+def _median_milliseconds(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
     """Return the median milliseconds of each library."""
     seconds = time_alternately(sides, rounds=ROUNDS)
     return {name: 1e3 * median(taken) for name, taken in seconds.items()}

@@ -13,11 +13,11 @@ from importlib import metadata
 from pathlib import Path
 
 PAGES_FOLDER = Path(__file__).parents[2] / "docs/comparisons"
-CODE_BLOCK = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+CODE_BLOCK_PATTERN = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 # Markers around the result of a section.
 BEGIN, END = "<!-- begin measured -->\n", "<!-- end measured -->\n"
 # A size of the input: the value on the page, and the value for measurements.
-SIZE_LINE = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
+SIZE_LINE_PATTERN = re.compile(r"^(\w+) = [\d_]+  # measured: ([\d_]+)$", re.MULTILINE)
 SECONDS_PATTERN = re.compile(r"^\| seconds \| (\S+) \| (\S+) \| (\S+) \|$", re.MULTILINE)
 
 
@@ -50,7 +50,7 @@ class ComparisonPage:
         return self.path.read_text("utf-8")
 
     @cached_property
-    def facts(self) -> dict[str, str]:
+    def front_matter(self) -> dict[str, str]:
         """Values of the front matter by name."""
         lines = self.text.split("---\n")[1].splitlines()
         return {name: value.strip() for name, _, value in (x.partition(":") for x in lines)}
@@ -58,22 +58,22 @@ class ComparisonPage:
     @property
     def tool(self) -> str:
         """Name of the other tool."""
-        return self.facts["tool"]
+        return self.front_matter["tool"]
 
     @property
-    def link(self) -> str:
+    def index_link(self) -> str:
         """The tool's name, with a link from the index to this page."""
         return f"[{self.tool}]({self.path.name})"
 
     @property
     def packages(self) -> list[str]:
         """Packages whose versions are reported with the result, beginning with the tool."""
-        return self.facts["packages"].split()
+        return self.front_matter["packages"].split()
 
     @property
     def threads(self) -> str:
         """Number of threads of both tools, or "" for their defaults."""
-        return self.facts.get("threads", "")
+        return self.front_matter.get("threads", "")
 
     @property
     def is_runnable(self) -> bool:
@@ -84,29 +84,32 @@ class ComparisonPage:
     @cached_property
     def small_input(self) -> str:
         """Code that creates the input for tests."""
-        found = CODE_BLOCK.search(self.text)
+        found = CODE_BLOCK_PATTERN.search(self.text)
         assert found, f"{self.path.name} has no block that makes the input"
         return found[1]
 
     @property
     def large_input(self) -> str:
         """Code that creates the input for measurements."""
-        return SIZE_LINE.sub(r"\1 = \2", self.small_input)
+        return SIZE_LINE_PATTERN.sub(r"\1 = \2", self.small_input)
 
     @property
-    def sizes(self) -> str:
+    def input_sizes(self) -> str:
         """Sizes of the input for measurements."""
         return ", ".join(
-            f"`{name} = {size}`" for name, size in SIZE_LINE.findall(self.small_input)
+            f"`{name} = {size}`"
+            for name, size in SIZE_LINE_PATTERN.findall(self.small_input)
         )
 
-    def pairs(self) -> list[ComparedTask]:
+    def read_tasks(self) -> list[ComparedTask]:
         """Return the measured sections."""
         return [
-            _pair(section) for section in self.text.split("\n## ")[1:] if BEGIN in section
+            _parse_task(section)
+            for section in self.text.split("\n## ")[1:]
+            if BEGIN in section
         ]
 
-    def write(self, task: str, result: str) -> None:
+    def write_result(self, task: str, result: str) -> None:
         """Write a result into the section of a task."""
         before, head, rest = self.text.partition(f"\n## {task}\n")
         code, begin, old = rest.partition(BEGIN)
@@ -128,21 +131,21 @@ def read_pages() -> list[ComparisonPage]:
 def index_rows(pages: list[ComparisonPage]) -> Iterator[tuple[str, ...]]:
     """Yield a row of the index for each task: tool, task, ratio and both tools' times."""
     for page in pages:
-        for pair in page.pairs():
+        for pair in page.read_tasks():
             theirs, ours, ratio = pair.seconds
-            yield page.link, pair.task, ratio or "not measured", theirs, ours
+            yield page.index_link, pair.task, ratio or "not measured", theirs, ours
 
 
-def index_lacks(pages: list[ComparisonPage]) -> Iterator[str]:
+def missing_feature_lines(pages: list[ComparisonPage]) -> Iterator[str]:
     """Yield a line for each tool with the features that seqloom lacks."""
     for page in pages:
-        yield f"- {page.link}: {page.facts['lacks']}."
+        yield f"- {page.index_link}: {page.front_matter['lacks']}."
 
 
-def _pair(section: str) -> ComparedTask:
+def _parse_task(section: str) -> ComparedTask:
     """Read a section: its heading, its three blocks and its result."""
     task = section.partition("\n")[0]
-    blocks: list[str] = CODE_BLOCK.findall(section)
+    blocks: list[str] = CODE_BLOCK_PATTERN.findall(section)
     count = len(blocks)
     assert count == 3, f"{task!r} has {count} blocks, not theirs, ours and the comparison"
     theirs, ours, comparison = blocks

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
 
-from benchmarks._measure import full_or_quick, is_quick, run_module
+from benchmarks._measure import full_or_quick, is_quick_run, run_module
 from benchmarks._page import describe_machine, markdown_table
 from benchmarks.comparisons._pages import (
     BEGIN,
@@ -17,8 +17,8 @@ from benchmarks.comparisons._pages import (
     PAGES_FOLDER,
     ComparedTask,
     ComparisonPage,
-    index_lacks,
     index_rows,
+    missing_feature_lines,
     read_pages,
 )
 
@@ -26,7 +26,7 @@ ROUNDS = full_or_quick(5, 1)
 INDEX_PAGE = PAGES_FOLDER / "index.md"
 # A phone shows only the first columns, so the ratio is in one of these columns.
 INDEX_COLUMNS = ("tool", "task", "tool / seqloom", "tool, s", "seqloom, s")
-LACKS_HEADING = "Features of each tool that seqloom does not have:"
+MISSING_FEATURES_HEADING = "Features of each tool that seqloom does not have:"
 
 
 def main(names: Sequence[str] = ()) -> None:
@@ -35,7 +35,7 @@ def main(names: Sequence[str] = ()) -> None:
     for page in pages:
         if page.path.stem in (names or [page.path.stem]):
             measure_page(page)
-    if not is_quick():
+    if not is_quick_run():
         write_index(pages)
 
 
@@ -49,8 +49,8 @@ def write_index(pages: list[ComparisonPage]) -> None:
 def index_text(pages: list[ComparisonPage]) -> str:
     """Return the table of the index page, and the list of missing features."""
     rows = markdown_table(INDEX_COLUMNS, index_rows(pages), texts=("task",))
-    lacks = "\n".join(index_lacks(pages))
-    return f"{rows}\n\n{LACKS_HEADING}\n\n{lacks}"
+    lacks = "\n".join(missing_feature_lines(pages))
+    return f"{rows}\n\n{MISSING_FEATURES_HEADING}\n\n{lacks}"
 
 
 def measure_page(page: ComparisonPage) -> None:
@@ -60,11 +60,11 @@ def measure_page(page: ComparisonPage) -> None:
         return
     with TemporaryDirectory() as folder:
         inputs = _make_inputs(page, Path(folder))
-        for pair in page.pairs()[: full_or_quick(None, 1)]:
+        for pair in page.read_tasks()[: full_or_quick(None, 1)]:
             arguments = (page.threads, *inputs)
             seconds = _measure_task(pair, Path(folder), arguments)
-            if not is_quick():
-                page.write(pair.task, _result_sentence(page, seconds))
+            if not is_quick_run():
+                page.write_result(pair.task, _result_sentence(page, seconds))
             print(page.tool, pair.task, *seconds)
 
 
@@ -100,7 +100,7 @@ def _result_sentence(page: ComparisonPage, seconds: tuple[float, float]) -> str:
     when = f"{datetime.now(UTC):%Y-%m-%d}"
     threads = f" and `threads = {page.threads}`" if page.threads else ""
     return (
-        f"{markdown_table(head, [row])}\n\nOn {when}, both tools ran with {page.sizes}"
-        f"{threads}. "
+        f"{markdown_table(head, [row])}\n\nOn {when}, both tools ran with "
+        f"{page.input_sizes}{threads}. "
         f"{describe_machine(*page.packages, 'numpy', 'seqloom')}"
     )

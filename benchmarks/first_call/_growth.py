@@ -10,16 +10,16 @@ import numpy as np
 import seqloom as sl
 
 
-def time_chain(rounds: int) -> float:
+def time_operation_chain(rounds: int) -> float:
     """Return the processor seconds of the first call of a chain of operations."""
 
-    def step(x: Any) -> Any:
+    def apply_operations(x: Any) -> Any:
         for _ in range(rounds):
             x = x * 1.0001 + 0.001
         return x
 
     x = sl.tensor.backend("numpy").tensor(np.ones(3, np.float32))
-    compiled = sl.tensor.compile(step)
+    compiled = sl.tensor.compile(apply_operations)
     start = time.process_time()
     compiled(x)
     return time.process_time() - start
@@ -38,10 +38,10 @@ def time_optimizer(count: int) -> float:
     """Return the processor seconds of the first AdamW step for a number of parameters."""
     model = ParameterList(count).bind("numpy", sl.Key(0))
 
-    def total(model: Any) -> Any:
+    def sum_parameters(model: Any) -> Any:
         return sl.tensor.apply("concat", [each.value for each in model.params]).sum()
 
-    _, grads = sl.nn.value_and_grad(total)(model)
+    _, grads = sl.nn.value_and_grad(sum_parameters)(model)
     adamw = sl.optim.AdamW()
     start = time.process_time()
     adamw.step(1e-3, model, grads)
@@ -51,7 +51,7 @@ def time_optimizer(count: int) -> float:
 if __name__ == "__main__":
     print(
         json.dumps(
-            {"chain": time_chain, "optimizer": time_optimizer}[sys.argv[1]](
+            {"chain": time_operation_chain, "optimizer": time_optimizer}[sys.argv[1]](
                 int(sys.argv[2])
             )
         )

@@ -7,14 +7,14 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks._measure import full_or_quick, run_module
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.tensor._networks import CPU_NETWORKS
 
 # Number of rounds per library. Torch has only one round, because it takes up to a
 # minute to compile.
 ROUNDS_BY_LIBRARY = {"numpy compiled": 3, "torch.compile": 1, "jax.jit": 1}
 NETWORKS = full_or_quick(CPU_NETWORKS, ("MLP",))
-SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
+CHAIN_AND_MODEL_SIZES = {"chain": (1250, 5000), "optimizer": (1000, 4000)}
 ROUNDS = 3
 CallSeconds = dict[str, float]
 NOTES = """
@@ -27,7 +27,7 @@ caches no files. The floor is the time to trace the step with symbolic values.
 
 def main() -> None:
     """Measure the first calls, and write both tables."""
-    with _with_compiled_sources():
+    with _cache_compiled_sources():
         rows = [
             _network_row(
                 network, {side: _measure_calls(side, network) for side in ROUNDS_BY_LIBRARY}
@@ -52,11 +52,11 @@ def main() -> None:
         story,
         describe_machine("numpy", "torch", "jax", "seqloom"),
     ]
-    publish("compile", "\n\n".join(text), notes=NOTES, hidden="grows")
+    publish_section("compile", "\n\n".join(text), notes=NOTES, hidden="grows")
 
 
 @contextmanager
-def _with_compiled_sources() -> Generator[None]:
+def _cache_compiled_sources() -> Generator[None]:
     """Let Python cache compiled sources, as after an installation."""
     before = dict(os.environ)
     with TemporaryDirectory() as folder:
@@ -87,13 +87,17 @@ def _network_row(
 ) -> list[str]:
     """Return the table row of one network."""
     ours = [*calls["numpy compiled"][0], *calls["numpy compiled"][1]]
-    row = [_median_of(ours, "trace"), _median_of(ours, "plan"), _added_seconds(ours)]
+    row = [
+        _median_seconds(ours, "trace"),
+        _median_seconds(ours, "plan"),
+        _added_seconds(ours),
+    ]
     others = [pair for side, pair in calls.items() if side != "numpy compiled"]
     row += [_added_seconds(each) for pair in others for each in pair]
     return [network, *(f"{each:.3f}" for each in row)]
 
 
-def _median_of(calls: Sequence[CallSeconds], name: str) -> float:
+def _median_seconds(calls: Sequence[CallSeconds], name: str) -> float:
     """Return the median of one measurement over all rounds."""
     return median([each[name] for each in calls])
 
@@ -112,13 +116,13 @@ def _growth_table() -> str:
         "chain": "a chain of `x * a + b`, rounds: compiling and the first call",
         "optimizer": "AdamW's first step, parameters",
     }
-    rows = [[named[kind], *_sizes(kind)] for kind in SIZES]
+    rows = [[named[kind], *_time_both_sizes(kind)] for kind in CHAIN_AND_MODEL_SIZES]
     return markdown_table(("grows", "of", "s", "of", "s", "ratio (floor: 4)"), rows)
 
 
-def _sizes(kind: str) -> list[str]:
+def _time_both_sizes(kind: str) -> list[str]:
     """Return the shortest seconds for both sizes in new processes, and their ratio."""
-    seconds: dict[int, list[float]] = {size: [] for size in SIZES[kind]}
+    seconds: dict[int, list[float]] = {size: [] for size in CHAIN_AND_MODEL_SIZES[kind]}
     for _ in range(ROUNDS):
         for size, found in seconds.items():
             found.append(run_module("benchmarks.first_call._growth", kind, str(size)))

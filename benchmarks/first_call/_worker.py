@@ -17,7 +17,7 @@ LATER, DROPOUT, THREADS = 3, 0.1, 1
 def main(side: str, network: str, folder: str) -> None:
     """Print the seconds of the first call, of a later call, and of tracing and planning."""
     _set_cache_folder(folder)
-    parts = _record_stages() if side == "numpy compiled" else {}
+    parts = _record_compilation_stages() if side == "numpy compiled" else {}
     call = _make_step(side, network)
     first = _time_call(call)
     later = median([_time_call(call) for _ in range(LATER)])
@@ -36,23 +36,23 @@ def _set_cache_folder(folder: str) -> None:
 
 def _make_step(side: str, network: str) -> Callable[[], float]:
     """Return a training step with its batch, after setting environment variables."""
-    from benchmarks.tensor._libraries import SIDES
-    from benchmarks.tensor._networks import MeasurementSetup, batch_of
+    from benchmarks.tensor._libraries import BUILDER_OF_LIBRARY
+    from benchmarks.tensor._networks import MeasurementSetup, draw_batch
 
     setup = MeasurementSetup(name=network, threads=THREADS, dropout=DROPOUT)
-    made: Any = SIDES[side](setup)
-    batch = made.prepare(batch_of(setup.network))
+    made: Any = BUILDER_OF_LIBRARY[side](setup)
+    batch = made.prepare_batch(draw_batch(setup.network))
     return lambda: made.step(batch)
 
 
-def _record_stages() -> dict[str, float]:
+def _record_compilation_stages() -> dict[str, float]:
     """Wrap the functions for tracing and planning, to record how long they take."""
     from seqloom.tensor._compile import _trace
     from seqloom.tensor.backends._numpy import NumPyBackend
 
     parts: dict[str, float] = {}
     for owner, name, label in (
-        (_trace, "_run", "trace"),
+        (_trace, "_run_on_symbols", "trace"),
         (NumPyBackend, "program", "plan"),
     ):
         setattr(owner, name, _with_recorded_time(getattr(owner, name), label, parts))
@@ -62,13 +62,13 @@ def _record_stages() -> dict[str, float]:
 def _with_recorded_time(function: Any, label: str, parts: dict[str, float]) -> Any:
     """Wrap a function so that it records how long each call takes."""
 
-    def timed(*args: Any) -> Any:
+    def call_and_record(*args: Any) -> Any:
         start = time.perf_counter()
         made = function(*args)
         parts[label] = time.perf_counter() - start
         return made
 
-    return timed
+    return call_and_record
 
 
 def _time_call(call: Callable[[], float]) -> float:

@@ -38,14 +38,21 @@ def _make_parser() -> argparse.ArgumentParser:
     part = commands.add_parser("part", help="run one part in this process")
     part.add_argument("file", type=Path, help="file of the results")
     part.add_argument("name", help="name of the part")
-    part.add_argument("module", help="module whose function `run` measures the part")
+    part.add_argument(
+        "module", help="module whose function `run_benchmark` measures the part"
+    )
     part.add_argument("seconds", type=float, help="time that the part may take")
     for command in (run, part):
         command.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
         command.add_argument(
             "--tiny", action="store_true", help="use small inputs, to show that it works"
         )
-    run.add_argument("--parts", nargs="+", choices=_run.PARTS, default=list(_run.PARTS))
+    run.add_argument(
+        "--parts",
+        nargs="+",
+        choices=_run.MODULE_AND_SECONDS_OF_PART,
+        default=list(_run.MODULE_AND_SECONDS_OF_PART),
+    )
     read = commands.add_parser("read", help="write the results into docs/benchmarks.md")
     read.add_argument("out", type=Path, help="folder of the results")
     return parser
@@ -55,7 +62,7 @@ def _run_part(arguments: argparse.Namespace) -> None:
     options = {"device": arguments.device, "is_tiny": arguments.tiny}
     # Starts the clock before the import of torch, which counts towards the limit.
     results = Results(arguments.file, arguments.name, seconds=arguments.seconds, **options)
-    import_module(arguments.module).run(results)
+    import_module(arguments.module).run_benchmark(results)
 
 
 if __name__ == "__main__":

@@ -13,28 +13,28 @@ from typing import Any
 import numpy as np
 
 from benchmarks._processor import describe_processor
-from benchmarks.gpu._results import DEVICE, Results
+from benchmarks.gpu._results import DEVICE_CHECK, Results
 
 PACKAGES = ("seqloom", "torch", "jax", "transformers", "numpy", "safetensors", "triton")
 # Offsets of packed sequences; one sequence is empty, and the longest has 1,024
 # positions.
 OFFSETS, MAX_RESIDUES, HEADS, WIDTH = (0, 3, 3, 300, 1324), 1024, 4, 64
-PRODUCT_LIMIT = 2e-2  # maximum relative error in bfloat16
-ATTENTION_LIMITS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
+MAX_PRODUCT_ERROR = 2e-2  # maximum relative error in bfloat16
+MAX_ATTENTION_ERRORS = {"float32": 1e-4, "float16": 1e-2, "bfloat16": 8e-2}
 
 
-def run(results: Results) -> None:
+def run_benchmark(results: Results) -> None:
     """Write a description of the machine, and the numerical errors of two operations."""
     try:
         machine = describe_machine(results.device)
     except (ImportError, RuntimeError, AssertionError) as error:  # no CUDA
-        results.add(DEVICE, failed=f"{type(error).__name__}: {error}")
+        results.add(DEVICE_CHECK, failed=f"{type(error).__name__}: {error}")
         return
     results.add("machine", **machine)
     for library in ("torch", "jax"):
         measure = partial(_product_error, results.device, library)
-        _write_error(results, f"product, {library}", measure, limit=PRODUCT_LIMIT)
-    for dtype, limit in ATTENTION_LIMITS.items():
+        _write_error(results, f"product, {library}", measure, limit=MAX_PRODUCT_ERROR)
+    for dtype, limit in MAX_ATTENTION_ERRORS.items():
         measure = partial(_attention_error, results.device, dtype)
         _write_error(results, f"packed attention, {dtype}", measure, limit=limit)
 

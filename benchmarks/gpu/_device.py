@@ -4,13 +4,13 @@ import re
 import time
 from typing import Any
 
-# Rows of the square matrices that `measure_rate` multiplies.
-SQUARE_ROWS = {"cuda": 8192, "cpu": 512}
+# Rows of the square matrices that `measure_product_speed` multiplies.
+MATRIX_ROWS_OF_DEVICE = {"cuda": 8192, "cpu": 512}
 PRODUCTS, RATE_SECONDS = 20, 0.5
 
 # Dense bfloat16 operations per second from the vendors' data sheets. Each key is part
 # of a device's name; the first key that matches is used.
-PUBLISHED_RATES = {
+PUBLISHED_GPU_SPEEDS = {
     "B200": 2250e12,
     "GH200": 989e12,
     "H200 NVL": 835e12,
@@ -28,7 +28,7 @@ PUBLISHED_RATES = {
 }
 
 
-def find_published_rate(device_name: str) -> float | None:
+def find_published_speed(device_name: str) -> float | None:
     """Return the operations per second in the data sheet, or None for an unlisted GPU."""
     if "MIG" in device_name:  # MIG instances are slower than the whole GPU
         return None
@@ -36,19 +36,19 @@ def find_published_rate(device_name: str) -> float | None:
     return next(
         (
             rate
-            for words, rate in PUBLISHED_RATES.items()
+            for words, rate in PUBLISHED_GPU_SPEEDS.items()
             if re.search(rf"\b{words}\b", device_name)
         ),
         None,
     )
 
 
-def measure_rate(device: str, dtype: str) -> float:
+def measure_product_speed(device: str, dtype: str) -> float:
     """Return the measured operations per second of products of large random matrices."""
     import torch
 
     torch_dtype: Any = getattr(torch, dtype)
-    rows = SQUARE_ROWS[device]
+    rows = MATRIX_ROWS_OF_DEVICE[device]
     x, y = (torch.randn(rows, rows, device=device).to(torch_dtype) for _ in range(2))
     rate = 0.0
     # A cool GPU is faster at first; only the second measurement is a sustained rate.
@@ -83,7 +83,7 @@ def reset_peak_memory(device: str) -> int:
     return torch.cuda.memory_allocated()
 
 
-def peak_memory_above(start: int, device: str) -> int | None:
+def peak_memory_increase(start: int, device: str) -> int | None:
     """Return the peak GPU memory minus `start`, in bytes; None on a CPU."""
     import torch
 

@@ -17,10 +17,10 @@ FULL, TINY = ("35M", 10, 500), ("8M", 1, 4)
 PROTEINS, TINY_PROTEINS = 600, 12
 
 
-def run(results: Results) -> None:
+def run_benchmark(results: Results) -> None:
     """Embed a file twice, kill and resume the second run, and compare the embeddings."""
     with TemporaryDirectory() as folder:
-        job = Job(Path(folder), results)
+        job = EmbeddingCommand(Path(folder), results)
         source, count = job.write_proteins()
         seconds = job.embed("whole")
         results.add("embed", model=job.size, file=source, proteins=count, seconds=seconds)
@@ -38,7 +38,7 @@ def run(results: Results) -> None:
         )
 
 
-class Job:
+class EmbeddingCommand:
     """A command line of `seqloom embed` and the file of proteins that it reads.
 
     Args:

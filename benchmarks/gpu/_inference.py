@@ -14,15 +14,15 @@ import numpy as np
 from benchmarks._measure import time_alternately
 from benchmarks._page import markdown_table
 from benchmarks.gpu._device import (
-    SQUARE_ROWS,
-    find_published_rate,
-    measure_rate,
-    peak_memory_above,
+    MATRIX_ROWS_OF_DEVICE,
+    find_published_speed,
+    measure_product_speed,
+    peak_memory_increase,
     reset_peak_memory,
 )
 from benchmarks.gpu._results import Result, Results
-from benchmarks.infer._embedding_job import run_loop
-from benchmarks.infer._inputs import SHAPES, sample_proteins, write_network
+from benchmarks.infer._embedding_job import embed_proteins
+from benchmarks.infer._inputs import NETWORK_SHAPES, sample_proteins, write_network
 
 if TYPE_CHECKING:  # these modules import torch, which `benchmarks.gpu read` does not need
     from benchmarks.gpu._network_loaders import NetworkCase, Work
@@ -31,7 +31,7 @@ SEQLOOM_PACKED = "seqloom, packed"
 MAX_BATCH_TOKENS = 16_384  # tokens per batch
 
 # Network, dtype and expected seconds of each measurement, most important first.
-CASES = (
+NETWORKS_TO_MEASURE = (
     ("650M", "bfloat16", 70),
     ("150M", "bfloat16", 25),
     ("650M", "float16", 40),
@@ -39,12 +39,12 @@ CASES = (
     ("8M", "bfloat16", 15),
     ("150M", "float32", 40),
 )
-TINY_CASES = (("8M", "float32", 30),)
+TINY_NETWORKS = (("8M", "float32", 30),)
 # Number of proteins for each library, for `embed`, and in a tiny run.
 PROTEINS, LOOP_PROTEINS, TINY_PROTEINS = 1_000, 5_000, 4
 ROUNDS, TINY_ROUNDS = 5, 2
 # Minimum cosine between the mean hidden states of a protein in two libraries.
-LEAST_COSINES = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
+MIN_COSINE_OF_DTYPE = {"float32": 0.9999, "float16": 0.99, "bfloat16": 0.99}
 
 
 class LoadedLibrary(NamedTuple):
@@ -61,18 +61,18 @@ class LoadedLibrary(NamedTuple):
     means: Any
 
 
-def run(results: Results) -> None:
+def run_benchmark(results: Results) -> None:
     """Measure one network after another until the time is over."""
     if not find_spec("transformers"):
         results.skip("all networks", "transformers, which writes them, is not installed")
         return
-    for size, dtype, seconds in TINY_CASES if results.is_tiny else CASES:
-        measure = partial(_measure, results, size, dtype)
+    for size, dtype, seconds in TINY_NETWORKS if results.is_tiny else NETWORKS_TO_MEASURE:
+        measure = partial(_measure_network, results, size, dtype)
         results.attempt(f"{size}, {dtype}", measure, seconds=seconds)
         _free_memory(results.device)
 
 
-def _measure(results: Results, size: str, dtype: str) -> None:
+def _measure_network(results: Results, size: str, dtype: str) -> None:
     """Measure one network in one dtype: all libraries alternately, then `embed`."""
     from benchmarks.gpu._network_loaders import NetworkCase
 
@@ -81,35 +81,35 @@ def _measure(results: Results, size: str, dtype: str) -> None:
         write_network(size, network, device=results.device, dtype=dtype)
         records = sample_proteins(TINY_PROTEINS if results.is_tiny else PROTEINS)
         case = NetworkCase(size, results.device, dtype, network, records)
-        sides = _start_sides(results, case)
-        if SEQLOOM_PACKED not in sides:  # `_start_sides` has written the error
+        sides = _start_libraries(results, case)
+        if SEQLOOM_PACKED not in sides:  # `_start_libraries` has written the error
             return
-        rate = measure_rate(case.device, dtype)
-        _measure_sides(results, case, sides, product_rate=rate)
+        rate = measure_product_speed(case.device, dtype)
+        _measure_libraries(results, case, sides, product_rate=rate)
         sides.clear()
         _free_memory(case.device)
         records = sample_proteins(TINY_PROTEINS if results.is_tiny else LOOP_PROTEINS)
         case = case._replace(records=records)
-        _measure_loop(results, case, product_rate=rate)
+        _measure_embedding_job(results, case, product_rate=rate)
 
 
-def _start_sides(results: Results, case: "NetworkCase") -> dict[str, LoadedLibrary]:
+def _start_libraries(results: Results, case: "NetworkCase") -> dict[str, LoadedLibrary]:
     """Load and run each library once; write an error as a result."""
-    from benchmarks.gpu._network_loaders import make_sides
+    from benchmarks.gpu._network_loaders import make_library_loaders
 
     lengths = [len(ids) for ids in case.records]
     sides: dict[str, LoadedLibrary] = {}
 
-    def start(name: str, load: Callable[[], "Work"]) -> None:
+    def start_library(name: str, load: Callable[[], "Work"]) -> None:
         work = load()
         weights = reset_peak_memory(case.device)
         states = work()
-        peak = peak_memory_above(weights, case.device)
+        peak = peak_memory_increase(weights, case.device)
         sides[name] = LoadedLibrary(work, peak, _mean_states(states, lengths))
 
-    for name, load in make_sides(case).items():
+    for name, load in make_library_loaders(case).items():
         what = f"{case.size}, {case.dtype}, {name}"
-        results.attempt(what, partial(start, name, load), seconds=0)
+        results.attempt(what, partial(start_library, name, load), seconds=0)
     return sides
 
 
@@ -123,7 +123,7 @@ def _mean_states(states: Sequence[Any], lengths: Sequence[int]) -> Any:
     return torch.nn.functional.normalize(means).cpu().numpy()
 
 
-def _measure_sides(
+def _measure_libraries(
     results: Results,
     case: "NetworkCase",
     sides: dict[str, LoadedLibrary],
@@ -146,14 +146,16 @@ def _measure_sides(
             seconds=seconds,
             peak=side.peak,
             cosine=cosine,
-            ok=cosine >= LEAST_COSINES[case.dtype],
+            ok=cosine >= MIN_COSINE_OF_DTYPE[case.dtype],
         )
 
 
-def _measure_loop(results: Results, case: "NetworkCase", *, product_rate: float) -> None:
+def _measure_embedding_job(
+    results: Results, case: "NetworkCase", *, product_rate: float
+) -> None:
     """Time `embed` from a FASTA file to files on disk."""
     folder = case.folder.parent
-    summary = run_loop(
+    summary = embed_proteins(
         case.load_seqloom(), case.records, folder, max_tokens=MAX_BATCH_TOKENS
     )
     results.add(
@@ -179,7 +181,7 @@ def _free_memory(device: str) -> None:
 
 def _count_work(case: "NetworkCase") -> dict[str, float]:
     """Count the tokens without padding, and the operations of all matrix products."""
-    layers, width, _ = SHAPES[case.size]
+    layers, width, _ = NETWORK_SHAPES[case.size]
     lengths = np.array([len(ids) for ids in case.records], float)
     # Attention has four matrices; the feed-forward block has two matrices of four times
     # that size.
@@ -188,22 +190,22 @@ def _count_work(case: "NetworkCase") -> dict[str, float]:
     return {"tokens": lengths.sum(), "operations": layers * (linear + attention)}
 
 
-SHARES_HEAD = ("of the data sheet's rate", "of the product's rate")
-SIDES_HEAD = (
+RATE_FRACTION_COLUMNS = ("of the data sheet's rate", "of the product's rate")
+LIBRARY_COLUMNS = (
     "network",
     "side",
     "tokens/s",
     "spread",
     "time / seqloom's",
-    *SHARES_HEAD,
+    *RATE_FRACTION_COLUMNS,
     "peak beyond weights, MiB",
     "least cosine",
 )
-LOOPS_HEAD = (
+EMBEDDING_JOB_COLUMNS = (
     "FASTA to shards",
     "tokens/s",
     "waiting for input",
-    *SHARES_HEAD,
+    *RATE_FRACTION_COLUMNS,
     "verdict",
 )
 
@@ -217,11 +219,11 @@ def make_tables(results: Sequence[Result], device_name: str) -> list[str]:
         for result in sides
         if result["side"] == SEQLOOM_PACKED
     }
-    rows = [_side_row(it, ours[_describe_network(it)], device_name) for it in sides]
-    tables = [markdown_table(SIDES_HEAD, rows, texts=("side",))] if rows else []
+    rows = [_library_row(it, ours[_describe_network(it)], device_name) for it in sides]
+    tables = [markdown_table(LIBRARY_COLUMNS, rows, texts=("side",))] if rows else []
     if loops:
-        rows = [_loop_row(result, device_name) for result in loops]
-        tables.append(markdown_table(LOOPS_HEAD, rows, texts=("verdict",)))
+        rows = [_embedding_job_row(result, device_name) for result in loops]
+        tables.append(markdown_table(EMBEDDING_JOB_COLUMNS, rows, texts=("verdict",)))
     return [*tables, " ".join(NOTES.split())] if tables else []
 
 
@@ -229,7 +231,7 @@ def _describe_network(result: Result) -> str:
     return f"{result['size']}, {result['dtype']}"
 
 
-def _side_row(result: Result, our_seconds: float, device_name: str) -> list[str]:
+def _library_row(result: Result, our_seconds: float, device_name: str) -> list[str]:
     seconds = median(result["seconds"])
     spread = (max(result["seconds"]) - min(result["seconds"])) / seconds
     return [
@@ -238,27 +240,27 @@ def _side_row(result: Result, our_seconds: float, device_name: str) -> list[str]
         f"{result['tokens'] / seconds:,.0f}",
         f"{spread:.1%}",
         f"**{seconds / our_seconds:.2f}**",
-        *_rate_shares(result, seconds, device_name),
+        *_rate_fractions(result, seconds, device_name),
         "" if result["peak"] is None else f"{result['peak'] / 2**20:,.0f}",
         f"{result['cosine']:.4f}" + ("" if result["ok"] else " (too low)"),
     ]
 
 
-def _loop_row(result: Result, device_name: str) -> list[str]:
+def _embedding_job_row(result: Result, device_name: str) -> list[str]:
     seconds = result["seconds"]
     return [
         _describe_network(result),
         f"{result['tokens'] / seconds:,.0f}",
         f"{result['shares']['input']:.2%}",
-        *_rate_shares(result, seconds, device_name),
+        *_rate_fractions(result, seconds, device_name),
         result["verdict"],
     ]
 
 
-def _rate_shares(result: Result, seconds: float, device_name: str) -> list[str]:
+def _rate_fractions(result: Result, seconds: float, device_name: str) -> list[str]:
     """Divide the operations per second by the published and by the measured GPU rate."""
     is_half = result["dtype"] != "float32"
-    published = find_published_rate(device_name) if is_half else None
+    published = find_published_speed(device_name) if is_half else None
     rates = (published, result["product_rate"])
     speed = result["operations"] / seconds
     return [f"{speed / rate:.3f}" if rate else "" for rate in rates]
@@ -271,8 +273,8 @@ distributed as those of UniProt. Tokens a second do not count padding; they are 
 the rounds' times relative to their median. The ratio is a side's time relative to
 seqloom's: above 1, seqloom is faster. The two shares divide the operations of the
 network's matrix products by the dense bfloat16 rate in the device's data sheet, and by
-the rate of a product of two square matrices of {SQUARE_ROWS["cuda"]:,} rows of random
-numbers in the same type, measured shortly before. The least cosine compares the mean
+the rate of a product of two square matrices of {MATRIX_ROWS_OF_DEVICE["cuda"]:,} rows of
+random numbers in the same type, measured shortly before. The least cosine compares the mean
 state of each protein with seqloom's. Hugging Face pads 16 proteins at a time in file
 order, or sorted ones within seqloom's budget of {MAX_BATCH_TOKENS:,} tokens. The loop is
 `embed` from a FASTA file of {LOOP_PROTEINS:,} proteins to files on disk.

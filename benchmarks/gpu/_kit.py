@@ -17,8 +17,8 @@ from benchmarks.gpu._tests import PACKAGES
 REPOSITORY_ROOT = Path(__file__).parents[2]
 # These packages are not packed, because PyTorch, JAX and transformers need them too.
 PREINSTALLED_PACKAGES = {"ml-dtypes", "numpy", "packaging", "safetensors"}
-PYTHONS = ("3.11", "3.12", "3.13", "3.14")
-PLATFORMS = [f"manylinux_2_{n}_x86_64" for n in (28, 27, 17, 12, 5)]
+PYTHON_VERSIONS = ("3.11", "3.12", "3.13", "3.14")
+PLATFORM_TAGS = [f"manylinux_2_{n}_x86_64" for n in (28, 27, 17, 12, 5)]
 MAX_KIT_BYTES = 50 << 20  # maximum size of the folder in bytes
 
 
@@ -32,7 +32,7 @@ def make_kit(folder: Path) -> None:
     _copy_sources(folder)
     names = sorted(_find_requirements(["seqloom", *PACKAGES]) - PREINSTALLED_PACKAGES)
     _build_wheel(wheels)
-    _download([name for name in names if name != "seqloom"], wheels)
+    _download_wheels([name for name in names if name != "seqloom"], wheels)
     (wheels / "names.txt").write_text("".join(f"{name}\n" for name in names))
     size = sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
     mib = f"{size / 2**20:.1f} MiB"
@@ -84,7 +84,7 @@ def _build_wheel(wheels: Path) -> None:
     subprocess.run([*command, "--out", wheels], check=True, cwd=REPOSITORY_ROOT)
 
 
-def _download(names: Iterable[str], wheels: Path) -> None:
+def _download_wheels(names: Iterable[str], wheels: Path) -> None:
     """Download the pinned wheels for each Python version, and check their hashes."""
     pins = (REPOSITORY_ROOT / "constraints.txt").read_text()
     blocks = {
@@ -94,7 +94,7 @@ def _download(names: Iterable[str], wheels: Path) -> None:
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
     command += ["--disable-pip-version-check", "--only-binary=:all:", "--require-hashes"]
     command += ["--dest", str(wheels), "--implementation", "cp"]
-    for platform in PLATFORMS:
+    for platform in PLATFORM_TAGS:
         command += ["--platform", platform]
     missing = ", ".join(name for name in names if name not in blocks)
     if missing:
@@ -103,5 +103,5 @@ def _download(names: Iterable[str], wheels: Path) -> None:
         requirements = Path(folder, "requirements.txt")
         requirements.write_text("\n".join(blocks[name] for name in names))
         command += ["--requirement", str(requirements)]
-        for python in PYTHONS:
+        for python in PYTHON_VERSIONS:
             subprocess.run([*command, "--python-version", python], check=True)

@@ -11,10 +11,10 @@ import torch
 
 from benchmarks.gpu._device import wait_for_gpu
 from benchmarks.gpu._inference import MAX_BATCH_TOKENS, SEQLOOM_PACKED
-from benchmarks.infer._huggingface import ORDERS
+from benchmarks.infer._huggingface import BATCHES_OF_ORDER
 from benchmarks.infer._inputs import Ids, split_by_tokens
 
-PAD = 1
+PADDING_ID = 1
 FILE, SORTED = "file order", "sorted within a budget"
 Work = Callable[[], list[torch.Tensor]]
 
@@ -48,7 +48,7 @@ class NetworkCase(NamedTuple):
         return network.eval().to(self.device)
 
 
-def make_sides(case: NetworkCase) -> dict[str, Callable[[], Work]]:
+def make_library_loaders(case: NetworkCase) -> dict[str, Callable[[], Work]]:
     """Return functions that each load a library, by library name; seqloom comes first."""
     sides: dict[str, Callable[[], Work]] = {SEQLOOM_PACKED: partial(_load_packed, case)}
     attentions = {"sdpa": "SDPA"}
@@ -72,13 +72,13 @@ def _load_packed(case: NetworkCase) -> Work:
         for batch in split_by_tokens(lengths, MAX_BATCH_TOKENS, padded=False)
     ]
 
-    def work() -> list[torch.Tensor]:
+    def compute_hidden_states() -> list[torch.Tensor]:
         with torch.inference_mode():
             states: list[Any] = [network.embed(batch)[-1].raw for batch in batches]
             wait_for_gpu(case.device)
         return states
 
-    return work
+    return compute_hidden_states
 
 
 def _pack_proteins(records: Sequence[Ids], device: str) -> dict[str, Any]:
@@ -100,7 +100,7 @@ def _load_padded(case: NetworkCase, load: Callable[[], Any], order: str) -> Work
         _pad([case.records[number] for number in batch], case.device) for batch in batches
     ]
 
-    def work() -> list[torch.Tensor]:
+    def compute_hidden_states() -> list[torch.Tensor]:
         states: list[Any] = [None] * len(case.records)
         with torch.inference_mode():
             for batch, (ids, mask) in zip(batches, inputs, strict=True):
@@ -110,13 +110,13 @@ def _load_padded(case: NetworkCase, load: Callable[[], Any], order: str) -> Work
             wait_for_gpu(case.device)
         return states
 
-    return work
+    return compute_hidden_states
 
 
 def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
     """Return batches of 16 proteins in file order, or batches of similar lengths."""
     if order == FILE:
-        return ORDERS[order](lengths)
+        return BATCHES_OF_ORDER[order](lengths)
     by_length = np.argsort(lengths, kind="stable").tolist()
     batches = split_by_tokens(
         [lengths[number] for number in by_length], MAX_BATCH_TOKENS, padded=True
@@ -126,7 +126,7 @@ def _make_batches(lengths: Sequence[int], order: str) -> list[list[int]]:
 
 def _pad(records: Sequence[Ids], device: str) -> tuple[torch.Tensor, torch.Tensor]:
     """Return the padded ids of a batch, and a mask that is 1 for real tokens."""
-    ids = torch.full((len(records), max(map(len, records))), PAD)
+    ids = torch.full((len(records), max(map(len, records))), PADDING_ID)
     for row, record in zip(ids, records, strict=True):
         row[: len(record)] = torch.from_numpy(record)
-    return ids.to(device), (ids != PAD).long().to(device)
+    return ids.to(device), (ids != PADDING_ID).long().to(device)

@@ -3,10 +3,10 @@
 from collections.abc import Sequence
 from pathlib import Path
 
-from benchmarks._page import markdown_table, publish
+from benchmarks._page import markdown_table, publish_section
 from benchmarks.gpu import _inference, _training
 from benchmarks.gpu._results import (
-    RESULTS,
+    RESULTS_FILE,
     Result,
     explain_failure,
     has_failed,
@@ -17,19 +17,19 @@ from benchmarks.gpu._results import (
 
 def publish_results(out: Path) -> None:
     """Write the results of a GPU run into the page, or print those of a small run."""
-    results = read_results(out / RESULTS)
+    results = read_results(out / RESULTS_FILE)
     settings = next(result for result in results if result["what"] == "settings")
     machine = next((result for result in results if result["what"] == "machine"), None)
     if machine is None:
         raise SystemExit(
-            f"{out / RESULTS} does not name the machine: run the part `check` too, "
+            f"{out / RESULTS_FILE} does not name the machine: run the part `check` too, "
             "for example --parts check training"
         )
     text = "\n\n".join(make_page(results, machine))
     if settings["is_tiny"] or settings["device"] == "cpu":
         print(text)
     else:
-        publish("gpu", text, kind=machine["device"])
+        publish_section("gpu", text, kind=machine["device"])
 
 
 def make_page(results: Sequence[Result], machine: Result) -> list[str]:
@@ -101,17 +101,17 @@ def _describe_tests(results: Sequence[Result]) -> list[str]:
 def _list_skipped_and_failed(results: Sequence[Result]) -> list[str]:
     """List the skipped and failed measurements, and the failed tests."""
     lines = [
-        f"- {_describe_name(result)}: skipped: {result['skipped']}"
+        f"- {_result_label(result)}: skipped: {result['skipped']}"
         for result in results
         if is_skipped(result) and "outcome" not in result
     ]
     for result in filter(has_failed, results):
         why = explain_failure(result)
-        lines.append(f"- {_describe_name(result)}: **failed**: {why}")
+        lines.append(f"- {_result_label(result)}: **failed**: {why}")
     return ["Skipped or failed:\n\n" + "\n".join(lines)] if lines else []
 
 
-def _describe_name(result: Result) -> str:
+def _result_label(result: Result) -> str:
     """Join the names of the benchmark, the measurement, the network and the library."""
     keys = ("part", "what", "network", "size", "dtype", "mode", "side")
     return ", ".join(str(result[key]) for key in keys if result.get(key))

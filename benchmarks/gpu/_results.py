@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-RESULTS = "results.jsonl"
-DEVICE = "device"  # name of the measurement that must succeed for the run to continue
-MAX_REASON = 300  # maximum characters of a printed reason
+RESULTS_FILE = "results.jsonl"
+DEVICE_CHECK = "device"  # name of the measurement that must succeed for the run to continue
+MAX_REASON_CHARACTERS = 300  # maximum characters of a printed reason
 
 Result = dict[str, Any]
 
@@ -86,4 +86,4 @@ def has_failed(result: Result) -> bool:
 def explain_failure(result: Result) -> str:
     """Return the reason of a failed measurement as one line of text."""
     reason = result.get("failed") or result.get("why") or "not as expected"
-    return " ".join(str(reason).split())[:MAX_REASON]
+    return " ".join(str(reason).split())[:MAX_REASON_CHARACTERS]

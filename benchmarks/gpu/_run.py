@@ -14,8 +14,8 @@ from tempfile import mkdtemp
 from typing import IO
 
 from benchmarks.gpu._results import (
-    DEVICE,
-    RESULTS,
+    DEVICE_CHECK,
+    RESULTS_FILE,
     Results,
     explain_failure,
     has_failed,
@@ -25,14 +25,14 @@ from benchmarks.gpu._results import (
 
 # Part of the benchmark -> its module, and the seconds after which it is killed. The
 # whole run takes at most eight minutes, including 20 s for the installation.
-PARTS = {
+MODULE_AND_SECONDS_OF_PART = {
     "check": ("benchmarks.gpu._check", 25),
     "tests": ("benchmarks.gpu._tests", 125),
     "inference": ("benchmarks.gpu._inference", 150),
     "training": ("benchmarks.gpu._training", 120),
     "embed": ("benchmarks.gpu._embed", 35),
 }
-LOG = "log.txt"
+LOG_FILE = "log.txt"
 KILL_DELAY_SECONDS = 3  # Seconds from the planned end of a part until it is killed.
 # By default JAX allocates 75 % of the GPU's memory, which other libraries need.
 PROCESS_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED": "1"}
@@ -40,7 +40,7 @@ PROCESS_VARIABLES = {"XLA_PYTHON_CLIENT_PREALLOCATE": "false", "PYTHONUNBUFFERED
 
 def main() -> None:
     """Measure this machine's GPU and publish the results; needs CUDA."""
-    from benchmarks._measure import is_quick
+    from benchmarks._measure import is_quick_run
     from benchmarks.gpu._result_page import publish_results
 
     if not find_spec("torch") or not import_module("torch").cuda.is_available():
@@ -48,26 +48,30 @@ def main() -> None:
         return
     # The folder is kept, because `python -m benchmarks.gpu read` can read it later.
     out = Path(mkdtemp(prefix="seqloom-gpu-"))
-    run_parts(out, list(PARTS), "cuda", is_tiny=is_quick())
+    run_parts(out, list(MODULE_AND_SECONDS_OF_PART), "cuda", is_tiny=is_quick_run())
     publish_results(out)
 
 
 def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) -> int:
     """Run parts of the benchmark, with results and log in `out`; return 1 on failure."""
-    path = out / RESULTS
+    path = out / RESULTS_FILE
     if path.exists():
         raise SystemExit(f"{path} exists: choose another folder, or move its results away")
     out.mkdir(parents=True, exist_ok=True)
     settings = Results(path, "run", device=device, seconds=0, is_tiny=is_tiny)
     settings.add("settings", device=device, is_tiny=is_tiny)
     start = time.monotonic()
-    with _exits_on_sigterm(), (out / LOG).open("w") as log:
+    with _exits_on_sigterm(), (out / LOG_FILE).open("w") as log:
         for part in parts:
             _run_part(path, part, device, is_tiny=is_tiny, log=log)
-            if any(it["what"] == DEVICE and has_failed(it) for it in read_results(path)):
+            if any(
+                it["what"] == DEVICE_CHECK and has_failed(it) for it in read_results(path)
+            ):
                 print("the other parts need the device: they do not run")
                 break
-    print(f"{time.monotonic() - start:.0f} s in all; results: {path}; log: {out / LOG}")
+    print(
+        f"{time.monotonic() - start:.0f} s in all; results: {path}; log: {out / LOG_FILE}"
+    )
     return int(any(map(has_failed, read_results(path))))
 
 
@@ -75,11 +79,11 @@ def run_parts(out: Path, parts: Sequence[str], device: str, *, is_tiny: bool) ->
 def _exits_on_sigterm() -> Generator[None]:
     """Turn SIGTERM into an exception, so that the child process is killed too."""
 
-    def stop(number: int, _frame: object) -> None:
+    def exit_with_signal_status(number: int, _frame: object) -> None:
         """Exit with the status of a process that the signal ended."""
         raise SystemExit(128 + number)
 
-    before = signal.signal(signal.SIGTERM, stop)
+    before = signal.signal(signal.SIGTERM, exit_with_signal_status)
     try:
         yield
     finally:
@@ -88,7 +92,7 @@ def _exits_on_sigterm() -> Generator[None]:
 
 def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]) -> None:
     """Run one part of the benchmark; at its time limit, kill its process group."""
-    module, seconds = PARTS[part]
+    module, seconds = MODULE_AND_SECONDS_OF_PART[part]
     results = Results(path, part, device=device, seconds=seconds, is_tiny=is_tiny)
     arguments = [
         str(path),
@@ -119,7 +123,7 @@ def _run_part(path: Path, part: str, device: str, *, is_tiny: bool, log: IO[str]
     if status is None:
         results.add("end", failed=f"killed after its limit of {seconds} s")
     elif status:
-        results.add("end", failed=f"ended with status {status}: see {LOG}")
+        results.add("end", failed=f"ended with status {status}: see {LOG_FILE}")
     print(
         f"{part}: {time.monotonic() - start:.0f} s, {_summarise_part(path, part)}",
         flush=True,

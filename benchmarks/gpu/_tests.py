@@ -31,10 +31,10 @@ PACKAGES = (
     "array-api-strict",
     "nvidia-ml-py",
 )
-ROOT = Path(__file__).parents[2]
+REPOSITORY_FOLDER = Path(__file__).parents[2]
 RESERVED_SECONDS = 4  # seconds reserved for pytest to end
 TEST_SECONDS = {"cuda": 60, "cpu": 90}  # time limit of a test
-MAX_LOG = 1500  # characters of the log that the summary contains
+MAX_LOG_CHARACTERS = 1500  # characters of the log that the summary contains
 
 # Test files in order of importance; other files test_cuda_*.py follow.
 FIRST_TEST_FILES = (
@@ -46,15 +46,15 @@ FIRST_TEST_FILES = (
     "tests/tensor/test_cuda_autocast.py",
     "tests/tensor/compile/test_cuda_steps.py",
 )
-MONITOR = "tests/infer/monitor/test_gpu_monitor.py"
-CONFORMANCE = (
+MONITOR_TEST_FILE = "tests/infer/monitor/test_gpu_monitor.py"
+CONFORMANCE_TEST_FILES = (
     "tests/conformance/test_torch_samples.py",
     "tests/conformance/test_differences.py",
     "tests/conformance/test_second_order.py",
     "tests/conformance/test_standard.py",
 )
 # Operations whose gradients are also compared with central differences.
-_SMOOTH = """
+_SMOOTH_OPERATION_NAMES = """
     abs exp log log1p sqrt sin tanh erf rsqrt logaddexp maximum pow add subtract multiply
     divide clip where relu sigmoid silu gelu softplus sum mean prod max var std
     cumulative_sum diff logsumexp softmax log_softmax astype reshape permute_dims concat
@@ -64,30 +64,30 @@ _SMOOTH = """
     max_pool2d layer_norm rms_norm batch_norm scale_shift attention attention_varlen
     cross_entropy
 """
-_OTHER_OPERATIONS = """
+_OTHER_OPERATION_NAMES = """
     floor round sign isfinite equal less logical_and bitwise_xor argmax any all
     count_nonzero argsort searchsorted nonzero unique_counts one_hot linspace arange
     zeros_like conv1d_weight_grad conv1d_input_grad attention_grad layer_norm_grad
     batch_norm_grad embedding_grad cross_entropy_grad
 """
 _WORD_PATTERN = re.compile(r"\w+")
-SMOOTH_OPERATIONS, OTHERS = (
-    _WORD_PATTERN.findall(_SMOOTH),
-    _WORD_PATTERN.findall(_OTHER_OPERATIONS),
+SMOOTH_OPERATIONS, OTHER_OPERATIONS = (
+    _WORD_PATTERN.findall(_SMOOTH_OPERATION_NAMES),
+    _WORD_PATTERN.findall(_OTHER_OPERATION_NAMES),
 )
-STANDARD = (
+ARRAY_API_TEST_NAMES = (
     "test_two_arrays_broadcast_and_promote",
     "test_sums_over_axes_have_the_standards_shape_and_type",
     "test_indexing_selects_what_numpy_selects",
     "test_joining_promotes",
 )
-NETWORKS = ("MLP", "convolution", "batch_norm", "attention", "cross_entropy")
+NETWORK_OPERATIONS = ("MLP", "convolution", "batch_norm", "attention", "cross_entropy")
 # JAX compiles each operation, which is slow, so JAX runs only every second test.
-JAX_STEP = 2
-TINY_CASES = 6  # parameter sets per test in a tiny run
+JAX_TEST_INTERVAL = 2
+TINY_CASE_COUNT = 6  # parameter sets per test in a tiny run
 
 
-def run(results: Results) -> None:
+def run_benchmark(results: Results) -> None:
     """Run the tests; write a result for each, and finally the number of each outcome."""
     choice = choose_tests(results.device, is_tiny=results.is_tiny)
     results.add("conformance sample", cases=len(choice["conformance"]))
@@ -99,7 +99,7 @@ def run(results: Results) -> None:
         with log.open("w") as file:
             process = subprocess.Popen(
                 _make_command(results.device, folder, choice["files"]),
-                cwd=ROOT,
+                cwd=REPOSITORY_FOLDER,
                 env=_make_environment(results, choice, pipe),
                 stdout=file,
                 stderr=subprocess.STDOUT,
@@ -119,36 +119,41 @@ def run(results: Results) -> None:
             seconds=round(time.monotonic() - start, 1),
             **tally.count_outcomes(),
             code=process.returncode if process.returncode >= 0 else "killed",
-            log=log.read_text(errors="replace")[-MAX_LOG:],
+            log=log.read_text(errors="replace")[-MAX_LOG_CHARACTERS:],
         )
 
 
 def choose_tests(device: str, *, is_tiny: bool) -> dict[str, Any]:
     """Return the test files in order, and the names of the chosen conformance tests."""
     cuda = sorted(
-        path.relative_to(ROOT).as_posix()
-        for path in (ROOT / "tests").rglob("test_cuda_*.py")
+        path.relative_to(REPOSITORY_FOLDER).as_posix()
+        for path in (REPOSITORY_FOLDER / "tests").rglob("test_cuda_*.py")
     )
-    last = CONFORMANCE[:2] if is_tiny else (MONITOR, *CONFORMANCE)
+    last = (
+        CONFORMANCE_TEST_FILES[:2]
+        if is_tiny
+        else (MONITOR_TEST_FILE, *CONFORMANCE_TEST_FILES)
+    )
     files = dict.fromkeys((*FIRST_TEST_FILES, *cuda, *last))
     torch, jax = f"torch:{device}", f"jax:{device}"
-    operations = (*SMOOTH_OPERATIONS, *OTHERS)
+    operations = (*SMOOTH_OPERATIONS, *OTHER_OPERATIONS)
     values = "test_computes_and_differentiates_as_torch"
     gradients = "test_gradients_of_operations_equal_central_differences"
     groups = [
         [f"{values}[{torch}-{name}]" for name in operations],
-        [f"{values}[{jax}-{name}]" for name in operations[::JAX_STEP]],
+        [f"{values}[{jax}-{name}]" for name in operations[::JAX_TEST_INTERVAL]],
         [f"{gradients}[{torch}-{name}]" for name in SMOOTH_OPERATIONS],
         [
             f"test_hessian_vector_products_are_torchs[{library}-{network}]"
-            for network in NETWORKS
+            for network in NETWORK_OPERATIONS
             for library in (torch, jax)
         ],
-        [f"{name}[{torch}]" for name in STANDARD],
+        [f"{name}[{torch}]" for name in ARRAY_API_TEST_NAMES],
     ]
     if is_tiny:
         groups = [
-            group[:: max(1, len(group) // TINY_CASES)][:TINY_CASES] for group in groups[:3]
+            group[:: max(1, len(group) // TINY_CASE_COUNT)][:TINY_CASE_COUNT]
+            for group in groups[:3]
         ]
     conformance = [name for group in groups for name in group]
     return {"files": list(files), "conformance": conformance, "is_tiny": is_tiny}

@@ -8,19 +8,23 @@ from time import perf_counter
 from typing import Any
 
 from benchmarks._page import markdown_table
-from benchmarks.gpu._device import peak_memory_above, reset_peak_memory
+from benchmarks.gpu._device import peak_memory_increase, reset_peak_memory
 from benchmarks.gpu._results import Result, Results
 from benchmarks.tensor._networks import MeasurementSetup
 
 STEP, WAIT = "training step", "training wait share"
-SYNCHRONISATION = "training synchronisation"
+SYNCHRONISATION_RESULT = "training synchronisation"
 OURS, TORCH = "ours on torch", "torch eager"
 # Network -> samples per batch and sequence length, on a GPU and in a tiny run.
-SIZES = {"SequenceCNN": (4096, 200), "encoder": (64, 256), "dilated": (256, 2114)}
-TINY_SIZES = {"SequenceCNN": (8, 40), "encoder": (1, 16), "dilated": (2, 64)}
+ROWS_AND_LENGTHS = {
+    "SequenceCNN": (4096, 200),
+    "encoder": (64, 256),
+    "dilated": (256, 2114),
+}
+TINY_ROWS_AND_LENGTHS = {"SequenceCNN": (8, 40), "encoder": (1, 16), "dilated": (2, 64)}
 # The network that is compiled first, on a GPU and in a tiny run.
-COMPILED_FIRST = ("dilated", "SequenceCNN")
-LOADED_NETWORK = "SequenceCNN"  # Steps are short, so the GPU waits longest for data.
+FIRST_COMPILED_NETWORKS = ("dilated", "SequenceCNN")
+NETWORK_WITH_LOADER = "SequenceCNN"  # Steps are short, so the GPU waits longest for data.
 # Largest relative difference between the losses of two libraries.
 TOLERANCES = {"bfloat16": 2e-2, "float32": 1e-3}
 # Maximum seconds of each measurement, on a GPU and in a tiny run.
@@ -31,22 +35,22 @@ ROUNDS, ROUND_SECONDS, WARM_UP_STEPS = (5, 2), 0.2, 3
 Sides = dict[str, dict[str, Any]]  # library -> measurements by name
 
 
-def run(results: Results) -> None:
+def run_benchmark(results: Results) -> None:
     """Run all measurements of training, the most important first."""
     from benchmarks.gpu._training_loops import measure_compiled, measure_waits
 
     _turn_tf32_off()
-    compiled_first = COMPILED_FIRST[results.is_tiny]
+    compiled_first = FIRST_COMPILED_NETWORKS[results.is_tiny]
     eager = "eager steps", _measure_eager, EAGER_SECONDS
     compiled = "compiled steps", measure_compiled, COMPILED_SECONDS
     items = [
-        *((*eager, name, "bfloat16") for name in SIZES),
+        *((*eager, name, "bfloat16") for name in ROWS_AND_LENGTHS),
         (*compiled, compiled_first, "bfloat16"),
-        ("wait share", measure_waits, WAIT_SECONDS, LOADED_NETWORK, "bfloat16"),
-        *((*eager, name, "float32") for name in SIZES),
+        ("wait share", measure_waits, WAIT_SECONDS, NETWORK_WITH_LOADER, "bfloat16"),
+        *((*eager, name, "float32") for name in ROWS_AND_LENGTHS),
     ]
     if not results.is_tiny:  # one compiled network shows that the code works
-        rest = [name for name in SIZES if name != compiled_first]
+        rest = [name for name in ROWS_AND_LENGTHS if name != compiled_first]
         items += [(*compiled, name, "bfloat16") for name in rest]
     for item, measure, seconds, name, dtype in items:
         results.attempt(
@@ -65,7 +69,7 @@ def _turn_tf32_off() -> None:
 
 
 def _make_setup(results: Results, name: str, dtype: str) -> MeasurementSetup:
-    rows, length = (TINY_SIZES if results.is_tiny else SIZES)[name]
+    rows, length = (TINY_ROWS_AND_LENGTHS if results.is_tiny else ROWS_AND_LENGTHS)[name]
     return MeasurementSetup(
         name=name, device=results.device, dtype=dtype, rows=rows, length=length
     )
@@ -74,22 +78,22 @@ def _make_setup(results: Results, name: str, dtype: str) -> MeasurementSetup:
 def _measure_eager(results: Results, setup: MeasurementSetup) -> None:
     """Time eager steps of seqloom and PyTorch alternately, and compare their losses."""
     from benchmarks._measure import time_alternately
-    from benchmarks.tensor._libraries import SIDES
-    from benchmarks.tensor._networks import batch_of
+    from benchmarks.tensor._libraries import BUILDER_OF_LIBRARY
+    from benchmarks.tensor._networks import draw_batch
 
     learners, sides = dict[str, Any](), Sides()
-    arrays = batch_of(setup.network)
+    arrays = draw_batch(setup.network)
     for name in (TORCH, OURS):
         start = reset_peak_memory(setup.device)
-        learner = SIDES[name](setup)
-        batch = learner.prepare(arrays)
+        learner = BUILDER_OF_LIBRARY[name](setup)
+        batch = learner.prepare_batch(arrays)
         losses = [learner.step(batch) for _ in range(WARM_UP_STEPS)]
-        peak = peak_memory_above(start, setup.device)
+        peak = peak_memory_increase(start, setup.device)
         sides[name] = {"losses": losses, "seconds": [], "peak_bytes": peak}
         learners[name] = learner, batch
     steps = 1 if results.is_tiny else _count_steps(*learners[TORCH])
     works = {
-        name: partial(_make_steps, learner, batch, steps)
+        name: partial(_run_steps, learner, batch, steps)
         for name, (learner, batch) in learners.items()
     }
     for name, seconds in time_alternately(works, rounds=ROUNDS[results.is_tiny]).items():
@@ -98,18 +102,18 @@ def _measure_eager(results: Results, setup: MeasurementSetup) -> None:
     _find_synchronisation(results, setup, learners)
 
 
-def _make_steps(learner: Any, batch: Any, steps: int) -> None:
+def _run_steps(learner: Any, batch: Any, steps: int) -> None:
     """Run training steps without reading the losses, then wait for the GPU."""
     for _ in range(steps):
-        learner.learn(batch)
-    learner.wait()
+        learner.start_step(batch)
+    learner.wait_for_device()
 
 
 def _count_steps(learner: Any, batch: Any) -> int:
     """Return the number of steps that take about `ROUND_SECONDS`."""
-    _make_steps(learner, batch, 3)
+    _run_steps(learner, batch, 3)
     start = perf_counter()
-    _make_steps(learner, batch, 3)
+    _run_steps(learner, batch, 3)
     return max(3, round(3 * ROUND_SECONDS / (perf_counter() - start)))
 
 
@@ -162,15 +166,15 @@ def _find_synchronisation(
     import torch
 
     if setup.device == "cpu":
-        what = f"{SYNCHRONISATION} of {setup.name} in {setup.dtype}"
+        what = f"{SYNCHRONISATION_RESULT} of {setup.name} in {setup.dtype}"
         results.skip(what, "torch finds synchronisation on CUDA only")
         return
     fields: dict[str, Any] = {"network": setup.name, "dtype": setup.dtype}
     fields["is_detected"] = bool(_explain_wait(torch.ones(1, device=setup.device).item))
     for name, (learner, batch) in learners.items():
-        message = _explain_wait(partial(learner.learn, batch))
+        message = _explain_wait(partial(learner.start_step, batch))
         fields[name] = {"synchronises": bool(message), "message": message}
-    results.add(SYNCHRONISATION, **fields)
+    results.add(SYNCHRONISATION_RESULT, **fields)
 
 
 def _explain_wait(work: Callable[[], object]) -> str:
@@ -192,7 +196,7 @@ def _explain_wait(work: Callable[[], object]) -> str:
     return ""
 
 
-STEPS_HEAD = (
+STEP_COLUMNS = (
     "network",
     "type",
     "side",
@@ -203,8 +207,8 @@ STEPS_HEAD = (
     "time / ours",
     "difference of losses",
 )
-STEPS_TEXTS = ("type", "side", "difference of losses")
-WAITS_HEAD = (
+STEP_TEXT_COLUMNS = ("type", "side", "difference of losses")
+WAIT_COLUMNS = (
     "network",
     "threads",
     "waiting for input",
@@ -228,15 +232,15 @@ def make_tables(results: Sequence[Result]) -> list[str]:
     """Return the tables of training steps and of waiting times, with notes."""
     steps = [row for it in results if it["what"] == STEP for row in _step_rows(it)]
     waits = [_wait_row(it) for it in results if it["what"] == WAIT]
-    lines = [_describe_wait(it) for it in results if it["what"] == SYNCHRONISATION]
+    lines = [_describe_wait(it) for it in results if it["what"] == SYNCHRONISATION_RESULT]
     texts: list[str] = []
     if steps:
         texts += [
-            markdown_table(STEPS_HEAD, steps, texts=STEPS_TEXTS),
+            markdown_table(STEP_COLUMNS, steps, texts=STEP_TEXT_COLUMNS),
             " ".join(NOTES.split()),
         ]
     if waits:
-        texts.append(markdown_table(WAITS_HEAD, waits))
+        texts.append(markdown_table(WAIT_COLUMNS, waits))
     if lines:
         texts.append("\n".join(lines))
     return texts

@@ -28,21 +28,21 @@ from benchmarks.tensor._processes import (
     start_worker,
 )
 
-PAIRS = (
+COMPARED_LIBRARIES = (
     ("ours on torch compiled", "torch.compile"),
     ("ours on jax compiled", "jax.jit"),
 )
 COMPILE_SECONDS = 70.0
 # Seconds reserved for measurements after compilation, on a GPU and in a tiny run.
 RESERVED_SECONDS = (35.0, 8.0)
-THREADS = (4, 8, 16)
+LOADER_THREAD_COUNTS = (4, 8, 16)
 # Number of records in the file, and seconds per number of threads.
 RECORDS, TINY_RECORDS, PASS_SECONDS = 400_000, 200, 3.0
 
 
 def measure_compiled(results: Results, setup: MeasurementSetup) -> None:
     """Compile with all libraries at the same time, then time them alternately."""
-    names = [name for pair in PAIRS for name in pair]
+    names = [name for pair in COMPARED_LIBRARIES for name in pair]
     with TemporaryDirectory() as folder, ExitStack() as stack:
         members = {
             name: stack.enter_context(
@@ -50,9 +50,9 @@ def measure_compiled(results: Results, setup: MeasurementSetup) -> None:
             )
             for name in names
         }
-        sides = _compile_all(results, members)
-        _time_compiled(results, members, sides)
-    for pair in PAIRS:
+        sides = _compile_libraries(results, members)
+        _time_compiled_libraries(results, members, sides)
+    for pair in COMPARED_LIBRARIES:
         write_step(results, setup, sides, mode="compiled", pair=pair)
 
 
@@ -69,21 +69,21 @@ def _make_variables(results: Results, cache: Path) -> dict[str, str]:
     return variables
 
 
-def _compile_all(results: Results, members: dict[str, LibraryProcess]) -> Sides:
+def _compile_libraries(results: Results, members: dict[str, LibraryProcess]) -> Sides:
     """Run the first steps with all libraries; record failures and timeouts."""
     seconds = min(
         results.seconds_left() - RESERVED_SECONDS[results.is_tiny], COMPILE_SECONDS
     )
     end = time.monotonic() + seconds
     for member in members.values():
-        member.send("first", WARM_UP_STEPS)
+        member.send_request("run_first_steps", WARM_UP_STEPS)
     sides: Sides = {}
     for name, member in members.items():
         is_ready = False
         try:
-            member.answer(max(1.0, end - time.monotonic()))  # process has started
+            member.read_reply(max(1.0, end - time.monotonic()))  # process has started
             is_ready = True
-            answer = json.loads(member.answer(max(1.0, end - time.monotonic())))
+            answer = json.loads(member.read_reply(max(1.0, end - time.monotonic())))
         except LibraryTimedOut:
             sides[name] = {"skipped": f"its first steps took more than {seconds:.0f} s"}
         except LibraryFailed as failure:
@@ -96,7 +96,7 @@ def _compile_all(results: Results, members: dict[str, LibraryProcess]) -> Sides:
     return sides
 
 
-def _time_compiled(
+def _time_compiled_libraries(
     results: Results, members: dict[str, LibraryProcess], sides: Sides
 ) -> None:
     """Time the compiled libraries alternately; record a library that fails."""
@@ -108,19 +108,21 @@ def _time_compiled(
     }
     for _ in range(ROUNDS[is_tiny]):
         for name, member in compiled.items():
-            seconds = _send_request(sides[name], member, "burst", steps=steps[name])
+            seconds = _send_request(
+                sides[name], member, "time_unsynchronised_steps", steps=steps[name]
+            )
             if seconds is not None:
                 sides[name].setdefault("seconds", []).append(seconds)
     for name, member in compiled.items():
-        peak = _send_request(sides[name], member, "peak", steps=2)
+        peak = _send_request(sides[name], member, "measure_device_memory", steps=2)
         if peak is not None:
             sides[name]["peak_bytes"] = peak
 
 
 def _count_steps(side: dict[str, Any], member: LibraryProcess) -> int:
     """Return the number of steps that take about `ROUND_SECONDS`."""
-    _send_request(side, member, "burst", steps=3)
-    seconds = _send_request(side, member, "burst", steps=3)
+    _send_request(side, member, "time_unsynchronised_steps", steps=3)
+    seconds = _send_request(side, member, "time_unsynchronised_steps", steps=3)
     return 3 if seconds is None else max(3, round(ROUND_SECONDS / seconds))
 
 
@@ -131,7 +133,7 @@ def _send_request(
     if "failed" in side:
         return None
     try:
-        return member.request(method, steps)
+        return member.request_result(method, steps)
     except LibraryFailed as failure:
         side["failed"] = str(failure)
         return None
@@ -139,14 +141,14 @@ def _send_request(
 
 def measure_waits(results: Results, setup: MeasurementSetup) -> None:
     """Measure training from a FASTA file with 4, 8 and 16 loader threads."""
-    from benchmarks.tensor._libraries import SIDES
+    from benchmarks.tensor._libraries import BUILDER_OF_LIBRARY
 
     with TemporaryDirectory() as folder:
         records = TINY_RECORDS if results.is_tiny else RECORDS
         data = _write_and_open(Path(folder), records, setup.network.length)
-        learner = SIDES[OURS](setup)
+        learner = BUILDER_OF_LIBRARY[OURS](setup)
         _train_epochs(learner, _make_loader(data, setup, 0), seconds=0.0)  # warm-up
-        for threads in THREADS:
+        for threads in LOADER_THREAD_COUNTS:
             seconds = 0.0 if results.is_tiny else PASS_SECONDS
             figures = _train_epochs(
                 learner, _make_loader(data, setup, threads), seconds=seconds
@@ -189,7 +191,7 @@ def _train_epochs(learner: Any, loader: Any, *, seconds: float) -> dict[str, Any
         while (batch := _wait_for_batch(batches, clock)) is not None:
             with clock.spending("host"):
                 arrays = {"x": batch["inputs"], "label": batch["label"]}
-                tensors = learner.prepare(arrays)
+                tensors = learner.prepare_batch(arrays)
             learner.step(tensors)  # read the loss, as `fit` does
             samples += len(batch["label"])
     return {

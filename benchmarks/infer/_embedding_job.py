@@ -9,10 +9,12 @@ from benchmarks._measure import full_or_quick
 from benchmarks._page import markdown_table
 from benchmarks.infer._inputs import Ids, sample_proteins, write_fasta, write_network
 
-PROTEINS = full_or_quick(150, 30)
+PROTEIN_COUNT = full_or_quick(150, 30)
 
 
-def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any) -> Any:
+def embed_proteins(
+    network: Any, records: Sequence[Ids], folder: Path, **options: Any
+) -> Any:
     """Write proteins as FASTA, embed the file, and return the summary."""
     import seqloom as sl
 
@@ -20,7 +22,7 @@ def run_loop(network: Any, records: Sequence[Ids], folder: Path, **options: Any)
     return sl.infer.embed(network, folder / "p.fa", out=folder / "e", **options)
 
 
-def measure_loops() -> str:
+def measure_backends() -> str:
     """Return a table of the time of `embed` with the 8M network on each backend."""
     import seqloom as sl
 
@@ -30,22 +32,22 @@ def measure_loops() -> str:
             write_network("8M", Path(folder, "network"))
             on = sl.tensor.backend(name, num_threads=1)
             network = sl.models.ESM2.load(Path(folder, "network"), on)
-            summary = run_loop(
-                network, sample_proteins(PROTEINS), Path(folder), num_threads=1
+            summary = embed_proteins(
+                network, sample_proteins(PROTEIN_COUNT), Path(folder), num_threads=1
             )
-        rows.append([f"seqloom, {name}", *loop_cells(summary)])
+        rows.append([f"seqloom, {name}", *speed_and_waiting_cells(summary)])
     text = markdown_table(("8M, FASTA to shards", *TABLE_COLUMNS), rows)
-    note = f"`embed` on {PROTEINS} proteins of the UniProt-like mix, by elapsed time."
+    note = f"`embed` on {PROTEIN_COUNT} proteins of the UniProt-like mix, by elapsed time."
     return f"{text}\n\n{note}"
 
 
 TABLE_COLUMNS = ("tokens/s", "waiting for input")
 
 
-def loop_cells(summary: Any) -> tuple[str, str]:
+def speed_and_waiting_cells(summary: Any) -> tuple[str, str]:
     """Return the tokens per second, and the fraction of time spent waiting for batches."""
     return f"{summary.tokens_per_second:,.0f}", f"{summary.shares['input']:.4f}"
 
 
 if __name__ == "__main__":
-    print(measure_loops())
+    print(measure_backends())

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.infer._inputs import MAX_RESIDUES, Ids, Task
+from benchmarks.infer._inputs import MAX_RESIDUES, Ids, InferenceTask
 
 PLAIN, INT8 = "network.onnx", "int8.onnx"
 Work = Callable[[], list[Any]]
@@ -60,7 +60,7 @@ class _HiddenStatesWrapper(torch.nn.Module):
         return self.network(input_ids=input_ids).last_hidden_state
 
 
-def prepare_onnxruntime(task: Task, file: str) -> Work:
+def prepare_onnxruntime(task: InferenceTask, file: str) -> Work:
     """Return a function that runs one record at a time with ONNX Runtime on one thread."""
     onnxruntime = import_module("onnxruntime")
 
@@ -74,7 +74,7 @@ def prepare_onnxruntime(task: Task, file: str) -> Work:
     return lambda: [np.asarray(session.run(None, each)[0])[0] for each in inputs]
 
 
-def prepare_openvino(task: Task, precision: str) -> Work:
+def prepare_openvino(task: InferenceTask, precision: str) -> Work:
     """Return a function that runs one record at a time with OpenVINO on one thread."""
     openvino = import_module("openvino")
 
@@ -86,7 +86,7 @@ def prepare_openvino(task: Task, precision: str) -> Work:
     path = str(task.folder / PLAIN)
     request = openvino.Core().compile_model(path, "CPU", settings).create_infer_request()
 
-    def infer(ids: Ids) -> Any:
+    def compute_hidden_states(ids: Ids) -> Any:
         return next(iter(request.infer([ids[None]]).values()))[0].copy()
 
-    return lambda: [infer(ids) for ids in task.records]
+    return lambda: [compute_hidden_states(ids) for ids in task.records]

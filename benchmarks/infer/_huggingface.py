@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.infer._inputs import Ids, Task, split_by_tokens
+from benchmarks.infer._inputs import Ids, InferenceTask, split_by_tokens
 
 BATCH, MAX_TOKENS, PAD = 16, 4096, 1
 Batches = list[list[int]]
@@ -36,7 +36,7 @@ def _single_batches(lengths: Sequence[int]) -> Batches:
     return [[number] for number in range(len(lengths))]
 
 
-ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
+BATCHES_OF_ORDER: dict[str, Callable[[Sequence[int]], Batches]] = {
     "file order": _batches_in_order,
     "sorted": _batches_by_length,
     "sorted within a budget": _batches_within_budget,
@@ -44,7 +44,9 @@ ORDERS: dict[str, Callable[[Sequence[int]], Batches]] = {
 }
 
 
-def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list[Any]]:
+def prepare_huggingface(
+    task: InferenceTask, order: str, dtype: str = "float32"
+) -> Callable[[], list[Any]]:
     """Load the network; return a function that computes all hidden states."""
     from transformers import EsmModel
 
@@ -56,10 +58,10 @@ def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list
         attn_implementation="sdpa",
         dtype=getattr(torch, dtype),
     ).eval()
-    batches = ORDERS[order]([len(ids) for ids in records])
+    batches = BATCHES_OF_ORDER[order]([len(ids) for ids in records])
     inputs = [(batch, *_pad_batch([records[each] for each in batch])) for batch in batches]
 
-    def work() -> list[Any]:
+    def compute_hidden_states() -> list[Any]:
         found: list[Any] = [None] * len(records)
         with torch.inference_mode():
             for batch, ids, mask in inputs:
@@ -68,7 +70,7 @@ def prepare(task: Task, order: str, dtype: str = "float32") -> Callable[[], list
                     found[number] = row[: len(records[number])].float()
         return found
 
-    return work
+    return compute_hidden_states
 
 
 def _pad_batch(rows: list[Ids]) -> tuple[torch.Tensor, torch.Tensor | None]:

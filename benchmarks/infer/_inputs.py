@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 Ids = NDArray[np.int64]
 
 
-class Task(NamedTuple):
+class InferenceTask(NamedTuple):
     """Task for one inference library: the network, the records and the folder."""
 
     size: str  # folder of the network
@@ -20,7 +20,7 @@ class Task(NamedTuple):
 
 
 # ESM-2 size -> layers, width and heads; feed-forward layers are four times as wide.
-SHAPES = {
+NETWORK_SHAPES = {
     "8M": (6, 320, 20),
     "35M": (12, 480, 20),
     "150M": (30, 640, 20),
@@ -80,7 +80,7 @@ def write_network(
     import torch
     from transformers import EsmConfig, EsmModel
 
-    layers, width, heads = SHAPES[size]
+    layers, width, heads = NETWORK_SHAPES[size]
     torch.manual_seed(0)
     config = EsmConfig(
         vocab_size=33,

@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.infer._inputs import SHAPES, Task
+from benchmarks.infer._inputs import NETWORK_SHAPES, InferenceTask
 
 MATRIX_ROWS = 1024  # Rows of the square matrices that measure the speed of products.
-_IS_FLOAT64 = False  # False for float32
-CACHED_NUMBERS = 1 << 16  # Number of values that fit into the L2 cache.
+_USE_FLOAT64 = False  # False for float32
+NUMBERS_IN_CACHE = 1 << 16  # Number of values that fit into the L2 cache.
 
 
-def prepare_products(task: Task) -> Callable[[], None]:
+def prepare_products(task: InferenceTask) -> Callable[[], None]:
     """Run square matrix products with as many operations as the network's products."""
     square = _fastest_product()
     times = round(_count_operations(task) / (2 * MATRIX_ROWS**3))
@@ -25,38 +25,38 @@ def prepare_products(task: Task) -> Callable[[], None]:
     return work
 
 
-def prepare_functions(task: Task) -> Callable[[], None]:
+def prepare_functions(task: InferenceTask) -> Callable[[], None]:
     """Compute as many exponentials and GELUs as the network, on a small array."""
     from seqloom._rust import _native
     from seqloom.tensor import backend
 
     on: Any = backend("numpy", num_threads=1)
-    x = np.random.default_rng(0).uniform(-9, 0, CACHED_NUMBERS).astype("float32")
+    x = np.random.default_rng(0).uniform(-9, 0, NUMBERS_IN_CACHE).astype("float32")
     out = np.empty_like(x)
-    exp = _native.ElementwiseProgram(_IS_FLOAT64, 1, [], [("exp", [0])], [(1, None, [])])
+    exp = _native.ElementwiseProgram(_USE_FLOAT64, 1, [], [("exp", [0])], [(1, None, [])])
     exponentials, gelus = _count_functions(task)
 
     def work() -> None:
-        for _ in range(exponentials // CACHED_NUMBERS):
+        for _ in range(exponentials // NUMBERS_IN_CACHE):
             exp.run((x,), (out,), 1)
-        for _ in range(gelus // CACHED_NUMBERS):
+        for _ in range(gelus // NUMBERS_IN_CACHE):
             on.gelu(x, out=out)
 
     return work
 
 
-def _count_operations(task: Task) -> float:
+def _count_operations(task: InferenceTask) -> float:
     """Count the multiplications and additions of the network's matrix products."""
-    layers, width, _ = SHAPES[task.size]
+    layers, width, _ = NETWORK_SHAPES[task.size]
     lengths = np.array([len(ids) for ids in task.records], float)
     linear = 2 * (4 + 8) * width**2 * lengths.sum()
     attention = 4 * width * (lengths**2).sum()
     return layers * (linear + attention)
 
 
-def _count_functions(task: Task) -> tuple[int, int]:
+def _count_functions(task: InferenceTask) -> tuple[int, int]:
     """Count the exponentials and the GELUs of the network."""
-    layers, width, heads = SHAPES[task.size]
+    layers, width, heads = NETWORK_SHAPES[task.size]
     lengths = [len(ids) for ids in task.records]
     pairs = sum(length**2 for length in lengths)
     return layers * heads * pairs, layers * 4 * width * sum(lengths)

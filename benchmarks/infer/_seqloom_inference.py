@@ -11,7 +11,7 @@ import numpy as np
 from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks.infer._inputs import (
     Ids,
-    Task,
+    InferenceTask,
     sample_proteins,
     split_by_tokens,
     write_network,
@@ -22,7 +22,9 @@ MAX_TOKENS = 4096
 OWN_SIZE, OWN_PROTEINS = "8M", 4
 
 
-def prepare(task: Task, backend: str, dtype: str) -> Callable[[], list[Any]]:
+def prepare_seqloom(
+    task: InferenceTask, backend: str, dtype: str
+) -> Callable[[], list[Any]]:
     """Load the network; return a function that computes all hidden states."""
     import seqloom as sl
 
@@ -56,26 +58,26 @@ def _pack_records(records: list[Ids]) -> dict[str, Any]:
     }
 
 
-def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
+def seqloom_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
     """Yield functions to time: hidden states in two dtypes, and the complete `embed`."""
     folder = REPOSITORY_ROOT / f"target/against/esm2-{OWN_SIZE}"
     if not (folder / "model.safetensors").exists():
         write_network(OWN_SIZE, folder)
-    task = Task(OWN_SIZE, folder, sample_proteins(OWN_PROTEINS))
+    task = InferenceTask(OWN_SIZE, folder, sample_proteins(OWN_PROTEINS))
     for dtype in ("float32", "int8"):
-        yield f"{OWN_SIZE}, {dtype}", partial(prepare, task, "numpy", dtype)
+        yield f"{OWN_SIZE}, {dtype}", partial(prepare_seqloom, task, "numpy", dtype)
     yield f"{OWN_SIZE}, embed", partial(_prepare_embed, task)
 
 
-def _prepare_embed(task: Task) -> Callable[[], object]:
+def _prepare_embed(task: InferenceTask) -> Callable[[], object]:
     """Load the network; return a function that embeds a file of proteins."""
     import seqloom as sl
-    from benchmarks.infer._embedding_job import run_loop
+    from benchmarks.infer._embedding_job import embed_proteins
 
     network = sl.models.ESM2.load(task.folder, sl.tensor.backend("numpy", num_threads=1))
 
     def work() -> None:
         with TemporaryDirectory() as folder:
-            run_loop(network, task.records, Path(folder), num_threads=1)
+            embed_proteins(network, task.records, Path(folder), num_threads=1)
 
     return work

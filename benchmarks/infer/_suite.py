@@ -12,20 +12,20 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.infer import _engines
-from benchmarks.infer._embedding_job import measure_loops
+from benchmarks.infer._embedding_job import measure_backends
 from benchmarks.infer._inputs import PROTEIN_SETS, write_network
 from benchmarks.infer._libraries import (
     FLOAT32_LIBRARIES,
     FUNCTIONS,
     OURS,
     OURS_INT8,
+    PREPARE_FUNCTION_OF_LIBRARY,
     PRODUCTS,
-    REFERENCE,
-    SIDES,
+    REFERENCE_LIBRARY,
 )
-from benchmarks.tensor._libraries import environment
+from benchmarks.tensor._libraries import thread_environment
 
 
 class NetworkCase(NamedTuple):
@@ -37,7 +37,7 @@ class NetworkCase(NamedTuple):
     rounds: int
 
 
-CASES = full_or_quick(
+NETWORK_CASES = full_or_quick(
     (
         NetworkCase("8M", "UniProt-like mix", 32, 3),
         NetworkCase("8M", "QUERY.fasta", 32, 3),
@@ -47,16 +47,16 @@ CASES = full_or_quick(
     (NetworkCase("8M", "UniProt-like mix", 8, 2),),
 )
 MAX_DIFFERENCE = 2e-5  # Maximum accepted difference of float32 hidden states.
-ALL_FLOORS = f"{PRODUCTS}, exp and erf"
-RATIOS = (OURS, OURS_INT8)
+LOWER_BOUND_LABEL = f"{PRODUCTS}, exp and erf"
+RATIO_LIBRARIES = (OURS, OURS_INT8)
 TABLE_COLUMNS = (
     "",
     "tokens/s",
-    *(f"{side} / it" for side in RATIOS),
+    *(f"{side} / it" for side in RATIO_LIBRARIES),
     "greatest difference",
     "least cosine",
 )
-MIXED_LENGTHS = "UniProt-like mix"
+UNIPROT_LIKE_SET = "UniProt-like mix"
 # Libraries and options whose results are only in the CSV files.
 MINOR_LIBRARIES = (
     "Hugging Face, file order",
@@ -79,20 +79,22 @@ matrix products of the network.
 
 def main() -> None:
     """Measure each network and input on one thread."""
-    cases = {title: rows for case in CASES for title, rows in _measure_case(case).items()}
+    cases = {
+        title: rows for case in NETWORK_CASES for title, rows in _measure_case(case).items()
+    }
     details = [
         markdown_table((name, *TABLE_COLUMNS[1:]), rows) for name, rows in cases.items()
     ]
     text = "\n\n".join(
-        [summarise(cases), *details, measure_loops(), describe_machine(*PACKAGES)]
+        [summary_table(cases), *details, measure_backends(), describe_machine(*PACKAGES)]
     )
-    publish("infer", text, notes=NOTES, shown=SHOWN, hidden=HIDDEN)
+    publish_section("infer", text, notes=NOTES, shown=SHOWN, hidden=HIDDEN)
 
 
-def summarise(cases: dict[str, list[list[str]]]) -> str:
+def summary_table(cases: dict[str, list[list[str]]]) -> str:
     """Return a table of the tokens per second of the main libraries."""
     main = {
-        name.split(",")[0]: rows for name, rows in cases.items() if MIXED_LENGTHS in name
+        name.split(",")[0]: rows for name, rows in cases.items() if UNIPROT_LIKE_SET in name
     }
     speeds = [{row[0]: row[1] for row in rows} for rows in main.values()]
     sides = dict.fromkeys(
@@ -122,7 +124,9 @@ def _measure_case(case: NetworkCase) -> dict[str, list[list[str]]]:
 def _time_libraries(case: NetworkCase, folder: str) -> dict[str, float]:
     """Return the median processor seconds of each library."""
     arguments = case.size, case.source, str(case.proteins), folder
-    workers = {side: _start_library(side, *arguments) for side in SIDES}
+    workers = {
+        side: _start_library(side, *arguments) for side in PREPARE_FUNCTION_OF_LIBRARY
+    }
     try:
         for worker in workers.values():
             _read_line(worker)
@@ -134,7 +138,9 @@ def _time_libraries(case: NetworkCase, folder: str) -> dict[str, float]:
         for worker in workers.values():
             worker.stdin.close()
             worker.wait()
-    return {side: median(each[side] for each in rounds) for side in SIDES}
+    return {
+        side: median(each[side] for each in rounds) for side in PREPARE_FUNCTION_OF_LIBRARY
+    }
 
 
 def _start_library(*arguments: str) -> Any:
@@ -146,7 +152,7 @@ def _start_library(*arguments: str) -> Any:
         stderr=subprocess.DEVNULL,  # Hides progress bars.
         text=True,
         cwd=REPOSITORY_ROOT,
-        env=environment(1),
+        env=thread_environment(1),
     )
 
 
@@ -166,15 +172,15 @@ def _table_rows(
 ) -> Iterator[list[str]]:
     """Yield a table row for each library, and finally for the lower bounds."""
     both = seconds[PRODUCTS] + seconds.pop(FUNCTIONS)
-    for side, taken in {**seconds, ALL_FLOORS: both}.items():
-        ratios = [f"**{taken / seconds[each]:.2f}**" for each in RATIOS]
+    for side, taken in {**seconds, LOWER_BOUND_LABEL: both}.items():
+        ratios = [f"**{taken / seconds[each]:.2f}**" for each in RATIO_LIBRARIES]
         agreement = _compare_states(side, states) if side in states else ("", "")
         yield [side, f"{tokens / taken:,.0f}", *ratios, *agreement]
 
 
 def _compare_states(side: str, states: dict[str, Any]) -> tuple[str, str]:
     """Return the largest difference from Hugging Face, and the smallest cosine."""
-    found, expected = states[side], states[REFERENCE]
+    found, expected = states[side], states[REFERENCE_LIBRARY]
     worst = float(abs(found - expected).max())
     assert worst <= MAX_DIFFERENCE or side not in FLOAT32_LIBRARIES, (
         f"{side} differs by {worst}"

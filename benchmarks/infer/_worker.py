@@ -7,14 +7,16 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.infer._inputs import PROTEIN_SETS, Task
-from benchmarks.infer._libraries import SIDES
+from benchmarks.infer._inputs import PROTEIN_SETS, InferenceTask
+from benchmarks.infer._libraries import PREPARE_FUNCTION_OF_LIBRARY
 
 
 def main() -> None:
     """Save the first result; then time a call for each line of standard input."""
     side, size, source, count, folder = sys.argv[1:]
-    work = SIDES[side](Task(size, Path(folder), PROTEIN_SETS[source](int(count))))
+    work = PREPARE_FUNCTION_OF_LIBRARY[side](
+        InferenceTask(size, Path(folder), PROTEIN_SETS[source](int(count)))
+    )
     first = work()
     if first is not None:
         states = [np.asarray(each, "float32") for each in first]

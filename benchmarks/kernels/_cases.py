@@ -12,9 +12,9 @@ from benchmarks._measure import full_or_quick
 from benchmarks.tensor._networks import NETWORKS
 
 Arrays = list[np.ndarray]
-KERNEL_SIZE = 6  # bases per k-mer
-ENCODERS = ("encode_one_hot", "encode_kmers", "encode_kmer_counts")
-SEQUENCES = (
+KMER_LENGTH = 6  # bases per k-mer
+ENCODER_KERNELS = ("encode_one_hot", "encode_kmers", "encode_kmer_counts")
+SEQUENCE_LENGTHS = (
     120,
     256,
     200,
@@ -60,17 +60,19 @@ class KernelCase(NamedTuple):
         if not self.kind.startswith("attention"):
             return 0
         n, h, rows, d = self.shape
-        pairs = sum(map(np.square, SEQUENCES)) if "varlen" in self.kind else n * rows**2
+        pairs = (
+            sum(map(np.square, SEQUENCE_LENGTHS)) if "varlen" in self.kind else n * rows**2
+        )
         return int((10 if "grad" in self.kind else 4) * pairs * h * d)
 
 
 def draw_inputs(case: KernelCase) -> Arrays:
     """Draw equal inputs of a kernel for all libraries; the output gradient comes last."""
     family = next(each for each in KERNEL_FAMILIES if case.kind.startswith(each))
-    return KERNEL_FAMILIES[family](Draw(case.dtype), *case.shape)
+    return KERNEL_FAMILIES[family](ArraySampler(case.dtype), *case.shape)
 
 
-class Draw:
+class ArraySampler:
     """Random number generator with a fixed seed, for arrays of one dtype."""
 
     def __init__(self, dtype: str) -> None:
@@ -80,69 +82,69 @@ class Draw:
         """Draw an array of standard normal numbers."""
         return self.source.normal(size=shape).astype(self.dtype)
 
-    def below(self, end: int, *shape: int) -> np.ndarray:
+    def integers_below(self, end: int, *shape: int) -> np.ndarray:
         """Draw integers from 0 to `end`, exclusive."""
         return self.source.integers(0, end, shape)
 
 
-def _draw_two_arrays(rng: Draw, *shape: int) -> Arrays:
+def _draw_two_arrays(rng: ArraySampler, *shape: int) -> Arrays:
     return [rng(*shape), rng(*shape)]
 
 
-def _draw_logits_and_labels(rng: Draw, rows: int, classes: int) -> Arrays:
-    return [rng(rows, classes), rng.below(classes, rows)]
+def _draw_logits_and_labels(rng: ArraySampler, rows: int, classes: int) -> Arrays:
+    return [rng(rows, classes), rng.integers_below(classes, rows)]
 
 
-def _draw_layer_norm(rng: Draw, rows: int, width: int) -> Arrays:
+def _draw_layer_norm(rng: ArraySampler, rows: int, width: int) -> Arrays:
     return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
 
 
-def _draw_batch_norm(rng: Draw, n: int, c: int, length: int) -> Arrays:
+def _draw_batch_norm(rng: ArraySampler, n: int, c: int, length: int) -> Arrays:
     return [rng(n, c, length), rng(c), rng(c), rng(n, c, length)]
 
 
-def _draw_pooling(rng: Draw, n: int, c: int, length: int, size: int) -> Arrays:
+def _draw_pooling(rng: ArraySampler, n: int, c: int, length: int, size: int) -> Arrays:
     return [rng(n, c, length), rng(n, c, length // size)]
 
 
-def _draw_embedding(rng: Draw, rows: int, count: int, width: int) -> Arrays:
-    return [rng(rows, width), rng.below(rows, count), rng(count, width)]
+def _draw_embedding(rng: ArraySampler, rows: int, count: int, width: int) -> Arrays:
+    return [rng(rows, width), rng.integers_below(rows, count), rng(count, width)]
 
 
-def _draw_parameters(rng: Draw, network: str) -> Arrays:
+def _draw_parameters(rng: ArraySampler, network: str) -> Arrays:
     shapes = NETWORKS[network].shapes.values()
     return [rng(*shape) for _ in range(2) for shape in shapes]
 
 
-def _draw_conv1d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
+def _draw_conv1d(rng: ArraySampler, n: int, c: int, o: int, k: int, length: int) -> Arrays:
     return [rng(n, c, length), rng(o, c, k), rng(n, o, length - k + 1)]
 
 
-def _draw_conv2d(rng: Draw, n: int, c: int, o: int, k: int, length: int) -> Arrays:
+def _draw_conv2d(rng: ArraySampler, n: int, c: int, o: int, k: int, length: int) -> Arrays:
     after = length - k + 1
     return [rng(n, c, length, length), rng(o, c, k, k), rng(n, o, after, after)]
 
 
-def _draw_heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
+def _draw_heads(rng: ArraySampler, n: int, h: int, rows: int, d: int) -> Arrays:
     """Draw queries, keys and values as views of one array, as in an attention layer."""
     parts = rng(n, rows, 3, h, d).transpose(2, 0, 3, 1, 4)
     mask = np.arange(rows) < rng.source.integers(rows // 2, rows + 1, (n, 1, 1, 1))
     return [*parts, mask, rng(n, rows, h, d).transpose(0, 2, 1, 3)]
 
 
-def _draw_packed_heads(rng: Draw, n: int, h: int, rows: int, d: int) -> Arrays:
+def _draw_packed_heads(rng: ArraySampler, n: int, h: int, rows: int, d: int) -> Arrays:
     del n, rows
-    total = sum(SEQUENCES)
-    bounds = np.cumsum((0, *SEQUENCES))
+    total = sum(SEQUENCE_LENGTHS)
+    bounds = np.cumsum((0, *SEQUENCE_LENGTHS))
     return [*rng(3, total, h, d), bounds, rng(total, h, d)]
 
 
-def _draw_fused_chain(rng: Draw, rows: int, width: int) -> Arrays:
+def _draw_fused_chain(rng: ArraySampler, rows: int, width: int) -> Arrays:
     return [rng(rows, width), rng(width), rng(width), rng(rows, width)]
 
 
-def _draw_bases(rng: Draw, reads: int, length: int) -> Arrays:
-    return [np.frombuffer(b"ACGT", np.uint8)[rng.below(4, reads, length)]]
+def _draw_bases(rng: ArraySampler, reads: int, length: int) -> Arrays:
+    return [np.frombuffer(b"ACGT", np.uint8)[rng.integers_below(4, reads, length)]]
 
 
 KERNEL_FAMILIES: dict[str, Callable[..., Arrays]] = {
@@ -187,7 +189,7 @@ def _combine_cases(kinds: Iterable[str], *shapes: tuple[Any, ...]) -> list[Kerne
     ]
 
 
-def cases() -> list[KernelCase]:
+def make_kernel_cases() -> list[KernelCase]:
     """Return all cases: each kernel with shapes from networks, and with larger shapes."""
     return [
         *_with_gradient("softmax", (2048, 256), (64, 10), (2048, 8192)),
@@ -215,5 +217,5 @@ def cases() -> list[KernelCase]:
         *_combine_cases(
             ("fused_gelu", "fused_chain", "fused_norm"), (2048, 320), (4096, 2048)
         ),
-        *_combine_cases(ENCODERS, (512, 150), (64, 4096)),
+        *_combine_cases(ENCODER_KERNELS, (512, 150), (64, 4096)),
     ]

@@ -7,9 +7,9 @@ from typing import Any
 
 from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks.kernels._cases import KernelCase
-from benchmarks.tensor._libraries import environment
+from benchmarks.tensor._libraries import thread_environment
 
-SIDES = ("seqloom", "torch", "torch.compile")
+KERNEL_LIBRARIES = ("seqloom", "torch", "torch.compile")
 
 
 class KernelProcess:
@@ -29,22 +29,22 @@ class KernelProcess:
             stdout=subprocess.PIPE,
             text=True,
             cwd=REPOSITORY_ROOT,
-            env=environment(threads),
+            env=thread_environment(threads),
         )
 
-    def set(self, case: KernelCase) -> list[list[float]]:
+    def set_case(self, case: KernelCase) -> list[list[float]]:
         """Run a kernel once, and return sampled numbers of its results for comparison."""
-        return self._request([case.kind, case.shape, case.dtype])
+        return self._send_request([case.kind, case.shape, case.dtype])
 
-    def measure(self, times: int) -> float:
+    def measure_call(self, times: int) -> float:
         """Return the mean seconds of one call."""
-        return self._request(times)
+        return self._send_request(times)
 
-    def floor(self) -> float:
+    def measure_lower_bound(self) -> float:
         """Return a lower limit in seconds: the time for copying or multiplying alone."""
-        return self._request("floor")
+        return self._send_request("floor")
 
-    def _request(self, what: Any) -> Any:
+    def _send_request(self, what: Any) -> Any:
         self.process.stdin.write(f"{json.dumps(what)}\n")
         self.process.stdin.flush()
         return json.loads(self.process.stdout.readline())

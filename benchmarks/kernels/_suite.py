@@ -5,9 +5,9 @@ from statistics import geometric_mean
 import numpy as np
 
 from benchmarks._measure import full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.kernels._cases import KERNEL_FAMILIES, KernelCase, cases
-from benchmarks.kernels._processes import SIDES, KernelProcess
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks.kernels._cases import KERNEL_FAMILIES, KernelCase, make_kernel_cases
+from benchmarks.kernels._processes import KERNEL_LIBRARIES, KernelProcess
 
 ROUNDS = full_or_quick(7, 3)
 # Seconds per measurement, and maximum number of calls.
@@ -26,35 +26,43 @@ outputs, window, positions). Attention sizes are (n, heads, positions, depth), e
 sizes (rows, ids, width), and encoding sizes (reads, bases). For encoding, torch does not
 check for invalid characters.
 """
-THREADS = {1: "one thread", 2: "two threads"}
-TABLE_COLUMNS = ("minimum time, microseconds", *SIDES, "floor", "seqloom / faster of torch")
+LABEL_OF_THREAD_COUNT = {1: "one thread", 2: "two threads"}
+TABLE_COLUMNS = (
+    "minimum time, microseconds",
+    *KERNEL_LIBRARIES,
+    "floor",
+    "seqloom / faster of torch",
+)
 
 
 def main() -> None:
     """Measure every kernel with one thread and with two threads."""
-    rows = {threads: _measure_kernels(threads) for threads in THREADS}
+    rows = {threads: _measure_kernels(threads) for threads in LABEL_OF_THREAD_COUNT}
     tables = [
-        markdown_table((f"{TABLE_COLUMNS[0]}, {THREADS[it]}", *TABLE_COLUMNS[1:]), rows[it])
+        markdown_table(
+            (f"{TABLE_COLUMNS[0]}, {LABEL_OF_THREAD_COUNT[it]}", *TABLE_COLUMNS[1:]),
+            rows[it],
+        )
         for it in rows
     ]
     means = [
-        [name, *(_mean_ratio(name, rows[threads]) for threads in THREADS)]
+        [name, *(_mean_ratio(name, rows[threads]) for threads in LABEL_OF_THREAD_COUNT)]
         for name in dict.fromkeys(map(_kernel_name, rows[1]))
     ]
-    head = ("geometric mean of the ratios", *THREADS.values())
+    head = ("geometric mean of the ratios", *LABEL_OF_THREAD_COUNT.values())
     text = [
         *tables,
         markdown_table(head, means),
         describe_machine("numpy", "torch", "seqloom"),
     ]
-    publish("kernels", "\n\n".join(text), notes=NOTES, shown=MEANS, hidden=HIDDEN)
+    publish_section("kernels", "\n\n".join(text), notes=NOTES, shown=MEANS, hidden=HIDDEN)
 
 
 def _measure_kernels(threads: int) -> list[list[str]]:
     """Return one table row for each kernel."""
-    sides = {name: KernelProcess(name, threads) for name in SIDES}
+    sides = {name: KernelProcess(name, threads) for name in KERNEL_LIBRARIES}
     try:
-        return [_kernel_row(case, sides) for case in cases()]
+        return [_kernel_row(case, sides) for case in make_kernel_cases()]
     finally:
         for side in sides.values():
             side.close()
@@ -65,14 +73,16 @@ def _kernel_row(case: KernelCase, sides: dict[str, KernelProcess]) -> list[str]:
     taking = [
         each for each in sides.values() if case.is_fused or "compile" not in each.name
     ]
-    _check_results(case, [each.set(case) for each in taking])
-    times = max(1, min(MOST, int(SECONDS / sides["seqloom"].measure(1))))
-    rounds = [[each.measure(times) for each in taking] for _ in range(ROUNDS)]
+    _check_results(case, [each.set_case(case) for each in taking])
+    times = max(1, min(MOST, int(SECONDS / sides["seqloom"].measure_call(1))))
+    rounds = [[each.measure_call(times) for each in taking] for _ in range(ROUNDS)]
     least = [1e6 * min(each) for each in zip(*rounds, strict=True)]
-    floor = 1e6 * sides["torch"].floor()
+    floor = 1e6 * sides["torch"].measure_lower_bound()
     ratio = least[0] / min(least[1:])
     print(f"{ratio:5.2f} {case.label}", *map(round, least), round(floor), flush=True)
-    spoken = [f"{each:.0f}" for each in least] + ["none"] * (len(SIDES) - len(least))
+    spoken = [f"{each:.0f}" for each in least] + ["none"] * (
+        len(KERNEL_LIBRARIES) - len(least)
+    )
     return [case.label, *spoken, f"{floor:.0f}", f"**{ratio:.2f}**"]
 
 

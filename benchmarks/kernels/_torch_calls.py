@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.nn import functional as F
 
-from benchmarks.kernels._cases import KERNEL_SIZE, KernelCase, draw_inputs
+from benchmarks.kernels._cases import KMER_LENGTH, KernelCase, draw_inputs
 
 Work = Callable[[], Any]
 Make = Callable[..., Work]
@@ -25,28 +25,30 @@ def prepare_call(case: KernelCase, threads: int, *, compiled: bool = False) -> W
     torch.set_grad_enabled(False)
     given = [torch.from_numpy(each) for each in draw_inputs(case)]
     if case.kind.startswith("fused"):
-        function = torch.compile(CHAINS[case.kind]) if compiled else CHAINS[case.kind]
+        function = (
+            torch.compile(FUSED_CHAINS[case.kind]) if compiled else FUSED_CHAINS[case.kind]
+        )
         return lambda: function(*given)
-    return CALLS_OF_TORCH[case.kind](case, *given)
+    return TORCH_CALL_OF_KERNEL[case.kind](case, *given)
 
 
-def _call_operation(function: Callable[..., Any], *places: int) -> Make:
+def _prepare_operation(function: Callable[..., Any], *places: int) -> Make:
     """Return a function that prepares a call of one operation with selected inputs."""
 
-    def make(_: KernelCase, *given: Any) -> Work:
+    def prepare_inputs(_: KernelCase, *given: Any) -> Work:
         chosen = [given[place] for place in places]
         return lambda: function(*chosen)
 
-    return make
+    return prepare_inputs
 
 
-def _call_random(function: Callable[..., Any]) -> Make:
+def _prepare_random(function: Callable[..., Any]) -> Make:
     """Return a function that prepares a call of a random number generator."""
 
-    def make(case: KernelCase, x: Any, _: Any) -> Work:
+    def prepare_inputs(case: KernelCase, x: Any, _: Any) -> Work:
         return lambda: function(case.shape, dtype=x.dtype)
 
-    return make
+    return prepare_inputs
 
 
 def _embedding_grad(_: KernelCase, weight: Any, ids: Any, grad: Any) -> Work:
@@ -95,14 +97,14 @@ def _batch_norm_grad(_: KernelCase, x: Any, weight: Any, bias: Any, grad: Any) -
     return lambda: aten.native_batch_norm_backward(grad, x, *rest)
 
 
-def _pool(case: KernelCase, x: Any, _: Any) -> Work:
+def _max_pool(case: KernelCase, x: Any, _: Any) -> Work:
     size, wide = [1, case.shape[3]], x.unsqueeze(-2)
     return lambda: aten.max_pool2d_with_indices(wide, size, size)
 
 
-def _pool_grad(case: KernelCase, x: Any, grad: Any) -> Work:
+def _max_pool_grad(case: KernelCase, x: Any, grad: Any) -> Work:
     size, wide = [1, case.shape[3]], x.unsqueeze(-2)
-    _made, places = _pool(case, x, grad)()
+    _made, places = _max_pool(case, x, grad)()
     steps = (size, size, [0, 0], [1, 1], False, places)
     call = aten.max_pool2d_with_indices_backward
     return lambda: call(grad.unsqueeze(-2), wide, *steps)
@@ -168,7 +170,9 @@ def _attention_grad(case: KernelCase, *arrays: Any) -> Work:
     return lambda: call(grad, q, k, v, *kept, 0.0, False, attn_mask=seen)
 
 
-def _varlen(_: KernelCase, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> Work:
+def _packed_attention(
+    _: KernelCase, q: Any, k: Any, v: Any, bounds: Any, _grad: Any
+) -> Work:
     """Call attention for each sequence, because PyTorch cannot pack sequences on CPUs."""
     each = [_split_sequences((q, k, v), pair) for pair in pairwise(bounds)]
     made = torch.empty_like(q)
@@ -181,7 +185,9 @@ def _varlen(_: KernelCase, q: Any, k: Any, v: Any, bounds: Any, _grad: Any) -> W
     return call
 
 
-def _varlen_grad(_: KernelCase, q: Any, k: Any, v: Any, bounds: Any, grad: Any) -> Work:
+def _packed_attention_grad(
+    _: KernelCase, q: Any, k: Any, v: Any, bounds: Any, grad: Any
+) -> Work:
     forward = aten._scaled_dot_product_flash_attention_for_cpu
     call = aten._scaled_dot_product_flash_attention_for_cpu_backward
     pairs = list(pairwise(bounds.tolist()))
@@ -208,7 +214,7 @@ def _gelu_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
     return F.gelu(x * weight + bias) + other
 
 
-def _chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
+def _sigmoid_gate_chain(x: Any, weight: Any, bias: Any, other: Any) -> Any:
     gate = 1.0 / (1.0 + torch.exp(-(x * weight + bias)))
     return gate * x + (1.0 - gate) * other
 
@@ -240,7 +246,7 @@ def _kmer_counts(_: KernelCase, letters: Any) -> Work:
 
     def call() -> Any:
         words = _kmer_indices(letters)
-        return torch.zeros(len(words), 4**KERNEL_SIZE).scatter_add_(
+        return torch.zeros(len(words), 4**KMER_LENGTH).scatter_add_(
             1, words, one.expand(words.shape)
         )
 
@@ -250,36 +256,40 @@ def _kmer_counts(_: KernelCase, letters: Any) -> Work:
 BASE_DIGITS = torch.zeros(256, dtype=torch.int64).index_put_(
     (torch.tensor([*b"ACGT"]),), torch.arange(4)
 )
-CHAINS = {"fused_gelu": _gelu_chain, "fused_chain": _chain, "fused_norm": _norm_chain}
-CONVOLUTIONS = ("conv1d", "conv2d")
-CALLS_OF_TORCH: dict[str, Make] = {
-    "softmax": _call_operation(partial(torch.softmax, dim=-1), 0),
+FUSED_CHAINS = {
+    "fused_gelu": _gelu_chain,
+    "fused_chain": _sigmoid_gate_chain,
+    "fused_norm": _norm_chain,
+}
+CONVOLUTION_KERNELS = ("conv1d", "conv2d")
+TORCH_CALL_OF_KERNEL: dict[str, Make] = {
+    "softmax": _prepare_operation(partial(torch.softmax, dim=-1), 0),
     "softmax_grad": _softmax_grad,
     "cross_entropy": _cross_entropy,
     "layer_norm": _layer_norm,
     "layer_norm_grad": _layer_norm_grad,
     "batch_norm": _batch_norm,
     "batch_norm_grad": _batch_norm_grad,
-    "gelu": _call_operation(F.gelu, 0),
-    "gelu_grad": _call_operation(aten.gelu_backward, 1, 0),
-    "relu": _call_operation(torch.relu, 0),
-    "relu_grad": _call_operation(partial(aten.threshold_backward, threshold=0), 1, 0),
-    "max_pool1d": _pool,
-    "max_pool1d_grad": _pool_grad,
-    "dropout": _call_operation(partial(aten.native_dropout, p=0.1, train=True), 0),
-    "normal": _call_random(torch.randn),
-    "uniform": _call_random(torch.rand),
+    "gelu": _prepare_operation(F.gelu, 0),
+    "gelu_grad": _prepare_operation(aten.gelu_backward, 1, 0),
+    "relu": _prepare_operation(torch.relu, 0),
+    "relu_grad": _prepare_operation(partial(aten.threshold_backward, threshold=0), 1, 0),
+    "max_pool1d": _max_pool,
+    "max_pool1d_grad": _max_pool_grad,
+    "dropout": _prepare_operation(partial(aten.native_dropout, p=0.1, train=True), 0),
+    "normal": _prepare_random(torch.randn),
+    "uniform": _prepare_random(torch.rand),
     "adamw": _adamw,
-    "embedding": _call_operation(F.embedding, 1, 0),
+    "embedding": _prepare_operation(F.embedding, 1, 0),
     "embedding_grad": _embedding_grad,
-    **dict.fromkeys(CONVOLUTIONS, _convolution),
-    **{f"{name}_input_grad": _convolution_grad("input") for name in CONVOLUTIONS},
-    **{f"{name}_weight_grad": _convolution_grad("weight") for name in CONVOLUTIONS},
+    **dict.fromkeys(CONVOLUTION_KERNELS, _convolution),
+    **{f"{name}_input_grad": _convolution_grad("input") for name in CONVOLUTION_KERNELS},
+    **{f"{name}_weight_grad": _convolution_grad("weight") for name in CONVOLUTION_KERNELS},
     **dict.fromkeys(("attention", "attention_masked"), _attention),
     **dict.fromkeys(("attention_grad", "attention_masked_grad"), _attention_grad),
-    "attention_varlen": _varlen,
-    "attention_varlen_grad": _varlen_grad,
+    "attention_varlen": _packed_attention,
+    "attention_varlen_grad": _packed_attention_grad,
     "encode_one_hot": _one_hot,
-    "encode_kmers": _call_operation(_kmer_indices, 0),
+    "encode_kmers": _prepare_operation(_kmer_indices, 0),
     "encode_kmer_counts": _kmer_counts,
 }

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.kernels._cases import KernelCase, draw_inputs
 
-SAMPLES = 1000  # Numbers per array that are compared between the libraries.
+COMPARED_NUMBERS = 1000  # Numbers per array that are compared between the libraries.
 # Size of the square matrices whose product is timed as the lower limit.
 MATRIX_ROWS = 512
 
@@ -46,7 +46,7 @@ def _summarise_result(made: Any, *, random: bool) -> list[list[float]]:
 def _sample_array(x: np.ndarray) -> list[float]:
     """Return equally spaced elements of an array, in C order."""
     flat = x.reshape(-1)
-    return flat[:: max(1, flat.size // SAMPLES)].astype(float).tolist()
+    return flat[:: max(1, flat.size // COMPARED_NUMBERS)].astype(float).tolist()
 
 
 def _time_call(work: Callable[[], Any], times: int) -> float:

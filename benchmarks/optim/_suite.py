@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 from benchmarks._measure import run_module
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 
 LAYERS_BY_SIZE = {"7.4 M": 6, "50 M": 41}
 ROUNDS, MUON_ROUNDS = 25, 9
@@ -19,7 +19,7 @@ of Muon its matrix products in float32. Torch computes Muon in bfloat16.
 def main() -> None:
     """Measure both optimisers, and write the tables."""
     rows = [*_adamw_rows(), *_muon_rows()]
-    publish(
+    publish_section(
         "optim",
         "\n\n".join(
             [

@@ -12,9 +12,9 @@ from typing import Any, NamedTuple
 from benchmarks._measure import REPOSITORY_ROOT
 from benchmarks._processor import uses_avx512
 
-RIVAL_FOLDER = Path(__file__).parent / "rival"
-CRATES = ("gemm", "faer") if platform.machine() in {"x86_64", "AMD64"} else ("gemm",)
-LIBRARIES = ("ours", "OpenBLAS", "torch")
+RUST_PROGRAM_FOLDER = Path(__file__).parent / "rival"
+RUST_CRATES = ("gemm", "faer") if platform.machine() in {"x86_64", "AMD64"} else ("gemm",)
+PYTHON_LIBRARIES = ("ours", "OpenBLAS", "torch")
 
 
 class ProductShape(NamedTuple):
@@ -48,8 +48,8 @@ class ProductProcess:
 
     def __init__(self, name: str, threads: int) -> None:
         self.name, self.threads = name, threads
-        if name in CRATES:
-            command = [str(_build_rival())]
+        if name in RUST_CRATES:
+            command = [str(_build_rust_program())]
         else:
             command = [
                 sys.executable,
@@ -83,11 +83,11 @@ class ProductProcess:
 
 
 @cache
-def _build_rival() -> Path:
+def _build_rust_program() -> Path:
     """Compile the Rust program that calls the crates, for this run's instruction set."""
     features = ["--features", "avx512"] if uses_avx512() else []
     target = REPOSITORY_ROOT / "target" / ("rival-avx512" if features else "rival")
     command = ["cargo", "build", "--release", "--quiet", *features]
     environment = {**os.environ, "CARGO_TARGET_DIR": str(target)}
-    subprocess.run(command, check=True, cwd=RIVAL_FOLDER, env=environment)
+    subprocess.run(command, check=True, cwd=RUST_PROGRAM_FOLDER, env=environment)
     return target / "release/rival"

@@ -3,10 +3,15 @@
 from statistics import median
 
 from benchmarks._measure import full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.products._processes import CRATES, LIBRARIES, ProductProcess, ProductShape
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks.products._processes import (
+    PYTHON_LIBRARIES,
+    RUST_CRATES,
+    ProductProcess,
+    ProductShape,
+)
 
-SIDES = (*LIBRARIES, *CRATES)
+LIBRARIES_AND_CRATES = (*PYTHON_LIBRARIES, *RUST_CRATES)
 ROUNDS = full_or_quick(5, 3)
 NOTES = """
 The tables have median speeds in Gflop/s. `nt` is the forward product of a layer. `tn` is
@@ -29,7 +34,7 @@ def _layer_products(rows: int, before: int, after: int) -> list[ProductShape]:
 
 # (rows, inputs, outputs) of MLP layers, an encoder, unfolded convolutions of
 # SequenceCNN and DeepSEA, and common sizes.
-LAYERS = full_or_quick(
+PRODUCTS_OF_NETWORK = full_or_quick(
     {
         "MLP": [(64, 784, 512), (64, 512, 512)],
         "encoder": [
@@ -55,7 +60,7 @@ def network_products(dtype: str) -> list[tuple[str, ProductShape]]:
     """Return the products of every layer, with the name of its network."""
     return [
         (name, shape._replace(dtype=dtype))
-        for name, layers in LAYERS.items()
+        for name, layers in PRODUCTS_OF_NETWORK.items()
         for layer in layers
         for shape in _layer_products(*layer)
     ]
@@ -69,12 +74,12 @@ def main() -> None:
         for threads in (1, 2)
     ]
     text = "\n\n".join([*tables, describe_machine("numpy", "torch", "seqloom")])
-    publish("products", text, notes=NOTES, hidden="float64|2 threads")
+    publish_section("products", text, notes=NOTES, hidden="float64|2 threads")
 
 
 def _product_table(threads: int, dtype: str) -> str:
     """Return one row per product: speeds in Gflop/s, and the ratio to the fastest rival."""
-    sides = {name: ProductProcess(name, threads) for name in SIDES}
+    sides = {name: ProductProcess(name, threads) for name in LIBRARIES_AND_CRATES}
     try:
         rows = [
             _product_speeds(name, shape, sides) for name, shape in network_products(dtype)
@@ -82,7 +87,12 @@ def _product_table(threads: int, dtype: str) -> str:
     finally:
         for side in sides.values():
             side.close()
-    head = (f"{dtype}, {threads} threads", "seqloom", *SIDES[1:], "seqloom / fastest other")
+    head = (
+        f"{dtype}, {threads} threads",
+        "seqloom",
+        *LIBRARIES_AND_CRATES[1:],
+        "seqloom / fastest other",
+    )
     return markdown_table(head, rows)
 
 

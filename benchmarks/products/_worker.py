@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.products._processes import ProductShape
 
 
-def _make_arrays(shape: ProductShape) -> list[np.ndarray]:
+def _make_matrices(shape: ProductShape) -> list[np.ndarray]:
     """Return both factors (transposed factors as views) and the output array."""
     left, right = (shape.rows, shape.depth), (shape.depth, shape.columns)
     stored = [
@@ -21,27 +21,27 @@ def _make_arrays(shape: ProductShape) -> list[np.ndarray]:
     return [*views, np.empty((shape.rows, shape.columns), shape.dtype)]
 
 
-def _of_seqloom(shape: ProductShape, threads: int) -> Callable[[], object]:
+def _prepare_seqloom_product(shape: ProductShape, threads: int) -> Callable[[], object]:
     from seqloom._rust import _native
 
-    left, right, out = _make_arrays(shape)
+    left, right, out = _make_matrices(shape)
     return lambda: _native.product((left, right), None, out, threads)
 
 
-def _of_openblas(shape: ProductShape, _threads: int) -> Callable[[], object]:
-    left, right, out = _make_arrays(shape)
+def _prepare_openblas_product(shape: ProductShape, _threads: int) -> Callable[[], object]:
+    left, right, out = _make_matrices(shape)
     return lambda: np.matmul(left, right, out=out)
 
 
-def _of_torch(shape: ProductShape, threads: int) -> Callable[[], object]:
+def _prepare_torch_product(shape: ProductShape, threads: int) -> Callable[[], object]:
     import torch
 
     torch.set_num_threads(threads)
-    left, right, out = map(torch.from_numpy, _make_arrays(shape))
+    left, right, out = map(torch.from_numpy, _make_matrices(shape))
     return lambda: torch.mm(left, right, out=out)
 
 
-def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
+def seqloom_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
     """Yield every product in float32 and float64, with one and with two threads."""
     from benchmarks.products._suite import network_products
 
@@ -49,12 +49,16 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], object]]]]:
         for dtype in ("float32", "float64"):
             for name, shape in network_products(dtype):
                 label = f"{name} {shape}, {dtype}, {threads}"
-                yield label, partial(_of_seqloom, shape, threads)
+                yield label, partial(_prepare_seqloom_product, shape, threads)
 
 
 def _answer_requests(name: str, threads: int) -> None:
     """Read shapes and numbers of calls, and print the seconds per product."""
-    work_of = {"ours": _of_seqloom, "OpenBLAS": _of_openblas, "torch": _of_torch}[name]
+    work_of = {
+        "ours": _prepare_seqloom_product,
+        "OpenBLAS": _prepare_openblas_product,
+        "torch": _prepare_torch_product,
+    }[name]
     for line in sys.stdin:
         _, dtype, layout, *numbers = line.split()
         rows, depth, columns, _, times = map(int, numbers)

@@ -6,7 +6,7 @@ from statistics import median
 from tempfile import TemporaryDirectory
 
 from benchmarks._measure import full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.ribodetector._commands import (
     CLOSE_LOGITS,
     ProcessTimes,
@@ -18,20 +18,20 @@ from benchmarks.ribodetector._commands import (
 )
 from benchmarks.ribodetector._read_pairs import READ_LENGTH, write_pairs
 
-PAIRS = int(os.environ.get("SEQLOOM_PAIRS", full_or_quick("50000", "8000")))
+PAIR_COUNT = int(os.environ.get("SEQLOOM_PAIRS", full_or_quick("50000", "8000")))
 ROUNDS = 3
 CHUNK_SIZES = (
     16,
     64,
     256,
 )  # Chunk sizes in units of 1,024 reads; the fastest chunk size is measured.
-TRIAL_PAIRS = 16_384  # Number of read pairs in trial runs.
+TRIAL_PAIR_COUNT = 16_384  # Number of read pairs in trial runs.
 REQUIRED_SPEEDS = {"default": 3.0, "best chunk": 2.0}
 NOTES = f"""
-The input is {PAIRS:,} pairs of reads of {READ_LENGTH} bases, half of them ribosomal. Times
-are medians of {ROUNDS} runs of the whole process, with its default number of threads. The
-published command writes ribosomal and other reads to separate files; `seqloom-run` writes a
-table of scores.
+The input is {PAIR_COUNT:,} pairs of reads of {READ_LENGTH} bases, half of them ribosomal.
+Times are medians of {ROUNDS} runs of the whole process, with its default number of threads.
+The published command writes ribosomal and other reads to separate files; `seqloom-run`
+writes a table of scores.
 """
 TABLE_COLUMNS = ("", "seconds", "CPU-seconds", "reads/s", "speed of seqloom-run")
 
@@ -44,25 +44,27 @@ def main() -> None:
         return
     with TemporaryDirectory() as name:
         folder = Path(name)
-        model, pair = export_network(network, folder), write_pairs(folder, PAIRS)
-        chunk = _choose_chunk(folder)
-        costs = [_run_both(model, pair, folder, chunk=chunk) for _ in range(ROUNDS)]
-        close, ribosomal = compare_predictions(folder, folder / "scores.tsv", PAIRS)
+        model, pair = export_network(network, folder), write_pairs(folder, PAIR_COUNT)
+        chunk = _choose_chunk_size(folder)
+        costs = [
+            _run_both_commands(model, pair, folder, chunk=chunk) for _ in range(ROUNDS)
+        ]
+        close, ribosomal = compare_predictions(folder, folder / "scores.tsv", PAIR_COUNT)
     text = f"{_command_table(costs, chunk)}\n\n{_compare_decisions(close, ribosomal)}"
-    publish("ribodetector", text, notes=NOTES)
+    publish_section("ribodetector", text, notes=NOTES)
 
 
-def _choose_chunk(folder: Path) -> int:
+def _choose_chunk_size(folder: Path) -> int:
     """Return the chunk size with which RiboDetector is fastest."""
     trial = folder / "trial"
     trial.mkdir()
-    pair = write_pairs(trial, min(PAIRS, TRIAL_PAIRS))
+    pair = write_pairs(trial, min(PAIR_COUNT, TRIAL_PAIR_COUNT))
     seconds = {it: run_ribodetector(pair, trial, chunk=it).seconds for it in CHUNK_SIZES}
     print("chunks", seconds, flush=True)
     return min(seconds, key=seconds.__getitem__)
 
 
-def _run_both(
+def _run_both_commands(
     model: Path, pair: tuple[Path, Path], folder: Path, *, chunk: int
 ) -> dict[str, ProcessTimes]:
     """Run both commands once."""
@@ -90,7 +92,7 @@ def _command_table(costs: list[dict[str, ProcessTimes]], chunk: int) -> str:
             label,
             f"{seconds[side]:.1f}",
             f"{median(it[side].processor for it in costs):.1f}",
-            f"{2 * PAIRS / seconds[side]:,.0f}",
+            f"{2 * PAIR_COUNT / seconds[side]:,.0f}",
             _relative_speed(seconds, side),
         )
         for side, label in labels.items()

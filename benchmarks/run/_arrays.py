@@ -13,13 +13,13 @@ import numpy as np
 import seqloom as sl
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
 from benchmarks._page import markdown_table
-from benchmarks.run._networks import BATCH_RECORDS, NETWORKS, inputs_of, make
+from benchmarks.run._networks import BATCH_RECORDS, NETWORKS, make_network, sample_inputs
 from benchmarks.run._runtimes import RUNTIMES
-from benchmarks.tensor._libraries import environment
+from benchmarks.tensor._libraries import thread_environment
 from seqloom.export import Input
 from seqloom.infer._forward import Forward
 
-THREADS = (1, 2)
+THREAD_COUNTS = (1, 2)
 ROUNDS, SECONDS = full_or_quick(15, 5), 0.05  # seconds per round
 MAX_DIFFERENCE = 1e-4  # Maximum accepted difference of outputs.
 NOTES = f"""
@@ -28,12 +28,12 @@ records. Outputs of the two programs differ by at most {MAX_DIFFERENCE:g}. Memor
 increase in memory use after loading the model and running one batch. The ratio after a
 pause includes the time to wake the threads.
 """
-_SIDE_SCRIPT = "from benchmarks.run._runtimes import main; main()"
+_RUNTIME_SCRIPT = "from benchmarks.run._runtimes import main; main()"
 
 
 def measure_arrays() -> str:
     """Return a table of the times of all networks on encoded arrays."""
-    rows = [_network_row(name, threads) for name in NETWORKS for threads in THREADS]
+    rows = [_network_row(name, threads) for name in NETWORKS for threads in THREAD_COUNTS]
     sides = "ONNX Runtime", "seqloom", "ratio", "ratio after a pause"
     head = "", "threads", *sides, "memory", "memory of ONNX Runtime"
     return markdown_table(head, rows)
@@ -43,7 +43,7 @@ def _network_row(name: str, threads: int) -> tuple[str, ...]:
     """Return the table row of one network."""
     with TemporaryDirectory() as folder:
         length = write_models(name, Path(folder))
-        peaks, seconds = _time_sides(name, length, threads=threads, folder=folder)
+        peaks, seconds = _time_runtimes(name, length, threads=threads, folder=folder)
         _compare_outputs(name, length, Path(folder))
     (rested, ours), (waiting, theirs) = seconds["seqloom"], seconds["ONNX Runtime"]
     row = (
@@ -61,8 +61,8 @@ def _network_row(name: str, threads: int) -> tuple[str, ...]:
 
 def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
     """Export a network for seqloom-run and as ONNX; return the length of its inputs."""
-    trained, length = make(name, of_reads=of_reads)
-    arrays = inputs_of(name, length)
+    trained, length = make_network(name, of_reads=of_reads)
+    arrays = sample_inputs(name, length)
     # All records have the same length, so neither runtime needs a mask.
     inputs = {it: Input(("batch", *x.shape[1:]), str(x.dtype)) for it, x in arrays.items()}
     given = None if trained.encoder is not None else inputs
@@ -71,7 +71,7 @@ def write_models(name: str, folder: Path, *, of_reads: bool = False) -> int:
     return length
 
 
-def _time_sides(
+def _time_runtimes(
     name: str, length: int, *, threads: int, folder: str
 ) -> tuple[dict[str, int], dict[str, list[float]]]:
     """Return the peak memory and the median seconds of each runtime."""
@@ -103,12 +103,12 @@ def _count_calls(seconds: float) -> int:
 def _start_runtime(*arguments: str) -> Any:
     """Start a process that runs one runtime."""
     return subprocess.Popen(
-        [sys.executable, "-c", _SIDE_SCRIPT, *arguments],
+        [sys.executable, "-c", _RUNTIME_SCRIPT, *arguments],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         cwd=REPOSITORY_ROOT,
-        env=environment(int(arguments[3])),
+        env=thread_environment(int(arguments[3])),
     )
 
 
@@ -126,9 +126,9 @@ def _read_line(worker: Any) -> Any:
 
 def _compare_outputs(name: str, length: int, folder: Path) -> None:
     """Compare the outputs of both runtimes with those of the model in Python."""
-    trained, _ = make(name)
+    trained, _ = make_network(name)
     forward = Forward.of(trained.model)
-    arrays = inputs_of(name, length)
+    arrays = sample_inputs(name, length)
     expected = np.asarray(forward(trained.model, arrays, encoder=trained.encoder))
     ours, theirs = (np.load(folder / f"{side}.npy") for side in RUNTIMES)
     if name == "transformer":  # Attention in Python sums numbers in another order.

@@ -110,7 +110,9 @@ def _genotype_network() -> tuple[Any, Any, int]:
     return config.init("numpy", key=sl.Key(0)), None, 10_000
 
 
-def _make_named(kind: Callable[[], Any], encoder: Any, length: int) -> tuple[Any, Any, int]:
+def _make_network_of_kind(
+    kind: Callable[[], Any], encoder: Any, length: int
+) -> tuple[Any, Any, int]:
     """Return the network with a given name."""
     return kind().bind("numpy", sl.Key(0)), encoder, length
 
@@ -119,18 +121,24 @@ READ_LENGTH = 150  # bases per read
 NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
     "SequenceCNN": _demo_network,
     "GenotypeMLP": _genotype_network,
-    "LSTM, 2 directions": lambda: _make_named(LSTMClassifier, DNA_ENCODER, 100),
-    "dilated residual": lambda: _make_named(DilatedNetwork, DNA_ENCODER, 500),
-    "transformer": lambda: _make_named(TokenTransformer, sl.encode.Integer("dna"), 128),
+    "LSTM, 2 directions": lambda: _make_network_of_kind(LSTMClassifier, DNA_ENCODER, 100),
+    "dilated residual": lambda: _make_network_of_kind(DilatedNetwork, DNA_ENCODER, 500),
+    "transformer": lambda: _make_network_of_kind(
+        TokenTransformer, sl.encode.Integer("dna"), 128
+    ),
 }
 READ_NETWORKS: dict[str, Callable[[], tuple[Any, Any, int]]] = {
-    "motif detectors": lambda: _make_named(MotifNetwork, DNA_ENCODER, READ_LENGTH),
+    "motif detectors": lambda: _make_network_of_kind(
+        MotifNetwork, DNA_ENCODER, READ_LENGTH
+    ),
     "SequenceCNN": lambda: _demo_network(READ_LENGTH),
-    "dilated residual": lambda: _make_named(DilatedNetwork, DNA_ENCODER, READ_LENGTH),
+    "dilated residual": lambda: _make_network_of_kind(
+        DilatedNetwork, DNA_ENCODER, READ_LENGTH
+    ),
 }
 
 
-def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
+def make_network(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
     """Create a network and return it with the length of its inputs."""
     network, encoder, length = (READ_NETWORKS if of_reads else NETWORKS)[name]()
     task = Classify(("a", "b", "c")) if encoder is not None else Custom()
@@ -138,7 +146,7 @@ def make(name: str, *, of_reads: bool = False) -> tuple[Trained, int]:
     return Trained(network.eval(), encoder, task, BATCH_RECORDS), length
 
 
-def inputs_of(name: str, length: int) -> dict[str, Any]:
+def sample_inputs(name: str, length: int) -> dict[str, Any]:
     """Sample a random batch in the format of the network's encoder."""
     rng = np.random.default_rng(0)
     if name == "GenotypeMLP":

@@ -9,8 +9,8 @@ import numpy as np
 
 _BASE_CODES = np.full(256, 4)
 _BASE_CODES[np.frombuffer(b"ACGT", np.uint8)] = range(4)
-_ONE_HOT = np.eye(5, dtype="float32")[:, :4]
-_BATCH = 256
+_ONE_HOT_TABLE = np.eye(5, dtype="float32")[:, :4]
+_READS_PER_BATCH = 256
 
 
 def main() -> None:
@@ -20,7 +20,9 @@ def main() -> None:
     with Path(out).open("w") as table:
         table.write("id\ta\tb\tc\n")
         for ids, letters in _read_batches(reads):
-            inputs = np.ascontiguousarray(_ONE_HOT[_BASE_CODES[letters]].swapaxes(1, 2))
+            inputs = np.ascontiguousarray(
+                _ONE_HOT_TABLE[_BASE_CODES[letters]].swapaxes(1, 2)
+            )
             rows = _softmax(session.run(None, {"inputs": inputs})[0])
             lines = zip(ids, rows, strict=True)
             table.writelines(
@@ -43,7 +45,7 @@ def _read_batches(reads: str) -> Any:
         for read in file:
             ids.append(read.id)
             rows.append(read.sequence.encode())
-            if len(rows) == _BATCH:
+            if len(rows) == _READS_PER_BATCH:
                 yield ids, _stack_bases(rows)
                 ids, rows = [], []
     if rows:

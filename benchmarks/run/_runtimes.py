@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import peak_memory_increase
-from benchmarks.run._networks import inputs_of
+from benchmarks.run._networks import sample_inputs
 
 Arrays = dict[str, Any]
 Work = Callable[[], Any]
 
 
-def of_seqloom(folder: Path, arrays: Arrays, threads: int) -> Work:
+def load_in_seqloom(folder: Path, arrays: Arrays, threads: int) -> Work:
     """Return a function that runs the exported folder with the library of `seqloom-run`."""
     native = import_module("seqloom._rust._native")
     model = native.ExportedModel(str(folder / "model.seqloom"))
     return lambda: model.run(arrays, threads)[0]
 
 
-def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
+def load_in_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
     """Return a function that runs the ONNX file with ONNX Runtime."""
     onnxruntime = import_module("onnxruntime")
     options = onnxruntime.SessionOptions()
@@ -37,7 +37,7 @@ def of_onnxruntime(folder: Path, arrays: Arrays, threads: int) -> Work:
     return lambda: session.run(output, arrays)[0]
 
 
-RUNTIMES = {"seqloom": of_seqloom, "ONNX Runtime": of_onnxruntime}
+RUNTIMES = {"seqloom": load_in_seqloom, "ONNX Runtime": load_in_onnxruntime}
 
 
 def main() -> None:
@@ -58,13 +58,13 @@ def _load_runtime(
     side: str, name: str, length: int, *, threads: int, folder: Path
 ) -> tuple[Work, int]:
     """Return the function of a runtime, and the peak memory of its first call."""
-    arrays, made = inputs_of(name, length), list[Work]()
+    arrays, made = sample_inputs(name, length), list[Work]()
 
-    def first() -> None:
+    def load_and_run() -> None:
         made.append(RUNTIMES[side](folder, arrays, threads))
         np.save(folder / f"{side}.npy", np.asarray(made[0]()))
 
-    peak = peak_memory_increase(first)
+    peak = peak_memory_increase(load_and_run)
     return made[0], peak
 
 

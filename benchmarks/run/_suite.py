@@ -12,21 +12,22 @@ import numpy as np
 
 import seqloom as sl
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick, time_alternately
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks._reads import write_reads
 from benchmarks.run._arrays import NOTES, measure_arrays, write_models
 from benchmarks.run._command import run_command, time_start
-from benchmarks.run._networks import READ_LENGTH, READ_NETWORKS, make
+from benchmarks.run._networks import READ_LENGTH, READ_NETWORKS, make_network
 from benchmarks.run._web import measure_web
 from seqloom.cli._export import PROGRAM
 
-READS = full_or_quick(100_000, 20_000)
+READ_COUNT = full_or_quick(100_000, 20_000)
 MAX_PROGRAM_BYTES = 6e6
-NOTES_OF_FILES = f"""
-The second table has the time of whole processes that score {READS:,} reads of {READ_LENGTH}
-bases from FASTQ with 2 threads. The Python loop uses dnaio, NumPy and ONNX Runtime.
+FILE_NOTES = f"""
+The second table has the time of whole processes that score {READ_COUNT:,} reads of
+{READ_LENGTH} bases from FASTQ with 2 threads. The Python loop uses dnaio, NumPy and ONNX
+Runtime.
 """
-WASM_RECORDS = 20_000  # Number of records that the WebAssembly module scores.
+WEBASSEMBLY_RECORDS = 20_000  # Number of records that the WebAssembly module scores.
 
 # The size and the start-up time of the program are only in the CSV file.
 SHOWN_ROWS, HIDDEN = r"\| 2 \||gzip", "^WebAssembly|^`seqloom-run` has|^From the start"
@@ -44,13 +45,15 @@ def main() -> None:
     text = "\n\n".join(
         [*parts, describe_machine("onnx", "onnxruntime", "numpy", "seqloom")]
     )
-    publish("run", text, notes=f"{NOTES} {NOTES_OF_FILES}", shown=SHOWN_ROWS, hidden=HIDDEN)
+    publish_section(
+        "run", text, notes=f"{NOTES} {FILE_NOTES}", shown=SHOWN_ROWS, hidden=HIDDEN
+    )
 
 
 def _measure_files() -> str:
     """Return a table of the times to score a FASTQ file."""
     with TemporaryDirectory() as name:
-        reads = write_reads(Path(name), READS)
+        reads = write_reads(Path(name), READ_COUNT)
         rows = [
             _measure_file(network, reads[kind], kind)
             for network in READ_NETWORKS
@@ -133,10 +136,10 @@ def _measure_web() -> str:
     """Describe the speed and size of the WebAssembly module with the demo's network."""
     with TemporaryDirectory() as name:
         folder = Path(name)
-        trained, length = make("SequenceCNN")
+        trained, length = make_network("SequenceCNN")
         sl.export.save(trained, folder / "model.seqloom.zip")
-        rows = np.random.default_rng(0).choice(list(b"ACGT"), (WASM_RECORDS, length))
+        rows = np.random.default_rng(0).choice(list(b"ACGT"), (WEBASSEMBLY_RECORDS, length))
         letters = (row.tobytes().decode() for row in rows.astype(np.uint8))
         reads = folder / "windows.fa"
         reads.write_text("".join(f">{at}\n{row}\n" for at, row in enumerate(letters)))
-        return measure_web(folder, reads, WASM_RECORDS)
+        return measure_web(folder, reads, WEBASSEMBLY_RECORDS)

@@ -23,7 +23,7 @@ def measure_web(folder: Path, reads: Path, records: int) -> str:
     if not _WASM_FILE.exists() or not shutil.which("node"):
         return "WebAssembly: not measured, it needs Node and web/dist (make web)."
     model = folder / "model.seqloom.zip"
-    ours, native = _time_alternating(model, reads)
+    ours, native = _time_module_and_command(model, reads)
     content = _WASM_FILE.read_bytes()
     packed = len(gzip.compress(content, 9))
     return (
@@ -35,7 +35,7 @@ def measure_web(folder: Path, reads: Path, records: int) -> str:
     )
 
 
-def _time_alternating(model: Path, reads: Path) -> tuple[float, float]:
+def _time_module_and_command(model: Path, reads: Path) -> tuple[float, float]:
     """Return the median records/s of the module and of the command, timed alternately."""
     speeds = [
         (_node_speed(model, reads), _native_speed(model, reads)) for _ in range(_ROUNDS)

@@ -12,20 +12,20 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks._measure import read_blocks
 from benchmarks.scale._reading import BASES, Maker, Work
-from benchmarks.scale._sweeps import FLOOR, Sizes
+from benchmarks.scale._sweeps import LOWER_BOUND, Sizes
 
 # Channels of the network, width of its convolution, and number of classes.
 WIDTH, KERNEL, CLASSES = 16, 9, ("a", "b", "c")
 BATCH_RECORDS = 64
 # Windows per matrix product in the lower bound.
-WINDOWS = 4096
-ONE_HOT = np.zeros((256, 4), np.float32)
-ONE_HOT[BASES, range(4)] = 1
+WINDOWS_PER_PRODUCT = 4096
+ONE_HOT_TABLE = np.zeros((256, 4), np.float32)
+ONE_HOT_TABLE[BASES, range(4)] = 1
 
 
-def encode(side: str) -> Maker:
+def make_encoder(side: str) -> Maker:
     """Return a function that encodes sequences in memory into a new one-hot array."""
-    return lambda sizes, _: ENCODERS[side](_random_bases(sizes))
+    return lambda sizes, _: PREPARE_ENCODING_OF_LIBRARY[side](_random_bases(sizes))
 
 
 def _random_bases(sizes: Sizes) -> NDArray[np.uint8]:
@@ -34,7 +34,7 @@ def _random_bases(sizes: Sizes) -> NDArray[np.uint8]:
     return BASES[draw.integers(0, 4, (sizes.records, sizes.length))]
 
 
-def _encode_by_seqloom(letters: NDArray[np.uint8]) -> Work:
+def _encode_with_seqloom(letters: NDArray[np.uint8]) -> Work:
     """Call the encoder once for all sequences."""
     from seqloom._ragged import Ragged
     from seqloom.encode import OneHot
@@ -45,62 +45,62 @@ def _encode_by_seqloom(letters: NDArray[np.uint8]) -> Work:
     return lambda: (encoder.batch(rows, num_threads=1),)
 
 
-def _encode_by_numpy(letters: NDArray[np.uint8]) -> Work:
+def _encode_with_numpy(letters: NDArray[np.uint8]) -> Work:
     """Encode by comparison with each base, the fastest way found in NumPy."""
 
-    def work() -> tuple[Any]:
+    def run_once() -> tuple[Any]:
         out = np.empty((len(letters), 4, letters.shape[1]), np.float32)
         for channel, letter in enumerate(b"ACGT"):
             np.equal(letters, letter, out=out[:, channel])
         return (out,)
 
-    return work
+    return run_once
 
 
 def _fill_new_array(letters: NDArray[np.uint8]) -> Work:
     """Return the lower bound: a function that writes an equally large new array."""
 
-    def work() -> tuple[()]:
+    def run_once() -> tuple[()]:
         np.empty((4, letters.size), np.float32).fill(1)
         return ()
 
-    return work
+    return run_once
 
 
-ENCODERS = {
-    "seqloom": _encode_by_seqloom,
-    "NumPy": _encode_by_numpy,
-    FLOOR: _fill_new_array,
+PREPARE_ENCODING_OF_LIBRARY = {
+    "seqloom": _encode_with_seqloom,
+    "NumPy": _encode_with_numpy,
+    LOWER_BOUND: _fill_new_array,
 }
 
 
-def predict(side: str) -> Maker:
+def make_predictor(side: str) -> Maker:
     """Return a function that scores the sequences of a file."""
     makers = {
-        "seqloom": _our_scores,
-        "torch over dnaio": _torch_scores,
-        FLOOR: _read_and_multiply,
+        "seqloom": _make_seqloom_predictor,
+        "torch over dnaio": _make_torch_predictor,
+        LOWER_BOUND: _make_lower_bound,
     }
     return makers[side]()
 
 
-def _our_scores() -> Maker:
+def _make_seqloom_predictor() -> Maker:
     """Predict with seqloom and a network that reads any length."""
     import seqloom as sl
     from seqloom.infer._loop import evaluation_batch_size
 
     encoder, task = sl.encode.OneHot("dna"), sl.models.Classify(CLASSES)
 
-    def work_of(_: Sizes, path: Path) -> Work:
-        model = _network().eval()
+    def prepare_scoring(_: Sizes, path: Path) -> Work:
+        model = _make_network().eval()
         data = sl.data.SequenceDataset(path, encoder=encoder)
         trained = sl.models.Trained(model, encoder, task, evaluation_batch_size(data))
         return lambda: (sl.infer.predict(trained, path, num_threads=1).to_numpy(),)
 
-    return work_of
+    return prepare_scoring
 
 
-def _network() -> Any:
+def _make_network() -> Any:
     """Return the network with random weights."""
     import seqloom as sl
 
@@ -110,19 +110,19 @@ def _network() -> Any:
     return config.init(sl.tensor.backend("numpy", num_threads=1), sl.Key(0))
 
 
-def _torch_scores() -> Maker:
+def _make_torch_predictor() -> Maker:
     """Predict with the same network in PyTorch, on records that dnaio reads."""
     import torch
 
     weights = {
-        path: torch.tensor(np.array(x)) for path, x in _network().to_record().items()
+        path: torch.tensor(np.array(x)) for path, x in _make_network().to_record().items()
     }
 
-    def work_of(_: Sizes, path: Path) -> Work:
+    def prepare_scoring(_: Sizes, path: Path) -> Work:
         torch.set_num_threads(1)
         return lambda: (_score_all_batches(path, weights),)
 
-    return work_of
+    return prepare_scoring
 
 
 def _score_all_batches(path: Path, weights: dict[str, Any]) -> NDArray[np.float32]:
@@ -135,8 +135,8 @@ def _score_all_batches(path: Path, weights: dict[str, Any]) -> NDArray[np.float3
         for batch in _read_batches(path):
             names += [record.name for record in batch]
             letters = np.frombuffer("".join(r.sequence for r in batch).encode(), np.uint8)
-            x = torch.from_numpy(ONE_HOT[letters].reshape(len(batch), -1, 4))
-            scores.append(_torch_network(x.transpose(1, 2), weights))
+            x = torch.from_numpy(ONE_HOT_TABLE[letters].reshape(len(batch), -1, 4))
+            scores.append(_torch_probabilities(x.transpose(1, 2), weights))
     return torch.cat(scores).numpy()
 
 
@@ -148,7 +148,7 @@ def _read_batches(path: Path) -> Iterator[list[Any]]:
             yield batch
 
 
-def _torch_network(x: Any, weights: dict[str, Any]) -> Any:
+def _torch_probabilities(x: Any, weights: dict[str, Any]) -> Any:
     """Return a function that computes class probabilities."""
     import torch
     from torch.nn import functional as F
@@ -163,21 +163,21 @@ def _torch_network(x: Any, weights: dict[str, Any]) -> Any:
 NORM_ARRAYS = ("running_mean", "running_var", "weight", "bias")
 
 
-def _read_and_multiply() -> Maker:
+def _make_lower_bound() -> Maker:
     """Return the lower bound: a function that reads the file and multiplies matrices."""
 
-    def work_of(sizes: Sizes, path: Path) -> Work:
+    def prepare_scoring(sizes: Sizes, path: Path) -> Work:
         threadpool_limits(1, user_api="blas")  # thread limit of the whole process
-        windows = np.ones((WINDOWS, 4 * KERNEL), np.float32)
+        windows = np.ones((WINDOWS_PER_PRODUCT, 4 * KERNEL), np.float32)
         kernels = np.ones((4 * KERNEL, WIDTH), np.float32)
-        out = np.empty((WINDOWS, WIDTH), np.float32)
+        out = np.empty((WINDOWS_PER_PRODUCT, WIDTH), np.float32)
 
-        def work() -> tuple[()]:
+        def run_once() -> tuple[()]:
             read_blocks(path)
-            for _ in range(-(-sizes.records * sizes.length // WINDOWS)):
+            for _ in range(-(-sizes.records * sizes.length // WINDOWS_PER_PRODUCT)):
                 np.matmul(windows, kernels, out=out)
             return ()
 
-        return work
+        return run_once
 
-    return work_of
+    return prepare_scoring

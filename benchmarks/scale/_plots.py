@@ -4,16 +4,16 @@ import math
 import re
 from typing import Any, TypeAlias
 
-from benchmarks._page import PAGE
+from benchmarks._page import BENCHMARKS_PAGE
 from benchmarks._processor import name_processor
 from benchmarks.scale._growth import FITTED_DECADES, Points, growth_exponent
-from benchmarks.scale._sweeps import FLOOR, UNITS, Sweep
+from benchmarks.scale._sweeps import LOWER_BOUND, UNIT_OF_AXIS, Sweep
 
 # The type is Any, because the type stubs of matplotlib do not type keyword arguments.
 Axes: TypeAlias = Any
 Figure: TypeAlias = Any
 
-PLOTS_FOLDER = PAGE.with_suffix("")  # directory of the plots
+PLOTS_FOLDER = BENCHMARKS_PAGE.with_suffix("")  # directory of the plots
 TEXT, FAINT_TEXT, GRID = "#1b2430", "#5d6b7a", "#e4e9ee"
 COLOURS = ("#0f766e", "#c2570c", "#6d4bc3", FAINT_TEXT)
 MARKER_SHAPES = "osD^"
@@ -41,7 +41,7 @@ def _plot_sweep(sweep: Sweep, points: Points, title: str) -> Figure:
     left, right = whole.subplots(1, 2)
     seconds = {side: [each.seconds for each in found] for side, found in points.items()}
     megabytes = {side: [each.megabytes for each in found] for side, found in points.items()}
-    megabytes.pop(FLOOR, None)  # The memory of the lower bound is not measured.
+    megabytes.pop(LOWER_BOUND, None)  # The memory of the lower bound is not measured.
     _draw_panel(left, sweep, seconds)
     _draw_panel(right, sweep, megabytes)
     _style_axes(left, "time")
@@ -80,7 +80,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
     """Plot one line per library, and a dotted line for the lower bound."""
     for number, (side, found) in enumerate(values.items()):
         style = {"color": TEXT, "lw": 1.2, "ls": ":"}
-        if side != FLOOR:
+        if side != LOWER_BOUND:
             style = {"color": COLOURS[number], "lw": 1.8, "marker": MARKER_SHAPES[number]}
         # The line of seqloom is drawn last, with outlined markers.
         style |= {"ms": 7 if number else 5, "zorder": 9 - number}
@@ -89,7 +89,7 @@ def _draw_panel(axes: Axes, sweep: Sweep, values: dict[str, list[float]]) -> Non
     axes.minorticks_off()
     axes.tick_params(pad=7)  # Markers can overlap the lowest line.
     axes.set_ylim(*_decades_around([y for found in values.values() for y in found]))
-    axes.set_xlabel(UNITS[sweep.axis], fontsize=9)
+    axes.set_xlabel(UNIT_OF_AXIS[sweep.axis], fontsize=9)
 
 
 def _legend_text(sweep: Sweep, side: str, quantities: list[dict[str, list[float]]]) -> str:

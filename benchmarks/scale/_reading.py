@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks._measure import read_blocks
 from benchmarks.bed import _files
-from benchmarks.scale._sweeps import FLOOR, Sizes
+from benchmarks.scale._sweeps import LOWER_BOUND, Sizes
 from seqloom.io import open_sequences
 
 # Runs the operation once; returns numbers and arrays that must be equal in all
@@ -51,12 +51,12 @@ def _fasta_record(number: int, letters: bytes) -> bytes:
 
 def make_parser(side: str) -> Maker:
     """Return a function that reads a file and counts its records and residues."""
-    if side == FLOOR:
-        return lambda _, path: lambda: _empty_result(read_blocks(path))
+    if side == LOWER_BOUND:
+        return lambda _, path: lambda: _no_results(read_blocks(path))
     read = (
         _count_records
         if side == "seqloom"
-        else import_module("benchmarks.fastx").SIDES[side]
+        else import_module("benchmarks.fastx").READERS[side]
     )
     return lambda _, path: lambda: read(path)
 
@@ -73,44 +73,43 @@ def _count_records(path: Path) -> tuple[int, int]:
 def make_loader_pass(side: str) -> Maker:
     """Return a function that creates the one-hot batches of one epoch, without workers."""
     if side == "seqloom":
-        return _our_loader()
-    if side == FLOOR:
+        return _make_seqloom_loader()
+    if side == LOWER_BOUND:
         return _read_and_fill
-    loader: Any = import_module("benchmarks.loader")
+    libraries: Any = import_module("benchmarks._loader_libraries")
     if side == "NumPy loop over dnaio":
-        return lambda _, path: lambda: _exhaust_batches(loader.loop(str(path)))
+        return lambda _, path: lambda: _exhaust_batches(libraries.numpy_batches(str(path)))
+    loader, dataset = import_module("torch.utils.data").DataLoader, libraries.DnaioDataset
     return lambda _, path: (
-        lambda: _exhaust_batches(
-            loader.TorchLoader(loader.Records(str(path)), batch_size=BATCH)
-        )
+        lambda: _exhaust_batches(loader(dataset(str(path)), batch_size=BATCH))
     )
 
 
-def _our_loader() -> Maker:
+def _make_seqloom_loader() -> Maker:
     """Return a function that iterates over seqloom's loader."""
     from seqloom.data import DataLoader, SequenceStream
     from seqloom.encode import OneHot
 
     encoder = OneHot("dna")
 
-    def work(path: Path) -> tuple[Any, ...]:
+    def run_epoch(path: Path) -> tuple[Any, ...]:
         stream = SequenceStream(path, encoder=encoder, num_threads=1)
         return _exhaust_batches(batch["inputs"] for batch in DataLoader(stream, BATCH))
 
-    return lambda _, path: lambda: work(path)
+    return lambda _, path: lambda: run_epoch(path)
 
 
 def _read_and_fill(sizes: Sizes, path: Path) -> Work:
     """Lower bound: read the file in blocks, and fill one array once for each batch."""
     out = np.empty((BATCH, 4, sizes.length), np.float32)
 
-    def work() -> tuple[()]:
+    def run_epoch() -> tuple[()]:
         read_blocks(path)
         for _ in range(-(-sizes.records // BATCH)):
             out.fill(1)
         return ()
 
-    return work
+    return run_epoch
 
 
 def _exhaust_batches(batches: Iterable[Any]) -> tuple[int, Any]:
@@ -123,11 +122,9 @@ def _exhaust_batches(batches: Iterable[Any]) -> tuple[int, Any]:
 
 def make_bed_reader(side: str) -> Maker:
     """Return a function that reads a .bed file into a new int8 array."""
-    if side == FLOOR:
+    if side == LOWER_BOUND:
         return lambda sizes, path: (
-            lambda: _empty_result(
-                read_blocks(path), _fill_new_array(PEOPLE * sizes.variants)
-            )
+            lambda: _no_results(read_blocks(path), _fill_new_array(PEOPLE * sizes.variants))
         )
     library = import_module("seqloom.io" if side == "seqloom" else side)
     return lambda _, path: (
@@ -140,6 +137,6 @@ def _fill_new_array(size: int) -> None:
     np.empty(-(-size // 8), np.int64).fill(1)
 
 
-def _empty_result(*_: object) -> tuple[()]:
+def _no_results(*_: object) -> tuple[()]:
     """Return an empty result, because lower bounds compute nothing to compare."""
     return ()

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks._measure import REPOSITORY_ROOT, is_quick, touch_memory
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._measure import REPOSITORY_ROOT, is_quick_run, touch_memory
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.scale._growth import (
     FITTED_DECADES,
     MIN_MEMORY_BYTES,
@@ -21,14 +21,20 @@ from benchmarks.scale._growth import (
 )
 from benchmarks.scale._plots import write_plot
 from benchmarks.scale._reading import write_input
-from benchmarks.scale._sweeps import FLOOR, SIDES, SWEEPS, Sizes, Sweep
+from benchmarks.scale._sweeps import (
+    LIBRARIES_OF_OPERATION,
+    LOWER_BOUND,
+    SWEEPS,
+    Sizes,
+    Sweep,
+)
 
 PACKAGES = ("numpy", "torch", "dnaio", "pyfastx", "biopython", "bed-reader", "seqloom")
 # Maximum relative difference between the results of two libraries.
-TOLERANCE = 1e-3
+MAX_RELATIVE_DIFFERENCE = 1e-3
 # Sizes of the warm-up call.
-WARM_UP = Sizes(records=100, length=150, variants=100, parameters=10_000)
-SLOPES = (f"slope, last {FITTED_DECADES} decades", "slope, all")
+WARM_UP_SIZES = Sizes(records=100, length=150, variants=100, parameters=10_000)
+SLOPE_COLUMNS = (f"slope, last {FITTED_DECADES} decades", "slope, all")
 NOTES = f"""
 Times are the shortest of up to seven calls. Memory is the peak increase in resident memory
 during the first call, in MB; values below 1 count as 1. Slopes are fitted to the
@@ -40,9 +46,9 @@ TABLE_COLUMNS = (
     "side",
     "ms",
     "time relative to seqloom",
-    *SLOPES,
+    *SLOPE_COLUMNS,
     "MB",
-    *SLOPES,
+    *SLOPE_COLUMNS,
 )
 
 
@@ -54,24 +60,27 @@ def main(sweeps: Sequence[Sweep] = SWEEPS) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for sweep in sweeps:
             points = _measure_sweep(sweep, Path(folder))
-            if not is_quick():
+            if not is_quick_run():
                 pictures.append(write_plot(sweep, points))
             rows += [_library_row(sweep, side, points) for side in points]
     text = "\n\n".join(
         [markdown_table(TABLE_COLUMNS, rows), describe_machine(*PACKAGES), *pictures]
     )
-    publish("scale", text, notes=NOTES, shown=r"\| seqloom \|")
+    publish_section("scale", text, notes=NOTES, shown=r"\| seqloom \|")
 
 
 def _measure_sweep(sweep: Sweep, folder: Path) -> Points:
     """Measure all libraries for each input size, and check that their results agree."""
     workers = {
-        side: _start_library(sweep.operation, side) for side in SIDES[sweep.operation]
+        side: _start_library(sweep.operation, side)
+        for side in LIBRARIES_OF_OPERATION[sweep.operation]
     }
     points: Points = {side: [] for side in workers}
     for sizes in sweep.points:
         asked = [
-            _prepare_file(sweep, WARM_UP._replace(threads=sizes.threads), folder / "small"),
+            _prepare_file(
+                sweep, WARM_UP_SIZES._replace(threads=sizes.threads), folder / "small"
+            ),
             _prepare_file(sweep, sizes, folder / "measured"),
         ]
         answers = {
@@ -116,8 +125,8 @@ def _measure_library(worker: Any, asked: list[tuple[str, Sizes]]) -> Any:
 
 def _check_results(sweep: Sweep, sizes: Sizes, answers: dict[str, Any]) -> None:
     """Raise if the results of the libraries differ; print the progress of the sweep."""
-    found = [answer["found"] for side, answer in answers.items() if side != FLOOR]
-    same = all(np.allclose(each, found[0], rtol=TOLERANCE) for each in found)
+    found = [answer["found"] for side, answer in answers.items() if side != LOWER_BOUND]
+    same = all(np.allclose(each, found[0], rtol=MAX_RELATIVE_DIFFERENCE) for each in found)
     assert same, f"{sweep.name}, {sizes}: the sides differ: {answers}"
     size = getattr(sizes, sweep.axis)
     taken = {side: f"{each['seconds']:.5f} s" for side, each in answers.items()}
@@ -129,13 +138,13 @@ def _library_row(sweep: Sweep, side: str, points: Points) -> Sequence[object]:
     seconds, megabytes = zip(*points[side], strict=True)
     label = f"{sweep.name}; {sweep.values[-1]:,}"
     ratio = seconds[-1] / points["seqloom"][-1].seconds
-    time = (f"{1e3 * seconds[-1]:.4g}", f"{ratio:.2f}", *_slopes(sweep, seconds))
-    if side == FLOOR:  # The memory of the lower bound is not measured.
+    time = (f"{1e3 * seconds[-1]:.4g}", f"{ratio:.2f}", *_slope_cells(sweep, seconds))
+    if side == LOWER_BOUND:  # The memory of the lower bound is not measured.
         return label, side, *time, "", "", ""
-    return label, side, *time, f"{megabytes[-1]:.0f}", *_slopes(sweep, megabytes)
+    return label, side, *time, f"{megabytes[-1]:.0f}", *_slope_cells(sweep, megabytes)
 
 
-def _slopes(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
+def _slope_cells(sweep: Sweep, values: Sequence[float]) -> tuple[str, str]:
     """Return the slopes at the largest sizes and over all sizes."""
     last = growth_exponent(sweep.values, values, decades=FITTED_DECADES)
     return f"**{last:z.2f}**", f"{growth_exponent(sweep.values, values):z.2f}"

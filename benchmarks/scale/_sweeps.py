@@ -5,17 +5,17 @@ from typing import NamedTuple
 
 from benchmarks._measure import full_or_quick
 
-FLOOR = "floor"
+LOWER_BOUND = "floor"
 # Operation -> libraries: seqloom first, the lower bound ("floor") last.
-SIDES = {
-    "parse": ("seqloom", "dnaio, one thread", "pyfastx", "biopython", FLOOR),
-    "encode": ("seqloom", "NumPy", FLOOR),
-    "load": ("seqloom", "DataLoader over dnaio", "NumPy loop over dnaio", FLOOR),
-    "train step": ("seqloom", "torch eager", FLOOR),
-    ".bed read": ("seqloom", "bed_reader", FLOOR),
-    "predict": ("seqloom", "torch over dnaio", FLOOR),
+LIBRARIES_OF_OPERATION = {
+    "parse": ("seqloom", "dnaio, one thread", "pyfastx", "biopython", LOWER_BOUND),
+    "encode": ("seqloom", "NumPy", LOWER_BOUND),
+    "load": ("seqloom", "DataLoader over dnaio", "NumPy loop over dnaio", LOWER_BOUND),
+    "train step": ("seqloom", "torch eager", LOWER_BOUND),
+    ".bed read": ("seqloom", "bed_reader", LOWER_BOUND),
+    "predict": ("seqloom", "torch over dnaio", LOWER_BOUND),
 }
-UNITS = {
+UNIT_OF_AXIS = {
     "records": "records",
     "length": "letters in a record",
     "variants": "variants",
@@ -38,7 +38,7 @@ class Sweep(NamedTuple):
     """An operation that is measured with inputs of growing size.
 
     Args:
-        operation: Name of the operation, a key of `SIDES`.
+        operation: Name of the operation, a key of `LIBRARIES_OF_OPERATION`.
         axis: The field of `Sizes` that grows.
         values: Values of the growing field, in ascending order.
         rest: Values of the fields that do not grow.
@@ -67,7 +67,7 @@ def _decades(first: int) -> tuple[int, ...]:
     return tuple(first * 10**power for power in range(full_or_quick(4, 3)))
 
 
-def _threads() -> tuple[int, ...]:
+def _thread_counts() -> tuple[int, ...]:
     """Return the powers of two up to the number of CPU cores."""
     return tuple(1 << power for power in range((os.cpu_count() or 1).bit_length()))
 
@@ -79,7 +79,7 @@ SWEEPS = (
     Sweep("encode", "length", _decades(100), Sizes(records=64)),
     Sweep("load", "records", _decades(1_000), Sizes(length=150), ".fastq"),
     Sweep("train step", "parameters", _decades(10_000)),
-    Sweep("train step", "threads", _threads()),
+    Sweep("train step", "threads", _thread_counts()),
     Sweep(".bed read", "variants", _decades(100), suffix=".bed"),
     Sweep("predict", "records", _decades(1_000), suffix=".fasta"),
     Sweep("predict", "length", _decades(100), Sizes(records=256), ".fasta"),

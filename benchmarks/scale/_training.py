@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from threadpoolctl import threadpool_limits
 
 from benchmarks.scale._reading import Maker, Work
-from benchmarks.scale._sweeps import FLOOR, Sizes
+from benchmarks.scale._sweeps import LOWER_BOUND, Sizes
 
 ROWS, LR = 64, 1e-3
 
@@ -27,9 +27,13 @@ class InitialState(NamedTuple):
     threads: int
 
 
-def train_step(side: str) -> Maker:
+def make_training_step(side: str) -> Maker:
     """Train on one batch and return the loss."""
-    makers = {"seqloom": _seqloom, "torch eager": _torch, FLOOR: _matrix_products}
+    makers = {
+        "seqloom": _make_seqloom_step,
+        "torch eager": _make_torch_step,
+        LOWER_BOUND: _make_matrix_products,
+    }
     if side == "torch eager":
         import_module("torch._dynamo")  # AdamW imports it at its first step
     return lambda sizes, _: makers[side](_sample_state(sizes))
@@ -45,7 +49,7 @@ def _sample_state(sizes: Sizes) -> InitialState:
     )
 
 
-def _seqloom(start: InitialState) -> Work:
+def _make_seqloom_step(start: InitialState) -> Work:
     """Return a training step of seqloom on the NumPy backend."""
     import seqloom as sl
 
@@ -57,21 +61,21 @@ def _seqloom(start: InitialState) -> Work:
     model.load_record(dict(zip(model.to_record(), start.weights, strict=True)))
     optimizer, batch = sl.optim.AdamW(), table.tensor(start.x)
 
-    def loss_of(_: sl.nn.Module) -> sl.tensor.Tensor:
+    def compute_loss(_: sl.nn.Module) -> sl.tensor.Tensor:
         return (second(sl.nn.functional.relu(first(batch))) ** 2).mean()
 
-    follow = sl.nn.value_and_grad(loss_of)
+    follow = sl.nn.value_and_grad(compute_loss)
 
-    def work() -> tuple[float]:
+    def run_step() -> tuple[float]:
         with sl.tensor.scope():
             loss, grads = follow(model)
             optimizer.step(LR, model, grads)
             return (float(loss),)
 
-    return work
+    return run_step
 
 
-def _torch(start: InitialState) -> Work:
+def _make_torch_step(start: InitialState) -> Work:
     """Return a training step of eager PyTorch with fused AdamW."""
     import torch
 
@@ -80,27 +84,27 @@ def _torch(start: InitialState) -> Work:
     optimizer = torch.optim.AdamW((first, second), lr=LR, fused=True)
     linear, batch = torch.nn.functional.linear, torch.from_numpy(start.x)
 
-    def work() -> tuple[float]:
+    def run_step() -> tuple[float]:
         optimizer.zero_grad()
         loss = (linear(torch.relu(linear(batch, first)), second) ** 2).mean()
         loss.backward()
         optimizer.step()
         return (loss.item(),)
 
-    return work
+    return run_step
 
 
-def _matrix_products(start: InitialState) -> Work:
+def _make_matrix_products(start: InitialState) -> Work:
     """Return the lower bound: the matrix products of a step, computed by NumPy's BLAS."""
     threadpool_limits(start.threads, user_api="blas")  # thread limit of the whole process
     matrix, x, width = start.weights[0], start.x, start.x.shape[1]
     row, square = np.empty((ROWS, width), np.float32), np.empty_like(matrix)
 
-    def work() -> tuple[()]:
+    def run_step() -> tuple[()]:
         for _ in range(2):
             np.matmul(x, matrix.T, out=row)
             np.matmul(x.T, row, out=square)
         np.matmul(row, matrix, out=row)
         return ()
 
-    return work
+    return run_step

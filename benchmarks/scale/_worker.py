@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import peak_memory_increase
-from benchmarks.scale._encode_and_predict import encode, predict
+from benchmarks.scale._encode_and_predict import make_encoder, make_predictor
 from benchmarks.scale._reading import (
     Maker,
     Work,
@@ -27,15 +27,15 @@ from benchmarks.scale._reading import (
     make_parser,
 )
 from benchmarks.scale._sweeps import Sizes
-from benchmarks.scale._training import train_step
+from benchmarks.scale._training import make_training_step
 
-OPERATIONS: dict[str, Callable[[str], Maker]] = {
+MAKER_OF_OPERATION: dict[str, Callable[[str], Maker]] = {
     "parse": make_parser,
-    "encode": encode,
+    "encode": make_encoder,
     "load": make_loader_pass,
-    "train step": train_step,
+    "train step": make_training_step,
     ".bed read": make_bed_reader,
-    "predict": predict,
+    "predict": make_predictor,
 }
 # Calls are repeated for 0.3 s, at least 3 and at most 7 times, for at most 1.5 s.
 TIMES, SECONDS, LONG = 7, 0.3, 1.5
@@ -45,7 +45,7 @@ COMPARED_NUMBERS = 1000
 
 def _main(operation: str, side: str) -> None:
     """Print a line when ready, then measure in one child process per input line."""
-    maker = OPERATIONS[operation](side)
+    maker = MAKER_OF_OPERATION[operation](side)
     print("ready", flush=True)
     for line in sys.stdin:
         child = os.fork()

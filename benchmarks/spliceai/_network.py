@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 EXAMPLE_FILE = Path(__file__).parents[2] / "examples/splice_sites.py"
-CONTEXT = 10_000
+CONTEXT_BASES = 10_000
 # Residual units, kernel size and dilation of each block.
 RESIDUAL_BLOCKS = ((4, 11, 1), (4, 11, 4), (4, 21, 10), (4, 41, 25))
-WIDTH = 32
+CHANNELS = 32
 
 Work = Callable[[], Any]
 
 
 def random_bases(count: int) -> np.ndarray:
     """Draw random one-hot bases with context, ``(1, 4, count + context)``."""
-    drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT)
+    drawn = np.random.default_rng(0).integers(4, size=count + CONTEXT_BASES)
     return np.eye(4, dtype="float32")[:, drawn][None]
 
 
@@ -27,7 +27,7 @@ def count_operations(count: int) -> int:
     """Return the number of multiplications and additions, without those of the head."""
     taps = sum(2 * units * size for units, size, _ in RESIDUAL_BLOCKS)
     skips = len(RESIDUAL_BLOCKS) + 1
-    return 2 * (count + CONTEXT) * WIDTH * (WIDTH * (taps + skips) + 4)
+    return 2 * (count + CONTEXT_BASES) * CHANNELS * (CHANNELS * (taps + skips) + 4)
 
 
 @cache
@@ -42,7 +42,7 @@ def read_weights() -> dict[str, np.ndarray]:
     return {name: np.asarray(values) for name, values in sl.record.load(path).items()}
 
 
-def of_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
+def load_in_seqloom(count: int, threads: int, *, compiled: bool) -> Work:
     """Load the network of the example on the NumPy backend."""
     import seqloom as sl
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import REPOSITORY_ROOT, full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
-from benchmarks.tensor._libraries import environment
+from benchmarks._page import describe_machine, markdown_table, publish_section
+from benchmarks.tensor._libraries import thread_environment
 
-SIDES = ("seqloom", "seqloom, compiled", "torch", "floor")
+TIMED_PROGRAMS = ("seqloom", "seqloom, compiled", "torch", "floor")
 ROUNDS = full_or_quick(20, 7)
 BASE_COUNTS = (1000, 5000)
 NOTES = """
@@ -21,7 +21,7 @@ arithmetic at the speed of seqloom's square matrix products.
 """
 TABLE_COLUMNS = (
     "shortest time per 1,000 bases, ms",
-    *SIDES,
+    *TIMED_PROGRAMS,
     "seqloom / torch",
     "compiled / torch",
 )
@@ -32,17 +32,17 @@ def main() -> None:
     rows = [_time_libraries(count, threads) for threads in (1, 2) for count in BASE_COUNTS]
     text = markdown_table(TABLE_COLUMNS, rows)
     text += f"\n\n{describe_machine('numpy', 'torch', 'seqloom')}"
-    publish("spliceai", text, notes=NOTES, shown="5,000")
+    publish_section("spliceai", text, notes=NOTES, shown="5,000")
 
 
 def _time_libraries(count: int, threads: int) -> list[str]:
     """Return the times of all libraries for one length and number of threads."""
-    workers = [_start_library(side, count, threads) for side in SIDES]
+    workers = [_start_library(side, count, threads) for side in TIMED_PROGRAMS]
     try:
         results = [np.array(_read_line(worker)) for worker in workers]
         for other in results[1:-1]:
             np.testing.assert_allclose(results[0], other, rtol=1e-3, atol=1e-6)
-        rounds = [[_time_once(worker) for worker in workers] for _ in range(ROUNDS)]
+        rounds = [[_time_network_once(worker) for worker in workers] for _ in range(ROUNDS)]
     finally:
         for worker in workers:
             worker.stdin.close()
@@ -64,11 +64,11 @@ def _start_library(side: str, count: int, threads: int) -> Any:
         stdout=subprocess.PIPE,
         text=True,
         cwd=REPOSITORY_ROOT,
-        env=environment(threads),
+        env=thread_environment(threads),
     )
 
 
-def _time_once(worker: Any) -> float:
+def _time_network_once(worker: Any) -> float:
     """Let a process run the network once; return the seconds."""
     worker.stdin.write("\n")
     worker.stdin.flush()

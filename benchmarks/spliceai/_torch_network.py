@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.spliceai._network import (
-    CONTEXT,
+    CHANNELS,
+    CONTEXT_BASES,
     RESIDUAL_BLOCKS,
-    WIDTH,
     Work,
     random_bases,
     read_weights,
@@ -34,8 +34,8 @@ class ResidualUnit(nn.Module):
         super().__init__()
         parts: list[nn.Module] = []
         for _ in range(2):
-            conv = Conv(WIDTH, WIDTH, size, dilation=dilation)
-            parts += [nn.BatchNorm1d(WIDTH, eps=1e-3), nn.ReLU(), conv]
+            conv = Conv(CHANNELS, CHANNELS, size, dilation=dilation)
+            parts += [nn.BatchNorm1d(CHANNELS, eps=1e-3), nn.ReLU(), conv]
         self.layers = nn.Sequential(*parts)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -48,18 +48,18 @@ class SpliceAI(nn.Module):
 
     def __init__(self) -> None:
         super().__init__()
-        self.stem, self.first = Conv(4, WIDTH, 1), Conv(WIDTH, WIDTH, 1)
+        self.stem, self.first = Conv(4, CHANNELS, 1), Conv(CHANNELS, CHANNELS, 1)
         blocks = [
             nn.ModuleList(
                 [
                     *(ResidualUnit(size, dilation) for _ in range(units)),
-                    Conv(WIDTH, WIDTH, 1),
+                    Conv(CHANNELS, CHANNELS, 1),
                 ]
             )
             for units, size, dilation in RESIDUAL_BLOCKS
         ]
         self.blocks: Any = nn.ModuleList(blocks)
-        self.head = Conv(WIDTH, 3, 1)
+        self.head = Conv(CHANNELS, 3, 1)
 
     def forward(self, x: Tensor) -> Tensor:
         """Map ``(n, 4, l + context)`` to ``(n, 3, l)``."""
@@ -69,11 +69,11 @@ class SpliceAI(nn.Module):
             for unit in units:
                 x = unit(x)
             total = total + skip(x)
-        inside = total[:, :, CONTEXT // 2 : total.shape[2] - CONTEXT // 2]
+        inside = total[:, :, CONTEXT_BASES // 2 : total.shape[2] - CONTEXT_BASES // 2]
         return self.head(inside).softmax(1)
 
 
-def of_torch(count: int, threads: int) -> Work:
+def load_in_torch(count: int, threads: int) -> Work:
     """Create the torch network with the published weights, without compiling it."""
     torch.set_num_threads(threads)
     network = SpliceAI().eval()
@@ -81,11 +81,11 @@ def of_torch(count: int, threads: int) -> Work:
         layer.load_state_dict(state, strict=False)
     x = torch.tensor(random_bases(count))
 
-    def work() -> np.ndarray:
+    def run_network() -> np.ndarray:
         with torch.inference_mode():
             return network(x).numpy()
 
-    return work
+    return run_network
 
 
 def _read_layers(network: nn.Module) -> Iterator[tuple[nn.Module, dict[str, Tensor]]]:

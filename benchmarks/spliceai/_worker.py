@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.spliceai._network import count_operations, of_seqloom
+from benchmarks.spliceai._network import count_operations, load_in_seqloom
 
 MATRIX_ROWS = 1024  # Number of rows of the matrices in the lower bound.
 
@@ -16,11 +16,11 @@ MATRIX_ROWS = 1024  # Number of rows of the matrices in the lower bound.
 def _load_library(side: str, count: int, threads: int) -> Callable[[], Any]:
     """Load one library, and return a function that runs its network."""
     if side.startswith("seqloom"):
-        return of_seqloom(count, threads, compiled="compiled" in side)
+        return load_in_seqloom(count, threads, compiled="compiled" in side)
     if side == "torch":
-        from benchmarks.spliceai._torch_network import of_torch
+        from benchmarks.spliceai._torch_network import load_in_torch
 
-        return of_torch(count, threads)
+        return load_in_torch(count, threads)
     return _square_products(count, threads)
 
 

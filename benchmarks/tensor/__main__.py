@@ -3,7 +3,7 @@
 import argparse
 from typing import Any
 
-from benchmarks.tensor._libraries import SIDES
+from benchmarks.tensor._libraries import BUILDER_OF_LIBRARY
 from benchmarks.tensor._networks import CPU_NETWORKS, NETWORKS
 from benchmarks.tensor._processes import (
     LibraryFailed,
@@ -15,7 +15,7 @@ from benchmarks.tensor._processes import (
 
 def main() -> None:
     """Parse the arguments and print the measured times."""
-    wanted = _arguments()
+    wanted = _parse_arguments()
     for network in wanted.only:
         for threads in wanted.threads:
             _print_speeds(wanted, network, threads)
@@ -23,11 +23,11 @@ def main() -> None:
                 _print_memory(wanted, network, threads)
 
 
-def _arguments() -> Any:
+def _parse_arguments() -> Any:
     parser = argparse.ArgumentParser("python -m benchmarks.tensor", description=__doc__)
     parser.add_argument("--only", nargs="+", choices=NETWORKS, default=list(CPU_NETWORKS))
     default = ["floor", "numpy", "numpy compiled", "torch eager"]
-    parser.add_argument("--sides", nargs="+", choices=SIDES, default=default)
+    parser.add_argument("--sides", nargs="+", choices=BUILDER_OF_LIBRARY, default=default)
     parser.add_argument("--threads", nargs="+", type=int, default=[1, 2])
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--dropout", type=float, default=0.0)
@@ -41,11 +41,13 @@ def _print_speeds(wanted: Any, network: str, threads: int) -> None:
     beside = found.get("torch eager", {})
     for side, each in found.items():
         print(
-            f"{network}, {threads} threads, {side}: {_describe(each, beside)}", flush=True
+            f"{network}, {threads} threads, {side}:",
+            _describe_library_times(each, beside),
+            flush=True,
         )
 
 
-def _describe(found: dict[str, Any], beside: dict[str, Any]) -> str:
+def _describe_library_times(found: dict[str, Any], beside: dict[str, Any]) -> str:
     if "failed" in found:
         return f"failed: {found['failed']}"
     times = f"{median_step_ms(found):.2f} ms, least {1000 * min(found['seconds']):.2f}"

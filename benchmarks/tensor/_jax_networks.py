@@ -14,8 +14,8 @@ from benchmarks.tensor._networks import (
     LAYERS,
     Arrays,
     MeasurementSetup,
+    draw_weights,
     middle_positions,
-    weights_of,
 )
 
 LR, DECAY, BETAS, EPS = 1e-3, 0.01, (0.9, 0.999), 1e-8
@@ -23,7 +23,7 @@ CONVOLUTION_AXES = ("NCH", "OIH", "NCH")
 Tensors = dict[str, jax.Array]
 
 
-class JaxSide:
+class JaxTrainer:
     """A network with AdamW, with the whole step in `jax.jit`.
 
     Args:
@@ -33,34 +33,34 @@ class JaxSide:
     def __init__(self, setup: MeasurementSetup) -> None:
         self.device = jax.devices(setup.device)[0]
         jax.config.update("jax_default_device", self.device)
-        weights = weights_of(setup.network)
+        weights = draw_weights(setup.network)
         arrays = {path: jnp.array(each) for path, each in weights.items()}
         self.averages = {path: each for path, each in arrays.items() if "running" in path}
         self.params = {path: each for path, each in arrays.items() if "running" not in path}
         zeros = partial(jax.tree.map, jnp.zeros_like)
         self.state = (zeros(self.params), zeros(self.params), jnp.zeros((), jnp.int32))
         self.key = jax.random.key(0)
-        loss = partial(LOSSES[setup.name], rate=setup.dropout)
+        loss = partial(LOSS_OF_NETWORK[setup.name], rate=setup.dropout)
         loss = _loss_in_bfloat16(loss) if setup.dtype == "bfloat16" else loss
         self.jitted = jax.jit(_jit_step(loss), donate_argnums=(0, 1, 2))
 
-    def prepare(self, batch: Arrays) -> Tensors:
+    def prepare_batch(self, batch: Arrays) -> Tensors:
         """Return the batch as JAX arrays."""
         return {key: jnp.array(each) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
         """Train on one batch and return the loss."""
-        return float(self._learn(batch))
+        return float(self._compute_step(batch))
 
-    def learn(self, batch: Tensors) -> None:
+    def start_step(self, batch: Tensors) -> None:
         """Train on one batch without waiting for the loss."""
-        self._learn(batch)
+        self._compute_step(batch)
 
-    def wait(self) -> None:
+    def wait_for_device(self) -> None:
         """Wait until the device has finished."""
         jax.block_until_ready(self.params)
 
-    def _learn(self, batch: Tensors) -> Any:
+    def _compute_step(self, batch: Tensors) -> Any:
         loss, self.params, self.averages, self.state = self.jitted(
             self.params, self.averages, self.state, self.key, batch
         )
@@ -70,17 +70,19 @@ class JaxSide:
 def _loss_in_bfloat16(loss: Callable[..., Any]) -> Callable[..., Any]:
     """Return the loss with weights and inputs in bfloat16, because JAX has no autocast."""
 
-    def cast(arrays: Tensors) -> Tensors:
+    def cast_to_bfloat16(arrays: Tensors) -> Tensors:
         return {
             key: each.astype(jnp.bfloat16) if each.dtype == jnp.float32 else each
             for key, each in arrays.items()
         }
 
-    def compute(params: Tensors, averages: Tensors, batch: Any, key: Any) -> Any:
-        value, averages = loss(cast(params), averages, cast(batch), key)
+    def compute_loss(params: Tensors, averages: Tensors, batch: Any, key: Any) -> Any:
+        value, averages = loss(
+            cast_to_bfloat16(params), averages, cast_to_bfloat16(batch), key
+        )
         return value.astype(jnp.float32), averages
 
-    return compute
+    return compute_loss
 
 
 def _jit_step(loss: Callable[..., Any]) -> Callable[..., Any]:
@@ -104,11 +106,11 @@ def _adamw(params: Tensors, grads: Tensors, state: Any) -> tuple[Tensors, Any]:
     first = jax.tree.map(partial(_running_average, keep), first, grads)
     second = jax.tree.map(partial(_running_average, keep_square), second, squares)
 
-    def move(p: Any, m: Any, v: Any) -> Any:
+    def update_parameter(p: Any, m: Any, v: Any) -> Any:
         root = jnp.sqrt(v / (1 - keep_square**step)) + EPS
         return p * (1 - LR * DECAY) - LR / (1 - keep**step) * m / root
 
-    return jax.tree.map(move, params, first, second), (first, second, count)
+    return jax.tree.map(update_parameter, params, first, second), (first, second, count)
 
 
 def _running_average(keep: float, old: Any, new: Any) -> Any:
@@ -130,7 +132,7 @@ def _cross_entropy(logits: Any, labels: Any) -> Any:
     return -chosen.mean()
 
 
-def _mlp(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
+def _mlp_loss(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
     keys = jax.random.split(key)
     x = _dropout(jax.nn.relu(_linear(p, "first", batch["x"])), rate, keys[0])
     x = _dropout(jax.nn.relu(_linear(p, "second", x)), rate, keys[1])
@@ -149,7 +151,7 @@ def _max_pool(x: Any, size: int) -> Any:
     return lax.reduce_window(x, -jnp.inf, lax.max, window, window, "VALID")
 
 
-def _cnn(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
+def _cnn_loss(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
     x, found = batch["x"], {}
     for number, pool in enumerate((1, 2, 2)):
         path = f"blocks.{number}"
@@ -173,7 +175,7 @@ def _batch_norm(p: Tensors, averages: Tensors, path: str, x: Any) -> Any:
     return out, {path: 0.9 * averages[path] + 0.1 * new for path, new in paths.items()}
 
 
-def _deepsea(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
+def _deepsea_loss(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
     x, keys = batch["x"], jax.random.split(key, 3)
     layers = zip((("first", 4), ("second", 4), ("third", 1)), keys, strict=True)
     for (path, pool), each in layers:
@@ -184,7 +186,7 @@ def _deepsea(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -
     return (jax.nn.softplus(logits) - logits * label).mean(), averages
 
 
-def _encoder(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
+def _encoder_loss(p: Tensors, averages: Tensors, batch: Any, key: Any, rate: float) -> Any:
     keys = jax.random.split(key, LAYERS + 1)
     x = _dropout(p["letters"][batch["x"]] + p["places"], rate, keys[-1])
     for number in range(LAYERS):
@@ -233,10 +235,10 @@ def _layer_norm(p: Tensors, path: str, x: Any) -> Any:
     return (x - mean) * lax.rsqrt(var + 1e-5) * p[f"{path}.weight"] + p[f"{path}.bias"]
 
 
-LOSSES: dict[str, Any] = {
-    "MLP": _mlp,
-    "SequenceCNN": _cnn,
-    "DeepSEA": _deepsea,
-    "encoder": _encoder,
+LOSS_OF_NETWORK: dict[str, Any] = {
+    "MLP": _mlp_loss,
+    "SequenceCNN": _cnn_loss,
+    "DeepSEA": _deepsea_loss,
+    "encoder": _encoder_loss,
     "dilated": _dilated_loss,
 }

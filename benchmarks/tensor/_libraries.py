@@ -5,60 +5,60 @@ from collections.abc import Callable
 from typing import Any
 
 from benchmarks.tensor._networks import MeasurementSetup
-from benchmarks.tensor._products import NumPyProducts, products_of
+from benchmarks.tensor._products import NumPyProducts, step_products
 
 Build = Callable[[MeasurementSetup], Any]
 
 
-def _seqloom(on: str, *, compiled: bool) -> Build:
-    def build(setup: MeasurementSetup) -> Any:
-        from benchmarks.tensor._seqloom_networks import OurSide
+def _make_seqloom_builder(on: str, *, compiled: bool) -> Build:
+    def build_trainer(setup: MeasurementSetup) -> Any:
+        from benchmarks.tensor._seqloom_networks import SeqloomTrainer
 
-        return OurSide(setup, on=on, compiled=compiled)
+        return SeqloomTrainer(setup, on=on, compiled=compiled)
 
-    return build
-
-
-def _torch(*, compiled: bool) -> Build:
-    def build(setup: MeasurementSetup) -> Any:
-        from benchmarks.tensor._torch_networks import TorchSide
-
-        return TorchSide(setup, compiled=compiled)
-
-    return build
+    return build_trainer
 
 
-def _jax(setup: MeasurementSetup) -> Any:
-    from benchmarks.tensor._jax_networks import JaxSide
+def _make_torch_builder(*, compiled: bool) -> Build:
+    def build_trainer(setup: MeasurementSetup) -> Any:
+        from benchmarks.tensor._torch_networks import TorchTrainer
 
-    return JaxSide(setup)
+        return TorchTrainer(setup, compiled=compiled)
+
+    return build_trainer
 
 
-def _numpy_floor(setup: MeasurementSetup) -> Any:
-    return NumPyProducts(products_of(setup.name))
+def _build_jax_trainer(setup: MeasurementSetup) -> Any:
+    from benchmarks.tensor._jax_networks import JaxTrainer
+
+    return JaxTrainer(setup)
 
 
-def _torch_floor(setup: MeasurementSetup) -> Any:
+def _build_numpy_products(setup: MeasurementSetup) -> Any:
+    return NumPyProducts(step_products(setup.name))
+
+
+def _build_torch_products(setup: MeasurementSetup) -> Any:
     from benchmarks.tensor._torch_networks import TorchProducts
 
-    return TorchProducts(products_of(setup.name), setup.threads)
+    return TorchProducts(step_products(setup.name), setup.threads)
 
 
-SIDES: dict[str, Build] = {
-    "floor": _numpy_floor,
-    "torch floor": _torch_floor,
-    "numpy": _seqloom("numpy", compiled=False),
-    "numpy compiled": _seqloom("numpy", compiled=True),
-    "torch eager": _torch(compiled=False),
-    "torch.compile": _torch(compiled=True),
-    "jax.jit": _jax,
-    "ours on torch": _seqloom("torch", compiled=False),
-    "ours on torch compiled": _seqloom("torch", compiled=True),
-    "ours on jax compiled": _seqloom("jax", compiled=True),
+BUILDER_OF_LIBRARY: dict[str, Build] = {
+    "floor": _build_numpy_products,
+    "torch floor": _build_torch_products,
+    "numpy": _make_seqloom_builder("numpy", compiled=False),
+    "numpy compiled": _make_seqloom_builder("numpy", compiled=True),
+    "torch eager": _make_torch_builder(compiled=False),
+    "torch.compile": _make_torch_builder(compiled=True),
+    "jax.jit": _build_jax_trainer,
+    "ours on torch": _make_seqloom_builder("torch", compiled=False),
+    "ours on torch compiled": _make_seqloom_builder("torch", compiled=True),
+    "ours on jax compiled": _make_seqloom_builder("jax", compiled=True),
 }
 
 
-def environment(threads: int) -> dict[str, str]:
+def thread_environment(threads: int) -> dict[str, str]:
     """Return environment variables that set the threads of BLAS, OpenMP and XLA."""
     names = (
         "OMP_NUM_THREADS",

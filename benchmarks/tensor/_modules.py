@@ -87,7 +87,7 @@ class DeepSEA(nn.Module):
         return F.binary_cross_entropy_with_logits(self.head(x), batch["label"])
 
 
-class Scale(nn.Module):
+class LayerNormalisation(nn.Module):
     """Layer normalisation over the last axis (Ba et al. 2016)."""
 
     weight: nn.Param
@@ -102,11 +102,11 @@ class Scale(nn.Module):
         return F.layer_norm(x, x.shape[-1:], self.weight.value, self.bias.value)
 
 
-class Block(nn.Module):
+class TransformerBlock(nn.Module):
     """Transformer block: attention, then two linear layers, with pre-normalisation."""
 
-    norm1: Scale
-    norm2: Scale
+    norm1: LayerNormalisation
+    norm2: LayerNormalisation
     attend: nn.Linear
     mix: nn.Linear
     up: nn.Linear
@@ -114,7 +114,7 @@ class Block(nn.Module):
     dropout: nn.Dropout
 
     def __init__(self, rate: float) -> None:
-        self.norm1, self.norm2 = Scale(WIDTH), Scale(WIDTH)
+        self.norm1, self.norm2 = LayerNormalisation(WIDTH), LayerNormalisation(WIDTH)
         self.attend, self.mix = nn.Linear(WIDTH, 3 * WIDTH), nn.Linear(WIDTH, WIDTH)
         self.up, self.down = nn.Linear(WIDTH, FEED), nn.Linear(FEED, WIDTH)
         self.dropout = nn.Dropout(rate)
@@ -134,21 +134,21 @@ class Block(nn.Module):
         return apply("permute_dims", seen, (0, 2, 1, 3)).reshape(rows, places, width)
 
 
-class Encoder(nn.Module):
+class TransformerEncoder(nn.Module):
     """Transformer with learned embeddings of residues and positions."""
 
     letters: nn.Param
     places: nn.Param
-    blocks: list[Block]
-    norm: Scale
+    blocks: list[TransformerBlock]
+    norm: LayerNormalisation
     head: nn.Linear
     dropout: nn.Dropout
 
     def __init__(self, rate: float, length: int) -> None:
         self.letters = nn.Param((LETTERS, WIDTH), nn.Fill(0.0))
         self.places = nn.Param((length, WIDTH), nn.Fill(0.0))
-        self.blocks = [Block(rate) for _ in range(LAYERS)]
-        self.norm, self.head = Scale(WIDTH), nn.Linear(WIDTH, LETTERS)
+        self.blocks = [TransformerBlock(rate) for _ in range(LAYERS)]
+        self.norm, self.head = LayerNormalisation(WIDTH), nn.Linear(WIDTH, LETTERS)
         self.dropout = nn.Dropout(rate)
 
     def loss(self, batch: Any, key: Key) -> Tensor:
@@ -161,7 +161,7 @@ class Encoder(nn.Module):
         return F.cross_entropy(logits, batch["label"].reshape(-1))
 
 
-class Dilated(nn.Module):
+class DilatedNetwork(nn.Module):
     """Dilated residual layers that predict a profile and a count (Avsec et al. 2021)."""
 
     first: nn.Conv1d
@@ -191,10 +191,10 @@ class Dilated(nn.Module):
         return (error * error).mean() - by_position.mean()
 
 
-MODULES: dict[str, Any] = {
+MODULE_OF_NETWORK: dict[str, Any] = {
     "MLP": MLP,
     "SequenceCNN": SpliceCNN,
     "DeepSEA": DeepSEA,
-    "encoder": Encoder,
-    "dilated": Dilated,
+    "encoder": TransformerEncoder,
+    "dilated": DilatedNetwork,
 }

@@ -69,7 +69,7 @@ class MeasurementSetup:
         return replace(NETWORKS[self.name], **sizes)
 
 
-def weights_of(network: Network) -> Arrays:
+def draw_weights(network: Network) -> Arrays:
     """Draw initial weights of layers whose outputs have the scale of the inputs."""
     draw = np.random.default_rng(0)
     return {
@@ -77,7 +77,7 @@ def weights_of(network: Network) -> Arrays:
     }
 
 
-def batch_of(network: Network) -> Arrays:
+def draw_batch(network: Network) -> Arrays:
     """Draw a batch, which is the same for all libraries."""
     return network.draw(np.random.default_rng(1), network.rows, network.length)
 
@@ -177,7 +177,7 @@ def middle_positions(length: int) -> slice:
     return slice(length // 4, length - length // 4)
 
 
-def _one_hot(draw: np.random.Generator, rows: int, length: int) -> np.ndarray:
+def _draw_one_hot(draw: np.random.Generator, rows: int, length: int) -> np.ndarray:
     letters = draw.integers(0, 4, (rows, length))
     return np.ascontiguousarray(np.eye(4, dtype=np.float32)[letters].transpose(0, 2, 1))
 
@@ -188,12 +188,12 @@ def _mlp_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
 
 
 def _cnn_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
-    return {"x": _one_hot(draw, rows, length), "label": draw.integers(0, 3, rows)}
+    return {"x": _draw_one_hot(draw, rows, length), "label": draw.integers(0, 3, rows)}
 
 
 def _deepsea_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
     label = draw.random((rows, DEEPSEA_OUTPUTS)) < 0.02
-    return {"x": _one_hot(draw, rows, length), "label": label.astype(np.float32)}
+    return {"x": _draw_one_hot(draw, rows, length), "label": label.astype(np.float32)}
 
 
 def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
@@ -201,7 +201,7 @@ def _dilated_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:
     middle = middle_positions(length)
     counts = draw.poisson(0.25, (rows, middle.stop - middle.start)).astype(np.float32)
     total = np.log1p(counts.sum(axis=1, keepdims=True))
-    return {"x": _one_hot(draw, rows, length), "profile": counts, "count": total}
+    return {"x": _draw_one_hot(draw, rows, length), "profile": counts, "count": total}
 
 
 def _encoder_batch(draw: np.random.Generator, rows: int, length: int) -> Arrays:

@@ -24,14 +24,14 @@ def time_recorded_addition() -> dict[str, list[float]]:
     level = Autodiff(backend("numpy", num_threads=1))
     leaf, followed = level.tensor(plain, requires_grad=True), torch.ones(8, 8)
     followed.requires_grad_()
-    sides = _list_additions(plain, leaf, followed)
+    sides = _addition_functions(plain, leaf, followed)
     with scope():
         rounds = [[_time_call(call) for call in sides] for _ in range(ROUNDS)]
     raw, ours, theirs = (min(each) for each in zip(*rounds, strict=True))
     return {"ours": [ours], "torch": [theirs], "over": [ours - raw]}
 
 
-def _list_additions(*values: Any) -> list[Callable[[], Any]]:
+def _addition_functions(*values: Any) -> list[Callable[[], Any]]:
     """Return functions that each add an array to itself."""
     return [lambda each=each: each + each for each in values]
 

@@ -14,7 +14,7 @@ from threading import Timer
 from typing import Any
 
 from benchmarks._measure import REPOSITORY_ROOT
-from benchmarks.tensor._libraries import environment
+from benchmarks.tensor._libraries import thread_environment
 from benchmarks.tensor._networks import NETWORKS, MeasurementSetup
 
 
@@ -32,12 +32,12 @@ class LibraryProcess:
     def __init__(self, process: Any, errors: Any) -> None:
         self.process, self.errors = process, errors
 
-    def request(self, method: str, steps: int) -> Any:
+    def request_result(self, method: str, steps: int) -> Any:
         """Send a command and wait for the answer."""
-        self.send(method, steps)
-        return json.loads(self.answer())
+        self.send_request(method, steps)
+        return json.loads(self.read_reply())
 
-    def send(self, method: str, steps: int) -> None:
+    def send_request(self, method: str, steps: int) -> None:
         """Send a command without waiting."""
         try:
             self.process.stdin.write(f"{method} {steps}\n")
@@ -45,7 +45,7 @@ class LibraryProcess:
         except BrokenPipeError:
             pass  # `answer` reports why the process ended.
 
-    def answer(self, seconds: float | None = None) -> str:
+    def read_reply(self, seconds: float | None = None) -> str:
         """Return the next output line of the process; after a timeout, kill the process."""
         late = Timer(seconds or 0.0, self.process.kill)
         if seconds is not None:
@@ -80,7 +80,7 @@ def start_worker(
             stderr=errors,
             text=True,
             cwd=REPOSITORY_ROOT,
-            env={**environment(setup.threads), **variables},
+            env={**thread_environment(setup.threads), **variables},
         ) as process,
     ):
         try:
@@ -93,7 +93,7 @@ def start_worker(
 def running_process(side: str, setup: MeasurementSetup) -> Generator[LibraryProcess]:
     """Context manager that starts the process of a library, and ends it after the block."""
     with start_worker(side, setup) as one:
-        one.answer()
+        one.read_reply()
         yield one
 
 
@@ -108,13 +108,16 @@ def measure_speeds(
         for side in sides:
             try:
                 crew[side] = stack.enter_context(running_process(side, setup))
-                found[side] = {"losses": crew[side].request("losses", 3), "seconds": []}
+                found[side] = {
+                    "losses": crew[side].request_result("compute_losses", 3),
+                    "seconds": [],
+                }
             except LibraryFailed as failure:
                 crew.pop(side, None)
                 found[side] = {"failed": str(failure)}
         for _ in range(rounds):
             for side, each in crew.items():
-                seconds = each.request("seconds", NETWORKS[network].steps)
+                seconds = each.request_result("time_steps", NETWORKS[network].steps)
                 found[side]["seconds"].append(seconds)
                 time.sleep(PAUSE_SECONDS)
     return found
@@ -128,7 +131,7 @@ PAUSE_SECONDS = 0.3
 def measure_memory(side: str, network: str, threads: int) -> int:
     """Return the bytes by which ten steps increase the memory of a new process."""
     with running_process(side, MeasurementSetup(name=network, threads=threads)) as one:
-        return one.request("memory", 10)
+        return one.request_result("measure_memory_increase", 10)
 
 
 def median_step_ms(found: dict[str, Any]) -> float:

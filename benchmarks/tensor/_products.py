@@ -26,7 +26,7 @@ Product = tuple[tuple[int, ...], tuple[int, ...], int]
 BATCH, BLOCK = 64, 16  # samples in a batch, and in a block of a convolution
 
 
-def products_of(name: str) -> list[Product]:
+def step_products(name: str) -> list[Product]:
     """Return the matrix products of a training step, forward and backward."""
     return {
         "MLP": _mlp_products,
@@ -50,7 +50,7 @@ class NumPyProducts:
             for a, b, n in shapes
         ]
 
-    def prepare(self, batch: Arrays) -> Arrays:
+    def prepare_batch(self, batch: Arrays) -> Arrays:
         """Return the batch, which is not used."""
         return batch
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any
 
-from benchmarks.tensor._modules import MODULES
-from benchmarks.tensor._networks import Arrays, MeasurementSetup, batch_of, weights_of
+from benchmarks.tensor._modules import MODULE_OF_NETWORK
+from benchmarks.tensor._networks import Arrays, MeasurementSetup, draw_batch, draw_weights
 from seqloom import Key
 from seqloom._threads import limit_blas
 from seqloom.nn import value_and_grad
@@ -15,14 +15,14 @@ from seqloom.tensor import Tensor, autocast, backend, scope
 LR = 1e-3
 
 
-def train(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
+def train_step(model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any) -> Tensor:
     """Run the timed step: train on one batch, and return the loss."""
     loss, grads = value_and_grad(_compute_loss)(model, batch, key)
     optimizer.step(lr, model, grads)
     return loss
 
 
-def train_in_bfloat16(
+def train_step_in_bfloat16(
     model: Any, optimizer: AdamW, key: Key, lr: Any, batch: Any
 ) -> Tensor:
     """Train with matrix products in bfloat16, like ``fit(precision="bfloat16")``."""
@@ -44,10 +44,10 @@ def _loss_in_bfloat16(model: Any, batch: Any, key: Key) -> Tensor:
 # Number of rows per batch in comparisons with an older commit.
 ROWS_PER_BATCH = {"MLP": 64, "SequenceCNN": 64, "DeepSEA": 4, "encoder": 1}
 
-STEP_OF_DTYPE = {"float32": train, "bfloat16": train_in_bfloat16}
+TRAIN_STEP_OF_DTYPE = {"float32": train_step, "bfloat16": train_step_in_bfloat16}
 
 
-class OurSide:
+class SeqloomTrainer:
     """A network on a backend of seqloom.
 
     Args:
@@ -60,15 +60,15 @@ class OurSide:
         name = on if setup.device == "cpu" else f"{on}:{setup.device}"
         table = backend(name, num_threads=setup.threads)
         network = setup.network
-        module = MODULES[setup.name](setup.dropout, network.length)
-        self.model = module.bind(table, Key(0)).load_record(weights_of(network))
+        module = MODULE_OF_NETWORK[setup.name](setup.dropout, network.length)
+        self.model = module.bind(table, Key(0)).load_record(draw_weights(network))
         self.optimizer, self.count = AdamW(), 0
         self.limit = limit_blas(setup.threads)
         self.limit.__enter__()  # thread limit of the whole process
-        step = STEP_OF_DTYPE[setup.dtype]
+        step = TRAIN_STEP_OF_DTYPE[setup.dtype]
         self.train = _compile_step(step) if compiled else step
 
-    def prepare(self, batch: Arrays) -> dict[str, Tensor]:
+    def prepare_batch(self, batch: Arrays) -> dict[str, Tensor]:
         """Return the batch as tensors; JAX uses 32-bit integers."""
         table = self.model.backend
         whole = "int32" if table.name.startswith("jax") else None
@@ -80,18 +80,18 @@ class OurSide:
     def step(self, batch: dict[str, Tensor]) -> float:
         """Train on one batch and return the loss."""
         with scope():
-            return float(self._learn(batch))
+            return float(self._compute_step(batch))
 
-    def learn(self, batch: dict[str, Tensor]) -> None:
+    def start_step(self, batch: dict[str, Tensor]) -> None:
         """Train on one batch without waiting for the loss."""
         with scope():
-            self._learn(batch)
+            self._compute_step(batch)
 
-    def wait(self) -> None:
+    def wait_for_device(self) -> None:
         """Wait until the device has finished."""
         self.model.backend.sync()
 
-    def _learn(self, batch: dict[str, Tensor]) -> Tensor:
+    def _compute_step(self, batch: dict[str, Tensor]) -> Tensor:
         self.count += 1
         return self.train(self.model, self.optimizer, Key(0, self.count), LR, batch)
 
@@ -102,7 +102,7 @@ def _compile_step(step: Any) -> Any:
     return compile_step(step)
 
 
-def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
+def seqloom_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
     """Yield a training step of each network, eager and compiled, with 1 and 2 threads."""
     for threads in (1, 2):
         for name, rows in ROWS_PER_BATCH.items():
@@ -113,6 +113,6 @@ def own_cases() -> Iterator[tuple[str, Callable[[], Callable[[], float]]]]:
 
 
 def _prepare_step(setup: MeasurementSetup, *, compiled: bool) -> Callable[[], float]:
-    side = OurSide(setup, on="numpy", compiled=compiled)
-    batch = side.prepare(batch_of(setup.network))
+    side = SeqloomTrainer(setup, on="numpy", compiled=compiled)
+    batch = side.prepare_batch(draw_batch(setup.network))
     return lambda: side.step(batch)

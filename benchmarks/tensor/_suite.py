@@ -3,21 +3,21 @@
 from typing import Any
 
 from benchmarks._measure import full_or_quick
-from benchmarks._page import describe_machine, markdown_table, publish
+from benchmarks._page import describe_machine, markdown_table, publish_section
 from benchmarks.tensor._processes import (
     LibraryFailed,
     measure_memory,
     measure_speeds,
     median_step_ms,
 )
-from benchmarks.tensor._small_operations import small_rows
+from benchmarks.tensor._small_operations import small_operation_rows
 
-THREADS = (1, 2)
+THREAD_COUNTS = (1, 2)
 ROUNDS = full_or_quick(
     {"MLP": 21, "SequenceCNN": 15, "DeepSEA": 5, "encoder": 5},
     {"MLP": 5, "SequenceCNN": 3},
 )
-NUMPY_COLUMNS = (
+TIMED_LIBRARIES = (
     "floor",
     "torch floor",
     "numpy",
@@ -26,13 +26,13 @@ NUMPY_COLUMNS = (
     "torch.compile",
 )
 # A quick run excludes libraries that take longer to compile than to run.
-SIDES = full_or_quick(
-    (*NUMPY_COLUMNS, "jax.jit", "ours on torch compiled", "ours on jax compiled"),
-    NUMPY_COLUMNS[:-1],
+TABLE_LIBRARIES = full_or_quick(
+    (*TIMED_LIBRARIES, "jax.jit", "ours on torch compiled", "ours on jax compiled"),
+    TIMED_LIBRARIES[:-1],
 )
-WITH_DROPOUT = ("numpy compiled", "torch eager")
-TABLE_COLUMNS = ("network, threads", *SIDES)
-RATIOS = (
+LIBRARIES_WITH_DROPOUT = ("numpy compiled", "torch eager")
+TABLE_COLUMNS = ("network, threads", *TABLE_LIBRARIES)
+RATIO_COLUMNS = (
     "network, threads",
     "numpy / torch eager",
     "compiled / torch eager",
@@ -48,7 +48,7 @@ their first losses differ by less than {TOLERANCE:.0e}. The floors are the matri
 of the step.
 """
 # These tables are only in the CSV file: dropout, memory and small operations.
-HIDDEN = r"with dropout|memory that|^\|  \| seqloom"
+HIDDEN_ROWS_PATTERN = r"with dropout|memory that|^\|  \| seqloom"
 
 Found = dict[str, dict[str, Any]]
 
@@ -56,26 +56,33 @@ Found = dict[str, dict[str, Any]]
 def main() -> None:
     """Measure steps with and without dropout, their memory, and small operations."""
     runs = {
-        (name, n): _time_networks(name, n, SIDES, 0.0) for name in ROUNDS for n in THREADS
+        (name, n): _time_networks(name, n, TABLE_LIBRARIES, 0.0)
+        for name in ROUNDS
+        for n in THREAD_COUNTS
     }
     for (name, threads), found in runs.items():
         _check_first_losses(f"{name} at {threads}", found)
     text = "\n\n".join(
         [
             markdown_table(
-                TABLE_COLUMNS, [_step_times(*case, found) for case, found in runs.items()]
+                TABLE_COLUMNS,
+                [_step_time_row(*case, found) for case, found in runs.items()],
             ),
-            markdown_table(RATIOS, [_ratios(*case, found) for case, found in runs.items()]),
+            markdown_table(
+                RATIO_COLUMNS, [_ratio_row(*case, found) for case, found in runs.items()]
+            ),
             _tabulate_dropout(),
             _tabulate_memory(),
             markdown_table(
                 ("", "seqloom", "torch", "seqloom / torch"),
-                [*small_rows(), *_list_scaling_rows(runs)],
+                [*small_operation_rows(), *_list_scaling_rows(runs)],
             ),
             describe_machine("numpy", "torch", "jax", "seqloom"),
         ]
     )
-    publish("tensor", text, notes=NOTES, shown=r", 1 \|", hidden=HIDDEN)
+    publish_section(
+        "tensor", text, notes=NOTES, shown=r", 1 \|", hidden=HIDDEN_ROWS_PATTERN
+    )
 
 
 def _time_networks(
@@ -96,16 +103,16 @@ def _check_first_losses(case: str, found: Found) -> None:
     assert apart < TOLERANCE, f"{case}: the sides do not compute the same: {first}"
 
 
-def _step_times(name: str, threads: int, found: Found) -> list[str]:
+def _step_time_row(name: str, threads: int, found: Found) -> list[str]:
     """Return a table row with the median milliseconds of a step in each library."""
-    return [f"{name}, {threads}", *(_format_time(found[side]) for side in SIDES)]
+    return [f"{name}, {threads}", *(_format_time(found[side]) for side in TABLE_LIBRARIES)]
 
 
 def _format_time(found: dict[str, Any]) -> str:
     return f"{median_step_ms(found):.2f}" if "seconds" in found else "none"
 
 
-def _ratios(name: str, threads: int, found: Found) -> list[str]:
+def _ratio_row(name: str, threads: int, found: Found) -> list[str]:
     """Return a table row of time ratios; a ratio below 1 means that seqloom is faster."""
     above = _format_ratio(found, "numpy compiled", "torch eager", less="floor")
     return [
@@ -131,23 +138,31 @@ def _tabulate_dropout() -> str:
     """Return the table of training steps with a dropout rate of 0.1."""
     rows = list[list[str]]()
     for name in ROUNDS:
-        for threads in THREADS:
-            found = _time_networks(name, threads, WITH_DROPOUT, 0.1)
-            times = [_format_time(found[side]) for side in WITH_DROPOUT]
-            rows.append([f"{name}, {threads}", *times, _format_ratio(found, *WITH_DROPOUT)])
-    return markdown_table(("with dropout 0.1", *WITH_DROPOUT, "ratio"), rows)
+        for threads in THREAD_COUNTS:
+            found = _time_networks(name, threads, LIBRARIES_WITH_DROPOUT, 0.1)
+            times = [_format_time(found[side]) for side in LIBRARIES_WITH_DROPOUT]
+            rows.append(
+                [
+                    f"{name}, {threads}",
+                    *times,
+                    _format_ratio(found, *LIBRARIES_WITH_DROPOUT),
+                ]
+            )
+    return markdown_table(("with dropout 0.1", *LIBRARIES_WITH_DROPOUT, "ratio"), rows)
 
 
 def _tabulate_memory() -> str:
     """Return the table of peak memory that ten steps add, in megabytes."""
     sides = ("numpy", "numpy compiled", "torch eager")
-    rows = [[name, *(_measure_growth(side, name) for side in sides)] for name in ROUNDS]
+    rows = [
+        [name, *(_measure_memory_growth(side, name) for side in sides)] for name in ROUNDS
+    ]
     return markdown_table(("memory that ten steps add, MB", *sides), rows)
 
 
-def _measure_growth(side: str, name: str) -> str:
+def _measure_memory_growth(side: str, name: str) -> str:
     try:
-        return f"{measure_memory(side, name, THREADS[0]) / 1e6:.1f}"
+        return f"{measure_memory(side, name, THREAD_COUNTS[0]) / 1e6:.1f}"
     except LibraryFailed as failure:
         return str(failure)
 
@@ -159,7 +174,7 @@ def _list_scaling_rows(runs: dict[tuple[str, int], Found]) -> list[list[str]]:
     """
     if "encoder" not in ROUNDS:
         return []
-    one, two = (runs["encoder", threads] for threads in THREADS)
+    one, two = (runs["encoder", threads] for threads in THREAD_COUNTS)
     shares = [
         f"{median_step_ms(two[side]) / median_step_ms(one[side]):.2f}"
         if "seconds" in one[side] and "seconds" in two[side]

@@ -14,15 +14,15 @@ from benchmarks.tensor._networks import (
     LAYERS,
     Arrays,
     MeasurementSetup,
+    draw_weights,
     middle_positions,
-    weights_of,
 )
 
 LR = 1e-3
 Tensors = dict[str, Tensor]
 
 
-class TorchSide:
+class TorchTrainer:
     """A network, eager or compiled, with the fused AdamW of PyTorch.
 
     Args:
@@ -36,34 +36,34 @@ class TorchSide:
         self.setup = setup
         self.tensors = {
             path: torch.tensor(each, device=setup.device)
-            for path, each in weights_of(setup.network).items()
+            for path, each in draw_weights(setup.network).items()
         }
         trained = [each for path, each in self.tensors.items() if "running" not in path]
         for each in trained:
             each.requires_grad_()
-        loss = partial(LOSSES[setup.name], rate=setup.dropout)
+        loss = partial(LOSS_OF_NETWORK[setup.name], rate=setup.dropout)
         self.loss = torch.compile(loss) if compiled else loss
         self.optimizer = torch.optim.AdamW(trained, lr=LR, fused=True)
 
-    def prepare(self, batch: Arrays) -> Tensors:
+    def prepare_batch(self, batch: Arrays) -> Tensors:
         """Return the batch as tensors on the device; on a CPU, without copying."""
         device = self.setup.device
         return {key: torch.from_numpy(each).to(device) for key, each in batch.items()}
 
     def step(self, batch: Tensors) -> float:
         """Train on one batch and return the loss."""
-        return self._learn(batch).item()
+        return self._compute_step(batch).item()
 
-    def learn(self, batch: Tensors) -> None:
+    def start_step(self, batch: Tensors) -> None:
         """Train on one batch without waiting for the loss."""
-        self._learn(batch)
+        self._compute_step(batch)
 
-    def wait(self) -> None:
+    def wait_for_device(self) -> None:
         """Wait until the device has finished."""
         if self.setup.device != "cpu":
             torch.cuda.synchronize()
 
-    def _learn(self, batch: Tensors) -> Tensor:
+    def _compute_step(self, batch: Tensors) -> Tensor:
         self.optimizer.zero_grad()
         is_half = self.setup.dtype == "bfloat16"
         with torch.autocast(self.setup.device, torch.bfloat16, enabled=is_half):
@@ -154,7 +154,7 @@ def _layer_norm(p: Tensors, path: str, x: Tensor) -> Tensor:
     return F.layer_norm(x, x.shape[-1:], p[f"{path}.weight"], p[f"{path}.bias"])
 
 
-LOSSES: dict[str, Any] = {
+LOSS_OF_NETWORK: dict[str, Any] = {
     "MLP": _mlp_loss,
     "SequenceCNN": _cnn_loss,
     "DeepSEA": _deepsea_loss,
@@ -178,7 +178,7 @@ class TorchProducts:
             for a, b, times in shapes
         ]
 
-    def prepare(self, batch: Arrays) -> Arrays:
+    def prepare_batch(self, batch: Arrays) -> Arrays:
         """Return the batch, which is not used."""
         return batch
 

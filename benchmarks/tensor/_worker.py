@@ -6,11 +6,11 @@ import time
 from typing import Any
 
 from benchmarks._measure import peak_memory_increase
-from benchmarks.tensor._libraries import SIDES
-from benchmarks.tensor._networks import MeasurementSetup, batch_of
+from benchmarks.tensor._libraries import BUILDER_OF_LIBRARY
+from benchmarks.tensor._networks import MeasurementSetup, draw_batch
 
 
-class Worker:
+class NetworkWorker:
     """One library's implementation of a network, with a batch.
 
     Args:
@@ -21,37 +21,37 @@ class Worker:
     def __init__(self, side: str, setup: dict[str, Any]) -> None:
         it = MeasurementSetup(**setup)
         self.name = side
-        self.side: Any = SIDES[side](it)
-        self.batch = self.side.prepare(batch_of(it.network))
+        self.side: Any = BUILDER_OF_LIBRARY[side](it)
+        self.batch = self.side.prepare_batch(draw_batch(it.network))
 
-    def losses(self, steps: int) -> list[float]:
+    def compute_losses(self, steps: int) -> list[float]:
         """Run steps and return their losses."""
         return [self.side.step(self.batch) for _ in range(steps)]
 
-    def seconds(self, steps: int) -> float:
+    def time_steps(self, steps: int) -> float:
         """Run steps and return the mean seconds per step."""
         start = time.perf_counter()
-        self.losses(steps)
+        self.compute_losses(steps)
         return (time.perf_counter() - start) / steps
 
-    def first(self, steps: int) -> dict[str, Any]:
+    def run_first_steps(self, steps: int) -> dict[str, Any]:
         """Run the first steps; return their losses, and the seconds of the first step."""
         start = time.perf_counter()
         loss = self.side.step(self.batch)
         seconds = time.perf_counter() - start
-        return {"losses": [loss, *self.losses(steps - 1)], "seconds": seconds}
+        return {"losses": [loss, *self.compute_losses(steps - 1)], "seconds": seconds}
 
-    def burst(self, steps: int) -> float:
+    def time_unsynchronised_steps(self, steps: int) -> float:
         """Run steps without reading their losses, and return the mean seconds per step."""
         start = time.perf_counter()
         for _ in range(steps):
-            self.side.learn(self.batch)
-        self.side.wait()
+            self.side.start_step(self.batch)
+        self.side.wait_for_device()
         return (time.perf_counter() - start) / steps
 
-    def peak(self, steps: int) -> int | None:
+    def measure_device_memory(self, steps: int) -> int | None:
         """Run steps and return the memory used on a CUDA device; None without a device."""
-        self.burst(steps)
+        self.time_unsynchronised_steps(steps)
         if "jax" in self.name:
             import jax
 
@@ -62,14 +62,14 @@ class Worker:
         # Allocated memory excludes CUDA graphs, so use the reserved memory.
         return torch.cuda.max_memory_reserved() if torch.cuda.is_available() else None
 
-    def memory(self, steps: int) -> int:
+    def measure_memory_increase(self, steps: int) -> int:
         """Run steps and return the increase in peak memory, in bytes."""
-        return peak_memory_increase(lambda: self.losses(steps))
+        return peak_memory_increase(lambda: self.compute_losses(steps))
 
 
 def main(settings: str) -> None:
     """Run the method that each input line requests, and print its result as JSON."""
-    worker = Worker(**json.loads(settings))
+    worker = NetworkWorker(**json.loads(settings))
     print("ready", flush=True)
     for line in sys.stdin:
         method, steps = line.split()

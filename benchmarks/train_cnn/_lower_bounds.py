@@ -12,7 +12,7 @@ from seqloom.models import SequenceCNNConfig
 MATRIX_ROWS = 1024
 
 
-def floor_ms(config: SequenceCNNConfig, threads: int) -> float:
+def lower_bound_ms(config: SequenceCNNConfig, threads: int) -> float:
     """Return the milliseconds of a training step at the speed of a large matrix product."""
     return 1000 * _count_operations(config) / _product_speed(threads)
 

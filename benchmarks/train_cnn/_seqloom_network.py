@@ -11,7 +11,7 @@ from seqloom.optim import AdamW
 from seqloom.tensor import Tensor, backend
 
 
-class SeqloomSide:
+class SeqloomTrainer:
     """The network of the demo on the NumPy backend, with its optimiser.
 
     Args:
@@ -25,7 +25,7 @@ class SeqloomSide:
         flat = tuple(path for path, each in self.model.parameters() if len(each.shape) == 1)
         self.optimizer = AdamW().group(flat, weight_decay=0.0)
         self.lr = lr
-        self.follow = value_and_grad(_loss_of)
+        self.follow = value_and_grad(_compute_loss)
 
     def step(self, batch: dict[str, Any]) -> float:
         """Train on one batch and return the loss."""
@@ -39,7 +39,7 @@ class SeqloomSide:
         return {path: np.array(value) for path, value in self.model.to_record().items()}
 
 
-def _loss_of(model: SequenceCNN, batch: dict[str, Any], key: Key) -> Tensor:
+def _compute_loss(model: SequenceCNN, batch: dict[str, Any], key: Key) -> Tensor:
     """Return the loss of a batch."""
     inputs = model.backend.tensor(batch["inputs"], dtype="float32")
     return F.cross_entropy(model.logits(inputs, key=key), batch["label"])

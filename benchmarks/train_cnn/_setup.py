@@ -3,8 +3,8 @@
 from dataclasses import replace
 from typing import Any
 
-from benchmarks._splice_data import make_batches, read_windows
-from benchmarks.train_cnn._seqloom_network import SeqloomSide
+from benchmarks._splice_data import make_batches, read_splice_windows
+from benchmarks.train_cnn._seqloom_network import SeqloomTrainer
 from seqloom.cli._demo import NETWORK_SETTINGS
 from seqloom.models import SequenceCNNConfig
 
@@ -15,7 +15,7 @@ BATCH_SIZE = 64
 
 def prepare_data() -> tuple[SequenceCNNConfig, list[dict[str, Any]]]:
     """Return the network of the demo and the batches of one epoch."""
-    train = read_windows("train")
+    train = read_splice_windows("train")
     return SequenceCNNConfig.for_data(train), make_batches(train, BATCH_SIZE)
 
 
@@ -24,11 +24,11 @@ def without_dropout(config: SequenceCNNConfig) -> SequenceCNNConfig:
     return replace(config, dropout=0.0)
 
 
-def make_side(name: str, config: SequenceCNNConfig, threads: int) -> Any:
+def make_trainer(name: str, config: SequenceCNNConfig, threads: int) -> Any:
     """Create the network in seqloom or PyTorch; import torch only if needed."""
-    ours = SeqloomSide(config, threads=threads, lr=LR)
+    ours = SeqloomTrainer(config, threads=threads, lr=LR)
     if name == "seqloom":
         return ours
-    from benchmarks.train_cnn._torch_network import TorchSide
+    from benchmarks.train_cnn._torch_network import TorchTrainer
 
-    return TorchSide(config, ours.weights(), threads=threads, lr=LR)
+    return TorchTrainer(config, ours.weights(), threads=threads, lr=LR)

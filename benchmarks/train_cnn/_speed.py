@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from benchmarks._measure import time_alternately
-from benchmarks.train_cnn._setup import EPOCHS, make_side, prepare_data, without_dropout
+from benchmarks.train_cnn._setup import EPOCHS, make_trainer, prepare_data, without_dropout
 from seqloom._threads import limit_blas
 from seqloom.models import SequenceCNNConfig
 
-SIDES = ("seqloom", "torch")
+TRAINED_LIBRARIES = ("seqloom", "torch")
 
 
 def main(threads: int) -> None:
@@ -22,7 +22,7 @@ def main(threads: int) -> None:
     config, batches = prepare_data()
     with limit_blas(threads):
         apart = _compare_losses(without_dropout(config), batches, threads)
-        sides = {name: make_side(name, config, threads) for name in SIDES}
+        sides = {name: make_trainer(name, config, threads) for name in TRAINED_LIBRARIES}
         epochs = {name: _make_epoch(side, batches) for name, side in sides.items()}
         time_alternately(epochs, rounds=1)  # Warm-up: allocates memory and selects kernels.
         seconds = time_alternately(epochs, rounds=EPOCHS)
@@ -31,7 +31,7 @@ def main(threads: int) -> None:
 
 def _compare_losses(config: SequenceCNNConfig, batches: list[Any], threads: int) -> float:
     """Train both networks from equal weights; return the largest difference of losses."""
-    sides = [make_side(name, config, threads) for name in SIDES]
+    sides = [make_trainer(name, config, threads) for name in TRAINED_LIBRARIES]
     ours, theirs = ([side.step(batch) for batch in batches] for side in sides)
     apart = float(np.abs(np.subtract(ours, theirs)).max())
     assert apart < 1e-3, f"the sides do not compute the same: losses are {apart} apart"

@@ -11,7 +11,7 @@ from torch.nn import functional as F
 from seqloom.models import SequenceCNNConfig
 
 
-class TorchSide:
+class TorchTrainer:
     """The network of the demo in PyTorch, with its optimiser.
 
     Args:

@@ -2,7 +2,11 @@
 
 import numpy as np
 import pytest
-from benchmarks._simulated_scan import predict_by_ridge, simulate_scan, train_and_evaluate
+from benchmarks._simulated_scan import (
+    predict_with_ridge_regression,
+    simulate_scan,
+    train_and_evaluate,
+)
 
 import seqloom as sl
 
@@ -22,7 +26,7 @@ def run(variants, tmp_path_factory):
 
 def test_the_defaults_beat_ridge_regression_on_a_mutational_scan(variants, run):
     letters, values = variants
-    found = predict_by_ridge(letters, values, learned=2000)
+    found = predict_with_ridge_regression(letters, values, learned=2000)
     rank = sl.nn.spearman(values[2000:].astype(np.float32), found.astype(np.float32))
     assert run.test.metrics["spearman"] > rank + 0.01
     assert run.test.metrics["r2"] > sl.nn.r2(values[2000:], found)

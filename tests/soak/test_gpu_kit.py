@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 from benchmarks.gpu._kit import MAX_KIT_BYTES, make_kit
-from benchmarks.gpu._results import RESULTS, has_failed, read_results
-from benchmarks.gpu._run import PARTS
+from benchmarks.gpu._results import RESULTS_FILE, has_failed, read_results
+from benchmarks.gpu._run import MODULE_AND_SECONDS_OF_PART
 
 
 @pytest.fixture(scope="module")
@@ -26,7 +26,7 @@ def results(kit):
     environment.pop("PYTHONPATH", None)
     command = [kit / "run", out, "--device", "cpu", "--tiny"]
     subprocess.run(command, env=environment, cwd="/", check=False)
-    return read_results(out / RESULTS)
+    return read_results(out / RESULTS_FILE)
 
 
 def test_the_gpu_kit_has_at_most_50_mib(kit):
@@ -36,7 +36,7 @@ def test_the_gpu_kit_has_at_most_50_mib(kit):
     assert sum(sizes) <= MAX_KIT_BYTES
 
 
-@pytest.mark.parametrize("part", PARTS)
+@pytest.mark.parametrize("part", MODULE_AND_SECONDS_OF_PART)
 def test_each_part_of_the_gpu_kit_finishes_with_results(results, part):
     results = [result for result in results if result["part"] == part]
     assert results

@@ -8,7 +8,7 @@ use std::io::{self, BufRead, Write};
 use std::time::Instant;
 
 /// Two factors and their product, all of one type.
-struct Product<T> {
+struct MatrixProduct<T> {
     left: Vec<T>,
     right: Vec<T>,
     out: Vec<T>,
@@ -19,7 +19,7 @@ struct Product<T> {
     threads: usize,
 }
 
-impl<T: Clone + From<f32> + 'static> Product<T> {
+impl<T: Clone + From<f32> + 'static> MatrixProduct<T> {
     fn new(layout: &str, [rows, depth, columns]: [usize; 3], threads: usize) -> Self {
         let fill = |count: usize| (0..count).map(|at| T::from((at % 7) as f32)).collect();
         let (m, k, n) = (rows as isize, depth as isize, columns as isize);
@@ -35,7 +35,7 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
         }
     }
 
-    fn by_gemm(&mut self) {
+    fn multiply_with_gemm(&mut self) {
         let ([rows, depth, columns], [left, right]) = (self.sizes, self.steps);
         let parallelism = match self.threads {
             1 => gemm::Parallelism::None,
@@ -67,7 +67,7 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
     }
 
     #[cfg(target_arch = "x86_64")]
-    fn by_faer(&mut self) {
+    fn multiply_with_faer(&mut self) {
         use private_gemm_x86::{Accum, DType, DstKind, IType, InstrSet, gemm};
         let ([rows, depth, columns], [left, right]) = (self.sizes, self.steps);
         let (scale, none) = (T::from(1.0), std::ptr::null());
@@ -103,17 +103,17 @@ impl<T: Clone + From<f32> + 'static> Product<T> {
         }
     }
 
-    /// Returns the multiplication function of a crate; the crate faer supports only
-    x86. fn by(library: &str) -> fn(&mut Self) {
+    /// Returns the multiplication function of a crate; faer supports only x86.
+    fn multiplication_of(library: &str) -> fn(&mut Self) {
         match library {
             #[cfg(target_arch = "x86_64")]
-            "faer" => Self::by_faer,
-            _ => Self::by_gemm,
+            "faer" => Self::multiply_with_faer,
+            _ => Self::multiply_with_gemm,
         }
     }
 
-    fn seconds(mut self, library: &str, times: usize) -> f64 {
-        let multiply = Self::by(library);
+    fn mean_seconds(mut self, library: &str, times: usize) -> f64 {
+        let multiply = Self::multiplication_of(library);
         multiply(&mut self);
         let start = Instant::now();
         (0..times).for_each(|_| multiply(&mut self));
@@ -129,9 +129,9 @@ fn main() -> io::Result<()> {
         let number = |at: usize| words[at].parse().unwrap_or(1);
         let (sizes, threads) = ([number(3), number(4), number(5)], number(6));
         let seconds = if words[1] == "float32" {
-            Product::<f32>::new(words[2], sizes, threads).seconds(words[0], number(7))
+            MatrixProduct::<f32>::new(words[2], sizes, threads).mean_seconds(words[0], number(7))
         } else {
-            Product::<f64>::new(words[2], sizes, threads).seconds(words[0], number(7))
+            MatrixProduct::<f64>::new(words[2], sizes, threads).mean_seconds(words[0], number(7))
         };
         println!("{seconds}");
         io::stdout().flush()?;
