@@ -1,7 +1,10 @@
 //! Encodes sequences with invalid characters.
 
 use seqloom_core::Ragged;
-use seqloom_encode::{Case, Frame, KmerWords, LetterTable, Policy, Rare, Symbols, count, pack};
+use seqloom_encode::{
+    CasePolicy, KmerNumbering, LetterTable, Policy, RarePolicy, SymbolPolicy, TokenFrame, count,
+    pack,
+};
 
 use crate::choices::Choices;
 use crate::slow::{SimpleEncoder, WordSettings};
@@ -23,7 +26,7 @@ pub fn run(mut choices: Choices<'_>) {
     };
     slow.one_hot(style.is_multiple_of(2));
     slow.look_up(frame(style));
-    if let Ok(words) = KmerWords::new(&letters, k, stride, is_canonical) {
+    if let Ok(words) = KmerNumbering::new(&letters, k, stride, is_canonical) {
         slow.words(
             &WordSettings {
                 words,
@@ -62,7 +65,7 @@ fn pack_hostile(choices: &mut Choices<'_>) {
     if let Ok(found) = Ragged::new(b"ACGTACGT", &numbers) {
         assert!(found.iter().map(<[u8]>::len).sum::<usize>() <= 8);
     }
-    if let Ok(found) = Ragged::picked(b"ACGTACGT", &numbers, &picked) {
+    if let Ok(found) = Ragged::select_rows(b"ACGTACGT", &numbers, &picked) {
         assert!(found.iter().all(|letters| letters.len() <= 8));
     }
 }
@@ -71,20 +74,25 @@ fn letter_table(choices: &mut Choices<'_>) -> Option<LetterTable> {
     let alphabets = ["dna", "rna", "protein", "iupac", "ACGTacgt", "AB", "ACGT-*"];
     let policy = Policy {
         codes: !choices.one_in(3),
-        case: [Case::Fold, Case::Mask, Case::Keep, Case::Error][choices.below(4)],
+        case: [
+            CasePolicy::Fold,
+            CasePolicy::Mask,
+            CasePolicy::Keep,
+            CasePolicy::Error,
+        ][choices.below(4)],
         rna_as_dna: choices.one_in(4),
         rare: [
-            Rare::Error,
-            Rare::Zeros,
-            Rare::Unknown,
-            Rare::Replace,
-            Rare::Keep,
+            RarePolicy::Error,
+            RarePolicy::Zeros,
+            RarePolicy::Unknown,
+            RarePolicy::Replace,
+            RarePolicy::Keep,
         ][choices.below(5)],
         symbols: [
-            Symbols::StripTerminalStop,
-            Symbols::Error,
-            Symbols::Zeros,
-            Symbols::Keep,
+            SymbolPolicy::StripTerminalStop,
+            SymbolPolicy::Error,
+            SymbolPolicy::Zeros,
+            SymbolPolicy::Keep,
         ][choices.below(4)],
     };
     LetterTable::new(alphabets[choices.below(alphabets.len())], policy).ok()
@@ -102,7 +110,7 @@ fn make_sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, 
         let one = |byte: &u8| match byte {
             _ if is_raw => *byte,
             byte if *byte >= case => taken[usize::from(*byte) % taken.len()],
-            byte => letters.members()[usize::from(*byte) % letters.members().len()],
+            byte => letters.residues()[usize::from(*byte) % letters.residues().len()],
         };
         data.extend(choices.bytes(size).iter().map(one));
         offsets.push(data.len() as i64);
@@ -110,8 +118,8 @@ fn make_sequences(letters: &LetterTable, mut choices: Choices<'_>) -> (Vec<u8>, 
     (data, offsets)
 }
 
-fn frame(style: u8) -> Frame<u32> {
-    Frame {
+fn frame(style: u8) -> TokenFrame<u32> {
+    TokenFrame {
         head: (style & 8 > 0).then_some(1000),
         tail: (style & 16 > 0).then_some(1001),
         pad: 1002,

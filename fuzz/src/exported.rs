@@ -10,7 +10,7 @@ use std::io::{Cursor, Write};
 use safetensors::Dtype as Stored;
 use safetensors::tensor::TensorView;
 use seqloom_graph::graph::{Dim, NamedValue};
-use seqloom_graph::{Dtype, Export, Input, Limits, Model, Numbers};
+use seqloom_graph::{Dtype, Elements, Export, Input, Limits, Model};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use zip::write::SimpleFileOptions;
@@ -76,13 +76,13 @@ impl InputArray {
         static BYTES: [u8; MAX_ELEMENTS] = [0; MAX_ELEMENTS];
         let count = self.words.len();
         let data = match self.dtype {
-            Dtype::Float32 => Numbers::F32(&bytemuck::cast_slice(&self.words)[..count]),
-            Dtype::Float64 => Numbers::F64(bytemuck::cast_slice(&self.words)),
-            Dtype::Int32 => Numbers::I32(&bytemuck::cast_slice(&self.words)[..count]),
-            Dtype::Int64 => Numbers::I64(bytemuck::cast_slice(&self.words)),
-            Dtype::Uint32 => Numbers::U32(&bytemuck::cast_slice(&self.words)[..count]),
-            Dtype::Uint8 => Numbers::U8(&BYTES[..count]),
-            Dtype::Bool => Numbers::Bool(&TRUTHS[..count]),
+            Dtype::Float32 => Elements::F32(&bytemuck::cast_slice(&self.words)[..count]),
+            Dtype::Float64 => Elements::F64(bytemuck::cast_slice(&self.words)),
+            Dtype::Int32 => Elements::I32(&bytemuck::cast_slice(&self.words)[..count]),
+            Dtype::Int64 => Elements::I64(bytemuck::cast_slice(&self.words)),
+            Dtype::Uint32 => Elements::U32(&bytemuck::cast_slice(&self.words)[..count]),
+            Dtype::Uint8 => Elements::U8(&BYTES[..count]),
+            Dtype::Bool => Elements::Bool(&TRUTHS[..count]),
         };
         Input {
             name: &self.name,

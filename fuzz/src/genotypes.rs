@@ -160,7 +160,7 @@ impl SimpleReader<'_> {
             layout: self.layout,
             individuals: individuals.clone(),
             variants: variants.clone(),
-            table: T::table(check),
+            table: T::code_table(check),
             order,
             check,
         }
@@ -174,7 +174,7 @@ impl SimpleReader<'_> {
     ) {
         let (rows, columns) = (positions(&picks.0), positions(&picks.1));
         let mut found = vec![T::MISSING; rows.len() * columns.len()];
-        let table = T::table(check);
+        let table = T::code_table(check);
         let outcome = read(self.request((bed, check), picks, order), &mut found);
         assert!(outcome.is_ok() || check, "{outcome:?}");
         if outcome.is_err() {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use seqloom_core::{self as core, BufferPool};
-use seqloom_encode::{Frame, LetterTable, Lookup, Policy};
+use seqloom_encode::{LetterTable, Lookup, Policy, TokenFrame};
 use seqloom_load::gather::RaggedRows;
 use seqloom_load::packed::{
     BatchStream, PackedBatch, PackingFailure, PackingRule, RecordFiles, ResumePoint, SequenceFile,
@@ -149,7 +149,7 @@ impl Tokeniser {
     fn new(alphabet: &str) -> Self {
         let letters = LetterTable::new(alphabet, Policy::default()).expect("the alphabet is known");
         let values: Vec<u32> = (0..256).collect();
-        let frame = Frame {
+        let frame = TokenFrame {
             head: None,
             tail: None,
             pad: 0,

@@ -2,8 +2,8 @@
 
 use seqloom_core::{Error, Ragged};
 use seqloom_encode::{
-    Frame, KmerCounts, KmerWords, Kmers, LetterTable, Lookup, OneHot, RowKernel, RowLayout, fill,
-    one_hot,
+    KmerCounts, KmerNumbering, Kmers, LetterTable, Lookup, OneHot, RowKernel, RowLayout,
+    TokenFrame, encode, one_hot,
 };
 
 /// Maximal number of different k-mers that are counted.
@@ -14,7 +14,7 @@ const LAST_BASE: usize = 3;
 
 /// Settings of k-mers.
 pub(crate) struct WordSettings {
-    pub(crate) words: KmerWords,
+    pub(crate) words: KmerNumbering,
     pub(crate) k: usize,
     pub(crate) stride: usize,
     pub(crate) is_canonical: bool,
@@ -31,16 +31,19 @@ impl SimpleEncoder<'_> {
     /// Fills rows with a kernel, and compares the rows with those of the simple
     /// encoder.
     fn compare(&self, kernel: &dyn RowKernel<u32>, slow: impl Fn(&[u8], usize) -> Vec<u32>) {
-        let rows = self.sequences.iter().map(|row| self.letters.stripped(row));
+        let rows = self
+            .sequences
+            .iter()
+            .map(|row| self.letters.strip_stop(row));
         let rows: Vec<&[u8]> = rows.collect();
         let least = rows
             .iter()
-            .map(|row| kernel.size(row.len()))
+            .map(|row| kernel.row_len(row.len()))
             .max()
             .unwrap_or_default();
         let width = self.width(kernel, least);
         let mut out = vec![7; width * self.sequences.len()];
-        let filled = fill(
+        let filled = encode(
             (self.letters, kernel),
             self.sequences,
             &mut out,
@@ -67,7 +70,7 @@ impl SimpleEncoder<'_> {
         }
         if let Some(short) = least.checked_sub(1) {
             let room = &mut vec![0; short * self.sequences.len()];
-            let filled = fill(
+            let filled = encode(
                 (self.letters, kernel),
                 self.sequences,
                 room,
@@ -79,7 +82,7 @@ impl SimpleEncoder<'_> {
 
     /// Returns the width of rows; one-hot rows have a whole number of positions.
     fn width(&self, kernel: &dyn RowKernel<u32>, least: usize) -> usize {
-        least + self.more * (kernel.size(2) - kernel.size(1)).max(1)
+        least + self.more * (kernel.row_len(2) - kernel.row_len(1)).max(1)
     }
 
     /// Returns the record, position and value of the first rejected character.
@@ -88,7 +91,7 @@ impl SimpleEncoder<'_> {
         let strips = self.letters.strips_stop();
         let is_rejected = |letter: &u8| rejected.contains(letter) || strips && *letter == b'*';
         self.sequences.iter().enumerate().find_map(|(record, row)| {
-            let row = self.letters.stripped(row);
+            let row = self.letters.strip_stop(row);
             let at = row.iter().position(is_rejected)?;
             Some((record, at, row[at]))
         })
@@ -97,22 +100,22 @@ impl SimpleEncoder<'_> {
     /// Returns the one-hot channels of a character: 1 for a residue, 2 for each residue
     /// of an ambiguity code.
     fn channels(&self, letter: u8) -> Vec<u32> {
-        let normal = self.letters.normal()[usize::from(letter)];
+        let normal = self.letters.residue_by_byte()[usize::from(letter)];
         let codes = self.letters.ambiguities().iter();
         let code = codes.clone().find(|(code, _)| *code == normal);
-        let is_member = self.letters.members().contains(&normal);
+        let is_member = self.letters.residues().contains(&normal);
         let channel = |member: &u8| match code.filter(|_| !is_member) {
             _ if *member == normal => 1,
             Some((_, members)) if members.contains(member) => 2,
             _ => 0,
         };
-        self.letters.members().iter().map(channel).collect()
+        self.letters.residues().iter().map(channel).collect()
     }
 
     pub(crate) fn one_hot(&self, channels_first: bool) {
         let rows = (0..=u8::MAX).flat_map(|byte| self.channels(byte)).collect();
         let kernel = OneHot::<u32>::new(self.letters, rows, channels_first).expect("256 rows");
-        let width = self.letters.members().len();
+        let width = self.letters.residues().len();
         self.compare(&kernel, |row, size| {
             let positions = size / width;
             let at = |position: usize, channel: usize| match channels_first {
@@ -132,7 +135,7 @@ impl SimpleEncoder<'_> {
 
     /// Checks that decoding arbitrary numbers returns one residue for each position.
     fn decode(&self, channels_first: bool) {
-        let width = self.letters.members().len();
+        let width = self.letters.residues().len();
         let floats = self
             .sequences
             .iter()
@@ -150,7 +153,7 @@ impl SimpleEncoder<'_> {
         assert!(found.is_ok_and(|rows| rows.len() == 1 && rows[0].len() == length));
     }
 
-    pub(crate) fn look_up(&self, frame: Frame<u32>) {
+    pub(crate) fn look_up(&self, frame: TokenFrame<u32>) {
         let values: Vec<u32> = (0..256).collect();
         let kernel = Lookup::new(&values, frame).expect("256 values");
         self.compare(&kernel, |row, size| {
@@ -158,7 +161,7 @@ impl SimpleEncoder<'_> {
         });
     }
 
-    pub(crate) fn words(&self, settings: &WordSettings, frame: Frame<u32>) {
+    pub(crate) fn words(&self, settings: &WordSettings, frame: TokenFrame<u32>) {
         let kernel = Kmers {
             words: settings.words.clone(),
             first: 5,
@@ -189,9 +192,9 @@ impl SimpleEncoder<'_> {
     /// Returns the index of each k-mer; `None` if a character is not a residue of the
     /// alphabet.
     fn numbers(&self, row: &[u8], settings: &WordSettings) -> Vec<Option<u64>> {
-        let members = self.letters.members();
+        let members = self.letters.residues();
         let digit = |letter: &u8| {
-            let normal = self.letters.normal()[usize::from(*letter)];
+            let normal = self.letters.residue_by_byte()[usize::from(*letter)];
             members.iter().position(|member| *member == normal)
         };
         let base = members.len() as u64;
@@ -217,7 +220,7 @@ impl SimpleEncoder<'_> {
     }
 }
 
-fn framed(frame: Frame<u32>, tokens: impl Iterator<Item = u32>, size: usize) -> Vec<u32> {
+fn framed(frame: TokenFrame<u32>, tokens: impl Iterator<Item = u32>, size: usize) -> Vec<u32> {
     let tokens = frame.head.into_iter().chain(tokens).chain(frame.tail);
     let mut row: Vec<u32> = tokens.collect();
     row.resize(size, frame.pad);

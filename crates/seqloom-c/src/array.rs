@@ -3,10 +3,10 @@
 use std::ffi::{CString, c_char, c_void};
 use std::ptr;
 
-use seqloom_run::graph::{Array, Input, Numbers};
+use seqloom_run::graph::{Array, Elements, Input};
 use seqloom_run::{Error, Result};
 
-use crate::ffi::{borrow, borrow_slice, catch, free, into_pointer, path};
+use crate::ffi::{borrow, borrow_slice, catch_errors, free_pointer, into_pointer, to_path};
 use crate::model::SeqloomModel;
 
 /// Booleans: one byte each, 0 or 1.
@@ -63,7 +63,7 @@ pub unsafe extern "C" fn seqloom_run(
     inputs: *const SeqloomArray,
     count: usize,
 ) -> *mut SeqloomArrays {
-    catch(ptr::null_mut(), || {
+    catch_errors(ptr::null_mut(), || {
         // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         // SAFETY: the caller guarantees valid pointers.
@@ -71,7 +71,7 @@ pub unsafe extern "C" fn seqloom_run(
         // SAFETY: the caller guarantees valid pointers.
         let names = given
             .iter()
-            .map(|it| unsafe { path("the name of an input", it.name) });
+            .map(|it| unsafe { to_path("the name of an input", it.name) });
         let names = names.collect::<Result<Vec<_>>>()?;
         let names: Vec<String> = names
             .iter()
@@ -93,7 +93,7 @@ pub unsafe extern "C" fn seqloom_run(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_count(arrays: *const SeqloomArrays) -> usize {
     // SAFETY: the caller guarantees valid pointers.
-    catch(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
+    catch_errors(0, || Ok(unsafe { borrow("arrays", arrays) }?.views.len()))
 }
 
 /// Returns the array at a zero-based index, or null if the index is too large. The
@@ -107,7 +107,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
     arrays: *const SeqloomArrays,
     index: usize,
 ) -> *const SeqloomArray {
-    catch(ptr::null(), || {
+    catch_errors(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         let view = unsafe { borrow("arrays", arrays) }?.views.get(index);
         Ok(view.map_or(ptr::null(), ptr::from_ref))
@@ -122,7 +122,7 @@ pub unsafe extern "C" fn seqloom_arrays_get(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_arrays_free(arrays: *mut SeqloomArrays) {
     // SAFETY: the caller guarantees valid pointers.
-    unsafe { free(arrays) }
+    unsafe { free_pointer(arrays) }
 }
 
 impl SeqloomArrays {
@@ -141,13 +141,13 @@ impl SeqloomArrays {
 
 fn array_view(name: &CString, array: &Array) -> SeqloomArray {
     let (dtype, data) = match array.values.data() {
-        Numbers::Bool(numbers) => (SEQLOOM_BOOL, numbers.as_ptr().cast()),
-        Numbers::U8(numbers) => (SEQLOOM_UINT8, numbers.as_ptr().cast()),
-        Numbers::I32(numbers) => (SEQLOOM_INT32, numbers.as_ptr().cast()),
-        Numbers::I64(numbers) => (SEQLOOM_INT64, numbers.as_ptr().cast()),
-        Numbers::U32(numbers) => (SEQLOOM_UINT32, numbers.as_ptr().cast()),
-        Numbers::F32(numbers) => (SEQLOOM_FLOAT32, numbers.as_ptr().cast()),
-        Numbers::F64(numbers) => (SEQLOOM_FLOAT64, numbers.as_ptr().cast()),
+        Elements::Bool(numbers) => (SEQLOOM_BOOL, numbers.as_ptr().cast()),
+        Elements::U8(numbers) => (SEQLOOM_UINT8, numbers.as_ptr().cast()),
+        Elements::I32(numbers) => (SEQLOOM_INT32, numbers.as_ptr().cast()),
+        Elements::I64(numbers) => (SEQLOOM_INT64, numbers.as_ptr().cast()),
+        Elements::U32(numbers) => (SEQLOOM_UINT32, numbers.as_ptr().cast()),
+        Elements::F32(numbers) => (SEQLOOM_FLOAT32, numbers.as_ptr().cast()),
+        Elements::F64(numbers) => (SEQLOOM_FLOAT64, numbers.as_ptr().cast()),
     };
     SeqloomArray {
         name: name.as_ptr(),
@@ -171,25 +171,25 @@ unsafe fn graph_input<'a>(name: &'a str, array: &'a SeqloomArray) -> Result<Inpu
         .try_fold(1_usize, |all, it| all.checked_mul(*it));
     let size = size.ok_or_else(|| Error::argument(format!("{name}: the shape is too large")))?;
     // SAFETY: the caller guarantees valid pointers.
-    let data = unsafe { numbers(name, array, size) }?;
+    let data = unsafe { cast_elements(name, array, size) }?;
     Ok(Input { name, shape, data })
 }
 
 /// # Safety
 ///
 /// The array has `size` elements.
-unsafe fn numbers<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Numbers<'a>> {
+unsafe fn cast_elements<'a>(name: &str, array: &SeqloomArray, size: usize) -> Result<Elements<'a>> {
     let from = array.data;
     // SAFETY: the caller guarantees valid pointers.
     unsafe {
         Ok(match array.dtype {
-            SEQLOOM_BOOL => Numbers::Bool(to_bools(name, borrow_slice(name, from.cast(), size)?)?),
-            SEQLOOM_UINT8 => Numbers::U8(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_INT32 => Numbers::I32(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_INT64 => Numbers::I64(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_UINT32 => Numbers::U32(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_FLOAT32 => Numbers::F32(borrow_slice(name, from.cast(), size)?),
-            SEQLOOM_FLOAT64 => Numbers::F64(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_BOOL => Elements::Bool(to_bools(name, borrow_slice(name, from.cast(), size)?)?),
+            SEQLOOM_UINT8 => Elements::U8(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_INT32 => Elements::I32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_INT64 => Elements::I64(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_UINT32 => Elements::U32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_FLOAT32 => Elements::F32(borrow_slice(name, from.cast(), size)?),
+            SEQLOOM_FLOAT64 => Elements::F64(borrow_slice(name, from.cast(), size)?),
             other => {
                 return Err(Error::argument(format!(
                     "{name}: dtype must be SEQLOOM_BOOL (0) to SEQLOOM_FLOAT64 (6), got {other}"

@@ -14,7 +14,7 @@ thread_local! {
     /// The error of the last call in this thread.
     static LAST_ERROR: RefCell<CString> = RefCell::default();
     /// The warnings of the last call in this thread that scored files.
-    static WARNINGS: RefCell<CString> = RefCell::default();
+    static LAST_WARNINGS: RefCell<CString> = RefCell::default();
 }
 
 /// Returns the error of the last call in this thread, or an empty string if that call
@@ -30,7 +30,7 @@ pub extern "C" fn seqloom_last_error() -> *const c_char {
 /// next of these calls and must not be freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn seqloom_last_warnings() -> *const c_char {
-    WARNINGS.with_borrow(|text| text.as_ptr())
+    LAST_WARNINGS.with_borrow(|text| text.as_ptr())
 }
 
 /// Returns the version of this library, such as "0.1.0". The string must not be freed.
@@ -47,7 +47,7 @@ const VERSION_BYTES: &[u8] = concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()
 
 /// Runs the body of a C function. On an error or a panic, stores the message and
 /// returns `failed`.
-pub(crate) fn catch<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
+pub(crate) fn catch_errors<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
     let done = catch_unwind(AssertUnwindSafe(work));
     let (answer, text) = match done {
         Ok(Ok(answer)) => (answer, String::new()),
@@ -62,14 +62,14 @@ pub(crate) fn catch<T>(failed: T, work: impl FnOnce() -> Result<T>) -> T {
 }
 
 pub(crate) fn store_warnings(sentences: &[String]) {
-    WARNINGS.set(text_of(&sentences.join("\n")));
+    LAST_WARNINGS.set(to_c_string(&sentences.join("\n")));
 }
 
 fn set_last_error(text: &str) {
-    LAST_ERROR.set(text_of(text));
+    LAST_ERROR.set(to_c_string(text));
 }
 
-fn text_of(text: &str) -> CString {
+fn to_c_string(text: &str) -> CString {
     // A C string ends at its first zero.
     let text = text.replace('\0', "\\0");
     CString::new(text).unwrap_or_default()
@@ -129,25 +129,25 @@ pub(crate) unsafe fn borrow_slice<'a, T>(
 /// # Safety
 ///
 /// The pointer is null, or points to a C string.
-pub(crate) unsafe fn path(name: &str, text: *const c_char) -> Result<PathBuf> {
+pub(crate) unsafe fn to_path(name: &str, text: *const c_char) -> Result<PathBuf> {
     if text.is_null() {
         return Err(null_error(name));
     }
     // SAFETY: the caller guarantees valid pointers.
     let text = unsafe { CStr::from_ptr(text) };
-    path_of(text.to_bytes())
+    path_from_bytes(text.to_bytes())
 }
 
 #[cfg(unix)]
 #[expect(clippy::unnecessary_wraps, reason = "it can fail on other systems")]
-fn path_of(bytes: &[u8]) -> Result<PathBuf> {
+fn path_from_bytes(bytes: &[u8]) -> Result<PathBuf> {
     use std::os::unix::ffi::OsStrExt;
     Ok(std::ffi::OsStr::from_bytes(bytes).into())
 }
 
 /// On this system paths are UTF-8.
 #[cfg(not(unix))]
-fn path_of(bytes: &[u8]) -> Result<PathBuf> {
+fn path_from_bytes(bytes: &[u8]) -> Result<PathBuf> {
     let text = std::str::from_utf8(bytes);
     text.map(PathBuf::from)
         .map_err(|_| Error::argument("a path must be UTF-8"))
@@ -163,7 +163,7 @@ pub(crate) fn into_pointer<T>(value: T) -> *mut T {
 /// # Safety
 ///
 /// The pointer comes from [`into_pointer`], and was not freed.
-pub(crate) unsafe fn free<T>(pointer: *mut T) {
+pub(crate) unsafe fn free_pointer<T>(pointer: *mut T) {
     if !ptr::eq(pointer, ptr::null()) {
         // SAFETY: the caller guarantees valid pointers.
         let value = unsafe { Box::from_raw(pointer) };

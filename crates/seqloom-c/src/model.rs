@@ -5,7 +5,7 @@ use std::ptr;
 
 use seqloom_run::Predictor;
 
-use crate::ffi::{borrow, catch, free, into_pointer, path};
+use crate::ffi::{borrow, catch_errors, free_pointer, into_pointer, to_path};
 
 /// An exported model. Several threads may use a model at the same time.
 pub struct SeqloomModel {
@@ -23,9 +23,9 @@ pub struct SeqloomModel {
 /// `path` is null or a zero-terminated string.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *mut SeqloomModel {
-    catch(ptr::null_mut(), || {
+    catch_errors(ptr::null_mut(), || {
         // SAFETY: the caller guarantees valid pointers.
-        let path = unsafe { self::path("path", path) }?;
+        let path = unsafe { self::to_path("path", path) }?;
         let predictor = Predictor::open(&path, threads.max(1))?;
         let columns = predictor.manifest().task.columns.iter();
         let columns = columns.map(|name| CString::new(name.replace('\0', "\\0")));
@@ -44,7 +44,7 @@ pub unsafe extern "C" fn seqloom_open(path: *const c_char, threads: usize) -> *m
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
     // SAFETY: the caller guarantees valid pointers.
-    unsafe { free(model) }
+    unsafe { free_pointer(model) }
 }
 
 /// Returns the number of named output columns (classes, labels or values), or 0 if
@@ -55,7 +55,7 @@ pub unsafe extern "C" fn seqloom_free(model: *mut SeqloomModel) {
 /// `model` is null, or comes from `seqloom_open` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_columns(model: *const SeqloomModel) -> usize {
-    catch(0, || {
+    catch_errors(0, || {
         // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         Ok(model.columns.len())
@@ -73,7 +73,7 @@ pub unsafe extern "C" fn seqloom_column(
     model: *const SeqloomModel,
     column: usize,
 ) -> *const c_char {
-    catch(ptr::null(), || {
+    catch_errors(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         let model = unsafe { borrow("model", model) }?;
         let name = model.columns.get(column);

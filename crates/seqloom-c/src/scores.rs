@@ -6,7 +6,9 @@ use std::ptr;
 
 use seqloom_run::{Error, PredictOptions, Result, Scores};
 
-use crate::ffi::{borrow, borrow_slice, catch, free, into_pointer, path, store_warnings};
+use crate::ffi::{
+    borrow, borrow_slice, catch_errors, free_pointer, into_pointer, store_warnings, to_path,
+};
 use crate::model::SeqloomModel;
 
 /// A callback that receives `context`, and the id and scores of one record. The id and
@@ -49,7 +51,7 @@ pub unsafe extern "C" fn seqloom_predict(
     row: SeqloomRow,
     context: *mut c_void,
 ) -> c_int {
-    catch(-1, || {
+    catch_errors(-1, || {
         let row = row.ok_or_else(|| Error::argument("row is null"))?;
         // SAFETY: the caller guarantees valid pointers.
         let (model, files) = unsafe { (borrow("model", model)?, borrow_paths(files, count)?) };
@@ -57,7 +59,7 @@ pub unsafe extern "C" fn seqloom_predict(
         store_warnings(&[]);
         let summary = model.predictor.predict(&files, &options, |_, scores| {
             for (id, values) in scores.rows() {
-                let id = c_string(id);
+                let id = id_to_c_string(id);
                 // SAFETY: the caller guarantees valid pointers.
                 let answer = unsafe { row(context, id.as_ptr(), values.as_ptr(), values.len()) };
                 if answer != 0 {
@@ -84,7 +86,7 @@ pub unsafe extern "C" fn seqloom_score(
     files: *const *const c_char,
     count: usize,
 ) -> *mut SeqloomScores {
-    catch(ptr::null_mut(), || {
+    catch_errors(ptr::null_mut(), || {
         // SAFETY: the caller guarantees valid pointers.
         let (model, files) = unsafe { (borrow("model", model)?, borrow_paths(files, count)?) };
         let mut all = SeqloomScores {
@@ -95,7 +97,7 @@ pub unsafe extern "C" fn seqloom_score(
         let options = PredictOptions::default();
         let add = |_: &[String], scores: &Scores| {
             all.columns = scores.columns;
-            all.ids.extend(scores.names.iter().map(c_string));
+            all.ids.extend(scores.names.iter().map(id_to_c_string));
             all.values.extend_from_slice(&scores.values);
             Ok(())
         };
@@ -114,7 +116,7 @@ pub unsafe extern "C" fn seqloom_score(
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> usize {
     // SAFETY: the caller guarantees valid pointers.
-    catch(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
+    catch_errors(0, || Ok(unsafe { borrow("scores", scores) }?.ids.len()))
 }
 
 /// Returns the number of scores of each record.
@@ -125,7 +127,7 @@ pub unsafe extern "C" fn seqloom_scores_rows(scores: *const SeqloomScores) -> us
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_columns(scores: *const SeqloomScores) -> usize {
     // SAFETY: the caller guarantees valid pointers.
-    catch(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
+    catch_errors(0, || Ok(unsafe { borrow("scores", scores) }?.columns))
 }
 
 /// Returns the id of the record at a zero-based index, or null if the index is too
@@ -139,7 +141,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
     scores: *const SeqloomScores,
     row: usize,
 ) -> *const c_char {
-    catch(ptr::null(), || {
+    catch_errors(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         let id = unsafe { borrow("scores", scores) }?.ids.get(row);
         Ok(id.map_or(ptr::null(), |id| id.as_ptr()))
@@ -153,7 +155,7 @@ pub unsafe extern "C" fn seqloom_scores_id(
 /// `scores` is null, or comes from `seqloom_score` and was not freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> *const f32 {
-    catch(ptr::null(), || {
+    catch_errors(ptr::null(), || {
         // SAFETY: the caller guarantees valid pointers.
         Ok(unsafe { borrow("scores", scores) }?.values.as_ptr())
     })
@@ -167,7 +169,7 @@ pub unsafe extern "C" fn seqloom_scores_values(scores: *const SeqloomScores) -> 
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn seqloom_scores_free(scores: *mut SeqloomScores) {
     // SAFETY: the caller guarantees valid pointers.
-    unsafe { free(scores) }
+    unsafe { free_pointer(scores) }
 }
 
 /// Returns the paths of files.
@@ -179,12 +181,12 @@ unsafe fn borrow_paths(files: *const *const c_char, count: usize) -> Result<Vec<
     // SAFETY: the caller guarantees valid pointers.
     let files = unsafe { borrow_slice("files", files, count) }?;
     // SAFETY: the caller guarantees valid pointers.
-    let each = files.iter().map(|file| unsafe { path("a file", *file) });
+    let each = files.iter().map(|file| unsafe { to_path("a file", *file) });
     each.collect()
 }
 
 /// Returns an id as a C string, which ends at its first zero.
-fn c_string(id: &[u8]) -> CString {
+fn id_to_c_string(id: &[u8]) -> CString {
     let end = id.iter().position(|byte| *byte == 0).unwrap_or(id.len());
     CString::new(id.get(..end).unwrap_or_default()).unwrap_or_default()
 }

@@ -69,13 +69,13 @@ impl BlockDecoder {
 /// Returns the error for a corrupt block.
 pub(crate) fn corrupt(at: u64, why: &str) -> Fault {
     let message = format!("the bgzip block at byte {at} is damaged: {why}");
-    Fault::compressed(at, message)
+    Fault::in_compressed_data(at, message)
 }
 
 /// Returns the error for a file that ends inside a block.
 pub(crate) fn cut_block(at: u64) -> Fault {
     let message = format!("the file is truncated: it ends at byte {at}, inside a bgzip block");
-    Fault::compressed(at, message)
+    Fault::in_compressed_data(at, message)
 }
 
 /// Returns the error for a file that ends without the empty block.
@@ -84,5 +84,5 @@ pub(crate) fn missing_end_block(at: u64) -> Fault {
         "the file is truncated: its bgzip data ends at byte {at} without the block that marks the end; \
          fetch or copy it again"
     );
-    Fault::compressed(at, message)
+    Fault::in_compressed_data(at, message)
 }

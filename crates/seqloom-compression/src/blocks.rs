@@ -233,7 +233,7 @@ impl Job for BlockRun {
     }
 
     /// Decompresses the blocks up to the first corrupt block.
-    fn work(&mut self, decoder: &mut BlockDecoder) {
+    fn run(&mut self, decoder: &mut BlockDecoder) {
         (self.start, self.stop, self.fault) = (0, 0, None);
         let mut used = 0;
         while used < self.packed.len() {
@@ -253,8 +253,8 @@ impl Job for BlockRun {
         }
     }
 
-    fn fail(&mut self) {
+    fn mark_failed(&mut self) {
         let message = "the bgzip data could not be unpacked: the thread failed";
-        self.fault = Some(Fault::compressed(self.at, message));
+        self.fault = Some(Fault::in_compressed_data(self.at, message));
     }
 }

@@ -91,7 +91,7 @@ impl BufferedInput {
             stop: 0,
             used: 0,
             at_end: false,
-            owner: process::id(),
+            owner: process::process_id(),
         }
     }
 
@@ -177,7 +177,7 @@ impl BufferedInput {
     /// Reads from the file once. At the end of the file, checks that the file has not
     /// changed.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
-        if process::id() != self.owner {
+        if process::process_id() != self.owner {
             return Err(fork_error());
         }
         let count = loop {

@@ -117,12 +117,12 @@ impl Job for TextPart {
         Box::new(Decoder::new(Format::Deflate))
     }
 
-    fn work(&mut self, decoder: &mut Self::Workspace) {
+    fn run(&mut self, decoder: &mut Self::Workspace) {
         let range = self.range.clone();
         self.outcome = self.starts.unpack(range, &mut self.buffers, decoder);
     }
 
-    fn fail(&mut self) {
+    fn mark_failed(&mut self) {
         self.outcome = Err(changed("it could not be unpacked"));
     }
 }

@@ -181,7 +181,7 @@ impl<C: Codec> Streams<C> {
             StreamErrorKind::Damaged(why) => ("is damaged", why.as_ref()),
         };
         let why = why.map(|why| format!(": {why}")).unwrap_or_default();
-        Fault::compressed(
+        Fault::in_compressed_data(
             at,
             format!(
                 "the {} data {what} near byte {at} of the file{why}",
@@ -191,7 +191,7 @@ impl<C: Codec> Streams<C> {
     }
 
     fn fault(&self, why: &str) -> Fault {
-        Fault::compressed(
+        Fault::in_compressed_data(
             self.used,
             format!("the {} data cannot be unpacked: {why}", C::NAME),
         )
@@ -203,13 +203,13 @@ pub(crate) fn truncated(name: &str, part: &str, end: u64) -> Fault {
     let message = format!(
         "the {name} data is truncated: the file ends at byte {end}, inside a {part}; fetch or copy it again"
     );
-    Fault::compressed(end, message)
+    Fault::in_compressed_data(end, message)
 }
 
 /// Returns the error for invalid bytes after the last stream.
 pub(crate) fn trailing_data(name: &str, at: u64) -> Fault {
     let message = format!("the {name} data ends at byte {at}, but more bytes follow");
-    Fault::compressed(at, message)
+    Fault::in_compressed_data(at, message)
 }
 
 impl<C: Codec> Unpack for Streams<C> {

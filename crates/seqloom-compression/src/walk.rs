@@ -300,7 +300,7 @@ impl GzipWalk {
 
     fn damage(&self, why: &str) -> Trouble {
         let at = self.bits.position() / 8;
-        Trouble::Damage(Fault::compressed(
+        Trouble::Damage(Fault::in_compressed_data(
             at,
             format!("the gzip data is damaged near byte {at} of the file: {why}"),
         ))

@@ -45,10 +45,10 @@ const PROTEIN_AMBIGUITIES: [Ambiguity; 4] =
 
 /// Amino acids outside the standard twenty, each with the standard amino acid that may
 /// replace it: cysteine for selenocysteine, and lysine for pyrrolysine.
-const PROTEIN_RARE: [(u8, u8); 2] = [(b'U', b'C'), (b'O', b'K')];
+const RARE_AMINO_ACIDS: [(u8, u8); 2] = [(b'U', b'C'), (b'O', b'K')];
 
 /// Characters for a gap in an alignment.
-const GAPS: &[u8] = b"-.";
+const GAP_CHARACTERS: &[u8] = b"-.";
 /// Characters for a translated stop codon and for gaps.
 const PROTEIN_SYMBOLS: &[u8] = b"*-.";
 
@@ -66,27 +66,27 @@ impl Alphabet {
     /// the distinct characters in `name`.
     pub fn new(name: &str) -> Result<Self> {
         Ok(match name {
-            "dna" => Self::named(DNA, &DNA_AMBIGUITIES),
-            "rna" => Self::named(RNA, &RNA_AMBIGUITIES),
+            "dna" => Self::from_residues(DNA, &DNA_AMBIGUITIES),
+            "rna" => Self::from_residues(RNA, &RNA_AMBIGUITIES),
             "protein" => Self {
-                rare: &PROTEIN_RARE,
+                rare: &RARE_AMINO_ACIDS,
                 symbols: PROTEIN_SYMBOLS,
-                ..Self::named(PROTEIN, &PROTEIN_AMBIGUITIES)
+                ..Self::from_residues(PROTEIN, &PROTEIN_AMBIGUITIES)
             },
-            "iupac" => Self::named(IUPAC, &[]),
+            "iupac" => Self::from_residues(IUPAC, &[]),
             letters => Self {
                 symbols: &[],
-                ..Self::named(distinct_letters(letters)?, &[])
+                ..Self::from_residues(distinct_residues(letters)?, &[])
             },
         })
     }
 
-    fn named(letters: &[u8], ambiguities: &'static [Ambiguity]) -> Self {
+    fn from_residues(letters: &[u8], ambiguities: &'static [Ambiguity]) -> Self {
         Self {
             letters: letters.to_vec(),
             ambiguities,
             rare: &[],
-            symbols: GAPS,
+            symbols: GAP_CHARACTERS,
         }
     }
 
@@ -102,7 +102,7 @@ impl Alphabet {
 
     /// Returns the rare natural amino acids outside the alphabet, each with the residue that
     /// may replace it.
-    pub fn rare(&self) -> &'static [(u8, u8)] {
+    pub fn rare_amino_acids(&self) -> &'static [(u8, u8)] {
         self.rare
     }
 
@@ -118,7 +118,7 @@ impl Alphabet {
 }
 
 /// Returns the bytes of `letters` if they are distinct ASCII letters.
-fn distinct_letters(letters: &str) -> Result<&[u8]> {
+fn distinct_residues(letters: &str) -> Result<&[u8]> {
     let bytes = letters.as_bytes();
     let repeated = (1..bytes.len()).any(|i| bytes[..i].contains(&bytes[i]));
     if bytes.is_empty() || repeated || !bytes.iter().all(u8::is_ascii_graphic) {
@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn a_custom_alphabet_keeps_its_order() {
+    fn a_custom_alphabet_keeps_the_order_of_its_residues() {
         assert_eq!(Alphabet::new("HEC").unwrap().letters(), b"HEC");
     }
 

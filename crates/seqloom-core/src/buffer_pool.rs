@@ -80,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_that_was_put_back_is_reused() {
+    fn memory_returned_to_the_pool_is_reused() {
         let buffer_pool = BufferPool::default();
         let mut first: Vec<u8> = buffer_pool.take();
         first.extend(b"ACGT");

@@ -41,7 +41,7 @@ impl Dtype {
     }
 
     /// Returns the type with this NumPy name.
-    pub fn named(name: &str) -> Option<Self> {
+    pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|dtype| dtype.name() == name)
     }
 
@@ -62,7 +62,7 @@ impl Dtype {
     /// Returns the result type of two operands; a float type takes precedence over an
     /// integer type, and an integer type over a boolean.
     #[must_use]
-    pub fn with(self, other: Self) -> Self {
+    pub fn result_type(self, other: Self) -> Self {
         let (low, high) = (self.min(other), self.max(other));
         let is_high = low == high || high.is_float() || low <= Self::Uint8;
         if is_high { high } else { Self::Int64 }
@@ -81,9 +81,9 @@ mod tests {
 
     #[test]
     fn result_types_are_those_of_numpy() {
-        assert_eq!(Dtype::Uint8.with(Dtype::Bool), Dtype::Uint8);
-        assert_eq!(Dtype::Int32.with(Dtype::Uint32), Dtype::Int64);
-        assert_eq!(Dtype::Int64.with(Dtype::Float32), Dtype::Float32);
-        assert_eq!(Dtype::Float32.with(Dtype::Float64), Dtype::Float64);
+        assert_eq!(Dtype::Uint8.result_type(Dtype::Bool), Dtype::Uint8);
+        assert_eq!(Dtype::Int32.result_type(Dtype::Uint32), Dtype::Int64);
+        assert_eq!(Dtype::Int64.result_type(Dtype::Float32), Dtype::Float32);
+        assert_eq!(Dtype::Float32.result_type(Dtype::Float64), Dtype::Float64);
     }
 }

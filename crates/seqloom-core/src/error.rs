@@ -103,8 +103,8 @@ impl Error {
     pub fn format(path: &Path, fault: Fault) -> Self {
         let (path, fault) = (path.to_path_buf(), Box::new(fault));
         match fault.kind {
-            Kind::Memory => Self::Memory { path, fault },
-            Kind::Range => Self::Range { path, fault },
+            FaultKind::Memory => Self::Memory { path, fault },
+            FaultKind::Range => Self::Range { path, fault },
             _ => Self::Format { path, fault },
         }
     }
@@ -126,7 +126,7 @@ impl Error {
 /// The kind of a fault in a file; reports count faults by kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
-pub enum Kind {
+pub enum FaultKind {
     /// The file does not have the expected format.
     #[default]
     Format,
@@ -156,7 +156,7 @@ pub enum Kind {
     Range,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Format => "format",
@@ -205,7 +205,7 @@ impl fmt::Display for FaultCause {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Fault {
     /// The kind of the fault.
-    pub kind: Kind,
+    pub kind: FaultKind,
     /// The cause, if callers suggest a remedy for it.
     pub cause: Option<FaultCause>,
     /// Zero-based number of the record.
@@ -223,7 +223,7 @@ pub struct Fault {
 
 impl Fault {
     /// Returns a fault of the whole file, without a position.
-    pub fn whole(message: impl Into<String>) -> Self {
+    pub fn of_file(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
             ..Self::default()
@@ -231,11 +231,11 @@ impl Fault {
     }
 
     /// Returns a fault in the compressed data, at a byte offset in the compressed file.
-    pub fn compressed(byte: u64, message: impl Into<String>) -> Self {
+    pub fn in_compressed_data(byte: u64, message: impl Into<String>) -> Self {
         Self {
-            kind: Kind::Compression,
+            kind: FaultKind::Compression,
             byte: Some(byte),
-            ..Self::whole(message)
+            ..Self::of_file(message)
         }
     }
 }
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_fault_names_file_record_line_and_byte() {
         let fault = Fault {
-            kind: Kind::Letter,
+            kind: FaultKind::Letter,
             cause: None,
             record: Some(3),
             id: Some("seq4".into()),
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_fault_of_the_whole_file_names_the_file() {
-        let error = Error::format(Path::new("a.fa"), Fault::whole("the file is empty"));
+        let error = Error::format(Path::new("a.fa"), Fault::of_file("the file is empty"));
         assert_eq!(error.to_string(), "a.fa: the file is empty");
     }
 

@@ -1,7 +1,7 @@
 //! Cancellation of work by Ctrl-C, or because no caller waits for the result.
 //!
 //! The host program sets a function that checks for signals. Long file operations call this
-//! function every tenth of a second. For work that is done by many threads, see [`Stop`].
+//! function every tenth of a second. For work that is done by many threads, see [`CancelToken`].
 
 use std::cell::RefCell;
 use std::io;
@@ -25,22 +25,22 @@ pub fn check_signals() -> io::Result<()> {
 }
 
 /// The milliseconds between two checks for signals.
-const CHECK_INTERVAL: u64 = 100;
+const CHECK_INTERVAL_MS: u64 = 100;
 
 thread_local! {
     /// The token that cancels the work of this thread.
-    static CURRENT: RefCell<Option<Stop>> = const { RefCell::new(None) };
+    static CURRENT_TOKEN: RefCell<Option<CancelToken>> = const { RefCell::new(None) };
 }
 
 /// A cancellation token. All clones of a token share one state.
 ///
 /// Code that runs on many threads takes the [`current`](Self::current) token at its start,
-/// and each thread calls [`check`](Self::check) regularly.
+/// and each thread calls [`check_cancelled`](Self::check_cancelled) regularly.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<StopState>);
+pub struct CancelToken(Arc<CancelState>);
 
 #[derive(Debug, Default)]
-struct StopState {
+struct CancelState {
     stopped: AtomicBool,
     signal_timer: Option<SignalTimer>,
 }
@@ -52,7 +52,7 @@ struct SignalTimer {
     next: AtomicU64,
 }
 
-impl Stop {
+impl CancelToken {
     /// Returns a token that also checks for signals; use it only on the thread that
     /// handles signals. In a browser, the token never checks for signals, because a
     /// browser has neither signals nor a clock.
@@ -62,33 +62,33 @@ impl Stop {
         }
         let signal_timer = SignalTimer {
             begun: Instant::now(),
-            next: AtomicU64::new(CHECK_INTERVAL),
+            next: AtomicU64::new(CHECK_INTERVAL_MS),
         };
-        Self(Arc::new(StopState {
+        Self(Arc::new(CancelState {
             stopped: AtomicBool::new(false),
             signal_timer: Some(signal_timer),
         }))
     }
 
     /// Returns the token of this thread's work, or a new token outside of
-    /// [`during`](Self::during).
+    /// [`run_cancellable`](Self::run_cancellable).
     pub fn current() -> Self {
-        CURRENT.with_borrow(Clone::clone).unwrap_or_default()
+        CURRENT_TOKEN.with_borrow(Clone::clone).unwrap_or_default()
     }
 
     /// Runs `work`, which this token can cancel.
-    pub fn during<T>(self, work: impl FnOnce() -> T) -> T {
-        let _before = RestoreGuard(CURRENT.replace(Some(self)));
+    pub fn run<T>(self, work: impl FnOnce() -> T) -> T {
+        let _before = RestoreGuard(CURRENT_TOKEN.replace(Some(self)));
         work()
     }
 
     /// Cancels the work, so that the next check returns an error.
-    pub fn stop(&self) {
+    pub fn cancel(&self) {
         self.0.stopped.store(true, Ordering::Relaxed);
     }
 
     /// Returns an error if the work was cancelled.
-    pub fn check(&self) -> io::Result<()> {
+    pub fn check_cancelled(&self) -> io::Result<()> {
         if self.0.stopped.load(Ordering::Relaxed) {
             return Err(io::Error::other("reading was interrupted by a signal"));
         }
@@ -105,18 +105,18 @@ impl SignalTimer {
         let due = now >= self.next.load(Ordering::Relaxed);
         if due {
             self.next
-                .store(now.saturating_add(CHECK_INTERVAL), Ordering::Relaxed);
+                .store(now.saturating_add(CHECK_INTERVAL_MS), Ordering::Relaxed);
         }
         due
     }
 }
 
 /// A guard that restores the thread's previous token when the guard is dropped.
-struct RestoreGuard(Option<Stop>);
+struct RestoreGuard(Option<CancelToken>);
 
 impl Drop for RestoreGuard {
     fn drop(&mut self) {
-        CURRENT.set(self.0.take());
+        CURRENT_TOKEN.set(self.0.take());
     }
 }
 
@@ -125,17 +125,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_token_cancels_its_own_work_and_no_other() {
-        let (inner, outer) = (Stop::default(), Stop::default());
+    fn a_token_cancels_only_its_own_work() {
+        let (inner, outer) = (CancelToken::default(), CancelToken::default());
         let handle = inner.clone();
-        outer.during(|| {
-            inner.during(|| {
-                assert!(Stop::current().check().is_ok());
-                handle.stop();
-                assert!(Stop::current().check().is_err());
+        outer.run(|| {
+            inner.run(|| {
+                assert!(CancelToken::current().check_cancelled().is_ok());
+                handle.cancel();
+                assert!(CancelToken::current().check_cancelled().is_err());
             });
-            assert!(Stop::current().check().is_ok());
+            assert!(CancelToken::current().check_cancelled().is_ok());
         });
-        assert!(Stop::current().check().is_ok());
+        assert!(CancelToken::current().check_cancelled().is_ok());
     }
 }

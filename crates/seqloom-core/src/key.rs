@@ -17,7 +17,7 @@ pub struct Key(pub [u32; 2]);
 impl Key {
     /// Returns the two random 32-bit words for one counter.
     #[inline]
-    pub const fn words(self, count: [u32; 2]) -> [u32; 2] {
+    pub const fn random_words(self, count: [u32; 2]) -> [u32; 2] {
         threefry(self.0, count)
     }
 
@@ -27,7 +27,7 @@ impl Key {
     /// `half` is half the length of `out`, rounded up. If the length of `out` is odd,
     /// the second number of the last counter is 0. Counters have 32 bits, so `out` has
     /// at most `u32::MAX` words.
-    pub fn fill(self, out: &mut [u32]) -> Result<()> {
+    pub fn fill_words(self, out: &mut [u32]) -> Result<()> {
         if u32::try_from(out.len()).is_err() {
             return Err(Error::argument(format!(
                 "out must have at most {} words, got {}",
@@ -40,18 +40,18 @@ impl Key {
         let (first, second) = out.split_at_mut(half);
         let starts = (0_u32..).zip(u32::try_from(half).unwrap_or(u32::MAX)..);
         for (counts, (a, b)) in starts.clone().zip(first.iter_mut().zip(second)) {
-            [*a, *b] = self.words(counts.into());
+            [*a, *b] = self.random_words(counts.into());
         }
         if let (1, Some(last), Some((count, _))) =
             (odd, first.last_mut(), starts.clone().nth(half - odd))
         {
-            *last = self.words([count, 0])[0];
+            *last = self.random_words([count, 0])[0];
         }
         Ok(())
     }
 
     /// Folds each word into the key and writes the resulting keys into `out`, two words each.
-    pub fn fold_each(self, words: &[i64], out: &mut [u32]) -> Result<()> {
+    pub fn fold_words(self, words: &[i64], out: &mut [u32]) -> Result<()> {
         if out.len() != 2 * words.len() {
             return Err(Error::argument(format!(
                 "out must have {} words, got {}",
@@ -62,7 +62,7 @@ impl Key {
         for (word, out) in words.iter().zip(out.chunks_exact_mut(2)) {
             let [a, b, c, d, rest @ ..] = word.to_be_bytes();
             let count = [u32::from_be_bytes([a, b, c, d]), u32::from_be_bytes(rest)];
-            out.copy_from_slice(&self.words(count));
+            out.copy_from_slice(&self.random_words(count));
         }
         Ok(())
     }
@@ -78,7 +78,7 @@ pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
     ];
     let mut block = 0;
     while block < 5 {
-        x = four_rounds(x, ROTATIONS[block % 2]);
+        x = apply_four_rounds(x, ROTATIONS[block % 2]);
         x[0] = x[0].wrapping_add(keys[(block + 1) % 3]);
         x[1] = x[1]
             .wrapping_add(keys[(block + 2) % 3])
@@ -92,7 +92,7 @@ pub const fn threefry(key: [u32; 2], count: [u32; 2]) -> [u32; 2] {
 const BLOCK_INCREMENTS: [u32; 5] = [1, 2, 3, 4, 5];
 
 #[inline]
-const fn four_rounds(mut x: [u32; 2], rotations: [u32; 4]) -> [u32; 2] {
+const fn apply_four_rounds(mut x: [u32; 2], rotations: [u32; 4]) -> [u32; 2] {
     let mut round = 0;
     while round < 4 {
         x[0] = x[0].wrapping_add(x[1]);
@@ -128,7 +128,7 @@ mod tests {
     #[test]
     fn the_first_word_is_the_uniform_number_that_jax_documents() {
         let mut out = [0];
-        Key([0, 0]).fill(&mut out).unwrap();
+        Key([0, 0]).fill_words(&mut out).unwrap();
         // jax.random.uniform(jax.random.PRNGKey(0)) with the original threefry: 0.41845703.
         let uniform = f32::from_bits((out[0] >> 9) | 0x3F80_0000) - 1.0;
         assert!((uniform - 0.418_457_03).abs() < 1e-7, "{uniform}");
@@ -138,10 +138,10 @@ mod tests {
     fn an_even_fill_pairs_word_i_with_word_i_plus_half() {
         let key = Key([7, 9]);
         let mut out = [0; 6];
-        key.fill(&mut out).unwrap();
+        key.fill_words(&mut out).unwrap();
         for i in 0..3_u32 {
             let at = i as usize;
-            assert_eq!([out[at], out[at + 3]], key.words([i, i + 3]));
+            assert_eq!([out[at], out[at + 3]], key.random_words([i, i + 3]));
         }
     }
 
@@ -149,26 +149,26 @@ mod tests {
     fn an_odd_fill_pads_the_counters_with_a_zero() {
         let key = Key([7, 9]);
         let mut out = [0; 5];
-        key.fill(&mut out).unwrap();
-        assert_eq!(out[2], key.words([2, 0])[0]);
-        assert_eq!([out[1], out[4]], key.words([1, 4]));
+        key.fill_words(&mut out).unwrap();
+        assert_eq!(out[2], key.random_words([2, 0])[0]);
+        assert_eq!([out[1], out[4]], key.random_words([1, 4]));
     }
 
     #[test]
-    fn folding_many_words_equals_folding_each() {
+    fn folding_many_words_equals_folding_words_one_by_one() {
         let key = Key([7, 9]);
         let mut out = [0; 4];
-        key.fold_each(&[3, (5 << 32) | 1], &mut out).unwrap();
-        assert_eq!(out[..2], key.words([0, 3]));
-        assert_eq!(out[2..], key.words([5, 1]));
-        assert!(key.fold_each(&[3], &mut out).is_err());
+        key.fold_words(&[3, (5 << 32) | 1], &mut out).unwrap();
+        assert_eq!(out[..2], key.random_words([0, 3]));
+        assert_eq!(out[2..], key.random_words([5, 1]));
+        assert!(key.fold_words(&[3], &mut out).is_err());
     }
 
     #[test]
     fn a_fill_of_zero_words_or_one_word_works() {
-        Key([1, 2]).fill(&mut []).unwrap();
+        Key([1, 2]).fill_words(&mut []).unwrap();
         let mut out = [0];
-        Key([1, 2]).fill(&mut out).unwrap();
-        assert_eq!(out[0], Key([1, 2]).words([0, 0])[0]);
+        Key([1, 2]).fill_words(&mut out).unwrap();
+        assert_eq!(out[0], Key([1, 2]).random_words([0, 0])[0]);
     }
 }

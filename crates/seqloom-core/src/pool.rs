@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
-use crate::interrupt::{Stop, check_signals};
+use crate::interrupt::{CancelToken, check_signals};
 use crate::{Error, Result, process};
 
 type PoolMap = HashMap<(u32, usize), Arc<ThreadPool>>;
@@ -18,7 +18,7 @@ type PoolMap = HashMap<(u32, usize), Arc<ThreadPool>>;
 /// The thread pools, by process and number of threads. A pool exists until its process
 /// ends. The key contains the process id because a forked child inherits this map, but
 /// not the threads of its parent.
-static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
+static THREAD_POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 
 /// Runs `work` on the given number of threads, while the calling thread checks for
 /// signals.
@@ -27,7 +27,7 @@ static POOLS: LazyLock<Mutex<PoolMap>> = LazyLock::new(Mutex::default);
 ///
 /// Returns an error with the message of a panic, or with the reason why the thread pool
 /// could not be created.
-pub fn run<T: Send>(
+pub fn run_on_threads<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> std::result::Result<Result<T>, String> {
@@ -41,10 +41,10 @@ pub fn run<T: Send>(
 fn run_untyped(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::Result<(), String> {
     let outcome = catch_unwind(AssertUnwindSafe(|| match threads {
         0 | 1 => {
-            Stop::with_signals().during(work);
+            CancelToken::with_signals().run(work);
             Ok(())
         }
-        _ => pool(threads).map(|pool| run_on_pool(&pool, work)),
+        _ => thread_pool(threads).map(|pool| run_on_pool(&pool, work)),
     }));
     match outcome {
         Ok(done) => done.map_err(|error| error.to_string()),
@@ -55,16 +55,16 @@ fn run_untyped(threads: usize, work: &mut (dyn FnMut() + Send)) -> std::result::
 /// Runs work on a thread pool. Meanwhile the calling thread checks for signals, because
 /// only this thread may do so.
 fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
-    let stop = Stop::default();
+    let stop = CancelToken::default();
     let (done, outcome) = sync_channel(1);
     let outcome = pool.in_place_scope(|scope| {
         let handle = stop.clone();
         scope.spawn(move |_| {
-            let _ = done.send(catch_unwind(AssertUnwindSafe(|| handle.during(work))));
+            let _ = done.send(catch_unwind(AssertUnwindSafe(|| handle.run(work))));
         });
         loop {
             match outcome.recv_timeout(SIGNAL_INTERVAL) {
-                Err(RecvTimeoutError::Timeout) if check_signals().is_err() => stop.stop(),
+                Err(RecvTimeoutError::Timeout) if check_signals().is_err() => stop.cancel(),
                 Err(RecvTimeoutError::Timeout) => {}
                 other => return other,
             }
@@ -79,9 +79,9 @@ fn run_on_pool(pool: &ThreadPool, work: &mut (dyn FnMut() + Send)) {
 const SIGNAL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Returns the pool of this process with this number of threads; creates it on first use.
-fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildError> {
-    let key = (process::id(), threads);
-    if let Some(pool) = pools(|pools| pools.get(&key).cloned()).flatten() {
+fn thread_pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildError> {
+    let key = (process::process_id(), threads);
+    if let Some(pool) = with_pools(|pools| pools.get(&key).cloned()).flatten() {
         return Ok(pool);
     }
     let name = |index| format!("seqloom-{index}");
@@ -92,7 +92,7 @@ fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildE
             .build()?,
     );
     Ok(
-        pools(|pools| Arc::clone(pools.entry(key).or_insert_with(|| Arc::clone(&new))))
+        with_pools(|pools| Arc::clone(pools.entry(key).or_insert_with(|| Arc::clone(&new))))
             .unwrap_or(new),
     )
 }
@@ -100,8 +100,11 @@ fn pool(threads: usize) -> std::result::Result<Arc<ThreadPool>, ThreadPoolBuildE
 /// Calls a function with the map of pools; returns `None` if another thread has locked
 /// the map. In a forked child, the thread that holds the lock may not exist, so the
 /// lock would never be released.
-fn pools<T>(visit: impl FnOnce(&mut PoolMap) -> T) -> Option<T> {
-    POOLS.try_lock().ok().map(|mut pools| visit(&mut pools))
+fn with_pools<T>(visit: impl FnOnce(&mut PoolMap) -> T) -> Option<T> {
+    THREAD_POOLS
+        .try_lock()
+        .ok()
+        .map(|mut pools| visit(&mut pools))
 }
 
 fn panic_message(panic: &(dyn Any + Send)) -> &str {

@@ -48,13 +48,13 @@ impl<'a> Ragged<'a> {
 
     /// Selects sequences by index. Only the offsets of the selected sequences are checked,
     /// so the cost of a batch does not depend on the size of the file.
-    pub fn picked(data: &'a [u8], offsets: &'a [i64], rows: &'a [i64]) -> Result<Self> {
+    pub fn select_rows(data: &'a [u8], offsets: &'a [i64], rows: &'a [i64]) -> Result<Self> {
         let all = Self {
             data,
             offsets,
             picked: Some(rows),
         };
-        match (0..rows.len()).find(|row| all.find(*row).is_none()) {
+        match (0..rows.len()).find(|row| all.try_get(*row).is_none()) {
             None => Ok(all),
             Some(row) => Err(Error::OutOfRange {
                 message: format!(
@@ -81,7 +81,7 @@ impl<'a> Ragged<'a> {
     /// range.
     #[inline]
     pub fn get(&self, index: usize) -> &'a [u8] {
-        self.find(index).unwrap_or_default()
+        self.try_get(index).unwrap_or_default()
     }
 
     /// Prefetches sequence `index` of a selection. Selected sequences are scattered in
@@ -109,7 +109,7 @@ impl<'a> Ragged<'a> {
     }
 
     #[inline]
-    fn find(&self, index: usize) -> Option<&'a [u8]> {
+    fn try_get(&self, index: usize) -> Option<&'a [u8]> {
         let row = match self.picked {
             None => index,
             Some(rows) => usize::try_from(*rows.get(index)?).ok()?,
@@ -165,7 +165,7 @@ mod tests {
 
     #[test]
     fn selected_sequences_have_the_order_of_the_selection() {
-        let some = Ragged::picked(b"ACGTA", &[0, 2, 2, 5], &[2, 0, 2]).unwrap();
+        let some = Ragged::select_rows(b"ACGTA", &[0, 2, 2, 5], &[2, 0, 2]).unwrap();
         let found: Vec<&[u8]> = some.iter().collect();
         assert_eq!(found, [b"GTA".as_slice(), b"AC", b"GTA"]);
         assert_eq!((some.len(), some.get(3)), (3, b"".as_slice()));
@@ -174,10 +174,10 @@ mod tests {
     #[test]
     fn an_index_beyond_the_end_is_an_error_that_names_the_size() {
         for row in [3, -1, i64::MAX] {
-            let error = Ragged::picked(b"ACGTA", &[0, 2, 2, 5], &[0, row]).unwrap_err();
+            let error = Ragged::select_rows(b"ACGTA", &[0, 2, 2, 5], &[0, row]).unwrap_err();
             assert_eq!(error.to_string(), format!("sequence {row} of 3"));
         }
-        assert!(Ragged::picked(b"A", &[0, 9], &[0]).is_err());
-        assert!(Ragged::picked(b"A", &[], &[0]).is_err());
+        assert!(Ragged::select_rows(b"A", &[0, 9], &[0]).is_err());
+        assert!(Ragged::select_rows(b"A", &[], &[0]).is_err());
     }
 }

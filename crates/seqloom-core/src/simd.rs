@@ -11,11 +11,11 @@ use pulp::{Arch, WithSimd};
 use crate::{Error, Result};
 
 /// The environment variable that names the instruction set.
-const VARIABLE: &str = "SEQLOOM_SIMD";
+const SIMD_VARIABLE: &str = "SEQLOOM_SIMD";
 
 /// The instruction set of this process. The instruction set is chosen once, at its
 /// first use.
-static ARCH: LazyLock<Arch> = LazyLock::new(|| choose().unwrap_or_default());
+static ARCH: LazyLock<Arch> = LazyLock::new(|| choose_arch().unwrap_or_default());
 
 /// Runs a kernel on the chosen instruction set. A function that the kernel calls must
 /// be inlined into the kernel. A function that is not inlined is compiled for the
@@ -51,8 +51,8 @@ fn dispatch_as_compiled<K: WithSimd>(kernel: K) -> K::Output {
 
 /// Returns the name of the chosen instruction set: `"avx512"`, `"avx2"`, `"neon"`, `"simd128"`,
 /// `"relaxed-simd"` or `"portable"`.
-pub fn name() -> &'static str {
-    name_of(*ARCH)
+pub fn instruction_set() -> &'static str {
+    arch_name(*ARCH)
 }
 
 /// Returns the token that allows AVX2, FMA and BMI2 instructions. The result is `None`
@@ -75,29 +75,29 @@ pub fn avx2() -> Option<pulp::x86::V3> {
 ///
 /// Returns [`Error::Argument`] if `SEQLOOM_SIMD` is not the name of an instruction set,
 /// or names an instruction set that this processor lacks.
-pub fn choose() -> Result<Arch> {
-    match std::env::var_os(VARIABLE) {
-        Some(cap) if !cap.is_empty() => find_by_name(&cap.to_string_lossy()),
+pub fn choose_arch() -> Result<Arch> {
+    match std::env::var_os(SIMD_VARIABLE) {
+        Some(cap) if !cap.is_empty() => find_arch(&cap.to_string_lossy()),
         _ => Ok(Arch::new()),
     }
 }
 
-fn find_by_name(cap: &str) -> Result<Arch> {
-    let offered = supported();
-    let chosen = offered.iter().find(|arch| name_of(**arch) == cap);
+fn find_arch(cap: &str) -> Result<Arch> {
+    let offered = supported_archs();
+    let chosen = offered.iter().find(|arch| arch_name(**arch) == cap);
     chosen.copied().ok_or_else(|| {
-        let names: Vec<_> = offered.iter().copied().map(name_of).collect();
+        let names: Vec<_> = offered.iter().copied().map(arch_name).collect();
         let names = names.join(", ");
         Error::argument(format!(
-            "{VARIABLE} is {cap:?}, and this processor offers {names}: set it to one of these, \
+            "{SIMD_VARIABLE} is {cap:?}, and this processor offers {names}: set it to one of these, \
              or unset it to use {}",
-            name_of(Arch::new())
+            arch_name(Arch::new())
         ))
     })
 }
 
 /// Lists the instruction sets that this processor supports, widest first.
-fn supported() -> Vec<Arch> {
+fn supported_archs() -> Vec<Arch> {
     let mut offered = Vec::new();
     #[cfg(target_arch = "x86_64")]
     {
@@ -112,7 +112,7 @@ fn supported() -> Vec<Arch> {
     offered
 }
 
-fn name_of(arch: Arch) -> &'static str {
+fn arch_name(arch: Arch) -> &'static str {
     match arch {
         #[cfg(target_arch = "x86_64")]
         Arch::V4(_) => "avx512",
@@ -134,16 +134,16 @@ mod tests {
 
     #[test]
     fn every_supported_instruction_set_is_chosen_by_its_name() {
-        for arch in supported() {
-            let chosen = find_by_name(name_of(arch)).map(name_of);
-            assert_eq!(chosen, Ok(name_of(arch)));
+        for arch in supported_archs() {
+            let chosen = find_arch(arch_name(arch)).map(arch_name);
+            assert_eq!(chosen, Ok(arch_name(arch)));
         }
     }
 
     #[test]
     fn an_unknown_name_is_an_error_that_lists_the_instruction_sets() {
-        let message = find_by_name("sse")
-            .map(name_of)
+        let message = find_arch("sse")
+            .map(arch_name)
             .map_err(|error| error.to_string());
         let message = message.err().unwrap_or_default();
         assert!(message.contains("\"sse\""), "{message}");

@@ -45,7 +45,7 @@ impl<S: SharedState> Threads<S> {
         Self {
             handles: (0..count).map_while(start).collect(),
             shared,
-            owner: process::id(),
+            owner: process::process_id(),
         }
     }
 
@@ -61,7 +61,7 @@ impl<S: SharedState> Threads<S> {
 
     /// Returns whether the threads run in this process.
     pub fn is_in_this_process(&self) -> bool {
-        process::id() == self.owner
+        process::process_id() == self.owner
     }
 }
 

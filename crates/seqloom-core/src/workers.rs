@@ -16,10 +16,10 @@ pub trait Job: Send + 'static {
     fn workspace(&self) -> Self::Workspace;
 
     /// Runs the job.
-    fn work(&mut self, workspace: &mut Self::Workspace);
+    fn run(&mut self, workspace: &mut Self::Workspace);
 
     /// Marks the job as failed after a panic.
-    fn fail(&mut self);
+    fn mark_failed(&mut self);
 }
 
 /// The owner's handle of the threads. The threads end when the handle is dropped.
@@ -67,7 +67,7 @@ impl<J: Job> Workers<J> {
             for_owner: Condvar::new(),
             for_threads: Condvar::new(),
         };
-        Self(Threads::start(name, count, queue, JobQueue::work))
+        Self(Threads::start(name, count, queue, JobQueue::run_jobs))
     }
 
     /// Returns whether the threads run in this process.
@@ -88,7 +88,7 @@ impl<J: Job> Workers<J> {
     /// Adds a job for the next free thread.
     pub fn push(&self, job: J) {
         let mut state = self.0.shared().lock();
-        let number = state.end();
+        let number = state.next_number();
         state.finished.push_back(None);
         state.waiting.push_back((number, job));
         let has_sleepers = state.idle_threads > 0;
@@ -110,13 +110,13 @@ impl<J: Job> Workers<J> {
             }
             if let Some((number, mut job)) = state.waiting.pop_front() {
                 drop(state);
-                work(&mut job, workspace);
+                run_job(&mut job, workspace);
                 state = self.0.shared().lock();
-                state.finish(number, job);
+                state.finish_job(number, job);
                 continue;
             }
             state.idle_owners += 1;
-            state = wait(&self.0.shared().for_owner, state);
+            state = wait_for_signal(&self.0.shared().for_owner, state);
             state.idle_owners -= 1;
         }
     }
@@ -135,13 +135,13 @@ impl<J: Job> JobQueue<J> {
     }
 
     /// Runs jobs until the queue is closed; each thread calls this function.
-    fn work(&self) {
+    fn run_jobs(&self) {
         let mut workspace = None;
-        while let Some((number, mut job)) = self.next() {
+        while let Some((number, mut job)) = self.next_job() {
             let workspace = workspace.get_or_insert_with(|| job.workspace());
-            work(&mut job, workspace);
+            run_job(&mut job, workspace);
             let mut state = self.lock();
-            state.finish(number, job);
+            state.finish_job(number, job);
             let has_sleepers = state.idle_owners > 0;
             drop(state);
             if has_sleepers {
@@ -150,14 +150,14 @@ impl<J: Job> JobQueue<J> {
         }
     }
 
-    fn next(&self) -> Option<(u64, J)> {
+    fn next_job(&self) -> Option<(u64, J)> {
         let mut state = self.lock();
         while !state.closed {
             if let Some(waiting) = state.waiting.pop_front() {
                 return Some(waiting);
             }
             state.idle_threads += 1;
-            state = wait(&self.for_threads, state);
+            state = wait_for_signal(&self.for_threads, state);
             state.idle_threads -= 1;
         }
         None
@@ -165,12 +165,12 @@ impl<J: Job> JobQueue<J> {
 }
 
 impl<J> QueueState<J> {
-    fn end(&self) -> u64 {
+    fn next_number(&self) -> u64 {
         let pending = u64::try_from(self.finished.len()).unwrap_or(u64::MAX);
         self.first.saturating_add(pending)
     }
 
-    fn finish(&mut self, number: u64, job: J) {
+    fn finish_job(&mut self, number: u64, job: J) {
         let position = usize::try_from(number - self.first).ok();
         if let Some(slot) = position.and_then(|position| self.finished.get_mut(position)) {
             *slot = Some(job);
@@ -178,14 +178,14 @@ impl<J> QueueState<J> {
     }
 }
 
-fn wait<'a, S>(signal: &Condvar, state: MutexGuard<'a, S>) -> MutexGuard<'a, S> {
+fn wait_for_signal<'a, S>(signal: &Condvar, state: MutexGuard<'a, S>) -> MutexGuard<'a, S> {
     signal.wait(state).unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Runs one job. A panic is recorded in the job, so that its owner does not wait for ever.
-fn work<J: Job>(job: &mut J, workspace: &mut J::Workspace) {
-    let attempt = AssertUnwindSafe(|| job.work(workspace));
+fn run_job<J: Job>(job: &mut J, workspace: &mut J::Workspace) {
+    let attempt = AssertUnwindSafe(|| job.run(workspace));
     if catch_unwind(attempt).is_err() {
-        job.fail();
+        job.mark_failed();
     }
 }

@@ -20,7 +20,7 @@ mod row;
 mod shuffle;
 
 pub use augmentation::Augmentation;
-pub use batch::{AugmentInput, Augmented};
+pub use batch::{AugmentInput, AugmentedBatch};
 pub use chance::Chance;
 pub use complement::ReverseComplement;
 pub use crop::{Crop, CropMode, Shift};

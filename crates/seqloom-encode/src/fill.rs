@@ -7,7 +7,7 @@ use seqloom_core::{Ragged, Result};
 
 pub use block::{RowBlock, RowKernel, RowLayout};
 
-use crate::Word;
+use crate::ElementBits;
 use crate::letters::{LetterCounts, LetterTable};
 
 /// The minimum size of the output in bytes for which several threads are used.
@@ -19,7 +19,7 @@ const BLOCK_ROWS: usize = 8;
 /// Writes each sequence into a row of `out`. After an error the content of `out` is unspecified.
 ///
 /// Inside a rayon pool, the threads of the pool share the work.
-pub fn fill<T: Word>(
+pub fn encode<T: ElementBits>(
     kernel: (&LetterTable, &dyn RowKernel<T>),
     sequences: &Ragged<'_>,
     out: &mut [T],
@@ -44,11 +44,11 @@ pub(crate) fn fill_rows<T: Send>(
         if serial {
             return blocks
                 .into_iter()
-                .try_fold(LetterCounts::default(), add_counts(fill_block));
+                .try_fold(LetterCounts::default(), fill_and_count(fill_block));
         }
         let blocks = blocks.into_par_iter();
         blocks
-            .try_fold(LetterCounts::default, add_counts(fill_block))
+            .try_fold(LetterCounts::default, fill_and_count(fill_block))
             .try_reduce(LetterCounts::default, |a, b| Some(a.plus(b)))
     });
     filled.ok_or_else(|| {
@@ -59,7 +59,7 @@ pub(crate) fn fill_rows<T: Send>(
 
 /// Returns a function that fills a block and adds the character counts of the block to
 /// a sum.
-fn add_counts<B>(
+fn fill_and_count<B>(
     fill_block: impl Fn(B) -> Option<LetterCounts>,
 ) -> impl Fn(LetterCounts, B) -> Option<LetterCounts> {
     move |sum, block| fill_block(block).map(|counts| sum.plus(counts))

@@ -1,10 +1,10 @@
 //! The special tokens and padding around the tokens of a sequence.
 
-use crate::Word;
+use crate::ElementBits;
 
 /// The special tokens at both ends of a tokenised sequence, and the padding of its row.
 #[derive(Clone, Copy, Debug)]
-pub struct Frame<T> {
+pub struct TokenFrame<T> {
     /// The token at the start of a row, or `None` to omit it.
     pub head: Option<T>,
     /// The token after the sequence, or `None` to omit it.
@@ -13,17 +13,17 @@ pub struct Frame<T> {
     pub pad: T,
 }
 
-impl<T: Word> Frame<T> {
+impl<T: ElementBits> TokenFrame<T> {
     /// Returns the row length for this number of tokens plus the special tokens.
-    pub(crate) fn size(&self, tokens: usize) -> usize {
+    pub(crate) fn row_length(&self, tokens: usize) -> usize {
         tokens + usize::from(self.head.is_some()) + usize::from(self.tail.is_some())
     }
 
     /// Writes the special tokens and the padding of a row. Returns the slice of the row
     /// for the tokens of the sequence.
-    pub(crate) fn write_ends<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
+    pub(crate) fn write_frame<'a>(&self, row: &'a mut [T], tokens: usize) -> &'a mut [T] {
         let start = usize::from(self.head.is_some());
-        let (used, rest) = row.split_at_mut(self.size(tokens));
+        let (used, rest) = row.split_at_mut(self.row_length(tokens));
         rest.fill(self.pad);
         if let (Some(head), Some(first)) = (self.head, used.first_mut()) {
             *first = head;

@@ -8,11 +8,11 @@ use seqloom_core::{Error, Result};
 
 use crate::fill::RowKernel;
 use crate::letters::{LetterChecker, LetterTable};
-use crate::{Frame, Word};
+use crate::{ElementBits, TokenFrame};
 
 /// The selection of k-mers to encode, and the digits of the residues.
 #[derive(Clone, Debug)]
-pub struct KmerWords {
+pub struct KmerNumbering {
     digits: [u8; 256],
     base: u64,
     k: usize,
@@ -24,11 +24,11 @@ pub struct KmerWords {
     four_bases: Option<FourBaseKmers>,
 }
 
-impl KmerWords {
+impl KmerNumbering {
     /// Selects the k-mers at every `stride`-th position. If k-mers are canonical, a
     /// k-mer and its reverse complement both get the smaller of their two numbers.
     pub fn new(letters: &LetterTable, k: usize, stride: usize, is_canonical: bool) -> Result<Self> {
-        let members = letters.members();
+        let members = letters.residues();
         let base = members.len() as u64;
         let pairs_up = matches!(members, b"ACGT" | b"ACGU");
         let highest = u32::try_from(k.wrapping_sub(1)).ok();
@@ -45,7 +45,7 @@ impl KmerWords {
                 "canonical k-mers need an alphabet with complements: 'dna' or 'rna'",
             ));
         }
-        let digits = digits(letters);
+        let digits = residue_digits(letters);
         Ok(Self {
             four_bases: FourBaseKmers::new(members, &digits, (k, stride), is_canonical),
             digits,
@@ -63,7 +63,7 @@ impl KmerWords {
     }
 
     /// Returns the number of k-mers in a sequence of this length.
-    pub fn count(&self, letters: usize) -> usize {
+    pub fn kmer_count(&self, letters: usize) -> usize {
         let starts = (letters + 1).saturating_sub(self.k);
         starts.div_ceil(self.stride)
     }
@@ -73,7 +73,7 @@ impl KmerWords {
     #[inline(always)]
     fn for_each(&self, (letters, is_plain): (&[u8], bool), mut act: impl FnMut(Option<u64>)) {
         if let Some(four_bases) = self.four_bases.filter(|_| is_plain) {
-            return four_bases.for_each(letters, |numbers| {
+            return four_bases.for_each_chunk(letters, |numbers| {
                 for number in numbers {
                     act(Some(u64::from(*number)));
                 }
@@ -110,7 +110,7 @@ struct RollingKmer {
 impl RollingKmer {
     /// Appends a digit to the k-mer, and removes the first digit.
     #[inline(always)]
-    fn push(&mut self, words: &KmerWords, digit: u8, removed: u8) {
+    fn push(&mut self, words: &KmerNumbering, digit: u8, removed: u8) {
         let is_member = digit != NO_DIGIT;
         let digit = if is_member { u64::from(digit) } else { 0 };
         let removed = if removed == NO_DIGIT {
@@ -126,7 +126,7 @@ impl RollingKmer {
     }
 
     #[inline(always)]
-    fn number(&self, words: &KmerWords) -> Option<u64> {
+    fn number(&self, words: &KmerNumbering) -> Option<u64> {
         let smaller = if words.is_canonical {
             self.forward.min(self.backward)
         } else {
@@ -144,9 +144,9 @@ fn fits_in_62_bits(highest: u64, base: u64) -> bool {
 }
 
 /// Returns the digit of each byte, which is the index of the residue in the alphabet.
-fn digits(letters: &LetterTable) -> [u8; 256] {
-    let members = letters.members();
-    letters.normal().map(|normal| {
+fn residue_digits(letters: &LetterTable) -> [u8; 256] {
+    let members = letters.residues();
+    letters.residue_by_byte().map(|normal| {
         let position = members.iter().position(|member| *member == normal);
         position
             .and_then(|position| u8::try_from(position).ok())
@@ -158,24 +158,26 @@ fn digits(letters: &LetterTable) -> [u8; 256] {
 #[derive(Clone, Debug)]
 pub struct Kmers<T> {
     /// The selection of k-mers to encode.
-    pub words: KmerWords,
+    pub words: KmerNumbering,
     /// The token of the k-mer with number 0.
     pub first: u64,
     /// The token of a k-mer with a residue that is not in the alphabet.
     pub unknown: T,
     /// The special tokens and the padding.
-    pub frame: Frame<T>,
+    pub frame: TokenFrame<T>,
 }
 
-impl<T: Word> RowKernel<T> for Kmers<T> {
-    fn size(&self, letters: usize) -> usize {
-        self.frame.size(self.words.count(letters))
+impl<T: ElementBits> RowKernel<T> for Kmers<T> {
+    fn row_len(&self, letters: usize) -> usize {
+        self.frame.row_length(self.words.kmer_count(letters))
     }
 
     #[inline(always)]
-    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+    fn encode(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let is_plain = checker.check(letters)?;
-        let tokens = self.frame.write_ends(row, self.words.count(letters.len()));
+        let tokens = self
+            .frame
+            .write_frame(row, self.words.kmer_count(letters.len()));
         if let Some(four_bases) = self.words.four_bases.filter(|_| is_plain) {
             self.fill_four_bases(four_bases, letters, tokens);
             return Some(());
@@ -183,20 +185,20 @@ impl<T: Word> RowKernel<T> for Kmers<T> {
         let mut positions = tokens.iter_mut();
         self.words.for_each((letters, is_plain), |number| {
             if let Some(position) = positions.next() {
-                *position = number.map_or(self.unknown, |number| T::truncate(self.first + number));
+                *position = number.map_or(self.unknown, |number| T::from_bits(self.first + number));
             }
         });
         Some(())
     }
 }
 
-impl<T: Word> Kmers<T> {
+impl<T: ElementBits> Kmers<T> {
     #[inline(always)]
     fn fill_four_bases(&self, four_bases: FourBaseKmers, letters: &[u8], mut tokens: &mut [T]) {
-        four_bases.for_each(letters, |numbers| {
+        four_bases.for_each_chunk(letters, |numbers| {
             let positions = tokens.split_off_mut(..numbers.len()).unwrap_or_default();
             for (position, number) in positions.iter_mut().zip(numbers) {
-                *position = T::truncate(self.first + u64::from(*number));
+                *position = T::from_bits(self.first + u64::from(*number));
             }
         });
     }
@@ -206,20 +208,20 @@ impl<T: Word> Kmers<T> {
 #[derive(Clone, Debug)]
 pub struct KmerCounts {
     /// The selection of k-mers to encode.
-    pub words: KmerWords,
+    pub words: KmerNumbering,
     /// True if the output elements are floats.
     pub is_float: bool,
 }
 
-impl<T: Word> RowKernel<T> for KmerCounts {
-    fn size(&self, _: usize) -> usize {
+impl<T: ElementBits> RowKernel<T> for KmerCounts {
+    fn row_len(&self, _: usize) -> usize {
         usize::try_from(self.words.distinct_count()).unwrap_or(usize::MAX)
     }
 
     #[inline(always)]
-    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+    fn encode(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         let is_plain = checker.check(letters)?;
-        row.fill(T::truncate(0));
+        row.fill(T::from_bits(0));
         self.words.for_each((letters, is_plain), |number| {
             let position = number.and_then(|number| usize::try_from(number).ok());
             if let Some(count) = position.and_then(|position| row.get_mut(position)) {

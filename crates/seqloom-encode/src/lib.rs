@@ -18,11 +18,11 @@ pub mod pack;
 mod policy;
 mod word;
 
-pub use fill::{RowBlock, RowKernel, RowLayout, fill};
-pub use frame::Frame;
-pub use kmer::{KmerCounts, KmerWords, Kmers};
+pub use fill::{RowBlock, RowKernel, RowLayout, encode};
+pub use frame::TokenFrame;
+pub use kmer::{KmerCounts, KmerNumbering, Kmers};
 pub use letters::{LetterChecker, LetterCounts, LetterTable};
 pub use lookup::Lookup;
 pub use one_hot::OneHot;
-pub use policy::{Case, Policy, Rare, Symbols};
-pub use word::{AnyKernel, Word};
+pub use policy::{CasePolicy, Policy, RarePolicy, SymbolPolicy};
+pub use word::{AnyKernel, ElementBits};

@@ -2,20 +2,18 @@
 
 use seqloom_core::{Error, Result};
 
-use crate::fill::RowKernel;
-use crate::letters::LetterChecker;
-use crate::{Frame, Word};
+use crate::{ElementBits, TokenFrame, fill::RowKernel, letters::LetterChecker};
 
 /// A kernel that writes one number for each residue.
 #[derive(Clone, Debug)]
 pub struct Lookup<T> {
     values: [T; 256],
-    frame: Frame<T>,
+    frame: TokenFrame<T>,
 }
 
-impl<T: Word> Lookup<T> {
+impl<T: ElementBits> Lookup<T> {
     /// Creates the kernel. `values` contains a number for each of the 256 bytes.
-    pub fn new(values: &[T], frame: Frame<T>) -> Result<Self> {
+    pub fn new(values: &[T], frame: TokenFrame<T>) -> Result<Self> {
         let count = values.len();
         let values = values.try_into().map_err(|_| {
             Error::argument(format!(
@@ -26,14 +24,14 @@ impl<T: Word> Lookup<T> {
     }
 }
 
-impl<T: Word> RowKernel<T> for Lookup<T> {
-    fn size(&self, letters: usize) -> usize {
-        self.frame.size(letters)
+impl<T: ElementBits> RowKernel<T> for Lookup<T> {
+    fn row_len(&self, letters: usize) -> usize {
+        self.frame.row_length(letters)
     }
 
     #[inline(always)]
-    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
-        let tokens = self.frame.write_ends(row, letters.len());
+    fn encode(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+        let tokens = self.frame.write_frame(row, letters.len());
         for (token, letter) in tokens.iter_mut().zip(letters) {
             *token = self.values[usize::from(*letter)];
         }

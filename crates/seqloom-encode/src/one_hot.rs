@@ -10,7 +10,7 @@ pub use layout::OneHotLayout;
 
 use seqloom_core::{Error, Result};
 
-use crate::Word;
+use crate::ElementBits;
 use crate::fill::RowKernel;
 use crate::letters::{CHUNK_RESIDUES, LetterChecker, LetterTable};
 
@@ -30,10 +30,10 @@ pub struct OneHot<T> {
     channels_first: bool,
 }
 
-impl<T: Word> OneHot<T> {
+impl<T: ElementBits> OneHot<T> {
     /// Creates the kernel. `rows` contains the channels of each of the 256 bytes.
     pub fn new(letters: &LetterTable, rows: Vec<T>, channels_first: bool) -> Result<Self> {
-        let (members, count) = (letters.members(), rows.len());
+        let (members, count) = (letters.residues(), rows.len());
         let width = members.len();
         let first = members.first().map(|member| usize::from(*member) * width);
         let one = first.and_then(|first| rows.get(first).copied());
@@ -51,55 +51,55 @@ impl<T: Word> OneHot<T> {
             channels_first,
         };
         for byte in 0..=u8::MAX {
-            kernel.differs[usize::from(byte)] = kernel.differs_at(byte);
+            kernel.differs[usize::from(byte)] = kernel.is_special_byte(byte);
         }
         kernel.has_differences = kernel.differs.contains(&true);
         Ok(kernel)
     }
 
-    fn differs_at(&self, byte: u8) -> bool {
+    fn is_special_byte(&self, byte: u8) -> bool {
         let upper = self.letters.to_upper(&[byte; CHUNK_RESIDUES])[0];
         let by_comparison = |member: &u8| {
             if *member == upper {
                 self.one
             } else {
-                T::truncate(0)
+                T::from_bits(0)
             }
         };
-        let members = self.letters.members().iter();
+        let members = self.letters.residues().iter();
         !members
             .map(by_comparison)
-            .eq(self.row(byte).iter().copied())
+            .eq(self.byte_channels(byte).iter().copied())
     }
 
     #[inline(always)]
-    fn width(&self) -> usize {
-        self.letters.members().len()
+    fn channels(&self) -> usize {
+        self.letters.residues().len()
     }
 
     #[inline(always)]
-    fn row(&self, byte: u8) -> &[T] {
-        let width = self.width();
+    fn byte_channels(&self, byte: u8) -> &[T] {
+        let width = self.channels();
         &self.rows[usize::from(byte) * width..][..width]
     }
 }
 
-impl<T: Word> RowKernel<T> for OneHot<T> {
+impl<T: ElementBits> RowKernel<T> for OneHot<T> {
     #[inline(always)]
-    fn size(&self, letters: usize) -> usize {
-        letters * self.width()
+    fn row_len(&self, letters: usize) -> usize {
+        letters * self.channels()
     }
 
     #[inline(always)]
-    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
+    fn encode(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()> {
         if !self.channels_first {
             self.fill_positions(letters, row);
             return checker.check(letters).map(drop);
         }
         let flags = self.fill_channels(letters, row);
-        let is_plain = checker.count_flags(letters, &flags)?;
+        let is_plain = checker.check_flags(letters, &flags)?;
         if self.has_differences && !is_plain {
-            self.fill_differing(letters, row);
+            self.fill_special_residues(letters, row);
         }
         Some(())
     }

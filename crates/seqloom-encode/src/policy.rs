@@ -10,30 +10,30 @@ pub struct Policy {
     /// True if ambiguity codes are accepted.
     pub codes: bool,
     /// The conversion of lower-case characters.
-    pub case: Case,
+    pub case: CasePolicy,
     /// True if U in DNA is read as T.
     pub rna_as_dna: bool,
     /// The conversion of the amino acids U and O.
-    pub rare: Rare,
+    pub rare: RarePolicy,
     /// The conversion of characters that are not residues.
-    pub symbols: Symbols,
+    pub symbols: SymbolPolicy,
 }
 
 impl Default for Policy {
     fn default() -> Self {
         Self {
             codes: true,
-            case: Case::Fold,
+            case: CasePolicy::Fold,
             rna_as_dna: false,
-            rare: Rare::Error,
-            symbols: Symbols::StripTerminalStop,
+            rare: RarePolicy::Error,
+            symbols: SymbolPolicy::StripTerminalStop,
         }
     }
 }
 
 /// The conversion of lower-case characters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Case {
+pub enum CasePolicy {
     /// Lower-case characters are read as upper case.
     Fold,
     /// Lower-case residues are masked: all their channels are 0.
@@ -48,7 +48,7 @@ pub enum Case {
 /// The conversion of the amino acids U and O, which are not among the 20 of the
 /// alphabet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Rare {
+pub enum RarePolicy {
     /// U and O are rejected.
     Error,
     /// U and O are masked: all their channels are 0.
@@ -63,7 +63,7 @@ pub enum Rare {
 
 /// The conversion of characters that are not residues: `*`, `-`, `.`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Symbols {
+pub enum SymbolPolicy {
     /// One `*` at the end of a sequence is removed; all other symbols are rejected.
     StripTerminalStop,
     /// All symbols are rejected.
@@ -74,7 +74,7 @@ pub enum Symbols {
     Keep,
 }
 
-impl FromStr for Case {
+impl FromStr for CasePolicy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
@@ -88,7 +88,7 @@ impl FromStr for Case {
     }
 }
 
-impl FromStr for Rare {
+impl FromStr for RarePolicy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {
@@ -103,7 +103,7 @@ impl FromStr for Rare {
     }
 }
 
-impl FromStr for Symbols {
+impl FromStr for SymbolPolicy {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self, Error> {

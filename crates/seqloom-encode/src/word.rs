@@ -8,9 +8,9 @@ use crate::{KmerCounts, Kmers, Lookup, OneHot};
 
 /// The bit pattern of one element of an output array. Kernels copy bit patterns from
 /// tables, so that one kernel can write any number type.
-pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
+pub trait ElementBits: Copy + Default + PartialEq + Send + Sync + 'static {
     /// Returns the low bits of `bits` as an element.
-    fn truncate(bits: u64) -> Self;
+    fn from_bits(bits: u64) -> Self;
 
     /// Returns this integer plus one.
     #[must_use]
@@ -25,7 +25,7 @@ pub trait Word: Copy + Default + PartialEq + Send + Sync + 'static {
     /// compiles the kernel.
     fn boxed(kernel: AnyKernel<Self>) -> Box<dyn RowKernel<Self>>;
 
-    /// Fills the rows of an array; see [`fill`](crate::fill).
+    /// Fills the rows of an array; see [`fill_array`](crate::fill_array).
     fn fill_rows(
         kernel: (&LetterTable, &dyn RowKernel<Self>),
         sequences: &Ragged<'_>,
@@ -48,11 +48,11 @@ pub enum AnyKernel<T> {
     KmerCounts(KmerCounts),
 }
 
-macro_rules! word {
+macro_rules! impl_element_bits {
     ($type:ty, $to_float:expr) => {
-        impl Word for $type {
+        impl ElementBits for $type {
             #[inline(always)]
-            fn truncate(bits: u64) -> Self {
+            fn from_bits(bits: u64) -> Self {
                 let bytes = bits.to_le_bytes();
                 Self::from_le_bytes(std::array::from_fn(|position| bytes[position]))
             }
@@ -90,10 +90,10 @@ macro_rules! word {
     };
 }
 
-word!(u8, std::convert::identity);
-word!(u16, std::convert::identity);
-word!(u32, f32_bits);
-word!(u64, f64_bits);
+impl_element_bits!(u8, std::convert::identity);
+impl_element_bits!(u16, std::convert::identity);
+impl_element_bits!(u32, f32_bits);
+impl_element_bits!(u64, f64_bits);
 
 #[expect(
     clippy::cast_precision_loss,

@@ -2,8 +2,8 @@
 //! forked process.
 
 use seqloom_core::Ragged;
-use seqloom_encode::augment::{AugmentInput, Augmentation, Augmented};
-use seqloom_encode::{LetterTable, OneHot, Policy, RowLayout, fill};
+use seqloom_encode::augment::{AugmentInput, Augmentation, AugmentedBatch};
+use seqloom_encode::{LetterTable, OneHot, Policy, RowLayout, encode};
 
 const SEQUENCE_BYTES: usize = 1 << 20;
 
@@ -14,12 +14,12 @@ fn encoding_and_augmenting_outside_a_pool_do_not_create_the_global_pool() {
     let letters = LetterTable::new("dna", Policy::default()).unwrap();
     let kernel = OneHot::new(&letters, vec![0_u32; 256 * 4], true).unwrap();
     let mut out = vec![0; 4 * SEQUENCE_BYTES];
-    fill((&letters, &kernel), &sequences, &mut out, RowLayout::Equal).unwrap();
+    encode((&letters, &kernel), &sequences, &mut out, RowLayout::Equal).unwrap();
 
-    let mut changed = Augmented::default();
+    let mut changed = AugmentedBatch::default();
     let each = AugmentInput::new(sequences, None, &[0; 4]).unwrap();
     Augmentation::Compose(Vec::new())
-        .batch(&each, &mut changed, 4)
+        .augment_batch(&each, &mut changed, 4)
         .unwrap();
     assert_eq!(changed.letters, data);
     rayon::ThreadPoolBuilder::new().build_global().unwrap();

@@ -3,12 +3,12 @@
 use seqloom_core::Dtype;
 use seqloom_kernels::Float;
 
-use crate::{Number, sweep};
+use crate::{Number, fill};
 
 /// The elements of an array of any type, in C order.
 #[derive(Clone, Copy, Debug)]
 #[expect(missing_docs, reason = "each variant is named after its type")]
-pub enum Numbers<'a> {
+pub enum Elements<'a> {
     F32(&'a [f32]),
     F64(&'a [f64]),
     I64(&'a [i64]),
@@ -21,7 +21,7 @@ pub enum Numbers<'a> {
 /// The elements of an array of any type, to be written.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "each variant is named after its type")]
-pub enum NumbersMut<'a> {
+pub enum ElementsMut<'a> {
     F32(&'a mut [f32]),
     F64(&'a mut [f64]),
     I64(&'a mut [i64]),
@@ -46,7 +46,7 @@ macro_rules! for_any_type {
     };
 }
 
-impl<'a> Numbers<'a> {
+impl<'a> Elements<'a> {
     /// Returns the element type.
     pub fn dtype(&self) -> Dtype {
         match self {
@@ -75,7 +75,7 @@ impl<'a> Numbers<'a> {
     }
 
     /// Returns the `count` elements that start at index `first`.
-    pub fn part(self, first: usize, count: usize) -> Option<Self> {
+    pub fn slice(self, first: usize, count: usize) -> Option<Self> {
         let size = self.dtype().size();
         let bytes = self.bytes().get(first * size..)?.get(..count * size)?;
         Self::from_bytes(self.dtype(), bytes)
@@ -96,7 +96,7 @@ impl<'a> Numbers<'a> {
 
     /// Returns the number of elements.
     pub fn len(&self) -> usize {
-        for_any_type!(Numbers, self, slice => slice.len())
+        for_any_type!(Elements, self, slice => slice.len())
     }
 
     /// Returns true if there are no elements.
@@ -105,30 +105,30 @@ impl<'a> Numbers<'a> {
     }
 
     /// Returns the elements as a slice of `T`, or `None` if they have another type.
-    pub(crate) fn typed<T: Number>(self) -> Option<&'a [T]> {
+    pub(crate) fn cast<T: Number>(self) -> Option<&'a [T]> {
         match self {
-            Numbers::F32(slice) => T::typed(slice),
-            Numbers::F64(slice) => T::typed(slice),
+            Elements::F32(slice) => T::downcast_slice(slice),
+            Elements::F64(slice) => T::downcast_slice(slice),
             _ => None,
         }
     }
 
     /// Copies every `stride`-th element from index `start` and converts it; the length of
     /// `out` determines the number of elements.
-    pub(crate) fn load<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
+    pub(crate) fn copy_strided<T: Number>(self, start: usize, stride: usize, out: &mut [T]) {
         match self {
-            Numbers::F32(slice) => load(slice, start, stride, out, T::from_f32),
-            Numbers::F64(slice) => load(slice, start, stride, out, T::from_f64),
-            Numbers::I64(slice) => load(slice, start, stride, out, T::from_i64),
-            Numbers::I32(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
-            Numbers::U32(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
-            Numbers::U8(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
-            Numbers::Bool(slice) => load(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Elements::F32(slice) => gather(slice, start, stride, out, T::from_f32),
+            Elements::F64(slice) => gather(slice, start, stride, out, T::from_f64),
+            Elements::I64(slice) => gather(slice, start, stride, out, T::from_i64),
+            Elements::I32(slice) => gather(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Elements::U32(slice) => gather(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Elements::U8(slice) => gather(slice, start, stride, out, |x| T::from_i64(x.into())),
+            Elements::Bool(slice) => gather(slice, start, stride, out, |x| T::from_i64(x.into())),
         }
     }
 }
 
-fn load<N: Copy, T: Number>(
+fn gather<N: Copy, T: Number>(
     from: &[N],
     start: usize,
     stride: usize,
@@ -137,8 +137,8 @@ fn load<N: Copy, T: Number>(
 ) {
     let from = &from[start..];
     match stride {
-        0 => sweep::fill(convert(from[0]), out),
-        1 => store(&from[..out.len()], out, convert),
+        0 => fill::fill_constant(convert(from[0]), out),
+        1 => convert_each(&from[..out.len()], out, convert),
         _ => {
             for (out, &x) in out.iter_mut().zip(from.iter().step_by(stride)) {
                 *out = convert(x);
@@ -147,16 +147,16 @@ fn load<N: Copy, T: Number>(
     }
 }
 
-fn store<N: Copy, T>(from: &[N], out: &mut [T], convert: impl Fn(N) -> T) {
+fn convert_each<N: Copy, T>(from: &[N], out: &mut [T], convert: impl Fn(N) -> T) {
     for (out, &x) in out.iter_mut().zip(from) {
         *out = convert(x);
     }
 }
 
-impl NumbersMut<'_> {
+impl ElementsMut<'_> {
     /// Returns the number of elements.
     pub fn len(&self) -> usize {
-        for_any_type!(NumbersMut, self, slice => slice.len())
+        for_any_type!(ElementsMut, self, slice => slice.len())
     }
 
     /// Returns true if there are no elements.
@@ -165,35 +165,35 @@ impl NumbersMut<'_> {
     }
 
     /// Splits the elements into those before and after an index.
-    pub(crate) fn split(self, at: usize) -> (Self, Self) {
-        macro_rules! split {
+    pub(crate) fn split_at(self, at: usize) -> (Self, Self) {
+        macro_rules! split_elements {
             ($($kind:ident)*) => {
                 match self {
-                    $(NumbersMut::$kind(slice) => {
+                    $(ElementsMut::$kind(slice) => {
                         let (first, rest) = slice.split_at_mut(at);
-                        (NumbersMut::$kind(first), NumbersMut::$kind(rest))
+                        (ElementsMut::$kind(first), ElementsMut::$kind(rest))
                     })*
                 }
             };
         }
-        split!(F32 F64 I64 I32 U32 U8 Bool)
+        split_elements!(F32 F64 I64 I32 U32 U8 Bool)
     }
 
     /// Returns the elements for reading.
-    pub(crate) fn numbers(&self) -> Numbers<'_> {
-        macro_rules! numbers {
+    pub(crate) fn as_elements(&self) -> Elements<'_> {
+        macro_rules! as_elements {
             ($($kind:ident)*) => {
-                match self { $(NumbersMut::$kind(slice) => Numbers::$kind(slice)),* }
+                match self { $(ElementsMut::$kind(slice) => Elements::$kind(slice)),* }
             };
         }
-        numbers!(F32 F64 I64 I32 U32 U8 Bool)
+        as_elements!(F32 F64 I64 I32 U32 U8 Bool)
     }
 
     /// Returns the elements as a slice of `T`, or `None` if they have another type.
-    pub(crate) fn typed<T: Number>(&mut self) -> Option<&mut [T]> {
+    pub(crate) fn cast<T: Number>(&mut self) -> Option<&mut [T]> {
         match self {
-            NumbersMut::F32(slice) => T::typed_mut(slice),
-            NumbersMut::F64(slice) => T::typed_mut(slice),
+            ElementsMut::F32(slice) => T::downcast_slice_mut(slice),
+            ElementsMut::F64(slice) => T::downcast_slice_mut(slice),
             _ => None,
         }
     }
@@ -204,16 +204,18 @@ impl NumbersMut<'_> {
         clippy::cast_sign_loss,
         reason = "a cast to a narrower type truncates, as in NumPy"
     )]
-    pub(crate) fn store<T: Number>(&mut self, start: usize, from: &[T]) {
+    pub(crate) fn store_converted<T: Number>(&mut self, start: usize, from: &[T]) {
         let range = start..start + from.len();
         match self {
-            NumbersMut::F32(slice) => store(from, &mut slice[range], |x| f32::from_f64(x.to_f64())),
-            NumbersMut::F64(slice) => store(from, &mut slice[range], T::to_f64),
-            NumbersMut::I64(slice) => store(from, &mut slice[range], T::to_i64),
-            NumbersMut::I32(slice) => store(from, &mut slice[range], |x| x.to_i64() as i32),
-            NumbersMut::U32(slice) => store(from, &mut slice[range], |x| x.to_i64() as u32),
-            NumbersMut::U8(slice) => store(from, &mut slice[range], |x| x.to_i64() as u8),
-            NumbersMut::Bool(slice) => store(from, &mut slice[range], |x| x != T::ZERO),
+            ElementsMut::F32(slice) => {
+                convert_each(from, &mut slice[range], |x| f32::from_f64(x.to_f64()))
+            }
+            ElementsMut::F64(slice) => convert_each(from, &mut slice[range], T::to_f64),
+            ElementsMut::I64(slice) => convert_each(from, &mut slice[range], T::to_i64),
+            ElementsMut::I32(slice) => convert_each(from, &mut slice[range], |x| x.to_i64() as i32),
+            ElementsMut::U32(slice) => convert_each(from, &mut slice[range], |x| x.to_i64() as u32),
+            ElementsMut::U8(slice) => convert_each(from, &mut slice[range], |x| x.to_i64() as u8),
+            ElementsMut::Bool(slice) => convert_each(from, &mut slice[range], |x| x != T::ZERO),
         }
     }
 }

@@ -5,8 +5,8 @@ use std::mem;
 use std::ops::Range;
 
 use crate::Number;
-use crate::array::{Numbers, NumbersMut};
-use crate::fold::Totals;
+use crate::array::{Elements, ElementsMut};
+use crate::fold::RunningTotals;
 use crate::layout::{BlockLayout, Strides};
 use crate::program::{Program, ProgramStep};
 
@@ -26,9 +26,9 @@ pub(crate) enum BlockInput<'a, T> {
     /// The input has the same value at all positions.
     Scalar(T),
     /// The input is copied into a register with broadcasting or conversion.
-    Loaded(Numbers<'a>, Strides),
+    Loaded(Elements<'a>, Strides),
     /// The input is identical in all blocks, and is copied into a register once.
-    Repeated(Numbers<'a>, Strides),
+    Repeated(Elements<'a>, Strides),
     /// The input is the previous content of an output.
     Output(usize),
 }
@@ -38,15 +38,15 @@ pub(crate) struct BlockTask<'a, T> {
     pub(crate) blocks: Range<usize>,
     /// The index of the first element of the first block.
     pub(crate) start: usize,
-    pub(crate) pieces: Vec<OutputPart<'a, T>>,
+    pub(crate) pieces: Vec<OutputSection<'a, T>>,
 }
 
 /// The section of an output that one task fills.
-pub(crate) enum OutputPart<'a, T> {
+pub(crate) enum OutputSection<'a, T> {
     /// The results of each block are stored.
-    Whole(NumbersMut<'a>),
+    Whole(ElementsMut<'a>),
     /// The results of each block are added to running totals.
-    Folded(Totals<T>),
+    Folded(RunningTotals<T>),
 }
 
 /// The alignment of registers in bytes: a cache line, so that no vector crosses the
@@ -54,7 +54,7 @@ pub(crate) enum OutputPart<'a, T> {
 const ALIGNMENT: usize = 64;
 
 impl<T: Number> BlockJob<'_, T> {
-    pub(crate) fn work(&self, task: &mut BlockTask<'_, T>) {
+    pub(crate) fn run_task(&self, task: &mut BlockTask<'_, T>) {
         let (count, size) = (self.program.registers, self.layout.block);
         let padded = size.next_multiple_of(ALIGNMENT / size_of::<T>());
         T::with_scratch(count * padded + ALIGNMENT, |space| {
@@ -82,7 +82,7 @@ impl<T: Number> BlockJob<'_, T> {
                 BlockInput::Scalar(number) => register.fill(*number),
                 BlockInput::Repeated(numbers, strides) => {
                     let length = self.layout.block.min(self.layout.total);
-                    self.copy(*numbers, strides, 0, &mut register[..length]);
+                    self.copy_block(*numbers, strides, 0, &mut register[..length]);
                 }
                 _ => {}
             }
@@ -96,7 +96,7 @@ impl<T: Number> BlockJob<'_, T> {
         span: &Range<usize>,
     ) {
         for (input, register) in self.inputs.iter().zip(registers.iter_mut()) {
-            self.load(input, register, task, span);
+            self.load_input(input, register, task, span);
         }
         for step in &self.program.steps {
             self.run_step(step, registers, task, span);
@@ -104,13 +104,13 @@ impl<T: Number> BlockJob<'_, T> {
         for (number, output) in self.program.outputs.iter().enumerate() {
             let written = self.is_written(number, task);
             if !written {
-                let values = self.values(output.value, registers, span);
-                self.put(number, values, task, span);
+                let values = self.block_values(output.value, registers, span);
+                self.store(number, values, task, span);
             }
         }
     }
 
-    fn load(
+    fn load_input(
         &self,
         input: &BlockInput<'_, T>,
         out: &mut [T],
@@ -121,23 +121,24 @@ impl<T: Number> BlockJob<'_, T> {
         match input {
             BlockInput::Direct(_) | BlockInput::Scalar(_) | BlockInput::Repeated(..) => {}
             BlockInput::Loaded(numbers, strides) => {
-                self.copy(*numbers, strides, start, &mut out[..length]);
+                self.copy_block(*numbers, strides, start, &mut out[..length]);
             }
             BlockInput::Output(number) => {
-                if let OutputPart::Whole(numbers) = &task.pieces[*number] {
-                    let numbers = numbers.numbers();
-                    numbers.load(start - task.start, 1, &mut out[..length]);
+                if let OutputSection::Whole(numbers) = &task.pieces[*number] {
+                    let numbers = numbers.as_elements();
+                    numbers.copy_strided(start - task.start, 1, &mut out[..length]);
                 }
             }
         }
     }
 
     /// Copies the elements of an array that belong to the block into `out`.
-    fn copy(&self, numbers: Numbers<'_>, strides: &Strides, start: usize, out: &mut [T]) {
+    fn copy_block(&self, numbers: Elements<'_>, strides: &Strides, start: usize, out: &mut [T]) {
         let step = strides[strides.len() - 1];
-        self.layout.runs(strides, start, out.len(), |at, range| {
-            numbers.load(at, step, &mut out[range]);
-        });
+        self.layout
+            .for_each_run(strides, start, out.len(), |at, range| {
+                numbers.copy_strided(at, step, &mut out[range]);
+            });
     }
 
     fn run_step(
@@ -148,22 +149,22 @@ impl<T: Number> BlockJob<'_, T> {
         span: &Range<usize>,
     ) {
         let position = span.start - task.start;
-        if let Some(out) = step.output.and_then(|number| task.pieces[number].typed()) {
+        if let Some(out) = step.output.and_then(|number| task.pieces[number].cast()) {
             let out = &mut out[position..][..span.len()];
-            let args = step.args.map(|arg| self.values(arg, registers, span));
-            step.op.fill(args, out);
+            let args = step.args.map(|arg| self.block_values(arg, registers, span));
+            step.op.fill_results(args, out);
             return;
         }
         let out = mem::take(&mut registers[step.out]);
-        let args = step.args.map(|arg| self.values(arg, registers, span));
-        step.op.fill(args, &mut out[..span.len()]);
+        let args = step.args.map(|arg| self.block_values(arg, registers, span));
+        step.op.fill_results(args, &mut out[..span.len()]);
         registers[step.out] = out;
     }
 
     /// Returns the values of a block from a register or directly from the input. An
     /// operation with fewer than three arguments ignores the remaining entries of `args`,
     /// which may be any register numbers.
-    fn values<'r>(
+    fn block_values<'r>(
         &'r self,
         value: usize,
         registers: &'r [&mut [T]],
@@ -179,34 +180,35 @@ impl<T: Number> BlockJob<'_, T> {
     /// array.
     fn is_written(&self, number: usize, task: &mut BlockTask<'_, T>) -> bool {
         let mut steps = self.program.steps.iter();
-        steps.any(|step| step.output == Some(number)) && task.pieces[number].typed().is_some()
+        steps.any(|step| step.output == Some(number)) && task.pieces[number].cast().is_some()
     }
 
-    fn put(&self, number: usize, values: &[T], task: &mut BlockTask<'_, T>, span: &Range<usize>) {
+    fn store(&self, number: usize, values: &[T], task: &mut BlockTask<'_, T>, span: &Range<usize>) {
         match &mut task.pieces[number] {
-            OutputPart::Whole(numbers) => match numbers.typed::<T>() {
+            OutputSection::Whole(numbers) => match numbers.cast::<T>() {
                 Some(out) => out[span.start - task.start..][..values.len()].copy_from_slice(values),
-                None => numbers.store(span.start - task.start, values),
+                None => numbers.store_converted(span.start - task.start, values),
             },
-            OutputPart::Folded(totals) => {
+            OutputSection::Folded(totals) => {
                 let strides = &self.strides[number];
                 let step = strides[strides.len() - 1];
                 let (start, length) = (span.start, span.len());
-                self.layout.runs(strides, start, length, |at, range| {
-                    totals.add(at, step, &values[range]);
-                });
+                self.layout
+                    .for_each_run(strides, start, length, |at, range| {
+                        totals.add_row(at, step, &values[range]);
+                    });
             }
         }
     }
 }
 
-impl<T: Number> OutputPart<'_, T> {
+impl<T: Number> OutputSection<'_, T> {
     /// Returns the output as a slice of `T`, or `None` if it has another type or is a
     /// reduction.
-    fn typed(&mut self) -> Option<&mut [T]> {
+    fn cast(&mut self) -> Option<&mut [T]> {
         match self {
-            OutputPart::Whole(numbers) => numbers.typed::<T>(),
-            OutputPart::Folded(_) => None,
+            OutputSection::Whole(numbers) => numbers.cast::<T>(),
+            OutputSection::Folded(_) => None,
         }
     }
 }

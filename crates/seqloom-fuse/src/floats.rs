@@ -6,7 +6,7 @@ use seqloom_kernels::lanes::Lanes;
 
 use crate::Number;
 
-macro_rules! number {
+macro_rules! impl_number {
     ($float:ident, $bits:ident, $mantissa:literal, $middle:literal, $terms:expr, $erf:path) => {
         impl Number for $float {
             const LN_TERMS: &'static [Self] = $terms;
@@ -30,20 +30,20 @@ macro_rules! number {
             }
 
             #[inline(always)]
-            fn typed<N: Pod>(numbers: &[N]) -> Option<&[Self]> {
+            fn downcast_slice<N: Pod>(numbers: &[N]) -> Option<&[Self]> {
                 let same = std::any::TypeId::of::<N>() == std::any::TypeId::of::<Self>();
                 same.then(|| bytemuck::cast_slice(numbers))
             }
 
             #[inline(always)]
-            fn typed_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]> {
+            fn downcast_slice_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]> {
                 let same = std::any::TypeId::of::<N>() == std::any::TypeId::of::<Self>();
                 same.then(|| bytemuck::cast_slice_mut(numbers))
             }
 
-            number!(@unary magnitude abs, root sqrt, floored floor, ceiled ceil);
-            number!(@unary rounded round_ties_even, sine sin, cosine cos);
-            number!(@binary to_power powf, angle atan2);
+            impl_number!(@unary magnitude abs, root sqrt, floored floor, ceiled ceil);
+            impl_number!(@unary rounded round_ties_even, sine sin, cosine cos);
+            impl_number!(@binary to_power powf, angle atan2);
 
             #[inline(always)]
             fn modulo(self, divisor: Self) -> Self {
@@ -90,7 +90,7 @@ macro_rules! number {
     };
 }
 
-number!(
+impl_number!(
     f32,
     i32,
     23,
@@ -98,7 +98,7 @@ number!(
     &[2.0 / 11.0, 2.0 / 9.0, 2.0 / 7.0, 2.0 / 5.0, 2.0 / 3.0],
     crate::math::erf_f32
 );
-number!(
+impl_number!(
     f64,
     i64,
     52,

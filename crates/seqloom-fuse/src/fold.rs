@@ -36,7 +36,7 @@ impl Fold {
     }
 
     /// Returns the result of the reduction for an empty array.
-    pub(crate) fn empty(self) -> f64 {
+    pub(crate) fn empty_result(self) -> f64 {
         match self {
             Self::Sum | Self::Mean => 0.0,
             Self::Prod => 1.0,
@@ -47,7 +47,7 @@ impl Fold {
 
     /// Combines two values into one.
     #[inline(always)]
-    pub(crate) fn join(self, total: f64, more: f64) -> f64 {
+    pub(crate) fn combine(self, total: f64, more: f64) -> f64 {
         match self {
             Self::Sum | Self::Mean => total + more,
             Self::Prod => total * more,
@@ -57,7 +57,7 @@ impl Fold {
     }
 
     /// Reduces a row to one number.
-    pub(crate) fn row<T: Number>(self, row: &[T]) -> f64 {
+    pub(crate) fn reduce_row<T: Number>(self, row: &[T]) -> f64 {
         match self {
             Self::Sum | Self::Mean => fold_row(row, T::ZERO, |a, b| a + b, |a, b| a + b),
             Self::Prod => fold_row(row, T::ONE, |a, b| a * b, |a, b| a * b),
@@ -67,12 +67,12 @@ impl Fold {
     }
 
     /// Combines a row with a row of totals, element by element.
-    pub(crate) fn fold_into<T: Number>(self, totals: &mut [T], row: &[T]) {
+    pub(crate) fn combine_rows<T: Number>(self, totals: &mut [T], row: &[T]) {
         match self {
-            Self::Sum | Self::Mean => fold_into(totals, row, |a, b| a + b),
-            Self::Prod => fold_into(totals, row, |a, b| a * b),
-            Self::Max => fold_into(totals, row, max_or_nan),
-            Self::Min => fold_into(totals, row, min_or_nan),
+            Self::Sum | Self::Mean => combine_elements(totals, row, |a, b| a + b),
+            Self::Prod => combine_elements(totals, row, |a, b| a * b),
+            Self::Max => combine_elements(totals, row, max_or_nan),
+            Self::Min => combine_elements(totals, row, min_or_nan),
         }
     }
 }
@@ -80,7 +80,7 @@ impl Fold {
 /// The running totals of a task. A few rows at a time are reduced in the float type of
 /// the program, and their total is then added in double precision. Double precision
 /// preserves the accuracy of sums over many rows.
-pub(crate) struct Totals<T> {
+pub(crate) struct RunningTotals<T> {
     fold: Fold,
     /// The output index of the first total.
     from: usize,
@@ -93,12 +93,12 @@ pub(crate) struct Totals<T> {
 /// The number of rows that are reduced before their total is added in double precision.
 const FLUSH_ROWS: usize = 64;
 
-impl<T: Number> Totals<T> {
+impl<T: Number> RunningTotals<T> {
     pub(crate) fn new(fold: Fold, positions: Range<usize>) -> Self {
         Self {
             fold,
             from: positions.start,
-            wide: vec![fold.empty(); positions.len()],
+            wide: vec![fold.empty_result(); positions.len()],
             recent: Vec::new(),
             count: 0,
         }
@@ -106,42 +106,42 @@ impl<T: Number> Totals<T> {
 
     /// Combines a row with the totals at output indices `at`, `at + step`, `at + 2 * step`
     /// and so on.
-    pub(crate) fn add(&mut self, at: usize, step: usize, row: &[T]) {
+    pub(crate) fn add_row(&mut self, at: usize, step: usize, row: &[T]) {
         let at = at - self.from;
         match step {
-            0 => self.wide[at] = self.fold.join(self.wide[at], self.fold.row(row)),
-            1 => self.add_along(at, row),
+            0 => self.wide[at] = self.fold.combine(self.wide[at], self.fold.reduce_row(row)),
+            1 => self.add_elements(at, row),
             _ => {
                 for (total, x) in self.wide[at..].iter_mut().step_by(step).zip(row) {
-                    *total = self.fold.join(*total, x.to_f64());
+                    *total = self.fold.combine(*total, x.to_f64());
                 }
             }
         }
     }
 
-    fn add_along(&mut self, at: usize, row: &[T]) {
+    fn add_elements(&mut self, at: usize, row: &[T]) {
         self.recent
-            .resize(self.wide.len(), T::from_f64(self.fold.empty()));
-        self.fold.fold_into(&mut self.recent[at..], row);
+            .resize(self.wide.len(), T::from_f64(self.fold.empty_result()));
+        self.fold.combine_rows(&mut self.recent[at..], row);
         self.count += row.len();
         if self.count >= FLUSH_ROWS * self.wide.len() {
-            self.flush();
+            self.flush_totals();
         }
     }
 
-    fn flush(&mut self) {
+    fn flush_totals(&mut self) {
         for (total, recent) in self.wide.iter_mut().zip(&mut self.recent) {
-            *total = self.fold.join(*total, recent.to_f64());
-            *recent = T::from_f64(self.fold.empty());
+            *total = self.fold.combine(*total, recent.to_f64());
+            *recent = T::from_f64(self.fold.empty_result());
         }
         self.count = 0;
     }
 
     /// Combines the totals of a task with the whole output.
-    pub(crate) fn add_to(&mut self, all: &mut [f64]) {
-        self.flush();
+    pub(crate) fn add_to_output(&mut self, all: &mut [f64]) {
+        self.flush_totals();
         for (total, &more) in all[self.from..].iter_mut().zip(&self.wide) {
-            *total = self.fold.join(*total, more);
+            *total = self.fold.combine(*total, more);
         }
     }
 }
@@ -194,7 +194,7 @@ fn fold_lanes<T: Number, F: Fn(T, T) -> T>(head: &[[T; LANES]], empty: T, join: 
 }
 
 #[vectorized]
-fn fold_into<T: Number, F: Fn(T, T) -> T>(totals: &mut [T], row: &[T], join: F) {
+fn combine_elements<T: Number, F: Fn(T, T) -> T>(totals: &mut [T], row: &[T], join: F) {
     for (total, &x) in totals.iter_mut().zip(row) {
         *total = join(*total, x);
     }

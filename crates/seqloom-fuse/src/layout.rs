@@ -59,14 +59,14 @@ impl BlockLayout {
     }
 
     /// Returns the number of blocks per row if rows are split.
-    fn per_row(&self) -> usize {
+    fn blocks_per_row(&self) -> usize {
         self.row.div_ceil(self.block).max(1)
     }
 
     /// Returns the number of blocks.
     pub(crate) fn blocks(&self) -> usize {
         if self.row > self.block {
-            self.total / self.row * self.per_row()
+            self.total / self.row * self.blocks_per_row()
         } else {
             self.total.div_ceil(self.block.max(1))
         }
@@ -75,7 +75,7 @@ impl BlockLayout {
     /// Returns the index of the first element of a block, in C order.
     pub(crate) fn start(&self, block: usize) -> usize {
         let start = if self.row > self.block {
-            let (row, part) = (block / self.per_row(), block % self.per_row());
+            let (row, part) = (block / self.blocks_per_row(), block % self.blocks_per_row());
             row * self.row + part * self.block
         } else {
             block * self.block
@@ -85,7 +85,7 @@ impl BlockLayout {
 
     /// Calls `work` for each row, or section of a row, of a block. The arguments of `work`
     /// are the offset in the array and the index range in the block.
-    pub(crate) fn runs(
+    pub(crate) fn for_each_run(
         &self,
         strides: &Strides,
         start: usize,
@@ -128,7 +128,7 @@ impl BlockLayout {
     /// Returns true if the array is contiguous.
     pub(crate) fn is_contiguous(&self, strides: &Strides) -> bool {
         strides.len() == 1 && (strides[0] == 1 || self.total == 1)
-            || self.follows(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
+            || self.is_dense(strides, self.sizes.len()) && strides[strides.len() - 1] == 1
     }
 
     /// Returns true if all blocks read the same elements of the array. The result is
@@ -141,12 +141,12 @@ impl BlockLayout {
     /// Returns true if the array stores exactly one element per row, in row order.
     pub(crate) fn is_one_per_row(&self, strides: &Strides) -> bool {
         let outer = strides.len() - 1;
-        outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.follows(strides, outer)
+        outer > 0 && strides[outer] == 0 && strides[outer - 1] == 1 && self.is_dense(strides, outer)
     }
 
     /// Returns true if the first axes are contiguous with each other: each stride is the
     /// next stride times the size of the next axis.
-    fn follows(&self, strides: &Strides, axes: usize) -> bool {
+    fn is_dense(&self, strides: &Strides, axes: usize) -> bool {
         (1..axes).all(|axis| strides[axis - 1] == strides[axis] * self.sizes[axis])
     }
 }

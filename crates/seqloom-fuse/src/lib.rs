@@ -1,6 +1,6 @@
 //! Programs of elementwise operations, which run block by block.
 //!
-//! A [`Program`] is a list of operations on numbered values. [`run`] splits the arrays into
+//! A [`Program`] is a list of operations on numbered values. [`run_program`] splits the arrays into
 //! blocks that fit in an L1 cache, and runs the whole program on one block before it
 //! starts the next block. Intermediate values never reach main memory. Inputs are
 //! broadcast as they are read; outputs are stored or reduced along some axes (for example
@@ -17,6 +17,7 @@
 
 mod array;
 mod block;
+mod fill;
 mod floats;
 mod fold;
 mod layout;
@@ -26,11 +27,10 @@ mod op;
 mod program;
 mod run;
 pub mod shape;
-mod sweep;
 
-pub use array::{Numbers, NumbersMut};
+pub use array::{Elements, ElementsMut};
 pub use fold::Fold;
 pub use number::Number;
 pub use op::Op;
-pub use program::{Description, Program, ProgramOutput};
-pub use run::{InputData, ProgramInput, Target, run};
+pub use program::{Program, ProgramDescription, ProgramOutput};
+pub use run::{InputData, OutputTarget, ProgramInput, run_program};

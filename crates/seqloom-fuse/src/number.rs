@@ -4,8 +4,7 @@ use std::ops::Neg;
 
 use bytemuck::Pod;
 use pulp::Simd;
-use seqloom_kernels::Float;
-use seqloom_kernels::lanes::Lanes;
+use seqloom_kernels::{Float, lanes::Lanes};
 
 /// `f32` or `f64`: the type in which a program computes.
 pub trait Number: Float + Neg<Output = Self> {
@@ -22,10 +21,10 @@ pub trait Number: Float + Neg<Output = Self> {
     /// Converts a float to an integer by truncation.
     fn to_i64(self) -> i64;
     /// Returns `numbers` as elements of this type, or `None` if they have another type.
-    fn typed<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
+    fn downcast_slice<N: Pod>(numbers: &[N]) -> Option<&[Self]>;
     /// Returns `numbers` as mutable elements of this type, or `None` if they have
     /// another type.
-    fn typed_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
+    fn downcast_slice_mut<N: Pod>(numbers: &mut [N]) -> Option<&mut [Self]>;
 
     /// Returns the absolute value.
     #[must_use]

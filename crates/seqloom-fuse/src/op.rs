@@ -1,15 +1,14 @@
 //! A table of the operations of a program: names, costs and functions.
 
 use pulp::Simd;
-use seqloom_kernels::lanes::Lanes;
-use seqloom_kernels::special;
+use seqloom_kernels::{lanes::Lanes, special};
 
-use crate::sweep::{self, LanesFunction};
+use crate::fill::{self, LanesFunction};
 use crate::{Number, math};
 
 /// Defines operations. Each operation has a name, a running time for 16 elements in
 /// tenths of a nanosecond, and a function of numbers or of SIMD vectors.
-macro_rules! operations {
+macro_rules! define_operations {
     ($($op:ident $name:literal $cost:literal $way:ident |$($arg:ident),+| $body:expr;)*) => {
         /// An operation on numbers, named as in the Array API standard if the standard
         /// contains it. Boolean results are numbers: 1 is true and 0 is false.
@@ -37,34 +36,34 @@ macro_rules! operations {
             }
 
             /// Fills `out` with the results for arguments of the same length.
-            pub(crate) fn fill<T: Number>(self, args: [&[T]; 3], out: &mut [T]) {
-                match self { $(Self::$op => operations!(@$way args out |$($arg),+| $body)),* }
+            pub(crate) fn fill_results<T: Number>(self, args: [&[T]; 3], out: &mut [T]) {
+                match self { $(Self::$op => define_operations!(@$way args out |$($arg),+| $body)),* }
             }
         }
     };
     (@numbers $args:ident $out:ident |$x:ident| $body:expr) => {
-        sweep::numbers(|[$x]: [T; 1]| $body, [$args[0]], $out)
+        fill::fill_scalar(|[$x]: [T; 1]| $body, [$args[0]], $out)
     };
     (@numbers $args:ident $out:ident |$x:ident, $y:ident| $body:expr) => {
-        sweep::numbers(|[$x, $y]: [T; 2]| $body, [$args[0], $args[1]], $out)
+        fill::fill_scalar(|[$x, $y]: [T; 2]| $body, [$args[0], $args[1]], $out)
     };
     (@numbers $args:ident $out:ident |$x:ident, $y:ident, $z:ident| $body:expr) => {
-        sweep::numbers(|[$x, $y, $z]: [T; 3]| $body, $args, $out)
+        fill::fill_scalar(|[$x, $y, $z]: [T; 3]| $body, $args, $out)
     };
     (@vectors $args:ident $out:ident |$x:ident| $body:expr) => {
-        { operations!(@function 1 [$x] $body); sweep::lanes(Function, [$args[0]], $out) }
+        { define_operations!(@function 1 [$x] $body); fill::fill_vectorized(OpFunction, [$args[0]], $out) }
     };
     (@vectors $args:ident $out:ident |$x:ident, $y:ident| $body:expr) => {
-        { operations!(@function 2 [$x, $y] $body); sweep::lanes(Function, [$args[0], $args[1]], $out) }
+        { define_operations!(@function 2 [$x, $y] $body); fill::fill_vectorized(OpFunction, [$args[0], $args[1]], $out) }
     };
     (@vectors $args:ident $out:ident |$x:ident, $y:ident, $z:ident| $body:expr) => {
-        { operations!(@function 3 [$x, $y, $z] $body); sweep::lanes(Function, $args, $out) }
+        { define_operations!(@function 3 [$x, $y, $z] $body); fill::fill_vectorized(OpFunction, $args, $out) }
     };
     (@function $count:literal [$($arg:ident),+] $body:expr) => {
         #[derive(Clone, Copy)]
-        struct Function;
+        struct OpFunction;
 
-        impl<T: Number> LanesFunction<T, $count> for Function {
+        impl<T: Number> LanesFunction<T, $count> for OpFunction {
             #[inline(always)]
             fn apply<S: Simd>(self, [$($arg),+]: [Lanes<S, T>; $count]) -> Lanes<S, T> {
                 $body
@@ -73,7 +72,7 @@ macro_rules! operations {
     };
 }
 
-operations! {
+define_operations! {
     Negative "negative" 10 numbers |x| -x;
     Abs "abs" 10 numbers |x| x.magnitude();
     Sign "sign" 10 numbers |x| if x > T::ZERO { T::ONE } else if x < T::ZERO { -T::ONE } else { x };

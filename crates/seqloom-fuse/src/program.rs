@@ -7,7 +7,7 @@ use crate::{Fold, Op};
 /// The description of a program. Values are numbered in this order: the inputs, the
 /// constants, the results of the steps.
 #[derive(Clone, Debug, Default)]
-pub struct Description {
+pub struct ProgramDescription {
     /// The number of input arrays.
     pub inputs: usize,
     /// The constants.
@@ -57,7 +57,7 @@ impl Program {
     /// # Errors
     /// Returns an error if a value is used before it is defined, or if the number of
     /// arguments is wrong.
-    pub fn new(description: &Description) -> Result<Self> {
+    pub fn new(description: &ProgramDescription) -> Result<Self> {
         let fixed = description.inputs + description.constants.len();
         let last = last_uses(description, fixed)?;
         let mut registers = FreeRegisters::new(fixed);
@@ -93,7 +93,7 @@ impl Program {
     }
 
     /// Returns the number of input arrays.
-    pub fn inputs(&self) -> usize {
+    pub fn input_count(&self) -> usize {
         self.inputs
     }
 
@@ -110,14 +110,14 @@ impl Program {
 }
 
 /// Returns the time for 16 elements in tenths of a nanosecond, including memory access.
-fn cost(description: &Description) -> usize {
+fn cost(description: &ProgramDescription) -> usize {
     let steps = description.steps.iter().map(|(op, _)| op.cost());
     steps.sum::<usize>() + 20 * (description.inputs + description.outputs.len())
 }
 
 /// Returns the index of the last step that uses each value; outputs are used until the
 /// end.
-fn last_uses(description: &Description, fixed: usize) -> Result<Vec<usize>> {
+fn last_uses(description: &ProgramDescription, fixed: usize) -> Result<Vec<usize>> {
     let count = fixed + description.steps.len();
     let mut last: Vec<usize> = (0..count)
         .map(|value| value.saturating_sub(fixed))
@@ -130,23 +130,23 @@ fn last_uses(description: &Description, fixed: usize) -> Result<Vec<usize>> {
             )));
         }
         for &value in args {
-            *last_use_of(&mut last, value, fixed + number)? = number;
+            *last_use_slot(&mut last, value, fixed + number)? = number;
         }
     }
     for output in &description.outputs {
-        *last_use_of(&mut last, output.value, count)? = usize::MAX;
+        *last_use_slot(&mut last, output.value, count)? = usize::MAX;
     }
     Ok(last)
 }
 
-fn last_use_of(last: &mut [usize], value: usize, count: usize) -> Result<&mut usize> {
+fn last_use_slot(last: &mut [usize], value: usize, count: usize) -> Result<&mut usize> {
     let message = format!("program: value {value} is used before it is defined");
     let slot = last.get_mut(value).filter(|_| value < count);
     slot.ok_or_else(|| Error::argument(message))
 }
 
 /// Returns the index of a stored output if the value is used only for that output.
-fn sole_output(description: &Description, value: usize) -> Option<usize> {
+fn sole_output(description: &ProgramDescription, value: usize) -> Option<usize> {
     let read = description
         .steps
         .iter()

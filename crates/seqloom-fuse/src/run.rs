@@ -8,9 +8,9 @@ use seqloom_kernels::{Float, Instances};
 use seqloom_macros::compiled_once;
 
 use crate::Number;
-use crate::array::{Numbers, NumbersMut};
-use crate::block::{BlockInput, BlockJob, BlockTask, OutputPart};
-use crate::fold::{Fold, Totals};
+use crate::array::{Elements, ElementsMut};
+use crate::block::{BlockInput, BlockJob, BlockTask, OutputSection};
+use crate::fold::{Fold, RunningTotals};
 use crate::layout::{BlockLayout, Strides};
 use crate::program::Program;
 
@@ -28,7 +28,7 @@ pub struct ProgramInput<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum InputData<'a> {
     /// The elements are read from a separate array.
-    Numbers(Numbers<'a>),
+    Numbers(Elements<'a>),
     /// The input has the same value at all positions.
     Scalar(f64),
     /// The input is the previous content of the output with this index. The input and
@@ -39,9 +39,9 @@ pub enum InputData<'a> {
 /// An output of a program: an array, and its stride along each axis (0 if the axis is
 /// reduced). An output without reduction must be in C order of the shape.
 #[derive(Debug)]
-pub struct Target<'a> {
+pub struct OutputTarget<'a> {
     /// The array to fill.
-    pub numbers: NumbersMut<'a>,
+    pub numbers: ElementsMut<'a>,
     /// The stride of each axis.
     pub strides: Vec<usize>,
 }
@@ -55,11 +55,11 @@ const BLOCK_BYTES: usize = 4096;
 /// Returns an error if there are too few arrays, or if an array is too short for the
 /// shape.
 #[compiled_once]
-pub fn run<T: Number>(
+pub fn run_program<T: Number>(
     program: &Program,
     shape: &[usize],
     inputs: &[ProgramInput<'_>],
-    outputs: Vec<Target<'_>>,
+    outputs: Vec<OutputTarget<'_>>,
     threads: usize,
 ) -> Result<()> {
     if inputs.len() != program.inputs || outputs.len() != program.outputs.len() {
@@ -77,7 +77,7 @@ pub fn run<T: Number>(
         strides: output_strides,
         layout,
     };
-    let arrays: Vec<NumbersMut<'_>> = outputs.into_iter().map(|output| output.numbers).collect();
+    let arrays: Vec<ElementsMut<'_>> = outputs.into_iter().map(|output| output.numbers).collect();
     check_outputs(&job, &arrays)?;
     run_tasks(&job, arrays, threads);
     Ok(())
@@ -105,22 +105,22 @@ fn block_inputs<'a, T: Number>(
 /// Returns the fastest way to read an input.
 fn block_input<'a, T: Number>(
     layout: &BlockLayout,
-    numbers: Numbers<'a>,
+    numbers: Elements<'a>,
     strides: Strides,
 ) -> BlockInput<'a, T> {
     if layout.total > 0 && strides.iter().all(|&stride| stride == 0) {
         let mut number = [T::ZERO];
-        numbers.load(0, 0, &mut number);
+        numbers.copy_strided(0, 0, &mut number);
         return BlockInput::Scalar(number[0]);
     }
-    match numbers.typed::<T>() {
+    match numbers.cast::<T>() {
         Some(direct) if layout.is_contiguous(&strides) => BlockInput::Direct(direct),
         _ if layout.is_repeated(&strides) => BlockInput::Repeated(numbers, strides),
         _ => BlockInput::Loaded(numbers, strides),
     }
 }
 
-fn check_outputs<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<()> {
+fn check_outputs<T>(job: &BlockJob<'_, T>, arrays: &[ElementsMut<'_>]) -> Result<()> {
     let outputs = job.program.outputs.iter();
     for ((output, array), strides) in outputs.zip(arrays).zip(&job.strides) {
         let whole = array.len() == job.layout.total && job.layout.is_contiguous(strides);
@@ -145,9 +145,9 @@ fn check_outputs<T>(job: &BlockJob<'_, T>, arrays: &[NumbersMut<'_>]) -> Result<
 }
 
 /// Runs the tasks, and combines their reductions.
-fn run_tasks<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, threads: usize) {
+fn run_tasks<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<ElementsMut<'_>>, threads: usize) {
     let shares = task_count(job);
-    let mut rests: Vec<Option<NumbersMut<'_>>> = arrays.into_iter().map(Some).collect();
+    let mut rests: Vec<Option<ElementsMut<'_>>> = arrays.into_iter().map(Some).collect();
     let mut tasks: Vec<BlockTask<'_, T>> = Vec::with_capacity(shares);
     for share in 0..shares {
         let blocks = job.layout.blocks();
@@ -159,10 +159,10 @@ fn run_tasks<T: Number>(job: &BlockJob<'_, T>, arrays: Vec<NumbersMut<'_>>, thre
     }
     if seqloom_kernels::is_single_threaded(threads) || tasks.len() < 2 {
         for task in &mut tasks {
-            job.work(task);
+            job.run_task(task);
         }
     } else {
-        tasks.par_iter_mut().for_each(|task| job.work(task));
+        tasks.par_iter_mut().for_each(|task| job.run_task(task));
     }
     for (number, array) in rests.into_iter().enumerate() {
         let fold = job.program.outputs[number].fold;
@@ -199,16 +199,16 @@ const MAX_FOLDED_TASKS: usize = 16;
 fn make_task<'a, T: Number>(
     job: &BlockJob<'_, T>,
     blocks: Range<usize>,
-    rests: &mut [Option<NumbersMut<'a>>],
+    rests: &mut [Option<ElementsMut<'a>>],
 ) -> BlockTask<'a, T> {
     let (start, end) = (job.layout.start(blocks.start), job.layout.start(blocks.end));
     let mut pieces = Vec::with_capacity(rests.len());
     for (number, rest) in rests.iter_mut().enumerate() {
         let piece = match (job.program.outputs[number].fold, rest.take()) {
             (None, Some(array)) => {
-                let (part, after) = array.split(end - start);
+                let (part, after) = array.split_at(end - start);
                 *rest = Some(after);
-                OutputPart::Whole(part)
+                OutputSection::Whole(part)
             }
             (fold, array) => {
                 *rest = array;
@@ -234,14 +234,14 @@ fn empty_totals<T: Number>(
     fold: Fold,
     strides: &Strides,
     span: Range<usize>,
-) -> OutputPart<'static, T> {
+) -> OutputSection<'static, T> {
     let layout = &job.layout;
     let kept = if layout.is_one_per_row(strides) {
         span.start / layout.row..span.end.div_ceil(layout.row)
     } else {
         0..layout.extent(strides)
     };
-    OutputPart::Folded(Totals::new(fold, kept))
+    OutputSection::Folded(RunningTotals::new(fold, kept))
 }
 
 /// Combines the totals of all tasks in order, and stores the result.
@@ -250,12 +250,12 @@ fn combine_totals<T: Number>(
     fold: Fold,
     number: usize,
     tasks: &mut [BlockTask<'_, T>],
-    mut array: NumbersMut<'_>,
+    mut array: ElementsMut<'_>,
 ) {
-    let mut all = vec![fold.empty(); array.len()];
+    let mut all = vec![fold.empty_result(); array.len()];
     for task in tasks {
-        if let OutputPart::Folded(totals) = &mut task.pieces[number] {
-            totals.add_to(&mut all);
+        if let OutputSection::Folded(totals) = &mut task.pieces[number] {
+            totals.add_to_output(&mut all);
         }
     }
     if fold == Fold::Mean {
@@ -264,7 +264,7 @@ fn combine_totals<T: Number>(
             *total /= count;
         }
     }
-    array.store(0, &all);
+    array.store_converted(0, &all);
 }
 
 #[expect(clippy::cast_precision_loss, reason = "no array has 2^53 elements")]

@@ -7,7 +7,7 @@ use seqloom_core::{Error, Result};
 /// # Errors
 ///
 /// Returns an error if the shapes do not broadcast.
-pub fn broadcast(shape: &mut Vec<usize>, own: &[usize]) -> Result<()> {
+pub fn broadcast_shape(shape: &mut Vec<usize>, own: &[usize]) -> Result<()> {
     while shape.len() < own.len() {
         shape.insert(0, 1);
     }

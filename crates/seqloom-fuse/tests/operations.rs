@@ -3,43 +3,50 @@
 #![expect(clippy::unwrap_used, reason = "a test")]
 
 use seqloom_fuse::{
-    Description, InputData, Number, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput,
-    Target, run,
+    Elements, ElementsMut, InputData, Number, Op, OutputTarget, Program, ProgramDescription,
+    ProgramInput, ProgramOutput, run_program,
 };
 
-fn single(op: Op) -> Program {
+fn single_step_program(op: Op) -> Program {
     let args = (0..op.arity()).collect();
-    Program::new(&Description {
+    Program::new(&ProgramDescription {
         inputs: op.arity(),
         steps: vec![(op, args)],
         outputs: vec![ProgramOutput {
             value: op.arity(),
             fold: None,
         }],
-        ..Description::default()
+        ..ProgramDescription::default()
     })
     .unwrap()
 }
 
-fn values<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
+fn run_operation<T: Number>(op: Op, args: &[&[f64]]) -> Vec<f64> {
     let operands: Vec<ProgramInput<'_>> = args
         .iter()
         .map(|numbers| ProgramInput {
-            source: InputData::Numbers(Numbers::F64(numbers)),
+            source: InputData::Numbers(Elements::F64(numbers)),
             strides: vec![1],
         })
         .collect();
     let mut out = vec![0.0; args[0].len()];
-    let target = Target {
-        numbers: NumbersMut::F64(&mut out),
+    let target = OutputTarget {
+        numbers: ElementsMut::F64(&mut out),
         strides: vec![1],
     };
-    run::<T>(&single(op), &[args[0].len()], &operands, vec![target], 1).unwrap();
+    run_program::<T>(
+        &single_step_program(op),
+        &[args[0].len()],
+        &operands,
+        vec![target],
+        1,
+    )
+    .unwrap();
     out
 }
 
 /// Returns numbers that single precision represents exactly.
-fn grid(low: f32, high: f32) -> Vec<f64> {
+fn exact_grid(low: f32, high: f32) -> Vec<f64> {
     let step = (high - low) / 9_999.0;
     (0..10_000_u16)
         .map(|at| f64::from(low + step * f32::from(at)))
@@ -48,7 +55,7 @@ fn grid(low: f32, high: f32) -> Vec<f64> {
 
 /// Returns the largest error, in units in the last place.
 fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -> f64 {
-    let x = grid(low, high);
+    let x = exact_grid(low, high);
     let unit = if size_of::<T>() == 4 {
         f64::from(f32::EPSILON)
     } else {
@@ -58,7 +65,7 @@ fn max_error<T: Number>(op: Op, (low, high): (f32, f32), reference: Reference) -
         let reference = reference(*x);
         ((found - reference) / reference.abs().max(1e-30)).abs() / unit
     };
-    values::<T>(op, &[&x])
+    run_operation::<T>(op, &[&x])
         .into_iter()
         .zip(&x)
         .map(error)
@@ -121,9 +128,12 @@ fn operations_accept_infinity_and_nan() {
         (Op::IsFinite, [0.0, 1.0, 1.0, 0.0, 0.0]),
     ];
     for (op, wanted) in cases {
-        for found in [values::<f32>(op, &[&x]), values::<f64>(op, &[&x])] {
+        for found in [
+            run_operation::<f32>(op, &[&x]),
+            run_operation::<f64>(op, &[&x]),
+        ] {
             assert!(
-                found.iter().zip(&wanted).all(is_same),
+                found.iter().zip(&wanted).all(is_close_or_nan),
                 "{}: {found:?}",
                 op.name()
             );
@@ -131,22 +141,22 @@ fn operations_accept_infinity_and_nan() {
     }
 }
 
-fn is_same((a, b): (&f64, &f64)) -> bool {
+fn is_close_or_nan((a, b): (&f64, &f64)) -> bool {
     a.total_cmp(b).is_eq() || (a - b).abs() < 1e-6 || a.is_nan() && b.is_nan()
 }
 
 #[test]
-fn subnormal_numbers_have_logarithms() {
+fn logarithms_of_subnormal_numbers_are_accurate() {
     let tiny = f64::from(f32::from_bits(3));
-    let found = values::<f32>(Op::Log, &[&[tiny]])[0];
+    let found = run_operation::<f32>(Op::Log, &[&[tiny]])[0];
     assert!((found / tiny.ln() - 1.0).abs() < 1e-6);
 }
 
 #[test]
-fn max_and_min_are_nan_if_one_argument_is() {
+fn max_and_min_are_nan_if_one_argument_is_nan() {
     let (x, y) = ([1.0, f64::NAN, 2.0], [f64::NAN, 1.0, 1.0]);
     for op in [Op::Maximum, Op::Minimum] {
-        let found = values::<f64>(op, &[&x, &y]);
+        let found = run_operation::<f64>(op, &[&x, &y]);
         assert!(found[0].is_nan() && found[1].is_nan() && !found[2].is_nan());
     }
 }

@@ -1,6 +1,6 @@
 //! Input and output arrays of a model.
 
-use crate::Numbers;
+use crate::Elements;
 
 /// An input array of a model.
 #[derive(Clone, Copy, Debug)]
@@ -10,7 +10,7 @@ pub struct Input<'a> {
     /// The shape.
     pub shape: &'a [usize],
     /// The elements in C order.
-    pub data: Numbers<'a>,
+    pub data: Elements<'a>,
 }
 
 /// The elements of an output array, in C order, for each element type.
@@ -28,15 +28,15 @@ pub enum Values {
 
 impl Values {
     /// Borrows the elements.
-    pub fn data(&self) -> Numbers<'_> {
+    pub fn data(&self) -> Elements<'_> {
         match self {
-            Self::F32(numbers) => Numbers::F32(numbers),
-            Self::F64(numbers) => Numbers::F64(numbers),
-            Self::I32(numbers) => Numbers::I32(numbers),
-            Self::I64(numbers) => Numbers::I64(numbers),
-            Self::U32(numbers) => Numbers::U32(numbers),
-            Self::U8(numbers) => Numbers::U8(numbers),
-            Self::Bool(booleans) => Numbers::Bool(booleans),
+            Self::F32(numbers) => Elements::F32(numbers),
+            Self::F64(numbers) => Elements::F64(numbers),
+            Self::I32(numbers) => Elements::I32(numbers),
+            Self::I64(numbers) => Elements::I64(numbers),
+            Self::U32(numbers) => Elements::U32(numbers),
+            Self::U8(numbers) => Elements::U8(numbers),
+            Self::Bool(booleans) => Elements::Bool(booleans),
         }
     }
 

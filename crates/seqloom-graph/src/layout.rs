@@ -278,7 +278,7 @@ pub(crate) fn broadcast<'a>(
 ) -> Result<Vec<usize>, String> {
     let mut found = Vec::new();
     for shape in shapes {
-        let joined = seqloom_fuse::shape::broadcast(&mut found, shape);
+        let joined = seqloom_fuse::shape::broadcast_shape(&mut found, shape);
         joined.map_err(|error| error.to_string())?;
     }
     Ok(found)

@@ -32,4 +32,4 @@ pub use manifest::{
 pub use model::Model;
 pub use safetensors;
 pub use seqloom_core::Dtype;
-pub use seqloom_fuse::Numbers;
+pub use seqloom_fuse::Elements;

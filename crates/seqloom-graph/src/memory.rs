@@ -2,8 +2,7 @@
 
 use bytemuck::Pod;
 
-use crate::Dtype;
-use crate::layout::Layout;
+use crate::{Dtype, layout::Layout};
 
 /// The result of a computation. Errors are messages.
 pub(crate) type Outcome<T = ()> = Result<T, String>;

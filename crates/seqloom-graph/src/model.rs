@@ -3,8 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result, pool};
+use seqloom_core::{Error, Result, error::Fault, pool};
 use seqloom_kernels::pool::{is_pool_member, run_in_pool};
 
 use crate::graph::Graph;
@@ -106,7 +105,7 @@ impl Model {
             is_poisoned,
         };
         let mut found = Err(Error::argument("nothing was computed"));
-        let done = pool::run(wanted, || {
+        let done = pool::run_on_threads(wanted, || {
             run_in_pool(is_joined, &mut || {
                 found = by.compute(planned, slices.as_ref(), &inputs);
             });
@@ -220,7 +219,7 @@ impl std::fmt::Debug for Model {
 
 /// An error that indicates a bug.
 fn internal_error(message: String) -> Error {
-    Error::format("graph.json".as_ref(), Fault::whole(message))
+    Error::format("graph.json".as_ref(), Fault::of_file(message))
 }
 
 /// Copies all weights into one block of memory, each at the start of a cache line.

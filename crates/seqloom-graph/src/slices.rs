@@ -11,7 +11,7 @@ use crate::model::{Runner, collect_outputs};
 use crate::plan::{Plan, Sources};
 use crate::planned_graph::{PlannedGraph, lock_data};
 use crate::records::split_graph;
-use crate::{Array, Dtype, Input, Numbers};
+use crate::{Array, Dtype, Elements, Input};
 
 /// A graph in two halves; the first half runs on a few records at a time.
 pub(crate) struct Slices {
@@ -166,7 +166,7 @@ impl Intermediate {
         Some(Input {
             name: &self.name,
             shape: &self.shape,
-            data: Numbers::from_bytes(self.dtype, self.memory.bytes())?,
+            data: Elements::from_bytes(self.dtype, self.memory.bytes())?,
         })
     }
 }
@@ -195,7 +195,7 @@ fn part<'a>(inputs: &[Input<'a>], shapes: &'a [Vec<usize>], first: usize) -> Vec
         let row = sizes.try_fold(1_usize, |all, &size| all.checked_mul(size))?;
         let data = input
             .data
-            .part(first * row, shape.first()?.checked_mul(row)?)?;
+            .slice(first * row, shape.first()?.checked_mul(row)?)?;
         Some(Input {
             shape,
             data,

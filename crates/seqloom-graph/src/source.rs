@@ -6,8 +6,7 @@ use std::fs::File;
 use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, error::Fault};
 use zip::{CompressionMethod, ZipArchive};
 
 use crate::Limits;
@@ -42,9 +41,9 @@ impl ExportFiles {
         if !zip.starts_with(b"PK") {
             let message = "expected an exported model, a folder or a zip that `seqloom export` wrote; \
                            this file is neither";
-            return Err(Error::format(path, Fault::whole(message)));
+            return Err(Error::format(path, Fault::of_file(message)));
         }
-        Self::from_zip(zip).map_err(|error| Error::format(path, Fault::whole(error.to_string())))
+        Self::from_zip(zip).map_err(|error| Error::format(path, Fault::of_file(error.to_string())))
     }
 
     /// Reads the files of a zip without compression.
@@ -105,7 +104,7 @@ impl ExportFiles {
             Self::Folder(folder, _) => folder.join(name),
             Self::Memory(_) => PathBuf::from(name),
         };
-        Error::format(&path, Fault::whole(message))
+        Error::format(&path, Fault::of_file(message))
     }
 }
 
@@ -116,7 +115,7 @@ fn read(path: &Path, left: &Cell<usize>) -> Result<Vec<u8>> {
     let found = std::fs::metadata(path).map_err(failed)?;
     if !found.is_file() {
         let message = "expected a regular file";
-        return Err(Error::format(path, Fault::whole(message)));
+        return Err(Error::format(path, Fault::of_file(message)));
     }
     let limit = left.get();
     let full = |size: u64| {

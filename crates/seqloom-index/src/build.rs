@@ -92,7 +92,7 @@ fn detect(path: &Path) -> Result<(Format, Compression)> {
         }
         other => Err(Error::format(
             path,
-            Fault::whole(format!(
+            Fault::of_file(format!(
                 "{other} does not allow random access: convert it to bgzip (seqloom convert)"
             )),
         )),
@@ -143,6 +143,6 @@ fn check_unchanged(path: &Path, before: &SourceStamp) -> Result<()> {
     }
     Err(Error::format(
         path,
-        Fault::whole("the file was changed while it was being indexed; try again"),
+        Fault::of_file("the file was changed while it was being indexed; try again"),
     ))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use seqloom_compression::seekable::Container;
-use seqloom_core::interrupt::Stop;
+use seqloom_core::interrupt::CancelToken;
 
 use super::row::IndexRow;
 
@@ -17,7 +17,7 @@ pub struct Building {
     /// The number of bytes of text that were scanned so far.
     pub progress: Arc<AtomicU64>,
     /// The token that cancels the work.
-    pub stop: Stop,
+    pub stop: CancelToken,
 }
 
 impl Building {
@@ -29,7 +29,7 @@ impl Building {
     /// Returns an error if the work was cancelled.
     pub(crate) fn check_cancelled(&self) -> io::Result<()> {
         let stopped = |_| io::Error::other("was not indexed: interrupted");
-        self.stop.check().map_err(stopped)
+        self.stop.check_cancelled().map_err(stopped)
     }
 }
 

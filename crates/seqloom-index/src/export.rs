@@ -35,7 +35,7 @@ impl Index {
 
     fn unsupported(&self, number: u64, what: &str) -> Error {
         let message = format!("record {number} {what}, which a .fai file does not support");
-        Error::format(&self.path, Fault::whole(message))
+        Error::format(&self.path, Fault::of_file(message))
     }
 
     fn line(&self, row: &IndexRow, cache: &mut Cache) -> Result<Option<FaiRow>> {

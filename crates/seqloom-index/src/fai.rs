@@ -35,7 +35,7 @@ pub struct FaiRow {
 pub fn parse_fai(bytes: &[u8]) -> Result<Vec<FaiRow>, Fault> {
     let bytes = bytes.strip_suffix(b"\n").unwrap_or(bytes);
     if bytes.is_empty() {
-        return Err(Fault::whole("is empty, expected an index"));
+        return Err(Fault::of_file("is empty, expected an index"));
     }
     let lines = bytes.split(|byte| *byte == b'\n');
     let rows: Vec<FaiRow> = (1..)
@@ -118,7 +118,7 @@ fn decimal(field: &[u8]) -> Option<u64> {
 fn fault(line: u64, message: &str) -> Fault {
     Fault {
         line: Some(line),
-        ..Fault::whole(message)
+        ..Fault::of_file(message)
     }
 }
 

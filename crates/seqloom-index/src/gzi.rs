@@ -13,12 +13,12 @@ use seqloom_core::number::{as_u64, u64_at};
 /// Parses a `.gzi` file; returns the offsets in the file and in the text.
 pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     let Some((count, pairs)) = bytes.split_first_chunk() else {
-        return Err(Fault::whole("is not a .gzi file: fewer than 8 bytes"));
+        return Err(Fault::of_file("is not a .gzi file: fewer than 8 bytes"));
     };
     let count = u64::from_le_bytes(*count);
     let size = count.checked_mul(16).and_then(|size| size.checked_add(8));
     if size != Some(as_u64(bytes.len())) {
-        return Err(Fault::whole(format!(
+        return Err(Fault::of_file(format!(
             "should contain {count} entries, but has a different size: {} bytes",
             bytes.len()
         )));
@@ -28,7 +28,7 @@ pub fn parse_gzi(bytes: &[u8]) -> Result<Vec<(u64, u64)>, Fault> {
     let mut last = (0, 0);
     for (position, entry) in entries.iter().enumerate() {
         if entry.0 <= last.0 || entry.1 < last.1 {
-            return Err(Fault::whole(format!(
+            return Err(Fault::of_file(format!(
                 "entry {position} is before the previous entry"
             )));
         }

@@ -102,11 +102,11 @@ impl IndexHeader {
         let head = bytes.get(..HEAD_BYTES);
         let hashed = head.and_then(|head| head.get(..HEAD_BYTES - 8));
         let Some(hashed) = hashed.filter(|_| get(0) == INDEX_MAGIC) else {
-            return Err(Fault::whole("is not an index of seqloom"));
+            return Err(Fault::of_file("is not an index of seqloom"));
         };
         if get(1) != VERSION {
             let message = format!("is an index of version {}, expected {VERSION}", get(1));
-            return Err(Fault::whole(message));
+            return Err(Fault::of_file(message));
         }
         if get(HEAD_NUMBERS - 1) != hash(hashed) {
             return Err(damaged("its head"));

@@ -107,13 +107,13 @@ impl Index {
         let disk = Disk::open(path).map_err(|error| Error::io(path, &error))?;
         let reader = Reader::open(path, &ReaderOptions::default())?;
         if reader.compression() == Compression::Gzip {
-            let fault = Fault::whole("a .fai needs an uncompressed or bgzip file, found gzip");
+            let fault = Fault::of_file("a .fai needs an uncompressed or bgzip file, found gzip");
             return Err(Error::format(path, fault));
         }
         if reader.format() != format_of(&lines) {
             return Err(Error::format(
                 fai.0,
-                Fault::whole(format!("is not an index of {}", reader.format())),
+                Fault::of_file(format!("is not an index of {}", reader.format())),
             ));
         }
         let text =
@@ -184,7 +184,7 @@ impl Index {
                 );
                 return Err(Error::format(
                     fai,
-                    Fault::whole(self.incomplete_index(&what)),
+                    Fault::of_file(self.incomplete_index(&what)),
                 ));
             }
         }
@@ -212,7 +212,7 @@ impl Index {
                 );
                 return Err(Error::format(
                     fai,
-                    Fault::whole(self.incomplete_index(&what)),
+                    Fault::of_file(self.incomplete_index(&what)),
                 ));
             }
             begin = next;
@@ -279,10 +279,10 @@ fn check_gzi(text: &Seekable, bytes: &[u8]) -> std::result::Result<(), Fault> {
     let entries = parse_gzi(bytes)?;
     match &text.container {
         Container::Bgzip(blocks) if is_index_of(&entries, blocks) => Ok(()),
-        Container::Bgzip(_) => Err(Fault::whole(
+        Container::Bgzip(_) => Err(Fault::of_file(
             "does not match the file: its blocks have other positions; the file has changed, or \
              blocks are missing; remove it or create it again (seqloom index --overwrite --fai)",
         )),
-        _ => Err(Fault::whole("exists, but the file is not bgzip")),
+        _ => Err(Fault::of_file("exists, but the file is not bgzip")),
     }
 }

@@ -62,7 +62,7 @@ impl IndexRow {
         if fits && is_line && self.length <= self.size {
             return Ok(());
         }
-        Err(Fault::whole(format!(
+        Err(Fault::of_file(format!(
             "a row is outside the text of {text} bytes"
         )))
     }

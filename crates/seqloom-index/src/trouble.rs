@@ -16,7 +16,7 @@ pub(crate) fn to_error(path: &Path, trouble: Trouble) -> Error {
 
 /// Returns the error for a damaged index.
 pub(crate) fn damaged(what: &str) -> Fault {
-    Fault::whole(format!(
+    Fault::of_file(format!(
         "the index is truncated or corrupt ({what}): make a new one (seqloom index --overwrite)"
     ))
 }

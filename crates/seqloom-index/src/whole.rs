@@ -46,7 +46,7 @@ pub fn open_reader_at(path: &Path, options: &ReaderOptions, record: u64) -> Resu
     });
     let text = found.ok_or_else(|| {
         let why = format!("needs an up-to-date index next to it that contains record {record}");
-        Error::format(path, Fault::whole(why))
+        Error::format(path, Fault::of_file(why))
     });
     Reader::of_text(path, (Compression::Gzip, Box::new(text?)), options)
 }

@@ -3,8 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
-use crate::machine::dispatch;
-use crate::{Float, Instances, lanes::Lanes, parallel, tuned};
+use crate::{Float, Instances, lanes::Lanes, machine::dispatch, parallel, tuned};
 
 /// The settings of an `AdamW` step, which are the same for all tensors.
 #[derive(Clone, Copy, Debug)]

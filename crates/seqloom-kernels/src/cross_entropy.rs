@@ -3,8 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
-use crate::machine::dispatch;
-use crate::{Float, Instances, parallel, softmax};
+use crate::{Float, Instances, machine::dispatch, parallel, softmax};
 
 /// Rows of logits, the class of each row, and the class weights.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,7 @@
 use paste::paste;
 use pulp::Simd;
 
-use crate::scratch::ScratchBuffers;
-use crate::{Float, Instances};
+use crate::{Float, Instances, scratch::ScratchBuffers};
 
 macro_rules! float {
     ($float:ident, $instance:ident, $bits:ident, $mask:ident, $mantissa:literal, $($constants:tt)*) => {

@@ -3,8 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, parallel, tuned};
+use crate::{Float, lanes::Lanes, machine::dispatch, parallel, tuned};
 
 /// A function of one value.
 pub(crate) trait Unary<T: Float>: Copy + Sync {

@@ -4,9 +4,7 @@
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
-use crate::lanes::Lanes;
-use crate::machine::dispatch;
-use crate::{Float, Instances, parallel, tuned};
+use crate::{Float, Instances, lanes::Lanes, machine::dispatch, parallel, tuned};
 
 /// The parameters of layer norm or RMS norm.
 #[derive(Clone, Copy, Debug)]

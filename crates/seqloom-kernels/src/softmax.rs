@@ -3,8 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::{compiled_once, vectorized};
 
-use crate::machine::dispatch;
-use crate::{Float, Instances, lanes::Lanes, parallel, special};
+use crate::{Float, Instances, lanes::Lanes, machine::dispatch, parallel, special};
 
 /// Fills `out` with the softmax of each row of `width` scores.
 #[compiled_once]

@@ -100,7 +100,7 @@ impl Permutation {
 fn round_keys(key: Key) -> [u64; ROUNDS] {
     let mut count = 0;
     [(); ROUNDS].map(|()| {
-        let [high, low] = key.words([count, 0]);
+        let [high, low] = key.random_words([count, 0]);
         count += 1;
         (u64::from(high) << 32) | u64::from(low)
     })

@@ -17,10 +17,11 @@ pub(crate) struct Function {
 }
 
 /// Parses a function, or returns `None` if the tokens are not a function.
-pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
+pub(crate) fn parse_function(tokens: &[TokenTree]) -> Option<Function> {
     let keyword = tokens.iter().position(|token| is_identifier(token, "fn"))?;
     let mut angles = BracketDepth::default();
-    let is_list = |token: &TokenTree| angles.pass(token) && is_group(token, Delimiter::Parenthesis);
+    let is_list =
+        |token: &TokenTree| angles.process_token(token) && is_group(token, Delimiter::Parenthesis);
     let arguments = keyword + tokens[keyword..].iter().position(is_list)?;
     let (body, _) = tokens.split_last()?;
     let generics = &tokens[keyword + 2..arguments];
@@ -46,17 +47,17 @@ pub(crate) fn parse(tokens: &[TokenTree]) -> Option<Function> {
 /// Returns `count` numbered names.
 pub(crate) fn numbered(name: &str, count: usize) -> Vec<Tokens> {
     (0..count)
-        .map(|number| vec![identifier(&format!("{name}{number}"))])
+        .map(|number| vec![new_identifier(&format!("{name}{number}"))])
         .collect()
 }
 
-pub(crate) fn tokens_of(stream: &TokenStream) -> Tokens {
+pub(crate) fn to_tokens(stream: &TokenStream) -> Tokens {
     stream.clone().into_iter().collect()
 }
 
 /// Returns parameters with these names and types.
-pub(crate) fn typed(names: &[Tokens], kinds: &[Tokens]) -> Vec<Tokens> {
-    let colon = tokens_of(&":".parse().unwrap_or_default());
+pub(crate) fn to_parameters(names: &[Tokens], kinds: &[Tokens]) -> Vec<Tokens> {
+    let colon = to_tokens(&":".parse().unwrap_or_default());
     let pairs = names.iter().zip(kinds);
     pairs
         .map(|(name, kind)| [&name[..], &colon, kind].concat())
@@ -88,7 +89,7 @@ struct BracketDepth {
 
 impl BracketDepth {
     /// Processes a token, and returns true if no angle bracket is open after the token.
-    fn pass(&mut self, token: &TokenTree) -> bool {
+    fn process_token(&mut self, token: &TokenTree) -> bool {
         let is = |wanted: char| matches!(token, TokenTree::Punct(mark) if mark.as_char() == wanted);
         self.depth += i32::from(is('<')) - i32::from(is('>') && !self.was_minus);
         self.was_minus = is('-');
@@ -100,7 +101,7 @@ impl BracketDepth {
 fn split_at_commas(tokens: &[TokenTree]) -> Vec<Tokens> {
     let mut angles = BracketDepth::default();
     let is_comma = |token: &TokenTree| {
-        let is_outside = angles.pass(token);
+        let is_outside = angles.process_token(token);
         is_outside && matches!(token, TokenTree::Punct(mark) if mark.as_char() == ',')
     };
     let parts = tokens.split(is_comma).map(<[_]>::to_vec);
@@ -116,7 +117,7 @@ fn split_parameter(parameter: &[TokenTree]) -> (Tokens, Tokens) {
 }
 
 /// Joins lists of tokens with commas.
-pub(crate) fn join(lists: impl IntoIterator<Item = Tokens>) -> Tokens {
+pub(crate) fn join_tokens(lists: impl IntoIterator<Item = Tokens>) -> Tokens {
     let comma: TokenStream = ",".parse().unwrap_or_default();
     lists
         .into_iter()
@@ -139,6 +140,6 @@ pub(crate) fn is_identifier(token: &TokenTree, wanted: &str) -> bool {
     matches!(token, TokenTree::Ident(word) if word.to_string() == wanted)
 }
 
-pub(crate) fn identifier(name: &str) -> TokenTree {
+pub(crate) fn new_identifier(name: &str) -> TokenTree {
     TokenTree::Ident(Ident::new(name, Span::call_site()))
 }

@@ -18,7 +18,7 @@ use proc_macro::{TokenStream, TokenTree};
 /// named lifetimes.
 #[proc_macro_attribute]
 pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
-    vectorized::rewrite(item)
+    vectorized::expand_vectorized(item)
 }
 
 /// Compiles a function that is generic over `T: Float` for `f32` and `f64` in its own
@@ -29,7 +29,7 @@ pub fn vectorized(_: TokenStream, item: TokenStream) -> TokenStream {
 /// over `T` only.
 #[proc_macro_attribute]
 pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
-    once::rewrite(item)
+    once::expand_compiled_once(item)
 }
 
 /// Exports a function, a class (`struct`) or its methods (`impl`) to Python. If the
@@ -37,7 +37,7 @@ pub fn compiled_once(_: TokenStream, item: TokenStream) -> TokenStream {
 /// of the attribute are passed to `pyclass`.
 #[proc_macro_attribute]
 pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
-    let (stub, border) = match kind(&item).as_str() {
+    let (stub, border) = match item_keyword(&item).as_str() {
         "struct" => (
             "pyclass",
             format!("pyclass({arguments}, module = \"seqloom._rust._native\")"),
@@ -57,7 +57,7 @@ pub fn native(arguments: TokenStream, item: TokenStream) -> TokenStream {
 }
 
 /// Returns the keyword that defines the kind of an item.
-fn kind(item: &TokenStream) -> String {
+fn item_keyword(item: &TokenStream) -> String {
     let words = item.clone().into_iter().filter_map(|token| match token {
         TokenTree::Ident(word) => Some(word.to_string()),
         _ => None,

@@ -3,13 +3,14 @@
 use proc_macro::{Group, TokenStream, TokenTree};
 
 use crate::function::{
-    Function, fill_template, identifier, is_identifier, join, numbered, parse, tokens_of, typed,
+    Function, fill_template, is_identifier, join_tokens, new_identifier, numbered, parse_function,
+    to_parameters, to_tokens,
 };
 
 /// The generic function, one instance for each type, and a wrapper that chooses an
 /// instance. Instances are not generic, so they are compiled in the crate that defines
 /// them.
-const TEMPLATE: &str = "
+const INSTANCES_TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     fn generic<__generics>(__originals) -> __output { __body }
     struct Both;
@@ -25,48 +26,48 @@ __head fn __name<__generics>(__parameters) -> __output {
 }";
 
 /// Expands `compiled_once`. Returns a compiler error if the item is not a function.
-pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
+pub(crate) fn expand_compiled_once(item: TokenStream) -> TokenStream {
     let tokens: Vec<TokenTree> = item.into_iter().collect();
-    parse(&tokens).map_or_else(not_a_function, with_instances)
+    parse_function(&tokens).map_or_else(not_a_function_error, generate_instances)
 }
 
 /// Returns code that makes the compiler report an error.
-fn not_a_function() -> TokenStream {
+fn not_a_function_error() -> TokenStream {
     let error = "compile_error!(\"compiled_once expects a function\");";
     error.parse().unwrap_or_default()
 }
 
-fn with_instances(function: Function) -> TokenStream {
+fn generate_instances(function: Function) -> TokenStream {
     let (patterns, kinds): (Vec<_>, Vec<_>) = function.parameters.into_iter().unzip();
     let names = numbered("argument", kinds.len());
-    let lasting = kinds.iter().map(|kind| with_lifetime(kind));
+    let lasting = kinds.iter().map(|kind| name_lifetimes(kind));
     let parts = [
         ("__head", function.head),
         ("__name", vec![function.name]),
-        ("__generics", join(function.generics)),
-        ("__parameters", join(typed(&names, &kinds))),
-        ("__originals", join(typed(&patterns, &kinds))),
+        ("__generics", join_tokens(function.generics)),
+        ("__parameters", join_tokens(to_parameters(&names, &kinds))),
+        ("__originals", join_tokens(to_parameters(&patterns, &kinds))),
         ("__output", function.output),
-        ("__kinds", join(lasting)),
-        ("__names", join(names)),
+        ("__kinds", join_tokens(lasting)),
+        ("__names", join_tokens(names)),
         ("__body", function.body),
     ];
-    fill_template(TEMPLATE.parse().unwrap_or_default(), &parts)
+    fill_template(INSTANCES_TEMPLATE.parse().unwrap_or_default(), &parts)
 }
 
 /// Returns a type with its elided lifetimes replaced by `'a`.
-fn with_lifetime(kind: &[TokenTree]) -> Vec<TokenTree> {
+fn name_lifetimes(kind: &[TokenTree]) -> Vec<TokenTree> {
     let lifetime: TokenStream = "'a".parse().unwrap_or_default();
     let mut tokens = Vec::with_capacity(kind.len());
     let mut is_quoted = false;
     for token in kind {
         match token {
             TokenTree::Group(group) => {
-                let inside = with_lifetime(&tokens_of(&group.stream()));
+                let inside = name_lifetimes(&to_tokens(&group.stream()));
                 let group = Group::new(group.delimiter(), inside.into_iter().collect());
                 tokens.push(TokenTree::Group(group));
             }
-            token if is_quoted && is_identifier(token, "_") => tokens.push(identifier("a")),
+            token if is_quoted && is_identifier(token, "_") => tokens.push(new_identifier("a")),
             token => tokens.push(token.clone()),
         }
         is_quoted = is_punctuation(token, '\'');

@@ -3,13 +3,13 @@
 use proc_macro::TokenStream;
 
 use crate::function::{
-    Function, Tokens, fill_template, identifier, is_identifier, join, numbered, parse, tokens_of,
-    typed,
+    Function, Tokens, fill_template, is_identifier, join_tokens, new_identifier, numbered,
+    parse_function, to_parameters, to_tokens,
 };
 
 /// The generated code: a kernel that stores the arguments, and a call that runs the
 /// kernel.
-const TEMPLATE: &str = "
+const KERNEL_TEMPLATE: &str = "
 __head fn __name<__generics>(__parameters) -> __output {
     struct Arguments<__types>(__types);
     impl<__generics> ::pulp::WithSimd for Arguments<__arguments> {
@@ -24,9 +24,9 @@ __head fn __name<__generics>(__parameters) -> __output {
 }";
 
 /// Rewrites a function.
-pub(crate) fn rewrite(item: TokenStream) -> TokenStream {
+pub(crate) fn expand_vectorized(item: TokenStream) -> TokenStream {
     let tokens: Tokens = item.into_iter().collect();
-    parse(&tokens).map_or_else(TokenStream::new, Function::into_kernel)
+    parse_function(&tokens).map_or_else(TokenStream::new, Function::into_kernel)
 }
 
 impl Function {
@@ -39,24 +39,24 @@ impl Function {
         let (bound, generics): (Vec<_>, Vec<_>) = self.generics.into_iter().partition(is_bound);
         let bound = bound.into_iter().next().unwrap_or_else(|| {
             let bound: TokenStream = "S: ::pulp::Simd".parse().unwrap_or_default();
-            tokens_of(&bound)
+            to_tokens(&bound)
         });
         let (patterns, kinds): (Vec<_>, Vec<_>) = parameters.into_iter().unzip();
         let names: Vec<Tokens> = numbered("argument", kinds.len());
         let parts = [
             ("__head", self.head),
             ("__name", vec![self.name]),
-            ("__generics", join(generics)),
-            ("__parameters", join(typed(&names, &kinds))),
+            ("__generics", join_tokens(generics)),
+            ("__parameters", join_tokens(to_parameters(&names, &kinds))),
             ("__output", self.output),
-            ("__types", join(numbered("Type", kinds.len()))),
-            ("__arguments", join(kinds)),
-            ("__patterns", join(patterns)),
-            ("__names", join(names)),
+            ("__types", join_tokens(numbered("Type", kinds.len()))),
+            ("__arguments", join_tokens(kinds)),
+            ("__patterns", join_tokens(patterns)),
+            ("__names", join_tokens(names)),
             ("__bound", bound),
-            ("__simd", simd.unwrap_or_else(|| vec![identifier("_")])),
+            ("__simd", simd.unwrap_or_else(|| vec![new_identifier("_")])),
             ("__body", self.body),
         ];
-        fill_template(TEMPLATE.parse().unwrap_or_default(), &parts)
+        fill_template(KERNEL_TEMPLATE.parse().unwrap_or_default(), &parts)
     }
 }

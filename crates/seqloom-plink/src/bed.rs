@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::time::SystemTime;
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 use seqloom_core::system::read_at;
 use seqloom_core::{Error, Result};
 
@@ -122,7 +122,7 @@ impl Bed {
         let positions = layout.positions();
         let hint = "the .fam or .bim belongs to another file, or the .bed was truncated or is being written";
         Err(self.fault(Fault {
-            kind: if short { Kind::Cut } else { Kind::Length },
+            kind: if short { FaultKind::Cut } else { FaultKind::Length },
             message: format!(
                 "expected {expected} bytes for {layout}: 3, and {} lines of {positions} positions, four in a byte; \
                  found {found}; {hint}",
@@ -140,7 +140,7 @@ impl Bed {
         if facts.modified().ok() == self.written {
             return Ok(());
         }
-        Err(self.fault(Fault::whole(
+        Err(self.fault(Fault::of_file(
             "was written since it was opened: open it again",
         )))
     }
@@ -195,7 +195,7 @@ impl Bed {
 
     fn header_error(&self, message: String) -> Error {
         self.fault(Fault {
-            kind: Kind::Header,
+            kind: FaultKind::Header,
             message,
             ..Fault::default()
         })
@@ -203,7 +203,7 @@ impl Bed {
 
     fn cut_error(&self, at: u64) -> Error {
         self.fault(Fault {
-            kind: Kind::Cut,
+            kind: FaultKind::Cut,
             byte: Some(at),
             message: format!("the file was truncated at byte {at} while it was being read"),
             ..Fault::default()
@@ -238,7 +238,7 @@ mod tests {
         }
     }
 
-    fn kind(error: Error) -> Kind {
+    fn kind(error: Error) -> FaultKind {
         match error {
             Error::Format { fault, .. } => fault.kind,
             other => panic!("{other}"),
@@ -252,9 +252,12 @@ mod tests {
             .enumerate()
         {
             let file = TemporaryBed::new(&format!("header{number}.bed"), bytes);
-            assert_eq!(kind(Bed::open(&file.0, true).unwrap_err()), Kind::Header);
+            assert_eq!(
+                kind(Bed::open(&file.0, true).unwrap_err()),
+                FaultKind::Header
+            );
             let later = Bed::open(&file.0, false).unwrap();
-            assert_eq!(kind(later.layout(1, 0).unwrap_err()), Kind::Header);
+            assert_eq!(kind(later.layout(1, 0).unwrap_err()), FaultKind::Header);
         }
     }
 
@@ -266,9 +269,9 @@ mod tests {
         let layout = bed.layout(5, 2).unwrap();
         bed.lines(&layout, 1, &mut lines).unwrap();
         assert_eq!(&lines, b"cd");
-        assert_eq!(kind(bed.layout(5, 3).unwrap_err()), Kind::Cut);
-        assert_eq!(kind(bed.layout(5, 1).unwrap_err()), Kind::Length);
-        assert_eq!(kind(bed.layout(usize::MAX, 9).unwrap_err()), Kind::Cut);
+        assert_eq!(kind(bed.layout(5, 3).unwrap_err()), FaultKind::Cut);
+        assert_eq!(kind(bed.layout(5, 1).unwrap_err()), FaultKind::Length);
+        assert_eq!(kind(bed.layout(usize::MAX, 9).unwrap_err()), FaultKind::Cut);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering::Relaxed};
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 use seqloom_core::{Error, Result};
 
 use super::{Bed, BedLayout, Major};
@@ -171,7 +171,7 @@ fn padding_error(bed: &Bed, layout: &BedLayout, line: usize) -> Error {
          the {table} is too short, or belongs to another file ({HINT})"
     );
     bed.fault(Fault {
-        kind: Kind::Count,
+        kind: FaultKind::Count,
         record: Some(line as u64),
         byte: Some(layout.start(line + 1) - 1),
         message,

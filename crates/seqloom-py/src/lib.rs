@@ -39,7 +39,7 @@ mod _native {
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         super::interrupt::listen();
-        let chosen = seqloom_core::simd::choose();
+        let chosen = seqloom_core::simd::choose_arch();
         chosen.map_err(|error| super::error::exception_for(module.py(), &error))?;
         Ok(())
     }

@@ -14,7 +14,7 @@ pub(crate) fn run<T: Send>(
     threads: usize,
     work: impl FnOnce() -> Result<T> + Send,
 ) -> PyResult<T> {
-    let outcome = py.detach(|| pool::run(threads, work));
+    let outcome = py.detach(|| pool::run_on_threads(threads, work));
     if let Some(raised) = interrupt::take() {
         return Err(raised);
     }

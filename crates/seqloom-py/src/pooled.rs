@@ -4,11 +4,10 @@
 use std::any::Any;
 use std::{mem, slice};
 
-use numpy::ndarray::ArrayView1;
-use numpy::{Element, PyArray1, PyArrayMethods};
+use numpy::{Element, PyArray1, PyArrayMethods, ndarray::ArrayView1};
 use pyo3::prelude::*;
 use seqloom_core::{BufferPool, Error, Result};
-use seqloom_encode::Word;
+use seqloom_encode::ElementBits;
 use seqloom_macros::native;
 
 use crate::error;
@@ -84,7 +83,7 @@ pub(crate) struct PooledBytes {
 
 impl PooledBytes {
     /// Returns the bytes as numbers of a type for which every bit pattern is valid.
-    pub(crate) fn numbers<T: Word>(&mut self) -> &mut [T] {
+    pub(crate) fn numbers<T: ElementBits>(&mut self) -> &mut [T] {
         let count = self.size / size_of::<T>();
         let start = self.buffer.vector.as_mut_ptr().cast::<T>();
         // SAFETY: the vector has at least `size` initialised bytes and begins at a

@@ -70,7 +70,7 @@ impl ByteRows {
 
     /// Returns selected rows as a view for encoders.
     pub(crate) fn selected<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
-        Ragged::picked(&self.data, &self.offsets, rows)
+        Ragged::select_rows(&self.data, &self.offsets, rows)
     }
 
     fn end(&mut self) {

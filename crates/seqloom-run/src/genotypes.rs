@@ -96,7 +96,7 @@ impl GenotypeFeed {
             check: true,
         };
         let work = || read(request, &mut codes);
-        pool::run(self.threads, work).map_err(Error::full)??;
+        pool::run_on_threads(self.threads, work).map_err(Error::full)??;
         let mut names = ByteRows::default();
         for name in self.names.get(samples.clone()).unwrap_or_default() {
             names.push(name.as_bytes());
@@ -204,5 +204,5 @@ impl Feed for GenotypeFeed {
 }
 
 fn fault(path: &Path, message: String) -> Error {
-    Error::format(path, Fault::whole(message))
+    Error::format(path, Fault::of_file(message))
 }

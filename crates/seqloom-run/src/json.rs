@@ -80,7 +80,7 @@ impl<'a> JsonObject<'a> {
         } else {
             format!("{}: ", self.place)
         };
-        Error::format(&self.path, Fault::whole(format!("{place}{message}")))
+        Error::format(&self.path, Fault::of_file(format!("{place}{message}")))
     }
 
     fn get<T>(

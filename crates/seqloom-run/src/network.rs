@@ -128,7 +128,7 @@ fn size(position: i64) -> usize {
 }
 
 fn fault(message: impl Into<String>) -> Error {
-    Error::format("graph.json".as_ref(), Fault::whole(message))
+    Error::format("graph.json".as_ref(), Fault::of_file(message))
 }
 
 #[cfg(test)]

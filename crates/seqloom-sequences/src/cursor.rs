@@ -1,7 +1,7 @@
 //! The position of a parser in the text, and its current record.
 
 use memchr::{memchr, memchr2};
-use seqloom_core::error::{Fault, FaultCause, Kind};
+use seqloom_core::error::{Fault, FaultCause, FaultKind};
 
 use crate::bytes::{ByteClass, describe_byte};
 use crate::options::MissingIds;
@@ -91,7 +91,7 @@ impl Cursor {
             return Ok(false);
         }
         let message = "expected text, found half a byte order mark";
-        Err(self.fault(Kind::Format, self.position, message))
+        Err(self.fault(FaultKind::Format, self.position, message))
     }
 
     /// Appends a chunk of text to the header of the current record.
@@ -106,7 +106,7 @@ impl Cursor {
         if !excess.is_empty() {
             self.check_header_bytes()?;
             let message = format!("the header is longer than {MAX_HEADER_BYTES} bytes");
-            return Err(self.fault(Kind::Limit, self.position, message));
+            return Err(self.fault(FaultKind::Limit, self.position, message));
         }
         Ok(())
     }
@@ -125,7 +125,7 @@ impl Cursor {
             ..self.position
         };
         let message = format!("expected a header, found {}", describe_byte(*byte));
-        Err(self.fault(Kind::Header, position, message))
+        Err(self.fault(FaultKind::Header, position, message))
     }
 
     /// Checks the complete header.
@@ -151,7 +151,7 @@ impl Cursor {
         let message = format!("expected an id after '{mark}', found none");
         Err(Fault {
             cause: Some(FaultCause::MissingId),
-            ..self.fault(Kind::Header, at(start), message)
+            ..self.fault(FaultKind::Header, at(start), message)
         })
     }
 
@@ -175,7 +175,7 @@ impl Cursor {
     /// Returns an error that names the current record.
     pub(crate) fn fault(
         &self,
-        kind: Kind,
+        kind: FaultKind,
         position: Position,
         message: impl Into<String>,
     ) -> Fault {
@@ -195,7 +195,7 @@ impl Cursor {
     pub(crate) fn record_too_long(&self, position: Position, limit: u64) -> Fault {
         let message =
             format!("the sequence is longer than {limit} residues (the limit is max_record)");
-        self.fault(Kind::Limit, position, message)
+        self.fault(FaultKind::Limit, position, message)
     }
 
     /// Returns the error for a record that does not fit in memory.
@@ -204,7 +204,7 @@ impl Cursor {
             "not enough memory for the record; {} residues were read",
             self.length
         );
-        self.fault(Kind::Memory, self.position, message)
+        self.fault(FaultKind::Memory, self.position, message)
     }
 }
 

@@ -19,7 +19,7 @@
 
 mod fast;
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 
 use crate::bytes::{ByteClass, describe_byte};
 use crate::cursor::{Cursor, InvalidBytes, first_line};
@@ -142,7 +142,7 @@ impl FastaParser {
         self.end_record(sink);
         let is_lost = matches!(self.state, FastaState::Lost | FastaState::Seek);
         if self.cursor.begun == 0 && !is_lost {
-            return Err(Fault::whole(
+            return Err(Fault::of_file(
                 "expected FASTA, found no sequence: the text is blank",
             ));
         }
@@ -296,7 +296,7 @@ impl FastaParser {
     fn invalid_byte(&self, position: Position, byte: u8) -> Fault {
         if !self.is_open {
             let message = format!("expected '>' and an id, found {}", describe_byte(byte));
-            return self.cursor.fault(Kind::Header, position, message);
+            return self.cursor.fault(FaultKind::Header, position, message);
         }
         let hint = if matches!(byte, b' ' | b'\t') {
             let column = position.byte - self.cursor.line_start + 1;
@@ -305,7 +305,7 @@ impl FastaParser {
             String::new()
         };
         let message = format!("expected a residue, found {}{hint}", describe_byte(byte));
-        self.cursor.fault(Kind::Letter, position, message)
+        self.cursor.fault(FaultKind::Letter, position, message)
     }
 
     fn begin_comment(&mut self, first: u8) -> Result<usize, Fault> {
@@ -325,7 +325,7 @@ impl FastaParser {
         );
         Err(self
             .cursor
-            .fault(Kind::Comment, self.cursor.position, message))
+            .fault(FaultKind::Comment, self.cursor.position, message))
     }
 }
 

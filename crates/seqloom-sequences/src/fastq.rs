@@ -31,7 +31,7 @@
 mod fast;
 mod faults;
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 
 use crate::bytes::ByteClass;
 use crate::cursor::{Cursor, InvalidBytes, MAX_HEADER_BYTES, first_line};
@@ -275,7 +275,7 @@ impl FastqParser {
         };
         let shown: String = String::from_utf8_lossy(text).chars().take(60).collect();
         let message = format!("expected '+' alone or with the header, found {shown:?} after it");
-        Err(self.cursor.fault(Kind::Names, position, message))
+        Err(self.cursor.fault(FaultKind::Names, position, message))
     }
 
     fn end_plus_line(&mut self, sink: &mut impl RecordSink) {
@@ -371,7 +371,7 @@ impl FastqParser {
     fn finish_between_records(&self) -> Result<(), Fault> {
         if self.cursor.begun == 0 && matches!(self.state, FastqState::Mark | FastqState::Between) {
             let message = "expected FASTQ, found no record: the text is blank";
-            return Err(Fault::whole(message));
+            return Err(Fault::of_file(message));
         }
         Ok(())
     }

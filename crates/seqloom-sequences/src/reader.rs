@@ -5,8 +5,8 @@ mod recover;
 use std::path::{Path, PathBuf};
 
 use seqloom_core::Error;
-use seqloom_core::error::{Fault, Kind, Result};
-use seqloom_core::interrupt::Stop;
+use seqloom_core::error::{Fault, FaultKind, Result};
+use seqloom_core::interrupt::CancelToken;
 
 use crate::batch::{Batch, BatchSink};
 use crate::options::{Format, OnError, ReaderOptions};
@@ -210,8 +210,8 @@ impl Reader {
                     }
                 };
                 let fault = Fault {
-                    kind: Kind::Count,
-                    ..Fault::whole(message)
+                    kind: FaultKind::Count,
+                    ..Fault::of_file(message)
                 };
                 Err(Error::format(&self.path, fault))
             }
@@ -222,7 +222,7 @@ impl Reader {
     /// Returns the error for an invalid record, or skips to the next record and returns
     /// true.
     fn skip_fault(&mut self, fault: Fault, from: u64, sink: &mut impl RecordSink) -> Result<bool> {
-        if self.options.on_error == OnError::Raise || fault.kind == Kind::Memory {
+        if self.options.on_error == OnError::Raise || fault.kind == FaultKind::Memory {
             return Err(self.check_checksum(fault));
         }
         sink.cancel();
@@ -235,11 +235,11 @@ impl Reader {
     /// checksum error if there is one, and otherwise the format error. Ctrl-C
     /// interrupts this check.
     fn check_checksum(&mut self, fault: Fault) -> Error {
-        let stop = Stop::with_signals();
-        let is_packed = self.compression != Compression::None && fault.kind != Kind::Memory;
+        let stop = CancelToken::with_signals();
+        let is_packed = self.compression != Compression::None && fault.kind != FaultKind::Memory;
         let mut left = if is_packed { MAX_CHECKED_BYTES } else { 0 };
         while left > 0 {
-            if let Err(error) = stop.check() {
+            if let Err(error) = stop.check_cancelled() {
                 return Error::io(&self.path, &error);
             }
             match self.text.fill() {

@@ -46,7 +46,7 @@ pub fn fasta(
 /// Appends records as FASTQ to `text`. Each record has four lines.
 pub fn fastq(columns: &RecordColumns<'_>, text: &mut Vec<u8>) -> std::result::Result<(), Fault> {
     let Some(qualities) = columns.qualities else {
-        return Err(Fault::whole("FASTQ needs qualities, found none"));
+        return Err(Fault::of_file("FASTQ needs qualities, found none"));
     };
     for ((row, (header, letters)), quality) in rows(columns).enumerate().zip(qualities.iter()) {
         check_record(header, letters, b">@+")
@@ -128,7 +128,7 @@ fn fault(record: u64, header: &[u8], message: &str) -> Fault {
     let short_id: String = id.chars().take(60).collect();
     Fault {
         record: Some(record),
-        ..Fault::whole(format!("record {record} ({short_id}): {message}"))
+        ..Fault::of_file(format!("record {record} ({short_id}): {message}"))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 
 use crate::options::OnError;
 
@@ -16,7 +16,7 @@ pub struct Report {
     pub records: u64,
     /// The number of skipped records for each kind of error. An error can hide the
     /// start of the next record, so one counted error may affect several records.
-    pub left_out: BTreeMap<Kind, u64>,
+    pub left_out: BTreeMap<FaultKind, u64>,
     /// The first 1000 errors, if the option is [`OnError::Collect`].
     pub faults: Vec<Fault>,
 }

@@ -28,7 +28,7 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fa
     let found = match skip_blank(start) {
         _ if start.is_empty() => {
             let message = format!("the file is empty, expected {}", expected_format(options));
-            return Err(Fault::whole(message));
+            return Err(Fault::of_file(message));
         }
         [] => options.format.or(Some(Format::Fasta)),
         [b'>', ..] => Some(Format::Fasta),
@@ -40,14 +40,14 @@ pub(crate) fn format(start: &[u8], options: &ReaderOptions) -> Result<Format, Fa
     match (found, options.format) {
         (Some(found), None) => Ok(found),
         (Some(found), Some(expected)) if found == expected => Ok(found),
-        (Some(Format::Fasta), _) => Err(Fault::whole("expected FASTQ, found FASTA")),
-        (Some(Format::Fastq), _) => Err(Fault::whole("expected FASTA, found FASTQ")),
+        (Some(Format::Fasta), _) => Err(Fault::of_file("expected FASTQ, found FASTA")),
+        (Some(Format::Fastq), _) => Err(Fault::of_file("expected FASTA, found FASTQ")),
         (None, _) => {
             let (cause, found) = describe(skip_blank(start));
             let message = format!("expected {}, found {found}", expected_format(options));
             Err(Fault {
                 cause,
-                ..Fault::whole(message)
+                ..Fault::of_file(message)
             })
         }
     }

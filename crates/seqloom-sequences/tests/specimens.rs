@@ -8,13 +8,13 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use seqloom_core::Error;
-use seqloom_core::error::Kind;
+use seqloom_core::error::FaultKind;
 use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, Whitespace};
 use support::{files, read, read_as};
 
 /// Returns the kind of the error in a file, or `None` if the file is valid.
-fn kind(file: &[u8]) -> Option<Kind> {
+fn kind(file: &[u8]) -> Option<FaultKind> {
     match read(file) {
         Err(Error::Format { fault, .. }) => Some(fault.kind),
         Err(other) => panic!("{other}"),
@@ -25,28 +25,28 @@ fn kind(file: &[u8]) -> Option<Kind> {
 #[test]
 fn every_fault_of_published_test_files_is_reported_with_its_kind() {
     let expected = [
-        ("error_diff_ids", Kind::Names),
-        ("error_double_qual", Kind::Header),
-        ("error_double_seq", Kind::Cut),
-        ("error_long_qual", Kind::Length),
-        ("error_no_qual", Kind::Length),
-        ("error_qual_del", Kind::Quality),
-        ("error_qual_escape", Kind::Quality),
-        ("error_qual_null", Kind::Quality),
-        ("error_qual_space", Kind::Quality),
-        ("error_qual_tab", Kind::Quality),
-        ("error_qual_unit_sep", Kind::Quality),
-        ("error_qual_vtab", Kind::Quality),
-        ("error_short_qual", Kind::Length),
-        ("error_spaces", Kind::Letter),
-        ("error_tabs", Kind::Letter),
-        ("error_trunc_at_plus", Kind::Cut),
-        ("error_trunc_at_qual", Kind::Cut),
-        ("error_trunc_at_seq", Kind::Cut),
-        ("error_trunc_in_plus", Kind::Cut),
-        ("error_trunc_in_qual", Kind::Cut),
-        ("error_trunc_in_seq", Kind::Cut),
-        ("error_trunc_in_title", Kind::Cut),
+        ("error_diff_ids", FaultKind::Names),
+        ("error_double_qual", FaultKind::Header),
+        ("error_double_seq", FaultKind::Cut),
+        ("error_long_qual", FaultKind::Length),
+        ("error_no_qual", FaultKind::Length),
+        ("error_qual_del", FaultKind::Quality),
+        ("error_qual_escape", FaultKind::Quality),
+        ("error_qual_null", FaultKind::Quality),
+        ("error_qual_space", FaultKind::Quality),
+        ("error_qual_tab", FaultKind::Quality),
+        ("error_qual_unit_sep", FaultKind::Quality),
+        ("error_qual_vtab", FaultKind::Quality),
+        ("error_short_qual", FaultKind::Length),
+        ("error_spaces", FaultKind::Letter),
+        ("error_tabs", FaultKind::Letter),
+        ("error_trunc_at_plus", FaultKind::Cut),
+        ("error_trunc_at_qual", FaultKind::Cut),
+        ("error_trunc_at_seq", FaultKind::Cut),
+        ("error_trunc_in_plus", FaultKind::Cut),
+        ("error_trunc_in_qual", FaultKind::Cut),
+        ("error_trunc_in_seq", FaultKind::Cut),
+        ("error_trunc_in_title", FaultKind::Cut),
     ];
     for (name, file) in files("fastx/quality") {
         let expected_kind = expected

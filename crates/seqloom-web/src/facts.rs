@@ -33,7 +33,7 @@ impl Facts {
             "length": manifest.length,
             "crops": manifest.crop == Some(Crop::Pad),
             "is_paired": manifest.pair.is_some(),
-            "letters": letters.map(|it| String::from_utf8_lossy(it.members()).into_owned()),
+            "letters": letters.map(|it| String::from_utf8_lossy(it.residues()).into_owned()),
             "can_look": Cover::of(predictor).is_ok(),
             "written_by": manifest.written_by,
             "version": manifest.version,

@@ -43,7 +43,7 @@ impl Cover {
         let codes = letters.ambiguities().iter();
         let codes = codes.filter(|(code, _)| !refused.contains(code));
         let unknown = codes.max_by_key(|(_, members)| members.len());
-        Self(unknown.map_or_else(|| letters.members().to_vec(), |(code, _)| vec![*code]))
+        Self(unknown.map_or_else(|| letters.residues().to_vec(), |(code, _)| vec![*code]))
     }
 }
 

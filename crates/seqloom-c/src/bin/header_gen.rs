@@ -11,7 +11,7 @@ fn main() -> ExitCode {
         return ExitCode::FAILURE;
     };
     let sources = ["ffi", "model", "scores", "array"];
-    let mut builder = Builder::new().with_config(config());
+    let mut builder = Builder::new().with_config(cbindgen_config());
     for name in sources {
         builder = builder.with_src(here.join("src").join(name).with_extension("rs"));
     }
@@ -24,7 +24,7 @@ fn main() -> ExitCode {
     }
 }
 
-fn config() -> Config {
+fn cbindgen_config() -> Config {
     Config {
         language: Language::C,
         style: Style::Type,

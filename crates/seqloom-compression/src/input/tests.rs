@@ -25,7 +25,7 @@ struct TemporaryPath(PathBuf);
 
 impl TemporaryPath {
     fn new(name: &str, content: &[u8]) -> Self {
-        let path = std::env::temp_dir().join(format!("seqloom-{}-{name}", process::id()));
+        let path = std::env::temp_dir().join(format!("seqloom-{}-{name}", process::process_id()));
         std::fs::write(&path, content).unwrap();
         Self(path)
     }
@@ -127,7 +127,7 @@ fn a_file_that_is_replaced_while_it_is_read_returns_its_old_text() {
 
 #[test]
 fn a_named_pipe_is_read_to_its_end() {
-    let path = std::env::temp_dir().join(format!("seqloom-{}-pipe", process::id()));
+    let path = std::env::temp_dir().join(format!("seqloom-{}-pipe", process::process_id()));
     assert!(
         Command::new("mkfifo")
             .arg(&path)

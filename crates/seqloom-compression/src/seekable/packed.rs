@@ -9,7 +9,7 @@ use crate::text::Trouble;
 
 /// Returns the error for a file that differs from the indexed file.
 pub fn changed(how: &str) -> Trouble {
-    Trouble::Damage(Fault::whole(format!(
+    Trouble::Damage(Fault::of_file(format!(
         "the file does not match its index ({how}): it has changed, or the index belongs to \
          another file; create a new index (seqloom index --overwrite)"
     )))
@@ -65,14 +65,14 @@ pub fn check_positions(
     for (at, text) in positions {
         let rises = last.map_or(text == 0, |(before, said)| at > before && text >= said);
         if !rises || at >= ends.0 || text > ends.1 {
-            return Err(Fault::whole(format!(
+            return Err(Fault::of_file(format!(
                 "positions in the compressed file do not ascend, or are beyond its end (byte {at})"
             )));
         }
         last = Some((at, text));
     }
     if last.is_none() && ends.1 > 0 {
-        return Err(Fault::whole("the index contains no position in the file"));
+        return Err(Fault::of_file("the index contains no position in the file"));
     }
     Ok(())
 }

@@ -160,7 +160,7 @@ impl BitReader {
             return self.truncated();
         }
         let at = self.position() / 8;
-        Trouble::Damage(Fault::compressed(
+        Trouble::Damage(Fault::in_compressed_data(
             at,
             format!("the gzip data is damaged near byte {at} of the file: an invalid symbol"),
         ))

@@ -39,14 +39,14 @@ impl Augmentation {
             Self::Mask(one) => one.apply(row, key),
             Self::ShuffleKmers(one) => one.apply(row, key),
             Self::QualityNoise(one) => return one.apply(row, key),
-            Self::Compose(members) => return compose(members, row, key),
+            Self::Compose(members) => return apply_in_sequence(members, row, key),
         }
         Ok(())
     }
 }
 
-fn compose(members: &[Augmentation], row: &mut AugmentedRow, key: Key) -> Result<()> {
+fn apply_in_sequence(members: &[Augmentation], row: &mut AugmentedRow, key: Key) -> Result<()> {
     (0_u32..)
         .zip(members)
-        .try_for_each(|(position, member)| member.apply(row, Key(key.words([0, position]))))
+        .try_for_each(|(position, member)| member.apply(row, Key(key.random_words([0, position]))))
 }

@@ -3,8 +3,7 @@
 use rayon::prelude::*;
 use seqloom_core::{Error, Key, Ragged, Result};
 
-use super::AugmentedRow;
-use super::augmentation::Augmentation;
+use super::{AugmentedRow, augmentation::Augmentation};
 
 /// The sequences and qualities of a batch, with a random key for each sequence.
 #[derive(Clone, Copy, Debug)]
@@ -54,7 +53,7 @@ impl<'a> AugmentInput<'a> {
         }
     }
 
-    fn load(&self, index: usize, row: &mut AugmentedRow) -> Key {
+    fn load_row(&self, index: usize, row: &mut AugmentedRow) -> Key {
         let qualities = self.qualities.as_ref().map(|all| all.get(index));
         row.load(index, self.letters.get(index), qualities);
         Key([self.keys[2 * index], self.keys[2 * index + 1]])
@@ -63,7 +62,7 @@ impl<'a> AugmentInput<'a> {
 
 /// The sequences of a batch after augmentation, concatenated.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct Augmented {
+pub struct AugmentedBatch {
     /// The residues.
     pub letters: Vec<u8>,
     /// The qualities of the residues, or an empty vector if the sequences have no
@@ -74,7 +73,7 @@ pub struct Augmented {
     pub offsets: Vec<i64>,
 }
 
-impl Augmented {
+impl AugmentedBatch {
     /// Removes all sequences but keeps the allocated memory for reuse.
     fn clear(&mut self) {
         self.letters.clear();
@@ -83,18 +82,18 @@ impl Augmented {
         self.offsets.push(0);
     }
 
-    fn end(&self) -> i64 {
+    fn end_offset(&self) -> i64 {
         i64::try_from(self.letters.len()).unwrap_or(i64::MAX)
     }
 
     fn push(&mut self, row: &AugmentedRow) {
         self.letters.extend_from_slice(&row.letters);
         self.qualities.extend_from_slice(&row.qualities);
-        self.offsets.push(self.end());
+        self.offsets.push(self.end_offset());
     }
 
     fn append(&mut self, part: &Self) {
-        let end = self.end();
+        let end = self.end_offset();
         self.letters.extend_from_slice(&part.letters);
         self.qualities.extend_from_slice(&part.qualities);
         let offsets = part.offsets.iter().skip(1);
@@ -105,10 +104,10 @@ impl Augmented {
 impl Augmentation {
     /// Applies the augmentation to every sequence with its key. Replaces the content of
     /// `out`. If `threads` is above 1, the current rayon pool is used.
-    pub fn batch(
+    pub fn augment_batch(
         &self,
         sequences: &AugmentInput<'_>,
-        out: &mut Augmented,
+        out: &mut AugmentedBatch,
         threads: usize,
     ) -> Result<()> {
         out.clear();
@@ -116,42 +115,42 @@ impl Augmentation {
         // Outside a pool, this thread does all work, because a parallel iterator would
         // create rayon's global pool.
         if threads < 2 || count < 2 || rayon::current_thread_index().is_none() {
-            return self.apply_to_range(sequences, (0, count), out);
+            return self.append_augmented_range(sequences, (0, count), out);
         }
         let size = count.div_ceil(threads);
         let parts: Vec<(usize, usize)> = (0..count)
             .step_by(size)
             .map(|start| (start, (start + size).min(count)))
             .collect();
-        let parts: Vec<Result<Augmented>> = parts
+        let parts: Vec<Result<AugmentedBatch>> = parts
             .into_par_iter()
-            .map(|bounds| self.apply_to_new(sequences, bounds))
+            .map(|bounds| self.augment_range(sequences, bounds))
             .collect();
         parts
             .into_iter()
             .try_for_each(|part| part.map(|part| out.append(&part)))
     }
 
-    fn apply_to_new(
+    fn augment_range(
         &self,
         sequences: &AugmentInput<'_>,
         bounds: (usize, usize),
-    ) -> Result<Augmented> {
-        let mut out = Augmented::default();
+    ) -> Result<AugmentedBatch> {
+        let mut out = AugmentedBatch::default();
         out.clear();
-        self.apply_to_range(sequences, bounds, &mut out)?;
+        self.append_augmented_range(sequences, bounds, &mut out)?;
         Ok(out)
     }
 
-    fn apply_to_range(
+    fn append_augmented_range(
         &self,
         sequences: &AugmentInput<'_>,
         (start, stop): (usize, usize),
-        out: &mut Augmented,
+        out: &mut AugmentedBatch,
     ) -> Result<()> {
         let mut row = AugmentedRow::default();
         (start..stop).try_for_each(|index| {
-            let key = sequences.load(index, &mut row);
+            let key = sequences.load_row(index, &mut row);
             self.apply(&mut row, key)?;
             out.push(&row);
             Ok(())

@@ -15,7 +15,7 @@ impl Chance {
                 "{name} must be from 0 to 1, got {probability}"
             )));
         }
-        Ok(Self::rounded(probability))
+        Ok(Self::from_rounded(probability))
     }
 
     #[expect(
@@ -23,7 +23,7 @@ impl Chance {
         clippy::cast_sign_loss,
         reason = "an integer from 0 to 2^32"
     )]
-    fn rounded(probability: f64) -> Self {
+    fn from_rounded(probability: f64) -> Self {
         Self((probability * 4_294_967_296.0).round_ties_even() as u64)
     }
 
@@ -39,7 +39,7 @@ impl Chance {
 
     /// Returns the sum of two probabilities, which is the probability that one of two
     /// exclusive events occurs.
-    pub(super) const fn or(self, other: Self) -> Self {
+    pub(super) const fn plus(self, other: Self) -> Self {
         Self(self.0 + other.0)
     }
 

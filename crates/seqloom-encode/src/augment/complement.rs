@@ -2,12 +2,11 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::random::Choices;
-use super::{AugmentedRow, Chance};
+use super::{AugmentedRow, Chance, random::RandomChoices};
 
 /// Bases and ambiguity codes, each followed by its complement (Cornish-Bowden 1985).
 /// Gaps and dots do not change.
-const COMPLEMENTS: [(u8, u8); 18] = [
+const COMPLEMENT_PAIRS: [(u8, u8); 18] = [
     (b'A', b'T'),
     (b'C', b'G'),
     (b'G', b'C'),
@@ -52,7 +51,7 @@ impl ReverseComplement {
             }
         };
         let mut complements = [0; 256];
-        for (letter, other) in COMPLEMENTS {
+        for (letter, other) in COMPLEMENT_PAIRS {
             complements[usize::from(letter)] = other;
             complements[usize::from(letter.to_ascii_lowercase())] = other.to_ascii_lowercase();
         }
@@ -65,8 +64,8 @@ impl ReverseComplement {
     }
 
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) -> Result<()> {
-        self.check(row)?;
-        let [high, ..] = split_bits(Choices::new(key).next());
+        self.check_residues(row)?;
+        let [high, ..] = split_bits(RandomChoices::new(key).next_bits());
         if self.chance.occurs(high) {
             row.qualities.reverse();
             row.letters.reverse();
@@ -79,7 +78,7 @@ impl ReverseComplement {
 
     /// Returns an error if a residue has no complement. All sequences are checked, even
     /// those that are not reversed, so that the error does not depend on the key.
-    fn check(&self, row: &AugmentedRow) -> Result<()> {
+    fn check_residues(&self, row: &AugmentedRow) -> Result<()> {
         let has_no_complement = |letter: &u8| self.complements[usize::from(*letter)] == 0;
         match row.letters.iter().position(has_no_complement) {
             None => Ok(()),

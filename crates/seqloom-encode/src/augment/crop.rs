@@ -2,8 +2,7 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::AugmentedRow;
-use super::random::Choices;
+use super::{AugmentedRow, random::RandomChoices};
 
 /// The window to which a longer sequence is cropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,7 +36,7 @@ impl Crop {
             return;
         };
         let start = match self.mode {
-            CropMode::Random => Choices::new(key).below(spare + 1),
+            CropMode::Random => RandomChoices::new(key).next_below(spare + 1),
             CropMode::Centre => spare / 2,
             CropMode::Start => 0,
         };
@@ -73,14 +72,14 @@ impl Shift {
     }
 
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
-        let sampled = Choices::new(key).below(2 * self.max_shift + 1);
+        let sampled = RandomChoices::new(key).next_below(2 * self.max_shift + 1);
         let (right, left) = (
             sampled.saturating_sub(self.max_shift),
             self.max_shift.saturating_sub(sampled),
         );
         match self.fill {
             Some(letter) => shift_and_fill(row, letter, right, left),
-            None => rotate(row, right, left),
+            None => rotate_row(row, right, left),
         }
     }
 }
@@ -88,14 +87,14 @@ impl Shift {
 fn shift_and_fill(row: &mut AugmentedRow, letter: u8, right: usize, left: usize) {
     let length = row.letters.len();
     let (right, left) = (right.min(length), left.min(length));
-    row.begin();
+    row.clear_output();
     row.append(letter, FILL_QUALITY, right);
-    row.copy(left, length - right);
+    row.copy_range(left, length - right);
     row.append(letter, FILL_QUALITY, left);
-    row.finish();
+    row.replace_sequence();
 }
 
-fn rotate(row: &mut AugmentedRow, right: usize, left: usize) {
+fn rotate_row(row: &mut AugmentedRow, right: usize, left: usize) {
     for bytes in [&mut row.letters, &mut row.qualities] {
         let length = bytes.len().max(1);
         bytes.rotate_right(right % length);

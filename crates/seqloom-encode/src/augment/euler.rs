@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use super::random::Choices;
+use super::random::RandomChoices;
 
 /// The graph of a sequence: the word of `k - 1` residues at each position, and the
 /// edges that leave each word.
@@ -24,18 +24,18 @@ struct KmerGraph {
 }
 
 /// Returns the positions of the residues in the order of a random tour.
-pub(super) fn sample_tour(letters: &[u8], width: usize, choices: &mut Choices) -> Vec<usize> {
+pub(super) fn sample_tour(letters: &[u8], width: usize, choices: &mut RandomChoices) -> Vec<usize> {
     let mut graph = KmerGraph::new(letters, width);
     let tree = graph.sample_tree(choices);
-    graph.shuffle(&tree, choices);
+    graph.shuffle_edges(&tree, choices);
     let mut order: Vec<usize> = (0..width).collect();
-    order.extend(graph.walk().into_iter().map(|edge| edge + width));
+    order.extend(graph.walk_tour().into_iter().map(|edge| edge + width));
     order
 }
 
 impl KmerGraph {
     fn new(letters: &[u8], width: usize) -> Self {
-        let words = number_words(letters, width);
+        let words = assign_word_ids(letters, width);
         let leaving = &words[..words.len() - 1];
         let mut starts = vec![0; words.iter().max().map_or(0, |last| last + 1) + 1];
         for &word in leaving {
@@ -56,11 +56,11 @@ impl KmerGraph {
         }
     }
 
-    fn count(&self) -> usize {
+    fn word_count(&self) -> usize {
         self.starts.len() - 1
     }
 
-    fn end(&self) -> usize {
+    fn last_word(&self) -> usize {
         self.words[self.words.len() - 1]
     }
 
@@ -69,34 +69,34 @@ impl KmerGraph {
     }
 
     /// Returns the word to which the `nth` edge of a word leads.
-    fn target(&self, word: usize, nth: usize) -> usize {
+    fn target_word(&self, word: usize, nth: usize) -> usize {
         self.words[self.edges[self.starts[word] + nth] + 1]
     }
 
     /// Samples a random tree that leads to the last word. Returns, for each word except
     /// the last one, the index of the edge from this word that is in the tree.
-    fn sample_tree(&self, choices: &mut Choices) -> Vec<usize> {
-        let mut exits = vec![0; self.count()];
-        let mut is_reached = vec![false; self.count()];
-        is_reached[self.end()] = true;
-        for first in 0..self.count() {
+    fn sample_tree(&self, choices: &mut RandomChoices) -> Vec<usize> {
+        let mut exits = vec![0; self.word_count()];
+        let mut is_reached = vec![false; self.word_count()];
+        is_reached[self.last_word()] = true;
+        for first in 0..self.word_count() {
             let mut word = first;
             while !is_reached[word] {
-                exits[word] = choices.below(self.degree(word));
-                word = self.target(word, exits[word]);
+                exits[word] = choices.next_below(self.degree(word));
+                word = self.target_word(word, exits[word]);
             }
             word = first;
             while !is_reached[word] {
                 is_reached[word] = true;
-                word = self.target(word, exits[word]);
+                word = self.target_word(word, exits[word]);
             }
         }
         exits
     }
 
     /// Shuffles the edges of each word, except that the edge of the tree is used last.
-    fn shuffle(&mut self, tree: &[usize], choices: &mut Choices) {
-        let end = self.end();
+    fn shuffle_edges(&mut self, tree: &[usize], choices: &mut RandomChoices) {
+        let end = self.last_word();
         for (word, &exit) in tree.iter().enumerate() {
             let edges = &mut self.edges[self.starts[word]..self.starts[word + 1]];
             match edges.split_last_mut() {
@@ -113,7 +113,7 @@ impl KmerGraph {
 
     /// Returns the edges of the tour. The tour leaves each word by the edges of that
     /// word, in order.
-    fn walk(&self) -> Vec<usize> {
+    fn walk_tour(&self) -> Vec<usize> {
         let mut next = self.starts.clone();
         let mut word = 0;
         let step = |_| {
@@ -127,9 +127,9 @@ impl KmerGraph {
 }
 
 /// Numbers the distinct words of `width` residues in order of first occurrence.
-fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
+fn assign_word_ids(letters: &[u8], width: usize) -> Vec<usize> {
     if width == 1 {
-        return number_residues(letters);
+        return assign_residue_ids(letters);
     }
     let mut numbers: HashMap<&[u8], usize> = HashMap::new();
     let number = |word| {
@@ -141,7 +141,7 @@ fn number_words(letters: &[u8], width: usize) -> Vec<usize> {
 
 /// Numbers the distinct residues in order of first occurrence, with a table instead of
 /// a hash map.
-fn number_residues(letters: &[u8]) -> Vec<usize> {
+fn assign_residue_ids(letters: &[u8]) -> Vec<usize> {
     let mut numbers = [usize::MAX; 256];
     let mut next_number = 0;
     let number = |letter: &u8| {

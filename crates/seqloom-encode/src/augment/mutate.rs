@@ -2,7 +2,7 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::random::{Candidate, CandidateGroup, add_details, write_bytes};
+use super::random::{Candidate, CandidateGroup, add_random_numbers, write_random_bytes};
 use super::{AugmentedRow, Chance, Replacement};
 
 /// The number of random bytes that are compared together. Most groups of this size
@@ -62,7 +62,7 @@ impl CandidateQueue {
 
     pub(super) fn flush(&mut self, act: &mut impl FnMut(Candidate)) {
         if self.count > 0 {
-            add_details(self.key, &mut self.group);
+            add_random_numbers(self.key, &mut self.group);
         }
         self.group.into_iter().take(self.count).for_each(act);
         self.count = 0;
@@ -87,7 +87,7 @@ impl Mask {
         let Some(highest) = self.chance.highest_byte() else {
             return;
         };
-        write_bytes(key, row.letters.len(), &mut row.bytes);
+        write_random_bytes(key, row.letters.len(), &mut row.bytes);
         for_each_candidate(key, &row.bytes, highest, |candidate| {
             if self.chance.occurs(candidate.number) {
                 row.letters[candidate.position] = self.letter;
@@ -122,8 +122,8 @@ impl Mutate {
         [substitutions, deletions, insertions]: [Chance; 3],
         replacement: Replacement,
     ) -> Result<Self> {
-        let losses = substitutions.or(deletions);
-        let any_change = losses.or(insertions);
+        let losses = substitutions.plus(deletions);
+        let any_change = losses.plus(insertions);
         // Each threshold is rounded, so the sum of three thresholds may exceed 2^32 by
         // 1 even if the probabilities add up to 1.
         if any_change.threshold() > (1 << 32) + 1 {
@@ -147,7 +147,7 @@ impl Mutate {
         if self.any_change == self.substitutions {
             self.substitute(row, key, (&random, highest));
         } else {
-            self.rebuild(row, key, (&random, highest));
+            self.rebuild_row(row, key, (&random, highest));
         }
         row.bytes = random;
     }
@@ -156,26 +156,26 @@ impl Mutate {
         for_each_candidate(key, random, highest, |candidate| {
             if self.any_change.occurs(candidate.number) {
                 let letter = &mut row.letters[candidate.position];
-                *letter = self.replacement.substitute_for(*letter, candidate.choice);
+                *letter = self.replacement.substitute(*letter, candidate.choice);
             }
         });
     }
 
-    fn rebuild(&self, row: &mut AugmentedRow, key: Key, (random, highest): (&[u8], u8)) {
+    fn rebuild_row(&self, row: &mut AugmentedRow, key: Key, (random, highest): (&[u8], u8)) {
         let mut copied = 0;
-        row.begin();
+        row.clear_output();
         for_each_candidate(key, random, highest, |candidate| {
-            if let Some(event) = self.event(candidate.number) {
-                row.copy(copied, candidate.position);
+            if let Some(event) = self.choose_mutation(candidate.number) {
+                row.copy_range(copied, candidate.position);
                 self.write_change(row, event, candidate);
                 copied = candidate.position + 1;
             }
         });
-        row.copy(copied, random.len());
-        row.finish();
+        row.copy_range(copied, random.len());
+        row.replace_sequence();
     }
 
-    fn event(&self, number: u32) -> Option<Mutation> {
+    fn choose_mutation(&self, number: u32) -> Option<Mutation> {
         let events = [
             (self.substitutions, Mutation::Substitute),
             (self.losses, Mutation::Delete),
@@ -197,11 +197,11 @@ impl Mutate {
         let choice = candidate.choice;
         match event {
             Mutation::Substitute => {
-                row.append(self.replacement.substitute_for(letter, choice), quality, 1);
+                row.append(self.replacement.substitute(letter, choice), quality, 1);
             }
             Mutation::Insert => {
                 row.append(letter, quality, 1);
-                row.append(self.replacement.insert_after(letter, choice), quality, 1);
+                row.append(self.replacement.insertion(letter, choice), quality, 1);
             }
             Mutation::Delete => {}
         }
@@ -212,6 +212,6 @@ impl Mutate {
 /// `row.bytes` for reuse.
 pub(super) fn random_bytes(row: &mut AugmentedRow, key: Key) -> Vec<u8> {
     let mut random = std::mem::take(&mut row.bytes);
-    write_bytes(key, row.letters.len(), &mut random);
+    write_random_bytes(key, row.letters.len(), &mut random);
     random
 }

@@ -66,7 +66,7 @@ impl QualityNoise {
             if Chance::from_threshold(ERROR_THRESHOLDS[usize::from(value)]).occurs(candidate.number)
             {
                 let letter = &mut letters[candidate.position];
-                *letter = self.replacement.substitute_for(*letter, candidate.choice);
+                *letter = self.replacement.substitute(*letter, candidate.choice);
             }
         };
         for (position, (&byte, &quality)) in random.iter().zip(&row.qualities).enumerate() {

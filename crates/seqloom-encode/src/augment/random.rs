@@ -5,25 +5,24 @@
 //! bits of the first word encode the purpose of the block. All other bits of the
 //! counter encode the index of the block.
 //!
-//! * `RESIDUE_BYTES`: block `i` contains one random byte for each of the residues `8 i`
+//! * `PURPOSE_RESIDUE_BYTES`: block `i` contains one random byte for each of the residues `8 i`
 //!   to `8 i + 7`, little-endian. Most decisions need only the random byte of the
 //!   residue.
-//! * `RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
+//! * `PURPOSE_RESIDUE_DETAILS`: block `i` belongs to residue `i`. The three high bytes of the
 //!   first word extend the random byte of the residue to 32 bits. The second word of
 //!   the block selects a new residue. The block is computed only if the random byte
 //!   alone does not determine the decision.
-//! * `SEQUENCE_CHOICES`: block `i` is used for random choice number `i` about the whole
+//! * `PURPOSE_SEQUENCE_CHOICES`: block `i` is used for random choice number `i` about the whole
 //!   sequence.
 
-use seqloom_core::Key;
+use seqloom_core::{Key, simd::dispatch};
 
-use seqloom_core::simd::dispatch;
 use seqloom_macros::vectorized;
 
-const COUNTER_RANGE: u32 = 0xC000_0000;
-const RESIDUE_BYTES: u32 = 0;
-const RESIDUE_DETAILS: u32 = 1;
-const SEQUENCE_CHOICES: u32 = 2;
+const AUGMENTATION_FLAG: u32 = 0xC000_0000;
+const PURPOSE_RESIDUE_BYTES: u32 = 0;
+const PURPOSE_RESIDUE_DETAILS: u32 = 1;
+const PURPOSE_SEQUENCE_CHOICES: u32 = 2;
 /// The number of residues that share a block of random bytes.
 const BLOCK_RESIDUES: usize = 8;
 /// The number of blocks that are computed together in vector registers.
@@ -34,7 +33,7 @@ const GROUP_BLOCKS: usize = 8;
 #[inline(always)]
 fn first_word(purpose: u32, index: u64) -> u32 {
     let [.., a, b, c, _, _, _, _] = index.to_be_bytes();
-    COUNTER_RANGE | purpose << 24 | u32::from_be_bytes([0, a, b, c])
+    AUGMENTATION_FLAG | purpose << 24 | u32::from_be_bytes([0, a, b, c])
 }
 
 /// Returns the second counter word: the low 32 bits of the block index.
@@ -51,14 +50,14 @@ type CounterWords = [[u32; GROUP_BLOCKS]; 2];
 /// Returns the random words for the given counters.
 #[vectorized]
 fn random_words(key: Key, counts: CounterWords) -> CounterWords {
-    inlined_words(key, counts)
+    inline_random_words(key, counts)
 }
 
 #[inline(always)]
-fn inlined_words(key: Key, counts: CounterWords) -> CounterWords {
+fn inline_random_words(key: Key, counts: CounterWords) -> CounterWords {
     let [mut first, mut second] = counts;
     for (first, second) in first.iter_mut().zip(&mut second) {
-        [*first, *second] = key.words([*first, *second]);
+        [*first, *second] = key.random_words([*first, *second]);
     }
     [first, second]
 }
@@ -75,18 +74,19 @@ fn consecutive_counters(purpose: u32, first: u64) -> CounterWords {
 }
 
 /// Writes one random byte for each of `count` residues.
-pub(super) fn write_bytes(key: Key, count: usize, out: &mut Vec<u8>) {
+pub(super) fn write_random_bytes(key: Key, count: usize, out: &mut Vec<u8>) {
     out.resize(count.next_multiple_of(BLOCK_RESIDUES * GROUP_BLOCKS), 0);
-    fill_bytes(key, out);
+    fill_random_bytes(key, out);
     out.truncate(count);
 }
 
 /// Fills `out` with random bytes, one group of blocks at a time.
 #[vectorized]
-fn fill_bytes(key: Key, out: &mut [u8]) {
+fn fill_random_bytes(key: Key, out: &mut [u8]) {
     let firsts = (0_u64..).step_by(GROUP_BLOCKS);
     for (first, out) in firsts.zip(out.chunks_exact_mut(BLOCK_RESIDUES * GROUP_BLOCKS)) {
-        let [low, high] = inlined_words(key, consecutive_counters(RESIDUE_BYTES, first));
+        let [low, high] =
+            inline_random_words(key, consecutive_counters(PURPOSE_RESIDUE_BYTES, first));
         let blocks = low.iter().zip(&high);
         for (out, (&low, &high)) in out
             .as_chunks_mut::<BLOCK_RESIDUES>()
@@ -104,10 +104,10 @@ fn fill_bytes(key: Key, out: &mut [u8]) {
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Candidate {
     pub(super) position: usize,
-    /// The random byte of the residue. [`add_details`] replaces this byte by the 32-bit
+    /// The random byte of the residue. [`add_random_numbers`] replaces this byte by the 32-bit
     /// number that is compared with the threshold.
     pub(super) number: u32,
-    /// The random word that selects the new residue, which [`add_details`] computes.
+    /// The random word that selects the new residue, which [`add_random_numbers`] computes.
     pub(super) choice: u32,
 }
 
@@ -115,10 +115,10 @@ pub(super) struct Candidate {
 pub(super) type CandidateGroup = [Candidate; GROUP_BLOCKS];
 
 /// Computes the 32-bit number and the second random word of each candidate.
-pub(super) fn add_details(key: Key, group: &mut CandidateGroup) {
+pub(super) fn add_random_numbers(key: Key, group: &mut CandidateGroup) {
     let mut counts = [[0; GROUP_BLOCKS]; 2];
     for (lane, candidate) in group.iter().enumerate() {
-        counts[0][lane] = first_word(RESIDUE_DETAILS, candidate.position as u64);
+        counts[0][lane] = first_word(PURPOSE_RESIDUE_DETAILS, candidate.position as u64);
         counts[1][lane] = second_word(candidate.position as u64);
     }
     let [rest, choices] = random_words(key, counts);
@@ -129,20 +129,20 @@ pub(super) fn add_details(key: Key, group: &mut CandidateGroup) {
 }
 
 /// Converts a random word to a number below `count`. The bias is below `count / 2^32`.
-pub(super) fn scale_below(word: u32, count: usize) -> usize {
+pub(super) fn scale_to_range(word: u32, count: usize) -> usize {
     let number = (u64::from(word) * count as u64) >> 32;
     usize::try_from(number).unwrap_or(0)
 }
 
 /// A stream of random choices about a whole sequence.
-pub(super) struct Choices {
+pub(super) struct RandomChoices {
     key: Key,
     index: u64,
     /// The random words of the group of blocks that contains the current index.
     ready: [u64; GROUP_BLOCKS],
 }
 
-impl Choices {
+impl RandomChoices {
     pub(super) fn new(key: Key) -> Self {
         Self {
             key,
@@ -152,10 +152,10 @@ impl Choices {
     }
 
     /// Returns the next 64 random bits.
-    pub(super) fn next(&mut self) -> u64 {
+    pub(super) fn next_bits(&mut self) -> u64 {
         let lane = usize::try_from(self.index % GROUP_BLOCKS as u64).unwrap_or(0);
         if lane == 0 {
-            let counts = consecutive_counters(SEQUENCE_CHOICES, self.index);
+            let counts = consecutive_counters(PURPOSE_SEQUENCE_CHOICES, self.index);
             let [high, low] = random_words(self.key, counts);
             let words = high.into_iter().zip(low);
             for (ready, (high, low)) in self.ready.iter_mut().zip(words) {
@@ -167,15 +167,15 @@ impl Choices {
     }
 
     /// Returns a random number below `count`. The bias is below `count / 2^64`.
-    pub(super) fn below(&mut self, count: usize) -> usize {
-        let number = (u128::from(self.next()) * count as u128) >> 64;
+    pub(super) fn next_below(&mut self, count: usize) -> usize {
+        let number = (u128::from(self.next_bits()) * count as u128) >> 64;
         usize::try_from(number).unwrap_or(0)
     }
 
     /// Shuffles `items` with the algorithm of Fisher and Yates, from the end.
     pub(super) fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            items.swap(last, self.below(last + 1));
+            items.swap(last, self.next_below(last + 1));
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use seqloom_core::{Alphabet, Result};
 
-use super::random::scale_below;
+use super::random::scale_to_range;
 
 /// The index for bytes that are not in the alphabet.
 const NOT_IN_ALPHABET: u8 = u8::MAX;
@@ -31,26 +31,26 @@ impl Replacement {
 
     /// Returns a random residue that differs from `letter`, in the same case. A residue
     /// outside the alphabet is returned unchanged.
-    pub(super) fn substitute_for(&self, letter: u8, word: u32) -> u8 {
+    pub(super) fn substitute(&self, letter: u8, word: u32) -> u8 {
         let current = self.positions[usize::from(letter)];
         if current == NOT_IN_ALPHABET || self.letters.len() < 2 {
             return letter;
         }
-        let position = scale_below(word, self.letters.len() - 1);
-        self.with_case_of(
+        let position = scale_to_range(word, self.letters.len() - 1);
+        self.match_case(
             position + usize::from(position >= usize::from(current)),
             letter,
         )
     }
 
     /// Returns a random residue to insert after `letter`, in the same case.
-    pub(super) fn insert_after(&self, letter: u8, word: u32) -> u8 {
-        self.with_case_of(scale_below(word, self.letters.len()), letter)
+    pub(super) fn insertion(&self, letter: u8, word: u32) -> u8 {
+        self.match_case(scale_to_range(word, self.letters.len()), letter)
     }
 
     /// Returns the residue at `position` of the alphabet. If `neighbour` is lower case
     /// and not in the alphabet, the result is lower case too.
-    fn with_case_of(&self, position: usize, neighbour: u8) -> u8 {
+    fn match_case(&self, position: usize, neighbour: u8) -> u8 {
         let letter = self.letters.get(position).copied().unwrap_or(neighbour);
         if neighbour.is_ascii_lowercase() && !self.letters.contains(&neighbour) {
             return letter.to_ascii_lowercase();

@@ -16,12 +16,12 @@ pub struct AugmentedRow {
     pub record: usize,
     /// One random byte for each residue.
     pub(super) bytes: Vec<u8>,
-    pub(super) next: NextRow,
+    pub(super) next: OutputBuffer,
 }
 
 /// A buffer for the augmented sequence, which replaces the original sequence.
 #[derive(Debug, Default)]
-pub(super) struct NextRow {
+pub(super) struct OutputBuffer {
     letters: Vec<u8>,
     qualities: Vec<u8>,
 }
@@ -39,13 +39,13 @@ impl AugmentedRow {
     }
 
     /// Clears the buffer for the augmented sequence.
-    pub(super) fn begin(&mut self) {
+    pub(super) fn clear_output(&mut self) {
         self.next.letters.clear();
         self.next.qualities.clear();
     }
 
     /// Appends the residues `start..stop` to the augmented sequence.
-    pub(super) fn copy(&mut self, start: usize, stop: usize) {
+    pub(super) fn copy_range(&mut self, start: usize, stop: usize) {
         let letters = self.letters.get(start..stop).unwrap_or_default();
         let qualities = self.qualities.get(start..stop).unwrap_or_default();
         self.next.letters.extend_from_slice(letters);
@@ -62,17 +62,17 @@ impl AugmentedRow {
     }
 
     /// Replaces the original sequence by the augmented sequence.
-    pub(super) fn finish(&mut self) {
+    pub(super) fn replace_sequence(&mut self) {
         mem::swap(&mut self.letters, &mut self.next.letters);
         mem::swap(&mut self.qualities, &mut self.next.qualities);
     }
 
     /// Reorders the residues and qualities of the sequence.
     pub(super) fn reorder(&mut self, order: &[usize]) {
-        self.begin();
+        self.clear_output();
         for &position in order {
-            self.copy(position, position + 1);
+            self.copy_range(position, position + 1);
         }
-        self.finish();
+        self.replace_sequence();
     }
 }

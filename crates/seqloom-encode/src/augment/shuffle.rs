@@ -2,8 +2,7 @@
 
 use seqloom_core::{Error, Key, Result};
 
-use super::random::Choices;
-use super::{AugmentedRow, euler};
+use super::{AugmentedRow, euler, random::RandomChoices};
 
 /// An augmentation that shuffles a sequence and preserves the count of each k-mer.
 #[derive(Clone, Debug)]
@@ -21,7 +20,7 @@ impl ShuffleKmers {
     }
 
     pub(super) fn apply(&self, row: &mut AugmentedRow, key: Key) {
-        let mut choices = Choices::new(key);
+        let mut choices = RandomChoices::new(key);
         if self.k == 1 {
             let mut order: Vec<usize> = (0..row.letters.len()).collect();
             choices.shuffle(&mut order);

@@ -7,23 +7,23 @@ fn chance(probability: f64) -> Chance {
     Chance::new("p", probability).unwrap()
 }
 
-fn mutate(rates: [f64; 3]) -> Augmentation {
+fn new_mutation(rates: [f64; 3]) -> Augmentation {
     let letters = Replacement::new("dna").unwrap();
     Augmentation::Mutate(Mutate::new(rates.map(chance), letters).unwrap())
 }
 
-fn complement(probability: f64) -> Augmentation {
+fn new_complement(probability: f64) -> Augmentation {
     let complement = ReverseComplement::new(chance(probability), "dna").unwrap();
     Augmentation::ReverseComplement(complement)
 }
 
-fn shuffle(k: usize) -> Augmentation {
+fn new_shuffle(k: usize) -> Augmentation {
     Augmentation::ShuffleKmers(ShuffleKmers::new(k).unwrap())
 }
 
 /// Applies an augmentation to a sequence. The quality of each residue is its position,
 /// to show where the residue came from.
-fn apply(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
+fn apply_augmentation(augmentation: &Augmentation, letters: &[u8], key: Key) -> (Vec<u8>, Vec<u8>) {
     let mut row = AugmentedRow::default();
     let positions: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
     row.load(0, letters, Some(&positions));
@@ -39,18 +39,19 @@ fn sorted_words(letters: &[u8], k: usize) -> Vec<&[u8]> {
 
 fn all_augmentations() -> Augmentation {
     Augmentation::Compose(vec![
-        complement(0.5),
-        mutate([0.1, 0.05, 0.05]),
+        new_complement(0.5),
+        new_mutation([0.1, 0.05, 0.05]),
         Augmentation::Shift(Shift::new(3, Some(b'N')).unwrap()),
         Augmentation::Mask(Mask::new(chance(0.1), b'N')),
-        shuffle(2),
+        new_shuffle(2),
         Augmentation::Crop(Crop::new(20, CropMode::Random).unwrap()),
     ])
 }
 
 #[test]
 fn ambiguity_codes_are_complemented_and_keep_their_case() {
-    let (letters, _) = apply(&complement(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
+    let (letters, _) =
+        apply_augmentation(&new_complement(1.0), b"ACGTURYSWKMBDHVN-.acgt", Key([1, 2]));
     assert_eq!(letters, b"acgt.-NBDHVKMWSRYAACGT");
 }
 
@@ -59,7 +60,7 @@ fn a_residue_without_complement_is_an_error_for_any_probability() {
     for probability in [0.0, 1.0] {
         let mut row = AugmentedRow::default();
         row.load(3, b"ACEG", None);
-        let error = complement(probability)
+        let error = new_complement(probability)
             .apply(&mut row, Key([0, 0]))
             .unwrap_err();
         assert!(error.to_string().starts_with("sequence 3, position 2"));
@@ -87,12 +88,15 @@ fn rates_that_add_up_to_more_than_one_are_an_error() {
 #[test]
 fn rates_of_0_change_no_residue_and_rates_of_1_change_every_residue() {
     let letters = b"ACGTNACGTN".repeat(30);
-    assert_eq!(apply(&mutate([0.0; 3]), &letters, Key([1, 1])).0, letters);
     assert_eq!(
-        apply(&mutate([0.0, 1.0, 0.0]), &letters, Key([1, 1])).0,
+        apply_augmentation(&new_mutation([0.0; 3]), &letters, Key([1, 1])).0,
+        letters
+    );
+    assert_eq!(
+        apply_augmentation(&new_mutation([0.0, 1.0, 0.0]), &letters, Key([1, 1])).0,
         b""
     );
-    let doubled = apply(&mutate([0.0, 0.0, 1.0]), &letters, Key([1, 1])).0;
+    let doubled = apply_augmentation(&new_mutation([0.0, 0.0, 1.0]), &letters, Key([1, 1])).0;
     let originals: Vec<u8> = doubled.iter().copied().step_by(2).collect();
     assert_eq!(originals, letters);
 }
@@ -100,7 +104,7 @@ fn rates_of_0_change_no_residue_and_rates_of_1_change_every_residue() {
 #[test]
 fn a_substitution_changes_only_residues_of_the_alphabet() {
     let letters = b"ACGTacgtNn-".repeat(40);
-    let (changed, _) = apply(&mutate([1.0, 0.0, 0.0]), &letters, Key([3, 1]));
+    let (changed, _) = apply_augmentation(&new_mutation([1.0, 0.0, 0.0]), &letters, Key([3, 1]));
     for (old, new) in letters.iter().zip(&changed) {
         let is_member = b"ACGTacgt".contains(old);
         assert_eq!(old != new, is_member);
@@ -118,18 +122,18 @@ fn quality_noise_needs_valid_qualities() {
     assert!(noise.apply(&mut row, Key([0, 0])).is_err());
 }
 
-fn dna() -> impl Strategy<Value = Vec<u8>> {
+fn dna_sequences() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(b"ACGTNacgt".to_vec()), 0..120)
 }
 
 proptest! {
     #[test]
-    fn a_shuffle_preserves_every_k_mer(letters in dna(), k in 1_usize..5, key: [u32; 2]) {
-        let (shuffled, qualities) = apply(&shuffle(k), &letters, Key(key));
+    fn a_shuffle_preserves_every_k_mer(letters in dna_sequences(), k in 1_usize..5, key: [u32; 2]) {
+        let (shuffled, qualities) = apply_augmentation(&new_shuffle(k), &letters, Key(key));
         for width in 1..=k {
             prop_assert_eq!(sorted_words(&letters, width), sorted_words(&shuffled, width));
         }
-        let (_, mut positions) = apply(&shuffle(k), &letters, Key(key));
+        let (_, mut positions) = apply_augmentation(&new_shuffle(k), &letters, Key(key));
         positions.sort_unstable();
         let mut whole: Vec<u8> = (33..127).cycle().take(letters.len()).collect();
         whole.sort_unstable();
@@ -141,14 +145,14 @@ proptest! {
     }
 
     #[test]
-    fn two_reverse_complements_give_the_original_sequence(letters in dna(), key: [u32; 2]) {
-        let (once, _) = apply(&complement(1.0), &letters, Key(key));
-        prop_assert_eq!(apply(&complement(1.0), &once, Key(key)).0, letters);
+    fn two_reverse_complements_give_the_original_sequence(letters in dna_sequences(), key: [u32; 2]) {
+        let (once, _) = apply_augmentation(&new_complement(1.0), &letters, Key(key));
+        prop_assert_eq!(apply_augmentation(&new_complement(1.0), &once, Key(key)).0, letters);
     }
 
     #[test]
     fn a_batch_equals_its_sequences_augmented_one_by_one(
-        rows in prop::collection::vec(dna(), 0..20),
+        rows in prop::collection::vec(dna_sequences(), 0..20),
         keys in prop::collection::vec(any::<u32>(), 40),
         threads in 1_usize..4,
     ) {
@@ -169,8 +173,8 @@ proptest! {
         let sequences =
             AugmentInput::new(ragged, Some(ragged), &keys[..2 * rows.len()]).unwrap();
         let pool = rayon::ThreadPoolBuilder::new().num_threads(2).build().unwrap();
-        let mut out = Augmented::default();
-        pool.install(|| all_augmentations().batch(&sequences, &mut out, threads)).unwrap();
+        let mut out = AugmentedBatch::default();
+        pool.install(|| all_augmentations().augment_batch(&sequences, &mut out, threads)).unwrap();
         prop_assert_eq!(out.letters, data);
         prop_assert_eq!(out.qualities, qualities);
     }

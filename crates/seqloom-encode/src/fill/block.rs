@@ -1,7 +1,6 @@
 //! A block of sequences, and the output rows for these sequences.
 
-use seqloom_core::simd::dispatch;
-use seqloom_core::{Error, Ragged, Result};
+use seqloom_core::{Error, Ragged, Result, simd::dispatch};
 use seqloom_macros::vectorized;
 
 use crate::letters::{LetterChecker, LetterCounts, LetterTable};
@@ -9,11 +8,11 @@ use crate::letters::{LetterChecker, LetterCounts, LetterTable};
 /// A kernel that encodes a sequence as one row of numbers.
 pub trait RowKernel<T: Send>: Send + Sync {
     /// Returns the minimum row length for a sequence with this number of residues.
-    fn size(&self, letters: usize) -> usize;
+    fn row_len(&self, letters: usize) -> usize;
 
     /// Validates the residues and writes the whole row, which has at least
-    /// [`size`](Self::size) numbers. Returns `None` if a character is rejected.
-    fn fill(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
+    /// [`min_row_length`](Self::min_row_length) numbers. Returns `None` if a character is rejected.
+    fn encode(&self, checker: &mut LetterChecker<'_>, letters: &[u8], row: &mut [T]) -> Option<()>;
 
     /// Encodes a block of sequences. Returns `None` if a row is too short or a
     /// character is rejected.
@@ -103,7 +102,7 @@ pub(super) fn check_rows<T: Send>(
             .length((record, record + 1), equal)
             .ok_or_else(misfit)?;
         rest = rest.checked_sub(positions).ok_or_else(misfit)?;
-        let size = kernel.size(letters.stripped(sequence).len());
+        let size = kernel.row_len(letters.strip_stop(sequence).len());
         if size > positions {
             return Err(row_too_short(record, sequence, (size, positions)));
         }
@@ -132,11 +131,11 @@ pub(super) fn write_block<T: Send, K: RowKernel<T> + ?Sized>(
         let length = block.rows.length((record, record + 1), block.equal)?;
         let row = rest.split_off_mut(..length)?;
         block.sequences.prefetch(record + PREFETCH_DISTANCE);
-        let letters = checker.strip(block.sequences.get(record));
-        if kernel.size(letters.len()) > row.len() {
+        let letters = checker.strip_stop(block.sequences.get(record));
+        if kernel.row_len(letters.len()) > row.len() {
             return None;
         }
-        kernel.fill(&mut checker, letters, row)?;
+        kernel.encode(&mut checker, letters, row)?;
     }
     Some(checker.counts())
 }

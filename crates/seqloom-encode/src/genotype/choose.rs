@@ -26,7 +26,7 @@ const MIN_TRANSPOSED_LINES: usize = 6;
 
 /// The selected columns of packed genotypes, in output order.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ChosenPositions {
+pub struct SelectedPositions {
     /// The byte offset of each column in a packed row, padded with zeros to a multiple
     /// of [`SQUARE_SIDE`].
     bytes: Vec<usize>,
@@ -34,7 +34,7 @@ pub struct ChosenPositions {
     masks: Vec<u8>,
 }
 
-impl ChosenPositions {
+impl SelectedPositions {
     /// Creates the selection from the indices of the columns.
     pub fn new(positions: &[usize]) -> Self {
         let mut bytes: Vec<usize> = positions.iter().map(|at| at / 4).collect();
@@ -64,7 +64,7 @@ impl ChosenPositions {
             return simd.vectorize(
                 #[inline(always)]
                 || {
-                    self.decode_with(
+                    self.decode_with_transpose(
                         #[inline(always)]
                         |square| x86::transpose_square(simd, square),
                         lines,
@@ -74,13 +74,13 @@ impl ChosenPositions {
                 },
             );
         }
-        self.decode_with(square::transpose_square, lines, table, (rows, transposed));
+        self.decode_with_transpose(square::transpose_square, lines, table, (rows, transposed));
     }
 
     /// Decodes the selected columns. `transpose_square` is a function that transposes
     /// 16 by 16 bytes.
     #[inline(always)]
-    fn decode_with<T: Genotype>(
+    fn decode_with_transpose<T: Genotype>(
         &self,
         transpose_square: impl Fn(Square) -> Square,
         (lines, width): (&[&[u8]], usize),
@@ -90,7 +90,7 @@ impl ChosenPositions {
         let is_dense = width <= MAX_TRANSPOSED_BYTES.min(MAX_BYTES_PER_POSITION * self.masks.len());
         for (lines, rows) in lines.chunks(SQUARE_SIDE).zip(rows.chunks_mut(SQUARE_SIDE)) {
             if is_dense && lines.len() >= MIN_TRANSPOSED_LINES {
-                transpose(&transpose_square, lines, width, transposed);
+                transpose_lines(&transpose_square, lines, width, transposed);
                 self.decode_transposed(&transpose_square, transposed, table, rows);
             } else {
                 let lines = lines.iter().zip(rows);
@@ -152,7 +152,7 @@ impl ChosenPositions {
 /// Transposes at most 16 rows of bytes: afterwards, `transposed[b][l]` contains byte
 /// `b` of row `l`.
 #[inline(always)]
-fn transpose(
+fn transpose_lines(
     transpose_square: &impl Fn(Square) -> Square,
     lines: &[&[u8]],
     width: usize,
@@ -186,7 +186,7 @@ fn decode_masked<T: Genotype>(bytes: &mut [u8], masks: &[u8], table: &CodeTable<
         let code = (code | code >> 4) & 0x0f;
         *byte = (code | code >> 2) & 0x03;
     }
-    column::decode(bytes, 0, table, out);
+    column::decode_column(bytes, 0, table, out);
 }
 
 #[cfg(test)]
@@ -200,7 +200,7 @@ mod tests {
         let lines: Vec<&[u8]> = bytes.chunks(stride).collect();
         let mut out = vec![0_i8; count * positions.len()];
         let mut rows: Vec<&mut [i8]> = out.chunks_mut(positions.len()).collect();
-        let (chosen, table) = (ChosenPositions::new(positions), [2, -127, 1, 0]);
+        let (chosen, table) = (SelectedPositions::new(positions), [2, -127, 1, 0]);
         chosen.decode((&lines, stride), &table, &mut rows, &mut Vec::new());
         let pairs = lines
             .iter()
@@ -231,7 +231,7 @@ mod tests {
 
     #[test]
     fn floats_decode_to_the_values_of_their_codes() {
-        let (chosen, mut out) = (ChosenPositions::new(&[3, 0, 2, 1]), [0.0_f64; 4]);
+        let (chosen, mut out) = (SelectedPositions::new(&[3, 0, 2, 1]), [0.0_f64; 4]);
         let lines: [&[u8]; 1] = [&[0b11_10_01_00]];
         let table = [0.5, 1.5, 2.5, 3.5];
         chosen.decode((&lines, 1), &table, &mut [&mut out], &mut Vec::new());

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 pub use super::square::SQUARE_SIDE;
 use super::square::{Square, transpose_square};
-use super::value::code;
+use super::value::code_in_byte;
 #[cfg(target_arch = "x86_64")]
 use super::x86;
 use super::{CodeTable, Genotype};
@@ -16,13 +16,13 @@ use super::{CodeTable, Genotype};
 ///
 /// Panics if the length of `out` is not a multiple of the number of rows, or if the
 /// rows are too short.
-pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
+pub fn transpose_packed_rows(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
     #[cfg(target_arch = "x86_64")]
     if let Some(simd) = seqloom_core::simd::avx2() {
         return simd.vectorize(
             #[inline(always)]
             || {
-                transpose_with(
+                transpose_row_bytes(
                     #[inline(always)]
                     |square| x86::transpose_square(simd, square),
                     lines,
@@ -32,13 +32,13 @@ pub fn transpose(lines: &[u8], stride: usize, first: usize, out: &mut [u8]) {
             },
         );
     }
-    transpose_with(transpose_square, lines, (stride, first), out);
+    transpose_row_bytes(transpose_square, lines, (stride, first), out);
 }
 
 /// Transposes the bytes of the rows. `transpose_square` is a function that transposes
 /// 16 by 16 bytes.
 #[inline(always)]
-fn transpose_with(
+fn transpose_row_bytes(
     transpose_square: impl Fn(Square) -> Square,
     lines: &[u8],
     (stride, first): (usize, usize),
@@ -99,12 +99,17 @@ fn transpose_block(
 /// # Panics
 ///
 /// Panics if `out` is longer than `bytes`.
-pub fn decode<T: Genotype>(bytes: &[u8], position: usize, table: &CodeTable<T>, out: &mut [T]) {
+pub fn decode_column<T: Genotype>(
+    bytes: &[u8],
+    position: usize,
+    table: &CodeTable<T>,
+    out: &mut [T],
+) {
     let bytes = &bytes[..out.len()];
     let shift = 2 * u32::from(position.to_le_bytes()[0] & 3);
     let done = T::decode_columns(bytes, shift, table, out);
     for (out, byte) in out.iter_mut().zip(bytes).skip(done) {
-        *out = table[code(*byte, position)];
+        *out = table[code_in_byte(*byte, position)];
     }
 }
 
@@ -121,7 +126,7 @@ mod tests {
                 .collect();
             for (first, width) in [(0, 16), (5, 16), (16, 5), (3, 1), (2, 17)] {
                 let mut out = vec![0; width * count];
-                transpose(&lines, stride, first, &mut out);
+                transpose_packed_rows(&lines, stride, first, &mut out);
                 for (at, byte) in out.iter().enumerate() {
                     assert_eq!(*byte, lines[at % count * stride + first + at / count]);
                 }
@@ -149,11 +154,11 @@ mod tests {
         for count in [0, 1, 31, 32, 33, 256] {
             for position in 0..8 {
                 let mut small = vec![0_i8; count];
-                decode(&bytes, position, &[0, 1, 2, 3], &mut small);
+                decode_column(&bytes, position, &[0, 1, 2, 3], &mut small);
                 let mut single = vec![0.0_f32; count];
-                decode(&bytes, position, &[0.0, 1.0, 2.0, 3.0], &mut single);
+                decode_column(&bytes, position, &[0.0, 1.0, 2.0, 3.0], &mut single);
                 let mut double = vec![0.0_f64; count];
-                decode(&bytes, position, &[0.0, 1.0, 2.0, 3.0], &mut double);
+                decode_column(&bytes, position, &[0.0, 1.0, 2.0, 3.0], &mut double);
                 for (at, byte) in bytes[..count].iter().enumerate() {
                     let expected = byte >> (2 * (position % 4)) & 3;
                     assert_eq!(small[at], expected.cast_signed());

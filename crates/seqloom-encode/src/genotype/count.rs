@@ -44,17 +44,17 @@ impl PositionMask {
     }
 
     /// Returns the number of columns to count.
-    pub const fn size(&self) -> u32 {
+    pub const fn counted_positions(&self) -> u32 {
         self.size
     }
 }
 
 /// Counts the genotypes of one packed row.
-pub fn count(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
+pub fn count_genotypes(line: &[u8], mask: &PositionMask) -> GenotypeCounts {
     if mask.size == 0 {
         return GenotypeCounts::default();
     }
-    let [low, high, both] = count_bits(line, mask).map(to_u32);
+    let [low, high, both] = count_code_bits(line, mask).map(to_u32);
     GenotypeCounts {
         hom_a1: mask.size - (low + high - both),
         missing: low - both,
@@ -72,18 +72,18 @@ const fn to_u32(sum: u64) -> u32 {
 /// Returns the number of codes with the low bit set, with the high bit set, and with
 /// both bits set.
 #[vectorized]
-fn count_bits(line: &[u8], mask: &PositionMask) -> [u64; 3] {
+fn count_code_bits(line: &[u8], mask: &PositionMask) -> [u64; 3] {
     let (words, rest) = line.as_chunks::<WORD_BYTES>();
     let mut sums = [0; 3];
     for (word, mask) in words.iter().zip(&mask.words) {
-        add_word(&mut sums, u64::from_le_bytes(*word), *mask);
+        add_word_counts(&mut sums, u64::from_le_bytes(*word), *mask);
     }
     let mut last = [0; WORD_BYTES];
     for (byte, from) in last.iter_mut().zip(rest) {
         *byte = *from;
     }
     let mask = mask.words.get(words.len()).copied();
-    add_word(
+    add_word_counts(
         &mut sums,
         u64::from_le_bytes(last),
         mask.unwrap_or_default(),
@@ -92,7 +92,7 @@ fn count_bits(line: &[u8], mask: &PositionMask) -> [u64; 3] {
 }
 
 #[inline(always)]
-fn add_word(sums: &mut [u64; 3], word: u64, mask: u64) {
+fn add_word_counts(sums: &mut [u64; 3], word: u64, mask: u64) {
     let (low, high) = (word & mask & LOW_BITS, (word >> 1) & mask & LOW_BITS);
     for (sum, bits) in sums.iter_mut().zip([low, high, low & high]) {
         *sum += u64::from(bits.count_ones());
@@ -120,9 +120,9 @@ pub fn count_positions<const N: usize>(lines: &[&[u8]], counts: &mut [[u32; N]])
         for lines in lines.chunks(3 * MAX_BYTE_SUMS) {
             let mut bytes = [[[0; COUNTED_BYTES]; 4]; N];
             for triple in lines.chunks(3) {
-                add_to_bytes(&mut bytes, &sum_lines(triple, number * COUNTED_BYTES));
+                add_to_byte_counts(&mut bytes, &sum_lines(triple, number * COUNTED_BYTES));
             }
-            add_to_counts(&bytes, counts);
+            add_to_column_counts(&bytes, counts);
         }
     }
 }
@@ -135,7 +135,7 @@ fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYT
         let line = line.get(start..).unwrap_or_default();
         for (kind, sums) in sums.iter_mut().enumerate() {
             for (sum, byte) in sums.iter_mut().zip(line) {
-                *sum += bits_of_kind(kind, *byte);
+                *sum += genotype_bits(kind, *byte);
             }
         }
     }
@@ -145,7 +145,7 @@ fn sum_lines<const N: usize>(lines: &[&[u8]], start: usize) -> [[u8; COUNTED_BYT
 /// Returns a byte with the low bit set for each code that has the given genotype: 0 is
 /// missing, 1 is heterozygous, and 2 is homozygous A2.
 #[inline(always)]
-const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
+const fn genotype_bits(kind: usize, byte: u8) -> u8 {
     let (low, high) = (byte & 0x55, (byte >> 1) & 0x55);
     match kind {
         0 => low & !high,
@@ -156,7 +156,7 @@ const fn bits_of_kind(kind: usize, byte: u8) -> u8 {
 
 /// Adds two-bit counts to one-byte counts.
 #[inline(always)]
-fn add_to_bytes<const N: usize>(bytes: &mut [ByteSums; N], sums: &[[u8; COUNTED_BYTES]; N]) {
+fn add_to_byte_counts<const N: usize>(bytes: &mut [ByteSums; N], sums: &[[u8; COUNTED_BYTES]; N]) {
     for (quarters, sums) in bytes.iter_mut().zip(sums) {
         for (position, quarter) in quarters.iter_mut().enumerate() {
             for (byte, sum) in quarter.iter_mut().zip(sums) {
@@ -168,7 +168,7 @@ fn add_to_bytes<const N: usize>(bytes: &mut [ByteSums; N], sums: &[[u8; COUNTED_
 
 /// Adds one-byte counts to 32-bit counts.
 #[inline(always)]
-fn add_to_counts<const N: usize>(bytes: &[ByteSums; N], counts: &mut [[u32; N]]) {
+fn add_to_column_counts<const N: usize>(bytes: &[ByteSums; N], counts: &mut [[u32; N]]) {
     for (at, four) in counts.chunks_mut(4).enumerate() {
         for (position, counts) in four.iter_mut().enumerate() {
             for (count, quarters) in counts.iter_mut().zip(bytes) {
@@ -185,14 +185,14 @@ mod tests {
 
     use super::*;
 
-    fn code(line: &[u8], position: usize) -> usize {
+    fn code_at(line: &[u8], position: usize) -> usize {
         usize::from((line[position / 4] >> (position % 4 * 2)) & 3)
     }
 
     fn count_naively(line: &[u8], is_counted: &[bool]) -> GenotypeCounts {
         let mut counts = [0; 4];
         for (position, _) in is_counted.iter().enumerate().filter(|(_, counts)| **counts) {
-            counts[code(line, position)] += 1;
+            counts[code_at(line, position)] += 1;
         }
         let [hom_a1, missing, het, hom_a2] = counts;
         GenotypeCounts {
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn padding_is_not_counted() {
         let all = PositionMask::new([true; 5].into_iter());
-        let found = count(&[0b0001_1011, 0b1111_1101], &all);
+        let found = count_genotypes(&[0b0001_1011, 0b1111_1101], &all);
         assert_eq!(
             found,
             GenotypeCounts {
@@ -238,7 +238,7 @@ mod tests {
             let positions = (4 * line.len()).saturating_sub(padding);
             let wanted = &wanted[..positions];
             let mask = PositionMask::new(wanted.iter().copied());
-            prop_assert_eq!(count(&line, &mask), count_naively(&line, wanted));
+            prop_assert_eq!(count_genotypes(&line, &mask), count_naively(&line, wanted));
         }
 
         #[test]
@@ -251,7 +251,7 @@ mod tests {
             let mut counts = vec![[0; 3]; positions];
             count_positions(&repeated, &mut counts);
             for (position, found) in counts.iter().enumerate() {
-                let here = |wanted| repeated.iter().filter(|line| code(line, position) == wanted).count();
+                let here = |wanted| repeated.iter().filter(|line| code_at(line, position) == wanted).count();
                 prop_assert_eq!(found.map(|n| n as usize), [here(1), here(2), here(3)]);
             }
         }

@@ -9,16 +9,16 @@ pub type CodeTables<'a, T> = [&'a [T]; 4];
 
 /// A number type with a branch-free selection of one number out of four. Branches would
 /// be slow, because genotypes are unpredictable.
-pub trait CodeIndex: Copy + Send + Sync {
+pub trait SelectByCode: Copy + Send + Sync {
     /// Returns the number for a code, which is in the two lowest bits of `code`.
-    fn choose(code: u32, values: [Self; 4]) -> Self;
+    fn select_by_code(code: u32, values: [Self; 4]) -> Self;
 }
 
-macro_rules! impl_code_index {
+macro_rules! impl_select_by_code {
     ($number:ty, $bits:ty, $to_bits:expr, $from_bits:expr) => {
-        impl CodeIndex for $number {
+        impl SelectByCode for $number {
             #[inline(always)]
-            fn choose(code: u32, values: [Self; 4]) -> Self {
+            fn select_by_code(code: u32, values: [Self; 4]) -> Self {
                 let [a, b, c, d] = values.map($to_bits);
                 let code = <$bits>::from((code & 3) as u8);
                 let odd = <$bits>::wrapping_sub(0, code & 1);
@@ -29,9 +29,9 @@ macro_rules! impl_code_index {
         }
     };
 }
-impl_code_index!(i8, u8, i8::cast_unsigned, u8::cast_signed);
-impl_code_index!(f32, u32, f32::to_bits, f32::from_bits);
-impl_code_index!(f64, u64, f64::to_bits, f64::from_bits);
+impl_select_by_code!(i8, u8, i8::cast_unsigned, u8::cast_signed);
+impl_select_by_code!(f32, u32, f32::to_bits, f32::from_bits);
+impl_select_by_code!(f64, u64, f64::to_bits, f64::from_bits);
 
 /// The number of columns whose tables fit in an L1 cache.
 const TILE_POSITIONS: usize = 1024;
@@ -46,7 +46,12 @@ const WORD_POSITIONS: usize = 16;
 ///
 /// Panics if a packed row has fewer columns than the tables.
 #[vectorized]
-pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, T>, out: &mut [T]) {
+pub fn decode_by_column<T: SelectByCode>(
+    lines: &[u8],
+    stride: usize,
+    tables: CodeTables<'_, T>,
+    out: &mut [T],
+) {
     let positions = tables[0].len();
     for first in (0..positions).step_by(TILE_POSITIONS) {
         let last = positions.min(first + TILE_POSITIONS);
@@ -60,7 +65,7 @@ pub fn decode<T: CodeIndex>(lines: &[u8], stride: usize, tables: CodeTables<'_, 
 
 /// Decodes some columns of one packed row.
 #[inline(always)]
-fn decode_tile<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut [T]) {
+fn decode_tile<T: SelectByCode>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut [T]) {
     let (words, _) = codes.as_chunks::<{ WORD_POSITIONS / 4 }>();
     let [first, second, third, fourth] = tables.map(|table| table.as_chunks::<WORD_POSITIONS>().0);
     let runs = first.iter().zip(second).zip(third).zip(fourth);
@@ -72,7 +77,7 @@ fn decode_tile<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut 
     {
         let word = u32::from_le_bytes(*word);
         for at in 0..WORD_POSITIONS {
-            out[at] = T::choose(word >> (2 * at), [a[at], b[at], c[at], d[at]]);
+            out[at] = T::select_by_code(word >> (2 * at), [a[at], b[at], c[at], d[at]]);
         }
     }
     for (position, out) in out.iter_mut().enumerate().skip(done) {
@@ -84,7 +89,10 @@ fn decode_tile<T: CodeIndex>(codes: &[u8], tables: CodeTables<'_, T>, out: &mut 
 mod tests {
     use super::*;
 
-    fn check_codes<T: CodeIndex + PartialEq>(positions: usize, value: impl Fn(usize, usize) -> T) {
+    fn check_codes<T: SelectByCode + PartialEq>(
+        positions: usize,
+        value: impl Fn(usize, usize) -> T,
+    ) {
         let (lines, stride) = (3, positions.div_ceil(4));
         let codes: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let planes: [Vec<T>; 4] = std::array::from_fn(|code| {
@@ -93,7 +101,7 @@ mod tests {
                 .collect()
         });
         let mut out = vec![value(0, 0); lines * positions];
-        decode(
+        decode_by_column(
             &codes,
             stride,
             planes.each_ref().map(Vec::as_slice),
@@ -110,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn every_position_decodes_with_its_table() {
+    fn every_column_is_decoded_with_its_table() {
         for positions in [1, 3, 4, 15, 16, 17, 63, 1023, 1024, 1025, 1040, 2053] {
             let small = |code, position| i8::try_from((position + 61 * code) % 127).unwrap();
             check_codes(positions, small);
@@ -125,6 +133,6 @@ mod tests {
 
     #[test]
     fn zero_positions_decode_to_an_empty_output() {
-        decode::<f32>(&[], 0, [&[]; 4], &mut []);
+        decode_by_column::<f32>(&[], 0, [&[]; 4], &mut []);
     }
 }

@@ -25,7 +25,7 @@ const BLOCK_VARIANTS: usize = 1 << 10;
 pub fn exact_p_values(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
     let fill = |(rows, out): (&[[u32; 3]], &mut [f64])| {
         for (&[hom_a1, het, hom_a2], p) in rows.iter().zip(out) {
-            *p = exact_p(hom_a1, het, hom_a2, mid);
+            *p = exact_p_value(hom_a1, het, hom_a2, mid);
         }
     };
     // Outside a pool, this thread does all work, because a parallel iterator would
@@ -41,23 +41,23 @@ pub fn exact_p_values(genotypes: &[[u32; 3]], mid: bool, out: &mut [f64]) {
 /// Returns the p-value of the exact test. The mid-p variant adds only half of the
 /// probabilities that equal the probability of the observed number (Graffelman & Moreno
 /// 2013). Without genotypes, the p-value is 1 and the mid-p value is 0.5.
-pub fn exact_p(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
+pub fn exact_p_value(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
     let start = HardyCounts {
         het: f64::from(het),
         hom: [f64::from(hom_a1), f64::from(hom_a2)],
     };
     if start.has_excess() {
-        p_from(start, HardyCounts::remove_hets, HardyCounts::add_hets, mid)
+        p_value(start, HardyCounts::remove_hets, HardyCounts::add_hets, mid)
     } else {
-        p_from(start, HardyCounts::add_hets, HardyCounts::remove_hets, mid)
+        p_value(start, HardyCounts::add_hets, HardyCounts::remove_hets, mid)
     }
 }
 
 /// Sums the weights that do not exceed the weight of the observed number, and divides
 /// the result by the sum of all weights.
-fn p_from(start: HardyCounts, inward: impl CountStep, outward: impl CountStep, mid: bool) -> f64 {
+fn p_value(start: HardyCounts, inward: impl CountStep, outward: impl CountStep, mid: bool) -> f64 {
     let observed = OBSERVED_WEIGHT * (1.0 - WEIGHT_TOLERANCE);
-    let (centre, far, ties) = sum_one_side(start, observed, inward);
+    let (centre, far, ties) = sum_side(start, observed, inward);
     let tail = observed + far + sum_tail(start, observed, outward);
     let left_out = if mid { ties * observed / 2.0 } else { 0.0 };
     (tail - left_out) / (tail + centre)
@@ -104,7 +104,7 @@ impl HardyCounts {
 /// Sums the weights of all numbers of heterozygotes above or below the observed number.
 /// Returns the sum of the weights above the observed weight, the sum of all other
 /// weights, and the number of ties with the observed weight.
-fn sum_one_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> (f64, f64, f64) {
+fn sum_side(mut counts: HardyCounts, mut weight: f64, step: impl CountStep) -> (f64, f64, f64) {
     let mut centre = 0.0;
     loop {
         weight *= step(&mut counts);
@@ -143,7 +143,7 @@ mod tests {
 
     /// Returns the p-value according to its definition, from the probability of each
     /// number of heterozygotes.
-    fn p_by_definition(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
+    fn reference_p_value(hom_a1: u32, het: u32, hom_a2: u32, mid: bool) -> f64 {
         let (first, total) = (2 * hom_a1 + het, hom_a1 + het + hom_a2);
         let weight = |het: u32| {
             let (a1, a2) = ((first - het) / 2, total - het - (first - het) / 2);
@@ -172,15 +172,15 @@ mod tests {
 
     #[test]
     fn the_p_value_without_genotypes_is_1() {
-        assert!((exact_p(0, 0, 0, false) - 1.0).abs() < 1e-12);
-        assert!((exact_p(0, 0, 0, true) - 0.5).abs() < 1e-12);
+        assert!((exact_p_value(0, 0, 0, false) - 1.0).abs() < 1e-12);
+        assert!((exact_p_value(0, 0, 0, true) - 0.5).abs() < 1e-12);
     }
 
     #[test]
     fn p_values_below_the_smallest_float_are_zero() {
-        let small = exact_p(530, 0, 530, false);
+        let small = exact_p_value(530, 0, 530, false);
         assert!(small > 0.0 && small < 1e-300, "{small}");
-        assert!(exact_p(100_000, 0, 100_000, false).abs() < f64::MIN_POSITIVE);
+        assert!(exact_p_value(100_000, 0, 100_000, false).abs() < f64::MIN_POSITIVE);
     }
 
     #[test]
@@ -193,7 +193,7 @@ mod tests {
             .install(|| exact_p_values(&rows, false, &mut shared));
         let expected: Vec<_> = rows
             .iter()
-            .map(|&[a, b, c]| exact_p(a, b, c, false))
+            .map(|&[a, b, c]| exact_p_value(a, b, c, false))
             .collect();
         assert!(alone == expected && shared == expected);
     }
@@ -203,14 +203,14 @@ mod tests {
         fn p_values_agree_with_the_definition(
             hom_a1 in 0_u32..60, het in 0_u32..60, hom_a2 in 0_u32..60, mid: bool,
         ) {
-            let (found, expected) = (exact_p(hom_a1, het, hom_a2, mid), p_by_definition(hom_a1, het, hom_a2, mid));
+            let (found, expected) = (exact_p_value(hom_a1, het, hom_a2, mid), reference_p_value(hom_a1, het, hom_a2, mid));
             prop_assert!((found - expected).abs() <= 1e-9 * expected, "{found} {expected}");
         }
 
         #[test]
         fn exchanged_alleles_do_not_change_the_p_value(hom_a1: u16, het: u16, hom_a2: u16) {
             let [first, two, three] = [hom_a1, het, hom_a2].map(u32::from);
-            let (found, exchanged) = (exact_p(first, two, three, false), exact_p(three, two, first, false));
+            let (found, exchanged) = (exact_p_value(first, two, three, false), exact_p_value(three, two, first, false));
             prop_assert!((found - exchanged).abs() <= 1e-9 * found);
         }
     }

@@ -15,10 +15,10 @@ pub trait DecodeKernels: Sized {
 }
 
 #[cfg(not(target_arch = "x86_64"))]
-mod plain {
+mod scalar {
     use super::{CodeTable, DecodeKernels};
 
-    macro_rules! plain {
+    macro_rules! impl_scalar_kernels {
         ($($number:ty),*) => {$(
             impl DecodeKernels for $number {
                 fn decode_rows(_: &[u8], _: &CodeTable<Self>, _: &mut [Self]) -> usize {
@@ -31,5 +31,5 @@ mod plain {
             }
         )*};
     }
-    plain!(i8, f32, f64);
+    impl_scalar_kernels!(i8, f32, f64);
 }

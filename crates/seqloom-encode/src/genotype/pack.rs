@@ -8,8 +8,7 @@
 use std::fmt::Display;
 
 use rayon::prelude::*;
-use seqloom_core::simd::dispatch;
-use seqloom_core::{Error, Result};
+use seqloom_core::{Error, Result, simd::dispatch};
 use seqloom_macros::vectorized;
 
 use super::Genotype;
@@ -37,7 +36,7 @@ pub struct GenotypeMatrix<'a, T> {
 }
 
 impl<T> GenotypeMatrix<'_, T> {
-    const fn lines(&self) -> usize {
+    const fn line_count(&self) -> usize {
         if self.lines_are_columns {
             self.shape.1
         } else {
@@ -45,7 +44,7 @@ impl<T> GenotypeMatrix<'_, T> {
         }
     }
 
-    const fn positions(&self) -> usize {
+    const fn position_count(&self) -> usize {
         if self.lines_are_columns {
             self.shape.0
         } else {
@@ -59,11 +58,11 @@ impl<T> GenotypeMatrix<'_, T> {
     }
 
     /// Returns the offset of the value in the matrix at a column of a packed row.
-    const fn at(&self, line: usize, position: usize) -> usize {
+    const fn value_offset(&self, line: usize, position: usize) -> usize {
         if self.is_line_contiguous() {
-            line * self.positions() + position
+            line * self.position_count() + position
         } else {
-            position * self.lines() + line
+            position * self.line_count() + line
         }
     }
 }
@@ -72,13 +71,13 @@ impl<T> GenotypeMatrix<'_, T> {
 /// zeros.
 ///
 /// Inside a rayon pool, the threads of the pool share the work.
-pub fn pack<T: Genotype + Display>(
+pub fn pack_genotypes<T: Genotype + Display>(
     matrix: GenotypeMatrix<'_, T>,
     count_a1: bool,
     out: &mut [u8],
 ) -> Result<()> {
-    let (lines, stride) = (matrix.lines(), matrix.positions().div_ceil(4));
-    if matrix.values.len() != lines * matrix.positions() || out.len() != lines * stride {
+    let (lines, stride) = (matrix.line_count(), matrix.position_count().div_ceil(4));
+    if matrix.values.len() != lines * matrix.position_count() || out.len() != lines * stride {
         let sizes = (matrix.shape, matrix.values.len(), out.len());
         return Err(Error::argument(format!(
             "the shape must match the values, and the output must have \
@@ -129,7 +128,7 @@ fn pack_block<T: Genotype>(block: LineBlock<'_, T>) -> bool {
 impl<T: Genotype> LineBlock<'_, T> {
     #[inline(always)]
     fn pack_contiguous(self) -> bool {
-        let positions = self.matrix.positions();
+        let positions = self.matrix.position_count();
         let values = &self.matrix.values[self.first * positions..];
         let lines = self.out.chunks_exact_mut(positions.div_ceil(4));
         let mut is_valid = true;
@@ -148,7 +147,7 @@ impl<T: Genotype> LineBlock<'_, T> {
 
     #[inline(always)]
     fn pack_strided(self) -> bool {
-        let stride = self.matrix.positions().div_ceil(4);
+        let stride = self.matrix.position_count().div_ceil(4);
         let lines = self.out.len() / stride;
         let mut is_valid = true;
         for byte in (0..stride).step_by(TILE_BYTES) {
@@ -171,8 +170,8 @@ impl<T: Genotype> LineBlock<'_, T> {
     fn pack_four_rows(&self, first: usize, bytes: &mut [u8]) -> bool {
         let mut is_valid = true;
         let mut codes = [0; BLOCK_LINES];
-        for position in first..self.matrix.positions().min(first + 4) {
-            let start = self.matrix.at(self.first, position);
+        for position in first..self.matrix.position_count().min(first + 4) {
+            let start = self.matrix.value_offset(self.first, position);
             let values = &self.matrix.values[start..][..bytes.len()];
             is_valid &= encode_values(values, self.count_a1, &mut codes);
             for (byte, code) in bytes.iter_mut().zip(&codes) {
@@ -187,7 +186,7 @@ impl<T: Genotype> LineBlock<'_, T> {
 #[inline(always)]
 fn encode_values<T: Genotype>(values: &[T], count_a1: bool, codes: &mut [u8]) -> bool {
     let [no_copies, two_copies] = if count_a1 { [3, 0] } else { [0, 3] };
-    let [zero, one, two] = [0, 1, 2].map(T::from_copies);
+    let [zero, one, two] = [0, 1, 2].map(T::from_allele_count);
     let mut has_invalid = 0;
     for (code, value) in codes.iter_mut().zip(values) {
         let [is_zero, is_one, is_two] = [zero, one, two].map(|each| u8::from(*value == each));
@@ -217,11 +216,16 @@ fn join_codes(codes: &[u8; 4 * TILE_BYTES], bytes: &mut [u8]) {
 /// Returns the error for the first value in a block of packed rows that is not a
 /// genotype.
 fn invalid_value<T: Genotype + Display>(matrix: &GenotypeMatrix<'_, T>, first: usize) -> Error {
-    let last = matrix.lines().min(first + BLOCK_LINES);
+    let last = matrix.line_count().min(first + BLOCK_LINES);
     let positions =
-        (first..last).flat_map(|line| (0..matrix.positions()).map(move |at| (line, at)));
-    let wrong = positions
-        .map(|(line, position)| (line, position, matrix.values[matrix.at(line, position)]));
+        (first..last).flat_map(|line| (0..matrix.position_count()).map(move |at| (line, at)));
+    let wrong = positions.map(|(line, position)| {
+        (
+            line,
+            position,
+            matrix.values[matrix.value_offset(line, position)],
+        )
+    });
     let mut wrong = wrong.filter(|(_, _, value)| !encode_values(&[*value], true, &mut [0]));
     let Some((line, position, value)) = wrong.next() else {
         return Error::argument("a value is not a genotype");

@@ -48,17 +48,17 @@ impl KeptPositions {
     /// of each column in the selection, or `None` if the columns are already ascending.
     pub fn new(positions: &[usize]) -> (Self, Option<Vec<usize>>) {
         if positions.is_sorted_by(|a, b| a < b) {
-            return (Self::ascending(positions), None);
+            return (Self::from_ascending(positions), None);
         }
         let mut sorted = positions.to_vec();
         sorted.sort_unstable();
         sorted.dedup();
         let rank = |at: &usize| sorted.partition_point(|other| other < at);
         let ranks = positions.iter().map(rank).collect();
-        (Self::ascending(&sorted), Some(ranks))
+        (Self::from_ascending(&sorted), Some(ranks))
     }
 
-    fn ascending(positions: &[usize]) -> Self {
+    fn from_ascending(positions: &[usize]) -> Self {
         let (mut steps, mut ends) = (Vec::new(), Vec::new());
         for together in positions.chunks(4 * STEP_BYTES) {
             let first = steps.len();
@@ -113,9 +113,9 @@ impl KeptPositions {
         match seqloom_core::simd::avx2().filter(|_| *IS_PEXT_FAST) {
             Some(simd) => simd.vectorize(
                 #[inline(always)]
-                || self.move_codes(line, out, |word, mask| extract_pext(simd, word, mask)),
+                || self.move_codes(line, out, |word, mask| extract_bits_pext(simd, word, mask)),
             ),
-            None => self.move_codes(line, out, extract),
+            None => self.move_codes(line, out, extract_bits),
         }
     }
 
@@ -124,7 +124,7 @@ impl KeptPositions {
     /// the row.
     #[cfg(not(target_arch = "x86_64"))]
     pub fn line(&self, line: &[u8], out: &mut [u8]) {
-        self.move_codes(line, out, extract);
+        self.move_codes(line, out, extract_bits);
     }
 
     #[inline(always)]
@@ -134,7 +134,7 @@ impl KeptPositions {
             let steps = &self.steps[first..end];
             first = end;
             steps.iter().fold(0, |found, step| {
-                found | extract(word_at(line, step.at), step.mask) << step.shift
+                found | extract(read_word(line, step.at), step.mask) << step.shift
             })
         });
         let (whole, rest) = out.as_chunks_mut::<STEP_BYTES>();
@@ -148,14 +148,14 @@ impl KeptPositions {
 }
 
 #[inline(always)]
-fn word_at(line: &[u8], at: usize) -> u64 {
+fn read_word(line: &[u8], at: usize) -> u64 {
     let bytes = line.get(at..).and_then(|bytes| bytes.first_chunk());
     bytes.map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
 /// Returns the bits of `word` that are selected by `mask`, moved together to the low
 /// bits.
-fn extract(word: u64, mut mask: u64) -> u64 {
+fn extract_bits(word: u64, mut mask: u64) -> u64 {
     let (mut found, mut at) = (0, 0);
     while mask != 0 {
         found |= (word >> mask.trailing_zeros() & 3) << at;
@@ -166,10 +166,10 @@ fn extract(word: u64, mut mask: u64) -> u64 {
     found
 }
 
-/// Does the same as [`extract`] with one PEXT instruction.
+/// Does the same as [`extract_bits`] with one PEXT instruction.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn extract_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
+fn extract_bits_pext(_: pulp::x86::V3, word: u64, mask: u64) -> u64 {
     #[expect(unsafe_code, reason = "pulp does not have the instruction")]
     // SAFETY: the token exists only on a machine with BMI2.
     unsafe {
@@ -185,9 +185,9 @@ static IS_PEXT_FAST: LazyLock<bool> = LazyLock::new(|| {
     seqloom_core::simd::avx2().is_some_and(|simd| {
         let by_instruction = simd.vectorize(
             #[inline(always)]
-            || min_time(|word, mask| extract_pext(simd, word, mask)),
+            || min_extract_time(|word, mask| extract_bits_pext(simd, word, mask)),
         );
-        by_instruction < min_time(extract)
+        by_instruction < min_extract_time(extract_bits)
     })
 });
 
@@ -203,7 +203,7 @@ fn is_pext_fast() -> bool {
 /// [`TIMED_WORDS`] words.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn min_time(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
+fn min_extract_time(extract: impl Fn(u64, u64) -> u64) -> Option<Duration> {
     let once = |_| {
         let start = Instant::now();
         let moved = (0..TIMED_WORDS).fold(black_box(u64::MAX), |word, _| {
@@ -230,7 +230,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn codes(line: &[u8], count: usize) -> Vec<u8> {
+    fn unpack_codes(line: &[u8], count: usize) -> Vec<u8> {
         (0..count)
             .map(|position| line[position / 4] >> (2 * (position % 4)) & 3)
             .collect()
@@ -257,8 +257,8 @@ mod tests {
                 kept.line(&lines[line * stride..], out);
             }
             for line in 0..3 {
-                let all = codes(&lines[line * stride..], 400);
-                let found = codes(&out[line * kept.stride()..], kept.len());
+                let all = unpack_codes(&lines[line * stride..], 400);
+                let found = unpack_codes(&out[line * kept.stride()..], kept.len());
                 let ranks = ranks
                     .clone()
                     .unwrap_or_else(|| (0..positions.len()).collect());
@@ -270,19 +270,19 @@ mod tests {
     }
 
     #[test]
-    fn the_loop_moves_selected_bits_to_the_low_bits() {
-        assert_eq!(extract(0b11_10_01_00, 0b11_00_11_11), 0b11_01_00);
-        assert_eq!(extract(u64::MAX, u64::MAX), u64::MAX);
+    fn the_fallback_loop_moves_selected_bits_to_the_low_bits() {
+        assert_eq!(extract_bits(0b11_10_01_00, 0b11_00_11_11), 0b11_01_00);
+        assert_eq!(extract_bits(u64::MAX, u64::MAX), u64::MAX);
     }
 
     #[cfg(target_arch = "x86_64")]
     proptest! {
         #[test]
-        fn pext_and_the_loop_extract_the_same_bits(word: u64, positions: u32) {
+        fn pext_and_the_fallback_loop_extract_the_same_bits(word: u64, positions: u32) {
             let kept = (0..32).filter(|position| positions >> position & 1 == 1);
             let mask = kept.fold(0, |mask, position| mask | 3 << (2 * position));
             if let Some(simd) = pulp::x86::V3::try_new() {
-                prop_assert_eq!(extract_pext(simd, word, mask), extract(word, mask));
+                prop_assert_eq!(extract_bits_pext(simd, word, mask), extract_bits(word, mask));
             }
         }
     }

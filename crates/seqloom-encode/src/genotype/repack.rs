@@ -6,7 +6,7 @@
 /// # Panics
 ///
 /// Panics if a column is after the end of the packed row.
-pub fn repack(codes: &[u8], positions: &[usize], out: &mut [u8]) {
+pub fn repack_columns(codes: &[u8], positions: &[usize], out: &mut [u8]) {
     out.fill(0);
     for (four, byte) in positions.chunks(4).zip(out) {
         for (at, &position) in four.iter().enumerate() {
@@ -22,7 +22,7 @@ mod tests {
     #[test]
     fn repacked_codes_follow_the_order_of_the_positions() {
         let mut out = [0xff; 3];
-        repack(
+        repack_columns(
             &[0b11_10_01_00, 0b00_01_10_11],
             &[3, 0, 1, 1, 4, 7],
             &mut out,

@@ -1,18 +1,17 @@
 //! Decodes consecutive codes.
 
-use super::value::code;
-use super::{CodeTable, Genotype};
+use super::{CodeTable, Genotype, value::code_in_byte};
 
 /// Decodes consecutive codes until `out` is full.
 ///
 /// # Panics
 ///
 /// Panics if `codes` has fewer codes than `out` has elements.
-pub fn decode<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
+pub fn decode_row<T: Genotype>(codes: &[u8], table: &CodeTable<T>, out: &mut [T]) {
     let codes = &codes[..out.len().div_ceil(4)];
     let done = T::decode_rows(codes, table, out);
     for (position, value) in out.iter_mut().enumerate().skip(done) {
-        *value = table[code(codes[position / 4], position)];
+        *value = table[code_in_byte(codes[position / 4], position)];
     }
 }
 
@@ -24,7 +23,7 @@ mod tests {
         let codes: Vec<u8> = (0..=255).chain((0..=255).rev()).collect();
         for positions in (0..70).chain([1000, 2047, 2048]) {
             let mut out = vec![T::default(); positions];
-            decode(&codes, table, &mut out);
+            decode_row(&codes, table, &mut out);
             for (position, value) in out.iter().enumerate() {
                 let expected = table[usize::from(codes[position / 4] >> (2 * (position % 4)) & 3)];
                 assert_eq!(*value, expected, "position {position} of {positions}");
@@ -42,7 +41,7 @@ mod tests {
     #[test]
     fn a_missing_float_is_nan() {
         let mut out = [0.0_f32; 4];
-        decode(&[0b11_10_01_00], &f32::table(true), &mut out);
+        decode_row(&[0b11_10_01_00], &f32::code_table(true), &mut out);
         assert_eq!((out[0], out[2], out[3]), (2.0, 1.0, 0.0));
         assert!(out[1].is_nan());
     }
@@ -50,7 +49,7 @@ mod tests {
     #[test]
     fn the_other_allele_can_be_counted() {
         let mut out = [0_i8; 4];
-        decode(&[0b11_10_01_00], &i8::table(false), &mut out);
+        decode_row(&[0b11_10_01_00], &i8::code_table(false), &mut out);
         assert_eq!(out, [0, -127, 1, 2]);
     }
 }

@@ -39,7 +39,7 @@ type Tile = [TileLine; TILE_SIDE];
 ///
 /// Panics if a row of `to` is too short for one code of each row of `from`, or if `to`
 /// has too many rows.
-pub fn transpose(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
+pub fn transpose_codes(from: &[u8], stride: usize, to: &mut [u8], width: usize) {
     let (stride, width) = (stride.max(1), width.max(1));
     let lines = from.len() / stride;
     assert!(
@@ -181,17 +181,23 @@ mod tests {
     use super::*;
 
     /// Returns the code at a column of a packed row.
-    fn code(codes: &[u8], stride: usize, line: usize, position: usize) -> u8 {
+    fn code_at(codes: &[u8], stride: usize, line: usize, position: usize) -> u8 {
         codes[line * stride + position / 4] >> (2 * (position % 4)) & 3
     }
 
     /// Transposes a matrix code by code, as the reference for tests.
-    fn naive(from: &[u8], stride: usize, lines: usize, positions: usize, width: usize) -> Vec<u8> {
+    fn transpose_naively(
+        from: &[u8],
+        stride: usize,
+        lines: usize,
+        positions: usize,
+        width: usize,
+    ) -> Vec<u8> {
         let mut to = vec![0; positions * width];
         for position in 0..positions {
             for line in 0..lines {
                 to[position * width + line / 4] |=
-                    code(from, stride, line, position) << (2 * (line % 4));
+                    code_at(from, stride, line, position) << (2 * (line % 4));
             }
         }
         to
@@ -201,8 +207,8 @@ mod tests {
         let (stride, width) = (positions.div_ceil(4), lines.div_ceil(4) + spare);
         let from: Vec<u8> = (0..=250).cycle().take(lines * stride).collect();
         let mut to = vec![0xaa; positions * width];
-        transpose(&from, stride, &mut to, width);
-        let expected = naive(&from, stride, lines, positions, width);
+        transpose_codes(&from, stride, &mut to, width);
+        let expected = transpose_naively(&from, stride, lines, positions, width);
         assert!(to == expected, "{lines} lines of {positions} positions");
     }
 
@@ -223,6 +229,6 @@ mod tests {
 
     #[test]
     fn an_empty_matrix_is_transposed_to_an_empty_matrix() {
-        transpose(&[], 3, &mut [], 0);
+        transpose_codes(&[], 3, &mut [], 0);
     }
 }

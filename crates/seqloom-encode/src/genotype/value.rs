@@ -8,17 +8,17 @@ pub trait Genotype: DecodeKernels + Copy + PartialEq + Send + Sync + 'static {
     const MISSING: Self;
 
     /// Converts a number of copies of the counted allele to this type.
-    fn from_copies(count: u8) -> Self;
+    fn from_allele_count(count: u8) -> Self;
 
     /// Returns the decoded number for each code. If `count_a1` is false, A2 is the
     /// counted allele.
-    fn table(count_a1: bool) -> CodeTable<Self> {
+    fn code_table(count_a1: bool) -> CodeTable<Self> {
         let [a1, a2] = if count_a1 { [2, 0] } else { [0, 2] };
         [
-            Self::from_copies(a1),
+            Self::from_allele_count(a1),
             Self::MISSING,
-            Self::from_copies(1),
-            Self::from_copies(a2),
+            Self::from_allele_count(1),
+            Self::from_allele_count(a2),
         ]
     }
 }
@@ -26,7 +26,7 @@ pub trait Genotype: DecodeKernels + Copy + PartialEq + Send + Sync + 'static {
 impl Genotype for i8 {
     const MISSING: Self = -127;
 
-    fn from_copies(count: u8) -> Self {
+    fn from_allele_count(count: u8) -> Self {
         count.cast_signed()
     }
 }
@@ -34,7 +34,7 @@ impl Genotype for i8 {
 impl Genotype for f32 {
     const MISSING: Self = Self::NAN;
 
-    fn from_copies(count: u8) -> Self {
+    fn from_allele_count(count: u8) -> Self {
         Self::from(count)
     }
 }
@@ -42,13 +42,13 @@ impl Genotype for f32 {
 impl Genotype for f64 {
     const MISSING: Self = Self::NAN;
 
-    fn from_copies(count: u8) -> Self {
+    fn from_allele_count(count: u8) -> Self {
         Self::from(count)
     }
 }
 
 /// Returns the code at a position of a byte. The position is taken modulo 4.
 #[inline(always)]
-pub(super) fn code(byte: u8, position: usize) -> usize {
+pub(super) fn code_in_byte(byte: u8, position: usize) -> usize {
     usize::from(byte >> (2 * (position & 3)) & 3)
 }

@@ -1,7 +1,6 @@
 //! The vector loops that decode genotypes with AVX2.
 
-use pulp::cast;
-use pulp::x86::V3;
+use pulp::{cast, x86::V3};
 use seqloom_core::simd;
 
 use super::CodeTable;
@@ -10,14 +9,16 @@ use super::square::{SQUARE_SIDE, Square};
 
 /// Runs `work` if this machine has AVX2; otherwise returns 0.
 fn run_with_avx2(work: impl FnOnce(V3) -> usize) -> usize {
-    let Some(simd) = simd::avx2() else { return 0 };
+    let Some(simd) = simd::avx2() else {
+        return 0;
+    };
     simd.vectorize(
         #[inline(always)]
         || work(simd),
     )
 }
 
-macro_rules! kernels {
+macro_rules! impl_decode_kernels {
     ($number:ty, $rows:expr, $columns:expr) => {
         impl DecodeKernels for $number {
             fn decode_rows(codes: &[u8], table: &CodeTable<Self>, out: &mut [Self]) -> usize {
@@ -41,9 +42,9 @@ macro_rules! kernels {
         }
     };
 }
-kernels!(i8, decode_rows_i8, decode_columns_i8);
-kernels!(f32, decode_rows_f32, decode_columns_f32);
-kernels!(f64, decode_rows_f64, decode_columns_f64);
+impl_decode_kernels!(i8, decode_rows_i8, decode_columns_i8);
+impl_decode_kernels!(f32, decode_rows_f32, decode_columns_f32);
+impl_decode_kernels!(f64, decode_rows_f64, decode_columns_f64);
 
 /// Returns a table with 16 entries: the number for code `c` is at index `c` and at
 /// index `4 * c`.

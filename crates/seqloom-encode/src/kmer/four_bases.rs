@@ -52,12 +52,12 @@ impl FourBaseKmers {
     /// Calls `act` with the numbers of consecutive k-mers. All bases must be in the
     /// alphabet.
     #[inline(always)]
-    pub(super) fn for_each(&self, letters: &[u8], mut act: impl FnMut(&[u32])) {
+    pub(super) fn for_each_chunk(&self, letters: &[u8], mut act: impl FnMut(&[u32])) {
         let starts = (letters.len() + 1).saturating_sub(self.k);
         let mut start = 0;
         while start < starts {
             let count = CHUNK_RESIDUES.min(starts - start);
-            let numbers = self.numbers(&digits(self.pairs, &letters[start..]));
+            let numbers = self.kmer_numbers(&base_digits(self.pairs, &letters[start..]));
             if self.stride == 1 {
                 act(&numbers[..count]);
                 start += count;
@@ -72,7 +72,7 @@ impl FourBaseKmers {
 
     /// Returns the numbers of the first [`CHUNK_RESIDUES`] k-mers.
     #[inline(always)]
-    fn numbers(&self, digits: &[u8; SPAN_BASES]) -> [u32; CHUNK_RESIDUES] {
+    fn kmer_numbers(&self, digits: &[u8; SPAN_BASES]) -> [u32; CHUNK_RESIDUES] {
         let mut forward = [0; CHUNK_RESIDUES];
         for position in 0..self.k {
             push_digit(&mut forward, digits[position..].first_chunk(), 0);
@@ -106,7 +106,7 @@ fn push_digit(
 
 /// Returns the digits of the bases that the k-mers of a chunk cover.
 #[inline(always)]
-fn digits(pairs: CasePairs, letters: &[u8]) -> [u8; SPAN_BASES] {
+fn base_digits(pairs: CasePairs, letters: &[u8]) -> [u8; SPAN_BASES] {
     let mut span = [0; SPAN_BASES];
     match letters.first_chunk::<SPAN_BASES>() {
         Some(whole) => span = *whole,

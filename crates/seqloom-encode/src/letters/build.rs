@@ -2,59 +2,61 @@
 
 use seqloom_core::{Alphabet, Error, Result};
 
-use super::expected::Expected;
-use super::kinds::{AMBIGUOUS, LOWER, RARE, REJECTED, RNA, SYMBOL, is_rejected};
-use super::plain::MemberRanges;
-use super::table::{LetterTable, STOP};
-use crate::{Case, Policy, Rare, Symbols};
+use super::expected::ExpectedLetters;
+use super::kinds::{
+    AMBIGUOUS_KIND, LOWER_CASE_KIND, RARE_KIND, REJECTED_KIND, RNA_KIND, SYMBOL_KIND, is_rejected,
+};
+use super::plain::ResidueRanges;
+use super::table::{LetterTable, STOP_SYMBOL};
+use crate::{CasePolicy, Policy, RarePolicy, SymbolPolicy};
 
 impl LetterTable {
     /// Returns the character table for an alphabet, which is a name or a string of
     /// residues.
     pub fn new(alphabet: &str, policy: Policy) -> Result<Self> {
-        from_alphabet(alphabet, policy)
+        alphabet_table(alphabet, policy)
     }
 
     /// Returns a character table that accepts only the bytes `first` to `last`. Error
     /// messages describe these bytes as `expected`.
     pub fn range(first: u8, last: u8, expected: &str) -> Self {
-        from_range(first, last, expected)
+        range_table(first, last, expected)
     }
 }
 
-fn from_range(first: u8, last: u8, expected: &str) -> LetterTable {
-    let mut letters = empty_table(Expected::new(expected.to_owned()));
+fn range_table(first: u8, last: u8, expected: &str) -> LetterTable {
+    let mut letters = empty_table(ExpectedLetters::new(expected.to_owned()));
     letters.members = (first..=last).collect();
     for byte in first..=last {
-        letters.set(byte, byte, 0);
+        letters.set_byte(byte, byte, 0);
     }
-    letters.find_plain_members(false);
+    letters.find_plain_residues(false);
     letters
 }
 
-fn from_alphabet(name: &str, policy: Policy) -> Result<LetterTable> {
+fn alphabet_table(name: &str, policy: Policy) -> Result<LetterTable> {
     let alphabet = Alphabet::new(name)?;
     check_policy(&alphabet, policy)?;
-    let mut letters = empty_table(Expected::new(accepted_letters(&alphabet, policy)));
+    let mut letters = empty_table(ExpectedLetters::new(accepted_letters(&alphabet, policy)));
     letters.members = alphabet.letters().to_vec();
     letters.ambiguities = alphabet.ambiguities();
-    letters.strips_stop = policy.symbols == Symbols::StripTerminalStop && alphabet.has_stop();
-    letters.accept_members(policy);
-    letters.accept_codes(policy);
-    letters.accept_rare(&alphabet, policy);
+    letters.strips_stop = policy.symbols == SymbolPolicy::StripTerminalStop && alphabet.has_stop();
+    letters.accept_residues(policy);
+    letters.accept_ambiguity_codes(policy);
+    letters.accept_rare_residues(&alphabet, policy);
     letters.accept_symbols(&alphabet, policy);
     letters.add_hints(&alphabet);
-    letters.find_plain_members(policy.case == Case::Fold);
+    letters.find_plain_residues(policy.case == CasePolicy::Fold);
     Ok(letters)
 }
 
-fn empty_table(expected: Expected) -> LetterTable {
+fn empty_table(expected: ExpectedLetters) -> LetterTable {
     LetterTable {
         members: Vec::new(),
         ambiguities: &[],
         normal: [0; 256],
-        kinds: [REJECTED; 256],
-        plain: MemberRanges::new(|_| false, false),
+        kinds: [REJECTED_KIND; 256],
+        plain: ResidueRanges::new(|_| false, false),
         strips_stop: false,
         expected,
     }
@@ -63,7 +65,8 @@ fn empty_table(expected: Expected) -> LetterTable {
 /// Returns an error if the policy does not apply to the alphabet.
 fn check_policy(alphabet: &Alphabet, policy: Policy) -> Result<()> {
     let letters = String::from_utf8_lossy(alphabet.letters());
-    if policy.case != Case::Keep && letters.bytes().any(|letter| letter.is_ascii_lowercase()) {
+    if policy.case != CasePolicy::Keep && letters.bytes().any(|letter| letter.is_ascii_lowercase())
+    {
         return Err(Error::argument(format!(
             "alphabet must be 'dna', 'rna', 'protein', 'iupac' or distinct letters, got \
              {letters:?}, whose lower-case letters need case='keep'"
@@ -75,10 +78,10 @@ fn check_policy(alphabet: &Alphabet, policy: Policy) -> Result<()> {
             "rna_as_dna=True (--rna-as-dna) reads U as T; it does not apply to alphabet {letters:?}"
         )));
     }
-    if policy.rare != Rare::Error && alphabet.rare().is_empty() {
+    if policy.rare != RarePolicy::Error && alphabet.rare_amino_acids().is_empty() {
         return Err(Error::argument("rare (--rare) needs alphabet 'protein'"));
     }
-    let is_default = policy.symbols == Symbols::StripTerminalStop;
+    let is_default = policy.symbols == SymbolPolicy::StripTerminalStop;
     if alphabet.symbols().is_empty() && !is_default {
         return Err(Error::argument(
             "symbols needs a named alphabet; add the symbols to your residues instead",
@@ -100,91 +103,94 @@ fn accepted_letters(alphabet: &Alphabet, policy: Policy) -> String {
 }
 
 impl LetterTable {
-    fn set(&mut self, byte: u8, normal: u8, kind: u64) {
+    fn set_byte(&mut self, byte: u8, normal: u8, kind: u64) {
         self.normal[usize::from(byte)] = normal;
         self.kinds[usize::from(byte)] = kind;
     }
 
     /// Sets the residue and the kind of a character, and of its lower-case form.
-    fn accept(&mut self, letter: u8, counted: (u8, u64), case: Case) {
+    fn accept_letter(&mut self, letter: u8, counted: (u8, u64), case: CasePolicy) {
         let (normal, kind) = counted;
-        self.set(letter, normal, kind);
+        self.set_byte(letter, normal, kind);
         let lower = letter.to_ascii_lowercase();
         match case {
             _ if lower == letter || is_rejected(kind) => {}
-            Case::Fold => self.set(lower, normal, kind | LOWER),
-            Case::Mask => self.set(lower, 0, LOWER),
-            Case::Keep | Case::Error => {}
+            CasePolicy::Fold => self.set_byte(lower, normal, kind | LOWER_CASE_KIND),
+            CasePolicy::Mask => self.set_byte(lower, 0, LOWER_CASE_KIND),
+            CasePolicy::Keep | CasePolicy::Error => {}
         }
     }
 
-    fn accept_members(&mut self, policy: Policy) {
+    fn accept_residues(&mut self, policy: Policy) {
         for letter in self.members.clone() {
-            self.accept(letter, (letter, 0), policy.case);
+            self.accept_letter(letter, (letter, 0), policy.case);
         }
         if policy.rna_as_dna {
-            self.accept(b'U', (b'T', RNA), policy.case);
+            self.accept_letter(b'U', (b'T', RNA_KIND), policy.case);
         }
     }
 
-    fn accept_codes(&mut self, policy: Policy) {
+    fn accept_ambiguity_codes(&mut self, policy: Policy) {
         for (code, _) in self.ambiguities.iter().filter(|_| policy.codes) {
-            self.accept(*code, (*code, AMBIGUOUS), policy.case);
+            self.accept_letter(*code, (*code, AMBIGUOUS_KIND), policy.case);
         }
     }
 
-    fn accept_rare(&mut self, alphabet: &Alphabet, policy: Policy) {
-        for (letter, stand_in) in alphabet.rare() {
+    fn accept_rare_residues(&mut self, alphabet: &Alphabet, policy: Policy) {
+        for (letter, stand_in) in alphabet.rare_amino_acids() {
             let normal = match policy.rare {
-                Rare::Error => continue,
-                Rare::Unknown if !policy.codes => continue,
-                Rare::Zeros => 0,
-                Rare::Unknown => b'X',
-                Rare::Replace => *stand_in,
-                Rare::Keep => self.add_member(*letter),
+                RarePolicy::Error => continue,
+                RarePolicy::Unknown if !policy.codes => continue,
+                RarePolicy::Zeros => 0,
+                RarePolicy::Unknown => b'X',
+                RarePolicy::Replace => *stand_in,
+                RarePolicy::Keep => self.add_residue(*letter),
             };
-            self.accept(*letter, (normal, RARE), policy.case);
+            self.accept_letter(*letter, (normal, RARE_KIND), policy.case);
         }
     }
 
     fn accept_symbols(&mut self, alphabet: &Alphabet, policy: Policy) {
         for symbol in alphabet.symbols() {
             let normal = match policy.symbols {
-                Symbols::StripTerminalStop | Symbols::Error => continue,
-                Symbols::Zeros => 0,
-                Symbols::Keep => self.add_member(*symbol),
+                SymbolPolicy::StripTerminalStop | SymbolPolicy::Error => continue,
+                SymbolPolicy::Zeros => 0,
+                SymbolPolicy::Keep => self.add_residue(*symbol),
             };
-            self.set(*symbol, normal, SYMBOL);
+            self.set_byte(*symbol, normal, SYMBOL_KIND);
         }
     }
 
     /// Adds a residue with a channel to the table.
-    fn add_member(&mut self, letter: u8) -> u8 {
+    fn add_residue(&mut self, letter: u8) -> u8 {
         self.members.push(letter);
         letter
     }
 
-    fn find_plain_members(&mut self, folds: bool) {
+    fn find_plain_residues(&mut self, folds: bool) {
         let kinds = self.kinds;
-        self.plain = MemberRanges::new(|byte| kinds[usize::from(byte)] == 0, folds);
+        self.plain = ResidueRanges::new(|byte| kinds[usize::from(byte)] == 0, folds);
     }
 
     /// Adds a hint to the error for each rejected character.
     fn add_hints(&mut self, alphabet: &Alphabet) {
         for byte in 0..=u8::MAX {
             let is_rejected_byte = is_rejected(self.kinds[usize::from(byte)]);
-            if let Some(hint) = self.hint_for(byte, alphabet).filter(|_| is_rejected_byte) {
+            if let Some(hint) = self.hint(byte, alphabet).filter(|_| is_rejected_byte) {
                 self.expected.add_hint(byte, hint);
             }
         }
     }
 
-    fn hint_for(&self, found: u8, alphabet: &Alphabet) -> Option<&'static str> {
+    fn hint(&self, found: u8, alphabet: &Alphabet) -> Option<&'static str> {
         let upper = found.to_ascii_uppercase();
         if found != upper && !is_rejected(self.kinds[usize::from(upper)]) {
             return Some("case='fold' (--case fold, of train and embed) accepts lower case");
         }
-        let is_rare = alphabet.rare().iter().any(|(letter, _)| *letter == upper);
+        let is_rare = alphabet
+            .rare_amino_acids()
+            .iter()
+            .any(|(letter, _)| *letter == upper);
         match (alphabet.letters(), upper) {
             (b"ACGT", b'U') => Some(
                 "U needs alphabet 'rna', or rna_as_dna=True (--rna-as-dna, of train), which reads it as T",
@@ -198,7 +204,7 @@ impl LetterTable {
                 "this looks like protein, but 'rna' is read: pass RNA, or alphabet 'protein' \
                  (--alphabet protein, of train); a trained model accepts only its own alphabet",
             ),
-            (_, STOP) if alphabet.has_stop() => Some(
+            (_, STOP_SYMBOL) if alphabet.has_stop() => Some(
                 "'*' is accepted only at the end of a sequence; symbols='zeros' or 'keep' (--symbols \
                  zeros, of train and embed) accepts it anywhere",
             ),

@@ -3,15 +3,14 @@
 use super::kinds::is_rejected;
 use super::plain::{CHUNK_RESIDUES, ChunkFlags, count_lower};
 use super::table::LetterTable;
-use seqloom_core::Ragged;
-use seqloom_core::simd::dispatch;
+use seqloom_core::{Ragged, simd::dispatch};
 use seqloom_macros::vectorized;
 
 /// The index of lower-case characters in the counts.
-const LOWER_KIND: usize = 1;
+const LOWER_CASE_INDEX: usize = 1;
 /// The index of removed stops in the counts. The character table does not contain this
 /// kind, because removed stops are counted separately.
-const STOP_KIND: usize = 4;
+const STOP_INDEX: usize = 4;
 const KIND_COUNT: usize = 7;
 
 /// The counts of special characters by kind. Plain residues of the alphabet are not
@@ -64,10 +63,10 @@ impl<'a> LetterChecker<'a> {
 
     /// Returns the sequence without a final stop symbol, if the policy removes it.
     #[inline(always)]
-    pub(crate) fn strip<'b>(&mut self, sequence: &'b [u8]) -> &'b [u8] {
-        let letters = self.table.stripped(sequence);
+    pub(crate) fn strip_stop<'b>(&mut self, sequence: &'b [u8]) -> &'b [u8] {
+        let letters = self.table.strip_stop(sequence);
         if letters.len() < sequence.len() {
-            self.counts.0[STOP_KIND] += 1;
+            self.counts.0[STOP_INDEX] += 1;
         }
         letters
     }
@@ -76,19 +75,19 @@ impl<'a> LetterChecker<'a> {
     /// character is rejected.
     #[inline(always)]
     pub(crate) fn check(&mut self, letters: &[u8]) -> Option<bool> {
-        let flags = self.table.plain.scan(letters);
-        self.count_flags(letters, &flags)
+        let flags = self.table.plain.scan_sequence(letters);
+        self.check_flags(letters, &flags)
     }
 
-    /// Does the same as [`check`](Self::check), with the flags that a kernel has
+    /// Does the same as [`check_sequence`](Self::check_sequence), with the flags that a kernel has
     /// computed for the sequence.
     #[inline(always)]
-    pub(crate) fn count_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {
-        if flags.has_other() {
+    pub(crate) fn check_flags(&mut self, letters: &[u8], flags: &ChunkFlags) -> Option<bool> {
+        if flags.has_special() {
             return self.count_by_table(letters).then_some(false);
         }
         if flags.has_lower() {
-            self.counts.0[LOWER_KIND] += count_lower(letters);
+            self.counts.0[LOWER_CASE_INDEX] += count_lower(letters);
         }
         Some(true)
     }
@@ -109,14 +108,14 @@ impl<'a> LetterChecker<'a> {
 impl LetterTable {
     /// Returns the index of the first sequence with a rejected character.
     pub fn first_rejected_row(&self, sequences: &Ragged<'_>) -> Option<usize> {
-        find_rejected(self, sequences)
+        find_rejected_row(self, sequences)
     }
 }
 
 /// Returns the index of the first sequence with a rejected character.
 #[vectorized]
-fn find_rejected(table: &LetterTable, sequences: &Ragged<'_>) -> Option<usize> {
+fn find_rejected_row(table: &LetterTable, sequences: &Ragged<'_>) -> Option<usize> {
     let mut checker = LetterChecker::new(table);
     let mut rows = sequences.iter();
-    rows.position(|row| checker.check(table.stripped(row)).is_none())
+    rows.position(|row| checker.check(table.strip_stop(row)).is_none())
 }

@@ -2,12 +2,12 @@
 
 /// The description of the accepted characters, and hints for rejected characters.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Expected {
+pub(super) struct ExpectedLetters {
     accepted: String,
     hints: Vec<(u8, &'static str)>,
 }
 
-impl Expected {
+impl ExpectedLetters {
     pub(super) fn new(accepted: String) -> Self {
         Self {
             accepted,

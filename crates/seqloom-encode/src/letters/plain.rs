@@ -19,7 +19,7 @@ type ByteRange = (u8, u8);
 
 /// The plain residues of an alphabet as ranges of bytes.
 #[derive(Clone, Debug)]
-pub(super) struct MemberRanges {
+pub(super) struct ResidueRanges {
     /// Groups of [`GROUP_RANGES`] ranges. The last group is padded with copies of the
     /// last range.
     ranges: Vec<[ByteRange; GROUP_RANGES]>,
@@ -47,7 +47,7 @@ impl ChunkFlags {
     /// Adds the flags of a chunk. `plain` is 1 for each plain residue; `letters` and
     /// `upper` are the residues before and after the conversion to upper case.
     #[inline(always)]
-    fn add(&mut self, plain: &Chunk, (letters, upper): (&Chunk, &Chunk)) {
+    fn add_chunk(&mut self, plain: &Chunk, (letters, upper): (&Chunk, &Chunk)) {
         for at in 0..CHUNK_RESIDUES {
             self.plain[at] &= plain[at];
             self.lower[at] |= letters[at] ^ upper[at];
@@ -56,7 +56,7 @@ impl ChunkFlags {
 
     /// Returns true if any residue is not plain.
     #[inline(always)]
-    pub(crate) fn has_other(&self) -> bool {
+    pub(crate) fn has_special(&self) -> bool {
         self.plain.iter().fold(1, |all, plain| all & plain) == 0
     }
 
@@ -67,7 +67,7 @@ impl ChunkFlags {
     }
 }
 
-impl MemberRanges {
+impl ResidueRanges {
     pub(super) fn new(is_plain: impl Fn(u8) -> bool, folds_case: bool) -> Self {
         let mut ranges: Vec<ByteRange> = Vec::new();
         for byte in (0..=u8::MAX).filter(|byte| is_plain(*byte)) {
@@ -83,7 +83,7 @@ impl MemberRanges {
 
     /// Compares all residues of a sequence with the ranges.
     #[inline(always)]
-    pub(super) fn scan(&self, letters: &[u8]) -> ChunkFlags {
+    pub(super) fn scan_sequence(&self, letters: &[u8]) -> ChunkFlags {
         let mut flags = ChunkFlags::ALL_PLAIN;
         let (chunks, rest) = letters.as_chunks::<CHUNK_RESIDUES>();
         for chunk in chunks {
@@ -114,7 +114,7 @@ impl MemberRanges {
                 *flag |= is_in_ranges(ranges, *letter);
             }
         }
-        flags.add(&is_plain, (chunk, &upper));
+        flags.add_chunk(&is_plain, (chunk, &upper));
         upper
     }
 

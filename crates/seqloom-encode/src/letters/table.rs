@@ -2,12 +2,12 @@
 
 use seqloom_core::{Error, Ragged};
 
-use super::expected::Expected;
+use super::expected::ExpectedLetters;
 use super::kinds::is_rejected;
-use super::plain::{ChunkFlags, MemberRanges};
+use super::plain::{ChunkFlags, ResidueRanges};
 
 /// The symbol of a translated stop codon.
-pub(crate) const STOP: u8 = b'*';
+pub(crate) const STOP_SYMBOL: u8 = b'*';
 
 /// The residue and the kind of each of the 256 bytes, for an alphabet and a policy.
 #[derive(Clone, Debug)]
@@ -16,15 +16,15 @@ pub struct LetterTable {
     pub(super) ambiguities: &'static [(u8, &'static [u8])],
     pub(super) normal: [u8; 256],
     pub(super) kinds: [u64; 256],
-    pub(super) plain: MemberRanges,
+    pub(super) plain: ResidueRanges,
     pub(super) strips_stop: bool,
-    pub(super) expected: Expected,
+    pub(super) expected: ExpectedLetters,
 }
 
 impl LetterTable {
     /// Returns the residues that have a channel, in channel order: the residues of the
     /// alphabet, then the residues that the policy adds.
-    pub fn members(&self) -> &[u8] {
+    pub fn residues(&self) -> &[u8] {
         &self.members
     }
 
@@ -35,7 +35,7 @@ impl LetterTable {
 
     /// Returns the residue or ambiguity code for each byte, or 0 for bytes that are
     /// masked or rejected.
-    pub fn normal(&self) -> &[u8; 256] {
+    pub fn residue_by_byte(&self) -> &[u8; 256] {
         &self.normal
     }
 
@@ -44,7 +44,7 @@ impl LetterTable {
     pub fn rejected_bytes(&self) -> Vec<u8> {
         let all = 0..=u8::MAX;
         all.filter(|byte| is_rejected(self.kinds[usize::from(*byte)]))
-            .filter(|byte| !(self.strips_stop && *byte == STOP))
+            .filter(|byte| !(self.strips_stop && *byte == STOP_SYMBOL))
             .collect()
     }
 
@@ -55,16 +55,16 @@ impl LetterTable {
 
     /// Returns the sequence without a final stop symbol, if the policy removes it.
     #[inline]
-    pub fn stripped<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
+    pub fn strip_stop<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         match sequence {
-            [rest @ .., STOP] if self.strips_stop => rest,
+            [rest @ .., STOP_SYMBOL] if self.strips_stop => rest,
             _ => sequence,
         }
     }
 
     /// Returns a copy of the table that does not remove a final stop symbol.
     #[must_use]
-    pub fn unstripped(&self) -> Self {
+    pub fn without_stop_removal(&self) -> Self {
         Self {
             strips_stop: false,
             ..self.clone()
@@ -80,8 +80,8 @@ impl LetterTable {
     /// Compares the residues of a sequence with the plain residues, and returns the
     /// flags.
     #[inline(always)]
-    pub(crate) fn scan(&self, letters: &[u8]) -> ChunkFlags {
-        self.plain.scan(letters)
+    pub(crate) fn scan_sequence(&self, letters: &[u8]) -> ChunkFlags {
+        self.plain.scan_sequence(letters)
     }
 
     /// Returns the error for the first rejected character in the batch, regardless of
@@ -91,7 +91,7 @@ impl LetterTable {
             .iter()
             .enumerate()
             .filter_map(|(record, sequence)| {
-                let letters = self.stripped(sequence);
+                let letters = self.strip_stop(sequence);
                 let is_rejected_byte = |letter: &u8| is_rejected(self.kinds[usize::from(*letter)]);
                 let position = letters.iter().position(is_rejected_byte)?;
                 Some((record, position, letters[position]))

@@ -4,7 +4,7 @@
 use std::array;
 
 use super::OneHot;
-use crate::Word;
+use crate::ElementBits;
 use crate::letters::{CHUNK_RESIDUES, ChunkFlags};
 
 /// The number of elements that are written together. This number of 4-byte elements
@@ -14,14 +14,14 @@ const LINE_ELEMENTS: usize = 16;
 /// The size and alignment of a cache line in bytes.
 const LINE_BYTES: usize = 64;
 
-impl<T: Word> OneHot<T> {
+impl<T: ElementBits> OneHot<T> {
     /// Encodes a sequence by comparing its residues with the residue of each channel.
     /// Returns the flags for plain and lower-case residues.
     #[inline(always)]
     pub(super) fn fill_channels(&self, letters: &[u8], row: &mut [T]) -> ChunkFlags {
-        let flags = self.letters.scan(letters);
+        let flags = self.letters.scan_sequence(letters);
         let length = self.channel_length(row);
-        for (channel, member) in self.letters.members().iter().enumerate() {
+        for (channel, member) in self.letters.residues().iter().enumerate() {
             self.fill_channel(
                 letters,
                 *member,
@@ -36,7 +36,7 @@ impl<T: Word> OneHot<T> {
     /// division takes as long as encoding ten residues.
     #[inline(always)]
     fn channel_length(&self, row: &[T]) -> usize {
-        match self.width() {
+        match self.channels() {
             4 => row.len() / 4,
             width => row.len() / width,
         }
@@ -49,17 +49,17 @@ impl<T: Word> OneHot<T> {
     fn fill_channel(&self, letters: &[u8], member: u8, out: &mut [T]) {
         let (Some(first), Some(last)) = (letters.first_chunk(), letters.last_chunk()) else {
             for (number, letter) in out.iter_mut().zip(letters) {
-                self.compare(&[*letter], member, array::from_mut(number));
+                self.compare_residues(&[*letter], member, array::from_mut(number));
             }
             return;
         };
         if let Some(part) = out.first_chunk_mut() {
-            self.compare::<LINE_ELEMENTS>(first, member, part);
+            self.compare_residues::<LINE_ELEMENTS>(first, member, part);
         }
         let skipped = out.as_ptr().align_offset(LINE_BYTES).min(LINE_ELEMENTS);
         self.fill_blocks(&letters[skipped..], member, &mut out[skipped..]);
         if let Some(part) = out.last_chunk_mut() {
-            self.compare::<LINE_ELEMENTS>(last, member, part);
+            self.compare_residues::<LINE_ELEMENTS>(last, member, part);
         }
     }
 
@@ -69,18 +69,18 @@ impl<T: Word> OneHot<T> {
         let (chunks, rest) = letters.as_chunks::<CHUNK_RESIDUES>();
         let (parts, others) = out.as_chunks_mut::<CHUNK_RESIDUES>();
         for (chunk, part) in chunks.iter().zip(parts) {
-            self.compare(chunk, member, part);
+            self.compare_residues(chunk, member, part);
         }
         let runs = rest.as_chunks::<LINE_ELEMENTS>().0;
         let parts = others.as_chunks_mut::<LINE_ELEMENTS>().0;
         for (run, part) in runs.iter().zip(parts) {
-            self.compare(run, member, part);
+            self.compare_residues(run, member, part);
         }
     }
 
     #[inline(always)]
-    fn compare<const N: usize>(&self, letters: &[u8; N], member: u8, out: &mut [T; N]) {
-        let (one, zero) = (self.one, T::truncate(0));
+    fn compare_residues<const N: usize>(&self, letters: &[u8; N], member: u8, out: &mut [T; N]) {
+        let (one, zero) = (self.one, T::from_bits(0));
         let upper = self.letters.to_upper(letters);
         for at in 0..N {
             out[at] = if upper[at] == member { one } else { zero };
@@ -90,21 +90,21 @@ impl<T: Word> OneHot<T> {
     /// Writes zeros after the last residue of each channel.
     #[inline(always)]
     fn fill_padding(&self, (letters, length): (usize, usize), row: &mut [T]) {
-        let padded = if letters < length { self.width() } else { 0 };
+        let padded = if letters < length { self.channels() } else { 0 };
         for channel in 0..padded {
-            row[channel * length..][letters..length].fill(T::truncate(0));
+            row[channel * length..][letters..length].fill(T::from_bits(0));
         }
     }
 
     /// Overwrites the positions of residues that are not encoded as a single 1, such as
     /// ambiguity codes.
     #[cold]
-    pub(super) fn fill_differing(&self, letters: &[u8], row: &mut [T]) {
+    pub(super) fn fill_special_residues(&self, letters: &[u8], row: &mut [T]) {
         let length = self.channel_length(row);
         let differs = |byte: u8| self.differs[usize::from(byte)];
         let residues = letters.iter().enumerate();
         for (position, byte) in residues.filter(|(_, byte)| differs(**byte)) {
-            for (channel, number) in self.row(*byte).iter().enumerate() {
+            for (channel, number) in self.byte_channels(*byte).iter().enumerate() {
                 row[channel * length + position] = *number;
             }
         }

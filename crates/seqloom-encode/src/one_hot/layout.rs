@@ -32,7 +32,7 @@ impl OneHotLayout {
 
     /// Returns the offset of an element in the row of a sequence, from its position and
     /// channel.
-    pub(super) fn position(&self, position: usize, channel: usize, width: usize) -> usize {
+    pub(super) fn element_offset(&self, position: usize, channel: usize, width: usize) -> usize {
         if self.channels_first {
             return channel * self.length() + position;
         }
@@ -40,7 +40,7 @@ impl OneHotLayout {
     }
 
     /// Returns an error if the sizes do not match the numbers of channels and values.
-    pub(super) fn check(&self, width: usize, numbers: usize) -> Result<()> {
+    pub(super) fn check_sizes(&self, width: usize, numbers: usize) -> Result<()> {
         let channels = self.sizes[if self.channels_first { 1 } else { 2 }];
         let product = |size: usize, axis: &usize| size.checked_mul(*axis);
         let size = self.sizes.iter().try_fold(1, product);

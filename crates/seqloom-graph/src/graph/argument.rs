@@ -74,7 +74,7 @@ impl Argument {
                 let number = number.as_u64().ok_or_else(|| unknown_argument(object))?;
                 return find(number).map(Self::Value);
             }
-            ("dtype", Value::String(name)) => Dtype::named(name).map(Self::Dtype),
+            ("dtype", Value::String(name)) => Dtype::from_name(name).map(Self::Dtype),
             ("float", Value::String(name)) => parse_float(name).map(Self::Float),
             ("slice", Value::Array(parts)) => parse_slice(parts, find)?,
             ("ellipsis", Value::Bool(true)) => Some(Self::Ellipsis),

@@ -1,7 +1,6 @@
 //! One operation of a graph.
 
-use super::signature::Signature;
-use super::{Argument, ValueInfo};
+use super::{Argument, ValueInfo, signature::Signature};
 
 /// One operation of the graph: a call of a function, with arguments in the order of its
 /// signature.

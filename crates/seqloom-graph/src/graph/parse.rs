@@ -8,8 +8,7 @@ use super::argument::parse_dim;
 use super::operation::location;
 use super::signature::{self, Signature};
 use super::{Argument, Dim, Graph, NamedValue, Operation, ValueInfo};
-use crate::tensors::Tensors;
-use crate::{Dtype, FORMAT_VERSION};
+use crate::{Dtype, FORMAT_VERSION, tensors::Tensors};
 
 impl Graph {
     /// Parses a graph and compares it with its weights. Errors are returned as
@@ -79,7 +78,7 @@ impl GraphReader {
         let number = json.get("value").and_then(Value::as_u64);
         let number = number.ok_or("value: expected a number from 0")?;
         let dtype = string(json, "dtype").unwrap_or_default();
-        let dtype = Dtype::named(&dtype).ok_or_else(|| {
+        let dtype = Dtype::from_name(&dtype).ok_or_else(|| {
             let names = Dtype::ALL.map(Dtype::name).join(", ");
             format!("dtype: expected one of {names}, found {dtype:?}")
         })?;

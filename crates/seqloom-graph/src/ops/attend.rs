@@ -5,8 +5,7 @@ use seqloom_kernels::attention::{
     AttentionInputs, AttentionMask, AttentionRule, BroadcastArray, Heads, HeadsMut, forward, varlen,
 };
 
-use super::call::Call;
-use super::windows::require_one_type;
+use super::{call::Call, windows::require_one_type};
 use crate::Dtype;
 use crate::graph::{Argument, Dim};
 use crate::layout::Layout;

@@ -166,7 +166,7 @@ impl<'a> Call<'a> {
         let found = match self.get(name)? {
             None => return Ok(None),
             Some(Resolved::Dtype(dtype)) => Some(dtype),
-            Some(Resolved::Text(text)) => Dtype::named(&text),
+            Some(Resolved::Text(text)) => Dtype::from_name(&text),
             Some(_) => None,
         };
         found

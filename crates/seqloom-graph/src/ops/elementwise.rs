@@ -119,7 +119,7 @@ pub(crate) fn common_type(values: &[&Resolved]) -> Dtype {
         Resolved::Array(view) => Some(view.dtype),
         _ => None,
     });
-    let arrays = dtypes.reduce(Dtype::with);
+    let arrays = dtypes.reduce(Dtype::result_type);
     let has_fraction = values.iter().any(|it| matches!(it, Resolved::Float(_)));
     let has_whole = values.iter().any(|it| matches!(it, Resolved::Int(_)));
     match arrays {

@@ -1,6 +1,6 @@
 //! Elementwise operations on floats, compiled by `seqloom-fuse`.
 
-use seqloom_fuse::{Description, Op, ProgramOutput};
+use seqloom_fuse::{Op, ProgramDescription, ProgramOutput};
 
 use crate::Dtype;
 use crate::layout::{Layout, broadcast, iteration_order};
@@ -68,13 +68,13 @@ pub(crate) fn convert(
     dtype: Dtype,
     order: &[usize],
 ) -> Outcome<View> {
-    let description = Description {
+    let description = ProgramDescription {
         inputs: 1,
         outputs: vec![ProgramOutput {
             value: 0,
             fold: None,
         }],
-        ..Description::default()
+        ..ProgramDescription::default()
     };
     add(
         b,
@@ -87,7 +87,7 @@ pub(crate) fn convert(
 
 /// Returns a program of one operation, in which arrays are inputs and numbers are
 /// constants.
-fn single_operation_program(op: Op, operands: &[Operand]) -> Description {
+fn single_operation_program(op: Op, operands: &[Operand]) -> ProgramDescription {
     let inputs = array_operands(operands).count();
     let (mut next, mut constants) = (0, Vec::new());
     let values = operands.iter().map(|operand| match operand {
@@ -102,7 +102,7 @@ fn single_operation_program(op: Op, operands: &[Operand]) -> Description {
     });
     let values: Vec<usize> = values.collect();
     let value = inputs + constants.len();
-    Description {
+    ProgramDescription {
         inputs,
         constants,
         steps: vec![(op, values)],
@@ -112,7 +112,7 @@ fn single_operation_program(op: Op, operands: &[Operand]) -> Description {
 
 fn add(
     b: &mut Builder,
-    description: Description,
+    description: ProgramDescription,
     operands: &[Operand],
     dtype: Dtype,
     order: &[usize],

@@ -50,7 +50,7 @@ pub(crate) fn concatenate(b: &mut Builder, arrays: &[View], axis: usize) -> Outc
     let dtype = arrays
         .iter()
         .map(|view| view.dtype)
-        .reduce(crate::Dtype::with);
+        .reduce(crate::Dtype::result_type);
     let dtype = dtype.ok_or("arrays: expected at least one")?;
     let shape = shape_of(arrays, axis)?;
     let arrays: Vec<View> = arrays

@@ -144,7 +144,7 @@ fn one_hot(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
     let last = x.with_layout(x.layout.unsqueezed(x.rank()));
     let classes = create::integer_range(b, (0, 1, classes))?;
     let both = vec![fused::Operand::Array(last), fused::Operand::Array(classes)];
-    let operands = elementwise::Operands::new(both, x.dtype.with(Dtype::Int64));
+    let operands = elementwise::Operands::new(both, x.dtype.result_type(Dtype::Int64));
     let hits = elementwise::add_function(b, "equal", &operands)?;
     b.cast(&hits, call.dtype("dtype")?.unwrap_or(Dtype::Int64))
 }

@@ -44,7 +44,7 @@ fn multiply(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
 }
 
 fn matrices(b: &mut Builder, x: &View, y: &View) -> Outcome<View> {
-    let dtype = x.dtype.with(y.dtype);
+    let dtype = x.dtype.result_type(y.dtype);
     if !dtype.is_float() {
         return multiply_integers(b, x, y, dtype);
     }

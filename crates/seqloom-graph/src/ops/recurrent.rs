@@ -5,8 +5,7 @@ use seqloom_kernels::recurrent::{
     self, RecurrentInputs, RecurrentLayer, RecurrentOutputs, forward,
 };
 
-use super::call::Call;
-use super::windows::require_one_type;
+use super::{call::Call, windows::require_one_type};
 use crate::Dtype;
 use crate::memory::{Outcome, Read, ReadIter, Write, by_float};
 use crate::plan::{Builder, View};

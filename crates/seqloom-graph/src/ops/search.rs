@@ -21,7 +21,7 @@ pub(crate) fn apply(b: &mut Builder, call: &Call<'_>) -> Outcome<View> {
         Some(Resolved::Text(side)) if side == "left" || side == "right" => side == "right",
         Some(_) => return Err("side: expected left or right".to_owned()),
     };
-    let dtype = row.dtype.with(x.dtype);
+    let dtype = row.dtype.result_type(x.dtype);
     let dtype = if dtype.is_float() {
         dtype
     } else {

@@ -4,9 +4,10 @@
 //! program keeps these values in registers. A fused program computes the same
 //! operations on the same numbers, so its results are bitwise equal.
 
-use seqloom_fuse::shape::contiguous_strides;
-use seqloom_fuse::{Description, Numbers, NumbersMut, Op, Program, ProgramInput, ProgramOutput};
-use seqloom_fuse::{InputData, Target, run};
+use seqloom_fuse::{
+    Elements, ElementsMut, Op, Program, ProgramDescription, ProgramInput, ProgramOutput,
+};
+use seqloom_fuse::{InputData, OutputTarget, run_program, shape::contiguous_strides};
 
 use super::builder::{Kernel, Step, View, Work};
 use crate::Dtype;
@@ -16,7 +17,7 @@ use crate::memory::{Outcome, Read, Write};
 /// An elementwise program; its axes are in the memory order of the results.
 #[derive(Clone, Debug)]
 pub(crate) struct Elementwise {
-    pub(crate) description: Description,
+    pub(crate) description: ProgramDescription,
     /// The axes of the results, slowest in memory first.
     pub(crate) order: Vec<usize>,
     /// The size of each axis in `order`.
@@ -61,21 +62,21 @@ impl Elementwise {
         let strides = contiguous_strides(&self.shape, &[]);
         let mut targets = Vec::with_capacity(writes.len());
         for (write, dtype) in writes.iter_mut().zip(&self.outputs) {
-            targets.push(Target {
+            targets.push(OutputTarget {
                 numbers: numbers_mut(write, *dtype)?,
                 strides: strides.clone(),
             });
         }
         let count = self.shape.iter().product();
         let threads = seqloom_kernels::useful_threads(threads, program.nanoseconds(count));
-        let done = run::<T>(program, &self.shape, &inputs, targets, threads);
+        let done = run_program::<T>(program, &self.shape, &inputs, targets, threads);
         done.map_err(|error| error.to_string())
     }
 
     /// Returns true if the program has one output, and storing it in memory does not round
     /// its values.
     fn is_exact(&self) -> bool {
-        let Description {
+        let ProgramDescription {
             inputs,
             constants,
             steps,
@@ -187,7 +188,7 @@ fn fuse_open_steps(mut open: Vec<OpenStep>, uses: &[usize]) -> Option<Step> {
             .iter()
             .map(|(_, layout)| layout.clone())
             .collect(),
-        description: Description {
+        description: ProgramDescription {
             inputs: joined.inputs.len(),
             outputs: stored.iter().map(|made| made.output).collect(),
             constants: joined.constants,
@@ -299,25 +300,25 @@ impl JoinedProgram {
 }
 
 /// Returns the memory of an array from its first element.
-fn numbers(read: Read<'_>) -> Outcome<Numbers<'_>> {
+fn numbers(read: Read<'_>) -> Outcome<Elements<'_>> {
     // Booleans are read as bytes, which avoids a check that each byte is 0 or 1.
     let dtype = match read.dtype {
         Dtype::Bool => Dtype::Uint8,
         dtype => dtype,
     };
     let bytes = read.bytes.get(read.layout.start * dtype.size()..);
-    let numbers = Numbers::from_bytes(dtype, bytes.unwrap_or_default());
+    let numbers = Elements::from_bytes(dtype, bytes.unwrap_or_default());
     numbers.ok_or_else(|| "memory of an array is not aligned".to_owned())
 }
 
 /// Returns the memory of a result.
-fn numbers_mut<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<NumbersMut<'a>> {
+fn numbers_mut<'a>(write: &'a mut Write<'_>, dtype: Dtype) -> Outcome<ElementsMut<'a>> {
     Ok(match dtype {
-        Dtype::Float32 => NumbersMut::F32(write.slice()?),
-        Dtype::Float64 => NumbersMut::F64(write.slice()?),
-        Dtype::Int64 => NumbersMut::I64(write.slice()?),
-        Dtype::Int32 => NumbersMut::I32(write.slice()?),
-        Dtype::Uint32 => NumbersMut::U32(write.slice()?),
-        Dtype::Uint8 | Dtype::Bool => NumbersMut::U8(write.slice()?),
+        Dtype::Float32 => ElementsMut::F32(write.slice()?),
+        Dtype::Float64 => ElementsMut::F64(write.slice()?),
+        Dtype::Int64 => ElementsMut::I64(write.slice()?),
+        Dtype::Int32 => ElementsMut::I32(write.slice()?),
+        Dtype::Uint32 => ElementsMut::U32(write.slice()?),
+        Dtype::Uint8 | Dtype::Bool => ElementsMut::U8(write.slice()?),
     })
 }

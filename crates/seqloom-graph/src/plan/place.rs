@@ -7,9 +7,7 @@ use super::arena::{StorageNeed, assign_offsets};
 use super::builder::{Builder, Kernel, Origin, Step, Storage, View, Work};
 use super::elementwise::fuse_groups;
 use super::run::Sources;
-use crate::Dtype;
-use crate::layout::Layout;
-use crate::memory::Memory;
+use crate::{Dtype, layout::Layout, memory::Memory};
 
 /// The memory that contains a storage during a run.
 #[derive(Clone, Copy, Debug)]

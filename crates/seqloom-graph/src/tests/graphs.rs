@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Files;
-use crate::{Array, Input, Limits, Model, Numbers};
+use crate::{Array, Elements, Input, Limits, Model};
 
 /// A graph under construction.
 #[derive(Clone, Debug)]
@@ -99,7 +99,7 @@ fn run_with(
         .map(|((shape, numbers), name)| Input {
             name,
             shape,
-            data: Numbers::F32(numbers),
+            data: Elements::F32(numbers),
         })
         .collect();
     let limits = Limits {

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{Files, GraphBuilder, run};
-use crate::{Export, Input, Limits, Model, Numbers};
+use crate::{Elements, Export, Input, Limits, Model};
 
 /// Returns a graph that contains many different operations.
 fn graph() -> Value {
@@ -124,7 +124,7 @@ fn every_flipped_byte_is_an_error_or_harmless() {
         let input = Input {
             name: "inputs",
             shape: &[1, 3],
-            data: Numbers::F32(&[1.0, 2.0, 3.0]),
+            data: Elements::F32(&[1.0, 2.0, 3.0]),
         };
         model.run(&[input], 1)
     };

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Files, GraphBuilder, run};
-use crate::{Array, Input, Limits, Model, Numbers, Values};
+use crate::{Array, Elements, Input, Limits, Model, Values};
 
 fn numbers(array: &Array) -> &[f32] {
     array.values.as_f32().unwrap()
@@ -19,7 +19,7 @@ fn inputs_are_combined_with_weights_and_numbers() {
     let input = Input {
         name: "inputs",
         shape: &[2, 3],
-        data: Numbers::F32(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
+        data: Elements::F32(&[0.0, 1.0, 2.0, 3.0, 4.0, 5.0]),
     };
     let found = model.run(&[input], 1).unwrap();
     assert_eq!(numbers(&found[0]), [1.0, 4.0, 7.0, 7.0, 10.0, 13.0]);
@@ -37,7 +37,7 @@ fn another_batch_size_makes_another_plan() {
         let input = Input {
             name: "inputs",
             shape: &[batch, 3],
-            data: Numbers::F32(&data),
+            data: Elements::F32(&data),
         };
         assert_eq!(
             numbers(&model.run(&[input], 1).unwrap()[0]).len(),
@@ -52,7 +52,7 @@ fn a_wrong_input_shape_is_named_in_the_error() {
     let input = Input {
         name: "inputs",
         shape: &[2, 4],
-        data: Numbers::F32(&[0.0; 8]),
+        data: Elements::F32(&[0.0; 8]),
     };
     let message = model.run(&[input], 1).unwrap_err().to_string();
     assert_eq!(message, "inputs: axis 1 of [2, 4]: expected 3, got 4");

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use super::Files;
 use crate::graph::Operation;
 use crate::records::split_graph;
-use crate::{Array, Input, Limits, Model, Numbers};
+use crate::{Array, Elements, Input, Limits, Model};
 
 const CHANNELS: usize = 8;
 const LENGTH: usize = 2_000;
@@ -70,7 +70,7 @@ fn run(records: std::ops::Range<usize>, threads: usize) -> Vec<Array> {
     let input = Input {
         name: "x",
         shape: &[records.len(), CHANNELS, LENGTH],
-        data: Numbers::F32(&x[records.start * row..records.end * row]),
+        data: Elements::F32(&x[records.start * row..records.end * row]),
     };
     model.run_with(&[input], threads, true).unwrap()
 }
@@ -142,7 +142,7 @@ fn an_error_in_a_slice_names_the_operation_of_the_full_graph() {
     let input = Input {
         name: "x",
         shape: &[29, CHANNELS, LENGTH],
-        data: Numbers::F32(&wave(29 * CHANNELS * LENGTH)),
+        data: Elements::F32(&wave(29 * CHANNELS * LENGTH)),
     };
     let message = model.run(&[input], 1).unwrap_err().to_string();
     assert!(

@@ -114,7 +114,7 @@ impl RowSink for Vec<(IndexRow, u64)> {
 }
 
 pub(super) fn disagreement_error() -> Trouble {
-    Trouble::Damage(Fault::whole(
+    Trouble::Damage(Fault::of_file(
         "the scan and the parser found different records: please report it",
     ))
 }

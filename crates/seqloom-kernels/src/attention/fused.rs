@@ -8,8 +8,7 @@ use std::ops::Range;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::group::Group;
-use super::head::Head;
+use super::{group::Group, head::Head};
 use crate::lanes::{Lanes, Registers};
 use crate::machine::{self, dispatch};
 use crate::matrix::{MatrixMut, StridedMatrix};

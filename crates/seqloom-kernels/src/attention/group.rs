@@ -7,8 +7,7 @@
 
 use pulp::Simd;
 
-use crate::lanes::Lanes;
-use crate::{Float, special};
+use crate::{Float, lanes::Lanes, special};
 
 /// The attention scores of `K` keys. The scores are converted into weights in place.
 type ScoreTile<S, T, const K: usize, const V: usize> = [[Lanes<S, T>; V]; K];

@@ -12,7 +12,7 @@ const KEYS: [usize; 4] = [2, 3, 21, 4];
 const MANY_KEYS: [usize; 4] = [2, 3, 2 * tuned::ATTENTION_KEYS + 99, 4];
 
 fn numbers(seed: u32, [a, b, c, d]: [usize; 4]) -> Vec<f64> {
-    let words = (0..).map(|count| Key([0, seed]).words([0, count])[0]);
+    let words = (0..).map(|count| Key([0, seed]).random_words([0, count])[0]);
     let words = words.take(a * b * c * d);
     words
         .map(|word| f64::from(word) / f64::from(u32::MAX) * 4.0 - 2.0)

@@ -6,8 +6,7 @@ use std::ops::Range;
 use super::backward::{self, AttentionGrads, ForwardResult};
 use super::head::Head;
 use super::{AttentionInputs, AttentionResults, HeadsMut, blocks, forward as answers_to};
-use crate::matrix::MatrixMut;
-use crate::{Float, Instances, parallel};
+use crate::{Float, Instances, matrix::MatrixMut, parallel};
 
 /// Fills the output (1, head, position, width) and the `lse` (head, position). Sequence
 /// i spans positions `bounds[i]` to `bounds[i + 1]`; bounds increase from 0 to the

@@ -4,8 +4,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::each::{Positions, RowFunction, for_each_register, masked};
-use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, parallel};
+use crate::{Float, lanes::Lanes, machine::dispatch, parallel};
 
 /// Fills `out` with the linear combination `line[0] * a + line[1]` or, if there are
 /// three coefficients, `line[0] * a + line[1] + line[2] * b`. `line` returns the

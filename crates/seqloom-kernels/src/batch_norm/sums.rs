@@ -4,8 +4,7 @@ use pulp::Simd;
 use seqloom_macros::vectorized;
 
 use super::each::{Positions, RowFunction, for_each_register, masked};
-use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes};
+use crate::{Float, lanes::Lanes, machine::dispatch};
 
 /// A function that computes two values for each position. Each value is summed over the
 /// channel.

@@ -2,10 +2,8 @@
 
 use seqloom_macros::{compiled_once, vectorized};
 
-use super::LinearLayer;
-use super::linear::over_bands;
-use crate::machine::dispatch;
-use crate::{Float, Instances};
+use super::{LinearLayer, linear::over_bands};
+use crate::{Float, Instances, machine::dispatch};
 
 /// A rotation of pairs of values: each value in the first half of a head is paired with
 /// a value in the second half.

@@ -1,7 +1,6 @@
 //! A zero-padded plane, in which each tap of a window is at a fixed offset.
 
-use crate::conv::Shape;
-use crate::{Float, lanes::Registers};
+use crate::{Float, conv::Shape, lanes::Registers};
 
 /// A plane, its position in the zero-padded frame, and the windows over the frame. In
 /// each pair of numbers, the first is for the height and the second for the width.

@@ -3,8 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, tuned};
+use crate::{Float, lanes::Lanes, machine::dispatch, tuned};
 
 /// The inputs of a weighted sum for each position. Each tap has a weight, and the
 /// offset of the values that are multiplied by the weight.

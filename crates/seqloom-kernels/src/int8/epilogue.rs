@@ -3,12 +3,8 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::pack::PackedWeights;
-use super::quantize::QuantizedRow;
-use super::tile::TILE_COLUMNS;
-use crate::lanes::Lanes;
-use crate::machine::dispatch;
-use crate::{Float, special};
+use super::{pack::PackedWeights, quantize::QuantizedRow, tile::TILE_COLUMNS};
+use crate::{Float, lanes::Lanes, machine::dispatch, special};
 
 /// The operations after the product and the bias: gelu, and the addition of a residual.
 #[derive(Clone, Copy, Debug, Default)]

@@ -3,10 +3,8 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::tile::Int8Tile;
-use super::{Int8Layer, with_words};
-use crate::machine::dispatch;
-use crate::parallel;
+use super::{Int8Layer, tile::Int8Tile, with_words};
+use crate::{machine::dispatch, parallel};
 
 /// Packed weights, and three parameters for each column, padded to the end of the last
 /// panel.

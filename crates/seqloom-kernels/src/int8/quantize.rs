@@ -4,8 +4,7 @@ use bytemuck::Pod;
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use super::pack::PackedWeights;
-use super::tile::CHUNK_WORDS;
+use super::{pack::PackedWeights, tile::CHUNK_WORDS};
 use crate::machine::dispatch;
 
 /// The parameters that convert a quantized row back to floats: `scale * (q - zero)`.

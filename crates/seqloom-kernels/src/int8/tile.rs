@@ -41,7 +41,7 @@ impl Int8Tile {
     #[cfg(target_arch = "x86_64")]
     fn best_supported() -> Self {
         let [vnni_512, avx512, vnni, avx2] = super::x86::supported_tiles();
-        match seqloom_core::simd::name() {
+        match seqloom_core::simd::instruction_set() {
             "avx512" => vnni_512.or(avx512),
             "avx2" => vnni.or(avx2),
             _ => None,

@@ -3,9 +3,7 @@
 
 use pulp::Simd;
 
-use crate::Float;
-use crate::lanes::Lanes;
-use crate::matrix::MatrixMut;
+use crate::{Float, lanes::Lanes, matrix::MatrixMut};
 
 /// The operation on each sum of products: `factor * sum`, plus the existing output or a
 /// bias.

@@ -10,8 +10,7 @@ use std::ops::Range;
 use super::kernel::{Tiles, l1_panels, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, direct, k_blocks, narrow};
-use crate::matrix::MatrixMut;
-use crate::{Float, Instances, parallel, tuned};
+use crate::{Float, Instances, matrix::MatrixMut, parallel, tuned};
 
 /// Multiplies each left matrix with its right matrix. Fills `out` (pairs, left rows,
 /// right columns) with the products plus `bias`.

@@ -3,8 +3,7 @@
 use pulp::Simd;
 use seqloom_macros::vectorized;
 
-use crate::machine::dispatch;
-use crate::{Float, lanes::Lanes, machine, tuned};
+use crate::{Float, lanes::Lanes, machine, machine::dispatch, tuned};
 
 /// A tile of the output, summed over one block of the inner axis.
 pub(crate) struct Tile<'a, T> {

@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::{Lines, transpose::transpose};
 use seqloom_macros::vectorized;
 
-use crate::machine::dispatch;
-use crate::{Float, machine, tuned};
+use crate::{Float, machine, machine::dispatch, tuned};
 
 /// A strided matrix. A line is a row of a left matrix, or a column of a right matrix.
 #[derive(Clone, Copy, Debug)]

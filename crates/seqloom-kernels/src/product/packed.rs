@@ -5,8 +5,7 @@ use std::ops::Range;
 use super::kernel::{StoredTiles, TileReader, Tiles, take_tiles};
 use super::rows::OutputRows;
 use super::{Epilogue, Lines, Matrix, Panels, k_blocks};
-use crate::matrix::MatrixMut;
-use crate::{Float, parallel, tuned};
+use crate::{Float, matrix::MatrixMut, parallel, tuned};
 
 /// The role of a matrix in a product: left or right matrix. Left and right panels have
 /// different widths.

@@ -2,11 +2,8 @@
 
 use pulp::Simd;
 
-use super::Epilogue;
-use super::kernel::TileSink;
-use crate::lanes::Lanes;
-use crate::matrix::MatrixMut;
-use crate::{Float, machine};
+use super::{Epilogue, kernel::TileSink};
+use crate::{Float, lanes::Lanes, machine, matrix::MatrixMut};
 
 /// A range of output rows and columns, and the epilogue of their sums.
 pub(super) struct OutputRows<'a, T> {

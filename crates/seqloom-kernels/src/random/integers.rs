@@ -70,7 +70,7 @@ fn sort_count(count: usize) -> usize {
 
 /// Derives two keys from a key, in the same way as JAX.
 fn split_key(key: Key) -> [Key; 2] {
-    [0, 1].map(|count| Key(key.words([0, count])))
+    [0, 1].map(|count| Key(key.random_words([0, count])))
 }
 
 #[cfg(test)]

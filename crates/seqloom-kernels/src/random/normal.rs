@@ -8,8 +8,7 @@ use seqloom_core::key::Key;
 use super::uniform::Random;
 use seqloom_macros::{compiled_once, vectorized};
 
-use crate::machine::dispatch;
-use crate::{Float, Instances, parallel, tuned};
+use crate::{Float, Instances, machine::dispatch, parallel, tuned};
 
 /// The limits of a truncated normal distribution.
 #[derive(Clone, Copy, Debug)]

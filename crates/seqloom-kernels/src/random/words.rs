@@ -17,7 +17,7 @@ pub(crate) fn fill(key: Key, start: u64, out: &mut [u32]) {
 /// Does the same as [`fill`], with 64-bit words.
 pub(crate) fn fill_wide(key: Key, start: u64, out: &mut [u64]) {
     for (position, out) in (start..).zip(out) {
-        let [high, low] = key.words(split_counter(position));
+        let [high, low] = key.random_words(split_counter(position));
         *out = u64::from(high) << 32 | u64::from(low);
     }
 }
@@ -37,7 +37,7 @@ pub(crate) fn fill_words(key: Key, start: u64, out: &mut [u32]) {
 fn fill_run(key: Key, [high, low]: [u32; 2], out: &mut [u32]) {
     let mut count = low;
     for out in out {
-        let [first, second] = key.words([high, count]);
+        let [first, second] = key.random_words([high, count]);
         *out = first ^ second;
         count = count.wrapping_add(1);
     }
@@ -65,7 +65,7 @@ mod tests {
             let mut out = [0; 301];
             fill(key, 5, &mut out);
             for (position, &out) in (5..).zip(&out) {
-                let [first, second] = key.words([0, position]);
+                let [first, second] = key.random_words([0, position]);
                 assert_eq!(out, first ^ second, "position {position}");
             }
         });
@@ -79,7 +79,7 @@ mod tests {
         fill_wide(key, (1 << 32) - 2, &mut wide);
         let counts = [[0, u32::MAX - 1], [0, u32::MAX], [1, 0], [1, 1], [1, 2]];
         for ((count, out), wide) in counts.into_iter().zip(out).zip(wide) {
-            let [first, second] = key.words(count);
+            let [first, second] = key.random_words(count);
             assert_eq!(out, first ^ second);
             assert_eq!(wide, u64::from(first) << 32 | u64::from(second));
         }

@@ -4,8 +4,7 @@ use std::ops::Range;
 
 use pulp::Simd;
 
-use crate::lanes::Lanes;
-use crate::{Float, special};
+use crate::{Float, lanes::Lanes, special};
 
 /// The arrays that one step of the forward pass reads and writes for one sequence.
 pub(super) struct CellStep<'a, T> {

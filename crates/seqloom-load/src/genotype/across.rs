@@ -172,11 +172,11 @@ impl FetchedLines<'_> {
         let count = range.len();
         transposed.resize(bytes.len() * count, 0);
         let lines = &self.lines[range.start * self.stride..range.end * self.stride];
-        column::transpose(lines, self.stride, bytes.start, transposed);
+        column::transpose_packed_rows(lines, self.stride, bytes.start, transposed);
         let start = self.columns.start + range.start;
         for (position, row) in rows {
             let column = &transposed[(*position / 4 - bytes.start) * count..][..count];
-            column::decode(column, *position, table, &mut row[start..][..count]);
+            column::decode_column(column, *position, table, &mut row[start..][..count]);
         }
     }
 }

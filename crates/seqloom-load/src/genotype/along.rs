@@ -113,7 +113,7 @@ fn decode_rows<'a, T: Genotype>(
         LinePositions::Kept(kept, _) => lines.for_each(|(line, out)| {
             scratch.codes.resize(kept.stride(), 0);
             kept.line(line, &mut scratch.codes);
-            row::decode(&scratch.codes, &request.table, out);
+            row::decode_row(&scratch.codes, &request.table, out);
         }),
         LinePositions::Chosen(chosen) => {
             let (lines, mut rows): (Vec<_>, Vec<_>) = lines.unzip();
@@ -132,10 +132,10 @@ fn decode_range<T: Genotype>(
     out: &mut [T],
 ) {
     if skipped == 0 {
-        row::decode(codes, table, out);
+        row::decode_row(codes, table, out);
     } else {
         scratch.resize(skipped + out.len(), T::MISSING);
-        row::decode(codes, table, scratch);
+        row::decode_row(codes, table, scratch);
         out.copy_from_slice(&scratch[skipped..]);
     }
 }

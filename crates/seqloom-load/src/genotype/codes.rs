@@ -4,7 +4,7 @@ use rayon::prelude::*;
 use seqloom_core::error::Fault;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::count::{self, PositionMask, count_positions};
-use seqloom_encode::genotype::each::{self, CodeIndex, CodeTables};
+use seqloom_encode::genotype::each::{self, CodeTables, SelectByCode};
 use seqloom_encode::genotype::{Genotype, row};
 use seqloom_plink::{Bed, BedLayout};
 
@@ -59,7 +59,7 @@ impl Codes {
     }
 
     /// Decodes rows with one lookup table for each position.
-    pub fn decode<T: CodeIndex>(
+    pub fn decode<T: SelectByCode>(
         &self,
         lines: &[usize],
         tables: CodeTables<'_, T>,
@@ -76,7 +76,7 @@ impl Codes {
                 let lines = &lines[number * READ_LINES..][..out.len() / positions];
                 scratch.resize(lines.len() * stride, 0);
                 self.fetch(lines, scratch)?;
-                each::decode(scratch, stride, tables, out);
+                each::decode_by_column(scratch, stride, tables, out);
                 Ok(())
             },
         )
@@ -98,7 +98,7 @@ impl Codes {
         let scratch = || vec![0; self.layout.stride()];
         shares::fill_chunks(out, positions, scratch, |scratch, number, out| {
             self.fetch(&lines[number..=number], scratch)?;
-            row::decode(scratch, &tables.map(|table| table[number]), out);
+            row::decode_row(scratch, &tables.map(|table| table[number]), out);
             Ok(())
         })
     }
@@ -140,7 +140,7 @@ impl Codes {
         let fill = |scratch: &mut Vec<u8>, number: usize, counts: &mut [CodeCounts]| {
             for (counts, line) in counts.iter_mut().zip(&lines[number * READ_LINES..]) {
                 self.fetch(&[*line], scratch)?;
-                let counted = count::count(scratch, &all);
+                let counted = count::count_genotypes(scratch, &all);
                 *counts = [counted.missing, counted.het, counted.hom_a2];
             }
             Ok(())
@@ -217,7 +217,7 @@ fn verify_checksum(bed: &Bed, sums: Option<&[u64]>, line: usize, codes: &[u8]) -
     }
     Err(bed.fault(Fault {
         record: Some(line as u64),
-        ..Fault::whole(format!(
+        ..Fault::of_file(format!(
             "row {line} is not what was written: this copy of genotypes is damaged; open the \
              dataset again, and a new copy is made"
         ))

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::choose::ChosenPositions;
+use seqloom_encode::genotype::choose::SelectedPositions;
 use seqloom_encode::genotype::pick::{KeptPositions, SLACK_BYTES};
 
 use super::Picks;
@@ -26,7 +26,7 @@ pub(super) enum LinePositions {
     /// positions do not ascend, their ranks are stored too.
     Kept(KeptPositions, Option<Vec<usize>>),
     /// Selected positions whose codes are decoded one by one.
-    Chosen(ChosenPositions),
+    Chosen(SelectedPositions),
 }
 
 impl LinePositions {
@@ -41,7 +41,7 @@ impl LinePositions {
     pub(super) fn by_fastest_method(positions: &[usize]) -> Self {
         match KeptPositions::new(positions) {
             (kept, None) if kept.is_fast() => Self::Kept(kept, None),
-            _ => Self::Chosen(ChosenPositions::new(positions)),
+            _ => Self::Chosen(SelectedPositions::new(positions)),
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-use seqloom_core::interrupt::Stop;
+use seqloom_core::interrupt::CancelToken;
 use seqloom_core::{Error, Result};
 
 /// The number of processed bytes, and the token that cancels the task.
 #[derive(Debug, Default)]
 pub struct Progress {
     bytes: AtomicU64,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 impl Progress {
@@ -21,13 +21,13 @@ impl Progress {
 
     /// Cancels the task.
     pub fn stop(&self) {
-        self.stop.stop();
+        self.stop.cancel();
     }
 
     /// Adds to the number of processed bytes; returns an error if the task was cancelled.
     pub(super) fn add(&self, bytes: usize) -> Result<()> {
         self.bytes.fetch_add(bytes as u64, Relaxed);
-        let running = self.stop.check();
+        let running = self.stop.check_cancelled();
         running.map_err(|error| Error::io(Path::new("genotypes"), &error))
     }
 }

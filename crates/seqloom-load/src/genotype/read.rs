@@ -1,6 +1,6 @@
 //! Reads the genotypes of selected individuals and variants as numbers.
 
-use seqloom_core::interrupt::Stop;
+use seqloom_core::interrupt::CancelToken;
 use seqloom_core::{Error, Result};
 use seqloom_encode::genotype::{CodeTable, Genotype};
 use seqloom_plink::padding::PaddingCheck;
@@ -53,7 +53,7 @@ pub fn read<T: Genotype>(request: GenotypeRequest<'_, T>, out: &mut [T]) -> Resu
         bed,
         layout,
         padding: request.check.then(PaddingCheck::default),
-        stop: Some(Stop::current()),
+        stop: Some(CancelToken::current()),
     };
     let along = (request.order == MatrixOrder::Variants) == (layout.major == Major::Variant);
     let table = request.table;

@@ -179,7 +179,7 @@ fn a_position_out_of_bounds_is_an_error() {
         layout: example.layout,
         individuals: Picks::at(vec![5]),
         variants: Picks::all(6),
-        table: i8::table(true),
+        table: i8::code_table(true),
         order: MatrixOrder::Variants,
         check: true,
     };

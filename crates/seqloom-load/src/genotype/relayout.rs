@@ -1,7 +1,7 @@
 //! Copies a `.bed` to another layout, by variant or by individual.
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::repack::repack;
+use seqloom_encode::genotype::repack::repack_columns;
 use seqloom_plink::{Bed, BedLayout, Major, padding};
 
 use super::progress::Progress;
@@ -95,7 +95,7 @@ impl Relayout<'_> {
             return source.fetch(number, 0..out.len(), out);
         };
         source.fetch(number, 0..line.len(), line)?;
-        repack(line, variants, out);
+        repack_columns(line, variants, out);
         Ok(())
     }
 }

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 
 use rayon::prelude::*;
 use seqloom_core::buffer_pool::BufferPool;
-use seqloom_core::interrupt::Stop;
+use seqloom_core::interrupt::CancelToken;
 use seqloom_core::{Error, Result};
 
 /// Reusable buffers for the `.bed` rows of one chunk.
@@ -62,9 +62,9 @@ pub(super) fn fill_chunks<T: Send, S>(
     scratch: impl Fn() -> S + Sync + Send,
     fill: impl Fn(&mut S, usize, &mut [T]) -> Result<()> + Sync + Send,
 ) -> Result<()> {
-    let (size, stop) = (size.max(1), Stop::current());
+    let (size, stop) = (size.max(1), CancelToken::current());
     let fill = |scratch: &mut S, number: usize, chunk: &mut [T]| {
-        let running = stop.check();
+        let running = stop.check_cancelled();
         running.map_err(|error| Error::io(Path::new("genotypes"), &error))?;
         fill(scratch, number, chunk)
     };
@@ -86,9 +86,9 @@ mod tests {
 
     #[test]
     fn cancelled_work_ends_before_the_next_chunk() {
-        let (stop, mut done) = (Stop::default(), [0; 100]);
+        let (stop, mut done) = (CancelToken::default(), [0; 100]);
         let handle = stop.clone();
-        let ended = stop.during(|| {
+        let ended = stop.run(|| {
             fill_chunks(
                 &mut done,
                 1,
@@ -96,7 +96,7 @@ mod tests {
                 |(), number, chunk| {
                     chunk.fill(1);
                     if number == 2 {
-                        handle.stop();
+                        handle.cancel();
                     }
                     Ok(())
                 },

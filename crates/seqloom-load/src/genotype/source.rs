@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use seqloom_core::interrupt::Stop;
+use seqloom_core::interrupt::CancelToken;
 use seqloom_core::{Error, Result};
 use seqloom_plink::padding::PaddingCheck;
 use seqloom_plink::{Bed, BedLayout};
@@ -39,7 +39,7 @@ pub struct BedSource<'a> {
     /// The check of the padding, or `None` if the padding is not checked.
     pub padding: Option<PaddingCheck>,
     /// The token that cancels the read; `None` if the caller checks for cancellation.
-    pub stop: Option<Stop>,
+    pub stop: Option<CancelToken>,
 }
 
 /// Size in bytes of a gap above which the ranges on both sides are read separately.
@@ -79,7 +79,10 @@ impl LineSource for BedSource<'_> {
 impl BedSource<'_> {
     /// Returns an error if the read was cancelled.
     fn check_cancelled(&self) -> Result<()> {
-        let running = self.stop.as_ref().map_or(Ok(()), Stop::check);
+        let running = self
+            .stop
+            .as_ref()
+            .map_or(Ok(()), CancelToken::check_cancelled);
         running.map_err(|error| Error::io(self.bed.path(), &error))
     }
 }

@@ -10,7 +10,7 @@
 use std::ops::Range;
 
 use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::transpose::transpose;
+use seqloom_encode::genotype::transpose::transpose_codes;
 use seqloom_plink::{Bed, BedLayout};
 
 use super::progress::Progress;
@@ -92,7 +92,7 @@ impl Transpose<'_> {
         shares::fill_chunks(tile, LINES_PER_READ * height, || (), read)?;
         let positions = (self.layout.positions() - 4 * bytes.start).min(4 * height);
         resize_buffer(transposed, positions * width)?;
-        transpose(tile, height, transposed, width);
+        transpose_codes(tile, height, transposed, width);
         sink.put(4 * bytes.start, lines.start / 4, transposed, width)
     }
 

@@ -157,5 +157,5 @@ fn fetch_by_number(index: &Index, record: u64, stop: u64) -> Result<Batch> {
 }
 
 fn too_few_records(path: &Path) -> Error {
-    Error::format(path, Fault::whole("has fewer records than its index"))
+    Error::format(path, Fault::of_file("has fewer records than its index"))
 }

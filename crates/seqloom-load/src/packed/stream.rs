@@ -181,7 +181,7 @@ impl<T: Tokenise> BatchStream<T> {
         }
         let why = "has changed since the state was saved: records that were read then are missing";
         let path = self.files.path(self.begun.from.file);
-        let error = Error::format(path, Fault::whole(why));
+        let error = Error::format(path, Fault::of_file(why));
         Err(PackingFailure::Reading(error))
     }
 

@@ -1,7 +1,7 @@
 //! The interface of a tokeniser.
 
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{LetterCounts, LetterTable, RowKernel, RowLayout, fill};
+use seqloom_encode::{LetterCounts, LetterTable, RowKernel, RowLayout, encode};
 
 use crate::gather::RaggedRows;
 
@@ -81,7 +81,7 @@ fn fill_first(
 ) -> Result<LetterCounts> {
     let last = windows.offsets.len().min(count.saturating_add(1));
     let sequences = Ragged::new(&windows.data, &windows.offsets[..last])?;
-    let size = |letters: &[u8]| i64::try_from(kernel.size(letters.len())).unwrap_or(i64::MAX);
+    let size = |letters: &[u8]| i64::try_from(kernel.row_len(letters.len())).unwrap_or(i64::MAX);
     out.offsets.clear();
     out.offsets.push(0);
     out.offsets
@@ -93,7 +93,7 @@ fn fill_first(
     let total = usize::try_from(total).unwrap_or(usize::MAX);
     resize_tokens(&mut out.data, total)?;
     let tokens = &mut out.data[..total];
-    fill(
+    encode(
         (letters, kernel),
         &sequences,
         tokens,

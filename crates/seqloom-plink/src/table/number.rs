@@ -2,7 +2,7 @@
 
 use std::num::IntErrorKind;
 
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 
 /// The parsed number, or the error in the field.
 pub(super) type FieldResult<T> = Result<T, Fault>;
@@ -51,12 +51,12 @@ pub(super) fn float(name: &str, field: &[u8]) -> FieldResult<f32> {
 
 fn invalid_number(name: &str, field: &[u8], expected: &str) -> Fault {
     let found = quote_field(field);
-    Fault::whole(format!("{name}: expected {expected}, found {found}"))
+    Fault::of_file(format!("{name}: expected {expected}, found {found}"))
 }
 
 fn out_of_range(name: &str, field: &[u8], expected: &str) -> Fault {
     Fault {
-        kind: Kind::Range,
+        kind: FaultKind::Range,
         ..invalid_number(name, field, expected)
     }
 }

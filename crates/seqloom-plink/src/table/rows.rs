@@ -5,7 +5,7 @@
 //! are padded to whole bytes.
 
 use memchr::{memchr, memmem};
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 use seqloom_core::number::as_u64;
 
 use super::lines;
@@ -121,9 +121,9 @@ impl HeaderCheck {
              reading it as {row} would shift all genotypes by one"
         );
         Fault {
-            kind: Kind::Header,
+            kind: FaultKind::Header,
             line: Some(as_u64(self.row) + LINE_START),
-            ..Fault::whole(message)
+            ..Fault::of_file(message)
         }
     }
 }

@@ -163,7 +163,7 @@ fn fault_at(row: usize, byte: usize, message: String) -> Fault {
     Fault {
         line: Some(as_u64(row) + LINE_START),
         byte: Some(as_u64(byte)),
-        ..Fault::whole(message)
+        ..Fault::of_file(message)
     }
 }
 

@@ -14,5 +14,5 @@ pub(crate) fn version() -> &'static str {
 /// "portable".
 #[native]
 pub(crate) fn simd() -> &'static str {
-    seqloom_core::simd::name()
+    seqloom_core::simd::instruction_set()
 }

@@ -3,11 +3,10 @@
 use std::borrow::Cow;
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1, PyReadonlyArray2};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::{prelude::*, types::PyBytes};
 use seqloom_core::{BufferPool, Key, Ragged, Result};
 use seqloom_encode::augment::{
-    AugmentInput, Augmentation, Augmented, AugmentedRow, Chance, Crop, CropMode, Mask, Mutate,
+    AugmentInput, Augmentation, AugmentedBatch, AugmentedRow, Chance, Crop, CropMode, Mask, Mutate,
     QualityNoise, Replacement, ReverseComplement, Shift, ShuffleKmers,
 };
 use seqloom_macros::native;
@@ -152,7 +151,8 @@ impl Augmenter {
             let qualities = qualities.map(among).transpose()?;
             let sequences = AugmentInput::new(among(letters)?, qualities, keys)?;
             let mut out = self.empty_batch();
-            self.augmentation.batch(&sequences, &mut out, threads)?;
+            self.augmentation
+                .augment_batch(&sequences, &mut out, threads)?;
             Ok(out)
         })?;
         // Unrequested qualities are dropped here, so their memory returns to the pool.
@@ -167,8 +167,8 @@ impl Augmenter {
 
 impl Augmenter {
     /// Returns a batch as arrays whose memory is pooled.
-    fn empty_batch(&self) -> Augmented {
-        Augmented {
+    fn empty_batch(&self) -> AugmentedBatch {
+        AugmentedBatch {
             letters: self.bytes.take(),
             qualities: self.bytes.take(),
             offsets: Vec::new(),

@@ -7,7 +7,7 @@ use numpy::{
 };
 use pyo3::prelude::*;
 use seqloom_encode::genotype::Genotype;
-use seqloom_encode::genotype::pack::{GenotypeMatrix, pack};
+use seqloom_encode::genotype::pack::{GenotypeMatrix, pack_genotypes};
 use seqloom_macros::native;
 
 use crate::pool;
@@ -51,5 +51,5 @@ fn pack_into<T: Genotype + Element + Display>(
         lines_are_columns,
     };
     let out = out.as_slice_mut()?;
-    pool::run(py, threads, || pack(matrix, count_a1, out))
+    pool::run(py, threads, || pack_genotypes(matrix, count_a1, out))
 }

@@ -4,19 +4,16 @@ use numpy::{
     Element, IntoPyArray, PyArray1, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
     PyUntypedArrayMethods,
 };
-use pyo3::exceptions::PyTypeError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyTypeError, prelude::*};
 use seqloom_core::{Ragged, Result};
 use seqloom_encode::{
-    AnyKernel, Frame, KmerCounts, KmerWords, Kmers, LetterCounts, Lookup, OneHot, RowKernel,
-    RowLayout, Word, fill,
+    AnyKernel, ElementBits, KmerCounts, KmerNumbering, Kmers, LetterCounts, Lookup, OneHot,
+    RowKernel, RowLayout, TokenFrame, encode,
 };
 use seqloom_macros::native;
 
 use super::letters::Letters;
-use crate::error::raise;
-use crate::pool;
-use crate::pooled::PooledBytes;
+use crate::{error::raise, pool, pooled::PooledBytes};
 
 /// An encoding kernel for numbers of one, two, four or eight bytes.
 enum ByWidth {
@@ -49,12 +46,18 @@ impl pyo3_stub_gen::PyStubType for UintArray<'_> {
 macro_rules! typed {
     ($bits:expr, $kind:ident, |$numbers:ident| $kernel:expr) => {
         match $bits {
-            UintArray::One($numbers) => Ok(ByWidth::One(Word::boxed(AnyKernel::$kind($kernel)))),
-            UintArray::Two($numbers) => Ok(ByWidth::Two(Word::boxed(AnyKernel::$kind($kernel)))),
-            UintArray::Four($numbers) => Ok(ByWidth::Four(Word::boxed(AnyKernel::$kind($kernel)))),
-            UintArray::Eight($numbers) => {
-                Ok(ByWidth::Eight(Word::boxed(AnyKernel::$kind($kernel))))
+            UintArray::One($numbers) => {
+                Ok(ByWidth::One(ElementBits::boxed(AnyKernel::$kind($kernel))))
             }
+            UintArray::Two($numbers) => {
+                Ok(ByWidth::Two(ElementBits::boxed(AnyKernel::$kind($kernel))))
+            }
+            UintArray::Four($numbers) => {
+                Ok(ByWidth::Four(ElementBits::boxed(AnyKernel::$kind($kernel))))
+            }
+            UintArray::Eight($numbers) => Ok(ByWidth::Eight(ElementBits::boxed(AnyKernel::$kind(
+                $kernel,
+            )))),
         }
     };
 }
@@ -116,12 +119,12 @@ impl SequenceKernel {
         first: u64,
         specials: Vec<u64>,
     ) -> PyResult<Self> {
-        let words = KmerWords::new(&letters.get().inner, k, stride, canonical);
+        let words = KmerNumbering::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
         let typed = typed!(like, Kmers, |_like| Kmers {
             words,
             first,
-            unknown: Word::truncate(at(&specials, 1)),
+            unknown: ElementBits::from_bits(at(&specials, 1)),
             frame: frame(&specials),
         });
         Self::new(letters, typed)
@@ -140,7 +143,7 @@ impl SequenceKernel {
         canonical: bool,
         is_float: bool,
     ) -> PyResult<Self> {
-        let words = KmerWords::new(&letters.get().inner, k, stride, canonical);
+        let words = KmerNumbering::new(&letters.get().inner, k, stride, canonical);
         let words = raise(py, words)?;
         let typed = typed!(like, KmerCounts, |_like| KmerCounts { words, is_float });
         Self::new(letters, typed)
@@ -204,10 +207,10 @@ impl SequenceKernel {
     ) -> Result<LetterCounts> {
         let (letters, rows) = (&self.letters.get().inner, RowLayout::Equal);
         match &self.typed {
-            ByWidth::One(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
-            ByWidth::Two(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
-            ByWidth::Four(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
-            ByWidth::Eight(kernel) => fill((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::One(kernel) => encode((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::Two(kernel) => encode((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::Four(kernel) => encode((letters, &**kernel), sequences, out.numbers(), rows),
+            ByWidth::Eight(kernel) => encode((letters, &**kernel), sequences, out.numbers(), rows),
         }
     }
 
@@ -234,7 +237,7 @@ struct FillCall<'a> {
 }
 
 impl FillCall<'_> {
-    fn fill<T: Word + Element>(
+    fn fill<T: ElementBits + Element>(
         &self,
         kernel: &dyn RowKernel<T>,
         out: &Bound<'_, PyUntypedArray>,
@@ -246,16 +249,16 @@ impl FillCall<'_> {
         })?;
         let mut out = out.try_readwrite()?;
         let numbers = out.as_slice_mut()?;
-        let work = || fill((self.letters, kernel), &self.sequences, numbers, self.rows);
+        let work = || encode((self.letters, kernel), &self.sequences, numbers, self.rows);
         pool::run(py, self.threads, work).map(LetterCounts::to_array)
     }
 }
 
 /// Returns the padding token and, if given, the start and end tokens.
-fn frame<T: Word>(specials: &[u64]) -> Frame<T> {
-    let end = |position| specials.get(position).map(|bits| T::truncate(*bits));
-    Frame {
-        pad: T::truncate(at(specials, 0)),
+fn frame<T: ElementBits>(specials: &[u64]) -> TokenFrame<T> {
+    let end = |position| specials.get(position).map(|bits| T::from_bits(*bits));
+    TokenFrame {
+        pad: T::from_bits(at(specials, 0)),
         head: end(2),
         tail: end(3),
     }

@@ -1,8 +1,7 @@
 //! Tables that define how an encoder reads each byte of a sequence.
 
 use numpy::{PyReadonlyArray1, PyReadonlyArray3, PyUntypedArrayMethods};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::{prelude::*, types::PyBytes};
 use seqloom_core::Ragged;
 use seqloom_encode::one_hot::{self, OneHotLayout};
 use seqloom_encode::{self as encode, Policy};
@@ -55,7 +54,7 @@ impl Letters {
     /// The residues of the alphabet, in order.
     #[getter]
     fn members(&self) -> String {
-        String::from_utf8_lossy(self.inner.members()).into_owned()
+        String::from_utf8_lossy(self.inner.residues()).into_owned()
     }
 
     /// The ambiguity codes, each with the residues that it represents.
@@ -71,7 +70,7 @@ impl Letters {
     /// The normal form of each byte: a residue, an ambiguity code, or 0.
     #[getter]
     fn normal<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
-        PyBytes::new(py, self.inner.normal())
+        PyBytes::new(py, self.inner.residue_by_byte())
     }
 
     /// The characters that are not allowed in a sequence.

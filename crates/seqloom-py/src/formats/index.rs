@@ -6,15 +6,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use numpy::{IntoPyArray, PyArray1, PyReadonlyArray1};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
-use seqloom_core::Error;
-use seqloom_core::interrupt::Stop;
+use pyo3::{prelude::*, types::PyBytes};
+use seqloom_core::{Error, interrupt::CancelToken};
 use seqloom_index::{Building, Index, IndexState, build, build_in_memory};
 use seqloom_macros::native;
 
-use super::columns::RowArrays;
-use super::reader::BatchArrays;
+use super::{columns::RowArrays, reader::BatchArrays};
 use crate::pool;
 
 /// The progress of indexing, which another thread may read or cancel.
@@ -22,7 +19,7 @@ use crate::pool;
 #[derive(Default)]
 pub(crate) struct IndexProgress {
     bytes: Arc<AtomicU64>,
-    stop: Stop,
+    stop: CancelToken,
 }
 
 #[native]
@@ -40,7 +37,7 @@ impl IndexProgress {
 
     /// Cancels the indexing, which then raises an error.
     fn stop(&self) {
-        self.stop.stop();
+        self.stop.cancel();
     }
 }
 

@@ -5,8 +5,7 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use numpy::PyReadonlyArray1;
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::{prelude::*, types::PyBytes};
 use seqloom_compression::{Compression, Trouble};
 use seqloom_core::{Error, Ragged};
 use seqloom_macros::native;

@@ -6,7 +6,7 @@ use numpy::{
 };
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use seqloom_fuse::{Numbers, NumbersMut};
+use seqloom_fuse::{Elements, ElementsMut};
 
 /// An array that is borrowed for reading.
 pub(super) struct ReadArray<'py> {
@@ -57,15 +57,15 @@ macro_rules! element_types {
         impl ReadArray<'_> {
             /// Returns the elements between the first and the last of the array,
             /// including gaps.
-            pub(super) fn numbers(&self) -> Numbers<'_> {
-                match &self.numbers { $(Readonly::$kind(array) => Numbers::$kind(span(array, &self.strides))),* }
+            pub(super) fn numbers(&self) -> Elements<'_> {
+                match &self.numbers { $(Readonly::$kind(array) => Elements::$kind(span(array, &self.strides))),* }
             }
         }
 
         impl WrittenArray<'_> {
             /// Returns the elements of the array, in order.
-            pub(super) fn numbers(&mut self) -> PyResult<NumbersMut<'_>> {
-                Ok(match &mut self.0 { $(Readwrite::$kind(array) => NumbersMut::$kind(array.as_slice_mut()?)),* })
+            pub(super) fn numbers(&mut self) -> PyResult<ElementsMut<'_>> {
+                Ok(match &mut self.0 { $(Readwrite::$kind(array) => ElementsMut::$kind(array.as_slice_mut()?)),* })
             }
         }
     };

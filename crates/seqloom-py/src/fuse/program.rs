@@ -5,9 +5,10 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyFloat, PyInt, PyTuple};
 use seqloom_core::Result;
-use seqloom_fuse::shape::{broadcast, broadcast_strides, contiguous_strides};
+use seqloom_fuse::shape::{broadcast_shape, broadcast_strides, contiguous_strides};
 use seqloom_fuse::{
-    Description, Fold, InputData, Op, Program, ProgramInput, ProgramOutput, Target, run,
+    Fold, InputData, Op, OutputTarget, Program, ProgramDescription, ProgramInput, ProgramOutput,
+    run_program,
 };
 use seqloom_macros::native;
 
@@ -46,7 +47,7 @@ impl ElementwiseProgram {
         outputs: Vec<(usize, Option<String>, Vec<usize>)>,
     ) -> PyResult<Self> {
         let mut axes = Vec::with_capacity(outputs.len());
-        let mut description = Description {
+        let mut description = ProgramDescription {
             inputs,
             constants,
             steps: steps.into_iter().map(step).collect::<PyResult<_>>()?,
@@ -85,7 +86,7 @@ impl ElementwiseProgram {
             .collect::<PyResult<Vec<_>>>()?;
         let mut targets = Vec::with_capacity(results.len());
         for (number, writing) in writings.iter_mut().enumerate() {
-            targets.push(Target {
+            targets.push(OutputTarget {
                 numbers: writing.numbers()?,
                 strides: contiguous_strides(&shape, &self.axes[number]),
             });
@@ -93,7 +94,11 @@ impl ElementwiseProgram {
         let nanoseconds = self.program.nanoseconds(shape.iter().product());
         let threads = seqloom_kernels::useful_threads(threads, nanoseconds);
         let work = || {
-            let run = if self.double { run::<f64> } else { run::<f32> };
+            let run = if self.double {
+                run_program::<f64>
+            } else {
+                run_program::<f32>
+            };
             run(&self.program, &shape, &operands, targets, threads)
         };
         let outcome = if nanoseconds < MAX_ATTACHED_NANOSECONDS {
@@ -117,7 +122,7 @@ impl ElementwiseProgram {
         inputs: &Bound<'py, PyTuple>,
         results: &[Bound<'py, PyUntypedArray>],
     ) -> PyResult<Vec<InputValue<'py>>> {
-        if inputs.len() != self.program.inputs() || results.len() != self.axes.len() {
+        if inputs.len() != self.program.input_count() || results.len() != self.axes.len() {
             return Err(PyValueError::new_err("wrong number of arrays"));
         }
         inputs
@@ -154,12 +159,12 @@ impl ElementwiseProgram {
         let mut shape = Vec::new();
         for value in values {
             if let InputValue::Array(_, own) | InputValue::Output(_, own) = value {
-                broadcast(&mut shape, own)?;
+                broadcast_shape(&mut shape, own)?;
             }
         }
         for (result, output) in results.iter().zip(self.program.outputs()) {
             if output.fold.is_none() {
-                broadcast(&mut shape, result.shape())?;
+                broadcast_shape(&mut shape, result.shape())?;
             }
         }
         Ok(shape)

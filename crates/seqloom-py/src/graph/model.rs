@@ -10,7 +10,7 @@ use numpy::{
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use seqloom_graph::{Array, Export, Input, Limits, Model, Numbers, Values};
+use seqloom_graph::{Array, Elements, Export, Input, Limits, Model, Values};
 use seqloom_macros::native;
 
 use crate::error;
@@ -108,8 +108,8 @@ macro_rules! element_types {
                 }
             }
 
-            fn data(&self, name: &str) -> PyResult<Numbers<'_>> {
-                match self { $(Self::$kind(array) => contiguous(array, name).map(Numbers::$kind)),* }
+            fn data(&self, name: &str) -> PyResult<Elements<'_>> {
+                match self { $(Self::$kind(array) => contiguous(array, name).map(Elements::$kind)),* }
             }
         }
 

@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::adamw`.
 
 use numpy::{PyReadonlyArrayDyn, PyReadwriteArrayDyn};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::Float;
 use seqloom_kernels::adamw::{self as kernel, AdamwStep, AdamwTensor};
 use seqloom_macros::native;

@@ -1,15 +1,13 @@
 //! Bindings of `seqloom_kernels::attention`.
 
 use numpy::{Element, PyReadonlyArrayDyn, PyReadwriteArrayDyn};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_core::key::Key;
-use seqloom_kernels::Float;
 use seqloom_kernels::attention::{
     self as kernel, AttentionInputs, AttentionMask, AttentionResults, AttentionRule,
     BroadcastArray, HeadsMut, varlen,
 };
-use seqloom_kernels::dropout::Dropout;
+use seqloom_kernels::{Float, dropout::Dropout};
 use seqloom_macros::native;
 
 use super::booleans::Booleans;

@@ -1,7 +1,6 @@
 //! Bindings of `seqloom_kernels::conv` and `depthwise`.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::conv::{self, Shape};
 use seqloom_kernels::depthwise;
 use seqloom_macros::native;

@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::dense`.
 
 use numpy::{Element, PyReadonlyArrayDyn};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::dense::{self, FeedForward, LinearLayer, Rotation};
 use seqloom_kernels::norm::NormRule;
 use seqloom_macros::native;

@@ -1,7 +1,6 @@
 //! Bindings of `seqloom_kernels::dropout`.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_core::key::Key;
 use seqloom_kernels::dropout::Dropout;
 use seqloom_macros::native;

@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::embedding`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_macros::native;
 
 use super::floats::{self, Floats, by_dtype};

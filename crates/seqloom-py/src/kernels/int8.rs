@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::int8`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray2, PyReadonlyArrayDyn};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::dense::Rotation;
 use seqloom_kernels::int8::{self, Int8FeedForward, Int8Layer, MAX_INPUTS};
 use seqloom_kernels::norm::NormRule;

@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::max_pool1d`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray3, PyReadwriteArray3};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::max_pool1d::{self as kernel, Window};
 use seqloom_macros::native;
 

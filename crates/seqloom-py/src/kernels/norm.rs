@@ -1,7 +1,6 @@
 //! Bindings of `seqloom_kernels::norm`.
 
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::norm::{NormBackwardInputs, NormRule};
 use seqloom_macros::native;
 

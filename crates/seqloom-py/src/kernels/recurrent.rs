@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::recurrent`.
 
 use numpy::{Element, PyReadonlyArrayDyn};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::Float;
 use seqloom_kernels::recurrent::{
     self as kernel, RecurrentGrads, RecurrentInputs, RecurrentLayer, RecurrentOutputs,

@@ -1,8 +1,7 @@
 //! Bindings of `seqloom_kernels::softmax` and `seqloom_kernels::cross_entropy`.
 
 use numpy::{PyArrayMethods, PyReadonlyArray1};
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::cross_entropy::Logits;
 use seqloom_macros::native;
 

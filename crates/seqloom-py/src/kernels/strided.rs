@@ -3,8 +3,7 @@
 use numpy::{
     Element, PyArrayMethods, PyReadonlyArrayDyn, PyReadwriteArrayDyn, PyUntypedArrayMethods,
 };
-use pyo3::exceptions::PyValueError;
-use pyo3::prelude::*;
+use pyo3::{exceptions::PyValueError, prelude::*};
 use seqloom_kernels::attention::{Heads, HeadsMut};
 
 /// Returns the elements from the first to the last of an array, and the strides of its

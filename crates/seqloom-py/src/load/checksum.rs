@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use numpy::{PyReadonlyArray1, PyReadwriteArray1};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::{prelude::*, types::PyBytes};
 use seqloom_load::checksum;
 use seqloom_macros::native;
 

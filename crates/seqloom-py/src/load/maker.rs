@@ -3,8 +3,7 @@
 use std::sync::Arc;
 
 use numpy::{PyArray1, PyReadonlyArray1};
-use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::{prelude::*, types::PyString};
 use seqloom_core::workers::{Job, Workers};
 use seqloom_core::{Error, Result};
 use seqloom_encode::LetterCounts;
@@ -62,11 +61,11 @@ impl Job for BatchJob {
 
     fn workspace(&self) {}
 
-    fn work(&mut self, (): &mut ()) {
+    fn run(&mut self, (): &mut ()) {
         self.counts = Some(self.make());
     }
 
-    fn fail(&mut self) {
+    fn mark_failed(&mut self) {
         self.counts = None;
     }
 }

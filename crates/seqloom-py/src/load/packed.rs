@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use numpy::{IntoPyArray, PyArray1};
-use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::{prelude::*, types::PyBytes};
 use seqloom_core::{BufferPool, Error};
 use seqloom_load::packed::{
     BatchStream, Cause, Origin, PackedBatch, PackingFailure, PackingRule, PrefetchedStream,
@@ -15,11 +14,8 @@ use seqloom_macros::native;
 use seqloom_sequences::ReaderOptions;
 use seqloom_sequences::options::{Comments, MissingIds, QualityEncoding, Whitespace};
 
-use super::maker::Names;
-use super::tokeniser::Tokeniser;
-use crate::encode::kernel::SequenceKernel;
-use crate::formats::index::SequenceIndex;
-use crate::{error, pool, pooled};
+use super::{maker::Names, tokeniser::Tokeniser};
+use crate::{encode::kernel::SequenceKernel, error, formats::index::SequenceIndex, pool, pooled};
 
 /// The number of batches that a thread makes in advance.
 const PREFETCHED_BATCHES: usize = 4;

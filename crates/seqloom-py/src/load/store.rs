@@ -11,10 +11,7 @@ use seqloom_load::gather::{self, RaggedRows, first_word};
 use seqloom_load::strand;
 use seqloom_macros::native;
 
-use crate::error::raise;
-use crate::formats::columns::RowArrays;
-use crate::pool;
-use crate::pooled::SharedArray;
+use crate::{error::raise, formats::columns::RowArrays, pool, pooled::SharedArray};
 
 /// The residues of the selected rows, and their qualities if there are any.
 type SequenceArrays<'py> = (RowArrays<'py>, Option<RowArrays<'py>>);
@@ -193,7 +190,7 @@ impl StoreColumns {
     /// Returns the residues of the selected rows.
     pub(super) fn sequences<'a>(&'a self, rows: &'a [i64]) -> Result<Ragged<'a>> {
         let StoreColumn { data, offsets } = &self.sequences;
-        Ragged::picked(data.as_slice(), offsets.as_slice(), rows)
+        Ragged::select_rows(data.as_slice(), offsets.as_slice(), rows)
     }
 }
 

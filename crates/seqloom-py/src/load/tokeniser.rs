@@ -7,8 +7,7 @@ use seqloom_encode::LetterTable;
 use seqloom_load::gather::RaggedRows;
 use seqloom_load::packed::{Tokenise, WindowTokens, fill_rows};
 
-use crate::encode::kernel::SequenceKernel;
-use crate::error;
+use crate::{encode::kernel::SequenceKernel, error};
 
 /// A tokeniser of sequences.
 pub(super) enum Tokeniser {
@@ -36,7 +35,7 @@ impl Tokeniser {
         let kernel = kernel.ok_or_else(missing)?;
         let (letters, _) = kernel.get().of_four().ok_or_else(missing)?;
         Ok(Self::Kernel {
-            letters: Box::new(letters.unstripped()),
+            letters: Box::new(letters.without_stop_removal()),
             kernel,
             met: [0; 7],
         })
@@ -52,7 +51,7 @@ impl Tokenise for Tokeniser {
     fn strip<'a>(&self, sequence: &'a [u8]) -> &'a [u8] {
         match self {
             Self::Kernel { kernel, .. } => match kernel.get().of_four() {
-                Some((letters, _)) => letters.stripped(sequence),
+                Some((letters, _)) => letters.strip_stop(sequence),
                 None => sequence,
             },
             Self::Function(_) => sequence,
@@ -63,7 +62,7 @@ impl Tokenise for Tokeniser {
         match self {
             Self::Kernel { kernel, .. } => {
                 let (_, kernel) = kernel.get().of_four()?;
-                Some(kernel.size(letters))
+                Some(kernel.row_len(letters))
             }
             Self::Function(_) => None,
         }

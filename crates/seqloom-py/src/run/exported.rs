@@ -4,15 +4,12 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use numpy::{IntoPyArray, PyArray1};
-use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::{prelude::*, types::PyString};
 use seqloom_core::{Error, Result};
 use seqloom_macros::native;
 use seqloom_run::{PredictOptions, PredictionObserver, Predictor, Scores};
 
-use crate::formats::source::PythonFailure;
-use crate::load::store::text;
-use crate::pool;
+use crate::{formats::source::PythonFailure, load::store::text, pool};
 
 /// A result: the names of the outputs, the ids of the records, the scores row by row,
 /// and warnings.

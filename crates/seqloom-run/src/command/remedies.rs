@@ -39,7 +39,7 @@ mod tests {
     fn text_of(cause: Option<FaultCause>, message: &str) -> String {
         let fault = Fault {
             cause,
-            ..Fault::whole(message)
+            ..Fault::of_file(message)
         };
         with_command_options(&Error::format(Path::new("a.fa"), fault))
     }

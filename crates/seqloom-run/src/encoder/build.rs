@@ -5,8 +5,8 @@ use std::path::Path;
 use seqloom_core::Result;
 use seqloom_core::number::as_u64;
 use seqloom_encode::{
-    AnyKernel, Frame, KmerCounts, KmerWords, Kmers, LetterTable, Lookup, OneHot, Policy, RowKernel,
-    Word,
+    AnyKernel, ElementBits, KmerCounts, KmerNumbering, Kmers, LetterTable, Lookup, OneHot, Policy,
+    RowKernel, TokenFrame,
 };
 use seqloom_graph::Dtype;
 use serde_json::{Number, Value};
@@ -64,7 +64,7 @@ impl Encoder {
 
 fn read_dtype(kernel: &JsonObject<'_>) -> Result<Dtype> {
     let name = kernel.text("dtype")?;
-    match Dtype::named(name) {
+    match Dtype::from_name(name) {
         Some(dtype @ (Dtype::Float32 | Dtype::Float64 | Dtype::Int32 | Dtype::Int64)) => Ok(dtype),
         _ => Err(kernel.fault(format!(
             "\"dtype\" must be float32, float64, int32 or int64, found {name:?}"
@@ -108,7 +108,7 @@ struct KernelBuilder<'a> {
 }
 
 impl KernelBuilder<'_> {
-    fn make<T: Word>(&self) -> Result<KernelAndLayout<T>> {
+    fn make<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         match self.kernel.text("kind")? {
             "one_hot" => self.one_hot(),
             "lookup" | "quality" => self.lookup(),
@@ -121,10 +121,10 @@ impl KernelBuilder<'_> {
         }
     }
 
-    fn one_hot<T: Word>(&self) -> Result<KernelAndLayout<T>> {
+    fn one_hot<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         let is_first = self.kernel.flag("channels_first")?;
         let rows = self.words("rows")?;
-        let width = self.letters.members().len();
+        let width = self.letters.residues().len();
         let kernel = self.at_kernel(OneHot::new(self.letters, rows, is_first))?;
         let layout = if is_first {
             RecordLayout::ChannelsFirst(width)
@@ -134,13 +134,13 @@ impl KernelBuilder<'_> {
         Ok((T::boxed(AnyKernel::OneHot(kernel)), layout))
     }
 
-    fn lookup<T: Word>(&self) -> Result<KernelAndLayout<T>> {
+    fn lookup<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         let values: Vec<T> = self.words("values")?;
         let kernel = self.at_kernel(Lookup::new(&values, frame(&self.specials()?)))?;
         Ok((T::boxed(AnyKernel::Lookup(kernel)), RecordLayout::Flat))
     }
 
-    fn kmers<T: Word>(&self) -> Result<KernelAndLayout<T>> {
+    fn kmers<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         let specials = self.specials()?;
         let words = self.words_of_letters()?;
         let kernel = Kmers {
@@ -152,7 +152,7 @@ impl KernelBuilder<'_> {
         Ok((T::boxed(AnyKernel::Kmers(kernel)), RecordLayout::Flat))
     }
 
-    fn kmer_counts<T: Word>(&self) -> Result<KernelAndLayout<T>> {
+    fn kmer_counts<T: ElementBits>(&self) -> Result<KernelAndLayout<T>> {
         let kernel = KmerCounts {
             words: self.words_of_letters()?,
             is_float: self.dtype.is_float(),
@@ -165,7 +165,7 @@ impl KernelBuilder<'_> {
 
     /// Returns the token of the first k-mer. All k-mers must have tokens that fit in
     /// the element type.
-    fn first(&self, words: &KmerWords) -> Result<u64> {
+    fn first(&self, words: &KmerNumbering) -> Result<u64> {
         let largest = match self.dtype {
             Dtype::Int32 => i64::from(i32::MAX),
             Dtype::Int64 => i64::MAX,
@@ -187,15 +187,15 @@ impl KernelBuilder<'_> {
         }
     }
 
-    fn words_of_letters(&self) -> Result<KmerWords> {
+    fn words_of_letters(&self) -> Result<KmerNumbering> {
         let (k, stride) = (self.kernel.size("k")?, self.kernel.size("stride")?);
         let is_canonical = self.kernel.flag("canonical")?;
-        self.at_kernel(KmerWords::new(self.letters, k, stride, is_canonical))
+        self.at_kernel(KmerNumbering::new(self.letters, k, stride, is_canonical))
     }
 
     /// Returns the padding token and the unknown token, followed by the start token and
     /// the end token if there are any.
-    fn specials<T: Word>(&self) -> Result<Vec<T>> {
+    fn specials<T: ElementBits>(&self) -> Result<Vec<T>> {
         let specials = self.words("specials")?;
         if [2, 4].contains(&specials.len()) {
             return Ok(specials);
@@ -206,7 +206,7 @@ impl KernelBuilder<'_> {
     }
 
     /// Returns numbers in the bit representation of the element type.
-    fn words<T: Word>(&self, key: &str) -> Result<Vec<T>> {
+    fn words<T: ElementBits>(&self, key: &str) -> Result<Vec<T>> {
         let numbers = self.kernel.numbers(key)?;
         let words = numbers.into_iter().map(|number| {
             let found = number_bits(number, self.dtype);
@@ -215,7 +215,7 @@ impl KernelBuilder<'_> {
                 let message = format!("{key:?} must be numbers of {dtype}, found {number}");
                 self.kernel.fault(message)
             });
-            found.map(T::truncate)
+            found.map(T::from_bits)
         });
         words.collect()
     }
@@ -225,8 +225,8 @@ impl KernelBuilder<'_> {
     }
 }
 
-fn frame<T: Word>(specials: &[T]) -> Frame<T> {
-    Frame {
+fn frame<T: ElementBits>(specials: &[T]) -> TokenFrame<T> {
+    TokenFrame {
         pad: specials.first().copied().unwrap_or_default(),
         head: specials.get(2).copied(),
         tail: specials.get(3).copied(),
@@ -273,7 +273,7 @@ mod tests {
             Some(0x3FF0_0000_0000_0000)
         );
         assert_eq!(
-            found(json!(-1), Dtype::Int32).map(u32::truncate),
+            found(json!(-1), Dtype::Int32).map(u32::from_bits),
             Some(u32::MAX)
         );
         assert_eq!(found(json!(3.0), Dtype::Int64), Some(3));

@@ -4,7 +4,7 @@ use std::fmt;
 
 use bytemuck::cast_slice_mut;
 use seqloom_core::{Error, Ragged, Result};
-use seqloom_encode::{LetterTable, RowKernel, RowLayout, Word, fill};
+use seqloom_encode::{ElementBits, LetterTable, RowKernel, RowLayout, encode};
 use seqloom_graph::{Dtype, Values};
 
 use crate::array::resize;
@@ -28,8 +28,8 @@ impl TypedKernel {
     /// Returns the smallest row length for a sequence with this number of residues.
     pub(super) fn size(&self, letters: usize) -> usize {
         match self {
-            Self::FourBytes(kernel) => kernel.size(letters),
-            Self::EightBytes(kernel) => kernel.size(letters),
+            Self::FourBytes(kernel) => kernel.row_len(letters),
+            Self::EightBytes(kernel) => kernel.row_len(letters),
         }
     }
 
@@ -76,7 +76,7 @@ pub(crate) struct OutputLayout<'a> {
 impl OutputLayout<'_> {
     /// Encodes sequences with a kernel that writes the bit patterns of the array's
     /// numbers.
-    fn fill<T: Word + bytemuck::Pod, N: bytemuck::Pod + Default>(
+    fn fill<T: ElementBits + bytemuck::Pod, N: bytemuck::Pod + Default>(
         self,
         kernel: (&LetterTable, &dyn RowKernel<T>),
         sequences: &Ragged<'_>,
@@ -84,6 +84,6 @@ impl OutputLayout<'_> {
     ) -> Result<()> {
         resize(out, self.size)?;
         let bits: &mut [T] = cast_slice_mut(out.as_mut_slice());
-        fill(kernel, sequences, bits, self.rows).map(drop)
+        encode(kernel, sequences, bits, self.rows).map(drop)
     }
 }

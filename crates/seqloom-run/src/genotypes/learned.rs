@@ -142,7 +142,7 @@ fn tensor<'a>(
 }
 
 fn fault(message: impl Into<String>) -> Error {
-    Error::format(Path::new(ENCODER_ARRAYS_FILE), Fault::whole(message))
+    Error::format(Path::new(ENCODER_ARRAYS_FILE), Fault::of_file(message))
 }
 
 #[cfg(test)]

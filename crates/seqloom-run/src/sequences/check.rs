@@ -15,7 +15,7 @@ use crate::text::quote;
 pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result<Vec<usize>> {
     let encoder = filler.encoder();
     let letters = encoder.letters();
-    let count = |row: &[u8]| encoder.positions(letters.stripped(row).len());
+    let count = |row: &[u8]| encoder.positions(letters.strip_stop(row).len());
     let positions: Vec<usize> = records.letters.iter().map(count).collect();
     if let Some(row) = positions.iter().position(|positions| *positions == 0) {
         return Err(too_short(records, encoder, row));
@@ -23,7 +23,7 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
     if let Some(row) = letters.first_rejected_row(&records.letters.rows()?) {
         return Err(residue_error(records, encoder, row)?);
     }
-    let is_empty = |row: &[u8]| letters.stripped(row).is_empty();
+    let is_empty = |row: &[u8]| letters.strip_stop(row).is_empty();
     if let Some(row) = records.letters.iter().position(is_empty) {
         let name = quote(records.names.get(row));
         return Err(Error::argument(format!("the sequence {name} is empty")));
@@ -38,7 +38,7 @@ pub(super) fn count_positions(records: &Records, filler: &BatchFiller) -> Result
 }
 
 fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
-    let letters = encoder.letters().stripped(records.letters.get(row)).len();
+    let letters = encoder.letters().strip_stop(records.letters.get(row)).len();
     let message = match letters {
         0 => "the sequence has no residues".to_owned(),
         _ => format!("{letters} residues are too few for the encoder"),
@@ -46,7 +46,7 @@ fn too_short(records: &Records, encoder: &Encoder, row: usize) -> Error {
     let (path, record) = records.locate(row);
     let name = String::from_utf8_lossy(records.names.get(row));
     let message = format!("record {record} ({name}): {message}");
-    Error::format(path, Fault::whole(message))
+    Error::format(path, Fault::of_file(message))
 }
 
 /// Returns an error with the position in the file of an invalid character.
@@ -70,7 +70,7 @@ fn residue_error(records: &Records, encoder: &Encoder, row: usize) -> Result<Err
     let name = String::from_utf8_lossy(records.names.get(row));
     let found = quote(char::from(letter).to_string().as_bytes());
     let message = format!("record {record} ({name}), {place}: found {found}, expected {expected}");
-    Ok(Error::format(path, Fault::whole(message)))
+    Ok(Error::format(path, Fault::of_file(message)))
 }
 
 /// Reads a regular file again to find the position of a residue.

@@ -102,7 +102,7 @@ impl FileRecords {
         if self.options.with_qualities && format == Format::Fasta {
             return Err(Error::format(
                 path,
-                Fault::whole(
+                Fault::of_file(
                     "the model reads the qualities of FASTQ, but the records have none; give \
                      FASTQ files",
                 ),
@@ -124,6 +124,6 @@ impl FileRecords {
             known.0.display(),
             name(known.1)
         );
-        Err(Error::format(path, Fault::whole(message)))
+        Err(Error::format(path, Fault::of_file(message)))
     }
 }

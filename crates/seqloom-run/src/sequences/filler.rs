@@ -48,7 +48,7 @@ impl BatchFiller {
             if !is_known || (is_letters && encoder.dtype() != *dtype) {
                 return Err(Error::format(
                     "graph.json".as_ref(),
-                    Fault::whole(format!(
+                    Fault::of_file(format!(
                         "this program cannot create the input {name} of {dtype} from sequences; \
                          run the graph on arrays"
                     )),
@@ -150,7 +150,7 @@ impl BatchFiller {
         let mut column = ByteRows::default();
         let rows = records.letters.selected(&batch.rows)?;
         for row in rows.iter() {
-            let row = self.encoder.letters().stripped(row);
+            let row = self.encoder.letters().strip_stop(row);
             let most = self.encoder.max_residues(length, row.len());
             column.push(row.get(..most).unwrap_or(row));
         }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use seqloom_compression::input::BufferedInput;
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 use seqloom_core::number::as_u64;
 use seqloom_core::{Error, Result};
 use seqloom_sequences::{ReaderOptions, pairs};
@@ -82,7 +82,7 @@ impl Mates {
             shown(longer).display(),
             String::from_utf8_lossy(rest.names.get(row))
         );
-        fault(&shown(ended), Kind::Count, message)
+        fault(&shown(ended), FaultKind::Count, message)
     }
 
     /// Returns an error if the two mates of a pair have different ids.
@@ -103,7 +103,11 @@ impl Mates {
             quote(one.names.get(before + row)),
             quote(other.names.get(before + row))
         );
-        Err(fault(Path::new(&both.join(" and ")), Kind::Names, message))
+        Err(fault(
+            Path::new(&both.join(" and ")),
+            FaultKind::Names,
+            message,
+        ))
     }
 }
 
@@ -125,7 +129,7 @@ fn split_mates(
             String::from_utf8_lossy(both.names.get(found - 1)),
             thousands(as_u64(record + 1))
         );
-        return Err(fault(&path, Kind::Count, message));
+        return Err(fault(&path, FaultKind::Count, message));
     }
     for row in 0..both.len() {
         if let Some(lane) = lanes.get_mut(row % 2) {
@@ -135,10 +139,10 @@ fn split_mates(
     Ok(both.len() / 2)
 }
 
-fn fault(path: &Path, kind: Kind, message: String) -> Error {
+fn fault(path: &Path, kind: FaultKind, message: String) -> Error {
     let fault = Fault {
         kind,
-        ..Fault::whole(message)
+        ..Fault::of_file(message)
     };
     Error::format(path, fault)
 }

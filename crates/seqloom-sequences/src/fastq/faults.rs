@@ -1,6 +1,6 @@
 //! The errors of the FASTQ parser, with their messages.
 
-use seqloom_core::error::{Fault, FaultCause, Kind};
+use seqloom_core::error::{Fault, FaultCause, FaultKind};
 
 use super::{FastqParser, FastqState};
 use crate::bytes::describe_byte;
@@ -19,18 +19,18 @@ impl FastqParser {
                     "expected a quality from '{lowest_quality}' to '~', found {}",
                     describe_byte(byte)
                 );
-                self.cursor.fault(Kind::Quality, position, message)
+                self.cursor.fault(FaultKind::Quality, position, message)
             }
             (InvalidBytes::Byte(position, byte), _) => {
                 let message = format!("expected a residue, found {}", describe_byte(byte));
-                self.cursor.fault(Kind::Letter, position, message)
+                self.cursor.fault(FaultKind::Letter, position, message)
             }
             (InvalidBytes::Excess(position), FastqState::Quality) => {
                 let message = format!(
                     "expected {} qualities, one for each residue, found more",
                     self.cursor.length
                 );
-                self.cursor.fault(Kind::Length, position, message)
+                self.cursor.fault(FaultKind::Length, position, message)
             }
             (InvalidBytes::Excess(position), _) => {
                 self.cursor.record_too_long(position, self.max_record)
@@ -51,7 +51,7 @@ impl FastqParser {
         Fault {
             record: Some(self.cursor.begun),
             id: None,
-            ..self.cursor.fault(Kind::Header, position, message)
+            ..self.cursor.fault(FaultKind::Header, position, message)
         }
     }
 
@@ -61,7 +61,7 @@ impl FastqParser {
             cause: Some(FaultCause::MissingSequenceLine),
             ..self
                 .cursor
-                .fault(Kind::Letter, self.cursor.position, message)
+                .fault(FaultKind::Letter, self.cursor.position, message)
         }
     }
 
@@ -74,8 +74,8 @@ impl FastqParser {
 
     pub(super) fn empty_line(&self) -> Fault {
         let (kind, expected) = match self.state {
-            FastqState::Quality => (Kind::Length, "qualities"),
-            _ => (Kind::Letter, "residues"),
+            FastqState::Quality => (FaultKind::Length, "qualities"),
+            _ => (FaultKind::Letter, "residues"),
         };
         let message = format!("expected {expected}, found an empty line inside a record");
         self.cursor.fault(kind, self.empty_lines.0, message)
@@ -83,7 +83,8 @@ impl FastqParser {
 
     pub(super) fn missing_plus_line(&self) -> Fault {
         let message = "expected residues or '+', found '@': the previous record is incomplete";
-        self.cursor.fault(Kind::Cut, self.cursor.position, message)
+        self.cursor
+            .fault(FaultKind::Cut, self.cursor.position, message)
     }
 
     pub(super) fn truncation(&self) -> Fault {
@@ -97,6 +98,7 @@ impl FastqParser {
             ),
             _ => format!("the text ends inside a record: expected '+' after {letters} residues"),
         };
-        self.cursor.fault(Kind::Cut, self.cursor.position, message)
+        self.cursor
+            .fault(FaultKind::Cut, self.cursor.position, message)
     }
 }

@@ -1,5 +1,5 @@
 use proptest::prelude::*;
-use seqloom_core::error::{Fault, Kind};
+use seqloom_core::error::{Fault, FaultKind};
 
 use super::{FastqParser, Position};
 use crate::cursor::MAX_HEADER_BYTES;
@@ -66,7 +66,7 @@ fn triples(expected: &[(&str, &str, &str)]) -> Vec<TextRecord> {
 }
 
 /// Returns the kind, record, id, line, byte and message of the error.
-fn error_of(text: &[u8]) -> (Kind, Option<u64>, Option<String>, u64, u64, String) {
+fn error_of(text: &[u8]) -> (FaultKind, Option<u64>, Option<String>, u64, u64, String) {
     let fault = parse(text, text.len()).unwrap_err();
     let (line, byte) = (fault.line.unwrap(), fault.byte.unwrap());
     (
@@ -122,7 +122,7 @@ fn a_fault_names_kind_record_id_line_and_byte() {
     assert_eq!(
         error_of(text),
         (
-            Kind::Letter,
+            FaultKind::Letter,
             Some(1),
             Some("b".into()),
             6,
@@ -135,30 +135,30 @@ fn a_fault_names_kind_record_id_line_and_byte() {
 #[test]
 fn each_fault_has_its_kind() {
     for (text, kind) in [
-        (&b"@a\nACGT\n+\nIII\n"[..], Kind::Cut),
-        (b"@a\nACGT\n+\nIIIII\n", Kind::Length),
-        (b"@a\nACGT\n+\nIII\n@b\nA\n+\nI\n", Kind::Length),
-        (b"@a\nACGT\n+b\nIIII\n", Kind::Names),
-        (b"@a\nACGT\n+\nII I\n", Kind::Quality),
-        (b"@a\nACGT\n+\nII\x7FI\n", Kind::Quality),
-        (b"@a\nAC\xC3T\n+\nIIII\n", Kind::Letter),
-        (b"@a\nACGT\n@b\nACGT\n+\nIIII\n", Kind::Cut),
-        (b"@a\nACGT\n+\nIIII\nIIII\n", Kind::Header),
-        (b"@a\nACGT\n", Kind::Cut),
-        (b"@a", Kind::Cut),
-        (b"@\nA\n+\nI\n", Kind::Header),
-        (b"@a\n\nACGT\n+\nIIII\n", Kind::Letter),
-        (b"@a\nACGT\n\n+\nIIII\n", Kind::Letter),
-        (b"@a\n\n\n+\n", Kind::Letter),
-        (b"@a\n+\n", Kind::Letter),
-        (b"@a\nACGT\n+\n\nIIII\n", Kind::Length),
-        (b"@a\nAC\rGT\n+\nIIII\n", Kind::Letter),
-        (b"ACGT\n", Kind::Header),
-        (b"@ \t\nA\n+\nI\n", Kind::Header),
-        (b"\n @a\nA\n+\nI\n", Kind::Header),
-        (b"\n \n", Kind::Format),
-        (b"\xEF\xBB@a\nA\n+\nI\n", Kind::Format),
-        (b"\n", Kind::Format),
+        (&b"@a\nACGT\n+\nIII\n"[..], FaultKind::Cut),
+        (b"@a\nACGT\n+\nIIIII\n", FaultKind::Length),
+        (b"@a\nACGT\n+\nIII\n@b\nA\n+\nI\n", FaultKind::Length),
+        (b"@a\nACGT\n+b\nIIII\n", FaultKind::Names),
+        (b"@a\nACGT\n+\nII I\n", FaultKind::Quality),
+        (b"@a\nACGT\n+\nII\x7FI\n", FaultKind::Quality),
+        (b"@a\nAC\xC3T\n+\nIIII\n", FaultKind::Letter),
+        (b"@a\nACGT\n@b\nACGT\n+\nIIII\n", FaultKind::Cut),
+        (b"@a\nACGT\n+\nIIII\nIIII\n", FaultKind::Header),
+        (b"@a\nACGT\n", FaultKind::Cut),
+        (b"@a", FaultKind::Cut),
+        (b"@\nA\n+\nI\n", FaultKind::Header),
+        (b"@a\n\nACGT\n+\nIIII\n", FaultKind::Letter),
+        (b"@a\nACGT\n\n+\nIIII\n", FaultKind::Letter),
+        (b"@a\n\n\n+\n", FaultKind::Letter),
+        (b"@a\n+\n", FaultKind::Letter),
+        (b"@a\nACGT\n+\n\nIIII\n", FaultKind::Length),
+        (b"@a\nAC\rGT\n+\nIIII\n", FaultKind::Letter),
+        (b"ACGT\n", FaultKind::Header),
+        (b"@ \t\nA\n+\nI\n", FaultKind::Header),
+        (b"\n @a\nA\n+\nI\n", FaultKind::Header),
+        (b"\n \n", FaultKind::Format),
+        (b"\xEF\xBB@a\nA\n+\nI\n", FaultKind::Format),
+        (b"\n", FaultKind::Format),
     ] {
         let found = parse(text, text.len()).unwrap_err();
         assert_eq!(found.kind, kind, "{found:?}");
@@ -196,7 +196,7 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
         let fault = parse_as(text, size, &options).unwrap_err();
         assert_eq!(
             (fault.kind, fault.line, fault.byte),
-            (Kind::Limit, Some(7), Some(23))
+            (FaultKind::Limit, Some(7), Some(23))
         );
     }
 }
@@ -205,21 +205,24 @@ fn a_record_above_the_limit_is_an_error_with_its_position() {
 fn an_error_names_lone_carriage_returns() {
     for text in [&b"@r\rAC\r+\rII\r"[..], b"@r x\rAC"] {
         let (kind, _, _, line, byte, message) = error_of(text);
-        assert_eq!((kind, line), (Kind::Header, 1));
+        assert_eq!((kind, line), (FaultKind::Header, 1));
         let at = usize::try_from(byte).unwrap();
         assert_eq!(text.get(at), Some(&b'\r'));
         assert!(message.contains("carriage return"), "{message}");
     }
     let long = [b"@r\r", &vec![b'A'; MAX_HEADER_BYTES + 9][..]].concat();
     assert!(error_of(&long).5.contains("carriage return"));
-    assert_eq!(error_of(b"@r\r").0, Kind::Cut);
+    assert_eq!(error_of(b"@r\r").0, FaultKind::Cut);
 }
 
 #[test]
 fn a_header_above_the_limit_is_an_error_for_any_chunk_size() {
     let text = [b"@", &vec![b'x'; MAX_HEADER_BYTES + 1][..], b"\nA\n+\nI\n"].concat();
     let whole = parse(&text, text.len()).unwrap_err();
-    assert_eq!((whole.kind, whole.byte), (Kind::Limit, Some(1 + (1 << 20))));
+    assert_eq!(
+        (whole.kind, whole.byte),
+        (FaultKind::Limit, Some(1 + (1 << 20)))
+    );
     assert_eq!(parse(&text, 1000).unwrap_err(), whole);
 }
 

@@ -8,7 +8,7 @@
 
 use memchr::memchr;
 use seqloom_core::Error;
-use seqloom_core::error::{Fault, Kind, Result};
+use seqloom_core::error::{Fault, FaultKind, Result};
 
 use super::{Reader, to_error};
 use crate::options::{Format, OnError};
@@ -67,7 +67,7 @@ impl Reader {
     fn is_consequence(&self, fault: &Fault) -> bool {
         let (line, completed) = self.last_fault;
         let start = self.parser.record_start().line;
-        let fails_at_once = matches!(fault.kind, Kind::Header | Kind::Cut)
+        let fails_at_once = matches!(fault.kind, FaultKind::Header | FaultKind::Cut)
             && fault.line.is_some_and(|line| line <= start + 1);
         line > 0 && completed == self.parser.completed() && (start <= line || fails_at_once)
     }

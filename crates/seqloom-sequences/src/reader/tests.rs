@@ -3,7 +3,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 use std::time::Duration;
 
-use seqloom_core::error::Kind;
+use seqloom_core::error::FaultKind;
 use seqloom_core::interrupt::set_signal_check;
 use seqloom_core::{Error, Result};
 use sirocco::{Format, compress, deflate::Level};
@@ -215,7 +215,7 @@ fn read_with_faults(file: &[u8], chunk_size: usize, on_error: OnError) -> (Vec<S
     (ids, reader.report())
 }
 
-fn check_recovery(file: &[u8], ids: &[&str], kinds: &[(Kind, u64)]) {
+fn check_recovery(file: &[u8], ids: &[&str], kinds: &[(FaultKind, u64)]) {
     for chunk_size in [1, 2, 3, 5, 7, 1000] {
         let (found, report) = read_with_faults(file, chunk_size, OnError::Collect);
         assert_eq!(found, ids, "in chunks of {chunk_size}");
@@ -233,13 +233,13 @@ fn fasta_continues_at_the_next_header() {
     check_recovery(
         b">a\nAC\n>b\nA C\nGG\n>c\nG\n>\nT\n>d\nAC>e\n>f\nT\n",
         &["a", "c", "f"],
-        &[(Kind::Header, 1), (Kind::Letter, 2)],
+        &[(FaultKind::Header, 1), (FaultKind::Letter, 2)],
     );
 }
 
 #[test]
 fn fasta_continues_after_text_before_the_first_header() {
-    check_recovery(b">\n\n>a\nAC\n>", &["a"], &[(Kind::Header, 2)]);
+    check_recovery(b">\n\n>a\nAC\n>", &["a"], &[(FaultKind::Header, 2)]);
 }
 
 #[test]
@@ -247,7 +247,7 @@ fn fastq_continues_after_an_invalid_residue() {
     check_recovery(
         b"@a\nAC\n+\nII\n@b\nA C\n+\nIII\n@c\nA\n+\nI\n",
         &["a", "c"],
-        &[(Kind::Letter, 1)],
+        &[(FaultKind::Letter, 1)],
     );
 }
 
@@ -257,7 +257,7 @@ fn a_record_inside_an_invalid_record_is_recovered() {
     check_recovery(
         b"@a\nACGTACGT\n+\nII\n@b\nA\n+\nI\n@c\nA\n+\nI\n",
         &["b", "c"],
-        &[(Kind::Length, 1)],
+        &[(FaultKind::Length, 1)],
     );
 }
 
@@ -266,7 +266,7 @@ fn a_quality_line_that_looks_like_a_header_is_not_a_record() {
     check_recovery(
         b"@a\nACGT\n+\n@@II@\n@b\nAC\n+\n@I\n@c\nA\n+x\n@\n@d\nA\n+\n@\n",
         &["b", "d"],
-        &[(Kind::Length, 1), (Kind::Names, 1)],
+        &[(FaultKind::Length, 1), (FaultKind::Names, 1)],
     );
 }
 
@@ -275,9 +275,9 @@ fn fastq_that_ends_inside_a_record_loses_only_that_record() {
     check_recovery(
         b"@a\nACGTACGTACGTACGT\n+\nII\n@b\nA\n+\nI\n",
         &["b"],
-        &[(Kind::Cut, 1)],
+        &[(FaultKind::Cut, 1)],
     );
-    check_recovery(b"@a\nA\n+\nI\n@b\nAC\n+\nI", &["a"], &[(Kind::Cut, 1)]);
+    check_recovery(b"@a\nA\n+\nI\n@b\nAC\n+\nI", &["a"], &[(FaultKind::Cut, 1)]);
 }
 
 #[test]
@@ -285,7 +285,7 @@ fn invalid_lines_between_records_lose_no_record() {
     check_recovery(
         b"@a\nA\n+\nI\nIII\nx\n@b\nA\n+\nI\n",
         &["a", "b"],
-        &[(Kind::Header, 1)],
+        &[(FaultKind::Header, 1)],
     );
 }
 

@@ -44,7 +44,10 @@ fn a_format_that_was_not_requested_is_an_error() {
         (b"@a", Format::Fasta, "expected FASTA, found FASTQ"),
         (b">a", Format::Fastq, "expected FASTQ, found FASTA"),
     ] {
-        assert_eq!(format(start, &options(wanted)), Err(Fault::whole(message)));
+        assert_eq!(
+            format(start, &options(wanted)),
+            Err(Fault::of_file(message))
+        );
     }
 }
 

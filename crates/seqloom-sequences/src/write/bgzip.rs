@@ -160,7 +160,7 @@ impl Job for PackJob {
         }
     }
 
-    fn work(&mut self, workspace: &mut BlockEncoder) {
+    fn run(&mut self, workspace: &mut BlockEncoder) {
         self.is_done = self.text.chunks(BLOCK_TEXT_BYTES).all(|text| {
             let before = self.packed.len();
             let is_packed = workspace.pack(text, &mut self.packed);
@@ -169,7 +169,7 @@ impl Job for PackJob {
         });
     }
 
-    fn fail(&mut self) {
+    fn mark_failed(&mut self) {
         self.is_done = false;
     }
 }

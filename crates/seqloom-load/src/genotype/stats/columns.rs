@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::count::{PositionMask, count, count_positions};
+use seqloom_encode::genotype::count::{PositionMask, count_genotypes, count_positions};
 use seqloom_plink::Bed;
 
 use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey};
@@ -101,7 +101,8 @@ impl VariantColumns {
     }
 
     fn add_missing(&self, lines: &[(usize, &[u8])], missing: &Mutex<&mut [u32]>) {
-        let count = |(line, part): &(usize, &[u8])| (*line, count(part, &self.mask).missing);
+        let count =
+            |(line, part): &(usize, &[u8])| (*line, count_genotypes(part, &self.mask).missing);
         let counts: Vec<_> = lines.iter().map(count).collect();
         let mut missing = missing.lock().unwrap_or_else(PoisonError::into_inner);
         for (line, count) in counts {

@@ -4,7 +4,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use seqloom_core::Result;
-use seqloom_encode::genotype::count::{count, count_positions};
+use seqloom_encode::genotype::count::{count_genotypes, count_positions};
 use seqloom_plink::Bed;
 
 use super::{CODES, COUNT_BYTES, MAX_COUNTED_LINES, Survey, by_code};
@@ -47,7 +47,7 @@ impl Survey {
         let lines: Vec<&[u8]> = lines.chunks_exact(stride).collect();
         for (line, row) in lines.iter().zip(rows.chunks_mut(CODES * self.masks.len())) {
             for (mask, row) in self.masks.iter().zip(row.chunks_mut(CODES)) {
-                row.copy_from_slice(&by_code(count(line, mask)));
+                row.copy_from_slice(&by_code(count_genotypes(line, mask)));
             }
         }
         let mut here = vec![[0]; self.layout.individuals];

@@ -6,8 +6,7 @@ use numpy::{
     Element, PyArray2, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2, PyReadwriteArray2,
     PyUntypedArray, PyUntypedArrayMethods,
 };
-use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::{prelude::*, types::PyDict};
 use seqloom_core::Error;
 use seqloom_encode::genotype::Genotype;
 use seqloom_load::genotype::read::decode_memory;
@@ -120,7 +119,7 @@ impl BedFile {
                 layout,
                 individuals: call.individuals,
                 variants: call.variants,
-                table: T::table(call.count_a1),
+                table: T::code_table(call.count_a1),
                 order,
                 check: call.check,
             };
@@ -218,7 +217,7 @@ impl LineDecoding<'_> {
         out: &Bound<'_, PyArray2<T>>,
     ) -> PyResult<()> {
         let mut out = out.try_readwrite()?;
-        let (out, table) = (out.as_slice_mut()?, T::table(self.count_a1));
+        let (out, table) = (out.as_slice_mut()?, T::code_table(self.count_a1));
         pool::run(py, threads_for(self.threads, size_of_val(out)), || {
             decode_memory(self.source, self.positions, table, self.along, out)
         })

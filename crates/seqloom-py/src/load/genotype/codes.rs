@@ -7,10 +7,8 @@ use numpy::{
     Element, IntoPyArray, PyArray1, PyArray2, PyArrayMethods, PyReadonlyArray1, PyUntypedArray,
 };
 use pyo3::prelude::*;
-use seqloom_core::error::Fault;
-use seqloom_core::{Error, Result};
-use seqloom_encode::genotype::Genotype;
-use seqloom_encode::genotype::each::CodeIndex;
+use seqloom_core::{Error, Result, error::Fault};
+use seqloom_encode::{genotype::Genotype, genotype::each::SelectByCode};
 use seqloom_load::genotype::codes::{COUNTED_CODES, Codes};
 use seqloom_load::genotype::content::hash_file;
 use seqloom_load::genotype::progress::Progress;
@@ -182,7 +180,7 @@ impl GenotypeCodes {
             let layout = bed.layout(shape.0, shape.1)?;
             if layout.major != Major::of(by_sample) {
                 let found = format!("rows have an unexpected layout ({})", layout.major);
-                return Err(bed.fault(Fault::whole(found)));
+                return Err(bed.fault(Fault::of_file(found)));
             }
             Codes::of_file(bed, layout, sums)
         })?;
@@ -255,7 +253,7 @@ impl GenotypeCodes {
 }
 
 impl GenotypeCodes {
-    fn fill<T: Genotype + CodeIndex + Element>(
+    fn fill<T: Genotype + SelectByCode + Element>(
         &self,
         py: Python<'_>,
         (lines, by_line, threads): (&[usize], bool, usize),

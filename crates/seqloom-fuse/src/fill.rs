@@ -1,8 +1,7 @@
 //! Runs one operation on one block, with the widest SIMD registers of this processor.
 
 use pulp::Simd;
-use seqloom_kernels::lanes::Lanes;
-use seqloom_kernels::machine::dispatch;
+use seqloom_kernels::{lanes::Lanes, machine::dispatch};
 use seqloom_macros::vectorized;
 
 use crate::Number;
@@ -14,7 +13,7 @@ pub(crate) trait LanesFunction<T: Number, const N: usize>: Copy {
 
 /// Fills `out` with a scalar function, which the compiler vectorises.
 #[vectorized]
-pub(crate) fn numbers<T: Number, F: Fn([T; N]) -> T, const N: usize>(
+pub(crate) fn fill_scalar<T: Number, F: Fn([T; N]) -> T, const N: usize>(
     function: F,
     args: [&[T]; N],
     out: &mut [T],
@@ -28,7 +27,7 @@ pub(crate) fn numbers<T: Number, F: Fn([T; N]) -> T, const N: usize>(
 
 /// Fills `out` with a function of SIMD vectors.
 #[vectorized]
-pub(crate) fn lanes<S: Simd, T: Number, F: LanesFunction<T, N>, const N: usize>(
+pub(crate) fn fill_vectorized<S: Simd, T: Number, F: LanesFunction<T, N>, const N: usize>(
     simd: S,
     function: F,
     args: [&[T]; N],
@@ -51,6 +50,6 @@ pub(crate) fn lanes<S: Simd, T: Number, F: LanesFunction<T, N>, const N: usize>(
 
 /// Fills `out` with one number.
 #[vectorized]
-pub(crate) fn fill<T: Number>(number: T, out: &mut [T]) {
+pub(crate) fn fill_constant<T: Number>(number: T, out: &mut [T]) {
     out.fill(number);
 }
