@@ -169,11 +169,11 @@ class Counter:
 
 def grow(items):
     """Allocate more memory with each call and keep it."""
-    _HELD_BATCHES.append(np.ones(4_000_000))
+    _BATCHES_KEPT_BY_USER.append(np.ones(4_000_000))
     return os.getpid(), list(items)
 
 
-_HELD_BATCHES = []
+_BATCHES_KEPT_BY_USER = []
 
 
 def arrays(items):

@@ -62,20 +62,20 @@ ADVICE_FOR_WORD = {
     r"take[sn]? (?:place|along(?! axis))": "happen, move",
     r"of course|simply|obviously|just|merely": "delete it",
 }
-_AVOID = re.compile(
+_AVOIDED_WORDS_PATTERN = re.compile(
     r"(?<![\w-])(?:"
     + "|".join(f"({pattern})" for pattern in ADVICE_FOR_WORD)
     + r")(?![\w-])",
     re.IGNORECASE,
 )
 # Beginnings of sentences that have a clause as their subject, or no subject.
-_SUBJECTLESS_START = re.compile(
+_SUBJECTLESS_START_PATTERN = re.compile(
     r"What\b(?!.*\?$)|(?:That|Whether(?! to)|How|Where|When|Who|Which)\b(?!.*[,?])"
     r"|(?:So|As) (?:that|a|an|the|long|many|much|few)\b(?!.*,)|Of (?!course)"
 )
-_WORD_LETTERS = re.compile(r"(?<![\w-])letters?(?![\w-])", re.IGNORECASE)
+_WORD_LETTERS_PATTERN = re.compile(r"(?<![\w-])letters?(?![\w-])", re.IGNORECASE)
 # Names that do not describe their object.
-_VAGUE_NAME = re.compile(
+_VAGUE_NAME_PATTERN = re.compile(
     r"each case|found|made|given|kept|told|got|things?|most|few|many|plain|near|far|large"
     r"|small|wide|narrow|known|none|nothing|others|shown|longest|least|lowest|fewest|enough"
     r"|one|two|four|at once|looked at|alike|besides|usual|half|needed|whole|ours|pieces?"
@@ -87,7 +87,7 @@ _ALLOWED_REPEATED_NAMES = {
 }
 _MAX_FILES_OF_A_NAME = 2
 # The class, function or Rust type around a definition.
-_OWNER = re.compile(
+_OWNER_PATTERN = re.compile(
     r"(?:pub(?:\(\w+\))? )?(?:unsafe )?"
     r"(?:(?:class|def|trait|mod|fn) (\w+)"
     r"|impl(?:<.*?>)? (?:[\w:]+(?:<.*?>)? for )?&?(?:\w+::)*(\w+))"
@@ -106,9 +106,9 @@ def findings_in_prose(text: Text, synonyms: dict[str, str]) -> Iterator[Finding]
     """Yield the findings in a paragraph, comment or message."""
     for sentence in plain_sentences_of(text):
         yield from _avoided(text, sentence)
-        for match in _WORD_LETTERS.finditer(sentence):
+        for match in _WORD_LETTERS_PATTERN.finditer(sentence):
             yield Finding(text, match[0], "residues or bases; 'characters' for text")
-        if _SUBJECTLESS_START.match(sentence) and len(sentence.split()) > 2:
+        if _SUBJECTLESS_START_PATTERN.match(sentence) and len(sentence.split()) > 2:
             yield Finding(text, sentence, "begin with a noun or a verb")
         if len(re.findall(r"[\w'-]*[A-Za-z][\w'-]*", sentence)) > MAX_SENTENCE_WORDS:
             yield Finding(text, sentence, f"at most {MAX_SENTENCE_WORDS} words")
@@ -120,12 +120,12 @@ def findings_in_prose(text: Text, synonyms: dict[str, str]) -> Iterator[Finding]
 def findings_in_name(text: Text) -> Iterator[Finding]:
     """Yield the findings in a name."""
     yield from _avoided(text, text.text)
-    if _VAGUE_NAME.fullmatch(text.text):
+    if _VAGUE_NAME_PATTERN.fullmatch(text.text):
         yield Finding(text, text.text, "name what it holds or does")
 
 
 def _avoided(text: Text, sentence: str) -> Iterator[Finding]:
-    for match in _AVOID.finditer(sentence):
+    for match in _AVOIDED_WORDS_PATTERN.finditer(sentence):
         yield Finding(
             text, match[0], list(ADVICE_FOR_WORD.values())[int(match.lastindex or 1) - 1]
         )
@@ -206,7 +206,7 @@ def _qualified_name(text: Text) -> str:
     name, indent = text.text.replace(" ", "_"), _indent_of(lines[-1])
     for line in reversed(lines):
         if line.strip() and _indent_of(line) < indent:
-            owner = _OWNER.match(line.strip())
+            owner = _OWNER_PATTERN.match(line.strip())
             if owner is not None:
                 return f"{owner[1] or owner[2]}.{name}"
             indent = _indent_of(line)

@@ -22,7 +22,7 @@ class Case:
     outputs: tuple[str, ...] = ("y",)
 
 
-ROWS = floats(2, 3, 10)
+INPUT_ROWS = floats(2, 3, 10)
 INPUT_IMAGES = floats(2, 3, 6, 7)
 INTEGER_ARRAY = np.array([[3, -7, 5], [0, 2, -4]])
 BOOLEAN_ARRAY = INTEGER_ARRAY > 0
@@ -33,7 +33,7 @@ def one(operator, inputs="x", *, given=None, weights=None, opset=21, name="", **
     settings = [f"{key}={value}" for key, value in attributes.items()]
     label = " ".join([operator, *([name] if name else []), *settings, f"opset={opset}"])
     nodes = [node(operator, inputs, **attributes)]
-    return Case(label, nodes, given or {"x": ROWS}, weights or {}, opset)
+    return Case(label, nodes, given or {"x": INPUT_ROWS}, weights or {}, opset)
 
 
 def integers(*values):
@@ -49,14 +49,14 @@ UNARY_OPERATORS = [
     *("Asinh", "Cosh", "Tan", "IsInf", "Dropout"),
 ]
 INPUTS_OF_BOUNDED_OPERATORS = {
-    "Acos": ROWS / 10,
-    "Acosh": 1 + ROWS**2,
-    "Asin": ROWS / 10,
-    "Atanh": ROWS / 10,
-    "Log": 1 + ROWS**2,
-    "Sqrt": ROWS**2,
+    "Acos": INPUT_ROWS / 10,
+    "Acosh": 1 + INPUT_ROWS**2,
+    "Asin": INPUT_ROWS / 10,
+    "Atanh": INPUT_ROWS / 10,
+    "Log": 1 + INPUT_ROWS**2,
+    "Sqrt": INPUT_ROWS**2,
 }
-TWO_FLOAT_INPUTS = {"x": ROWS, "z": floats(3, 1, seed=1)}
+TWO_FLOAT_INPUTS = {"x": INPUT_ROWS, "z": floats(3, 1, seed=1)}
 TWO_INTEGER_INPUTS = {"x": INTEGER_ARRAY, "z": integers(2, -3, 4)}
 
 ELEMENTWISE_CASES = [
@@ -87,7 +87,7 @@ ELEMENTWISE_CASES = [
     one(
         "Mod",
         "x z",
-        given={"x": ROWS, "z": np.array([0.7], "float32")},
+        given={"x": INPUT_ROWS, "z": np.array([0.7], "float32")},
         fmod=1,
         name="floats",
     ),
@@ -101,13 +101,19 @@ ELEMENTWISE_CASES = [
         one(
             "Pow",
             "x z",
-            given={"x": np.abs(ROWS)},
+            given={"x": np.abs(INPUT_ROWS)},
             weights={"z": np.float32(exponent)},
             name=str(exponent),
         )
         for exponent in (2, 0.5, 1.7, -1)
     ),
-    one("Pow", "x z", given={"x": ROWS}, weights={"z": np.int64(3)}, name="by an integer"),
+    one(
+        "Pow",
+        "x z",
+        given={"x": INPUT_ROWS},
+        weights={"z": np.int64(3)},
+        name="by an integer",
+    ),
     one("Gelu", approximate="tanh"),
     one("Elu", alpha=0.3),
     one("LeakyRelu", alpha=0.2),
@@ -119,17 +125,17 @@ ELEMENTWISE_CASES = [
     one("Clip", "x - b", weights={"b": np.float32(0.4)}, name="above"),
     one("Clip", opset=7, min=-0.3, max=0.2),
     one("IsInf", given={"x": np.array([np.inf, 1, -np.inf], "float32")}, detect_negative=0),
-    one("Where", "c x z", given={"c": ROWS[:, :1] > 0, **TWO_FLOAT_INPUTS}),
+    one("Where", "c x z", given={"c": INPUT_ROWS[:, :1] > 0, **TWO_FLOAT_INPUTS}),
     one(
         "Where",
         "c a b",
-        given={"c": ROWS > 0},
+        given={"c": INPUT_ROWS > 0},
         weights={"a": np.float32(1), "b": np.float32(2)},
         name="of numbers",
     ),
     *(one("Cast", to=kind) for kind in (7, 9, 11, 6)),
     one("Cast", given={"x": INTEGER_ARRAY}, to=FLOAT, name="of integers"),
-    one("CastLike", "x z", given={"x": ROWS, "z": INTEGER_ARRAY}),
+    one("CastLike", "x z", given={"x": INPUT_ROWS, "z": INTEGER_ARRAY}),
     one("Softmax", axis=1),
     one("Softmax", opset=11, axis=1),
     one("LogSoftmax", opset=9),
@@ -137,7 +143,13 @@ ELEMENTWISE_CASES = [
 
 REDUCTION_CASES = [
     *(
-        one(f"Reduce{kind}", opset=11, axes=[1], keepdims=0, given={"x": np.abs(ROWS) + 1})
+        one(
+            f"Reduce{kind}",
+            opset=11,
+            axes=[1],
+            keepdims=0,
+            given={"x": np.abs(INPUT_ROWS) + 1},
+        )
         for kind in ("L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod")
     ),
     one("ReduceSumSquare", opset=11, axes=[-1]),
@@ -149,7 +161,7 @@ REDUCTION_CASES = [
     one("ReduceSum", given={"x": INTEGER_ARRAY.astype(np.int32)}, name="of int32"),
     *(one("ArgMax", axis=axis, keepdims=keep) for axis in (0, -1) for keep in (0, 1)),
     one("ArgMin", axis=1),
-    one("ArgMax", given={"x": np.round(ROWS)}, axis=2, select_last_index=1),
+    one("ArgMax", given={"x": np.round(INPUT_ROWS)}, axis=2, select_last_index=1),
     *(
         one("CumSum", "x a", weights={"a": np.int64(2)}, exclusive=alone, reverse=turned)
         for alone in (0, 1)
@@ -158,7 +170,7 @@ REDUCTION_CASES = [
     Case(
         "TopK",
         [node("TopK", "x k", ("y", "i"))],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {"k": integers(3)},
         21,
         ("y", "i"),
@@ -166,7 +178,7 @@ REDUCTION_CASES = [
     Case(
         "TopK smallest",
         [node("TopK", "x k", ("y", "i"), axis=1, largest=0)],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {"k": integers(2)},
         21,
         ("y", "i"),
@@ -180,17 +192,17 @@ SHAPE_CASES = [
     one("Flatten", axis=0),
     one("Transpose"),
     one("Transpose", perm=[2, 0, 1]),
-    one("Squeeze", opset=11, given={"x": ROWS[:, :1]}, axes=[1]),
-    one("Squeeze", "x a", given={"x": ROWS[:, :1]}, weights={"a": integers(-2)}),
+    one("Squeeze", opset=11, given={"x": INPUT_ROWS[:, :1]}, axes=[1]),
+    one("Squeeze", "x a", given={"x": INPUT_ROWS[:, :1]}, weights={"a": integers(-2)}),
     one("Unsqueeze", opset=11, axes=[0, 2]),
     one("Unsqueeze", "x a", weights={"a": integers(-1, 1)}),
-    one("Expand", "x s", given={"x": ROWS[:, :1]}, weights={"s": integers(2, 3, 1)}),
+    one("Expand", "x s", given={"x": INPUT_ROWS[:, :1]}, weights={"s": integers(2, 3, 1)}),
     one("Tile", "x s", weights={"s": integers(2, 1, 3)}),
     one("Concat", "x x x", axis=-1),
     Case(
         "Split even",
         [node("Split", "x", ("a", "b"), axis=2)],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {},
         11,
         ("a", "b"),
@@ -198,7 +210,7 @@ SHAPE_CASES = [
     Case(
         "Split by an input",
         [node("Split", "x s", ("a", "b"), axis=2)],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {"s": integers(3, 7)},
         21,
         ("a", "b"),
@@ -206,7 +218,7 @@ SHAPE_CASES = [
     Case(
         "Split into uneven parts",
         [node("Split", "x", ("a", "b", "c"), axis=2, num_outputs=3)],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {},
         21,
         ("a", "b", "c"),
@@ -224,8 +236,8 @@ SHAPE_CASES = [
         weights={"p": integers(1, 2), "a": integers(-1)},
         name="of one axis",
     ),
-    Case("Shape of a part", [node("Shape", "x", start=1, end=-1)], {"x": ROWS}),
-    Case("Size", [node("Size", "x")], {"x": ROWS}),
+    Case("Shape of a part", [node("Shape", "x", start=1, end=-1)], {"x": INPUT_ROWS}),
+    Case("Size", [node("Size", "x")], {"x": INPUT_ROWS}),
     Case(
         "positions from 0 on",
         [
@@ -235,7 +247,7 @@ SHAPE_CASES = [
             node("Cast", "r", ("f",), to=FLOAT),
             node("Add", "x f"),
         ],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {"i": np.int64(2), "zero": np.int64(0), "one": np.int64(1)},
     ),
     Case(
@@ -245,7 +257,7 @@ SHAPE_CASES = [
             node("ConstantOfShape", "s", ("c",)),
             node("Add", "x c"),
         ],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
     ),
     Case(
         "NonZero of known numbers",
@@ -259,7 +271,7 @@ SHAPE_CASES = [
             ),
             node("NonZero", "c"),
         ],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
     ),
     Case(
         "a shape that is computed from sizes",
@@ -270,7 +282,7 @@ SHAPE_CASES = [
             node("Concat", "u rest", ("t",), axis=0),
             node("Reshape", "x t"),
         ],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {"first": np.int64(0), "zero": integers(0), "rest": integers(-1, 3)},
     ),
     Case(
@@ -284,7 +296,7 @@ SHAPE_CASES = [
             node("Where", "z one e", ("w",)),
             node("Slice", "x zeros w"),
         ],
-        {"x": ROWS},
+        {"x": INPUT_ROWS},
         {
             "two": integers(2),
             "one": integers(1),
@@ -310,13 +322,18 @@ INDEXING_CASES = [
     one(
         "Gather",
         "x i",
-        given={"x": ROWS, "i": integers([1, 0], [2, -1])},
+        given={"x": INPUT_ROWS, "i": integers([1, 0], [2, -1])},
         axis=1,
         name="by an input",
     ),
-    one("GatherElements", "x i", given={"x": ROWS, "i": integers([[1, 0, -1]])}, axis=2),
-    one("GatherND", "x i", given={"x": ROWS, "i": integers([0, 2], [1, -1])}),
-    one("GatherND", "x i", given={"x": ROWS, "i": integers([0], [2])}, batch_dims=1),
+    one(
+        "GatherElements",
+        "x i",
+        given={"x": INPUT_ROWS, "i": integers([[1, 0, -1]])},
+        axis=2,
+    ),
+    one("GatherND", "x i", given={"x": INPUT_ROWS, "i": integers([0, 2], [1, -1])}),
+    one("GatherND", "x i", given={"x": INPUT_ROWS, "i": integers([0], [2])}, batch_dims=1),
     one("Slice", opset=9, starts=[1, 2], ends=[3, 100], axes=[1, 2]),
     one("Slice", "x s e", weights={"s": integers(0, 1, -5), "e": integers(2, 3, -1)}),
     one(
@@ -363,28 +380,37 @@ INDEXING_CASES = [
 PRODUCT_CASES = [
     one("MatMul", "x w", weights={"w": floats(10, 4)}),
     one("MatMul", "x w", weights={"w": floats(10)}, name="by a vector"),
-    one("MatMul", "x z", given={"x": ROWS, "z": floats(2, 10, 4)}, name="of batches"),
+    one("MatMul", "x z", given={"x": INPUT_ROWS, "z": floats(2, 10, 4)}, name="of batches"),
     one(
-        "Gemm", "x w b", given={"x": ROWS[0]}, weights={"w": floats(10, 4), "b": floats(4)}
+        "Gemm",
+        "x w b",
+        given={"x": INPUT_ROWS[0]},
+        weights={"w": floats(10, 4), "b": floats(4)},
     ),
     one(
         "Gemm",
         "x w b",
-        given={"x": ROWS[0]},
+        given={"x": INPUT_ROWS[0]},
         weights={"w": floats(4, 10), "b": floats(4)},
         transB=1,
     ),
     one(
         "Gemm",
         "x w b",
-        given={"x": ROWS[0].T.copy()},
+        given={"x": INPUT_ROWS[0].T.copy()},
         weights={"w": floats(4, 10), "b": floats(3, 1)},
         transA=1,
         transB=1,
         alpha=0.5,
         beta=2.0,
     ),
-    one("Gemm", "x w", given={"x": ROWS[0]}, weights={"w": floats(10, 4)}, name="alone"),
+    one(
+        "Gemm",
+        "x w",
+        given={"x": INPUT_ROWS[0]},
+        weights={"w": floats(10, 4)},
+        name="alone",
+    ),
     one("Einsum", "x w", weights={"w": floats(3, 10)}, equation="bij,ij->bi"),
 ]
 
@@ -404,7 +430,11 @@ NORM_CASES = [
             epsilon=1e-3,
             name=f"{x.ndim} axes",
         )
-        for x, opset in ((ROWS, 7), (INPUT_IMAGES, 15), (ROWS[:, :, 0].copy(), 15))
+        for x, opset in (
+            (INPUT_ROWS, 7),
+            (INPUT_IMAGES, 15),
+            (INPUT_ROWS[:, :, 0].copy(), 15),
+        )
     ),
     one("InstanceNormalization", "x s b", weights={"s": floats(3), "b": floats(3, seed=1)}),
     one(
@@ -504,7 +534,7 @@ WINDOW_CASES = [
     one("GlobalMaxPool", given={"x": INPUT_IMAGES}),
 ]
 
-INPUT_AND_POSITIONS = {"x": ROWS, "p": integers(2, 1)}
+INPUT_AND_POSITIONS = {"x": INPUT_ROWS, "p": integers(2, 1)}
 BATCH_SIZE_NODES = [node("Shape", "x", ("s",)), node("Gather", "s zero", ("n",))]
 RANGE_NODE = node("Range", "zero n one", ("r",))
 RANGE_LIMITS = {"zero": np.int64(0), "one": np.int64(1), "three": np.int64(3)}
@@ -554,9 +584,9 @@ RECORD_SELECTION_CASES = [
         RANGE_LIMITS,
     ),
 ]
-NO_AXES = np.zeros(0, np.int64)
+EMPTY_AXES = np.zeros(0, np.int64)
 LIMITS_OF_INT8 = np.array([-7, 7, -7, 7, -128, -128, 127], np.int8)
-DIVISORS = np.array([2, -2, -2, 2, 127, 2, -128], np.int8)
+RANDOM_DIVISORS = np.array([2, -2, -2, 2, 127, 2, -128], np.int8)
 NUMBERS_WITH_INFINITY = np.array([1, np.inf, 2], np.float32)
 ZERO_ROW = np.array([[0, 0], [-2, 3]], np.float32)
 NUMBERS_WITH_TIES = np.array([1, 2, 2, 1, 2, 1, 0, 0], np.float32)
@@ -591,8 +621,8 @@ EDGE_CASES = [
         one(
             f"Reduce{kind}",
             "x a",
-            given={"x": np.abs(ROWS) + 1},
-            weights={"a": NO_AXES},
+            given={"x": np.abs(INPUT_ROWS) + 1},
+            weights={"a": EMPTY_AXES},
             noop_with_empty_axes=1,
             name="without axes",
         )
@@ -601,8 +631,13 @@ EDGE_CASES = [
             "SumSquare",
         )
     ),
-    one("ReduceL1", given={"x": ROWS}, noop_with_empty_axes=1, name="of negative numbers"),
-    one("ReduceSumSquare", "x a", weights={"a": NO_AXES}, name="over all axes"),
+    one(
+        "ReduceL1",
+        given={"x": INPUT_ROWS},
+        noop_with_empty_axes=1,
+        name="of negative numbers",
+    ),
+    one("ReduceSumSquare", "x a", weights={"a": EMPTY_AXES}, name="over all axes"),
     *(
         one(
             f"Reduce{kind}",
@@ -651,13 +686,19 @@ EDGE_CASES = [
         for padding in INTEGER_PADDINGS
     ),
     one("Relu", given={"x": np.array([-128, 127, 0], np.int8)}, name="of int8"),
-    one("Div", "x z", given={"x": LIMITS_OF_INT8, "z": DIVISORS}, name="of int8"),
-    one("Mod", "x z", given={"x": LIMITS_OF_INT8, "z": DIVISORS}, name="of int8", fmod=1),
+    one("Div", "x z", given={"x": LIMITS_OF_INT8, "z": RANDOM_DIVISORS}, name="of int8"),
+    one(
+        "Mod",
+        "x z",
+        given={"x": LIMITS_OF_INT8, "z": RANDOM_DIVISORS},
+        name="of int8",
+        fmod=1,
+    ),
     one(
         "Gemm",
         "x w b",
-        given={"x": ROWS[0]},
-        weights={"w": ROWS[0].T.copy(), "b": np.float32(np.nan)},
+        given={"x": INPUT_ROWS[0]},
+        weights={"w": INPUT_ROWS[0].T.copy(), "b": np.float32(np.nan)},
         beta=0.0,
     ),
 ]

@@ -14,8 +14,8 @@ from seqloom.tensor import Autodiff, Tensor, apply
 torch = pytest.importorskip("torch")
 
 NUMPY = sl.tensor.backend("numpy", num_threads=1)
-FIRST_LEVEL = Autodiff(NUMPY)
-SECOND_LEVEL = Autodiff(FIRST_LEVEL)
+AUTODIFF_LEVEL_1 = Autodiff(NUMPY)
+AUTODIFF_LEVEL_2 = Autodiff(AUTODIFF_LEVEL_1)
 
 
 @dataclass
@@ -85,9 +85,10 @@ def _with(case, found):
 
 def our_gradients(case):
     leaves = [
-        FIRST_LEVEL.tensor(case.args[place], requires_grad=True) for place in case.places
+        AUTODIFF_LEVEL_1.tensor(case.args[place], requires_grad=True)
+        for place in case.places
     ]
-    grads = loss(case, FIRST_LEVEL, _with(case, leaves)).backward()
+    grads = loss(case, AUTODIFF_LEVEL_1, _with(case, leaves)).backward()
     return [_found(grads, leaf) for leaf in leaves]
 
 
@@ -117,10 +118,11 @@ def their_gradients(case, *, double=None):
 
 def our_second(case, double):
     outer = [
-        FIRST_LEVEL.tensor(case.args[place], requires_grad=True) for place in case.places
+        AUTODIFF_LEVEL_1.tensor(case.args[place], requires_grad=True)
+        for place in case.places
     ]
-    leaves = [Tensor(SECOND_LEVEL.leaf(each.raw), SECOND_LEVEL) for each in outer]
-    grads = loss(case, SECOND_LEVEL, _with(case, leaves)).backward()
+    leaves = [Tensor(AUTODIFF_LEVEL_2.leaf(each.raw), AUTODIFF_LEVEL_2) for each in outer]
+    grads = loss(case, AUTODIFF_LEVEL_2, _with(case, leaves)).backward()
     pairs = zip(leaves, double, strict=True)
     parts = [(grads.wrt(leaf) * Tensor(each, NUMPY)).sum() for leaf, each in pairs]
     total = reduce(add, parts)

@@ -47,6 +47,6 @@ def test_an_array_is_aligned_to_cache_lines_and_writable():
     assert all(_address(array) % 64 == 0 and array.flags.writeable for array in arrays)
 
 
-def test_a_batch_beyond_memory_is_an_error():
+def test_a_batch_larger_than_memory_is_an_error():
     with pytest.raises(MemoryLimitError, match="does not fit into memory"):
         _native.BatchMemory().take(1 << 62)

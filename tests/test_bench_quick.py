@@ -30,7 +30,7 @@ def test_a_full_benchmark_writes_the_page(page):
     assert "the table" in page.read_text()
 
 
-def test_the_page_shows_the_extremes_of_a_long_table(page):
+def test_the_page_shows_the_lowest_and_highest_ratios_of_a_long_table(page):
     page.with_suffix("").mkdir()
     rows = [(f"case {number}", f"**{2.0 ** (number - 25)}**") for number in range(51)]
     _page.publish_section("demo", _page.markdown_table(["case", "ratio"], rows))

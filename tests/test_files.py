@@ -19,7 +19,7 @@ from seqloom._files import (
 from seqloom.errors import FileError, MissingFileError
 
 
-def test_a_written_file_is_complete(tmp_path):
+def test_a_file_has_the_complete_content_after_the_block(tmp_path):
     write_atomic(tmp_path / "a", b"ACGT")
     assert (tmp_path / "a").read_bytes() == b"ACGT"
 
@@ -142,7 +142,7 @@ def test_a_pipe_is_never_replaced(tmp_path):
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a file another group")
-def test_if_the_group_changes_it_gets_only_the_permissions_of_others(tmp_path, monkeypatch):
+def test_a_changed_group_gets_only_the_permissions_of_others(tmp_path, monkeypatch):
     (tmp_path / "a").write_bytes(b"old")
     os.chown(tmp_path / "a", -1, 12345)
     (tmp_path / "a").chmod(0o674)
@@ -279,14 +279,14 @@ def test_two_writers_of_one_file_use_different_temporary_files(tmp_path):
     assert parts(tmp_path) == []
 
 
-def test_a_failed_block_writes_neither_of_two_files(tmp_path):
+def test_two_files_are_not_written_if_the_block_fails(tmp_path):
     names = [tmp_path / "a", tmp_path / "b"]
     with pytest.raises(KeyError), atomic_paths(names) as (part, _):
         fail_after(part.write_bytes(b"half"))
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_failed_rename_leaves_neither_of_two_files(tmp_path):
+def test_two_files_are_removed_if_a_rename_fails(tmp_path):
     names = [tmp_path / "a", tmp_path / "b"]
     with pytest.raises(FileError, match="b: cannot be written"), atomic_paths(names):
         (tmp_path / "b").mkdir()

@@ -17,19 +17,19 @@ def test_integers_in_the_constructor_are_folded_into_the_key(seed, word):
     assert Key(seed, word) == Key(seed).fold(word)
 
 
-def test_fold_and_bits_equal_the_documented_values_of_jax():
+def test_folded_keys_and_random_bits_equal_documented_values_of_jax():
     # jax.random.fold_in(jax.random.PRNGKey(0), 1), and the 32-bit numbers in the
     # documentation of jax.random.split(jax.random.PRNGKey(0)).
     assert Key(0).fold(1).words == (928981903, 3453687069)
     assert Key(0).bits(4).tolist() == [4146024105, 967050713, 2718843009, 1272950319]
 
 
-def test_the_zero_key_gives_the_reference_numbers_of_random123():
+def test_the_key_zero_gives_the_reference_numbers_of_random123():
     assert Key(0, 0).words == (0x6B200159, 0x99BA4EFE)
 
 
 @given(seeds, st.integers(0, 2**62 - 1))
-def test_folding_is_threefry_of_the_halves_of_an_integer(seed, word):
+def test_folding_applies_threefry_to_the_halves_of_an_integer(seed, word):
     halves = [(n >> 32, n & 0xFFFFFFFF) for n in (seed, word)]
     assert Key(seed, word).words == reference_threefry(*halves)
 
@@ -47,7 +47,7 @@ def reference_threefry(key, count):
     return x, y
 
 
-def test_folds_splits_and_names_never_collide():
+def test_keys_derived_by_fold_split_and_name_never_collide():
     key = Key(3)
     children = [key.fold(i) for i in range(50)] + key.split(50)
     children += [key.fold(str(i)) for i in range(50)]

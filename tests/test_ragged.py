@@ -16,12 +16,12 @@ def test_a_ragged_array_converts_back_to_the_original_list(rows):
 
 
 @given(rows_of, st.slices(12))
-def test_a_slice_equals_the_slice_of_a_list(rows, part):
+def test_a_slice_of_a_ragged_array_equals_the_slice_of_a_list(rows, part):
     assert Ragged.from_list(rows)[part].to_list() == rows[part]
 
 
 @given(st.lists(st.binary(max_size=9), min_size=1, max_size=12), st.data())
-def test_the_method_take_returns_the_requested_rows(rows, data):
+def test_take_returns_the_selected_rows_of_a_ragged_array(rows, data):
     wanted = data.draw(st.lists(st.integers(0, len(rows) - 1)))
     assert Ragged.from_list(rows).take(wanted).to_list() == [rows[i] for i in wanted]
 

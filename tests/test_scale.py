@@ -48,5 +48,5 @@ def test_sizes_span_a_factor_of_1000_or_the_number_of_cores(sweep: Sweep):
 
 
 @pytest.mark.parametrize("operation", MEASURED_OPERATIONS)
-def test_every_operation_has_a_competitor_and_a_lower_bound(operation: str):
+def test_every_measured_operation_has_a_competitor_and_a_lower_bound(operation: str):
     assert len(LIBRARIES_OF_OPERATION[operation]) >= 3

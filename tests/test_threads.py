@@ -28,7 +28,7 @@ def test_the_argument_takes_precedence_over_variables_for_threads(monkeypatch):
     assert count_threads(3) == 3
 
 
-def test_the_first_variable_that_is_set_takes_precedence(monkeypatch):
+def test_the_first_thread_variable_that_is_set_takes_precedence(monkeypatch):
     for count, name in enumerate(reversed(THREAD_VARIABLES), 11):
         monkeypatch.setenv(name, str(count))
         assert count_threads() == count

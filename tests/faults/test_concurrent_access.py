@@ -16,9 +16,9 @@ from faults._job_writers import _cached_data, _genotype_data, export_model
 from faults._story import digest, names
 
 import seqloom as sl
-from racing import race
 from seqloom.errors import SeqloomError
 from seqloom.export import _write
+from simultaneous_processes import race
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 # Number of concurrent writes, in `make test` and in `make soak`.

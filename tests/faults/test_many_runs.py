@@ -12,7 +12,7 @@ from faults._story import digest, names
 
 import seqloom as sl
 from fit_arguments import as_arguments
-from racing import race
+from simultaneous_processes import race
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 

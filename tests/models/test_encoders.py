@@ -115,7 +115,7 @@ def test_a_network_of_genotypes_rejects_sequences(reads, encoder):
 
 
 @pytest.mark.parametrize("encoder", TESTED_ENCODERS[:-2], ids=str)
-def test_a_network_of_channels_rejects_tokens_and_numbers(reads, small, encoder):
+def test_a_network_for_one_hot_channels_rejects_tokens_and_numbers(reads, small, encoder):
     with pytest.raises(ArgumentError, match=r"reads channels, .* creates one that fits"):
         sl.train.fit(small, reads(encoder), epochs=1)
 

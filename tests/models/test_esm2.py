@@ -76,7 +76,7 @@ def test_a_mask_argument_defines_the_padding(model, proteins, expected):
     assert np.abs(last - expected["hidden"][-1]).max() < MAX_ABSOLUTE_ERROR
 
 
-def test_without_the_scale_of_token_dropout_the_comparison_fails(
+def test_hidden_states_differ_from_huggingface_without_the_token_dropout_scale(
     folder, proteins, expected
 ):
     model = sl.models.ESM2.load(folder)

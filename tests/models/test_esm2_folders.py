@@ -76,7 +76,7 @@ def test_a_folder_of_esm_model_gives_hidden_states_but_no_logits(
 
 
 @pytest.mark.parametrize(("weight", "bias"), [("gamma", "beta"), ("weight", "bias")])
-def test_both_naming_schemes_of_norm_arrays_are_read(folder, expected, weight, bias):
+def test_both_naming_schemes_of_layer_norm_arrays_are_read(folder, expected, weight, bias):
     def change(arrays):
         names = {".gamma": weight, ".weight": weight, ".beta": bias, ".bias": bias}
         return {

@@ -77,7 +77,7 @@ def test_int8_embeddings_are_close_to_float32(size, layers, uneven, name, tmp_pa
     assert MIN_COSINE_SIMILARITY <= found.min() < 1.0
 
 
-def test_without_calibration_uneven_channels_lose_accuracy():
+def test_int8_embeddings_need_calibration_if_channels_are_uneven():
     network = make("8M", layers=3, uneven=True)
     exact = network(*draw()).numpy()
     sl.nn.quantize_int8(network, targets="layers.*")

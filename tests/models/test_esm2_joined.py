@@ -42,7 +42,7 @@ class Doubled(sl.nn.Linear):
 
 
 @pytest.mark.parametrize("name", ["qkv", "out", "fc1", "fc2"])
-def test_a_replaced_layer_is_called(name):
+def test_a_replaced_submodule_of_esm2_is_called(name):
     ids = np.array([0, 5, 6, 7, 2])
     plain = ESM2Config(layers=1, width=48, heads=4).init("numpy", sl.Key(1)).eval()
     changed = ESM2Config(layers=1, width=48, heads=4).init("numpy", sl.Key(1)).eval()

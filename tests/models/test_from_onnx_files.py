@@ -55,7 +55,7 @@ def test_a_missing_onnx_file_is_an_error(tmp_path):
         sl.models.from_onnx(tmp_path / "none.onnx")
 
 
-def test_a_folder_is_an_error(tmp_path):
+def test_a_folder_instead_of_an_onnx_file_is_an_error(tmp_path):
     with pytest.raises(FileError, match="cannot be read"):
         sl.models.from_onnx(tmp_path)
 
@@ -99,7 +99,7 @@ def test_an_unknown_opset_is_an_error(tmp_path, opset):
         sl.models.from_onnx(write_changed(tmp_path, change))
 
 
-def test_a_cycle_is_an_error(tmp_path):
+def test_a_cycle_in_an_onnx_graph_is_an_error(tmp_path):
     nodes = [node("Add", "x b", ("a",), name="first"), node("Relu", "a", ("b",))]
     file = save(tmp_path / "a.onnx", nodes, {"x": INPUT_ARRAY}, outputs=("b",))
     with pytest.raises(

@@ -51,7 +51,7 @@ def compare_decisions(found, theirs, count):
 @pytest.mark.parametrize(
     ("count", "seed"), [(600, 0), pytest.param(20_000, 1, marks=pytest.mark.soak)]
 )
-def test_each_pair_gets_the_decision_of_the_published_command(
+def test_each_read_pair_gets_the_decision_of_the_published_command(
     network, tmp_path, count, seed
 ):
     pair = write_pairs(tmp_path, count, seed=seed)

@@ -107,7 +107,7 @@ def test_learned_positions_restart_with_each_sequence(proteins):
         model([5] * 127)
 
 
-def test_without_the_scale_of_each_sequence_the_comparison_fails(
+def test_packed_states_differ_from_huggingface_without_the_scale_per_sequence(
     theirs, proteins, expected
 ):
     model = sl.models.packed_huggingface(theirs)
@@ -118,7 +118,7 @@ def test_without_the_scale_of_each_sequence_the_comparison_fails(
     )
 
 
-def test_nan_in_one_protein_does_not_spread():
+def test_nan_in_one_protein_does_not_affect_other_proteins():
     theirs = make_huggingface("8M", layers=2)
     model = sl.models.packed_huggingface(theirs)
     proteins = draw_proteins(masked=0)

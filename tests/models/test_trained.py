@@ -87,7 +87,7 @@ def test_a_config_of_a_newer_version_is_rejected(folder):
         sl.models.load(folder)
 
 
-def test_a_damaged_model_is_rejected(folder):
+def test_a_corrupt_model_file_is_rejected(folder):
     path = folder / "model.safetensors"
     data = bytearray(path.read_bytes())
     data[-5] ^= 1
@@ -138,7 +138,7 @@ def test_a_model_argument_that_is_not_a_network_is_named(toy, tmp_path):
     ],
     ids=str,
 )
-def test_an_error_in_a_damaged_config_names_the_file(folder, change):
+def test_an_error_in_a_corrupt_config_names_the_file(folder, change):
     edit(folder, **change)
     with pytest.raises(ConfigError, match=r"run/config\.json: "):
         sl.models.load(folder)

@@ -13,14 +13,14 @@ torch = pytest.importorskip("torch")
 RNG = np.random.default_rng(0)
 Q, K = (RNG.normal(size=(3, size, 8)).astype("float32") for size in (5, 6))
 PADDING_MASK = np.arange(6) >= np.array([6, 4, 5])[:, None]
-LATER_KEYS_MASK = np.triu(np.ones((5, 6), bool), 2)
+MASK_OF_LATER_KEYS = np.triu(np.ones((5, 6), bool), 2)
 ADDITIVE_MASK = RNG.normal(size=(6, 5, 6)).astype("float32")
 MASK_ARGUMENTS: dict[str, Any] = {
     "none": {},
     "padding": {"key_padding_mask": PADDING_MASK},
-    "pairs": {"attn_mask": LATER_KEYS_MASK},
+    "pairs": {"attn_mask": MASK_OF_LATER_KEYS},
     "numbers": {"attn_mask": ADDITIVE_MASK},
-    "both": {"key_padding_mask": PADDING_MASK, "attn_mask": LATER_KEYS_MASK},
+    "both": {"key_padding_mask": PADDING_MASK, "attn_mask": MASK_OF_LATER_KEYS},
 }
 JAX_PARAMETER = pytest.param("jax", marks=pytest.mark.soak)
 
@@ -181,7 +181,7 @@ def step(model, x):
     return value, [grads.wrt(param) for _, param in model.parameters()]
 
 
-ENCODER_RUNS = [
+ENCODER_SETTINGS = [
     ("numpy", "gelu", True, False),
     ("numpy", "relu", False, False),
     ("numpy", "relu", False, True),
@@ -192,7 +192,7 @@ ENCODER_RUNS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "activation", "norm_first", "compiled"), ENCODER_RUNS)
+@pytest.mark.parametrize(("name", "activation", "norm_first", "compiled"), ENCODER_SETTINGS)
 def test_the_encoder_matches_pytorch(name, activation, norm_first, compiled):
     options = {"activation": activation, "norm_first": norm_first}
     theirs, ours = make_encoders(make_backend(name), **options)
@@ -250,7 +250,7 @@ def test_a_float_padding_mask_is_rejected():
 def test_a_mask_of_another_shape_is_rejected():
     layer = sl.nn.MultiHeadAttention(8, 2).bind("numpy", 0)
     with pytest.raises(ShapeError, match=r"attn_mask must have shape \(6, 6\)"):
-        layer(layer.backend.tensor(K), attn_mask=LATER_KEYS_MASK[:, :4])
+        layer(layer.backend.tensor(K), attn_mask=MASK_OF_LATER_KEYS[:, :4])
 
 
 def test_packed_sequences_reject_masks_dropout_and_cross_attention():
@@ -259,4 +259,4 @@ def test_packed_sequences_reject_masks_dropout_and_cross_attention():
     with pytest.raises(ArgumentError, match="supports no dropout"):
         layer(x, cu_seqlens=[0, 6], rng=sl.Key(0))
     with pytest.raises(ArgumentError, match="pass query alone"):
-        layer.eval()(x, cu_seqlens=[0, 6], attn_mask=LATER_KEYS_MASK)
+        layer.eval()(x, cu_seqlens=[0, 6], attn_mask=MASK_OF_LATER_KEYS)

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 F, TF = sl.nn.functional, torch.nn.functional
 RNG = np.random.default_rng(0)
 RANDOM_ARRAY = RNG.normal(size=(4, 9)).astype("float32")
-OTHER_ARRAY = RNG.normal(size=(4, 9)).astype("float32")
+SECOND_RANDOM_ARRAY = RNG.normal(size=(4, 9)).astype("float32")
 TARGET_COUNTS = RNG.integers(0, 60, (4, 9)).astype("float32") * (RNG.random((4, 9)) > 0.4)
 BINARY_LABELS = RNG.integers(0, 2, (4, 9)).astype("float32")
 CLASS_LABELS = np.array([3, 0, -100, 8])
@@ -83,16 +83,16 @@ LOSS_CASES = {
         lambda x: TF.poisson_nll_loss(x, torch.tensor(TARGET_COUNTS), full=True),
     ),
     "huber_loss": (
-        lambda x: F.huber_loss(x, OTHER_ARRAY, delta=0.7),
-        lambda x: TF.huber_loss(x, torch.tensor(OTHER_ARRAY), delta=0.7),
+        lambda x: F.huber_loss(x, SECOND_RANDOM_ARRAY, delta=0.7),
+        lambda x: TF.huber_loss(x, torch.tensor(SECOND_RANDOM_ARRAY), delta=0.7),
     ),
     "smooth_l1_loss": (
-        lambda x: F.smooth_l1_loss(x, OTHER_ARRAY, beta=0.7),
-        lambda x: TF.smooth_l1_loss(x, torch.tensor(OTHER_ARRAY), beta=0.7),
+        lambda x: F.smooth_l1_loss(x, SECOND_RANDOM_ARRAY, beta=0.7),
+        lambda x: TF.smooth_l1_loss(x, torch.tensor(SECOND_RANDOM_ARRAY), beta=0.7),
     ),
 }
 SOAK_MARK = pytest.mark.soak
-BACKEND_RUNS = [
+BACKENDS_AND_COMPILATION = [
     ("numpy", False),
     ("numpy", True),
     ("torch", False),
@@ -102,7 +102,7 @@ BACKEND_RUNS = [
 ]
 
 
-@pytest.mark.parametrize(("name", "compiled"), BACKEND_RUNS)
+@pytest.mark.parametrize(("name", "compiled"), BACKENDS_AND_COMPILATION)
 @pytest.mark.parametrize("case", LOSS_CASES)
 def test_losses_and_gradients_equal_the_oracle(case, name, compiled):
     if name != "numpy":

@@ -266,7 +266,7 @@ LOSS_FUNCTIONS = [
 @pytest.mark.parametrize(
     "shapes", [((3, 1), (3,)), ((3,), (3, 1)), ((3, 2), (3, 1))], ids=str
 )
-def test_a_target_of_another_shape_is_not_broadcast(loss, shapes, make):
+def test_a_target_of_another_shape_is_rejected_instead_of_broadcast(loss, shapes, make):
     with pytest.raises(ShapeError, match=r"target must have the shape of x"):
         loss(make(*shapes[0]), make(*shapes[1]))
 
@@ -274,7 +274,7 @@ def test_a_target_of_another_shape_is_not_broadcast(loss, shapes, make):
 @pytest.mark.parametrize(
     "name", ["binary_cross_entropy", "binary_cross_entropy_with_logits"]
 )
-def test_weights_of_labels_do_not_broadcast_the_losses(name, make):
+def test_weights_that_would_broadcast_the_losses_are_rejected(name, make):
     x = make(data=np.full((3, 1), 0.5, "f4"))
     with pytest.raises(ShapeError, match=r"weight must broadcast to the shape of x"):
         getattr(F, name)(x, make(3, 1), weight=make(3))

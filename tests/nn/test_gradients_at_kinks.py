@@ -97,7 +97,7 @@ def test_the_target_gets_a_gradient_at_probabilities_0_and_1():
     np.testing.assert_allclose(found, other - log, rtol=1e-5)
 
 
-ROWS_WITH_MINIMUM = [
+ROWS_WITH_THE_LOWEST_NUMBER = [
     np.array([[[-np.inf, -np.inf, -np.inf, 5]]], np.float32),
     np.array([[[0, 0, 0, 5]]], np.uint8),
     np.array([[[-128, -128, 7]]], np.int8),
@@ -105,7 +105,7 @@ ROWS_WITH_MINIMUM = [
 
 
 @FOR_EACH_LIBRARY
-@pytest.mark.parametrize("row", ROWS_WITH_MINIMUM, ids=["-inf", "uint8", "int8"])
+@pytest.mark.parametrize("row", ROWS_WITH_THE_LOWEST_NUMBER, ids=["-inf", "uint8", "int8"])
 def test_max_pooling_padding_is_below_the_lowest_number_of_a_dtype(row, name):
     x = sl.tensor.backend(name, num_threads=1).tensor(row)
     wanted = torch_functional.max_pool1d(torch.tensor(row.astype("f4")), 2, 2, 1)

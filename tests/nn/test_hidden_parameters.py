@@ -82,7 +82,7 @@ def test_a_hidden_module_is_an_error_with_the_path_of_its_parameter():
         Holder(Plain(nn.Linear(2, 2)))
 
 
-def test_objects_that_contain_registered_parameters_are_plain_data():
+def test_an_object_with_registered_parameters_may_be_a_plain_field():
     class Net(nn.Module):
         layer: nn.Linear
         helper: Plain
@@ -94,7 +94,7 @@ def test_objects_that_contain_registered_parameters_are_plain_data():
     assert Net().bind("numpy", RANDOM_KEY).helper.held[0].weight.path == "layer.weight"
 
 
-def test_the_search_for_hidden_parameters_ends_in_cycles_and_large_objects():
+def test_the_search_for_hidden_parameters_stops_at_cycles_and_large_objects():
     ring: Any = Plain(None)
     ring.held = [ring, Plain(ring)]
     assert Holder(ring).held is ring

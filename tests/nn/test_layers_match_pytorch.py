@@ -11,22 +11,22 @@ from layer_cases import LAYER_CASES, LINE
 torch = pytest.importorskip("torch")
 
 # The layers that `make test` runs on JAX and compiles with PyTorch; soak runs all layers.
-COMPILED_CASES = {
+CASES_TO_COMPILE = {
     "conv2d depthwise",
     "transposed 1d in strides",
     "batch norm 2d",
     "group norm",
     "PReLU 1",
 }
-QUICK_RUNS = {("numpy", False), ("numpy", True), ("torch", False)}
-LAYER_RUNS = [
+QUICK_BACKENDS_AND_COMPILATION = {("numpy", False), ("numpy", True), ("torch", False)}
+LAYERS_AND_BACKENDS = [
     pytest.param(
         case,
         library,
         compiled,
         id=f"{case}, {library}{', compiled' * compiled}",
         marks=[]
-        if (library, compiled) in QUICK_RUNS or case in COMPILED_CASES
+        if (library, compiled) in QUICK_BACKENDS_AND_COMPILATION or case in CASES_TO_COMPILE
         else [pytest.mark.soak],
     )
     for compiled in (False, True)
@@ -80,7 +80,7 @@ def assert_close(found, wanted):
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same' with even kernel")
-@pytest.mark.parametrize(("case", "library", "compiled"), LAYER_RUNS)
+@pytest.mark.parametrize(("case", "library", "compiled"), LAYERS_AND_BACKENDS)
 def test_each_layer_matches_pytorch(case, library, compiled):
     pytest.importorskip(library)
     ours, theirs = make_twins(case, library)

@@ -24,7 +24,7 @@ def fill_adapters(model, key=5):
     return model
 
 
-def test_adapters_change_nothing_until_they_are_trained():
+def test_untrained_adapters_do_not_change_the_output():
     plain, adapted = esm2(), sl.nn.add_lora(esm2(), rank=3)
     np.testing.assert_allclose(
         adapted(TOKEN_IDS).numpy(), plain(TOKEN_IDS).numpy(), atol=1e-5
@@ -121,7 +121,7 @@ def test_layers_that_cannot_be_adapted_are_rejected(options, said):
         sl.nn.add_lora(esm2(), **options)
 
 
-def test_adapters_cannot_be_added_or_merged_twice():
+def test_adding_or_merging_adapters_twice_is_an_error():
     model = sl.nn.add_lora(esm2(), rank=3)
     with pytest.raises(sl.errors.ArgumentError, match="already has adapters"):
         sl.nn.add_lora(model)

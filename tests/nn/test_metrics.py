@@ -215,7 +215,7 @@ def test_predictions_that_are_not_classes_are_rejected(measure, predicted, kind,
         measure([0, 1, 1], predicted)
 
 
-LARGE_CLOSE_NUMBERS = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
+NEARLY_EQUAL_LARGE_NUMBERS = [1e16, 1e16 + 2, 1e16 + 4, 1e16 + 8]
 NUMBERS_WITH_INFINITY = [math.inf, 1.0, 2.0, 3.0]
 
 
@@ -258,12 +258,12 @@ def test_correlation_of_large_close_values_is_accurate():
     # A constant offset does not change the correlation, but the mean of large values is
     # rounded.
     expected = ours.pearson([0, 2, 4, 8], [1.0, 3.0, 2.0, 5.0])
-    assert ours.pearson(LARGE_CLOSE_NUMBERS, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(
+    assert ours.pearson(NEARLY_EQUAL_LARGE_NUMBERS, [1.0, 3.0, 2.0, 5.0]) == pytest.approx(
         expected, rel=1e-12
     )
 
 
-def test_an_infinite_prediction_explains_nothing_and_infinite_labels_have_no_variance():
+def test_r2_is_minus_infinity_for_infinite_predictions_and_nan_for_labels():
     assert ours.r2([1, 2, 3, 4], NUMBERS_WITH_INFINITY) == -math.inf
     assert math.isnan(ours.r2(NUMBERS_WITH_INFINITY, [1, 2, 3, 4]))
     assert math.isnan(ours.pearson([1, 2, 3, 4], NUMBERS_WITH_INFINITY))
@@ -289,14 +289,14 @@ def test_an_infinite_class_is_rejected():
 
 
 @given(st.lists(st.tuples(st.booleans(), st.floats(-9, 9)), min_size=2, max_size=40))
-def test_an_area_under_a_curve_is_at_most_one(answers):
+def test_auroc_and_auprc_are_at_most_one(answers):
     labels, scores = zip(*answers, strict=True)
     if len(set(labels)) == 2:
         curve = RankCurve.from_scores(labels, np.array(scores) + 100 * np.array(labels))
         assert (curve.auroc, curve.auprc) == (1.0, 1.0)
 
 
-def test_string_and_numeric_classes_do_not_mix():
+def test_mixing_string_and_numeric_classes_is_an_error():
     scores = [[2.0, 1.0], [0.0, 1.0]]
     for labels, predicted in (
         (["0", "1"], scores),

@@ -200,7 +200,7 @@ def test_a_record_that_does_not_fit_lists_every_mismatch():
 
 
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda m: pickle.loads(pickle.dumps(m))])  # noqa: S301  # our own bytes
-def test_a_copy_is_another_model_with_equal_values(copied):
+def test_a_copy_of_a_model_has_equal_and_independent_parameters(copied):
     model = net()
     sl.nn.value_and_grad(loss_of)(model, inputs(model))
     other = copied(model)
@@ -262,7 +262,7 @@ class Halved(sl.nn.Module):
         return self
 
 
-def test_a_submodule_may_define_its_section_of_a_record():
+def test_a_submodule_may_define_its_part_of_a_record():
     def make():
         halved = Halved(sl.nn.Param((1,), sl.nn.Fill(4.0)))
         return sl.nn.Sequential(halved, sl.nn.Linear(1, 1))

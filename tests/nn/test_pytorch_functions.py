@@ -210,7 +210,7 @@ def test_values_and_gradients_match_pytorch_on_each_backend(library, case):
 
 
 @pytest.mark.parametrize("library", ["numpy", *SLOW_BACKENDS])
-def test_a_compiled_step_of_all_functions_gives_the_eager_values(library):
+def test_a_compiled_step_with_all_functions_gives_the_eager_values(library):
     pytest.importorskip(library)
 
     def step(*inputs):

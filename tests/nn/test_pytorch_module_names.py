@@ -48,7 +48,7 @@ def test_a_state_dict_that_does_not_fit_names_the_missing_arrays():
         net.load_state_dict(state)
 
 
-def test_named_parameters_are_the_parameters():
+def test_named_parameters_returns_each_parameter_with_its_path():
     net = network()
     assert list(net.named_parameters()) == net.parameters()
 
@@ -65,7 +65,7 @@ def test_a_sequential_behaves_like_a_list_of_layers():
         net[3]
 
 
-def test_a_slice_of_a_sequential_computes_these_layers():
+def test_a_slice_of_a_sequential_contains_the_selected_layers():
     net = network()
     x = net.backend.tensor(np.ones((2, 3), "float32"))
     head = net[2:]
@@ -73,5 +73,5 @@ def test_a_slice_of_a_sequential_computes_these_layers():
     np.testing.assert_array_equal(head(net[:2](x)).numpy(), net(x).numpy())
 
 
-def test_a_sequential_without_layers_is_true():
+def test_an_empty_sequential_is_truthy():
     assert bool(sl.nn.Sequential())

@@ -8,12 +8,12 @@ from sklearn import metrics
 from seqloom.nn._metric_inputs import RankCurve
 
 # There are few distinct scores, so that ties occur.
-RANDOM_ANSWERS = st.lists(
+RANDOM_LABELS_AND_SCORES = st.lists(
     st.tuples(st.booleans(), st.integers(0, 12)), min_size=2, max_size=60
 )
 
 
-@given(RANDOM_ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
+@given(RANDOM_LABELS_AND_SCORES.filter(lambda it: len({label for label, _ in it}) == 2))
 def test_curves_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.from_scores(labels, scores)
@@ -24,7 +24,7 @@ def test_curves_match_scikit_learn(answers):
     np.testing.assert_allclose(curve.recall, recall[::-1])
 
 
-@given(RANDOM_ANSWERS.filter(lambda it: len({label for label, _ in it}) == 2))
+@given(RANDOM_LABELS_AND_SCORES.filter(lambda it: len({label for label, _ in it}) == 2))
 def test_areas_match_scikit_learn(answers):
     labels, scores = map(np.array, zip(*answers, strict=True))
     curve = RankCurve.from_scores(labels, scores)

@@ -67,7 +67,7 @@ def same(found, expected):
 @pytest.mark.parametrize("name", CLASS_METRICS)
 @brief
 @given(data=st.data(), pairs=st.lists(st.tuples(*[st.integers(0, 2)] * 2), max_size=40))
-def test_any_split_of_classes_gives_the_metric_of_all_data(name, data, pairs):
+def test_class_metrics_do_not_depend_on_the_split_into_batches(name, data, pairs):
     make, function = CLASS_METRICS[name]
     labels, predicted = np.array(pairs, np.int64).reshape(-1, 2).T
     metric = accumulate(data.draw, make, (labels, predicted))
@@ -83,7 +83,7 @@ scores = st.floats(-1e3, 1e3) | st.sampled_from([0.0, 0.25, 1.0])
     data=st.data(),
     pairs=st.lists(st.tuples(st.integers(0, 1), scores), min_size=1, max_size=40),
 )
-def test_any_split_of_scores_gives_the_metric_of_all_data(name, data, pairs):
+def test_score_metrics_do_not_depend_on_the_split_into_batches(name, data, pairs):
     make, function = SCORE_METRICS[name]
     labels, predicted = (np.array(column) for column in zip(*pairs, strict=True))
     metric = accumulate(data.draw, make, (labels, predicted))
@@ -108,7 +108,7 @@ def test_a_mean_of_a_batch_is_weighted_by_its_number_of_records():
 @pytest.mark.parametrize(
     ("values", "expected"), [([math.inf, 1.0], math.inf), ([math.nan, 1.0], math.nan)]
 )
-def test_a_mean_of_non_finite_values_is_not_finite(values, expected):
+def test_the_mean_of_infinite_or_nan_values_is_not_finite(values, expected):
     metric = nn.Mean()
     metric.update(values)
     assert same(metric.compute(), expected)

@@ -32,9 +32,9 @@ _MODULES = (
     two_optimisers,
     vae,
 )
-NETWORK_MODULES = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
+MODULE_OF_NETWORK = {module.__name__.rpartition(".")[2]: module for module in _MODULES}
 # `make soak` runs the combinations that compile each network.
-BACKEND_RUNS = [
+BACKENDS_AND_COMPILATION = [
     ("numpy", "eager"),
     ("numpy", "compiled"),
     ("torch", "eager"),
@@ -72,7 +72,7 @@ def new_twin(user):
 
 @cache
 def losses_of_twin(name):
-    user = NETWORK_MODULES[name]
+    user = MODULE_OF_NETWORK[name]
     net = new_twin(user)
     trained = [param for param in net.parameters() if param.requires_grad]
     make = getattr(user, "twin_optimizers", None)
@@ -108,11 +108,11 @@ def _one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.mark.parametrize(("backend", "way"), BACKEND_RUNS)
-@pytest.mark.parametrize("name", NETWORK_MODULES)
+@pytest.mark.parametrize(("backend", "way"), BACKENDS_AND_COMPILATION)
+@pytest.mark.parametrize("name", MODULE_OF_NETWORK)
 def test_losses_of_each_network_match_the_equivalent_pytorch_network(name, backend, way):
     pytest.importorskip(backend)
-    found = losses_of(NETWORK_MODULES[name], backend, compiled=way == "compiled")
+    found = losses_of(MODULE_OF_NETWORK[name], backend, compiled=way == "compiled")
     wanted = losses_of_twin(name)
     np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
     assert np.mean(wanted[-4:]) < np.mean(wanted[:4])

@@ -161,7 +161,7 @@ def test_an_invalid_clipping_limit_is_rejected(limits, message):
 # --------------------------------------------------------------------------------
 
 
-def test_learning_rate_and_step_count_do_not_create_another_program():
+def test_a_new_learning_rate_or_step_count_compiles_no_new_program():
     def update(model, optimizer, average, x, lr):
         _, grads = sl.nn.value_and_grad(loss_of)(model, x)
         optimizer.step(lr, model, grads.clip(1.0))

@@ -95,7 +95,7 @@ def test_gradients_of_another_model_are_rejected():
         sl.optim.AdamW().step(0.1, other, grads)
 
 
-def test_the_warmup_cosine_schedule_rises_then_falls_to_its_floor():
+def test_the_warmup_cosine_schedule_rises_then_falls_to_its_minimum():
     schedule = sl.optim.WarmupCosine(peak=1.0, warmup=10, total=100, floor=0.1)
     rates = [schedule(step) for step in range(120)]
     assert rates.index(max(rates)) == 10

@@ -116,7 +116,7 @@ def test_a_zero_gradient_gives_no_nan_in_half_precision(backend, kind):
 
 
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float64"])
-def test_an_average_follows_its_model(kind):
+def test_a_weight_average_moves_to_another_backend_with_its_model(kind):
     model, average = new_model(), sl.optim.WeightAverage(0.999)
     average.update(model)
     before = values_of(model)

@@ -71,7 +71,7 @@ def test_momentum_continues_in_a_wrapped_model_as_in_pytorch(step, backend):
     assert list(optimizer.to_record()) == [f"{path}.momentum" for path in paths]
 
 
-def test_momentum_follows_parameters_that_swap_names(step):
+def test_momentum_stays_with_parameters_that_swap_their_names(step):
     def make(first, second):
         return sl.nn.Sequential(first, second).bind("numpy", sl.Key(0))
 
@@ -315,7 +315,9 @@ BACKEND_MOVES = [
 
 
 @pytest.mark.parametrize(("origin", "name", "kind"), BACKEND_MOVES)
-def test_optimiser_state_follows_its_model(origin, name, kind):
+def test_the_state_of_an_optimiser_moves_to_another_backend_with_its_model(
+    origin, name, kind
+):
     for each in (origin, name):
         pytest.importorskip(each)
     model, optimizer = new_model(origin), sl.optim.AdamW()
@@ -341,7 +343,7 @@ def test_optimiser_state_follows_its_model(origin, name, kind):
         ("numpy", "numpy", "bfloat16"),
     ],
 )
-def test_optimiser_state_follows_its_model_in_a_compiled_step(origin, name, kind):
+def test_optimiser_state_moves_with_its_model_in_a_compiled_step(origin, name, kind):
     for each in (origin, name):
         pytest.importorskip(each)
     step = sl.tensor.compile(plain_step)

@@ -73,7 +73,7 @@ def test_schedules_match_pytorch(name):
     assert found == pytest.approx(list_torch_rates(theirs), rel=1e-9)
 
 
-def test_cosine_decay_matches_pytorch_and_stays_at_its_floor():
+def test_cosine_decay_matches_pytorch_and_stays_at_its_minimum():
     ours = optim.CosineDecay(0.5, 20, floor=0.1)
     theirs = list_torch_rates(lambda o: rates.CosineAnnealingLR(o, 20, 0.1), 21)
     assert [ours(step) for step in range(21)] == pytest.approx(theirs, rel=1e-9)

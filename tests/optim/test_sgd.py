@@ -8,7 +8,7 @@ from seqloom import nn
 
 torch = pytest.importorskip("torch")
 
-SGD_SETTINGS = [
+SGD_OPTIONS = [
     {},
     {"momentum": 0.9},
     {"momentum": 0.9, "nesterov": True, "weight_decay": 0.1},
@@ -29,7 +29,7 @@ def step(model, optimizer, x):
     return optimizer.step(0.01, model, grads)
 
 
-@pytest.mark.parametrize("options", SGD_SETTINGS)
+@pytest.mark.parametrize("options", SGD_OPTIONS)
 def test_optimiser_steps_match_pytorch(options):
     model = nn.Linear(3, 2).bind("numpy", sl.Key(0))
     theirs = torch.nn.Linear(3, 2)
@@ -45,7 +45,7 @@ def test_optimiser_steps_match_pytorch(options):
     np.testing.assert_allclose(found, theirs.weight.detach().numpy(), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", SGD_SETTINGS)
+@pytest.mark.parametrize("options", SGD_OPTIONS)
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
 def test_a_compiled_sgd_step_equals_the_eager_step(options, backend):
     pytest.importorskip(backend)

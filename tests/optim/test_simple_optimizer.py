@@ -127,7 +127,7 @@ def test_adding_a_parameter_group_compiles_another_program():
         np.testing.assert_array_equal(one, other)
 
 
-UNTYPED_FRACTION: Any = 0.5
+FRACTION_TYPED_AS_ANY: Any = 0.5
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ UNTYPED_FRACTION: Any = 0.5
         (lambda: sl.optim.RMSProp(alpha=1.0), "alpha must be a number from 0 up, below 1"),
         (lambda: sl.optim.AdaGrad(eps=0), "eps must be a number above 0, got 0"),
         (lambda: sl.optim.Muon(scale="big"), "scale must be one of"),
-        (lambda: sl.optim.Muon(steps=UNTYPED_FRACTION), "steps must be an integer"),
+        (lambda: sl.optim.Muon(steps=FRACTION_TYPED_AS_ANY), "steps must be an integer"),
     ],
 )
 def test_an_invalid_setting_is_rejected(make, message):

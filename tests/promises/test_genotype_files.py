@@ -20,7 +20,7 @@ RNG = np.random.default_rng(3)
 GENOTYPES = RNG.integers(0, 3, (13, 70)).astype("int8")
 GENOTYPES[RNG.random(GENOTYPES.shape) < 0.1] = -127
 GENOTYPES_WITH_NAN = np.where(GENOTYPES == -127, np.nan, GENOTYPES.astype(float))
-SET_PROPERTIES = {
+BED_PROPERTIES = {
     "iid": [f"s{i}" for i in range(13)],
     "pheno": [f"{i / 10}" for i in range(13)],
     "sid": [f"rs{i}" for i in range(70)],
@@ -32,7 +32,7 @@ SET_PROPERTIES = {
 @pytest.fixture(params=["SNP", "individual"])
 def bed(tmp_path, request):
     path = tmp_path / "a.bed"
-    bed_reader.to_bed(path, GENOTYPES, properties=SET_PROPERTIES, major=request.param)
+    bed_reader.to_bed(path, GENOTYPES, properties=BED_PROPERTIES, major=request.param)
     return path
 
 
@@ -110,8 +110,8 @@ def test_the_twelve_properties_of_a_bed_can_be_read_replaced_or_hidden(bed):
 
 
 def test_a_set_can_be_written_at_once_or_line_by_line(tmp_path):
-    to_bed(tmp_path / "whole.bed", GENOTYPES, properties=SET_PROPERTIES)
-    with create_bed(tmp_path / "stream.bed", 13, 70, properties=SET_PROPERTIES) as writer:
+    to_bed(tmp_path / "whole.bed", GENOTYPES, properties=BED_PROPERTIES)
+    with create_bed(tmp_path / "stream.bed", 13, 70, properties=BED_PROPERTIES) as writer:
         for column in GENOTYPES.T:
             writer.write(column)
     for suffix in ("bed", "fam", "bim"):
@@ -123,10 +123,10 @@ def test_a_set_can_be_written_at_once_or_line_by_line(tmp_path):
 
 
 def test_a_failed_line_by_line_write_leaves_the_old_set(tmp_path):
-    to_bed(tmp_path / "a.bed", GENOTYPES, properties=SET_PROPERTIES)
+    to_bed(tmp_path / "a.bed", GENOTYPES, properties=BED_PROPERTIES)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
     with pytest.raises(ValueError, match="70"):  # noqa: SIM117 - the writer ends inside
-        with create_bed(tmp_path / "a.bed", 13, 70, properties=SET_PROPERTIES) as writer:
+        with create_bed(tmp_path / "a.bed", 13, 70, properties=BED_PROPERTIES) as writer:
             writer.write(GENOTYPES[:, 0])
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
 
@@ -142,7 +142,7 @@ def test_the_functions_of_bed_reader_work_under_its_name(bed):
 
 @needs_plink
 def test_counts_frequencies_and_p_values_equal_those_of_plink(tmp_path):
-    to_bed(tmp_path / "a.bed", GENOTYPES, properties=SET_PROPERTIES)
+    to_bed(tmp_path / "a.bed", GENOTYPES, properties=BED_PROPERTIES)
     stats = sl.io.genotype_stats(tmp_path / "a.bed")
     out = run(tmp_path / "a.bed", tmp_path / "p", "--freq", "--hardy")
     frequencies, hardy = table(out, "frq")["MAF"], table(out, "hwe")
@@ -239,7 +239,7 @@ def test_genotypes_have_the_same_bits_for_any_number_of_workers(bed):
 def test_a_constant_variant_is_encoded_as_zero(tmp_path):
     values = GENOTYPES.copy()
     values[:, 7] = 2
-    to_bed(tmp_path / "a.bed", values, properties=SET_PROPERTIES)
+    to_bed(tmp_path / "a.bed", values, properties=BED_PROPERTIES)
     data = sl.data.GenotypeDataset(tmp_path / "a.bed")
     assert all(item["inputs"][7] == 0 for item in data)
 
@@ -269,10 +269,10 @@ def test_a_model_matches_its_variants_by_id(tmp_path, bed):
         sl.models.GenotypeMLPConfig.for_data(data), data, epochs=1, progress=False
     )
     order = RNG.permutation(70)
-    shuffled = {name: np.asarray(values)[order] for name, values in SET_PROPERTIES.items()
+    shuffled = {name: np.asarray(values)[order] for name, values in BED_PROPERTIES.items()
                 if len(values) == 70}  # fmt: skip
     to_bed(
-        tmp_path / "b.bed", GENOTYPES[:, order], properties={**SET_PROPERTIES, **shuffled}
+        tmp_path / "b.bed", GENOTYPES[:, order], properties={**BED_PROPERTIES, **shuffled}
     )
     ours = sl.infer.predict(run, bed).to_numpy()
     np.testing.assert_array_equal(

@@ -126,7 +126,7 @@ def test_embeddings_of_a_file_equal_those_of_hugging_face_in_input_order(esm, fa
         np.testing.assert_allclose(loaded[f"s{i}"], states, atol=2e-5)
 
 
-def test_any_function_can_compute_embeddings(fasta):
+def test_a_user_function_can_compute_the_embeddings_of_a_job(fasta):
     embed()
     found = sl.infer.load("e")["s3"]
     np.testing.assert_allclose(
@@ -219,7 +219,7 @@ def test_waiting_time_is_recorded_in_milliseconds():
     assert not monitor.check_bottleneck()
 
 
-def test_a_summary_contains_tokens_fill_and_a_verdict(fasta):
+def test_the_summary_of_a_job_contains_tokens_batch_fill_and_the_bottleneck(fasta):
     summary = embed()
     assert summary.sequences == 60
     assert 0 < summary.fill <= 1

@@ -139,7 +139,7 @@ def test_a_bgzip_file_without_its_end_block_is_an_error(tmp_path):
     assert len(read_all(tmp_path / "a.gz", require_eof=False)) == 3
 
 
-def test_expect_detects_a_file_truncated_between_records(tmp_path):
+def test_an_expected_record_count_detects_a_file_truncated_between_records(tmp_path):
     (tmp_path / "a.fq").write_bytes(FASTQ_BYTES)
     with pytest.raises(SeqloomError, match="3"):
         read_all(tmp_path / "a.fq", expect=3)
@@ -189,7 +189,7 @@ def test_an_invalid_character_is_an_error_with_the_alphabet():
         sl.encode.OneHot("dna")("ACE")
 
 
-def test_u_is_read_as_t_only_with_an_option():
+def test_uracil_is_read_as_thymine_only_with_an_option():
     with pytest.raises(SeqloomError, match="rna_as_dna"):
         sl.encode.OneHot("dna")("ACU")
     encode = sl.encode.OneHot("dna", rna_as_dna=True)
@@ -259,7 +259,7 @@ def test_a_sequence_dataset_can_be_pickled(forty):
 
 
 @pytest.mark.parametrize("world", [1, 2, 3])
-def test_all_ranks_of_a_stream_together_yield_each_record_once(forty, world):
+def test_the_ranks_of_a_stream_together_yield_each_record_once(forty, world):
     stream = sl.data.SequenceStream(forty.paths, encoder=forty.encoder)
     loaders = [
         sl.data.DataLoader(stream, 4, rank=rank, world_size=world, even_ranks="drop")

@@ -76,7 +76,7 @@ def test_autodiff_of_autodiff_computes_a_second_derivative(backend):
     assert product.numpy().tolist() == pytest.approx([18.0])
 
 
-def test_levels_of_nested_autodiff_are_not_confused(backend):
+def test_nested_derivatives_do_not_mix_their_variables(backend):
     # The derivative of x * d(x + y)/dy by x is 1.
     y = backend.tensor(2.0)
     found = sl.tensor.grad(lambda x: x * sl.tensor.grad(lambda y: x + y)(y))
@@ -202,7 +202,7 @@ def parts(backend):
     return bound, sl.optim.AdamW(), x, y
 
 
-def test_a_compiled_step_equals_the_step(backend, parts):
+def test_a_compiled_step_equals_the_eager_step(backend, parts):
     model, optimizer, x, y = parts
     step = make_step()
     found = [step(model, optimizer, 0.01, x, y).item() for _ in range(4)]
@@ -225,7 +225,7 @@ def test_the_learning_rate_is_an_input_of_a_compiled_step(parts):
     assert step(model, optimizer, 0.0, x, y).item() == pytest.approx(before)
 
 
-def test_a_compiled_step_sees_changes_of_outside_values(backend):
+def test_a_compiled_step_uses_changed_values_outside_the_step(backend):
     class Scale:
         beta = 2.0
 
@@ -272,7 +272,7 @@ def test_memory_is_reported_by_purpose(backend):
     del model, made
 
 
-def test_exported_memory_survives_later_steps(backend):
+def test_an_exported_array_keeps_its_values_during_later_steps(backend):
     with sl.tensor.scope():
         array = np.asarray(backend.tensor(INPUT_ARRAY) + 1)
     for _ in range(20):
@@ -291,7 +291,7 @@ def test_a_profile_counts_calls_and_writes_a_trace(tmp_path):
     assert json.loads((tmp_path / "t.json").read_text())["traceEvents"]
 
 
-def test_eight_threads_train_like_one_after_the_other(backend):
+def test_eight_trainings_in_threads_equal_sequential_trainings(backend):
     def train(results, place):
         loss: Any = None
         model = sl.nn.Linear(6, 1).bind(backend, sl.Key(place))

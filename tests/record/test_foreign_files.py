@@ -517,12 +517,12 @@ def sharded(folder, files):
     (folder / "model.safetensors.index.json").write_text(json.dumps(index))
 
 
-FILE_OF_ARRAY = {"a": FIRST, "b": FIRST, "c": SECOND}
+FILE_OF_EACH_ARRAY = {"a": FIRST, "b": FIRST, "c": SECOND}
 
 
 @pytest.mark.parametrize("mapped", [False, True])
 def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
-    sharded(tmp_path, FILE_OF_ARRAY)
+    sharded(tmp_path, FILE_OF_EACH_ARRAY)
     found = sl.record.load(tmp_path, mapped=mapped)
     assert {path: np.asarray(array).tolist() for path, array in found.items()} == {
         "a": [1, 1],
@@ -534,20 +534,20 @@ def test_a_folder_of_several_files_is_read_by_its_index(tmp_path, mapped):
 @pytest.mark.parametrize(
     ("files", "error", "message"),
     [
-        ({**FILE_OF_ARRAY, "d": SECOND}, RecordError, "its arrays differ from .*: d"),
+        ({**FILE_OF_EACH_ARRAY, "d": SECOND}, RecordError, "its arrays differ from .*: d"),
         ({"a": FIRST, "c": SECOND}, RecordError, "its arrays differ from .*: b"),
-        ({**FILE_OF_ARRAY, "c": "model-3.safetensors"}, MissingFileError, "model-3"),
+        ({**FILE_OF_EACH_ARRAY, "c": "model-3.safetensors"}, MissingFileError, "model-3"),
         (
-            {**FILE_OF_ARRAY, "c": f"../{SECOND}"},
+            {**FILE_OF_EACH_ARRAY, "c": f"../{SECOND}"},
             RecordError,
             "must be in a file of the folder",
         ),
         (
-            {**FILE_OF_ARRAY, "c": f"/etc/{SECOND}"},
+            {**FILE_OF_EACH_ARRAY, "c": f"/etc/{SECOND}"},
             RecordError,
             "must be in a file of the folder",
         ),
-        ({**FILE_OF_ARRAY, "c": 3}, RecordError, "must be in a file of the folder"),
+        ({**FILE_OF_EACH_ARRAY, "c": 3}, RecordError, "must be in a file of the folder"),
         ([], RecordError, "has no weight_map"),
     ],
 )
@@ -596,7 +596,7 @@ def test_a_function_of_the_key_map_that_fails_is_named_with_its_array():
         layer.load_record(layer.to_record(), keys=dict(reversed(keys.items())))
 
 
-UNSAFE_CALLS = re.compile(
+UNSAFE_CALL_PATTERN = re.compile(
     r"\b(?:pickle|dill|cloudpickle|joblib|marshal)\.loads?\b|\bUnpickler\b"
     r"|allow_pickle=True"
     r"|(?<![.\w])(?:eval|exec)\(|torch\.load\("
@@ -615,6 +615,6 @@ def test_no_load_path_unpickles_or_evaluates():
     found = {
         str(path.relative_to(root))
         for path in root.rglob("*.py")
-        if UNSAFE_CALLS.search(path.read_text("utf-8").replace("def eval(", ""))
+        if UNSAFE_CALL_PATTERN.search(path.read_text("utf-8").replace("def eval(", ""))
     }
     assert found <= EXCLUDED_FILES

@@ -23,7 +23,12 @@ PRECISION_OF_NAME: dict[str, Any] = {
     "bfloat16": BFloat16(),
     "double": Double(),
 }
-DTYPE_OF_NAME = {"full": "f4", "half": "f2", "bfloat16": ml_dtypes.bfloat16, "double": "f8"}
+DTYPE_OF_PRECISION_NAME = {
+    "full": "f4",
+    "half": "f2",
+    "bfloat16": ml_dtypes.bfloat16,
+    "double": "f8",
+}
 RECORDER_CLASSES = {
     "safetensors": sl.record.Safetensors,
     "json.gz": sl.record.JsonGz,
@@ -60,8 +65,8 @@ def converted(name, path):
     is_float = array.dtype.kind == "f" or array.dtype == ml_dtypes.bfloat16
     if name == "own" or not is_float:
         return array
-    is_narrow = path == "variance" and np.dtype(DTYPE_OF_NAME[name]).itemsize < 4
-    return array.astype("f4" if is_narrow else DTYPE_OF_NAME[name])
+    is_narrow = path == "variance" and np.dtype(DTYPE_OF_PRECISION_NAME[name]).itemsize < 4
+    return array.astype("f4" if is_narrow else DTYPE_OF_PRECISION_NAME[name])
 
 
 def same(found, expected):
@@ -95,7 +100,7 @@ def test_the_current_version_writes_the_same_bytes(name):
     assert written == path.read_bytes()
 
 
-def test_a_damaged_file_without_a_format_version_is_an_error(tmp_path):
+def test_a_corrupt_file_without_a_format_version_is_an_error(tmp_path):
     data = bytearray((GOLDEN_FOLDER / "version_0.safetensors").read_bytes())
     data[-1] ^= 1
     (tmp_path / "x.safetensors").write_bytes(data)

@@ -11,7 +11,7 @@ from seqloom.record import BFloat16, Double, Full, Half, JsonGz, Safetensors
 
 RECORDER_CLASSES = [Safetensors, JsonGz]
 PRECISION_POLICIES = [None, Full(), Half(), BFloat16(), Double()]
-EXACT_PRECISIONS = [None, Full(), Double()]
+LOSSLESS_PRECISIONS = [None, Full(), Double()]
 BACKEND_NAMES = ["numpy", "torch", "jax"]
 every_recorder = pytest.mark.parametrize("recorder", RECORDER_CLASSES)
 
@@ -71,7 +71,7 @@ def test_a_model_is_restored_for_training_and_evaluation(recorder, precision, ha
     outputs(net)  # updates the running averages
     record = through(recorder, precision, net.to_record())
     again = a_net(key=1, has_shift=has_shift).load_record(record)
-    tolerance = 0 if precision in EXACT_PRECISIONS else 0.05
+    tolerance = 0 if precision in LOSSLESS_PRECISIONS else 0.05
     for mode in (True, False):
         found, expected = (outputs(each.train(mode)) for each in (again, net))
         np.testing.assert_allclose(found, expected, atol=tolerance)
@@ -237,7 +237,7 @@ def test_unrepresentable_numbers_are_errors_and_change_nothing(strict, value):
         np.testing.assert_array_equal(net.state_dict()[path], array)
 
 
-def test_a_damaged_file_leaves_the_model_unchanged(tmp_path):
+def test_loading_a_corrupt_file_leaves_the_model_unchanged(tmp_path):
     net = a_net()
     net.to_record().save(tmp_path / "x.safetensors")
     data = bytearray((tmp_path / "x.safetensors").read_bytes())

@@ -71,7 +71,7 @@ def test_a_picture_is_valid_svg_without_css_variables(folder, name):
     assert "var(" not in text
 
 
-def test_every_tag_is_closed(tags):
+def test_every_html_tag_of_a_report_is_closed(tags):
     assert tags.open == []
 
 

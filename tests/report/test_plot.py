@@ -62,7 +62,7 @@ def test_the_ticks_of_epochs_are_integers():
     assert ticks(plot)[-3:-1] == ["1", "2"]
 
 
-def test_a_missing_value_interrupts_a_line():
+def test_a_missing_value_leaves_a_gap_in_a_plotted_line():
     plot = Plot("t", [Trace("", [0, 1, 2, 3], [0, 1, np.nan, 1])])
     (line,) = (it for it in svg_of(plot).iter("path") if it.attrib["class"] == "line c0")
     assert line.attrib["d"].count("M") == 2

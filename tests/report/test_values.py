@@ -6,7 +6,7 @@ from seqloom.errors import ShapeError
 from seqloom.report import Confusion, Scatter, Table
 
 
-def test_an_error_names_the_row_that_is_too_short():
+def test_the_error_names_the_first_table_row_that_is_too_short():
     with pytest.raises(ShapeError, match="row 1 has 1 cells, the heading has 2"):
         Table("scores", ("model", "accuracy"), [("linear", 0.9), ("cnn",)])
 

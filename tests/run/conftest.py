@@ -15,7 +15,7 @@ from seqloom.cli._export import PROGRAM
 
 REPOSITORY = Path(__file__).parents[2]
 DNA_ENCODER = sl.encode.OneHot("dna")
-TWO_CLASSES = sl.models.Classify(("no", "yes"))
+BINARY_TASK = sl.models.Classify(("no", "yes"))
 
 
 def splice() -> Any:
@@ -49,11 +49,11 @@ def counts() -> Any:
 def of_any_length(network: Any) -> Callable[[], Any]:
     """Return a network of residues, for sequences of any length."""
     return lambda: sl.models.Trained(
-        ready(network()), DNA_ENCODER, TWO_CLASSES, batch_size=16
+        ready(network()), DNA_ENCODER, BINARY_TASK, batch_size=16
     )
 
 
-MODEL_FUNCTIONS: dict[str, Callable[[], Any]] = {
+MODEL_BUILDERS: dict[str, Callable[[], Any]] = {
     "splice": splice,
     "genotypes": genotypes,
     "counts": counts,
@@ -82,7 +82,7 @@ def exported(tmp_path_factory) -> Callable[[str], tuple[Any, Path]]:
 
     def make(kind: str) -> tuple[Any, Path]:
         if kind not in made:
-            trained = MODEL_FUNCTIONS[kind]()
+            trained = MODEL_BUILDERS[kind]()
             path = tmp_path_factory.mktemp("exported") / kind
             sl.export.save(trained, path)
             made[kind] = trained, path

@@ -108,7 +108,7 @@ def test_a_newer_version_of_an_export_is_an_error(program, copied):
         (b"\x1f\x8b\x08\x00damaged", "gzip"),
     ],
 )
-def test_a_file_that_cannot_be_read_is_an_error(program, copied, content, said):
+def test_an_unreadable_input_file_is_an_error(program, copied, content, said):
     (copied.parent / "a.fa").write_bytes(content)
     assert said in fault(program, copied)
 
@@ -123,7 +123,9 @@ def test_a_huge_number_of_classes_is_an_error_without_allocation(program, copied
     assert "(--memory)" in message
 
 
-def test_the_lowest_diagonal_does_not_change_the_scores(program, copied):
+def test_an_exported_triu_with_the_lowest_diagonal_does_not_change_the_scores(
+    program, copied
+):
     before = program(copied.name, "a.fa", cwd=copied.parent)
     append_operation(copied, "triu", shape=["batch", 3], k=-(2**63))
     after = program(copied.name, "a.fa", cwd=copied.parent)

@@ -10,7 +10,7 @@ from exported_networks import Recurrent, ready
 from seqloom.infer._forward import Forward
 
 DNA_ENCODER = sl.encode.OneHot("dna")
-TWO_CLASSES = sl.models.Classify(("no", "yes"))
+BINARY_TASK = sl.models.Classify(("no", "yes"))
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,7 @@ def paired(tmp_path_factory):
     """A network, and its export for pairs of 12 bases, truncated or padded."""
     network, path = ready(Recurrent()), tmp_path_factory.mktemp("paired") / "model"
     options: Any = {"length": 12, "crop": "pad", "pair": "sum", "batch_size": 4}
-    sl.export.save(network, path, encoder=DNA_ENCODER, task=TWO_CLASSES, **options)
+    sl.export.save(network, path, encoder=DNA_ENCODER, task=BINARY_TASK, **options)
     return network, path
 
 
@@ -53,7 +53,7 @@ def test_the_outputs_of_both_mates_are_added(program, paired, tmp_path):
     found = program("predict", export, *files, "--out", tmp_path / "a.tsv")
     assert found.stderr.decode().startswith("scored 11 pairs")
     scores = sl.infer.Scores.read_tsv(tmp_path / "a.tsv")
-    wanted = TWO_CLASSES.activate(outputs(network, one) + outputs(network, two))
+    wanted = BINARY_TASK.activate(outputs(network, one) + outputs(network, two))
     assert scores.ids == [f"r{i}/1" for i in range(11)]
     np.testing.assert_allclose(scores, wanted, rtol=0, atol=1e-6)
 

@@ -27,11 +27,11 @@ def sequence_files():
 
 # Python arguments in error messages about odd files, and the command-line options for
 # them.
-DATASET_CALL = "SequenceDataset(data, encoder=model.encoder, {})"
-COMMAND_LINE_REMEDIES = {
-    DATASET_CALL.format('whitespace="strip"'): "--whitespace strip",
-    DATASET_CALL.format('comments="skip"'): "--comments skip",
-    DATASET_CALL.format('ids="number"'): "--ids number",
+DATASET_CALL_TEMPLATE = "SequenceDataset(data, encoder=model.encoder, {})"
+OPTION_FOR_PYTHON_ARGUMENT = {
+    DATASET_CALL_TEMPLATE.format('whitespace="strip"'): "--whitespace strip",
+    DATASET_CALL_TEMPLATE.format('comments="skip"'): "--comments skip",
+    DATASET_CALL_TEMPLATE.format('ids="number"'): "--ids number",
     ', or on_error="skip" of open_sequences (seqloom convert --on-error skip) '
     "skips the record": "",
 }
@@ -43,7 +43,7 @@ def said_by_python(trained, path, out):
         sl.infer.predict(trained, path, num_threads=1).to_tsv(out)
     except SeqloomError as error:
         text = str(error)
-        for python, typed in COMMAND_LINE_REMEDIES.items():
+        for python, typed in OPTION_FOR_PYTHON_ARGUMENT.items():
             text = text.replace(python, typed)
         return None, text
     return out.read_bytes(), ""

@@ -29,7 +29,7 @@ def results(kit):
     return read_results(out / RESULTS_FILE)
 
 
-def test_the_gpu_kit_has_at_most_50_mib(kit):
+def test_the_gpu_test_folder_has_at_most_50_mib(kit):
     files = [path for path in kit.rglob("*") if path.is_file() and not path.is_symlink()]
     installed = kit / "installed"
     sizes = [path.stat().st_size for path in files if installed not in path.parents]
@@ -37,13 +37,13 @@ def test_the_gpu_kit_has_at_most_50_mib(kit):
 
 
 @pytest.mark.parametrize("part", MODULE_AND_SECONDS_OF_PART)
-def test_each_part_of_the_gpu_kit_finishes_with_results(results, part):
+def test_each_part_of_the_gpu_benchmark_finishes_with_results(results, part):
     results = [result for result in results if result["part"] == part]
     assert results
     assert not [result for result in results if has_failed(result)]
 
 
-def test_the_gpu_kit_imports_the_package_that_it_contains(kit):
+def test_the_gpu_test_folder_imports_the_package_that_it_contains(kit):
     command = [sys.executable, "-c", "import seqloom; print(seqloom.__file__)"]
     environment = {**os.environ, "PYTHONPATH": str(kit / "installed")}
     answer = subprocess.run(

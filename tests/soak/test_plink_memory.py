@@ -25,14 +25,14 @@ before = peak()
 array = bed.read(index, sys.argv[5], sys.argv[6], num_threads=2)
 print(peak() - before - array.nbytes)
 """
-EVERY_TENTH = "np.s_[::10, ::10]"
+EVERY_TENTH_INDEX = "np.s_[::10, ::10]"
 READ_ARGUMENTS = [
     ("np.s_[:, :]", "int8", "F"),
     ("np.s_[:, :]", "int8", "C"),
     ("np.s_[:20_000, ::4]", "float64", "F"),
     ("np.s_[:20_000, ::4]", "float64", "C"),
-    (EVERY_TENTH, "float64", "F"),
-    (EVERY_TENTH, "float32", "C"),
+    (EVERY_TENTH_INDEX, "float64", "F"),
+    (EVERY_TENTH_INDEX, "float32", "C"),
     ("(np.random.default_rng(0).permutation(40_000)[:9_000], None)", "int8", "C"),
     ("np.s_[5, :]", "float64", "F"),
 ]

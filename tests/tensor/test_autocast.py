@@ -11,7 +11,7 @@ from seqloom.nn import functional as F
 from seqloom.tensor._autocast import CONVERTED_OPERATIONS, _explain_slowdown_on_device
 
 BACKEND_NAMES = ["numpy", "torch", pytest.param("jax", marks=pytest.mark.soak)]
-BACKEND_RUNS = [
+BACKENDS_AND_COMPILATION = [
     ("numpy", False),
     ("numpy", True),
     ("torch", False),
@@ -88,7 +88,7 @@ def test_autocast_computes_products_in_half_precision_and_sums_in_float32(backen
     assert loss.dtype.name == "float32"
 
 
-@pytest.mark.parametrize(("backend", "compiled"), BACKEND_RUNS)
+@pytest.mark.parametrize(("backend", "compiled"), BACKENDS_AND_COMPILATION)
 def test_autocast_loss_and_gradients_equal_torch(backend, compiled):
     network, (x, labels) = Network().bind(backend, 0), batch(backend)
     twin = TorchNetwork(network)
@@ -167,7 +167,7 @@ def test_a_power_of_half_precision_does_not_overflow(backend, tracked):
     np.testing.assert_allclose(found[2].numpy()[0], 2.0**30)
 
 
-@pytest.mark.parametrize(("backend", "compiled"), BACKEND_RUNS)
+@pytest.mark.parametrize(("backend", "compiled"), BACKENDS_AND_COMPILATION)
 @pytest.mark.parametrize("kind", [sl.nn.GRU, sl.nn.LSTM])
 def test_recurrent_layers_compute_in_half_precision(backend, compiled, kind):
     layer = kind(3, 4, bidirectional=True).bind(backend, 0)
@@ -230,7 +230,7 @@ def test_a_checkpoint_recomputes_in_the_type_of_its_autocast_block():
 
 
 @pytest.mark.parametrize("backend", ["numpy", "jax"])
-def test_a_product_that_would_be_slower_is_an_error(backend):
+def test_a_half_precision_product_that_would_be_slower_is_an_error(backend):
     x = sl.tensor.backend(backend).tensor([[1.0]])
     with (
         sl.tensor.autocast("bfloat16"),
@@ -254,7 +254,7 @@ def test_a_half_precision_product_on_numpy_is_an_error_with_advice():
     )
 
 
-def test_a_processor_without_half_precision_instructions_is_named(monkeypatch):
+def test_the_error_names_a_processor_without_half_precision_instructions(monkeypatch):
     monkeypatch.setattr("seqloom.tensor._autocast._read_cpu_flags", lambda: {"avx2"})
     find: Any = _explain_slowdown_on_device.__wrapped__
     assert "no instructions for float16" in find("torch", "cpu", "float16")
@@ -263,7 +263,7 @@ def test_a_processor_without_half_precision_instructions_is_named(monkeypatch):
     assert find("torch", "cpu", "bfloat16") is None
 
 
-def test_another_autocast_type_is_an_error():
+def test_an_unsupported_autocast_type_is_an_error():
     with (
         pytest.raises(sl.errors.ArgumentError, match='"bfloat16", "float16"'),
         sl.tensor.autocast("int8"),

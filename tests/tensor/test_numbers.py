@@ -365,7 +365,9 @@ def test_too_many_numbers_are_an_error(name):
 
 
 @pytest.mark.parametrize("sizes", [(2**62, 2**3), (2**40, 2**40), (2**64, 1)])
-def test_a_genotype_file_larger_than_the_disk_is_an_error_without_a_file(tmp_path, sizes):
+def test_writing_genotypes_beyond_the_disk_size_is_an_error_and_leaves_no_file(
+    tmp_path, sizes
+):
     with pytest.raises(SeqloomError):
         sl.io.create_bed(tmp_path / "x.bed", *sizes)
     assert not list(tmp_path.iterdir())

@@ -26,7 +26,7 @@ def test_from_numpy_shares_the_memory_of_the_array():
     assert np.shares_memory(NUMPY.from_numpy(array).numpy(), array)
 
 
-def test_a_number_can_be_the_left_operand():
+def test_a_python_number_can_be_the_left_operand_of_an_operator():
     assert (2 / NUMPY.tensor([4.0])).item() == 0.5
 
 
@@ -81,7 +81,7 @@ def test_summing_gradients_does_not_overwrite_them():
     assert grads.wrt(x).numpy().tolist() == grads.wrt(y).numpy().tolist() == [6, 6]
 
 
-def test_a_second_backward_is_an_error():
+def test_a_second_backward_call_is_an_error():
     y = AUTODIFF.tensor(2.0, requires_grad=True) ** 2
     y.backward()
     with pytest.raises(GradientError, match="already computed"):

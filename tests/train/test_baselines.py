@@ -69,7 +69,7 @@ def test_logistic_regression_of_several_labels_fits_each_label_alone():
         np.testing.assert_allclose(chances, expected, atol=0.02)
 
 
-def test_a_record_weight_acts_like_repetitions_of_the_record():
+def test_a_record_of_weight_n_counts_like_n_equal_records():
     train, valid = pair_of_samples(2, lambda y: np.eye(2)[y.argmax(axis=1)])
     times = np.arange(len(train.x)) % 3 + 1
     repeated = Sample(
@@ -107,7 +107,7 @@ def test_the_lasso_of_constant_features_predicts_the_mean():
     np.testing.assert_allclose(fit_lasso(sample, sample)(x), 2.0)
 
 
-def test_the_bootstrap_finds_a_clear_difference_and_no_other():
+def test_the_bootstrap_reports_only_clear_differences_as_significant():
     noise = np.random.default_rng(0).normal(size=200)
     noise -= noise.mean()
     assert bootstrap(np.zeros(50)) == 1
@@ -236,7 +236,7 @@ def test_several_labels_are_compared_with_logistic_regression():
 
 
 @pytest.mark.parametrize("length", [30, 31], ids=["one length", "several lengths"])
-def test_ambiguous_and_rare_residues_are_no_error(length):
+def test_baselines_accept_ambiguous_and_rare_residues(length):
     found, labels = sequences(60, lengths=(30, length), alphabet="ACDEFGHIKLMNPQRSTVWY")
     found["s0"] = "U" + found["s0"][1:]
     found["s1"] = "X" + found["s1"][1:-1] + "*"

@@ -57,7 +57,7 @@ def test_returning_true_from_on_epoch_ends_the_run_normally(start, answer):
 
 
 @pytest.mark.parametrize("answer", [1, "yes", False], ids=repr)
-def test_other_return_values_do_not_end_the_run(start, answer):
+def test_return_values_other_than_true_do_not_end_the_run(start, answer):
     assert len(start(callbacks=[EndingCallback(epoch=2, answer=answer)]).history) == 4
 
 

@@ -54,7 +54,7 @@ def test_metrics_and_intervals_are_decimals_not_percentages(run):
     assert "%" not in text.replace("95 % interval", "")
 
 
-def test_the_areas_have_the_intervals_of_the_report(run):
+def test_auroc_in_the_card_has_the_interval_of_the_report(run):
     positives = int(run.test.labels.sum())
     area = run.test.metrics["auroc"]
     low, high = auroc_interval(area, positives, 40 - positives)

@@ -174,7 +174,7 @@ def test_a_second_signal_stops_a_step_at_once_and_the_step_is_not_saved(start, t
     assert sl.record.load(tmp_path / LAST_CHECKPOINT).metadata["step_count"] == 3
 
 
-def test_a_signal_handler_of_the_program_is_kept(start):
+def test_a_signal_handler_of_the_program_stays_installed_after_training(start):
     came = []
     before = signal.signal(signal.SIGTERM, lambda *_: came.append("SIGTERM"))
     try:
@@ -207,7 +207,7 @@ def test_the_option_keep_retains_the_newest_and_the_best_checkpoints(
     assert all((np.asarray(record[path]) == np.asarray(kept[path])).all() for path in kept)
 
 
-def test_a_single_checkpoint_is_a_single_file(start, tmp_path):
+def test_keeping_one_checkpoint_stores_one_file(start, tmp_path):
     start(checkpoint_every=1)
     assert names_in(tmp_path) == ["last.safetensors"]
 
@@ -280,7 +280,7 @@ def test_invalid_metadata_of_a_checkpoint_is_an_error(small, tmp_path, change):
         _checkpoints.load_checkpoint(path, state, identity)
 
 
-def test_optional_parts_of_a_state_are_saved(small, tmp_path):
+def test_a_checkpoint_restores_the_weight_average(small, tmp_path):
     def make(seed):
         model = small.init("numpy", sl.Key(seed))
         average = sl.optim.WeightAverage()

@@ -93,7 +93,7 @@ def test_records_without_sequences_have_no_logo(toy):
     assert logos_of(made, ("no", "yes")) is None
 
 
-def test_symbols_of_a_logo_have_the_right_height():
+def test_the_height_of_a_logo_symbol_is_the_frequency_difference():
     logo = Logo("t", "AC", [[0.5, -0.25]])
     page = make_page(Report(title="t", sections=(Section(title="s", drawings=(logo,)),)))
     found = re.findall(r"translate\(56 ([\d.]+)\) scale\(1 ([\d.]+)\)", page.decode())
@@ -102,7 +102,7 @@ def test_symbols_of_a_logo_have_the_right_height():
     assert down - up == pytest.approx(low * 8.75, abs=0.1)
 
 
-def test_the_logo_section_reports_that_no_position_differs():
+def test_the_logo_section_reports_if_no_position_differs_between_classes():
     rng = np.random.default_rng(5)
     sequences = ["".join(rng.choice([*"ACGT"], 60)) for _ in range(300)]
     section = logos_of(data(sequences, ["a", "b"] * 150), ("a", "b"))

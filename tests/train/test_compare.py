@@ -86,7 +86,7 @@ def test_settings_of_the_network_are_compared_one_by_one(train, toy, tmp_path):
     assert "network dropout" not in columns
 
 
-def test_the_curves_are_those_of_the_history(train):
+def test_learning_curves_in_a_comparison_equal_the_histories_of_the_runs(train):
     runs = [train("a"), train("b", epochs=4)]
     runs = order_of(*runs)
     drawings: Any = section_of(sl.train.compare(runs), "Learning curves").drawings
@@ -201,7 +201,7 @@ def test_results_are_standard_json(train):
     assert found["best_epoch"] == run.best_epoch
 
 
-def test_the_areas_of_two_classes_have_intervals(train):
+def test_auroc_and_auprc_of_two_classes_have_confidence_intervals(train):
     part = json.loads((train("a").folder / "results.json").read_text())["parts"]["test"]
     for name in ("auroc", "auprc"):
         low, high = part["intervals"][name]

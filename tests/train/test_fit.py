@@ -36,7 +36,7 @@ def test_equal_seeds_give_equal_weights(toy, small):
     assert weights_of(first) == weights_of(second)
 
 
-def test_the_number_of_threads_changes_no_weight(toy, small):
+def test_the_number_of_threads_does_not_change_the_weights(toy, small):
     runs = (
         sl.train.fit(small, toy(), epochs=2, backend=sl.train.Computation(num_threads=n))
         for n in (1, 2, 3, 4)
@@ -217,7 +217,7 @@ class Relabelled:
         return self._data.batch(indices) | {"label": self.labels[indices]}
 
 
-GC_CONTENT_CONFIG = sl.models.SequenceCNNConfig(
+CONFIG_OF_GC_CONTENT_NETWORK = sl.models.SequenceCNNConfig(
     channels=4, outputs=1, widths=(8,), kernel_size=5
 )
 
@@ -230,7 +230,10 @@ def test_an_error_names_the_record_with_an_infinite_label(toy, part, value):
     parts: dict[str, Any] = {"training": data, "validation": data, "test": data, part: bad}
     with pytest.raises(LabelError, match=r"the label of 'r5' is .*finite number \(1 such"):
         sl.train.fit(
-            GC_CONTENT_CONFIG, parts["training"], parts["validation"], test=parts["test"]
+            CONFIG_OF_GC_CONTENT_NETWORK,
+            parts["training"],
+            parts["validation"],
+            test=parts["test"],
         )
 
 
@@ -251,7 +254,7 @@ def test_equal_labels_are_an_error_in_spite_of_rounding(toy, value):
     with pytest.raises(
         LabelError, match=f"'label' are {value:g}, so there is nothing to learn"
     ):
-        sl.train.fit(GC_CONTENT_CONFIG, same)
+        sl.train.fit(CONFIG_OF_GC_CONTENT_NETWORK, same)
 
 
 @pytest.mark.parametrize("part", ["valid", "test"])
@@ -363,7 +366,7 @@ def test_class_weights_of_zero_for_all_records_are_an_error(toy, small):
 
 
 @pytest.mark.parametrize("name", ["epochs", "batch_size", "early_stop", "seed"])
-def test_counts_must_be_integers(toy, small, name):
+def test_epochs_batch_size_early_stop_and_seed_must_be_integers(toy, small, name):
     numbers: dict[str, Any] = {name: 1.5}
     with pytest.raises(ArgumentError, match=rf"{name} .*must be an integer"):
         sl.train.fit(small, toy(), **as_arguments(**numbers))

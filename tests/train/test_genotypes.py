@@ -183,7 +183,7 @@ def test_a_trait_of_any_scale_can_be_predicted(start, cohort, scale):
     assert run.valid.metrics["r2"] > 0.8
 
 
-def test_controls_and_cases_are_classified(start, cohort):
+def test_a_network_can_classify_cases_and_controls(start, cohort):
     trait = {f"iid{i + 1}": 1 + (it > 2) for i, it in enumerate(cohort().labels)}
     run = start(data=cohort(labels=trait), epochs=30)
     assert run.trained.task.name == "classify"

@@ -125,7 +125,7 @@ def test_a_validation_or_test_loader_without_a_batch_is_an_error(part):
         train(data, **{part: empty})
 
 
-def test_a_validation_number_is_averaged_over_batches_that_return_it():
+def test_a_logged_validation_number_is_averaged_over_batches_that_return_it():
     def step(model, batch):
         loss = F.mse_loss(model(batch["x"]), batch["y"])
         return loss, {"half": 0.5} if len(batch["y"]) == 10 else {}

@@ -84,7 +84,7 @@ def test_the_p_value_of_many_disagreements_equals_that_of_a_binomial_test():
     assert mcnemar(500_000, 501_500) == pytest.approx(expected, rel=1e-6)
 
 
-def test_five_disagreements_against_zero_have_the_p_value_2_of_32():
+def test_five_disagreements_in_one_direction_have_p_value_2_of_32():
     assert mcnemar(5, 0) == mcnemar(0, 5) == pytest.approx(2 / 2**5)
 
 

@@ -96,7 +96,7 @@ def test_a_folder_may_be_bytes(fit, tmp_path):
     assert sl.models.load(tmp_path / "run").classes == ("no", "yes")
 
 
-def test_a_progress_object_may_have_only_some_methods(fit):
+def test_a_progress_object_need_not_define_all_methods(fit):
     class Epochs:
         def __init__(self):
             self.rows = []

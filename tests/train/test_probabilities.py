@@ -17,7 +17,7 @@ from seqloom.train._probabilities import (
 )
 
 # Scores are multiples of 0.01, because many multiples are at the edge of a bin.
-RANDOM_HITS = st.lists(
+RANDOM_OUTCOMES_AND_SCORES = st.lists(
     st.tuples(st.booleans(), st.integers(0, 100)), min_size=1, max_size=80
 )
 
@@ -34,7 +34,7 @@ def three_classes():
     return labels, labels + rng.normal(size=(40, 3))
 
 
-def test_each_class_is_compared_with_all_others(three_classes):
+def test_the_curve_of_a_class_compares_it_with_all_other_classes(three_classes):
     labels, scores = three_classes
     rows = curves_of(labels, scores).table.rows
     assert [row[:2] for row in rows] == list(zip("abc", labels.sum(axis=0), strict=True))
@@ -76,7 +76,7 @@ def test_a_thinned_curve_follows_the_full_curve_and_has_the_same_area():
     assert thin.auroc == pytest.approx(curve.auroc, abs=1e-5)
 
 
-@given(RANDOM_HITS)
+@given(RANDOM_OUTCOMES_AND_SCORES)
 def test_bins_equal_those_of_scikit_learn(answers):
     right, hundredths = map(np.array, zip(*answers, strict=True))
     found = Calibration.measure(right, hundredths / 100)

@@ -44,13 +44,13 @@ def test_the_best_epoch_is_marked_only_with_a_validation_set(run, toy, small):
     assert sl.train.fit(small, toy(), epochs=1).report.best_epoch is None
 
 
-def test_the_facts_contain_all_settings_of_the_run(run):
+def test_the_report_lists_all_settings_of_the_run(run):
     facts = run.report.facts
     assert facts["training records"] == 48
     assert (facts["seed"], facts["epochs"], facts["lr"]) == (0, 2, 0.001)
 
 
-def test_the_facts_name_the_backend_and_its_device(run):
+def test_the_report_names_the_backend_and_its_device(run):
     facts = run.report.facts
     assert (facts["backend"], facts["device"]) == ("numpy", "cpu")
     assert facts["threads"] >= 1
@@ -58,7 +58,7 @@ def test_the_facts_name_the_backend_and_its_device(run):
     assert facts["versions"].endswith(f", Python {python}, NumPy {numpy}")
 
 
-def test_a_regression_shows_a_scatter(toy):
+def test_the_report_of_a_regression_has_a_scatter_plot(toy):
     config = sl.models.SequenceCNNConfig(channels=4, outputs=1, widths=(4,))
     data = toy(labels="gc", task="regress")
     report = sl.train.fit(config, data, data, epochs=1).report
@@ -109,7 +109,7 @@ def test_intervals_that_are_dropped_are_counted(small, tmp_path):
     assert report.notes[0].startswith("4 intervals extend beyond their chromosome")
 
 
-def test_report_false_writes_all_files_except_the_pages(toy, small, tmp_path):
+def test_report_false_writes_all_files_except_the_html_pages(toy, small, tmp_path):
     run = sl.train.fit(
         small,
         toy(),

@@ -63,7 +63,7 @@ def test_if_all_records_are_duplicates_the_advice_is_to_use_other_records():
         fit(valid=read(TRAINING, "v"))
 
 
-def test_new_records_give_no_warning():
+def test_records_that_were_not_trained_on_give_no_duplicate_warning():
     with warnings.catch_warnings():
         warnings.simplefilter("error", SeenRecordsWarning)
         run = fit(valid=read(NEW, "v"))

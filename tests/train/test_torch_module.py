@@ -264,7 +264,7 @@ class Tied(nn.Module):
         return self.embedding(inputs.amax(dim=2)) + self.head(inputs.mean(dim=2))
 
 
-def test_the_file_of_tied_weights_can_be_loaded_strictly_as_a_state_dict(tmp_path):
+def test_a_saved_model_with_tied_weights_loads_as_a_strict_state_dict(tmp_path):
     from safetensors.torch import load_file
 
     net = Tied()

@@ -42,7 +42,7 @@ def read_events(folder):
     }
 
 
-def test_tensorboard_has_each_step_and_each_epoch(train, tmp_path):
+def test_tensorboard_logs_each_step_and_each_epoch(train, tmp_path):
     pytest.importorskip("tensorboard")
     run, steps = train(sl.train.TensorBoard(tmp_path / "logs"))
     found = read_events(tmp_path / "logs")
@@ -55,7 +55,7 @@ def test_tensorboard_has_each_step_and_each_epoch(train, tmp_path):
         np.testing.assert_allclose(found[name], expected, rtol=1e-6)
 
 
-def test_tensorboard_has_every_nth_step_and_continues_after_a_resume(train, tmp_path):
+def test_tensorboard_logs_every_nth_step_and_continues_after_a_resume(train, tmp_path):
     pytest.importorskip("tensorboard")
     for epochs in (2, 3):
         train(
@@ -71,7 +71,7 @@ def test_tensorboard_has_every_nth_step_and_continues_after_a_resume(train, tmp_
 
 
 @pytest.mark.filterwarnings("ignore")  # warnings from MLflow
-def test_mlflow_has_settings_numbers_and_the_final_status(train, tmp_path, monkeypatch):
+def test_mlflow_logs_settings_metrics_and_the_final_status(train, tmp_path, monkeypatch):
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
     uri = (tmp_path / "store").as_uri()

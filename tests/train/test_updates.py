@@ -128,7 +128,7 @@ UPDATE_CASES: dict[str, Any] = {
         {"clip_norm": 0.3, "accumulate": 2, "average": swa.get_ema_multi_avg_fn(0.8)},
     ),
 }
-BACKEND_RUNS: dict[str, Any] = {
+BACKENDS_AND_COMPILATION: dict[str, Any] = {
     "numpy": ("numpy", False, False),
     "numpy, compiled": ("numpy", False, True),
     "torch": ("torch", False, False),
@@ -142,11 +142,11 @@ OTHER_BACKENDS: list[Any] = [
 
 
 @pytest.mark.parametrize("case", UPDATE_CASES)
-@pytest.mark.parametrize("way", BACKEND_RUNS)
+@pytest.mark.parametrize("way", BACKENDS_AND_COMPILATION)
 def test_fit_updates_weights_like_a_pytorch_loop(case, way):
     (options, expected), (backend, is_torch, compiled) = (
         UPDATE_CASES[case],
-        BACKEND_RUNS[way],
+        BACKENDS_AND_COMPILATION[way],
     )
     weights = train(make(backend, is_torch=is_torch), compile=compiled, **options)
     assert_equal(weights, loop(**expected))
@@ -210,7 +210,7 @@ def test_drop_last_skips_the_smaller_last_batch():
     assert heard == [4] * 6 * 2  # 6 batches contain 24 of 27 records
 
 
-def test_the_default_learning_rate_is_a_function_of_steps_not_batches():
+def test_the_default_learning_rate_depends_on_steps_and_not_on_batches():
     rates = []
 
     class Listener:

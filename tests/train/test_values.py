@@ -79,7 +79,7 @@ def test_a_function_as_objective_is_used_as_the_loss():
     assert given["objective"] == sl.train.Objective(loss=loss, task="auto")
 
 
-def test_a_plain_argument_and_its_class_give_the_same_settings():
+def test_a_number_and_its_settings_class_give_the_same_settings():
     plain = read_arguments({"epochs": 3, "out": "run", "lr": 0.1}, {})
     values = {"epochs": sl.train.Epochs(3), "out": sl.train.RunFolder("run"), "lr": 0.1}
     assert read_arguments(values, {}) == plain

@@ -142,7 +142,9 @@ def test_a_huge_number_of_classes_is_an_error_message(files, tmp_path, classes, 
     assert last["records"] == len(SEQUENCE_LENGTHS)
 
 
-def test_the_order_of_pairwise_sums_does_not_change_scores(files, tmp_path):
+def test_an_exported_triu_with_the_lowest_diagonal_does_not_change_the_scores(
+    files, tmp_path
+):
     copy = Path(shutil.copytree(STORED_EXPORTS / "version_1_cnn", tmp_path / "copy"))
     append_operation(copy, "triu", shape=["batch", 3], k=-(2**63))
     _, before, _, after = ask(

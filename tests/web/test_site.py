@@ -33,14 +33,14 @@ axe.run(document, { resultTypes: ["violations"] }).then(({ violations }) => viol
   .filter(({ impact }) => ["serious", "critical"].includes(impact))
   .flatMap(({ id, nodes }) => nodes.map(({ html }) => `${id}: ${html}`)))
 """
-LOADED_RESOURCE = re.compile(
+EXTERNAL_RESOURCE_PATTERN = re.compile(
     r"<(?:script|img|link|iframe|source)\b[^>]*?\b(?:src|srcset|href)=.?https?:[^>]*>"
 )
 # A documented module on a reference page, and the anchor of a documented name.
-DOCUMENTED_MODULE = re.compile(r"^::: (seqloom\.[a-z_.]+)$", re.MULTILINE)
-ANCHOR_OF_NAME = re.compile(r" id=(seqloom\.[\w.]+)")
+DOCUMENTED_MODULE_PATTERN = re.compile(r"^::: (seqloom\.[a-z_.]+)$", re.MULTILINE)
+ANCHOR_PATTERN = re.compile(r" id=(seqloom\.[\w.]+)")
 # The element that contains the theme's search dialog.
-SEARCH_ELEMENT = "[...document.body.children].find((it) => it.shadowRoot)?.shadowRoot"
+SEARCH_DIALOG_SCRIPT = "[...document.body.children].find((it) => it.shadowRoot)?.shadowRoot"
 # A box that is wider than its container and cannot be scrolled with the keyboard.
 COVERED_CODE_SCRIPT = """
 [...document.querySelectorAll(".md-typeset pre > code, .md-typeset__scrollwrap")]
@@ -102,7 +102,7 @@ def test_no_page_contains_a_warning_or_a_local_path():
 
 def test_each_public_name_occurs_once_in_the_reference():
     sources = [file.read_text() for file in (REPOSITORY / "docs/reference").glob("*.md")]
-    modules = {name for text in sources for name in DOCUMENTED_MODULE.findall(text)}
+    modules = {name for text in sources for name in DOCUMENTED_MODULE_PATTERN.findall(text)}
     names = {
         f"{module}.{name}"
         for module in modules
@@ -110,7 +110,7 @@ def test_each_public_name_occurs_once_in_the_reference():
         if f"{module}.{name}" not in modules
     }
     pages = [file.read_text() for file in (SITE_FOLDER / "reference").rglob("index.html")]
-    places = Counter(name for page in pages for name in ANCHOR_OF_NAME.findall(page))
+    places = Counter(name for page in pages for name in ANCHOR_PATTERN.findall(page))
     assert {name: places[name] for name in names if places[name] != 1} == {}
 
 
@@ -124,17 +124,21 @@ def test_no_page_requests_another_host(server: Server, tmp_path: Path):
 
 def test_no_page_has_a_resource_of_another_host():
     texts = (file.read_text(encoding="utf-8") for file in SITE_FOLDER.rglob("*.html"))
-    assert [found for text in texts for found in LOADED_RESOURCE.findall(text)] == []
+    assert [
+        found for text in texts for found in EXTERNAL_RESOURCE_PATTERN.findall(text)
+    ] == []
 
 
 def test_the_search_finds_a_name_of_the_reference(server: Server, tmp_path: Path):
     with Page(tmp_path) as page:
         page.open(server.address)
         page.value("document.querySelector('.md-search__button').click()")
-        page.wait(f"{SEARCH_ELEMENT}?.querySelector('input')")
-        page.value(f"{SEARCH_ELEMENT}.querySelector('input').focus()")
+        page.wait(f"{SEARCH_DIALOG_SCRIPT}?.querySelector('input')")
+        page.value(f"{SEARCH_DIALOG_SCRIPT}.querySelector('input').focus()")
         page.ask("Input.insertText", text="reverse_complement")
-        page.wait(f"{SEARCH_ELEMENT}.querySelector('[role=listbox] a[href*=reference]')")
+        page.wait(
+            f"{SEARCH_DIALOG_SCRIPT}.querySelector('[role=listbox] a[href*=reference]')"
+        )
 
 
 def test_the_colour_scheme_can_be_switched(server: Server, tmp_path: Path):

@@ -22,7 +22,7 @@ seqloom train train.fa.gz --labels train.tsv --epochs 20 --out runs/splice
 PAGE_WIDTH = 1000
 PLOT_PAGE = f'<body style="margin: 0"><img src="letters.svg" width="{PAGE_WIDTH}">'
 # Returns the area from the top of the first element to the bottom of the last element.
-CLIP_SCRIPT = """
+PICTURE_BOUNDS_SCRIPT = """
 (() => {
   const [first, last] = [%r, %r].map((it) =>
     document.querySelector(it).getBoundingClientRect());
@@ -72,7 +72,7 @@ def score(page: Page, address: str) -> None:
 def take(page: Page, name: str, first: str, last: str, *, scale: float = 1.2) -> None:
     """Take a picture of part of a page, as WebP."""
     page.ask("Emulation.setScrollbarsHidden", hidden=True)  # pictures have no scroll bars
-    top, bottom = page.value(CLIP_SCRIPT % (first, last))
+    top, bottom = page.value(PICTURE_BOUNDS_SCRIPT % (first, last))
     clip = {"x": 0, "y": top, "width": PAGE_WIDTH, "height": bottom - top, "scale": scale}
     form = {"format": "webp", "quality": 70, "captureBeyondViewport": True}
     made = page.ask("Page.captureScreenshot", clip=clip, **form)

@@ -36,7 +36,7 @@ CONFUSABLE_OPERATORS = """
     Eq_NotEq NotEq_Eq Is_IsNot IsNot_Is Lt_LtE LtE_Lt Gt_GtE GtE_Gt Lt_Gt Gt_Lt
     Delete_Not USub_UAdd Invert_UAdd
 """
-TEST_SECONDS = 300  # a change is detected if its tests take longer
+MAX_TEST_SECONDS = 300  # a change is detected if its tests take longer
 
 
 def main() -> None:
@@ -128,7 +128,7 @@ def _draw(changes: list[MutationSpec]) -> list[MutationSpec]:
 def _try(change: MutationSpec, tests: list[str]) -> str:
     """Run the tests with one change; return the diff if all tests pass, otherwise ""."""
     command = [sys.executable, "-m", "pytest", "-x", "-q", "-p", "no:cacheprovider", *tests]
-    result = mutate_and_test([change], " ".join(command), TEST_SECONDS)
+    result = mutate_and_test([change], " ".join(command), MAX_TEST_SECONDS)
     return (result.diff or "") if result.test_outcome == TestOutcome.SURVIVED else ""
 
 

@@ -202,7 +202,7 @@ def test_vecdot_conjugates_the_first_complex_vector(name):
 
 @everywhere
 @pytest.mark.parametrize("pair", [(-1, 2), (2, -1), (-1, -1), (-2, 3), (3, -2), (5, 0)])
-def test_circular_padding_applies_after_negative_widths(pair, name):
+def test_circular_padding_is_applied_after_cropping_by_negative_widths(pair, name):
     row = np.arange(5, dtype="f4")[None, None]
     expected = torch.nn.functional.pad(torch.tensor(row), pair, mode="circular")
     padded = sl.nn.functional.pad(found(name).tensor(row), pair, mode="circular")
@@ -329,7 +329,7 @@ def test_compiled_gradients_on_the_torch_backend_equal_torch():
     )
 
 
-BROADCAST_PRODUCTS = [
+PRODUCTS_WITH_MISMATCHED_AXES = [
     ("tensordot", (2, 3), (1, 2), {"axes": 1}),
     ("tensordot", (2, 1), (3, 2), {"axes": 1}),
     ("tensordot", (2, 3), (2, 1), {"axes": ((0, 1), (0, 1))}),
@@ -341,7 +341,7 @@ BROADCAST_PRODUCTS = [
 
 
 @everywhere
-@pytest.mark.parametrize(("call", "one", "other", "options"), BROADCAST_PRODUCTS)
+@pytest.mark.parametrize(("call", "one", "other", "options"), PRODUCTS_WITH_MISMATCHED_AXES)
 def test_products_do_not_broadcast_a_summed_axis_of_length_1(
     call, one, other, options, name
 ):
@@ -360,7 +360,7 @@ def test_a_bias_of_the_wrong_length_is_an_error(name):
 
 
 @everywhere
-def test_an_einsum_diagonal_does_not_depend_on_other_elements(name):
+def test_an_einsum_diagonal_does_not_depend_on_elements_off_the_diagonal(name):
     x = sl.tensor.backend(name).tensor([[1.0, np.nan], [np.inf, 2.0]])
     assert sl.tensor.einsum("ii->i", x).numpy().tolist() == [1.0, 2.0]
 
@@ -371,7 +371,7 @@ def test_einsum_rejects_the_diagonal_of_a_rectangular_matrix(name):
         sl.tensor.einsum("ii->i", sl.tensor.backend(name).tensor([[1.0, 2.0]]))
 
 
-AXIS_CALLS = [
+FUNCTIONS_WITH_AXIS = [
     *("all", "any", "argmax", "argmin", "count_nonzero", "flip", "logsumexp", "max"),
     *("mean", "min", "prod", "std", "sum", "var", "argsort", "sort", "cumulative_prod"),
     *("cumulative_sum", "logcumsumexp", "squeeze", "unstack", "topk", "roll", "repeat"),
@@ -394,7 +394,7 @@ def extra_arguments(call, made):
 
 @everywhere
 @pytest.mark.parametrize("axis", [0, -1])
-@pytest.mark.parametrize("call", AXIS_CALLS)
+@pytest.mark.parametrize("call", FUNCTIONS_WITH_AXIS)
 def test_a_scalar_tensor_has_no_axis_0(call, axis, name):
     made = sl.tensor.backend(name)
     with pytest.raises(OutOfRangeError):
@@ -404,7 +404,7 @@ def test_a_scalar_tensor_has_no_axis_0(call, axis, name):
 @everywhere
 @pytest.mark.parametrize("call", ["sum", "mean", "max", "prod", "logsumexp", "flip"])
 @pytest.mark.parametrize("options", [{}, {"axis": None}, {"axis": ()}], ids=str)
-def test_reducing_all_axes_of_a_scalar_tensor_returns_it(call, options, name):
+def test_reducing_all_axes_of_a_scalar_tensor_returns_the_tensor(call, options, name):
     x = sl.tensor.backend(name).tensor(3.0)
     assert apply(call, x, **options).tolist() == 3.0
 
@@ -443,7 +443,7 @@ FLOAT8_TYPES = [
 
 @everywhere
 @pytest.mark.parametrize("dtype", FLOAT8_TYPES)
-def test_8_bit_floats_survive_every_backend(dtype, name):
+def test_8_bit_floats_keep_their_values_on_every_backend(dtype, name):
     values = np.array([1, 2, 0.5], getattr(ml_dtypes, dtype))
     x = sl.tensor.backend(name).tensor(values)
     assert x.dtype.name == dtype

@@ -20,7 +20,7 @@ def backend(library):
 
 @networks
 @others
-def test_fifty_steps_with_dropout_match_numpy(network, library):
+def test_losses_of_fifty_steps_with_dropout_equal_those_on_numpy(network, library):
     # JAX needs compilation to be fast. Only one test runs JAX without compilation.
     step = sl.tensor.compile(train) if library == "jax" else train
     theirs = losses(network, backend(library), step=step)
@@ -60,7 +60,7 @@ def _orders(rows):
 
 @networks
 @pytest.mark.parametrize("library", ["numpy", "torch", "jax"])
-def test_two_runs_give_identical_bits(network, library):
+def test_two_training_runs_give_bitwise_equal_losses(network, library):
     first, second = (losses(network, backend(library), steps=10) for _ in "ab")
     assert np.array_equal(first, second)
 
@@ -74,7 +74,7 @@ COMPILED_NETWORKS = [
 
 
 @pytest.mark.parametrize(("library", "network"), COMPILED_NETWORKS)
-def test_a_compiled_step_gives_the_same_losses(library, network):
+def test_a_compiled_step_gives_the_losses_of_the_eager_step(library, network):
     compiled = sl.tensor.compile(train)
     ours = losses(network, backend(library), steps=10)
     theirs = losses(network, backend(library), steps=10, step=compiled)
@@ -82,7 +82,7 @@ def test_a_compiled_step_gives_the_same_losses(library, network):
 
 
 @pytest.mark.parametrize("network", [DeepSEA, StillEncoder])
-def test_default_implementations_train_to_the_losses_of_numpy(network):
+def test_training_with_default_implementations_gives_the_losses_of_numpy(network):
     from conformance.backends import backend as any_backend
 
     strict = any_backend("strict")

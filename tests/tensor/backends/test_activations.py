@@ -45,21 +45,23 @@ def test_activations_equal_torch(case: Case, name: str, dtype: str):
             assert_agrees(found(name), case, dtype)
 
 
-GRADIENTS_FROM_OUTPUT = {"relu": F.relu, "sigmoid": torch.sigmoid}
+GRADIENTS_COMPUTED_FROM_OUTPUTS = {"relu": F.relu, "sigmoid": torch.sigmoid}
 FUNCTIONS_ALONG_AXIS = {"softmax": torch.softmax, "log_softmax": torch.log_softmax}
 
 
 @everywhere
 @in_both
-@pytest.mark.parametrize("function", [*GRADIENTS_FROM_OUTPUT, *FUNCTIONS_ALONG_AXIS])
+@pytest.mark.parametrize(
+    "function", [*GRADIENTS_COMPUTED_FROM_OUTPUTS, *FUNCTIONS_ALONG_AXIS]
+)
 def test_gradients_from_the_output_equal_torch(function: str, name: str, dtype: str):
     rng = np.random.default_rng(1)
     x, grad = (rng.standard_normal((3, 5)).astype(dtype) for _ in range(2))
     leaf = torch.from_numpy(x).double().requires_grad_()
-    oracle = GRADIENTS_FROM_OUTPUT.get(function) or (
+    oracle = GRADIENTS_COMPUTED_FROM_OUTPUTS.get(function) or (
         lambda x: FUNCTIONS_ALONG_AXIS[function](x, 0)
     )
-    options = {} if function in GRADIENTS_FROM_OUTPUT else {"axis": 0}
+    options = {} if function in GRADIENTS_COMPUTED_FROM_OUTPUTS else {"axis": 0}
     (expected,) = torch.autograd.grad(oracle(leaf), leaf, torch.from_numpy(grad).double())
     with wide(name, dtype):
         b = found(name)

@@ -23,7 +23,7 @@ def assert_close(b, got, expected, dtype):
 
 
 Q, K, V = (2, 3, 5, 4), (2, 3, 7, 4), (2, 3, 7, 4)
-MASK_OF_NAME = {
+MASKS_BY_NAME = {
     "none": None,
     "bool": np.random.default_rng(0).random((2, 1, 5, 7)) < 0.7,
     "float": np.random.default_rng(0).standard_normal((5, 7)),
@@ -52,7 +52,7 @@ def reference_attention(inputs, mask, *, causal, scale):
 @everywhere
 @in_both
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("mask", MASK_OF_NAME.values(), ids=MASK_OF_NAME)
+@pytest.mark.parametrize("mask", MASKS_BY_NAME.values(), ids=MASKS_BY_NAME)
 def test_attention_and_its_gradient_equal_a_manual_implementation(
     mask, causal, name, dtype
 ):

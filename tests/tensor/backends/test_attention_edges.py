@@ -106,12 +106,12 @@ MISMATCHED_SHAPES = {
 
 
 @pytest.mark.parametrize("shapes", MISMATCHED_SHAPES.values(), ids=MISMATCHED_SHAPES)
-def test_different_shapes_are_an_error_before_the_torch_kernel(shapes):
+def test_mismatched_shapes_raise_before_the_torch_kernel_is_called(shapes):
     with pytest.raises(ShapeError, match="attention: expected"):
         found("torch").attention(*(torch.ones(shape) for shape in shapes))
 
 
-def test_different_gradient_shapes_are_an_error_before_the_torch_kernel():
+def test_mismatched_gradient_shapes_raise_before_the_torch_kernel_is_called():
     b, x = found("torch"), torch.ones(1, 1, 3, 2)
     out, lse = b.attention(x, x, x)
     for grad, values in ((x, x[:, :, :2]), (x[:, :, :2], x)):
@@ -130,7 +130,7 @@ def test_attention_dropout_with_a_mask_can_be_compiled():
     torch.testing.assert_close(traced(x, mask, key), attend(x, mask, key))
 
 
-MASK_OF_NAME = {
+MASKS_BY_NAME = {
     "keys": np.array([True, True, False, True, False])[None],
     "pairs": np.tril(np.ones((5, 5), bool)) & (np.arange(5) != 2),
 }
@@ -156,20 +156,20 @@ def run_padded(name, mask, value, *, clean):
 
 
 @everywhere
-@pytest.mark.parametrize("mask", MASK_OF_NAME)
-def test_finite_values_at_masked_keys_have_no_effect(mask, name):
-    expected = run_padded(name, MASK_OF_NAME[mask], 0.0, clean=False)
-    got = run_padded(name, MASK_OF_NAME[mask], 1e9, clean=False)
+@pytest.mark.parametrize("mask", MASKS_BY_NAME)
+def test_values_at_masked_keys_do_not_change_attention(mask, name):
+    expected = run_padded(name, MASKS_BY_NAME[mask], 0.0, clean=False)
+    got = run_padded(name, MASKS_BY_NAME[mask], 1e9, clean=False)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_allclose(mine, truth, rtol=1e-5, atol=1e-6)
 
 
 @everywhere
 @pytest.mark.parametrize("value", [np.nan, np.inf])
-@pytest.mark.parametrize("mask", MASK_OF_NAME)
-def test_padding_that_is_set_to_0_has_no_effect(mask, value, name):
-    expected = run_padded(name, MASK_OF_NAME[mask], 0.0, clean=True)
-    got = run_padded(name, MASK_OF_NAME[mask], value, clean=True)
+@pytest.mark.parametrize("mask", MASKS_BY_NAME)
+def test_setting_padding_to_0_does_not_change_attention(mask, value, name):
+    expected = run_padded(name, MASKS_BY_NAME[mask], 0.0, clean=True)
+    got = run_padded(name, MASKS_BY_NAME[mask], value, clean=True)
     for mine, truth in zip(got, expected, strict=True):
         np.testing.assert_array_equal(mine, truth)
 

@@ -146,7 +146,7 @@ def test_packed_attention_on_a_device_equals_attention_per_sequence(causal, dtyp
 @cuda_device.on_device
 @any_type
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), 6e4])
-def test_a_sequence_does_not_change_other_sequences_on_a_device(number, dtype):
+def test_a_packed_sequence_does_not_change_its_neighbours_on_a_device(number, dtype):
     torch.use_deterministic_algorithms(mode=True)
     try:
         clean, mixed = draw(dtype), draw(dtype)
@@ -178,7 +178,7 @@ def test_unaligned_arrays_give_equal_results_on_a_device(dtype):
 
 @cuda_device.on_cuda
 @any_type
-def test_no_call_of_packed_attention_waits_for_the_device(dtype):
+def test_packed_attention_never_waits_for_the_device(dtype):
     arrays = draw(dtype)
     run_with_gradients(arrays)
     b: Any = backend(cuda_device.TORCH)

@@ -56,7 +56,9 @@ def linear_by_row(x, weight, bias=None, residual=None):
 @everywhere
 @in_both
 @pytest.mark.parametrize("rest", [(), ((56,),), ((56,), (*ROWS, 56))], ids=[0, 1, 2])
-def test_linear_by_row_equals_torch_plus_the_residual(rest, name, dtype):
+def test_linear_by_row_equals_the_linear_layer_of_torch_plus_the_residual(
+    rest, name, dtype
+):
     with wide(name, dtype):
         shapes = ((*ROWS, WIDTH), (HIDDEN, WIDTH), *rest)
         assert_agrees(found(name), Case("linear_by_row", shapes, linear_by_row), dtype)
@@ -208,7 +210,7 @@ def test_a_bfloat16_feed_forward_on_numpy_is_rounded_once():
     assert_rounded(found, feed_forward(*truth, eps=1e-5))
 
 
-def test_a_compiled_step_gives_the_results_of_the_step():
+def test_a_compiled_step_gives_the_results_of_the_eager_step():
     x, weight, *feed = draw((7, 8), (24, 8), (8,), (8,), (16, 8), (16,), (8, 16), (8,))
     b = sl.tensor.backend("numpy")
     turns = [b.tensor(np.full((7, 2), value, "float32")) for value in (0.6, 0.8)]

@@ -56,7 +56,7 @@ def test_deterministic_products_are_correct_for_any_thread_count(case):
     np.testing.assert_allclose(found[0], expected, rtol=1e-4, atol=1e-4)
 
 
-def test_a_product_is_written_to_the_given_array():
+def test_a_product_is_written_to_the_output_array():
     x, y, out = draw(30), draw(30, 20), np.empty((20, 2), "f4")
     b = deterministic(1)
     assert b.matmul(x, y, out=out[:, 0]).base is out

@@ -13,8 +13,8 @@ import seqloom as sl
 from backend_oracle import found, given as on
 from seqloom.tensor import Autodiff, apply, backend
 
-EXACT_BACKENDS = ["numpy", "torch"]
-exact_backends = pytest.mark.parametrize("name", EXACT_BACKENDS)
+BACKENDS_WITH_EXACT_INT8 = ["numpy", "torch"]
+exact_backends = pytest.mark.parametrize("name", BACKENDS_WITH_EXACT_INT8)
 other_backends = pytest.mark.parametrize("name", ["strict", "jax"])
 
 
@@ -38,7 +38,7 @@ def as_floats(layer):
     size=st.floats(-30, 30),
     has_bias=st.booleans(),
     has_residual=st.booleans(),
-    name=st.sampled_from(EXACT_BACKENDS),
+    name=st.sampled_from(BACKENDS_WITH_EXACT_INT8),
     threads=st.sampled_from([1, 2]),
 )
 def test_an_int8_layer_equals_integer_sums_to_the_bit(
@@ -83,7 +83,7 @@ def test_int8_layers_accept_leading_axes_strides_and_views(name):
 
 @exact_backends
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
-def test_a_row_with_nan_or_infinity_affects_only_itself(name, bad):
+def test_a_row_with_nan_or_infinity_does_not_affect_other_rows(name, bad):
     rng = np.random.default_rng(0)
     layer = oracle.draw_layer(rng, 9, 7)
     x = rng.standard_normal((4, 7)).astype(np.float32)
@@ -143,7 +143,7 @@ def test_int8_feed_forward_equals_its_layers_in_sequence(name, rows):
 
 
 @other_backends
-def test_other_backends_compute_int8_layers_in_floats(name):
+def test_backends_without_int8_kernels_compute_int8_layers_in_floats(name):
     rng = np.random.default_rng(0)
     layer, b = oracle.draw_layer(rng, 48, 24), found(name)
     x, given = rng.standard_normal((6, 24)), draw_feed_forward(rng, 24, 40)
@@ -196,7 +196,7 @@ def test_empty_inputs_give_empty_results(name):
 
 
 @exact_backends
-def test_other_float_types_are_computed_in_floats(name):
+def test_an_int8_layer_with_float64_inputs_computes_in_float64(name):
     rng = np.random.default_rng(0)
     layer, b = oracle.draw_layer(rng, 6, 4), found(name)
     x = rng.standard_normal((3, 4))
@@ -219,7 +219,7 @@ def test_the_gradient_of_an_int8_layer_is_that_of_the_float_layer():
 
 
 @exact_backends
-def test_a_compiled_step_gives_the_results_of_the_step(name):
+def test_a_compiled_step_gives_the_results_of_the_eager_step(name):
     rng = np.random.default_rng(0)
     b = sl.tensor.backend(name)
     x = b.tensor(rng.standard_normal((7, 24)).astype("f4"))

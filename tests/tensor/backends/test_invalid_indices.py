@@ -92,7 +92,7 @@ def test_a_negative_index_counts_from_the_end(call, name):
     np.testing.assert_array_equal(outcome(call, -1, name, compiled=False), expected)
 
 
-def test_jax_reads_nan_at_invalid_indices_computed_from_floats():
+def test_jax_returns_nan_for_an_invalid_index_in_a_compiled_step():
     b = found("jax")
     step = sl.tensor.compile(lambda x: b.tensor(EMBEDDING_TABLE)[x.astype("int32")])
     assert np.isnan(step(b.tensor(np.array([7.0], np.float32))).numpy()).all()

@@ -20,7 +20,7 @@ def numbers(b, x):
     return np.asarray(b.to_numpy(x))
 
 
-EXACT_FUNCTIONS = {
+FUNCTIONS_EQUAL_TO_JAX = {
     "random_bits": (
         lambda b, key: b.random_bits(key, SAMPLE_SHAPE),
         lambda k: jax.random.bits(k, SAMPLE_SHAPE),
@@ -53,7 +53,9 @@ EXACT_FUNCTIONS = {
 
 
 @everywhere
-@pytest.mark.parametrize(("ours", "theirs"), EXACT_FUNCTIONS.values(), ids=EXACT_FUNCTIONS)
+@pytest.mark.parametrize(
+    ("ours", "theirs"), FUNCTIONS_EQUAL_TO_JAX.values(), ids=FUNCTIONS_EQUAL_TO_JAX
+)
 def test_random_numbers_equal_those_of_jax(ours, theirs, name):
     b, expected = found(name), np.asarray(theirs(JAX_KEY))
     got = numbers(b, ours(b, RANDOM_KEY))
@@ -73,7 +75,7 @@ def test_uniform_numbers_of_other_types_equal_those_of_jax(dtype, name):
 
 
 @everywhere
-def test_a_key_may_be_an_array_of_its_words(name):
+def test_a_random_key_may_be_an_array_of_two_words(name):
     b = found(name)
     words = b.asarray(np.array(RANDOM_KEY.words, np.uint32))
     one, two = b.uniform(RANDOM_KEY, (5,)), b.uniform(words, (5,))
@@ -81,7 +83,7 @@ def test_a_key_may_be_an_array_of_its_words(name):
 
 
 @everywhere
-def test_derived_keys_equal_those_of_key(name):
+def test_fold_in_and_split_give_the_keys_of_the_class_key(name):
     b = found(name)
     assert tuple(numbers(b, b.fold_in(RANDOM_KEY, 7)).tolist()) == RANDOM_KEY.fold(7).words
     assert (
@@ -97,7 +99,7 @@ def ulps(got, expected):
     return np.max(np.abs(got - expected) / np.spacing(np.abs(expected)))
 
 
-NORMAL_FUNCTIONS = {
+NORMAL_DISTRIBUTION_FUNCTIONS = {
     "normal": (
         lambda b: b.normal(RANDOM_KEY, (100_000,)),
         lambda: jax.random.normal(JAX_KEY, (100_000,)),
@@ -111,7 +113,9 @@ NORMAL_FUNCTIONS = {
 
 @everywhere
 @pytest.mark.parametrize(
-    ("ours", "theirs"), NORMAL_FUNCTIONS.values(), ids=NORMAL_FUNCTIONS
+    ("ours", "theirs"),
+    NORMAL_DISTRIBUTION_FUNCTIONS.values(),
+    ids=NORMAL_DISTRIBUTION_FUNCTIONS,
 )
 def test_normal_numbers_equal_those_of_jax_within_4_ulp(ours, theirs, name):
     b = found(name)
@@ -197,7 +201,7 @@ def test_invalid_arguments_of_random_functions_are_errors(call, message, name):
 
 @everywhere
 @pytest.mark.parametrize("bounds", [(20.0, 21.0), (-21.0, -20.0), (5.3, 40.0)], ids=str)
-def test_truncated_normal_numbers_are_within_distant_bounds(bounds, name):
+def test_truncated_normal_numbers_are_within_bounds_far_from_the_mean(bounds, name):
     b, (low, high) = found(name), bounds
     got = numbers(b, b.truncated_normal(RANDOM_KEY, low, high, (200,)))
     assert ((got > low) & (got < high)).all()

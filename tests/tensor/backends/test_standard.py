@@ -129,7 +129,7 @@ def test_division_and_remainder_have_the_signs_of_python(name):
 @pytest.mark.parametrize(
     "function", ["add", "exp", "sum", "matmul", "where", "astype", "clip", "relu"]
 )
-def test_numpy_functions_write_to_the_given_array(function):
+def test_numpy_functions_write_to_the_output_array(function):
     b = found("numpy")
     x = b.asarray(np.array([[0.5, -1.0], [2.0, 3.0]], np.float32))
     args = {

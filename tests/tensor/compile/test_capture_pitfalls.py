@@ -24,7 +24,7 @@ def eager_losses(count, lr=1e-2):
     return [step(model, optimizer, lr, batch, RANDOM_KEY)[1].item() for _ in range(count)]
 
 
-def test_results_keep_their_values_after_the_next_call():
+def test_results_of_a_compiled_step_keep_their_values_after_the_next_call():
     compiled, model, optimizer, batch = prepare()
     losses = [compiled(model, optimizer, 1e-2, batch, RANDOM_KEY)[1] for _ in range(4)]
     np.testing.assert_allclose([loss.item() for loss in losses], eager_losses(4), rtol=1e-6)
@@ -71,7 +71,7 @@ def test_a_learning_rate_may_be_a_tensor():
     assert losses[1].item() == pytest.approx(eager_losses(2)[1], rel=1e-6)
 
 
-def test_another_key_gives_another_dropout_mask():
+def test_a_different_key_gives_a_different_dropout_mask():
     compiled, model, optimizer, batch = prepare()
     losses = [compiled(model, optimizer, 0.0, batch, sl.Key(n))[1].item() for n in range(5)]
     again = compiled(model, optimizer, 0.0, batch, sl.Key(0))[1].item()
@@ -243,7 +243,7 @@ def test_the_same_module_may_be_passed_as_two_arguments():
     assert one.weight.numpy().item() == 6
 
 
-def test_copying_a_parameter_into_another_creates_no_alias():
+def test_a_parameter_copied_into_another_parameter_stays_independent():
     @sl.tensor.compile
     def follow(teacher, student, x):
         teacher.weight.assign(student.weight.value)
@@ -255,7 +255,7 @@ def test_copying_a_parameter_into_another_creates_no_alias():
     assert one.weight.numpy().any()
 
 
-def test_numpy_arrays_are_inputs():
+def test_numpy_arrays_are_inputs_of_a_compiled_step():
     compiled = sl.tensor.compile(lambda x, y: x + y)
     array = np.ones(2, "f4")
     assert compiled(NUMPY.tensor([1.0, 1.0]), array).numpy().tolist() == [2, 2]
@@ -304,7 +304,7 @@ def test_compile_decorates_methods():
     assert judge.scores(x).item() == pytest.approx(judge.head(x).item())
 
 
-def test_one_compiled_step_may_call_another():
+def test_a_compiled_step_may_call_another_compiled_step():
     inner = sl.tensor.compile(lambda x: x * 2)
     assert sl.tensor.compile(lambda x: inner(x) + 1)(NUMPY.tensor([1.0])).item() == 3
 

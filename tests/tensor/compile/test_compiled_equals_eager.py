@@ -41,7 +41,7 @@ def test_compiled_losses_and_state_equal_eager_ones_on_numpy(name):
 
 @pytest.mark.parametrize("name", ["CNN", "encoder"])  # each network must be compiled
 @pytest.mark.parametrize("library", ["jax", pytest.param("torch", marks=pytest.mark.soak)])
-def test_compiled_losses_of_other_libraries_equal_numpy(library, name):
+def test_compiled_losses_on_torch_and_jax_equal_those_on_numpy(library, name):
     compiled = sl.tensor.compile(step)
     losses, weights, states = run(compiled, name, backend_of(library))
     wanted, expected, _ = run(step, name, backend_of("numpy"))

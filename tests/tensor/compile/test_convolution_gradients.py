@@ -40,7 +40,7 @@ def compiled():
     return sl.tensor.compile(step)
 
 
-def test_the_gradients_of_each_convolution_are_one_call(compiled):
+def test_all_gradients_of_a_convolution_are_computed_in_one_call(compiled):
     gradients(compiled, "torch")
     with torch.profiler.profile() as profile:
         gradients(compiled, "torch")
@@ -48,7 +48,7 @@ def test_the_gradients_of_each_convolution_are_one_call(compiled):
     assert calls["aten::convolution_backward"] == 2
 
 
-def test_the_merged_gradients_equal_numpy(compiled):
+def test_merged_convolution_gradients_equal_those_of_numpy(compiled):
     expected = gradients(step, "numpy")
     for path, found in gradients(compiled, "torch").items():
         np.testing.assert_allclose(found, expected[path], rtol=2e-5, atol=1e-5)

@@ -72,7 +72,7 @@ def test_random_numbers_on_a_device_equal_numpy(name):
         np.testing.assert_array_equal(numbers, expected)
 
 
-def test_the_words_of_a_key_are_the_same_on_every_device():
+def test_random_keys_are_the_same_on_every_device():
     key = sl.Key(2**40 + 7).fold("x")
     words = [
         np.asarray(b.to_numpy(b.key_words(key)))

@@ -15,7 +15,7 @@ def create_rounds(count):
     return sl.tensor.compile(rounds)
 
 
-def test_a_chain_of_two_thousand_rounds_equals_numpy():
+def test_a_chain_of_four_thousand_operations_equals_numpy():
     x = np.linspace(-1, 1, 11, dtype=np.float32)
     expected = x.astype(np.float64)
     for _ in range(2000):

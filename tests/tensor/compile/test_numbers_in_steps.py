@@ -99,7 +99,7 @@ def test_a_new_numpy_integer_compiles_a_new_program():
     assert step.recompiles == 1
 
 
-FUNCTIONS_OF_COMPUTED_NUMBERS = {
+FUNCTIONS_WITH_NUMBER_ARITHMETIC = {
     "a sum of it": lambda x, n: x + (n + n),
     "a fraction of it": lambda x, n: x * (1 - n / 2),
     "a power of it": lambda x, n: x * (n**2 + 1),
@@ -108,14 +108,14 @@ FUNCTIONS_OF_COMPUTED_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("case", FUNCTIONS_OF_COMPUTED_NUMBERS)
+@pytest.mark.parametrize("case", FUNCTIONS_WITH_NUMBER_ARITHMETIC)
 @pytest.mark.parametrize("name", ["numpy", "jax"])
 @pytest.mark.parametrize("kind", ["float16", "bfloat16", "float32", "int32"])
-def test_numbers_computed_from_numbers_do_not_widen_arrays(kind, name, case):
+def test_arithmetic_on_python_numbers_does_not_widen_the_dtype_of_arrays(kind, name, case):
     x = sl.tensor.backend(name).tensor([1.0, 2.0, 3.0]).astype(kind)
-    step: Any = sl.tensor.compile(FUNCTIONS_OF_COMPUTED_NUMBERS[case])
+    step: Any = sl.tensor.compile(FUNCTIONS_WITH_NUMBER_ARITHMETIC[case])
     for number in (0.5, np.float64(1.5)):
-        expected, found = FUNCTIONS_OF_COMPUTED_NUMBERS[case](x, number), step(x, number)
+        expected, found = FUNCTIONS_WITH_NUMBER_ARITHMETIC[case](x, number), step(x, number)
         assert found.dtype == expected.dtype
         np.testing.assert_allclose(
             found.numpy().astype("f4"), expected.numpy().astype("f4"), rtol=0.01
@@ -123,10 +123,10 @@ def test_numbers_computed_from_numbers_do_not_widen_arrays(kind, name, case):
     assert step.recompiles <= 1
 
 
-def test_computed_numbers_do_not_widen_torch_arrays():
+def test_arithmetic_on_python_numbers_does_not_widen_torch_arrays():
     pytest.importorskip("torch")
     x = sl.tensor.backend("torch").tensor([1.0, 2.0], dtype="bfloat16")
-    found: Any = sl.tensor.compile(FUNCTIONS_OF_COMPUTED_NUMBERS["a fraction of it"])(
+    found: Any = sl.tensor.compile(FUNCTIONS_WITH_NUMBER_ARITHMETIC["a fraction of it"])(
         x, 0.5
     )
     assert found.dtype == x.dtype
@@ -143,7 +143,7 @@ def test_math_functions_in_a_step_are_an_error_that_names_the_line(call):
         step(x, 0.5)
 
 
-def test_other_type_errors_in_a_step_are_not_changed():
+def test_unrelated_type_errors_in_a_step_are_raised_unchanged():
     x = sl.tensor.backend("numpy").tensor([1.0, 2.0])
     with pytest.raises(TypeError, match="can only concatenate"):
         sl.tensor.compile(lambda x: x * len("a" + 1))(x)  # pyright: ignore[reportOperatorIssue]

@@ -26,8 +26,8 @@ import seqloom as sl
 from seqloom.errors import CaptureError
 
 BACKEND_NAMES = ["numpy", "jax"]
-OUTSIDE_FACTOR = 2.0
-OUTSIDE_TABLE = np.array([1.0, 2.0], "f4")
+GLOBAL_FACTOR = 2.0
+GLOBAL_ARRAY = np.array([1.0, 2.0], "f4")
 
 
 class Settings:
@@ -42,11 +42,11 @@ class Settings:
 
 
 def scaled(x):
-    return x * OUTSIDE_FACTOR
+    return x * GLOBAL_FACTOR
 
 
 def change_global(value):
-    globals()["OUTSIDE_FACTOR"] = value
+    globals()["GLOBAL_FACTOR"] = value
 
 
 def use_global():
@@ -320,7 +320,7 @@ STEPS_BY_NAME = {
 
 @pytest.mark.parametrize("kind", STEPS_BY_NAME)
 @pytest.mark.parametrize("name", BACKEND_NAMES)
-def test_a_change_of_an_outside_value_takes_effect(name, kind):
+def test_a_changed_value_outside_the_step_takes_effect(name, kind):
     pytest.importorskip(name)
     parts: Any = STEPS_BY_NAME[kind]()
     step, change = parts
@@ -349,7 +349,7 @@ def test_changes_of_a_module_imported_by_the_step_take_effect(tmp_path, monkeypa
     assert compiled(x).tolist() == [5.0]
 
 
-def test_a_compiled_torch_step_uses_a_changed_outside_value():
+def test_a_compiled_torch_step_uses_a_changed_value_outside_the_step():
     pytest.importorskip("torch")
     step, change = use_variable()
     compiled = sl.tensor.compile(step)
@@ -359,7 +359,7 @@ def test_a_compiled_torch_step_uses_a_changed_outside_value():
         assert compiled(x).tolist() == step(x).tolist()
 
 
-def test_a_replaced_outside_tensor_takes_effect():
+def test_a_replaced_tensor_outside_the_step_takes_effect():
     backend = sl.tensor.backend("numpy")
     bias = backend.tensor([1.0])
     step = sl.tensor.compile(lambda x: x + bias)
@@ -372,10 +372,10 @@ class Scaled(sl.nn.Module):
     linear: sl.nn.Linear
 
     def __call__(self, x):
-        return self.linear(x) * OUTSIDE_FACTOR
+        return self.linear(x) * GLOBAL_FACTOR
 
 
-def test_values_read_by_module_methods_are_compared():
+def test_changes_of_values_that_module_methods_read_are_noticed():
     model = sl.nn.Sequential(Scaled(sl.nn.Linear(2, 1))).bind("numpy", sl.Key(0))
     step = sl.tensor.compile(lambda model, x: model(x))
     x = model.backend.tensor([[1.0, 2.0]])
@@ -412,7 +412,7 @@ BACKENDS_AND_FIELDS = [
 def test_a_changed_field_of_a_module_takes_effect(name, kind):
     pytest.importorskip(name)
     linear = sl.nn.Linear(2, 1)
-    model = WithFields(linear, 2.0, Fields(), lambda x: x * OUTSIDE_FACTOR)
+    model = WithFields(linear, 2.0, Fields(), lambda x: x * GLOBAL_FACTOR)
     model.bind(name, sl.Key(0))
     step = sl.tensor.compile(lambda model, x: model(x))
     x = model.backend.tensor([[1.0, 2.0]])
@@ -422,7 +422,7 @@ def test_a_changed_field_of_a_module_takes_effect(name, kind):
     assert step.recompiles == 1
 
 
-def test_models_with_equal_fields_are_compared_separately():
+def test_a_changed_field_is_noticed_in_each_of_two_equal_models():
     models = [
         WithFields(sl.nn.Linear(2, 1), 2.0, Fields(), sl.nn.functional.relu).bind(
             "numpy", 0
@@ -437,14 +437,14 @@ def test_models_with_equal_fields_are_compared_separately():
             assert step(model, x).tolist() == model(x).tolist()
 
 
-def test_an_object_of_c_code_is_an_error_that_names_it():
+def test_an_object_implemented_in_c_is_an_error_that_names_it():
     settings = SimpleNamespace(table=sqlite3.connect(":memory:"))
     step = sl.tensor.compile(lambda x: times(settings, x))
     with pytest.raises(CaptureError, match=r"settings.table, a Connection, .*argument"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-def test_too_many_values_are_an_error_that_names_the_list():
+def test_a_list_with_too_many_values_is_an_error_that_names_the_list():
     factors = [float(number) for number in range(20_000)]
     step = sl.tensor.compile(lambda x: x * factors[0])
     with pytest.raises(CaptureError, match=r"more than 10,000 values.* factors,.*argument"):
@@ -487,7 +487,7 @@ def test_a_cached_property_compiles_one_more_program():
     assert step(x).item() == 5
 
 
-def test_a_large_outside_array_is_an_error_that_names_it():
+def test_a_large_array_outside_the_step_is_an_error_that_names_it():
     table = np.zeros(1 << 20, "f4")
     step = sl.tensor.compile(lambda x: x + table)
     with pytest.raises(CaptureError, match=r"the array table of 4 MB .* argument"):
@@ -524,13 +524,13 @@ def test_an_unused_random_generator_is_allowed():
     assert step(sl.tensor.backend("numpy").tensor([1.0])).tolist() == [1.0]
 
 
-def test_unchanged_outside_values_need_one_program():
+def test_unchanged_values_outside_the_step_compile_one_program():
     settings: Any = Settings()
     settings.other = None
 
     @sl.tensor.compile
     def step(x):
-        return settings.scale(x) * float("nan") + OUTSIDE_TABLE
+        return settings.scale(x) * float("nan") + GLOBAL_ARRAY
 
     for _ in range(4):
         settings.other = object()  # a new object, which the step does not read
@@ -551,7 +551,7 @@ def call_nested(holder):
     return call_clock(holder.draw)
 
 
-CHANGING_CALLS = {
+CALLS_WITH_CHANGING_RESULTS = {
     "time.time": time.time,
     "time.perf_counter": lambda: time.perf_counter(),  # noqa: PLW0108
     "time.monotonic_ns": lambda: call_clock(time.monotonic_ns) * 1e-9,
@@ -568,10 +568,10 @@ CHANGING_CALLS = {
 
 
 @pytest.mark.parametrize("name", BACKEND_NAMES)
-@pytest.mark.parametrize("call", CHANGING_CALLS)
+@pytest.mark.parametrize("call", CALLS_WITH_CHANGING_RESULTS)
 def test_clocks_and_random_functions_are_an_error_wherever_they_are_called(call, name):
     pytest.importorskip(name)
-    draw = CHANGING_CALLS[call]
+    draw = CALLS_WITH_CHANGING_RESULTS[call]
     step = sl.tensor.compile(lambda x: x * draw())
     x = sl.tensor.backend(name).tensor([1.0])
     with pytest.raises(
@@ -581,13 +581,13 @@ def test_clocks_and_random_functions_are_an_error_wherever_they_are_called(call,
     assert sl.tensor.compile(lambda x, value: x * value)(x, 2.0).tolist() == [2]
 
 
-def test_the_line_that_reads_the_clock_is_named():
+def test_the_error_names_the_line_that_reads_the_clock():
     step = sl.tensor.compile(lambda x: x * time.time())
     with pytest.raises(CaptureError, match=r"test_outside_values.py:\d+ calls time"):
         step(sl.tensor.backend("numpy").tensor([1.0]))
 
 
-def test_a_number_in_an_imported_module_is_compared(tmp_path, monkeypatch):
+def test_a_changed_number_in_an_imported_module_is_noticed(tmp_path, monkeypatch):
     (tmp_path / "weights_of_losses.py").write_text("weight = 3.0\n")
     monkeypatch.syspath_prepend(tmp_path)
 
@@ -642,7 +642,7 @@ def yield_numbers():
     yield 2.0
 
 
-OUTSIDE_ITERATORS = {
+ITERATORS_CREATED_OUTSIDE = {
     "a generator": yield_numbers,
     "an iterator of a list": lambda: iter([1.0, 2.0]),
     "a count": itertools.count,
@@ -650,9 +650,9 @@ OUTSIDE_ITERATORS = {
 }
 
 
-@pytest.mark.parametrize("kind", OUTSIDE_ITERATORS)
-def test_an_outside_iterator_is_an_error(kind):
-    numbers = OUTSIDE_ITERATORS[kind]()
+@pytest.mark.parametrize("kind", ITERATORS_CREATED_OUTSIDE)
+def test_an_iterator_from_outside_the_step_is_an_error(kind):
+    numbers = ITERATORS_CREATED_OUTSIDE[kind]()
     holder = SimpleNamespace(numbers=numbers)
     x = sl.tensor.backend("numpy").tensor([1.0])
     for step in (lambda x: x * next(numbers), lambda x: x * next(holder.numbers)):
@@ -705,7 +705,7 @@ def test_a_step_that_reads_and_changes_an_outside_variable_is_an_error(step: Any
         compiled(x)
 
 
-def test_a_step_may_change_its_own_variables():
+def test_a_step_may_change_its_local_variables():
     def step(x):
         total = x * 0
 

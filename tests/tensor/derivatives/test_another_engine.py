@@ -68,7 +68,7 @@ def test_a_module_trains_the_same_on_the_torch_engine():
     np.testing.assert_allclose(found[0][1], found[1][1], rtol=1e-5)
 
 
-def test_operations_outside_value_and_grad_are_not_recorded():
+def test_the_torch_engine_records_only_operations_in_value_and_grad():
     model = sl.nn.Linear(3, 2).bind(THEIRS, sl.Key(0))
     assert not model(TORCH.tensor(values(4, 3).astype(np.float32))).raw.requires_grad
 

@@ -20,7 +20,7 @@ def run_checked(step, **options):
         return step()
 
 
-def test_the_operation_and_its_line_are_named():
+def test_the_error_names_the_operation_and_its_line():
     x, line = NUMPY.tensor([1.0, 0.0]), line_here() + 3
 
     def step():
@@ -43,14 +43,14 @@ def test_an_error_in_a_gradient_reports_the_line_of_the_forward_operation():
     assert f"the gradient of sqrt at {__file__}:{line} gave 1" in str(caught.value)
 
 
-def test_infinities_may_be_allowed():
+def test_check_finite_can_allow_infinity():
     x = NUMPY.tensor([1.0, 0.0])
     assert run_checked(lambda: 1.0 / x, infinities=False).shape == (2,)
     with pytest.raises(sl.errors.NotFiniteError, match="1 NaN in"):
         run_checked(lambda: x / x, infinities=False)
 
 
-def test_operations_after_the_block_are_not_checked():
+def test_operations_after_the_check_finite_block_are_not_checked():
     x = NUMPY.tensor([1.0, 0.0])
     with sl.tensor.check_finite():
         x + 1
@@ -58,6 +58,6 @@ def test_operations_after_the_block_are_not_checked():
         assert not np.isfinite((1.0 / x).numpy()).all()
 
 
-def test_integers_are_not_checked():
+def test_check_finite_does_not_check_integers():
     with sl.tensor.check_finite():
         assert (NUMPY.tensor([1, 2]) + 1).numpy().tolist() == [2, 3]

@@ -38,7 +38,7 @@ def test_checkpoint_second_derivatives_equal_those_without_checkpoint():
     np.testing.assert_allclose(one.numpy(), other.numpy(), rtol=1e-12)
 
 
-def test_checkpoint_computes_twice_and_is_recomputing_is_true_the_second_time():
+def test_is_recomputing_is_true_only_while_checkpoint_recomputes():
     seen = []
 
     def record_call(x):
@@ -52,13 +52,13 @@ def test_checkpoint_computes_twice_and_is_recomputing_is_true_the_second_time():
     assert seen == [False, True]
 
 
-def test_each_of_several_results_gets_a_gradient():
+def test_each_result_of_a_checkpointed_function_gets_a_gradient():
     x = AUTODIFF.tensor([2.0], requires_grad=True)
     square, cube = sl.tensor.checkpoint(lambda x: (x * x, x * x * x))(x)
     assert (square + cube * 10.0).sum().backward().wrt(x).item() == 4.0 + 120.0
 
 
-def test_dropout_is_the_same_in_both_computations():
+def test_dropout_is_the_same_when_checkpoint_recomputes():
     x = AUTODIFF.tensor(np.ones(100), requires_grad=True)
     key = sl.Key(5)
     out = sl.tensor.checkpoint(lambda x: F.dropout(x, 0.5, key) * x)(x)
@@ -116,7 +116,7 @@ def test_checkpoint_saves_only_the_inputs():
     assert count_saved_bytes(sl.tensor.checkpoint(chain)) < count_saved_bytes(chain) / 10
 
 
-def test_an_untracked_tensor_is_not_recorded():
+def test_checkpoint_of_an_untracked_tensor_is_not_recorded():
     assert (
         sl.tensor.checkpoint(block)(
             NUMPY.tensor(values(3, 4)), NUMPY.tensor(values(4, 4))

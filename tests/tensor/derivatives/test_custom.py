@@ -21,7 +21,7 @@ def test_a_custom_rule_replaces_the_gradient():
     assert grad(lambda x: doubled(x) * 5.0)(NUMPY.tensor(1.0)).item() == 10.0
 
 
-def test_an_untracked_tensor_is_not_recorded():
+def test_a_custom_gradient_of_an_untracked_tensor_is_not_recorded():
     assert doubled(NUMPY.tensor(3.0)).backend is NUMPY
 
 
@@ -29,7 +29,7 @@ def test_second_derivatives_follow_from_the_custom_rule():
     assert grad(grad(cube))(NUMPY.tensor(2.0)).item() == 12.0
 
 
-def test_inner_levels_use_the_custom_rule():
+def test_inner_autodiff_levels_use_the_custom_rule():
     x = NUMPY.tensor(1.0)
     assert grad(lambda x: grad(lambda y: y * y)(doubled(x)))(x).item() == 4.0
 
@@ -119,7 +119,7 @@ def test_a_rule_that_returns_no_tuple_is_an_error(parts):
         run_rule(lambda _args, _out, grad: grad if parts == "grad" else parts)
 
 
-def test_a_custom_rule_may_use_constants_of_the_level():
+def test_a_custom_rule_may_use_constants_of_the_autodiff_level():
     factor = AUTODIFF.tensor(2.0)
     assert run_rule(lambda _args, _out, grad: (grad * factor,)).tolist() == [2, 2, 2]
 
@@ -133,7 +133,7 @@ def test_a_function_that_returns_no_tensor_is_an_error(out):
         function(AUTODIFF.tensor([1.0], requires_grad=True))
 
 
-def test_a_tracked_tensor_must_be_an_argument():
+def test_a_tracked_tensor_that_is_not_an_argument_is_an_error():
     x = AUTODIFF.tensor([1.0], requires_grad=True)
     hidden = x * x
     function = sl.tensor.custom_gradient(

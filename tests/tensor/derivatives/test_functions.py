@@ -24,13 +24,13 @@ def test_value_and_grad_returns_the_value_and_the_gradient():
     assert slope.numpy().tolist() == [3.0, 12.0]
 
 
-def test_each_of_several_arguments_gets_a_gradient():
+def test_each_selected_argument_gets_a_gradient():
     both = grad(lambda x, _, y: (x * y).sum(), argnums=(0, 2))
     by_x, by_y = both(NUMPY.tensor([2.0]), "middle", NUMPY.tensor([5.0]))
     assert (by_x.item(), by_y.item()) == (5.0, 2.0)
 
 
-def test_an_inner_derivative_is_tracked_by_the_outer_one():
+def test_an_inner_derivative_is_tracked_by_the_outer_derivative():
     def outer(x):
         return x * grad(lambda y: x + y)(NUMPY.tensor(1.0))
 
@@ -105,7 +105,7 @@ def test_negative_argnums_count_from_the_end():
 
 
 @pytest.mark.parametrize("out", [None, 1.0, (1.0, 2.0)])
-def test_the_jacobian_of_a_function_without_one_tensor_result_is_an_error(out):
+def test_the_jacobian_of_a_function_that_does_not_return_one_tensor_is_an_error(out):
     with pytest.raises(
         sl.errors.GradientError, match=f"must return one tensor, got {type(out).__name__}"
     ):

@@ -11,8 +11,8 @@ from seqloom.tensor import Autodiff, Tensor
 
 torch = pytest.importorskip("torch")
 NUMPY = sl.tensor.backend("numpy", num_threads=1)
-FIRST_LEVEL = Autodiff(NUMPY)
-SECOND_LEVEL = Autodiff(FIRST_LEVEL)
+AUTODIFF_LEVEL_1 = Autodiff(NUMPY)
+AUTODIFF_LEVEL_2 = Autodiff(AUTODIFF_LEVEL_1)
 
 
 def values(*shape, seed=0):
@@ -46,9 +46,10 @@ def theirs(h, x, w, *, reverse=False):
 
 @pytest.mark.parametrize("reverse", [False, True])
 def test_loop_gradients_of_state_inputs_and_weights_equal_torch(reverse):
-    leaves = [FIRST_LEVEL.tensor(each, requires_grad=True) for each in (H, X, W)]
+    leaves = [AUTODIFF_LEVEL_1.tensor(each, requires_grad=True) for each in (H, X, W)]
     loss = Tensor(
-        ours(FIRST_LEVEL, *(leaf.raw for leaf in leaves), reverse=reverse), FIRST_LEVEL
+        ours(AUTODIFF_LEVEL_1, *(leaf.raw for leaf in leaves), reverse=reverse),
+        AUTODIFF_LEVEL_1,
     )
     grads = loss.backward()
     points = [torch.tensor(each, requires_grad=True) for each in (H, X, W)]
@@ -64,9 +65,9 @@ def torch_second_derivatives(points, reverse):
 
 def test_second_derivatives_equal_torch():
     ways = [values(*each.shape, seed=4) for each in (H, X, W)]
-    outer = [FIRST_LEVEL.tensor(each, requires_grad=True) for each in (H, X, W)]
-    leaves = [Tensor(SECOND_LEVEL.leaf(each.raw), SECOND_LEVEL) for each in outer]
-    loss = Tensor(ours(SECOND_LEVEL, *(leaf.raw for leaf in leaves)), SECOND_LEVEL)
+    outer = [AUTODIFF_LEVEL_1.tensor(each, requires_grad=True) for each in (H, X, W)]
+    leaves = [Tensor(AUTODIFF_LEVEL_2.leaf(each.raw), AUTODIFF_LEVEL_2) for each in outer]
+    loss = Tensor(ours(AUTODIFF_LEVEL_2, *(leaf.raw for leaf in leaves)), AUTODIFF_LEVEL_2)
     grads = loss.backward()
     pairs = zip(leaves, ways, strict=True)
     parts = [(grads.wrt(leaf) * way).sum() for leaf, way in pairs]
@@ -81,21 +82,21 @@ def test_second_derivatives_equal_torch():
 
 
 def test_a_loop_of_one_step_has_a_gradient():
-    w = FIRST_LEVEL.tensor(W, requires_grad=True)
+    w = AUTODIFF_LEVEL_1.tensor(W, requires_grad=True)
 
     def body(carry, _):
-        return [FIRST_LEVEL.matmul(carry[0], w.raw)], []
+        return [AUTODIFF_LEVEL_1.matmul(carry[0], w.raw)], []
 
-    (last,), _ = FIRST_LEVEL.scan(body, [NUMPY.asarray(H)], [], length=1)
-    found = Tensor(FIRST_LEVEL.sum(last), FIRST_LEVEL).backward().wrt(w).numpy()
+    (last,), _ = AUTODIFF_LEVEL_1.scan(body, [NUMPY.asarray(H)], [], length=1)
+    found = Tensor(AUTODIFF_LEVEL_1.sum(last), AUTODIFF_LEVEL_1).backward().wrt(w).numpy()
     np.testing.assert_allclose(found, H.T @ np.ones((2, 3)), rtol=1e-12)
 
 
 def test_an_untracked_loop_is_not_recorded():
     def body(carry, _):
-        return [FIRST_LEVEL.add(carry[0], 1.0)], []
+        return [AUTODIFF_LEVEL_1.add(carry[0], 1.0)], []
 
-    (last,), _ = FIRST_LEVEL.scan(body, [NUMPY.asarray(H)], [], length=3)
+    (last,), _ = AUTODIFF_LEVEL_1.scan(body, [NUMPY.asarray(H)], [], length=3)
     assert isinstance(last, np.ndarray)
 
 
@@ -111,7 +112,7 @@ def test_gradients_of_recurrent_networks_equal_torch(name):
         values(gates * 3),
         values(gates * 3, seed=1),
     ]
-    leaves = [FIRST_LEVEL.tensor(each, requires_grad=True) for each in arrays]
+    leaves = [AUTODIFF_LEVEL_1.tensor(each, requires_grad=True) for each in arrays]
     out = sl.tensor.apply(name, *leaves)[0]
     grads = (out * out).sum().backward()
     points = [torch.tensor(each, requires_grad=True) for each in arrays]

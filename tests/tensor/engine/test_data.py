@@ -62,7 +62,7 @@ def test_data_without_numbers_are_an_error(backend, data):
         backend.tensor(data)
 
 
-def test_data_without_numbers_are_an_error_on_a_level():
+def test_data_without_numbers_are_an_error_on_an_autodiff_level():
     with pytest.raises(DTypeError, match="numbers or booleans"):
         sl.tensor.Autodiff(sl.tensor.backend("numpy")).tensor("text")
 

@@ -51,14 +51,14 @@ def test_dlpack_shares_memory():
     assert ours.tolist() == [5, 0, 0]
 
 
-def test_a_tracked_tensor_is_not_exported():
+def test_exporting_a_tracked_tensor_is_an_error():
     x = AUTODIFF.tensor([1.0], requires_grad=True)
     for way in (np.asarray, np.from_dlpack, lambda x: x.to("torch")):
         with pytest.raises(GradientError, match="detach"):
             way(x)
 
 
-def test_a_constant_of_a_level_is_exported():
+def test_a_constant_of_an_autodiff_level_can_be_exported():
     assert np.from_dlpack(AUTODIFF.tensor([1.0])).tolist() == [1]
 
 
@@ -78,13 +78,13 @@ def test_a_tensor_of_one_number_converts_to_a_python_number():
     assert [10, 20][NUMPY.tensor(np.int64(1))] == 20
 
 
-def test_a_float_tensor_is_not_an_index():
+def test_a_float_tensor_as_index_is_an_error():
     with pytest.raises(DTypeError, match="float32"):
         operator.index(NUMPY.tensor(1.0))
 
 
 @pytest.mark.parametrize("use", [bool, float, int, lambda x: x.item()])
-def test_a_vector_does_not_convert_to_a_python_number(use):
+def test_converting_a_vector_to_a_python_number_is_an_error(use):
     with pytest.raises(ShapeError, match=r"\(2,\)"):
         use(NUMPY.tensor([1.0, 2.0]))
 
@@ -183,13 +183,13 @@ def test_a_pickle_contains_values_type_and_backend(name, dtype):
     assert (back.tolist(), back.dtype) == (x.tolist(), x.dtype)
 
 
-def test_a_constant_of_a_level_is_pickled_as_its_values():
+def test_a_constant_of_an_autodiff_level_is_pickled_as_its_values():
     back = pickle.loads(pickle.dumps(AUTODIFF.tensor([1.0])))  # noqa: S301 - our own
     assert (back.tolist(), back.backend) == ([1], NUMPY)
 
 
 @pytest.mark.parametrize("use", [pickle.dumps, copy.deepcopy])
-def test_a_tracked_tensor_is_not_pickled(use):
+def test_pickling_a_tracked_tensor_is_an_error(use):
     with pytest.raises(GradientError, match="detach"):
         use(AUTODIFF.tensor([1.0], requires_grad=True))
 

@@ -29,7 +29,7 @@ def test_an_index_in_a_list_beyond_the_axis_is_an_error(x, number):
         x[[number]]
 
 
-def test_indices_of_updates_do_not_wrap_around(x):
+def test_an_update_at_an_index_beyond_32_bits_is_an_error(x):
     with pytest.raises(OutOfRangeError, match="4294967296"):
         x.at[[2**32]].set(0.0)
 

@@ -72,7 +72,7 @@ def test_an_index_beyond_the_size_is_an_error(name, key):
 
 
 @given(key=hnp.basic_indices((2, 3, 4), allow_newaxis=True), data=st.data())
-def test_any_basic_index_equals_numpy(key, data):
+def test_a_random_basic_index_selects_the_same_elements_as_in_numpy(key, data):
     del data
     np.testing.assert_array_equal(NUMPY.tensor(INPUT_ARRAY)[key].numpy(), INPUT_ARRAY[key])
 
@@ -84,7 +84,7 @@ UPDATE_KEYS: dict[str, Any] = {
 
 @pytest.mark.parametrize("name", BACKEND_NAMES)
 @pytest.mark.parametrize("key", UPDATE_KEYS)
-def test_at_set_leaves_the_old_tensor_unchanged(name, key):
+def test_at_set_returns_a_new_tensor(name, key):
     pytest.importorskip(name)
     x, expected = sl.tensor.backend(name).tensor(INPUT_ARRAY), INPUT_ARRAY.copy()
     expected[UPDATE_KEYS[key]] = -1
@@ -112,7 +112,7 @@ def test_values_are_broadcast_and_converted_to_the_tensors_dtype():
     assert found.tolist() == [[0, 1, 1], [0, 2, 2]]
 
 
-def test_at_updates_pass_gradients_to_values_and_tensor():
+def test_gradients_of_at_set_and_at_add_reach_values_and_tensor():
     x = AUTODIFF.tensor([1.0, 2.0, 3.0], requires_grad=True)
     y = AUTODIFF.tensor([10.0], requires_grad=True)
     weights = NUMPY.tensor([1.0, 10.0, 100.0])

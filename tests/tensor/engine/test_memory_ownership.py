@@ -8,7 +8,7 @@ from seqloom.errors import ArgumentError
 
 BACKEND_NAMES = ["numpy", "torch", "jax"]
 # Length of an array whose memory JAX would share without a copy.
-SHARED_LENGTH = 1 << 16
+ARRAY_LENGTH = 1 << 16
 
 
 @pytest.fixture(params=BACKEND_NAMES)
@@ -19,11 +19,11 @@ def backend(request):
 
 # Import ---------------------------------------------------------------------------------
 
-IMPORT_FUNCTIONS = {
+FUNCTIONS_THAT_IMPORT_ARRAYS = {
     "the tensor": lambda level, array: level.tensor(array),
     "the other operand": lambda _level, array: array,
     "a function's argument": lambda level, array: sl.tensor.maximum(
-        level.tensor(np.zeros(SHARED_LENGTH, "f4")), array
+        level.tensor(np.zeros(ARRAY_LENGTH, "f4")), array
     ),
     "among several": lambda level, array: sl.tensor.concat(
         [array[:1], level.tensor(array[1:])]
@@ -42,18 +42,18 @@ def _read_only(array):
     return view
 
 
-@pytest.mark.parametrize("way", IMPORT_FUNCTIONS)
+@pytest.mark.parametrize("way", FUNCTIONS_THAT_IMPORT_ARRAYS)
 def test_gradients_use_the_values_of_the_forward_pass(backend, way):
     level = sl.tensor.Autodiff(backend)
-    array = np.full(SHARED_LENGTH, 2, "f4")
-    x = level.tensor(np.ones(SHARED_LENGTH, "f4"), requires_grad=True)
-    loss = (x * IMPORT_FUNCTIONS[way](level, array)).sum()
+    array = np.full(ARRAY_LENGTH, 2, "f4")
+    x = level.tensor(np.ones(ARRAY_LENGTH, "f4"), requires_grad=True)
+    loss = (x * FUNCTIONS_THAT_IMPORT_ARRAYS[way](level, array)).sum()
     array[:] = 10
     assert set(loss.backward().wrt(x).numpy()) == {2.0}
 
 
 def test_tensors_from_a_reused_buffer_are_independent(backend):
-    buffer = np.empty(SHARED_LENGTH, "f4")
+    buffer = np.empty(ARRAY_LENGTH, "f4")
     made = []
     for number in range(3):
         buffer[:] = number
@@ -93,9 +93,9 @@ def test_a_torch_tensor_is_copied(name):
 
 def test_a_compiled_step_reads_its_arrays_before_it_returns(backend):
     step = sl.tensor.compile(lambda x, array: x * array + x)
-    x = backend.tensor(np.ones(SHARED_LENGTH, "f4"))
+    x = backend.tensor(np.ones(ARRAY_LENGTH, "f4"))
     for number in range(3):
-        array = np.full(SHARED_LENGTH, number, "f4")
+        array = np.full(ARRAY_LENGTH, number, "f4")
         found = step(x, array)
         array[:] = 7
         assert found[0].item() == number + 1
@@ -157,7 +157,7 @@ def test_a_view_of_a_tensor_is_exported_without_a_copy():
 
 
 @pytest.mark.parametrize("reader", ["torch", "jax", "numpy"])
-def test_dlpack_readers_get_separate_memory(backend, reader):
+def test_dlpack_consumers_get_a_copy(backend, reader):
     library = pytest.importorskip("jax.numpy" if reader == "jax" else reader)
     x = backend.tensor([1.0, 2.0])
     theirs = library.from_dlpack(x)

@@ -86,7 +86,7 @@ def test_errors_of_tracked_operations_name_the_operation():
         x * np.ones(4, "f4")
 
 
-def test_apply_without_a_tensor_is_an_error():
+def test_calling_apply_without_a_tensor_argument_is_an_error():
     with pytest.raises(BackendError, match="no argument is a tensor"):
         apply("exp", 1.0)
 
@@ -107,7 +107,7 @@ def test_an_error_in_the_backward_pass_names_its_operation():
         losses.sum().backward()
 
 
-def test_an_exception_in_a_custom_rule_is_not_changed():
+def test_an_exception_in_a_custom_gradient_rule_is_raised_unchanged():
     level = sl.tensor.Autodiff(sl.tensor.backend("numpy"))
     x = level.tensor(1.0, requires_grad=True)
     wrong = sl.tensor.custom_gradient(lambda x: x * 2, lambda _args, _out, _grad: 1 / 0)
@@ -126,7 +126,7 @@ def test_moving_to_an_object_that_is_not_a_backend_is_an_error():
         tensor("numpy", 1).to(number)
 
 
-def test_lists_in_results_contain_tensors():
+def test_a_list_in_the_result_of_apply_contains_tensors():
     x = tensor("numpy", 4)
     scaled, norm = apply("clip_by_global_norm", [x, x * 0], 1.0)
     found = [each.numpy() for each in scaled]

@@ -95,7 +95,7 @@ def test_a_tensor_does_not_equal_a_string():
     assert (NUMPY.tensor([1.0]) != "text") is True
 
 
-def test_adding_a_string_is_an_error():
+def test_adding_a_string_to_a_tensor_is_an_error():
     with pytest.raises(TypeError, match="unsupported operand"):
         NUMPY.tensor([1.0]) + "text"
 
@@ -106,7 +106,7 @@ def test_an_augmented_assignment_creates_a_new_tensor():
     assert (before.item(), x.item()) == (1, 2)
 
 
-def test_the_error_for_item_assignment_explains_at():
+def test_the_error_for_item_assignment_suggests_at_set():
     with pytest.raises(ArgumentError, match=r"x\.at\[key\]\.set\(value\)"):
         NUMPY.tensor([1.0])[0] = 2
 

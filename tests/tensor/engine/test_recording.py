@@ -58,7 +58,7 @@ def test_an_unused_output_has_no_gradient():
     ]
 
 
-def test_outputs_after_the_first_tracked_ones_are_untracked_arrays():
+def test_outputs_that_are_not_tracked_are_plain_arrays():
     _, right, count = split(AUTODIFF.leaf(np.arange(4.0)), 1)
     assert type(right) is np.ndarray
     assert count == 4
@@ -75,7 +75,7 @@ def test_an_output_that_is_used_twice_sums_its_gradients():
     assert AUTODIFF.gradients(total, np.ones(2))[x.node.number].tolist() == [1, 3, 0, 0]
 
 
-def test_a_backward_pass_can_stop_at_older_nodes():
+def test_a_backward_pass_can_stop_at_nodes_before_a_number():
     x = AUTODIFF.leaf(np.array(3.0))
     y = AUTODIFF.multiply(x, x)
     mark = next_number()
@@ -124,14 +124,14 @@ def test_gradients_of_untracked_inputs_are_not_computed():
     assert asked == [(True, False)]
 
 
-def test_the_gradient_argument_is_not_overwritten():
+def test_a_backward_pass_does_not_overwrite_the_gradient_argument():
     x = AUTODIFF.tensor([1.0, 2.0], requires_grad=True)
     seed = NUMPY.tensor([1.0, 10.0])
     (x + x + x + x).backward(seed)
     assert seed.tolist() == [1, 10]
 
 
-def test_saved_values_are_not_overwritten():
+def test_a_backward_pass_does_not_overwrite_saved_values():
     # exp saves its output, and its gradient is a sum of three terms.
     x = AUTODIFF.tensor([0.0, 1.0], requires_grad=True)
     y = sl.tensor.apply("exp", x)

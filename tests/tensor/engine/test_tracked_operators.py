@@ -36,7 +36,7 @@ def lines_of_this_file():
 
 
 @pytest.mark.parametrize("name", OPERATOR_FUNCTIONS)
-def test_operators_equal_the_functions_of_the_level(name):
+def test_operators_of_tracked_tensors_equal_the_backend_functions(name):
     x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
     one, two = OPERATOR_FUNCTIONS[name](x, y), sl.tensor.apply(name, x, y)
     assert one.tolist() == two.tolist()
@@ -46,7 +46,7 @@ def test_operators_equal_the_functions_of_the_level(name):
 
 
 @pytest.mark.parametrize("name", OPERATOR_FUNCTIONS)
-def test_operators_can_be_chained(name):
+def test_operators_of_tracked_tensors_can_be_chained(name):
     x, y = leaf(1.5, 2.0), leaf(3.0, 0.5)
     grads = OPERATOR_FUNCTIONS[name](x * y, x + y).sum().backward()
     wanted = sl.tensor.apply(
@@ -66,7 +66,7 @@ def test_operators_combine_tracked_and_untracked_tensors():
     assert (x * AUTODIFF.tensor([3.0, 4.0])).sum().backward().wrt(x).tolist() == [3, 4]
 
 
-def test_operators_of_two_levels_use_the_outer_level():
+def test_operators_of_two_autodiff_levels_use_the_outer_level():
     outer = sl.tensor.Autodiff(AUTODIFF)
     x = outer.tensor(leaf(2.0).raw, requires_grad=True)
     y = AUTODIFF.tensor([5.0], requires_grad=True)
@@ -74,7 +74,7 @@ def test_operators_of_two_levels_use_the_outer_level():
     assert slope.sum().backward().wrt(y).tolist() == [1]
 
 
-def test_each_operator_use_records_its_line():
+def test_each_use_of_an_operator_records_its_source_line():
     x = leaf(1.0)
     kept = []
     for _ in range(2):
@@ -82,7 +82,7 @@ def test_each_operator_use_records_its_line():
         kept += [x * x]
         # gelu ends with a product of two tensors
         kept += [sl.nn.functional.gelu(x, approximate="tanh")]
-    code = test_each_operator_use_records_its_line.__code__
+    code = test_each_use_of_an_operator_records_its_source_line.__code__
     assert {code.co_firstlineno + n for n in (4, 5, 7)} <= lines_of_this_file()
 
 

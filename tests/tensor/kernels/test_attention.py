@@ -113,7 +113,9 @@ def test_the_log_sum_exp_equals_that_of_the_scores() -> None:
 
 @both_threads
 @pytest.mark.parametrize("causal", [False, True])
-def test_attention_dropout_depends_on_the_position(*, threads: int, causal: bool) -> None:
+def test_attention_dropout_equals_dropout_of_the_weights_with_the_same_key(
+    *, threads: int, causal: bool
+) -> None:
     b: Any = backend("numpy", num_threads=threads)
     *inputs, grad = arrays((2, 3, 70, 300, 8), np.float64)
     rule = {"dropout": 0.3, "causal": causal}
@@ -148,7 +150,7 @@ def test_results_do_not_depend_on_the_number_of_threads() -> None:
         np.testing.assert_array_equal(one, two)
 
 
-def test_heads_of_one_projection_are_not_copied() -> None:
+def test_attention_reads_heads_of_one_projection_without_a_copy() -> None:
     b: Any = backend("numpy")
     joined = normal((2, 9, 3, 5, 4), np.float32)
     parts = [joined[:, :, part].swapaxes(1, 2) for part in range(3)]
@@ -158,7 +160,7 @@ def test_heads_of_one_projection_are_not_copied() -> None:
     assert np.shares_memory(joined_again, out)
 
 
-def test_results_can_be_written_to_given_arrays() -> None:
+def test_attention_can_write_to_output_arrays() -> None:
     b: Any = backend("numpy")
     q, k, v, grad = arrays((2, 3, 7, 5, 4), np.float32)
     out, lse = b.attention(q, k, v)

@@ -104,7 +104,7 @@ def test_weight_and_bias_gradients_of_a_convolution_equal_torch(dtype, sizes, th
     dilation=st.integers(1, 3),
     groups=st.integers(1, 3),
 )
-def test_any_convolution_geometry_equals_torch(
+def test_convolutions_of_random_geometry_equal_torch(
     counts, size, kernel, stride, padding, dilation, groups
 ):
     batch, channels, outputs = counts
@@ -151,7 +151,7 @@ def test_a_transposed_convolution_equals_torch(dtype, output_padding):
     assert_close(out, F.conv_transpose1d(leaf(x), leaf(weight), leaf(bias), **options))
 
 
-def test_a_convolution_can_be_written_to_a_given_array():
+def test_a_convolution_can_write_to_an_output_array():
     x, weight = normal((2, 3, 8), np.float32), normal((4, 3, 3), np.float32, 1)
     out = np.full((2, 4, 6), np.nan, np.float32)
     b: Any = backend("numpy")

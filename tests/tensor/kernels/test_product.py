@@ -67,7 +67,7 @@ def test_matmul_broadcasts_as_in_numpy(left, right):
     np.testing.assert_allclose(backend("numpy").matmul(x, y), x @ y, atol=1e-12)
 
 
-def test_matmul_and_linear_can_write_to_a_given_array():
+def test_matmul_and_linear_can_write_to_an_output_array():
     x, weight = normal((2, 5, 7), np.float64), normal((3, 7), np.float64, 1)
     bias, out = normal((3,), np.float64, 2), np.empty((2, 5, 3))
     b: Any = backend("numpy")

@@ -119,6 +119,6 @@ def test_dropout_sets_infinity_to_zero() -> None:
     assert set(found.tolist()) == {0.0, np.inf}
 
 
-def test_a_key_can_be_given_as_two_words() -> None:
+def test_a_random_key_may_be_a_tuple_of_two_words() -> None:
     b, words = backend("numpy"), np.asarray(Key(7).words, np.uint32)
     np.testing.assert_array_equal(b.uniform(words, (5,)), b.uniform(Key(7), (5,)))

@@ -177,7 +177,7 @@ def test_the_table_has_the_purposes_the_total_and_the_lines():
 
 
 @pytest.mark.parametrize("name", ["torch", "jax"])
-def test_other_libraries_are_counted_too(name):
+def test_the_memory_of_torch_and_jax_tensors_is_counted(name):
     pytest.importorskip(name)
     before = intermediates()
     x = sl.tensor.backend(name).tensor(np.zeros(1000, "f4"))
@@ -207,7 +207,7 @@ def test_tensors_of_an_export_trace_use_no_memory(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["numpy", "torch"])
-def test_symbols_of_a_captured_step_use_no_memory(name):
+def test_symbolic_tensors_of_a_captured_step_use_no_memory(name):
     backend = sl.tensor.backend(name, num_threads=1)
     found = []
 

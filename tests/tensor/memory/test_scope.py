@@ -123,7 +123,7 @@ def test_a_tensor_of_the_outer_scope_survives_the_inner_one():
         assert x.item() == 1
 
 
-def test_keep_in_an_inner_scope_applies_to_the_scope_of_the_tensor():
+def test_keep_in_an_inner_scope_keeps_a_tensor_of_the_outer_scope():
     with sl.tensor.scope():
         x = NUMPY.tensor([1.0])
         with sl.tensor.scope():
@@ -131,7 +131,7 @@ def test_keep_in_an_inner_scope_applies_to_the_scope_of_the_tensor():
     assert x.item() == 1
 
 
-def test_keep_without_a_scope_changes_nothing():
+def test_keep_outside_of_a_scope_has_no_effect():
     x = NUMPY.tensor([1.0])
     assert x.keep() is x
 
@@ -190,7 +190,7 @@ def test_a_scope_can_decorate_a_function():
     assert is_released(step())
 
 
-def test_tensors_created_in_suspend_scopes_belong_to_no_scope():
+def test_tensors_created_while_scopes_are_suspended_are_never_released():
     from seqloom.tensor._origin import suspend_scopes
 
     with sl.tensor.scope():

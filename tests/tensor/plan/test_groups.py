@@ -18,7 +18,7 @@ RANDOM_SEEDS = [
 
 @pytest.mark.sample(3)
 @pytest.mark.parametrize("seed", RANDOM_SEEDS)
-def test_a_random_fused_group_equals_its_operations(seed):
+def test_a_random_group_of_fused_operations_equals_the_single_operations(seed):
     dtype, tolerance = [("float64", 1e-9), ("float32", 3e-4)][seed % 2]
     graph, arrays = random_group(seed, dtype)
     wide = [np.asarray(array, np.float64) for array in arrays]

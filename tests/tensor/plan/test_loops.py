@@ -10,7 +10,7 @@ from seqloom.tensor._compile._numpy import NumPyProgram
 FLOAT64 = np.dtype("float64")
 
 
-def test_a_loop_carries_states_and_stacks_results():
+def test_a_compiled_loop_passes_states_on_and_stacks_results():
     build = Building("float64")
     given = build.given(3), build.given(5, 3), build.given(3)
     carry, row, around, total, made = (

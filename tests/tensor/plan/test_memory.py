@@ -75,7 +75,7 @@ def test_memory_is_reused_within_a_call():
     assert NumPyProgram(graph, NUMPY).nbytes < results / 4
 
 
-def test_the_next_call_does_not_change_outputs():
+def test_the_next_call_does_not_change_earlier_outputs():
     graph, arrays = network()
     run = NumPyProgram(graph, NUMPY)
     first = run(arrays)
@@ -106,7 +106,7 @@ def test_an_input_that_is_an_output_is_returned_unchanged():
     assert NumPyProgram(build.returns(x), NUMPY)([array])[0] is array
 
 
-def test_inputs_keep_their_values():
+def test_a_compiled_step_does_not_change_its_inputs():
     graph, arrays = network()
     kept = [array.copy() for array in arrays]
     NumPyProgram(graph, NUMPY)(arrays)
@@ -156,7 +156,7 @@ intervals = st.lists(
 
 
 @given(intervals)
-def test_spans_in_use_at_the_same_time_do_not_overlap(drawn):
+def test_memory_of_values_in_use_at_the_same_time_does_not_overlap(drawn):
     found = {
         number: Span(number, size, min(a, b), max(a, b))
         for number, (a, b, size) in enumerate(drawn)

@@ -57,7 +57,7 @@ def test_profile_below_autodiff_measures_forward_and_backward():
     assert {"relu", "relu_grad"} <= set(results_of(profile))
 
 
-def test_profile_above_autodiff_measures_the_functions_of_the_level():
+def test_profile_below_two_autodiff_levels_measures_all_operations():
     profile = sl.tensor.Profile(NUMPY_BACKEND)
     twice = sl.tensor.Autodiff(sl.tensor.Autodiff(profile))
     x = twice.tensor(3.0, requires_grad=True)

@@ -49,7 +49,7 @@ STEP_FUNCTIONS = {
 X, Y = values(3, 4), values(3, 4, seed=1)
 ROW, ABOVE_ZERO = values(1, 4, seed=2), values(3, 4, low=0.5)
 INPUT_WITH_TIES = np.where(X > 0, X, Y)
-CONDITION = X > Y
+WHERE_CONDITION = X > Y
 
 RULE_CASES = [
     *(Case(name, [X], theirs) for name, theirs in UNARY_FUNCTIONS.items()),
@@ -85,9 +85,9 @@ RULE_CASES = [
     Case("maximum", [X, ROW], torch.maximum),
     Case("minimum", [X, Y], torch.minimum),
     Case("maximum", [X, 0.1], lambda x, y: torch.clamp(x, min=y)),
-    Case("where", [CONDITION, X, ROW], torch.where),
-    Case("where", [CONDITION, X, 0.5], torch.where),
-    Case("where", [CONDITION, 0.5, X], torch.where),
+    Case("where", [WHERE_CONDITION, X, ROW], torch.where),
+    Case("where", [WHERE_CONDITION, X, 0.5], torch.where),
+    Case("where", [WHERE_CONDITION, 0.5, X], torch.where),
     Case("clip", [X, -0.5, 0.5], torch.clamp),
     Case("clip", [X, None, 0.5], torch.clamp),
     Case("clip", [X, ROW, np.abs(Y) + 1], torch.clamp),
@@ -125,19 +125,25 @@ def test_a_power_with_exponent_zero_has_zero_gradient_at_zero():
 
 
 def test_the_gradient_of_a_cast_has_the_type_of_the_input():
-    x = rule_oracle.FIRST_LEVEL.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(
+        np.array([1.5, 2.0], np.float32), requires_grad=True
+    )
     grads = (x.astype("float64") * np.array([1.0, 3.0])).sum().backward()
     assert grads.wrt(x).dtype == np.float32
     assert grads.wrt(x).numpy().tolist() == [1.0, 3.0]
 
 
 def test_a_cast_to_integers_has_no_gradient():
-    x = rule_oracle.FIRST_LEVEL.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(
+        np.array([1.5, 2.0], np.float32), requires_grad=True
+    )
     grads = (x.astype("int64").astype("float32") * x).sum().backward()
     assert grads.wrt(x).numpy().tolist() == [1.0, 2.0]
 
 
 def test_gradients_have_the_types_of_mixed_inputs():
-    x = rule_oracle.FIRST_LEVEL.tensor(np.array([1.5, 2.0], np.float32), requires_grad=True)
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(
+        np.array([1.5, 2.0], np.float32), requires_grad=True
+    )
     grads = (x * np.array([1.0, 3.0])).sum().backward()
     assert grads.wrt(x).dtype == np.float32

@@ -123,14 +123,14 @@ def test_gradients_of_a_weighted_loss_equal_torch():
     theirs = torch.tensor(X, requires_grad=True)
     weight = torch.tensor(CLASS_WEIGHTS)
     TF.cross_entropy(theirs, torch.tensor(CLASS_LABELS), weight, reduction="sum").backward()
-    x = rule_oracle.FIRST_LEVEL.tensor(X, requires_grad=True)
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(X, requires_grad=True)
     losses = rule_oracle.apply("cross_entropy", x, CLASS_LABELS, CLASS_WEIGHTS)[0]
     found = losses.sum().backward().wrt(x).numpy()
     np.testing.assert_allclose(found, theirs.grad.numpy(), rtol=1e-9)
 
 
 def test_dropout_gradients_use_the_same_mask():
-    x = rule_oracle.FIRST_LEVEL.tensor(values(50), requires_grad=True)
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(values(50), requires_grad=True)
     out = rule_oracle.apply("dropout", x, sl.Key(3), 0.4)
     found = out.sum().backward().wrt(x).numpy()
     kept = out.numpy() != 0
@@ -138,6 +138,6 @@ def test_dropout_gradients_use_the_same_mask():
 
 
 def test_stop_gradient_blocks_the_gradient():
-    x = rule_oracle.FIRST_LEVEL.tensor(X, requires_grad=True)
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(X, requires_grad=True)
     found = (rule_oracle.apply("stop_gradient", x) * x).sum().backward()
     np.testing.assert_array_equal(found.wrt(x).numpy(), X)

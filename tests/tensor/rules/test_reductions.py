@@ -83,7 +83,7 @@ def test_second_derivatives_equal_torch(case):
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_equal_extremes_share_the_gradient(name):
+def test_equal_maxima_and_minima_share_the_gradient(name):
     x = np.array([[1.0, 3.0, 3.0], [1.0, 1.0, 2.0]])
     theirs = torch.amax if name == "max" else torch.amin
     rule_oracle.check_against_torch(Case(name, [x], lambda x: theirs(x, 1), {"axis": 1}))

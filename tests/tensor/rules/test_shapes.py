@@ -116,9 +116,9 @@ def test_second_derivatives_equal_torch(case):
 @pytest.mark.parametrize(
     ("name", "axis"), [("concat", 0), ("concat", 1), ("stack", 0), ("stack", 2)]
 )
-def test_each_joined_tensor_receives_its_slice_of_the_gradient(name, axis):
-    x = rule_oracle.FIRST_LEVEL.tensor(X, requires_grad=True)
-    y = rule_oracle.FIRST_LEVEL.tensor(Y, requires_grad=True)
+def test_each_concatenated_tensor_receives_its_slice_of_the_gradient(name, axis):
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(X, requires_grad=True)
+    y = rule_oracle.AUTODIFF_LEVEL_1.tensor(Y, requires_grad=True)
     out = rule_oracle.apply(name, [x, y, rule_oracle.NUMPY.tensor(Y)], axis=axis)
     weights = values(*out.shape)
     grads = (out * weights).sum().backward()
@@ -131,8 +131,8 @@ def test_each_joined_tensor_receives_its_slice_of_the_gradient(name, axis):
     assert grads.wrt(y).numpy().ravel().tolist() == weights[joined == 1].tolist()
 
 
-def test_each_flattened_joined_tensor_receives_its_slice_of_the_gradient():
-    x = rule_oracle.FIRST_LEVEL.tensor(X, requires_grad=True)
+def test_concatenation_without_axis_gives_each_tensor_its_slice_of_the_gradient():
+    x = rule_oracle.AUTODIFF_LEVEL_1.tensor(X, requires_grad=True)
     out = rule_oracle.apply("concat", [rule_oracle.NUMPY.tensor(values(2)), x], axis=None)
     weights = values(14)
     grads = (out * weights).sum().backward()

@@ -94,7 +94,7 @@ def test_second_derivatives_equal_torch(case):
 
 
 def test_the_bias_gradient_is_the_sum_of_the_gradient():
-    bias = rule_oracle.FIRST_LEVEL.tensor(values(3), requires_grad=True)
+    bias = rule_oracle.AUTODIFF_LEVEL_1.tensor(values(3), requires_grad=True)
     x, weight = rule_oracle.NUMPY.tensor(LINE), rule_oracle.NUMPY.tensor(values(3, 4, 3))
     out = rule_oracle.apply("conv1d", x, weight, bias)
     assert out.sum().backward().wrt(bias).numpy().tolist() == [14.0] * 3

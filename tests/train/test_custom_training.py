@@ -126,7 +126,7 @@ def test_integer_inputs_remain_integers_and_the_task_sets_the_type_of_labels():
 
 
 @pytest.mark.parametrize("kind", ["arrays", "batches", "ours", "torch"])
-def test_arrays_batches_and_loaders_make_the_same_steps(kind):
+def test_arrays_batches_and_loaders_give_the_same_training_steps(kind):
     data = {name: values.astype(np.float32) for name, values in table().items()}
     columns = list(data.values())
     tensors = torch.utils.data.TensorDataset(*map(torch.from_numpy, columns))
@@ -214,7 +214,7 @@ def test_a_run_with_a_custom_step_resumes_to_the_same_bits(tmp_path, place):
 
 
 # Values that the steps of an epoch return; some steps do not return all numbers.
-NUMBERS_OF_STEPS: list[dict[str, float]] = [
+RETURNED_NUMBERS_BY_STEP: list[dict[str, float]] = [
     {"a": 1.0},
     {"a": 2.0, "b": 5.0},
     {"b": 7.0},
@@ -223,14 +223,16 @@ NUMBERS_OF_STEPS: list[dict[str, float]] = [
 
 
 @pytest.mark.parametrize("batch", [None, 1, 3], ids=str)
-def test_a_number_is_averaged_over_the_steps_that_return_it(tmp_path, batch):
+def test_a_logged_number_is_averaged_over_the_steps_that_return_it(tmp_path, batch):
     class Stop(sl.train.Progress):
         def on_batch(self, step):
             if (step.epoch, step.batch) == (1, batch):
                 raise KeyboardInterrupt
 
     def step(model, batch):
-        return model(batch["x"]).mean(), NUMBERS_OF_STEPS[int(batch["place"].numpy()[0])]
+        return model(batch["x"]).mean(), RETURNED_NUMBERS_BY_STEP[
+            int(batch["place"].numpy()[0])
+        ]
 
     data = [
         {"x": np.full((size, 3), 0.5, np.float32), "place": np.full(size, place)}
@@ -283,7 +285,7 @@ def test_metrics_are_computed_from_the_outputs_that_a_step_returns():
     np.testing.assert_allclose(row["valid_rmse"] ** 2, row["valid_loss"], rtol=1e-5)
 
 
-def test_a_custom_run_is_saved_loaded_and_used(tmp_path):
+def test_a_run_with_a_custom_step_can_be_saved_and_loaded(tmp_path):
     data = table()
     run = train(TwoInputs(), data, data, loss=F.mse_loss, out=tmp_path / "run", report=True)
     again = sl.models.load(tmp_path / "run", model=TwoInputs())
@@ -298,7 +300,7 @@ def test_predict_with_a_custom_model_is_an_error_because_outputs_have_no_names(t
         sl.infer.predict(run, toy())
 
 
-def test_a_number_named_loss_is_an_error():
+def test_a_logged_number_with_the_name_loss_is_an_error():
     def step(model, batch, key):
         outputs = model(batch["dna"], batch["age"])
         return F.mse_loss(outputs, batch["y"]), {"loss": 0.0 * outputs.mean()}

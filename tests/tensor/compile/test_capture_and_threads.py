@@ -48,13 +48,13 @@ def run_during_capture(function):
         thread.join()
 
 
-def test_another_thread_uses_the_module_during_a_capture():
+def test_another_thread_can_use_the_module_during_a_capture():
     found, wanted, layer = run_during_capture(lambda layer, x: layer(x).numpy())
     assert np.array_equal(found, wanted)
     assert type(layer.weight) is sl.nn.Param
 
 
-def test_another_thread_copies_the_module_during_a_capture():
+def test_another_thread_can_copy_the_module_during_a_capture():
     twin, wanted, _ = run_during_capture(lambda layer, _x: copy.deepcopy(layer))
     assert np.array_equal(twin(NUMPY.tensor([[1.0, 2.0]])).numpy(), wanted)
     assert type(twin.weight) is sl.nn.Param
@@ -65,7 +65,7 @@ def test_writes_of_another_thread_survive_a_capture():
     assert layer.bias.numpy().tolist() == [5]
 
 
-def test_many_threads_compile_one_program():
+def test_threads_that_share_a_step_compile_one_program():
     errors = []
     compiled = sl.tensor.compile(step)
     (model, optimizer), batch = model_of("MLP", NUMPY), batch_of("MLP", NUMPY)
