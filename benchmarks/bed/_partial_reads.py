@@ -66,7 +66,7 @@ def _partial_read_row(
     ours = _readers.open_with_seqloom(file, threads, **options)
     theirs = _readers.open_with_bed_reader(file, threads, **options)
     read = ours()
-    assert np.array_equal(read, theirs(), equal_nan=True), "the readers return different values"
+    assert np.array_equal(read, theirs(), equal_nan=True), "the readers disagree"
     title = f"{file}: {name}, {dtype} {order}, {threads} thread{'s' * (threads > 1)}"
     if isinstance(index[0], np.ndarray):
         floors = _lower_bounds(file, read.nbytes)
@@ -131,7 +131,7 @@ def time_random_samples(file: BedFile) -> tuple[Sequence[object], float]:
         theirs = _readers.open_with_bed_reader(
             file, 1, index=(picks, slice(None)), order="C"
         )
-        assert np.array_equal(ours(), theirs(), equal_nan=True), "the readers return different values"
+        assert np.array_equal(ours(), theirs(), equal_nan=True), "the readers disagree"
         name = f"{file}: {RANDOM_SAMPLE_COUNT} random samples, float32, from the copy"
         return [
             name,

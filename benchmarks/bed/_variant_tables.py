@@ -33,7 +33,7 @@ def bim_reading_rows(folder: Path) -> tuple[list[Sequence[object]], float]:
         (lambda: _read_all_columns(_load_open_bed(), path)),
     )
     for one, other in zip(ours(), theirs(), strict=True):
-        assert (one == other).all(), "the readers return different values"
+        assert (one == other).all(), "the readers disagree"
     row = [f"{VARIANT_COUNT:,} variants", *time_readers(ours, theirs, rounds=5)]
     write_fam_and_bim(path, (INDIVIDUAL_COUNT, VARIANT_COUNT), long_allele=2000)
     return [row], run_module("benchmarks.bed._variant_tables", str(path))

@@ -135,7 +135,7 @@ def _check_equal_genotypes(
     one: Callable[[], np.ndarray], other: Callable[[], np.ndarray]
 ) -> None:
     """Raise if two readers return different genotypes."""
-    assert np.array_equal(one(), other(), equal_nan=True), "the readers return different values"
+    assert np.array_equal(one(), other(), equal_nan=True), "the readers disagree"
 
 
 def _median_milliseconds(sides: dict[str, Callable[[], object]]) -> dict[str, float]:
