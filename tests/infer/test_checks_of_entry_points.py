@@ -14,7 +14,7 @@ from seqloom.errors import DataWarning
 TRAINING_PROTEINS = ["MKLVWYHE", "MKLVWYHEDF"]
 DNA_SEQUENCES = ["ACGTTGCA", "TTGGCCAAA"] * 80
 # For each check, records that fail the check, and the error message.
-RECORDS_AND_WARNINGS = {
+RECORDS_AND_WARNING_BY_CHECK = {
     "kind": (
         DNA_SEQUENCES,
         "the sequences look like dna, but the model was trained on protein",
@@ -109,28 +109,28 @@ def write(records, ids=None):
 
 # evaluate and export write no table, so they do not check ids; an export reads no
 # records.
-ALL_CHECKS = {"kind", "length", "twice", "unfinished"}
+ALL_CHECK_NAMES = {"kind", "length", "twice", "unfinished"}
 CHECKS_OF_ENTRY_POINT = {
-    predict_list: ALL_CHECKS,
-    predict_file: ALL_CHECKS - {"twice"},
-    predict_table: ALL_CHECKS,
-    predict_intervals: ALL_CHECKS - {"twice"},
-    evaluate: ALL_CHECKS - {"twice"},
-    explain: ALL_CHECKS,
+    predict_list: ALL_CHECK_NAMES,
+    predict_file: ALL_CHECK_NAMES - {"twice"},
+    predict_table: ALL_CHECK_NAMES,
+    predict_intervals: ALL_CHECK_NAMES - {"twice"},
+    evaluate: ALL_CHECK_NAMES - {"twice"},
+    explain: ALL_CHECK_NAMES,
     export: {"unfinished"},
-    predict_exported: ALL_CHECKS,
-    seqloom_run: ALL_CHECKS,
+    predict_exported: ALL_CHECK_NAMES,
+    seqloom_run: ALL_CHECK_NAMES,
 }
 
 
 @pytest.mark.parametrize("entry_point", CHECKS_OF_ENTRY_POINT, ids=lambda it: it.__name__)
-@pytest.mark.parametrize("fault", RECORDS_AND_WARNINGS)
+@pytest.mark.parametrize("fault", RECORDS_AND_WARNING_BY_CHECK)
 @pytest.mark.filterwarnings("ignore:.*training record:UserWarning")
-def test_each_entry_point_gives_the_warnings_of_its_checks(
+def test_each_way_to_use_a_model_warns_about_unsuitable_records(
     home, tmp_path, monkeypatch, entry_point, fault
 ):
     monkeypatch.chdir(tmp_path)
-    records, said = RECORDS_AND_WARNINGS[fault]
+    records, said = RECORDS_AND_WARNING_BY_CHECK[fault]
     ids = ["x"] * len(records) if fault == "twice" else list(map(str, range(len(records))))
     model = home / ("stopped" if fault == "unfinished" else "run")
     with warnings.catch_warnings(record=True) as caught:
@@ -171,7 +171,7 @@ def test_embed_warns_about_dna_for_a_protein_model(tmp_path, monkeypatch):
         sl.infer.embed(one_hot, write(DNA_SEQUENCES), out="made")
 
 
-def test_a_hundred_bases_are_enough_to_recognise_dna(tmp_path, monkeypatch):
+def test_dna_is_recognised_from_100_bases(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("few.fa").write_text(">a\n" + "ACGTTGCAAC" * 10 + "\n")
 
@@ -182,9 +182,7 @@ def test_a_hundred_bases_are_enough_to_recognise_dna(tmp_path, monkeypatch):
         sl.infer.embed(one_hot, "few.fa", out="made")
 
 
-def test_the_settings_and_the_card_of_a_stopped_run_mention_that_it_is_unfinished(
-    tmp_path, toy, small
-):
+def test_settings_and_model_card_mention_an_unfinished_run(tmp_path, toy, small):
     class Stop:
         def on_epoch(self, *_):
             raise KeyboardInterrupt

@@ -27,7 +27,7 @@ def trained(request, toy, small, tmp_path):
     return tmp_path, request.param, scores
 
 
-def test_an_export_has_the_scores_of_the_gpu(trained):
+def test_an_exported_model_has_the_scores_of_the_gpu(trained):
     folder, _, scores = trained
     found = sl.infer.predict(folder / "exported", folder / "new.fa")
     assert found.ids == scores.ids

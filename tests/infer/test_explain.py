@@ -49,7 +49,7 @@ def run(toy, small):
     return sl.train.fit(small, toy(60, lengths=(12, 20, 31)), epochs=3)
 
 
-def test_an_occlusion_weight_is_the_decrease_of_the_log_odds(run):
+def test_an_occlusion_weight_is_the_decrease_of_the_log_odds_of_a_class(run):
     text = "ACGTTATACCGA"
     found = sl.infer.explain(run, [text], target="yes")
     hidden = [hide(text, at, at + 1) for at in range(12)]
@@ -78,9 +78,7 @@ def test_a_mutation_weight_is_the_increase_of_the_log_odds(run):
         (sl.encode.OneHot("protein", rare="replace"), "MKCAYK", "MKUAYO"),
     ],
 )
-def test_residues_that_the_encoder_reads_alike_have_the_same_weights(
-    encoder, plain, written
-):
+def test_residues_that_are_encoded_equally_have_equal_weights(encoder, plain, written):
     model = linear(Classify(("no", "yes")), encoder=encoder)
     found, expected = (
         sl.infer.explain(
@@ -91,7 +89,7 @@ def test_residues_that_the_encoder_reads_alike_have_the_same_weights(
     np.testing.assert_array_equal(found, expected)
 
 
-def test_an_unknown_residue_is_replaced_by_every_base():
+def test_an_unknown_residue_is_mutated_to_every_base():
     encoder = sl.encode.OneHot("dna", case="mask")
     model = linear(Classify(("no", "yes")), encoder=encoder)
     found = sl.infer.explain(model, ["aCGTAC"], target="yes", method="mutations")
@@ -120,7 +118,7 @@ def test_mutations_of_a_linear_model_return_differences_of_its_weights(text):
 
 @given(text=SIX_BASES)
 @settings(max_examples=10)
-def test_the_weight_of_the_original_residue_is_exactly_0(text):
+def test_the_mutation_weight_of_the_original_residue_is_exactly_0(text):
     found = sl.infer.explain(THREE_CLASS_MODEL, [text], method="mutations").weights[0]
     assert (
         found[np.arange(6), ["ACGT".index(letter) for letter in text]].tolist() == [0] * 6
@@ -147,7 +145,7 @@ def test_by_default_each_sequence_is_explained_for_its_predicted_class():
         np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-6)
 
 
-def test_the_odds_of_a_class_compare_it_with_all_other_classes():
+def test_attribution_weights_compare_a_class_with_all_other_classes():
     found = sl.infer.explain(THREE_CLASS_MODEL, ["GATTAC"], target="b")
     hidden = [hide("GATTAC", at, at + 1) for at in range(6)]
     expected = log_odds(THREE_CLASS_MODEL, ["GATTAC"], "b") - log_odds(
@@ -159,7 +157,7 @@ def test_the_odds_of_a_class_compare_it_with_all_other_classes():
     )
 
 
-def test_weights_of_confident_predictions_are_not_truncated():
+def test_attribution_weights_of_confident_predictions_are_finite():
     """Probabilities round to 1 in float32, and their log-odds would be infinite."""
     network = Logistic(24, 2).bind(sl.tensor.backend("numpy"), sl.Key(0))
     record = network.to_record()
@@ -172,7 +170,7 @@ def test_weights_of_confident_predictions_are_not_truncated():
     np.testing.assert_allclose(found, expected, rtol=1e-4)
 
 
-def test_the_residues_of_a_window_share_its_weight():
+def test_all_residues_of_an_occlusion_window_have_its_weight():
     found = sl.infer.explain(TWO_CLASS_MODEL, ["GATTAC"], window=4, target="yes")
     hidden = [hide("GATTAC", 0, 4), hide("GATTAC", 4, 6)]
     changes = log_odds(TWO_CLASS_MODEL, ["GATTAC"], "yes") - log_odds(
@@ -182,7 +180,7 @@ def test_the_residues_of_a_window_share_its_weight():
 
 
 @pytest.mark.parametrize("method", ["occlusion", "mutations"])
-def test_weights_of_a_regression_are_in_the_units_of_its_labels(method):
+def test_attribution_weights_of_a_regression_are_in_label_units(method):
     task = Regress(("small", "large"), mean=(1.0, 500.0), deviation=(0.1, 200.0))
     trained = linear(task)
     found = sl.infer.explain(trained, ["GATTAC"], method=method, target="large")
@@ -196,7 +194,7 @@ def test_weights_of_a_regression_are_in_the_units_of_its_labels(method):
     np.testing.assert_allclose(found.scores, values[:1], rtol=1e-5)
 
 
-def test_weights_of_one_of_several_labels_are_differences_of_its_logit():
+def test_attribution_weights_of_one_label_are_differences_of_its_logit():
     trained = linear(Multilabel(("tata", "gc", "cat")))
     found = sl.infer.explain(trained, ["GATTAC"], target="gc")
     codes = ["ACGT".index(letter) for letter in "GATTAC"]
@@ -204,11 +202,11 @@ def test_weights_of_one_of_several_labels_are_differences_of_its_logit():
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
 
 
-def test_a_regression_with_one_output_needs_no_target():
+def test_explaining_a_regression_with_one_output_needs_no_target():
     assert sl.infer.explain(linear(Regress(("gc",))), ["GATTAC"]).targets == ["gc"]
 
 
-def test_proteins_are_occluded_by_x_without_their_final_stop():
+def test_proteins_are_occluded_by_x_except_for_a_final_stop():
     encoder = sl.encode.OneHot("protein")
     trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
     found = sl.infer.explain(trained, ["MKV*"], target="yes")
@@ -218,7 +216,7 @@ def test_proteins_are_occluded_by_x_without_their_final_stop():
     np.testing.assert_allclose(found.weights[0], expected, atol=1e-5)
 
 
-def test_an_amino_acid_is_replaced_by_each_of_the_20():
+def test_an_amino_acid_is_mutated_to_each_of_the_20_amino_acids():
     encoder = sl.encode.OneHot("protein")
     trained = linear(Classify(("no", "yes")), length=3, encoder=encoder)
     found = sl.infer.explain(trained, ["MKV"], method="mutations")
@@ -226,7 +224,7 @@ def test_an_amino_acid_is_replaced_by_each_of_the_20():
     assert found.weights[0].shape == (3, 20)
 
 
-def test_lower_and_upper_case_residues_have_the_same_weights():
+def test_lower_and_upper_case_residues_have_equal_attributions():
     small, large = (
         sl.infer.explain(THREE_CLASS_MODEL, [text], method="mutations").weights[0]
         for text in ("gatTAC", "GATTAC")
@@ -243,7 +241,7 @@ def test_residues_of_a_custom_alphabet_are_mutated():
 
 
 @pytest.mark.parametrize("options", [{"window": 3}, {"method": "mutations"}], ids=str)
-def test_sequences_of_different_lengths_have_the_same_weights_as_alone(run, toy, options):
+def test_attributions_of_sequences_do_not_depend_on_the_batch(run, toy, options):
     data = toy(12, lengths=(12, 20, 31))
     found = sl.infer.explain(run, data, **options)
     assert found.ids == data.ids
@@ -253,7 +251,7 @@ def test_sequences_of_different_lengths_have_the_same_weights_as_alone(run, toy,
         np.testing.assert_allclose(found.weights[number], alone.weights[0], atol=1e-5)
 
 
-def test_the_number_of_changed_sequences_in_memory_is_limited(run, toy, monkeypatch):
+def test_explain_limits_the_number_of_mutated_sequences_in_memory(run, toy, monkeypatch):
     held = []
 
     def counted(table, **options):
@@ -320,12 +318,12 @@ INVALID_ARGUMENTS = {
 @pytest.mark.parametrize(
     ("options", "expected"), INVALID_ARGUMENTS.values(), ids=INVALID_ARGUMENTS.keys()
 )
-def test_an_invalid_argument_is_an_error(options, expected):
+def test_an_invalid_argument_of_explain_is_an_error(options, expected):
     with pytest.raises(ArgumentError, match=expected):
         sl.infer.explain(THREE_CLASS_MODEL, ["GATTAC"], **options)
 
 
-def test_a_target_is_required_for_several_labels():
+def test_explaining_a_multilabel_model_needs_a_target():
     with pytest.raises(ArgumentError, match="must be one of the labels: tata, gc"):
         sl.infer.explain(linear(Multilabel(("tata", "gc"))), ["GATTAC"])
 
@@ -338,7 +336,7 @@ def test_a_target_is_required_for_several_labels():
     ],
     ids=["policy", "alphabet"],
 )
-def test_an_encoder_without_n_is_an_error_with_advice(encoder, reason):
+def test_explaining_dna_needs_an_encoder_that_accepts_n(encoder, reason):
     trained = linear(Classify(("no", "yes")), encoder=encoder)
     with pytest.raises(ArgumentError, match=f'{reason}.*method="mutations"'):
         sl.infer.explain(trained, ["CCCCCC"])
@@ -368,7 +366,7 @@ def test_explaining_an_exported_model_is_an_error_with_advice(run, tmp_path):
         sl.infer.explain(tmp_path / "out", tmp_path / "toy.fa")
 
 
-def test_the_error_names_a_sequence_of_the_wrong_length():
+def test_the_error_of_explain_names_a_sequence_of_the_wrong_length():
     network = sl.models.SequenceCNNConfig(channels=4, outputs=2, length=20).init("numpy")
     trained = Trained(
         network.eval(), sl.encode.OneHot("dna"), Classify(("a", "b")), batch_size=16

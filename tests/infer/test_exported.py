@@ -31,7 +31,7 @@ def fasta(tmp_path):
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_an_export_has_the_scores_of_the_network(model, fasta, threads):
+def test_an_exported_model_has_the_scores_of_the_network(model, fasta, threads):
     trained, *exports = model
     wanted = sl.infer.predict(trained, fasta)
     for export in exports:
@@ -40,20 +40,20 @@ def test_an_export_has_the_scores_of_the_network(model, fasta, threads):
         assert np.array_equal(found, wanted)
 
 
-def test_several_files_are_scored_in_order(model, fasta):
+def test_an_exported_model_scores_several_files_in_order(model, fasta):
     _, export, _ = model
     with pytest.warns(DataWarning, match="2 sequences have the id 'r0', and 49 more ids"):
         both = sl.infer.predict(str(export), [fasta, str(fasta)])
     assert both.ids == [f"r{row}" for row in range(50)] * 2
 
 
-def test_progress_is_called_after_each_batch(model, fasta):
+def test_the_progress_function_is_called_after_each_scored_batch(model, fasta):
     told = []
     sl.infer.predict(model[1], fasta, progress=lambda *numbers: told.append(numbers))
     assert told == [(min(8 * batch, 50), 50) for batch in range(1, 8)]
 
 
-def test_an_error_in_progress_stops_the_scoring(model, fasta):
+def test_an_error_in_the_progress_function_stops_the_scoring(model, fasta):
     def refuse(done, total):
         raise KeyError(done, total)
 
@@ -61,7 +61,7 @@ def test_an_error_in_progress_stops_the_scoring(model, fasta):
         sl.infer.predict(model[1], fasta, progress=refuse)
 
 
-def test_invalid_files_raise_the_errors_of_the_readers(model, tmp_path):
+def test_exported_models_report_invalid_files_like_the_readers(model, tmp_path):
     (tmp_path / "a.fa").write_text(">x\nACGT\n>y\nAC!T\n")
     trained, export, _ = model
     with pytest.raises(FormatError) as found:
@@ -71,13 +71,13 @@ def test_invalid_files_raise_the_errors_of_the_readers(model, tmp_path):
     assert str(found.value) == str(wanted.value)
 
 
-def test_data_that_are_not_files_are_an_error(model):
+def test_scoring_with_an_exported_model_needs_files(model):
     for data in ({"a": "ACGT"}, [("a", "ACGT")], [], 7, sl.data.SequenceDataset(["AC"])):
         with pytest.raises(ArgumentError, match="an exported model reads files"):
             sl.infer.predict(model[1], data)
 
 
-def test_the_command_line_accepts_an_export(model, fasta, tmp_path, monkeypatch):
+def test_seqloom_predict_accepts_an_exported_model(model, fasta, tmp_path, monkeypatch):
     trained, export, _ = model
     monkeypatch.chdir(tmp_path)
     sl.infer.predict(trained, fasta).to_tsv("wanted.tsv")
@@ -95,7 +95,7 @@ def test_the_command_line_accepts_an_export(model, fasta, tmp_path, monkeypatch)
     ("suffix", "header"),
     [("fam", "FID IID PAT MAT SEX PHENOTYPE\n"), ("bim", "CHR SNP CM BP A1 A2\n")],
 )
-def test_a_header_in_a_table_of_genotypes_is_an_error(tmp_path, suffix, header):
+def test_an_exported_model_rejects_a_header_line_in_a_fam_or_bim(tmp_path, suffix, header):
     sl.io.to_bed(tmp_path / "a.bed", np.array([[0, 1], [2, 1], [1, 0]], np.int8))
     data = sl.data.GenotypeDataset(tmp_path / "a.bed")
     config = sl.models.GenotypeMLPConfig(variants=2, outputs=1)

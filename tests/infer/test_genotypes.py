@@ -44,13 +44,13 @@ def exchange(values, properties):
     return values, properties | {"allele_1": first, "allele_2": second}
 
 
-def test_predictions_equal_the_scores_of_fit_exactly(run, expected, tmp_path):
+def test_predicted_genotype_scores_equal_those_of_fit_exactly(run, expected, tmp_path):
     scores = sl.infer.predict(run.folder, tmp_path / "cohort.bed")
     assert scores.ids == [f"iid{number}" for number in range(1, 61)]
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_another_order_of_variants_gives_exactly_the_same_scores(
+def test_the_order_of_variants_in_a_bed_does_not_change_scores(
     run, expected, cohort, tmp_path
 ):
     cohort(name="other", change=choose(np.random.default_rng(0).permutation(12)))
@@ -58,7 +58,7 @@ def test_another_order_of_variants_gives_exactly_the_same_scores(
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_swapped_alleles_are_flipped_and_counted(run, expected, cohort, tmp_path):
+def test_predict_flips_and_counts_swapped_alleles(run, expected, cohort, tmp_path):
     cohort(name="other", change=exchange)
     encoder = sl.models.load(run.folder).encoder
     data = sl.data.GenotypeDataset(tmp_path / "other.bed", encoder=encoder)
@@ -66,21 +66,21 @@ def test_swapped_alleles_are_flipped_and_counted(run, expected, cohort, tmp_path
     assert sl.infer.predict(run.folder, data).to_numpy().tobytes() == expected
 
 
-def test_an_error_counts_and_names_missing_variants(run, cohort, tmp_path):
+def test_the_error_for_missing_variants_counts_and_names_them(run, cohort, tmp_path):
     cohort(name="other", change=choose([0, 1, 2, 3, 9, 10, 11]))
     message = r"12 variants.* 5 of them are missing \(rs4, rs5, rs6, \.\.\.\)"
     with pytest.raises(FormatError, match=message):
         sl.infer.predict(run.trained, tmp_path / "other.bed")
 
 
-def test_variants_with_other_alleles_are_an_error(run, cohort, tmp_path):
+def test_predicting_from_variants_with_other_alleles_is_an_error(run, cohort, tmp_path):
     cohort(name="other", change=lambda it, by: (it, by | {"allele_2": ["G"] * 12}))
     message = "alleles of rs1 are C and G, expected C and T"
     with pytest.raises(FormatError, match=message):
         sl.infer.predict(run.trained, tmp_path / "other.bed")
 
 
-def test_variants_that_the_model_does_not_need_are_ignored(run, expected, cohort, tmp_path):
+def test_predict_ignores_variants_outside_the_model(run, expected, cohort, tmp_path):
     def add(values, properties):
         more = {"sid": ["new"], "allele_1": ["A"], "allele_2": ["C"]}
         joined = {name: [*more[name], *properties[name]] for name in more}
@@ -91,17 +91,17 @@ def test_variants_that_the_model_does_not_need_are_ignored(run, expected, cohort
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_a_dataset_is_evaluated_with_the_encoder_of_the_model(run, cohort):
+def test_a_genotype_dataset_is_evaluated_with_the_model_encoder(run, cohort):
     metrics = sl.infer.evaluate(run.folder, cohort(label_column="phenotype"))
     assert metrics == run.test.metrics
 
 
-def test_a_dataset_with_other_encoder_settings_is_an_error(run, cohort):
+def test_a_genotype_dataset_with_other_encoder_settings_is_an_error(run, cohort):
     with pytest.raises(ConfigError, match=r"give the dataset encoder=model\.encoder"):
         sl.infer.predict(run.trained, cohort(standardize=None))
 
 
-def test_missing_covariates_of_the_model_are_an_error(cohort, tmp_path):
+def test_predicting_without_the_covariates_of_a_model_is_an_error(cohort, tmp_path):
     data = cohort(covariates={f"iid{i}": i for i in range(1, 61)})
     config = sl.models.GenotypeMLPConfig.for_data(data)
     run = sl.train.fit(config, data, epochs=1)
@@ -109,19 +109,19 @@ def test_missing_covariates_of_the_model_are_an_error(cohort, tmp_path):
         sl.infer.predict(run.trained, tmp_path / "cohort.bed")
 
 
-def test_a_dataset_of_codes_is_an_error_with_advice(cohort):
+def test_predicting_from_a_dataset_of_genotype_codes_is_an_error(cohort):
     data = cohort(output="codes")
     config = sl.models.GenotypeMLPConfig.for_data(data)
     with pytest.raises(sl.errors.ArgumentError, match='pass output="numbers" to it'):
         sl.train.fit(config, data, epochs=1)
 
 
-def test_explain_with_genotypes_advises_gradients(run, cohort):
+def test_the_error_of_explain_for_genotypes_suggests_gradients(run, cohort):
     with pytest.raises(ArgumentError, match=r"weights of variants, use sl\.tensor\.grad\("):
         sl.infer.explain(run, cohort())
 
 
-def test_the_gradient_that_explain_advises_has_a_number_for_each_variant(run, cohort):
+def test_a_gradient_of_a_genotype_model_has_one_value_per_variant(run, cohort):
     data = cohort()
     model = run.model.eval()
     x = model.backend.tensor(data.batch([0])["inputs"])

@@ -18,19 +18,19 @@ def run():
     return sl.train.fit(config, data, epochs=1)
 
 
-def test_a_duplicate_id_gives_a_warning_with_its_count(run):
+def test_predict_warns_about_a_duplicate_id_with_its_count(run):
     pairs = [("a", "MKLVWYHE"), ("b", "MKLVWYHE"), ("b", "MKLVWYHED"), ("c", "MKLVWYHE")]
     with pytest.warns(DataWarning, match="2 sequences have the id 'b': .*joined by id"):
         assert sl.infer.predict(run, pairs).ids == ["a", "b", "b", "c"]
 
 
-def test_lengths_outside_the_training_set_give_a_warning(run):
+def test_predict_warns_about_lengths_outside_the_training_set(run):
     said = "1 of 2 sequences have 12 residues, but the model was trained on 8 to 10"
     with pytest.warns(DataWarning, match=said):
         sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHEDFGH"])
 
 
-def test_dna_for_a_protein_model_gives_a_warning(run):
+def test_scoring_dna_with_a_protein_model_gives_a_warning(run):
     with pytest.warns(DataWarning, match="look like dna, but the model was trained on"):
         sl.infer.predict(run, ["ACGTTGCA", "TTGGCCAAA"] * 80)
 
@@ -46,14 +46,14 @@ def test_proteins_that_look_like_ambiguity_codes_give_a_warning_for_a_dna_model(
         sl.infer.predict(trained, ["ACDGHKMNR", "ACDGHKMNR"])
 
 
-def test_the_warning_points_at_the_call_of_predict(run):
+def test_a_warning_about_records_points_at_the_call_of_predict(run):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         sl.infer.predict(run, {"sequence": ["MKLVWYHE", "MKLVWYHE"], "id": ["a", "a"]})
     assert [each.filename for each in caught] == [__file__]
 
 
-def test_evaluate_also_warns_about_lengths(run):
+def test_evaluate_warns_about_lengths_outside_the_training_set(run):
     table = {"sequence": ["MKLVW", "MKLVWYHED"], "label": ["yes", "no"]}
     with pytest.warns(DataWarning, match="1 of 2 sequences have 5 residues"):
         sl.infer.evaluate(run, table)
@@ -63,7 +63,7 @@ def test_records_like_the_training_records_give_no_warning(run):
     assert len(sl.infer.predict(run, ["MKLVWYHE", "MKLVWYHED"])) == 2
 
 
-def test_a_warning_names_records_with_infinite_scores():
+def test_predict_warns_about_records_with_infinite_scores():
     rng = np.random.default_rng(0)
     rows = {f"e{i}": rng.normal(size=3).astype(np.float32) for i in range(12)}
     labels = {name: "ab"[i % 2] for i, name in enumerate(rows)}

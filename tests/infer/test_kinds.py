@@ -42,13 +42,13 @@ def reads(name="reads", **fields):
     return Kind(name=name, open=sl.data.SequenceDataset, recognises=recognises, **fields)
 
 
-def test_files_are_recognised_by_their_content(files):
+def test_input_files_are_recognised_by_their_content(files):
     for name, file in files.items():
         assert kind_of_files([file]).name == name
     assert kind_of_files([files["sequences"]], ["intervals"]).name == "intervals"
 
 
-def test_the_source_of_a_dataset_has_the_name_of_its_kind(files):
+def test_the_source_of_a_dataset_has_the_name_of_its_input_type(files):
     parts = {"chrom": ["a"], "start": [0], "stop": [2]}
     made = [
         sl.data.SequenceDataset(files["sequences"]),
@@ -60,7 +60,7 @@ def test_the_source_of_a_dataset_has_the_name_of_its_kind(files):
     assert all(_kinds.kind_of(data).name == data.kind for data in made)
 
 
-def test_the_encoder_decides_which_kinds_a_model_reads(files):
+def test_the_encoder_determines_the_input_type_of_a_model(files):
     register_kind(reads())
     encoder = sl.encode.OneHot("dna")
     assert kind_of_encoder(encoder).name == "sequences"
@@ -73,7 +73,7 @@ def test_the_encoder_decides_which_kinds_a_model_reads(files):
     assert kind_of_data(encoder, ["ACGT", 1])[0].name == "sequences"
 
 
-def test_the_kind_that_was_registered_last_is_checked_first():
+def test_the_input_format_that_was_registered_last_is_checked_first():
     register_kind(reads("first"))
     register_kind(reads("second"))
     assert kind_of_files([Path("a.reads")]).name == "second"
@@ -81,14 +81,14 @@ def test_the_kind_that_was_registered_last_is_checked_first():
     assert kind_of_files([Path("a.reads")]).noun == "reads"
 
 
-def test_a_kind_that_replaces_another_is_the_newest():
+def test_an_input_format_that_replaces_another_is_checked_first():
     for name in ("first", "second", "first"):
         register_kind(reads(name))
     assert kind_of_files([Path("a.reads")]).name == "first"
     assert [*_kinds.find_kinds()][-2:] == ["second", "first"]
 
 
-def test_the_default_kind_is_checked_last_even_if_it_is_replaced():
+def test_the_default_input_format_is_checked_last():
     register_kind(reads("first"))
     register_kind(reads("sequences", files="own"))
     assert kind_of_files([Path("a.reads")]).name == "first"
@@ -96,12 +96,12 @@ def test_the_default_kind_is_checked_last_even_if_it_is_replaced():
     assert kind_of_encoder(DNA_ENCODER).files == "own"
 
 
-def test_an_empty_list_is_of_the_default_kind():
+def test_an_empty_list_of_files_counts_as_sequences():
     register_kind(reads())
     assert kind_of_data(DNA_ENCODER, [])[0].name == kind_of_files([]).name == "sequences"
 
 
-def test_files_without_records_have_no_alphabet():
+def test_no_alphabet_is_reported_for_files_without_records():
     def open_none(_, **__):
         return sl.data.SequenceDataset(["ACGT"])[:0]
 
@@ -118,7 +118,7 @@ def test_the_files_of_genotypes_are_the_bed_and_its_bim_and_fam(files):
     assert listed == [file, file.with_suffix(".bim"), file.with_suffix(".fam")]
 
 
-PACKAGE_SOURCE = """
+SOURCE_OF_FORMAT_PLUGIN = """
 import seqloom as sl
 WAVE = sl.infer.Kind(
     name="wave", open=sl.data.SequenceDataset, files="waves", options=frozenset({"rate"}),
@@ -131,7 +131,7 @@ WAVE = sl.infer.Kind(
 def install(monkeypatch, tmp_path):
     """Install the package wave-format for one test; its input kind is not loaded yet."""
 
-    def write(text=PACKAGE_SOURCE, entry="wave = wave_format:WAVE"):
+    def write(text=SOURCE_OF_FORMAT_PLUGIN, entry="wave = wave_format:WAVE"):
         facts = tmp_path / "site/wave_format-1.dist-info"
         facts.mkdir(parents=True, exist_ok=True)
         (facts / "METADATA").write_text(
@@ -163,12 +163,12 @@ def find_of_dataset():
     ],
     ids=["files", "data", "dataset"],
 )
-def test_a_kind_of_an_installed_package_is_found(install, find):
+def test_an_input_format_of_an_installed_package_is_found(install, find):
     install()
     assert find().name == "wave"
 
 
-def test_options_of_a_kind_of_an_installed_package_are_checked(install):
+def test_options_of_a_format_plugin_are_checked(install):
     sequences = kind_of_encoder(DNA_ENCODER)
     install()
     with pytest.raises(ArgumentError, match=r"^--rate: only for waves, but FILES are seq"):
@@ -180,14 +180,14 @@ def test_options_of_a_kind_of_an_installed_package_are_checked(install):
     [
         ("import missing_module", "wave = wave_format:WAVE", "No module named 'missing_mo"),
         (
-            PACKAGE_SOURCE,
+            SOURCE_OF_FORMAT_PLUGIN,
             "wave = wave_format:WAVES",
             "module 'wave_format' has no attribute 'WAV",
         ),
         ("WAVE = 5", "wave = wave_format:WAVE", "kind must be a seqloom.infer.Kind, got 5"),
     ],
 )
-def test_an_error_names_the_package_with_a_kind_that_cannot_be_loaded(
+def test_the_error_for_a_broken_format_plugin_names_its_package(
     install, text, entry, reason
 ):
     install(text, entry)
@@ -203,20 +203,20 @@ def test_an_error_names_the_package_with_a_kind_that_cannot_be_loaded(
     assert kind_of_files([Path("x.wave")]).name == "wave"
 
 
-def test_a_registered_kind_replaces_that_of_a_package(install):
+def test_a_registered_format_replaces_that_of_a_package(install):
     install()
     register_kind(reads("wave"))
     assert kind_of_files([Path("a.reads")]).name == "wave"
     assert kind_of_files([Path("a.wave")]).name == "sequences"
 
 
-def test_a_registered_kind_is_checked_before_that_of_a_package(install):
+def test_a_registered_format_is_checked_before_that_of_a_package(install):
     install()
     register_kind(Kind(name="all", open=sl.data.SequenceDataset, recognises=lambda _: True))
     assert kind_of_files([Path("a.wave")]).name == "all"
 
 
-def test_registering_another_object_is_an_error():
+def test_registering_an_object_that_is_not_a_kind_is_an_error():
     with pytest.raises(ArgumentError, match=r"must be a seqloom\.infer\.Kind, got 'reads'"):
         register_kind("reads")  # pyright: ignore[reportArgumentType]
 
@@ -231,7 +231,7 @@ def test_registering_another_object_is_an_error():
         ("intervals", "ids", "--ids: not with --intervals: clean the genome first"),
     ],
 )
-def test_an_option_of_another_kind_is_an_error(files, name, option, message):
+def test_an_option_of_another_input_format_is_an_error(files, name, option, message):
     kind = _kinds.find_kinds()[name]
     file = files.get(name, files["sequences"])
     chosen = {kind.by_option: ["p.bed"]} if kind.by_option else {}
@@ -241,7 +241,7 @@ def test_an_option_of_another_kind_is_an_error(files, name, option, message):
     assert message in str(error.value)
 
 
-def test_a_kind_of_numbers_with_a_sequence_model_is_an_error():
+def test_scoring_embeddings_with_a_sequence_model_is_an_error():
     kind = _kinds.find_kinds()["embeddings"]
     with pytest.raises(ArgumentError, match=r"^m: the model reads sequences, but FILES"):
         kind.check_model("m", sl.encode.OneHot("dna"))

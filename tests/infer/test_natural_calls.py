@@ -27,7 +27,7 @@ def expected(run, tmp_path):
     return sl.infer.predict(run.trained, tmp_path / "toy.fa").to_numpy().tobytes()
 
 
-def test_a_run_is_accepted_in_place_of_its_model(run, data, tmp_path, expected):
+def test_predict_accepts_a_run_object_in_place_of_its_model(run, data, tmp_path, expected):
     assert sl.infer.predict(run, tmp_path / "toy.fa").to_numpy().tobytes() == expected
     assert sl.infer.evaluate(run, data) == sl.infer.evaluate(run.trained, data)
 
@@ -42,12 +42,12 @@ def test_a_run_is_accepted_in_place_of_its_model(run, data, tmp_path, expected):
     ],
     ids=["binary", "text", "BytesIO", "StringIO"],
 )
-def test_an_open_file_has_the_same_scores_as_its_path(run, tmp_path, expected, open_file):
+def test_predict_accepts_an_open_file(run, tmp_path, expected, open_file):
     with open_file(tmp_path / "toy.fa") as file:
         assert sl.infer.predict(run, file).to_numpy().tobytes() == expected
 
 
-def test_a_single_sequence_is_an_error_that_suggests_a_list(run):
+def test_predicting_from_a_single_string_suggests_a_list(run):
     for call in (sl.infer.predict, sl.infer.explain):
         with pytest.raises(
             MissingFileError, match=r'no such file; .* as a list: \["ACGT"\]'
@@ -55,7 +55,7 @@ def test_a_single_sequence_is_an_error_that_suggests_a_list(run):
             call(run, "ACGT")
 
 
-def test_an_error_in_an_open_file_has_the_name_of_the_file(run, tmp_path):
+def test_an_error_in_an_open_file_names_the_file(run, tmp_path):
     path = tmp_path / "faulty.fa"
     path.write_text(">a\nACGT\n>b\nACJT\n")
     with path.open("rb") as file, pytest.raises(AlphabetError) as caught:
@@ -64,18 +64,18 @@ def test_an_error_in_an_open_file_has_the_name_of_the_file(run, tmp_path):
     assert caught.value.path == str(path)
 
 
-def test_a_path_may_be_bytes(run, tmp_path, expected):
+def test_predict_accepts_a_path_in_bytes(run, tmp_path, expected):
     scores = sl.infer.predict(run, bytes(tmp_path / "toy.fa"))
     assert scores.to_numpy().tobytes() == expected
 
 
-def test_numpy_converts_scores_to_an_array(run, tmp_path):
+def test_scores_can_be_converted_to_a_numpy_array(run, tmp_path):
     scores = sl.infer.predict(run, tmp_path / "toy.fa")
     np.testing.assert_array_equal(np.asarray(scores), scores.to_numpy())
 
 
 @pytest.mark.parametrize("progress", [True, False, None])
-def test_progress_may_be_a_bool_or_none(run, data, progress):
+def test_the_argument_progress_may_be_a_bool_or_none(run, data, progress):
     assert sl.infer.evaluate(run, data, progress=progress)["n"] == 48
 
 
@@ -86,19 +86,19 @@ def test_the_number_of_threads_may_be_a_numpy_integer(run, data):
 
 @pytest.mark.parametrize("call", [sl.infer.evaluate, sl.infer.predict, sl.models.load])
 @pytest.mark.parametrize("model", [None, 3, sl.nn.Linear(1, 1)], ids=["None", "3", "net"])
-def test_an_object_that_is_not_a_model_is_an_error_in_one_sentence(call, model, data):
+def test_predicting_with_an_object_that_is_not_a_model_is_an_error(call, model, data):
     arguments = (model,) if call is sl.models.load else (model, data)
     with pytest.raises(ArgumentError, match="model must be a run, its"):
         call(*arguments)
 
 
-def test_loading_a_run_object_is_an_error_with_advice(run):
+def test_loading_a_run_object_is_an_error_with_a_remedy(run):
     with pytest.raises(ArgumentError, match=r"run\.trained"):
         sl.models.load(run)
 
 
 @pytest.mark.parametrize("value", ["a.fa", Path("a.fa"), ["a.fa"], None], ids=repr)
-def test_evaluate_without_a_dataset_is_an_error_with_advice(run, value):
+def test_evaluate_without_a_dataset_is_an_error_with_a_remedy(run, value):
     with pytest.raises(ArgumentError, match=r"data must be a dataset.*SequenceDataset\("):
         sl.infer.evaluate(run, value)
 
@@ -106,7 +106,7 @@ def test_evaluate_without_a_dataset_is_an_error_with_advice(run, value):
 @pytest.mark.parametrize(
     "value", [None, 3, np.zeros((2, 4, 20))], ids=["None", "3", "array"]
 )
-def test_data_that_cannot_be_scored_are_an_error_in_one_sentence(run, value):
+def test_predicting_from_an_unsupported_object_is_an_error(run, value):
     with pytest.raises(ArgumentError, match="data must be a file, an open file"):
         sl.infer.predict(run, value)
 

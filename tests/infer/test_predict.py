@@ -23,14 +23,14 @@ def run(toy, small, tmp_path):
 
 
 @pytest.mark.usefixtures("run")
-def test_predictions_equal_the_scores_of_fit_exactly(tmp_path):
+def test_predicted_scores_equal_those_of_fit_exactly(tmp_path):
     scores = sl.infer.predict(tmp_path / "run", tmp_path / "toy.fa")
     saved = sl.infer.Scores.read_tsv(tmp_path / "run/scores-test.tsv")
     assert scores.ids == saved.ids
     assert scores.to_numpy().tobytes() == saved.to_numpy().tobytes()
 
 
-def test_every_record_is_scored_once_in_file_order(run, tmp_path):
+def test_predict_scores_every_record_once_in_file_order(run, tmp_path):
     scores = sl.infer.predict(run.trained, tmp_path / "toy.fa")
     assert scores.ids == [f"r{number}" for number in range(60)]
 
@@ -40,7 +40,7 @@ def test_the_probabilities_of_each_record_sum_to_one(run, tmp_path):
     np.testing.assert_allclose(scores.sum(axis=1), 1, atol=1e-6)
 
 
-def test_a_record_scores_the_same_alone_and_among_others(run, toy):
+def test_the_scores_of_a_record_do_not_depend_on_other_records(run, toy):
     data = toy(60, lengths=(12, 20, 31))
     among = sl.infer.predict(run.trained, data).to_numpy()[7:8]
     alone = sl.infer.predict(run.trained, sl.data.Subset(data, [7])).to_numpy()
@@ -48,7 +48,7 @@ def test_a_record_scores_the_same_alone_and_among_others(run, toy):
 
 
 @pytest.mark.parametrize("batch_size", [1, 7, 60, 64])
-def test_the_last_batch_is_filled_with_copies(run, toy, batch_size):
+def test_scores_do_not_depend_on_the_batch_size(run, toy, batch_size):
     data = toy(60, lengths=(12, 20, 31))
     found = run_model(run.model, data, batch_size=batch_size)
     expected = run_model(run.model, data, batch_size=256)
@@ -72,7 +72,7 @@ class Lengths(sl.nn.Module):
 
 
 @pytest.mark.parametrize("batch_size", [7, 16])
-def test_batches_have_little_padding_and_scores_are_in_file_order(toy, batch_size):
+def test_predict_groups_lengths_and_returns_scores_in_file_order(toy, batch_size):
     data = toy(64, lengths=(8, 90, 20, 60, 33, 8, 12))
     model = Lengths().bind("numpy", sl.Key(0))
     found = run_model(model, data, batch_size=batch_size)
@@ -82,7 +82,7 @@ def test_batches_have_little_padding_and_scores_are_in_file_order(toy, batch_siz
     )  # the fraction would be 0.4 with batches in file order
 
 
-def test_several_files_are_scored_as_one(run, toy, tmp_path):
+def test_predict_scores_several_files_like_one_file(run, toy, tmp_path):
     toy(10, name="other")
     with pytest.warns(DataWarning, match="2 sequences have the id"):
         scores = sl.infer.predict(run.trained, [tmp_path / "toy.fa", tmp_path / "other.fa"])
@@ -95,7 +95,7 @@ def test_progress_of_predict_counts_every_record(run, toy):
     assert heard[-1] == (60, 60)
 
 
-def test_evaluation_agrees_with_the_scores(run, toy):
+def test_the_metrics_of_evaluate_agree_with_the_scores(run, toy):
     data = toy(60, lengths=(12, 20, 31))
     guess = sl.infer.predict(run.trained, data).to_numpy().argmax(axis=1)
     metrics = sl.infer.evaluate(run.trained, data)
@@ -116,7 +116,7 @@ def test_metrics_of_a_confident_model_use_its_logits(run, toy):
     assert found["auprc"] == pytest.approx(average_precision_score(data.labels, margin))
 
 
-def test_a_custom_metric_receives_unrounded_probabilities(toy, small):
+def test_a_custom_metric_receives_exact_probabilities(toy, small):
     types = []
     data = toy(20)
     options: dict[str, Any] = {
@@ -126,33 +126,33 @@ def test_a_custom_metric_receives_unrounded_probabilities(toy, small):
     assert set(types) == {np.dtype(np.float64)}
 
 
-def test_evaluation_equals_the_results_of_fit(run, toy):
+def test_evaluate_gives_the_test_metrics_of_fit(run, toy):
     data = toy(60, lengths=(12, 20, 31))
     assert sl.infer.evaluate(run.trained, data) == run.test.metrics
 
 
-def test_evaluation_needs_labels(run, toy):
+def test_evaluate_needs_a_dataset_with_labels(run, toy):
     with pytest.raises(LabelError, match="no labels to compare with"):
         sl.infer.evaluate(run.trained, toy(labels=None))
 
 
-def test_evaluation_needs_the_classes_of_the_model(run, toy):
+def test_evaluate_needs_a_dataset_with_the_classes_of_the_model(run, toy):
     data = toy(classes=("yes", "no"))
     with pytest.raises(LabelError, match=r"give the dataset Labels\(..., classes=model\.c"):
         sl.infer.evaluate(run.trained, data)
 
 
-def test_evaluation_needs_the_task_of_the_model(run, toy):
+def test_evaluate_needs_a_dataset_of_the_task_of_the_model(run, toy):
     with pytest.raises(LabelError, match=r"task is classify, but .* read for regress"):
         sl.infer.evaluate(run.trained, toy(labels="gc", task="regress"))
 
 
-def test_another_encoder_is_an_error(run, toy):
+def test_predicting_from_a_dataset_with_another_encoder_is_an_error(run, toy):
     with pytest.raises(ConfigError, match=r"give the dataset encoder=model\.encoder"):
         sl.infer.predict(run.trained, toy(encoder=sl.encode.OneHot("iupac")))
 
 
-def test_the_error_names_a_sequence_of_the_wrong_length(toy, tmp_path):
+def test_the_error_of_predict_names_a_sequence_of_the_wrong_length(toy, tmp_path):
     data = toy()
     config = sl.models.SequenceCNNConfig.for_data(data)
     run = sl.train.fit(config, data, epochs=1)
@@ -162,12 +162,12 @@ def test_the_error_names_a_sequence_of_the_wrong_length(toy, tmp_path):
         sl.infer.predict(run.trained, tmp_path / "odd.fa")
 
 
-def test_a_file_without_sequences_is_an_error(run, toy):
+def test_predicting_from_a_file_without_sequences_is_an_error(run, toy):
     with pytest.raises(FormatError, match="no sequences"):
         sl.infer.predict(run.trained, sl.data.Subset(toy(), []))
 
 
-def test_the_error_names_an_empty_sequence(run, tmp_path):
+def test_the_error_of_predict_names_an_empty_sequence(run, tmp_path):
     (tmp_path / "hole.fa").write_text(">a\nACGT\n>hole\n>c\nACGT\n")
     with pytest.raises(FormatError, match="hole"):
         sl.infer.predict(run.trained, tmp_path / "hole.fa")
@@ -187,7 +187,7 @@ def test_scoring_augmented_records_gives_a_warning(run, toy, judge, is_part):
     assert told[0].filename == __file__
 
 
-def test_augmentation_that_changes_nothing_gives_no_warning(run, toy, tmp_path):
+def test_scoring_with_a_centre_crop_gives_no_warning(run, toy, tmp_path):
     data = toy(20, augment=sl.augment.Crop(12, mode="centre"))
     found = sl.infer.predict(run.trained, data).to_numpy()
     with sl.io.open_sequences(tmp_path / "toy.fa") as reader:
@@ -219,7 +219,7 @@ class Counting(sl.nn.Module):
         return self.head(inputs.sum(axis=2))
 
 
-def test_batches_of_records_longer_than_training_records_are_smaller(monkeypatch):
+def test_predict_uses_small_batches_beyond_training_lengths(monkeypatch):
     kind = replace(_kinds.kind_of_encoder(sl.encode.OneHot("dna")), batch_positions=64)
     monkeypatch.setattr(_kinds, "REGISTERED_KINDS", [kind])
     table = {"sequence": ["ACGT", "CCCC", "GGTT", "ACAC"], "label": ["a", "b", "a", "b"]}

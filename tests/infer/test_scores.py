@@ -23,25 +23,25 @@ values = arrays(
 
 
 @given(values=values)
-def test_a_table_can_be_read_back_exactly(tmp_path_factory, values):
+def test_a_score_table_can_be_read_back_exactly(tmp_path_factory, values):
     path = tmp_path_factory.mktemp("scores") / "scores.tsv"
     Scores("abc", ("no", "yes"), values).to_tsv(path)
     assert Scores.read_tsv(path).to_numpy().tobytes() == values.tobytes()
 
 
-def test_a_table_keeps_ids_and_classes(tmp_path):
+def test_a_score_table_keeps_ids_and_classes(tmp_path):
     Scores(["a|1", "ü"], ["x y", "z"], np.zeros((2, 2))).to_tsv(tmp_path / "scores.tsv")
     back = Scores.read_tsv(tmp_path / "scores.tsv")
     assert (back.ids, back.classes) == (["a|1", "ü"], ("x y", "z"))
 
 
-def test_a_table_begins_with_a_header(tmp_path):
+def test_a_score_table_begins_with_a_header_line(tmp_path):
     Scores(["a"], ["EI", "IE"], np.array([[0.25, 0.75]])).to_tsv(tmp_path / "scores.tsv")
     assert (tmp_path / "scores.tsv").read_bytes() == b"id\tEI\tIE\na\t0.25\t0.75\n"
 
 
 @pytest.mark.parametrize("classes", [("id", "x"), ("id", "record_id")])
-def test_a_class_named_id_has_its_own_column(tmp_path, classes):
+def test_scores_of_a_class_named_id_do_not_conflict_with_record_ids(tmp_path, classes):
     path = tmp_path / "scores.tsv"
     Scores(["a", "b"], classes, np.array([[0.25, 0.75], [0.5, 0.5]])).to_tsv(path)
     frame, back = pd.read_csv(path, sep="\t", index_col=0), Scores.read_tsv(path)
@@ -50,36 +50,36 @@ def test_a_class_named_id_has_its_own_column(tmp_path, classes):
     assert frame.index.name not in classes
 
 
-def test_to_numpy_returns_a_copy():
+def test_scores_to_numpy_returns_a_copy():
     scores = Scores(["a"], ["gc"], np.zeros((1, 1)))
     scores.to_numpy()[0, 0] = 1
     assert scores.to_numpy().item() == 0
 
 
-def test_values_of_the_wrong_shape_are_an_error():
+def test_score_values_of_the_wrong_shape_are_an_error():
     with pytest.raises(ShapeError, match="are not 2 records by 1 columns"):
         Scores(["a", "b"], ["gc"], np.zeros((1, 1)))
 
 
 @pytest.mark.parametrize("classes", [[], ["gc"], ["EI", "IE"]])
-def test_a_table_without_records_can_be_read_back(tmp_path, classes):
+def test_a_score_table_without_records_can_be_read_back(tmp_path, classes):
     Scores([], classes, np.zeros((0, len(classes)))).to_tsv(tmp_path / "a.tsv")
     assert Scores.read_tsv(tmp_path / "a.tsv").to_numpy().shape == (0, len(classes))
 
 
-def test_a_file_that_is_not_a_table_is_an_error(tmp_path):
+def test_reading_a_file_that_is_not_a_score_table_is_an_error(tmp_path):
     (tmp_path / "a.tsv").write_text("id\tEI\na\n")
     with pytest.raises(FormatError, match="not a table of scores"):
         Scores.read_tsv(tmp_path / "a.tsv")
 
 
-def test_the_error_names_a_missing_table(tmp_path):
+def test_the_error_for_a_missing_score_table_names_the_file(tmp_path):
     with pytest.raises(MissingFileError, match=r"b\.tsv: no such file"):
         Scores.read_tsv(tmp_path / "b.tsv")
 
 
 @pytest.mark.parametrize("classes", [["EI", "IE"], ["id"]])
-def test_names_of_intervals_can_be_read_back(tmp_path, classes):
+def test_interval_names_in_a_score_table_can_be_read_back(tmp_path, classes):
     values = np.ones((2, len(classes)))
     Scores(["c:0-4(.)", "c:4-8(.)"], classes, values, names=["p1", "2"]).to_tsv(
         tmp_path / "a.tsv"
@@ -97,7 +97,7 @@ def test_names_of_intervals_can_be_read_back(tmp_path, classes):
 SCORE_VALUES = np.array([[1 / 3, 2 / 3], [0.5, 0.5]], np.float32)
 
 
-def test_a_file_is_written_in_the_format_of_its_extension(tmp_path):
+def test_scores_are_written_in_the_format_of_the_file_extension(tmp_path):
     scores = Scores(['a,"b"', "é"], ["EI", "IE"], SCORE_VALUES, names=["one", "two"])
     for name in ("s.tsv", "s.txt", "s", "s.csv", "s.CSV", "s.parquet"):
         scores.save(tmp_path / name)
@@ -124,13 +124,13 @@ def test_a_file_is_written_in_the_format_of_its_extension(tmp_path):
         ("s.jsonl", r"not as .jsonl"),
     ],
 )
-def test_an_unsupported_extension_is_an_error(tmp_path, name, said):
+def test_writing_scores_with_an_unsupported_extension_is_an_error(tmp_path, name, said):
     with pytest.raises(ArgumentError, match=said):
         Scores(["a", "b"], ["EI", "IE"], SCORE_VALUES).save(tmp_path / name)
     assert not list(tmp_path.iterdir())
 
 
-def test_parquet_without_its_package_is_an_error_that_names_it(tmp_path, monkeypatch):
+def test_writing_parquet_without_pyarrow_names_the_missing_package(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(MissingExtraError, match="pip install pyarrow"):
         Scores(["a", "b"], ["EI", "IE"], SCORE_VALUES).save(tmp_path / "s.parquet")

@@ -8,7 +8,7 @@ import pytest
 import seqloom as sl
 from seqloom.errors import ArgumentError
 
-COMPLEMENT_TABLES = {
+TRANSLATION_TO_COMPLEMENT = {
     "dna": str.maketrans("ACGTNRYacgt", "TGCANYRtgca"),
     "rna": str.maketrans("ACGU", "UGCA"),
 }
@@ -16,7 +16,7 @@ COMPLEMENT_TABLES = {
 
 def opposite_strand_of(text, alphabet="dna"):
     """Return the reverse complement of a sequence."""
-    return text.translate(COMPLEMENT_TABLES[alphabet])[::-1]
+    return text.translate(TRANSLATION_TO_COMPLEMENT[alphabet])[::-1]
 
 
 def make_texts(letters="ACGT", lengths=(12, 20, 31), count=24):
@@ -47,7 +47,7 @@ def trained():
 
 
 @pytest.mark.parametrize("task", ["classify", "regress", "multilabel"])
-def test_a_score_is_the_mean_of_the_scores_of_both_strands(trained, task):
+def test_a_strand_averaged_score_is_the_mean_over_both_strands(trained, task):
     texts = [*make_texts(), "ACGTNRYACGTAA", "acgtACTTGCAtt"]
     model = trained[task]
     one = sl.infer.predict(model, texts).to_numpy()
@@ -58,7 +58,7 @@ def test_a_score_is_the_mean_of_the_scores_of_both_strands(trained, task):
     np.testing.assert_allclose(found.to_numpy(), (one + other) / 2, rtol=1e-5, atol=1e-6)
 
 
-def test_both_strands_of_a_sequence_have_the_same_score(trained):
+def test_both_strands_of_a_sequence_have_equal_averaged_scores(trained):
     texts = make_texts()
     options: Any = {"reverse_complement": True}
     one = sl.infer.predict(trained["classify"], texts, **options)
@@ -68,7 +68,7 @@ def test_both_strands_of_a_sequence_have_the_same_score(trained):
     np.testing.assert_allclose(one.to_numpy(), other.to_numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_the_reverse_complement_of_rna_pairs_a_with_u():
+def test_the_reverse_complement_of_rna_replaces_a_by_u():
     texts = make_texts("ACGU")
     table = {"sequence": texts, "label": ["xy"[it[0] in "AC"] for it in texts]}
     data = sl.data.SequenceDataset(table, encoder=sl.encode.OneHot("rna"))
@@ -80,7 +80,7 @@ def test_the_reverse_complement_of_rna_pairs_a_with_u():
     np.testing.assert_allclose(found, sum(pair) / 2, rtol=1e-5, atol=1e-6)
 
 
-def test_subsets_caches_files_and_intervals_are_also_averaged(trained, tmp_path):
+def test_strand_averaging_works_for_every_type_of_dataset(trained, tmp_path):
     model, texts = trained["classify"], make_texts(lengths=(20,), count=6)
     fasta = "".join(f">r{number}\n{text}\n" for number, text in enumerate(texts))
     (tmp_path / "a.fa").write_text(fasta)
@@ -97,7 +97,7 @@ def test_subsets_caches_files_and_intervals_are_also_averaged(trained, tmp_path)
         np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
 
 
-def test_evaluate_uses_the_averaged_scores(trained):
+def test_evaluate_uses_strand_averaged_scores(trained):
     texts = make_texts()
     values = [float(text.count("A")) for text in texts]
     table = {"sequence": texts, "label": values}
@@ -114,7 +114,7 @@ def test_evaluate_uses_the_averaged_scores(trained):
     assert found["rmse"] == pytest.approx(np.sqrt(np.mean((mean - values) ** 2)), rel=1e-4)
 
 
-def test_explain_returns_differences_of_averaged_scores(trained):
+def test_explain_returns_differences_of_strand_averaged_scores(trained):
     text, model = make_texts()[0], trained["multilabel"]
     name = model.classes[0]
     options: Any = {"reverse_complement": True}
@@ -125,7 +125,7 @@ def test_explain_returns_differences_of_averaged_scores(trained):
     np.testing.assert_allclose(found, logits[0] - logits[1:], rtol=1e-2, atol=1e-3)
 
 
-def test_progress_counts_a_record_once_although_both_strands_are_scored(trained):
+def test_progress_counts_a_record_of_two_scored_strands_once(trained):
     heard = []
     texts = make_texts()
     sl.infer.predict(
@@ -149,7 +149,7 @@ def fit_on(encoder, texts):
     ("encoder", "letters"),
     [(sl.encode.OneHot("protein"), "ACDE"), (sl.encode.OneHot("ACGT"), "ACGT")],
 )
-def test_records_without_a_reverse_complement_are_an_error(encoder, letters):
+def test_averaging_strands_of_proteins_is_an_error(encoder, letters):
     texts = make_texts(letters)
     run = fit_on(encoder, texts)
     message = "is for models of DNA or RNA"
@@ -159,7 +159,7 @@ def test_records_without_a_reverse_complement_are_an_error(encoder, letters):
         sl.infer.explain(run, texts, method="mutations", reverse_complement=True)
 
 
-def test_an_augmented_dataset_is_an_error(trained):
+def test_averaging_strands_of_an_augmented_dataset_is_an_error(trained):
     augment = sl.augment.Mutate(0.1)
     options: Any = {"encoder": trained["classify"].encoder, "augment": augment}
     data = sl.data.SequenceDataset({"sequence": make_texts()}, labels=False, **options)
@@ -167,7 +167,7 @@ def test_an_augmented_dataset_is_an_error(trained):
         sl.infer.predict(trained["classify"], data, reverse_complement=True)
 
 
-def test_an_exported_model_with_reverse_complement_is_an_error(trained, tmp_path):
+def test_averaging_strands_with_an_exported_model_is_an_error(trained, tmp_path):
     sl.export.save(trained["classify"], tmp_path / "export")
     (tmp_path / "a.fa").write_text(">a\nACGTACGTACGT\n")
     with pytest.raises(ArgumentError, match="needs the run folder"):

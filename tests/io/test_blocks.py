@@ -10,8 +10,8 @@ from seqloom.errors import FormatError
 from seqloom.io import SequenceIndex, write_sequences
 
 FASTQ_NAMES = ["example", "tricky", "sanger_93", "wrapping_as_sanger"]
-BLOCK_SIZES = [23, 100, 65280]
-REAL_FILES = [
+BGZIP_BLOCK_SIZES = [23, 100, 65280]
+REAL_BGZIP_FILES = [
     ("quality", "example.fastq.bgz"),
     ("quality", "example_dos.fastq.bgz"),
     ("genomes", "phi-X174.fa.gz"),
@@ -36,7 +36,7 @@ def check_end(path, whole):
 
 
 @pytest.mark.parametrize("name", FASTQ_NAMES)
-@pytest.mark.parametrize("size", BLOCK_SIZES)
+@pytest.mark.parametrize("size", BGZIP_BLOCK_SIZES)
 def test_a_bgzip_file_without_its_end_block_is_an_error(tmp_path, name, size):
     check_end(
         tmp_path / "a.bgz", bgzip((FASTQ_SPECIMENS / f"{name}.fastq").read_bytes(), size)
@@ -48,7 +48,7 @@ def test_written_bgzip_files_end_with_the_end_block(tmp_path):
     check_end(tmp_path / "a.fa.bgz", (tmp_path / "a.fa.bgz").read_bytes())
 
 
-@pytest.mark.parametrize("place", REAL_FILES, ids=lambda place: place[1])
+@pytest.mark.parametrize("place", REAL_BGZIP_FILES, ids=lambda place: place[1])
 def test_a_real_bgzip_file_without_its_end_block_is_an_error(tmp_path, place):
     check_end(tmp_path / "a", real(*place).read_bytes())
 
@@ -64,13 +64,13 @@ BLOCK_CHANGES = {
         BGZIP_BLOCKS[:at] + BGZIP_BLOCKS[at : at + 2][::-1] + BGZIP_BLOCKS[at + 2 :]
     ),
 }
-CHANGED_BLOCKS = [
+CHANGES_AND_BLOCK_NUMBERS = [
     (how, at) for how in BLOCK_CHANGES for at in range(len(BGZIP_BLOCKS) - (how[0] == "c"))
 ]
 
 
 @pytest.mark.parametrize("kind", ["sli", "fai and gzi"])
-@pytest.mark.parametrize(("how", "at"), CHANGED_BLOCKS)
+@pytest.mark.parametrize(("how", "at"), CHANGES_AND_BLOCK_NUMBERS)
 def test_an_index_detects_a_missing_bgzip_block(tmp_path, how, at, kind):
     path = tmp_path / "a.fa.gz"
     path.write_bytes(b"".join(BGZIP_BLOCKS) + BGZIP_END_BLOCK)

@@ -21,7 +21,7 @@ from seqloom.io import build_index, open_sequences
 # The compressed text exceeds 8 MiB; all threads decompress larger files.
 READS, LENGTH = 1200, 8000
 # An index stores a hash of each part of this size; opening a file compares four parts.
-HASHED_BYTES = 256 << 10
+INDEXED_CHUNK_BYTES = 256 << 10
 
 
 def fastq(count=READS):
@@ -92,7 +92,7 @@ def text_of(path, threads):
     level=st.sampled_from([0, 1, 6]),
     threads=st.integers(2, 5),
 )
-def test_text_of_any_gzip_members_equals_that_of_the_standard_library(
+def test_gzip_members_of_any_size_are_decompressed_correctly(
     tmp_path, borders, level, threads
 ):
     path = indexed(tmp_path / "r.fq.gz", members(*borders, level=level))
@@ -105,7 +105,7 @@ def test_text_of_any_gzip_members_equals_that_of_the_standard_library(
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(place=st.floats(0, 1, exclude_max=True), bit=st.integers(0, 7))
-def test_a_flipped_bit_gives_the_same_error_for_any_number_of_threads(tmp_path, place, bit):
+def test_a_flipped_gzip_bit_gives_equal_errors_with_any_thread_count(tmp_path, place, bit):
     packed = bytearray(members(len(FASTQ_TEXT) // 3))
     path = indexed(tmp_path / "r.fq.gz", packed)
     packed[int(place * len(packed))] ^= 1 << bit
@@ -137,14 +137,14 @@ def test_a_wrong_gzip_checksum_is_an_error(tmp_path):
     assert text_of(path, 3)[1] == text_of(path, 1)[1]
 
 
-def test_a_second_epoch_equals_the_first(tmp_path):
+def test_a_second_epoch_of_a_gzip_stream_equals_the_first(tmp_path):
     path = tmp_path / "r.fq.gz"
     path.write_bytes(members(len(FASTQ_TEXT) // 3, len(FASTQ_TEXT) // 2))
     epochs = [text_of(path, 3) for _ in range(3)]
     assert epochs == [(FASTQ_TEXT, None)] * 3
 
 
-def test_a_second_epoch_detects_corruption_since_the_first(tmp_path):
+def test_a_second_epoch_detects_corruption_after_the_first_epoch(tmp_path):
     packed = bytearray(members())
     path = tmp_path / "r.fq.gz"
     path.write_bytes(packed)
@@ -177,7 +177,7 @@ except KeyboardInterrupt:
 """
 
 
-def test_an_interrupt_stops_reading(tmp_path):
+def test_ctrl_c_stops_reading_a_gzip_file(tmp_path):
     path = indexed(tmp_path / "r.fq.gz", members())
     command = [sys.executable, "-c", INTERRUPT_SCRIPT, str(path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
@@ -204,9 +204,9 @@ def test_shards_of_a_gzip_contain_each_record_once(tmp_path, count):
 
 def test_a_resumed_stream_detects_corruption_that_its_index_missed(tmp_path):
     packed = bytearray(members())
-    assert len(packed) > 8 * HASHED_BYTES
+    assert len(packed) > 8 * INDEXED_CHUNK_BYTES
     path = indexed(tmp_path / "r.fq.gz", packed)
-    packed[3 * HASHED_BYTES // 2] ^= 4  # opening does not check the second part
+    packed[3 * INDEXED_CHUNK_BYTES // 2] ^= 4  # opening does not check the second part
     change(path, packed)
     stream = sl.data.SequenceStream(path)
     stream.load_state_dict({**stream.state_dict(), "position": 5})
@@ -214,7 +214,7 @@ def test_a_resumed_stream_detects_corruption_that_its_index_missed(tmp_path):
         list(stream)
 
 
-def test_a_stream_resumes_in_a_file_with_another_modification_time(tmp_path):
+def test_a_stream_resumes_if_the_modification_time_has_changed(tmp_path):
     path = Path(indexed(tmp_path / "r.fq.gz", members()))
     os.utime(path)
     stream = sl.data.SequenceStream(path)

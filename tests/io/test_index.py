@@ -102,7 +102,7 @@ def test_ranges_of_a_chromosome_equal_its_slices(tmp_path, container, end):
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(st.lists(st.lists(st.text("ACGT", max_size=9), max_size=5), min_size=1), st.data())
-def test_lines_of_any_length_can_be_indexed(tmp_path, records, data):
+def test_sequence_files_with_any_line_length_can_be_indexed(tmp_path, records, data):
     lines = [f">r{n}\n" + "\n".join(lines) for n, lines in enumerate(records)]
     path = write(tmp_path / "a.fa", "\n".join(lines).encode())
     build_index(path)
@@ -124,7 +124,7 @@ def test_a_record_is_found_by_id(tmp_path, container):
     assert 2 not in index
 
 
-def test_an_unknown_id_is_an_error_that_names_the_file(tmp_path):
+def test_fetching_an_unknown_id_is_an_error_that_names_the_file(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(IdError, match=r"g\.fa: no record has the id 'chrX'"):
         index["chrX"]
@@ -132,7 +132,7 @@ def test_an_unknown_id_is_an_error_that_names_the_file(tmp_path):
         index.fetch("chrX", 0, 1)
 
 
-def test_a_repeated_id_is_ambiguous(tmp_path):
+def test_fetching_a_repeated_id_is_an_error(tmp_path):
     index = SequenceIndex(write(tmp_path / "a.fa", b">a\nA\n>b\nC\n>a x\nG\n>a\nT\n"))
     with pytest.raises(IdError, match=r"3 records have the id 'a' \(0, 2, 3\)"):
         index["a"]
@@ -140,7 +140,7 @@ def test_a_repeated_id_is_ambiguous(tmp_path):
     assert index[2].sequence == b"G"
 
 
-def test_an_index_out_of_range_is_an_error_with_the_size(tmp_path):
+def test_a_record_index_out_of_range_is_an_error_with_the_size(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(OutOfRangeError, match="record 5 of 5"):
         index[5]
@@ -156,7 +156,7 @@ def test_an_index_out_of_range_is_an_error_with_the_size(tmp_path):
 
 
 @pytest.mark.parametrize("number", [1 << 63, -(1 << 63) - 1, 10**30])
-def test_an_integer_beyond_64_bits_is_an_index_error(tmp_path, number):
+def test_indexing_sequences_by_an_int_beyond_64_bits_is_an_error(tmp_path, number):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     for wrong in (
         lambda: index[number],
@@ -174,7 +174,7 @@ def test_large_unsigned_integers_are_not_negative_indices(tmp_path):
     assert index.fetch_many(np.array([4], np.uint64)).ids == ["chr4"]
 
 
-def test_an_interrupted_index_is_not_written(tmp_path, container):
+def test_an_interrupted_indexing_leaves_no_index_file(tmp_path, container):
     path = write(tmp_path / "r.fq", reads(500), container)
     progress = _native.IndexProgress()
     progress.stop()
@@ -207,14 +207,14 @@ def test_a_gzip_truncated_at_a_member_boundary_is_detected(tmp_path, cut):
         SequenceIndex(path)
 
 
-def test_indices_must_be_integers(tmp_path):
+def test_record_indices_must_be_integers(tmp_path):
     index = SequenceIndex(write(tmp_path / "g.fa", genome()))
     with pytest.raises(ArgumentError, match="expected integers"):
         index.fetch_many([0.5])
     assert len(index.fetch_many([])) == 0
 
 
-def test_an_existing_index_is_reused(tmp_path, container):
+def test_an_existing_sequence_index_is_reused(tmp_path, container):
     path = write(tmp_path / "r.fq", reads(500), container)
     SequenceIndex(path)
     side = Path(f"{path}.sli")
@@ -244,7 +244,7 @@ def test_a_fasta_truncated_within_its_last_record_is_detected(tmp_path):
         SequenceIndex(path)
 
 
-def test_a_replaced_file_is_indexed_again_with_a_warning(tmp_path, container):
+def test_a_replaced_sequence_file_is_indexed_again_with_a_warning(tmp_path, container):
     path = write(tmp_path / "r.fq", reads(500), container)
     SequenceIndex(path)
     write(path, reads(600, seed=5), container)
@@ -281,7 +281,7 @@ def test_exchanged_bgzip_blocks_are_detected(tmp_path):
 
 
 @pytest.mark.parametrize("place", [0, 9, 60, 300, -60])
-def test_a_corrupt_index_is_rebuilt(tmp_path, place):
+def test_a_corrupt_sequence_index_is_rebuilt(tmp_path, place):
     path = write(tmp_path / "r.fq", reads(500))
     side = build_index(path)
     data = bytearray(side.read_bytes())
@@ -297,7 +297,7 @@ def test_a_corrupt_index_is_rebuilt(tmp_path, place):
     assert found == whole
 
 
-def test_in_a_read_only_folder_the_index_stays_in_memory(tmp_path):
+def test_the_index_of_a_file_in_a_read_only_folder_stays_in_memory(tmp_path):
     path = write(tmp_path / "r.fq", reads(50))
     index = SequenceIndex(path, index=tmp_path / "r.fq" / "no-folder.sli")
     assert index.note is not None
@@ -306,13 +306,13 @@ def test_in_a_read_only_folder_the_index_stays_in_memory(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["sli", "fai"])
-def test_a_folder_named_like_an_index_is_not_an_index(tmp_path, suffix):
+def test_a_folder_with_the_name_of_an_index_is_ignored(tmp_path, suffix):
     path = write(tmp_path / "a.fa", b">a\nAC\n")
     Path(f"{path}.{suffix}").mkdir()
     assert SequenceIndex(path)["a"].sequence == b"AC"
 
 
-def test_if_a_folder_has_its_name_the_index_stays_in_memory(tmp_path):
+def test_an_index_stays_in_memory_if_a_folder_has_its_file_name(tmp_path):
     path = write(tmp_path / "a.fa", b">a\nAC\n")
     Path(f"{path}.sli").mkdir()
     assert "kept in memory (" in str(SequenceIndex(path).note)
@@ -345,7 +345,7 @@ def test_temporary_files_of_a_killed_indexer_are_removed(tmp_path):
     assert not list(tmp_path.glob(".*.part"))
 
 
-def test_a_missing_index_is_an_error_if_build_is_false(tmp_path):
+def test_a_missing_index_with_build_false_is_an_error(tmp_path):
     path = write(tmp_path / "r.fq", reads(5))
     with pytest.raises(MissingFileError, match=r"r\.fq\.sli: no such index"):
         SequenceIndex(path, build=False)
@@ -371,7 +371,7 @@ def test_a_truncated_gzip_cannot_be_indexed(tmp_path):
         SequenceIndex(path)
 
 
-def test_threads_can_share_an_index(tmp_path, container):
+def test_threads_can_share_a_sequence_index(tmp_path, container):
     index = SequenceIndex(write(tmp_path / "r.fq", reads(3000), container))
     wrong = []
 
@@ -394,6 +394,6 @@ def test_a_byte_order_mark_is_not_part_of_a_record(tmp_path):
     assert [record.sequence for record in index] == [b"AC", b"G"]
 
 
-def test_a_missing_sequence_file_is_an_error_if_build_is_false(tmp_path):
+def test_indexing_a_missing_file_with_build_false_is_an_error(tmp_path):
     with pytest.raises(MissingFileError, match=r"none\.fa: no such file"):
         SequenceIndex(tmp_path / "none.fa", build=False)

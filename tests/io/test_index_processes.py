@@ -27,7 +27,7 @@ def fetch(index, seed, answers):
 
 
 @pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
-def test_forked_processes_read_concurrently(path):
+def test_forked_processes_can_share_a_sequence_index(path):
     context = multiprocessing.get_context("fork")
     index = SequenceIndex(path, num_threads=2)
     index.fetch_many(np.arange(2000))
@@ -58,21 +58,21 @@ def test_a_pickled_index_contains_no_records(path):
     assert pickle.loads(data)["r3"] == index["r3"]  # noqa: S301 - our own bytes
 
 
-def test_an_index_in_memory_is_pickled(path, tmp_path):
+def test_a_pickled_index_in_memory_works_after_unpickling(path, tmp_path):
     index = SequenceIndex(path, index=tmp_path / "r.fq" / "x.sli")
     again = pickle.loads(pickle.dumps(index))  # noqa: S301 - our own bytes
     assert again["r3"] == index["r3"]
     assert not (tmp_path / "r.fq.sli").exists()
 
 
-def test_a_pickled_index_rejects_a_changed_file(path):
+def test_a_pickled_index_rejects_a_changed_sequence_file(path):
     again = pickle.loads(pickle.dumps(SequenceIndex(path)))  # noqa: S301 - our own bytes
     path.write_text("@x\nAC\n+\nII\n")
     with pytest.raises(FormatError, match="changed since the index was opened"):
         again[0]
 
 
-def test_a_file_truncated_during_reading_is_an_error(path):
+def test_a_sequence_file_truncated_during_reading_is_an_error(path):
     index = SequenceIndex(path)
     os.truncate(path, 5000)
     with pytest.raises(FormatError, match="does not match its index"):

@@ -29,7 +29,7 @@ def test_the_written_fai_equals_that_of_samtools(tmp_path, text, fai):
 @pytest.mark.parametrize(
     ("text", "fai"), [(FASTA_BYTES, FASTA_FAI), (FASTQ_BYTES, FASTQ_FAI)]
 )
-def test_a_fai_file_can_replace_the_index(tmp_path, text, fai):
+def test_an_existing_fai_file_can_serve_as_index(tmp_path, text, fai):
     (tmp_path / "a").write_bytes(text)
     expected = list(SequenceIndex(tmp_path / "a"))
     Path(tmp_path / "a.sli").unlink()
@@ -48,7 +48,7 @@ def test_a_fai_detects_truncation_within_the_last_record(tmp_path, cut):
         SequenceIndex(tmp_path / "a")
 
 
-def test_the_last_line_may_lack_a_newline(tmp_path):
+def test_a_fai_of_a_file_without_a_final_newline_is_valid(tmp_path):
     (tmp_path / "a").write_bytes(FASTA_BYTES[:-1])
     (tmp_path / "a.fai").write_text(FASTA_FAI)
     assert SequenceIndex(tmp_path / "a")[-1].sequence == b"ACGTACG"
@@ -61,7 +61,7 @@ def test_a_fai_detects_a_fastq_truncated_at_a_record_boundary(tmp_path):
         SequenceIndex(tmp_path / "a")
 
 
-FAI_CHANGES = {
+WRONG_FAI_FILES = {
     "off by one": lambda fai: fai.replace("two\t2\t34", "two\t2\t35"),
     "another id": lambda fai: fai.replace("one", "uno"),
     "a record less": lambda fai: fai.replace("two\t2\t34\t2\t3\n", ""),
@@ -74,10 +74,10 @@ FAI_CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", FAI_CHANGES)
+@pytest.mark.parametrize("change", WRONG_FAI_FILES)
 def test_a_fai_of_another_file_is_an_error(tmp_path, change):
     (tmp_path / "a").write_bytes(FASTA_BYTES)
-    (tmp_path / "a.fai").write_text(FAI_CHANGES[change](FASTA_FAI))
+    (tmp_path / "a.fai").write_text(WRONG_FAI_FILES[change](FASTA_FAI))
     with pytest.raises(FormatError, match=r"a\.fai"):
         SequenceIndex(tmp_path / "a")
 
@@ -151,7 +151,7 @@ def test_the_written_gzi_contains_the_block_offsets(tmp_path):
     assert written[0].read_bytes() == gzi_of(blocks[1:])
 
 
-GZI_CHANGES = {
+WRONG_GZI_FILES = {
     "two less": lambda entries: entries[:-2],
     "backwards": lambda entries: entries[::-1],
     "off by one in the file": lambda entries: [(a + 1, b) for a, b in entries],
@@ -161,14 +161,14 @@ GZI_CHANGES = {
 }
 
 
-@pytest.mark.parametrize("change", GZI_CHANGES)
+@pytest.mark.parametrize("change", WRONG_GZI_FILES)
 def test_a_gzi_of_another_file_is_an_error(tmp_path, change):
     path = tmp_path / "a.fa.gz"
     blocks = bgzip(path)
     SequenceIndex(path).write_fai()
     Path(f"{path}.sli").unlink()
     assert SequenceIndex(path)["r8999"].sequence == b"ACGTACGTACGTACG"
-    Path(f"{path}.gzi").write_bytes(gzi_of(GZI_CHANGES[change](blocks[1:])))
+    Path(f"{path}.gzi").write_bytes(gzi_of(WRONG_GZI_FILES[change](blocks[1:])))
     with pytest.raises(FormatError, match=r"a\.fa\.gz\.gzi"):
         SequenceIndex(path)
 
@@ -205,7 +205,7 @@ def test_a_gzi_detects_a_missing_block(tmp_path):
         SequenceIndex(path)
 
 
-def test_records_that_a_fai_cannot_represent_are_an_error(tmp_path):
+def test_writing_a_fai_of_records_that_it_cannot_represent_is_an_error(tmp_path):
     (tmp_path / "odd.fa").write_text(">a\nA\nCC\nG\n")
     with pytest.raises(FormatError, match="record 0 has lines of unequal length"):
         SequenceIndex(tmp_path / "odd.fa").write_fai()
@@ -222,7 +222,7 @@ def test_a_plain_gzip_file_has_no_gzi_index(tmp_path):
         SequenceIndex(tmp_path / "a.gz").write_fai()
 
 
-def test_the_command_index_replaces_an_invalid_fai(tmp_path):
+def test_the_index_command_replaces_an_invalid_fai(tmp_path):
     (tmp_path / "a").write_bytes(FASTA_BYTES)
     (tmp_path / "a.fai").write_text(FASTQ_FAI)
     build_index(tmp_path / "a")

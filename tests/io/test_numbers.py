@@ -26,14 +26,14 @@ def path(tmp_path):
     "number", INTEGERS_BEYOND_64_BITS.values(), ids=INTEGERS_BEYOND_64_BITS
 )
 @pytest.mark.parametrize("name", ["expect", "max_record"])
-def test_an_option_beyond_64_bits_is_an_error(path, name, number):
+def test_a_reading_option_beyond_64_bits_is_an_error(path, name, number):
     with pytest.raises(ArgumentError, match=rf"{name} must be below 2\*\*63"):
         open_sequences(path, **{name: number})
 
 
 @pytest.mark.parametrize("name", ["expect", "max_record"])
 @pytest.mark.parametrize("number", [2.5, "2"])
-def test_an_option_that_is_not_an_integer_is_an_error(path, name, number):
+def test_a_reading_option_that_is_not_an_integer_is_an_error(path, name, number):
     with pytest.raises(ArgumentError, match=f"{name} must be an integer, got"):
         open_sequences(path, **{name: number})
 
@@ -51,12 +51,12 @@ def test_a_batch_size_beyond_64_bits_is_an_error(path, interleaved, number):
 
 
 @pytest.mark.parametrize("number", [0, -1, 10**30, 1.5])
-def test_read_batch_has_the_same_limits(path, number):
+def test_read_batch_rejects_sizes_beyond_64_bits(path, number):
     with open_sequences(path) as reader, pytest.raises(ArgumentError, match="n must be"):
         reader.read_batch(number)
 
 
-def test_the_largest_integer_reads_everything(path):
+def test_a_batch_size_of_the_largest_64_bit_integer_reads_all_records(path):
     with open_sequences(path, max_record=sys.maxsize) as reader:
         assert len(reader.read_batch(sys.maxsize, sys.maxsize)) == 2
     path.write_text(">a\nAC\n>a\nGG\n")
@@ -82,7 +82,7 @@ def test_zero_threads_means_all_cores(path, threads):
 
 
 @pytest.mark.parametrize("width", [10**30, 2.5])
-def test_a_line_width_is_a_64_bit_integer(tmp_path, width):
+def test_an_invalid_line_width_is_an_error(tmp_path, width):
     with pytest.raises(ArgumentError, match="line_width must be"):
         write_sequences(tmp_path / "o.fa", [("a", "AC")], line_width=width)
 
@@ -103,27 +103,27 @@ def test_a_record_index_beyond_64_bits_is_an_index_error(path, number):
 
 
 @pytest.mark.parametrize("key", [None, 1.5, [1], slice(0, 1)], ids=str)
-def test_a_key_that_is_neither_id_nor_integer_is_an_error(path, key):
+def test_fetching_by_a_key_that_is_neither_id_nor_integer_is_an_error(path, key):
     index = SequenceIndex(path)
     for find in (lambda: index[key], lambda: index.fetch(key, 0, 1)):
         with pytest.raises(ArgumentError, match="by its id or by an integer index; got"):
             find()
 
 
-def test_ids_and_integers_cannot_be_mixed(path):
+def test_fetching_by_a_mixture_of_ids_and_integers_is_an_error(path):
     with pytest.raises(ArgumentError, match="all ids or all indices, got both"):
         SequenceIndex(path).fetch_intervals(["a", 10**30], [0, 0], [1, 1])
 
 
 @pytest.mark.parametrize("rows", [[0.7], np.array([True, False])], ids=str)
-def test_rows_of_a_batch_are_integers(path, rows):
+def test_indices_of_batch_rows_must_be_integers(path, rows):
     with open_sequences(path) as reader:
         batch = reader.read_batch(2)
     with pytest.raises(ArgumentError, match="expected integers"):
         batch.take(rows)
 
 
-def test_a_row_beyond_64_bits_is_an_index_error(path):
+def test_a_batch_row_beyond_64_bits_is_an_index_error(path):
     with open_sequences(path) as reader:
         batch = reader.read_batch(2)
     with pytest.raises(IndexError, match="does not fit 64 bits"):

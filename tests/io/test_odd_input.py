@@ -12,7 +12,7 @@ from fastx import COMPRESSORS, Trickle, read
 from seqloom.errors import FormatError
 
 CHUNK_SIZES = (1, 2, 3, 7, 1 << 20)
-ODD_INPUT_PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
+UNUSUAL_INPUT_PAGE = Path(__file__).parents[2] / "docs/concepts/odd-input.md"
 
 
 def fasta(*records):
@@ -30,7 +30,7 @@ def fastq(*records):
 ONE_FASTA_RECORD = fasta(("a", b"ACGT"))
 ONE_FASTQ_RECORD = fastq(("a", b"ACGT", b"IIII"))
 TWO_FASTA_RECORDS = fasta(("a", b"ACGT"), ("b", b"GG"))
-ODD_FASTA = {
+UNUSUAL_FASTA = {
     "lines that end in CRLF": (b">a\r\nAC\r\nGT\r\n", ONE_FASTA_RECORD),
     "a lone carriage return in a header": (b">a\rx\nACGT\n", "header"),
     "a lone carriage return in a sequence": (b">a\nAC\rGT\n", "letter"),
@@ -71,7 +71,7 @@ ODD_FASTA = {
     "an empty file": (b"", "format"),
     "only blank lines": (b"\n\r\n\n", "format"),
 }
-ODD_FASTQ = {
+UNUSUAL_FASTQ = {
     "lines that end in CRLF": (b"@a\r\nACGT\r\n+\r\nIIII\r\n", ONE_FASTQ_RECORD),
     "a lone carriage return in a header": (b"@a\rx\nACGT\n+\nIIII\n", "header"),
     "a lone carriage return in a sequence": (b"@a\nAC\rGT\n+\nIIII\n", "letter"),
@@ -153,17 +153,17 @@ ODD_FASTQ = {
     "text after a record": (b"@a\nACGT\n+\nIIII\nhello\n", "header"),
     "a # comment before the first record": (b"#c\n@a\nACGT\n+\nIIII\n", "format"),
 }
-ODD_INPUT_NAMES = [("fasta", name) for name in ODD_FASTA] + [
-    ("fastq", name) for name in ODD_FASTQ
+UNUSUAL_INPUT_NAMES = [("fasta", name) for name in UNUSUAL_FASTA] + [
+    ("fastq", name) for name in UNUSUAL_FASTQ
 ]
-ODD_INPUTS = {"fasta": ODD_FASTA, "fastq": ODD_FASTQ}
+UNUSUAL_INPUTS = {"fasta": UNUSUAL_FASTA, "fastq": UNUSUAL_FASTQ}
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), ODD_INPUT_NAMES, ids=[f"{k}: {n}" for k, n in ODD_INPUT_NAMES]
+    ("kind", "name"), UNUSUAL_INPUT_NAMES, ids=[f"{k}: {n}" for k, n in UNUSUAL_INPUT_NAMES]
 )
-def test_odd_input_has_the_same_result_in_every_container_and_chunk_size(kind, name):
-    text, verdict = ODD_INPUTS[kind][name]
+def test_unusual_input_is_read_equally_in_any_compression_and_chunk_size(kind, name):
+    text, verdict = UNUSUAL_INPUTS[kind][name]
     sizes = CHUNK_SIZES if len(text) < 1000 else CHUNK_SIZES[-1:]
     for container, pack in COMPRESSORS.items():
         for size in sizes:
@@ -172,16 +172,16 @@ def test_odd_input_has_the_same_result_in_every_container_and_chunk_size(kind, n
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), ODD_INPUT_NAMES, ids=[f"{k}: {n}" for k, n in ODD_INPUT_NAMES]
+    ("kind", "name"), UNUSUAL_INPUT_NAMES, ids=[f"{k}: {n}" for k, n in UNUSUAL_INPUT_NAMES]
 )
-def test_every_odd_input_is_on_the_page(kind, name):
+def test_every_unusual_input_is_documented(kind, name):
     (row,) = re.findall(rf"^\| {re.escape(name)} \|(.*)\|$", section(kind), re.MULTILINE)
-    verdict = ODD_INPUTS[kind][name][1]
+    verdict = UNUSUAL_INPUTS[kind][name][1]
     assert row.strip().startswith("accepted" if isinstance(verdict, list) else "error")
 
 
-def test_the_page_lists_only_tested_inputs():
-    for kind, cases in ODD_INPUTS.items():
+def test_the_page_on_unusual_input_lists_only_tested_cases():
+    for kind, cases in UNUSUAL_INPUTS.items():
         names = re.findall(r"^\| (.*?) \| (?:accepted|error)", section(kind), re.MULTILINE)
         assert set(names) == set(cases)
 
@@ -189,7 +189,7 @@ def test_the_page_lists_only_tested_inputs():
 def section(kind):
     """Return the sections of the page about one format."""
     parts = re.split(
-        r"^## ", ODD_INPUT_PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE
+        r"^## ", UNUSUAL_INPUT_PAGE.read_text(encoding="utf-8"), flags=re.MULTILINE
     )
     return "".join(part for part in parts if kind.upper() in part.partition("\n")[0])
 
@@ -203,12 +203,12 @@ def judge(origin):
 
 
 @pytest.mark.parametrize("text", [b";c\n>a\nACGT\n", b"#c\n>a\nAC\n;x\nGT\n"])
-def test_comments_skip_skips_comment_lines(text):
+def test_the_option_comments_skip_skips_comment_lines(text):
     assert read(Trickle(text, 1), comments="skip") == ONE_FASTA_RECORD
 
 
 @pytest.mark.parametrize("text", [b">a\nAC GT\n", b">a\n A C\tG T \n"])
-def test_whitespace_strip_removes_white_space(text):
+def test_the_option_whitespace_strip_removes_white_space(text):
     assert read(Trickle(text, 1), whitespace="strip") == ONE_FASTA_RECORD
 
 
@@ -225,13 +225,13 @@ FASTA_WITHOUT_IDS = b"> first\nAC\n>\nGT\n>\t \nTT\n>d\nGG\n"
 
 
 @pytest.mark.parametrize("size", CHUNK_SIZES)
-def test_the_option_ids_numbers_headers_without_ids(size):
+def test_the_option_ids_number_numbers_fasta_headers_without_ids(size):
     wanted = fasta((" first", b"AC"), ("1", b"GT"), ("2", b"TT"), ("d", b"GG"))
     assert read(Trickle(FASTA_WITHOUT_IDS, size), ids="number") == wanted
 
 
 @pytest.mark.parametrize("size", CHUNK_SIZES)
-def test_the_option_ids_numbers_fastq_headers_without_ids(size):
+def test_the_option_ids_number_numbers_fastq_headers_without_ids(size):
     text = b"@\nAC\n+\nII\n@ \nGT\n+\nII\n"
     wanted = fastq(("0", b"AC", b"II"), ("1", b"GT", b"II"))
     assert read(Trickle(text, size), ids="number") == wanted
@@ -246,7 +246,7 @@ RANDOM_HEADERS = st.text(st.sampled_from("ab \t\x0b\x0c"), max_size=5)
     suppress_health_check=[HealthCheck.function_scoped_fixture],
 )
 @given(headers=st.lists(RANDOM_HEADERS.filter(str.strip), min_size=1, max_size=6))
-def test_the_id_is_the_first_word_for_every_reader(tmp_path, headers):
+def test_every_reader_takes_the_first_word_of_a_header_as_id(tmp_path, headers):
     file = tmp_path / "a.fa"
     file.write_text("".join(f">{header}\nACGT\n" for header in headers), newline="\n")
     Path(f"{file}.sli").unlink(missing_ok=True)
@@ -265,7 +265,7 @@ def test_the_id_is_the_first_word_for_every_reader(tmp_path, headers):
     assert list(sl.data.SequenceDataset(file).ids_of(range(len(words)))) == words
 
 
-def test_headers_that_begin_with_blanks_are_found_by_id(tmp_path):
+def test_a_record_with_blanks_before_its_id_is_found_by_id(tmp_path):
     (tmp_path / "a.fa").write_text("> 6400 TATA\nACGT\nAC\n>\t6401\nGGTT\n")
     index = sl.io.SequenceIndex(tmp_path / "a.fa")
     fai, *_ = index.write_fai()

@@ -91,7 +91,7 @@ def test_a_text_file_object_is_an_error(text):
 
 
 @pytest.mark.parametrize("thing", [7])
-def test_an_object_without_read_is_an_error(thing):
+def test_a_file_object_without_a_read_method_is_an_error(thing):
     with pytest.raises(ArgumentError, match="a binary file object, got int"):
         open_sequences(thing)
 
@@ -104,7 +104,7 @@ class Liar:
 
 
 @pytest.mark.parametrize("answer", [-1, 1 << 40, "all"])
-def test_a_read_that_returns_too_many_bytes_is_an_error(answer):
+def test_a_file_object_that_returns_too_many_bytes_is_an_error(answer):
     with pytest.raises(ArgumentError, match=f"Liar returned the byte count {answer}"):
         open_sequences(cast("Any", Liar(answer)))
 
@@ -116,18 +116,18 @@ class GivesNumbers:
         return 5
 
 
-def test_a_read_that_returns_no_bytes_object_is_an_error():
+def test_a_file_object_that_returns_no_bytes_is_an_error():
     with pytest.raises(ArgumentError, match=r"GivesNumbers returns .*int.*, expected"):
         open_sequences(cast("Any", GivesNumbers()))
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_exceptions_of_a_file_object_are_passed_on(threads):
+def test_exceptions_raised_by_a_file_object_are_passed_on(threads):
     with pytest.raises(ZeroDivisionError, match="disk on fire"):
         open_sequences(Broken(), num_threads=threads)
 
 
-def test_an_object_that_fails_later_raises_during_the_read(tmp_path):
+def test_a_file_object_closed_during_reading_is_an_error(tmp_path):
     (tmp_path / "a").write_bytes(FASTA_BYTES * 100_000)
     file = (tmp_path / "a").open("rb", buffering=0)
     with open_sequences(file) as reader:
@@ -138,18 +138,18 @@ def test_an_object_that_fails_later_raises_during_the_read(tmp_path):
             list(batches)
 
 
-def test_standard_input_can_be_read():
+def test_sequences_can_be_read_from_standard_input():
     command = [sys.executable, "-c", STDIN_SCRIPT]
     done = subprocess.run(command, input=gzip.compress(FASTA_BYTES), stdout=-1, check=True)
     assert done.stdout == b"[('a', b'ACGT'), ('b', b'GG')] gzip\n"
 
 
-def test_a_replaced_standard_input_is_used(monkeypatch):
+def test_sequences_are_read_from_a_replaced_sys_stdin(monkeypatch):
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(FASTA_BYTES)))
     assert read("-") == EXPECTED_RECORDS
 
 
-def test_a_program_can_exit_in_the_middle_of_a_file():
+def test_a_program_can_exit_before_it_has_read_a_whole_file():
     done = subprocess.run(
         [sys.executable, "-c", EXIT_EARLY_SCRIPT], capture_output=True, check=True
     )
@@ -158,7 +158,7 @@ def test_a_program_can_exit_in_the_middle_of_a_file():
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
 @pytest.mark.parametrize("pack", ALL_COMPRESSORS.values(), ids=ALL_COMPRESSORS)
-def test_a_named_pipe_is_read_once(tmp_path, pack):
+def test_a_named_pipe_can_be_read_once(tmp_path, pack):
     os.mkfifo(tmp_path / "a")
     content = pack(FASTA_BYTES)
     writer = threading.Thread(target=(tmp_path / "a").write_bytes, args=(content,))
@@ -179,16 +179,16 @@ def overwrite(path, place):
         file.write(b"@more")
 
 
-FILE_CHANGES = {
+FILE_CHANGE_FUNCTIONS = {
     "shorter": os.truncate,
     "longer": lambda path, _: path.write_bytes(path.read_bytes() + b"@more"),
     "other": overwrite,
 }
 
 
-@pytest.mark.parametrize("change", FILE_CHANGES)
+@pytest.mark.parametrize("change", FILE_CHANGE_FUNCTIONS)
 @pytest.mark.parametrize("pack", ALL_COMPRESSORS.values(), ids=ALL_COMPRESSORS)
-def test_a_file_that_changes_while_read_is_an_error_or_complete(tmp_path, pack, change):
+def test_a_file_that_changes_during_reading_is_an_error_or_complete(tmp_path, pack, change):
     content = pack(FASTQ_BYTES)
     for step in range(20):
         path = tmp_path / f"{step}"
@@ -201,13 +201,13 @@ def read_and_change(path, change, step):
     try:
         with open_sequences(path, num_threads=1 + step % 2) as reader:
             count = len(next(reader.batches(1 + 400 * step)))
-            FILE_CHANGES[change](path, path.stat().st_size * step // 20)
+            FILE_CHANGE_FUNCTIONS[change](path, path.stat().st_size * step // 20)
             return count + sum(map(len, reader.batches(1000)))
     except (FileError, FormatError):
         return None
 
 
-def test_earlier_batches_do_not_change(tmp_path):
+def test_batches_do_not_change_when_later_batches_are_read(tmp_path):
     text = b"".join(b">r%d\n%s\n" % (i, b"ACGT" * (i % 7)) for i in range(2000))
     (tmp_path / "a.fa").write_bytes(text)
     with open_sequences(tmp_path / "a.fa") as reader:

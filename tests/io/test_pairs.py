@@ -32,7 +32,7 @@ def names(reader):
         ("r_1", "r_2"),
     ],
 )
-def test_mates_are_recognised_by_id(one, other):
+def test_mates_of_a_read_pair_are_recognised_by_id(one, other):
     with open_sequences((fastq([one]), fastq([other]))) as reader:
         assert names(reader) == [(one, other)]
 
@@ -48,7 +48,7 @@ def test_mates_are_recognised_by_id(one, other):
         ("r.1", "r_2"),
     ],
 )
-def test_pairs_of_different_fragments_are_an_error(one, other):
+def test_mates_of_different_fragments_are_an_error(one, other):
     first, second = fastq(["a", one]), fastq(["a", other])
     first.name, second.name = "r1.fq", "r2.fq"
     with (
@@ -61,7 +61,7 @@ def test_pairs_of_different_fragments_are_an_error(one, other):
 
 
 @pytest.mark.parametrize(("one", "other"), [("1", "1"), ("2", "1"), ("2", "2")])
-def test_comments_with_wrong_read_numbers_are_a_warning(one, other):
+def test_wrong_read_numbers_in_comments_cause_a_warning(one, other):
     first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in (one, other))
     said = f"reads {one} and {other} of a fragment"
     with open_sequences((first, second)) as reader, pytest.warns(DataWarning, match=said):
@@ -69,14 +69,14 @@ def test_comments_with_wrong_read_numbers_are_a_warning(one, other):
 
 
 @pytest.mark.filterwarnings("error")
-def test_comments_with_read_numbers_1_and_2_are_not_a_warning():
+def test_read_numbers_1_and_2_in_comments_cause_no_warning():
     first, second = (fastq([f"m:7 {end}:N:0:AC"]) for end in "12")
     with open_sequences((first, second)) as reader:
         assert len(list(reader)) == 1
 
 
 @pytest.mark.parametrize(("ended", "longer"), [(0, 1), (1, 0)])
-def test_a_shorter_file_of_a_pair_is_an_error_that_names_both(tmp_path, ended, longer):
+def test_the_error_for_unequal_paired_files_names_two_files(tmp_path, ended, longer):
     paths = [tmp_path / "r1.fq", tmp_path / "r2.fq"]
     paths[ended].write_bytes(fastq("ab").getvalue())
     paths[longer].write_bytes(fastq("abc").getvalue())
@@ -86,7 +86,7 @@ def test_a_shorter_file_of_a_pair_is_an_error_that_names_both(tmp_path, ended, l
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 60))
-def test_batches_of_pairs_have_equal_lengths(count, n, max_bytes):
+def test_the_batches_of_two_paired_files_have_equal_sizes(count, n, max_bytes):
     ids = [f"r{number}" for number in range(count)]
     first, second = fastq(ids), fastq(ids, "GGCCA")
     with open_sequences((first, second)) as reader:
@@ -97,7 +97,7 @@ def test_batches_of_pairs_have_equal_lengths(count, n, max_bytes):
 
 
 @given(st.integers(1, 40), st.integers(1, 9), st.integers(1, 60))
-def test_interleaved_reads_give_two_batches(count, n, max_bytes):
+def test_interleaved_reads_are_returned_as_batches_of_mates(count, n, max_bytes):
     ids = [f"r{number}/{mate}" for number in range(count) for mate in (1, 2)]
     with open_sequences(fastq(ids), interleaved=True) as reader:
         pairs = list(reader.batches(n, max_bytes=max_bytes))
@@ -119,7 +119,7 @@ def test_an_odd_number_of_interleaved_reads_is_an_error():
         names(reader)
 
 
-def test_the_option_expect_counts_pairs():
+def test_the_option_expect_is_a_number_of_pairs_for_paired_files():
     with open_sequences(fastq("aabb"), interleaved=True, expect=2) as reader:
         assert len(names(reader)) == 2
     with (
@@ -149,12 +149,12 @@ def test_options_that_would_separate_mates_are_errors(options, words):
         open_sequences((fastq("a"), fastq("a")), **options)
 
 
-def test_a_pair_consists_of_two_files():
+def test_paired_reading_needs_exactly_two_files():
     with pytest.raises(ArgumentError, match="one file or a pair of files, got 3 files"):
         open_sequences(cast("Any", (fastq("a"), fastq("a"), fastq("a"))))
 
 
-def test_the_same_file_twice_is_an_error(tmp_path):
+def test_pairing_a_file_with_itself_is_an_error(tmp_path):
     (tmp_path / "a.fq").write_bytes(fastq("a").getvalue())
     (tmp_path / "b.fq").symlink_to("a.fq")
     with pytest.raises(ArgumentError, match="both paths are the same file"):

@@ -58,7 +58,7 @@ UNREADABLE_PATHS = {
 }
 
 
-FUNCTIONS_AND_PATHS = [
+FUNCTIONS_AND_UNREADABLE_PATHS = [
     pytest.param(look, *case, id=f"{look.__name__} {name}")
     for look in (read, inspect, SequenceIndex)
     for name, case in UNREADABLE_PATHS.items()
@@ -68,8 +68,8 @@ FUNCTIONS_AND_PATHS = [
 ]
 
 
-@pytest.mark.parametrize(("look", "make", "kind", "said"), FUNCTIONS_AND_PATHS)
-def test_an_unreadable_path_is_an_error_that_names_it(tmp_path, look, make, kind, said):
+@pytest.mark.parametrize(("look", "make", "kind", "said"), FUNCTIONS_AND_UNREADABLE_PATHS)
+def test_the_error_for_an_unreadable_path_names_the_path(tmp_path, look, make, kind, said):
     make(tmp_path / "x.fa")
     with pytest.raises(kind, match=rf"x\.fa: .*{said}"):
         look(tmp_path / "x.fa")
@@ -93,7 +93,7 @@ def test_an_impossible_file_name_is_an_error(tmp_path, name):
         open_sequences(f"{tmp_path}/{name}" if name else name)
 
 
-def test_a_symbolic_link_is_followed(tmp_path):
+def test_a_symbolic_link_to_a_sequence_file_is_followed(tmp_path):
     (tmp_path / "a.fa").write_bytes(TEXT)
     (tmp_path / "link").symlink_to("a.fa")
     assert read(tmp_path / "link") == ROWS

@@ -75,10 +75,10 @@ def specimens(kind):
     return {path: text for path, text in every.items() if len(text) < 3000}
 
 
-TRUNCATION_STEPS = [11, pytest.param(1, marks=pytest.mark.soak)]
+TRUNCATION_STEP_BYTES = [11, pytest.param(1, marks=pytest.mark.soak)]
 
 
-@pytest.mark.parametrize("step", TRUNCATION_STEPS)
+@pytest.mark.parametrize("step", TRUNCATION_STEP_BYTES)
 def test_a_truncated_fastq_of_another_tool_yields_whole_records(step):
     valid = {path: outcome(text) for path, text in specimens("FASTQ").items()}
     wholes = {path: records for path, records in valid.items() if records is not None}
@@ -90,7 +90,7 @@ def test_a_truncated_fastq_of_another_tool_yields_whole_records(step):
             assert found is None or found == whole[: len(found)], (path.name, end)
 
 
-@pytest.mark.parametrize("step", TRUNCATION_STEPS)
+@pytest.mark.parametrize("step", TRUNCATION_STEP_BYTES)
 @pytest.mark.parametrize("kind", ["FASTA", "FASTQ"])
 def test_an_index_detects_every_truncation_of_another_tools_file(tmp_path, kind, step):
     file, tried = tmp_path / "a", 0

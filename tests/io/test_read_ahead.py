@@ -47,7 +47,9 @@ def count_threads() -> int:
 
 
 @pytest.mark.parametrize("container", COMPRESSIONS)
-def test_threads_stop_when_a_reader_is_closed_early(folder: Path, container: str) -> None:
+def test_reader_threads_stop_when_the_reader_is_closed(
+    folder: Path, container: str
+) -> None:
     before = count_threads()
     with open_sequences(folder / container, num_threads=3) as reader:
         batches = reader.batches(1_000)
@@ -103,7 +105,7 @@ print(letters, peak() - start)
 """
 
 
-def test_highly_compressed_text_is_read_in_little_memory(tmp_path: Path) -> None:
+def test_a_highly_compressed_file_is_read_in_little_memory(tmp_path: Path) -> None:
     record = b">r\n" + b"A" * 10_000 + b"\n"
     path = tmp_path / "bomb.fa.gz"
     with gzip.open(path, "wb", 1) as file:

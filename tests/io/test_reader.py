@@ -42,7 +42,7 @@ def reference(text):
     st.sampled_from([open, gzip.open]),
     st.sampled_from(["\n", "\r\n"]),
 )
-def test_a_file_is_read_like_by_the_reference_parser(tmp_path, rows, width, opener, end):
+def test_sequences_are_read_like_by_a_reference_parser(tmp_path, rows, width, opener, end):
     parts = [
         [f">{head}", *(seq[i : i + width] for i in range(0, len(seq), width))]
         for head, seq in rows
@@ -53,7 +53,7 @@ def test_a_file_is_read_like_by_the_reference_parser(tmp_path, rows, width, open
     assert read(tmp_path / "a.fa") == list(reference(text))
 
 
-def test_a_batch_ends_at_the_first_limit_that_it_reaches(tmp_path):
+def test_a_batch_ends_at_its_limit_of_records_or_bytes(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nACGT\n>b\nAC\n>c\nG\n>d\nT\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         assert [b.ids for b in reader.batches(3)] == [["a", "b", "c"], ["d"]]
@@ -69,7 +69,7 @@ def test_a_batch_of_long_records_has_at_most_4_mib(tmp_path):
         assert [len(batch) for batch in reader.batches(9)] == [4, 4, 2]
 
 
-def test_batches_and_records_contain_the_same_data(tmp_path):
+def test_batches_contain_the_same_sequences_as_records(tmp_path):
     (tmp_path / "a.fa").write_text(">a one two\nACGT\n>b\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         (batch,) = reader.batches(9)
@@ -114,7 +114,7 @@ def test_a_file_that_was_compressed_twice_is_an_error(tmp_path, outer, inner):
         read(tmp_path / "a.fa.gz")
 
 
-def test_a_missing_file_is_an_error_that_names_it(tmp_path):
+def test_the_error_for_a_missing_sequence_file_names_the_file(tmp_path):
     with pytest.raises(MissingFileError, match=r"nope\.fa: no such file"):
         open_sequences(tmp_path / "nope.fa")
 
@@ -142,7 +142,7 @@ def test_an_unreadable_sequence_file_is_an_error(tmp_path):
         (b"PK\x03\x04" + bytes(30), "(?i)zip"),
     ],
 )
-def test_other_file_formats_are_named_in_the_error(tmp_path, content, found):
+def test_the_error_for_another_file_format_names_the_format(tmp_path, content, found):
     (tmp_path / "a.fa").write_bytes(content)
     with pytest.raises(FormatError, match=found):
         read(tmp_path / "a.fa")
@@ -161,23 +161,23 @@ OPTIONS_WITH_CHOICES = ["format", "quality", "on_error", "comments", "whitespace
 @pytest.mark.parametrize(
     "option", [{name: "bam"} for name in OPTIONS_WITH_CHOICES], ids=OPTIONS_WITH_CHOICES
 )
-def test_an_unknown_option_value_lists_the_choices(option):
+def test_the_error_for_an_unknown_option_value_lists_the_choices(option):
     with pytest.raises(ArgumentError, match=r"must be \".*\" or \".*\", got 'bam'"):
         open_sequences("a.fa", **option)
 
 
-def test_a_limit_below_1_is_an_error():
+def test_a_batch_limit_below_1_is_an_error():
     with pytest.raises(ArgumentError, match="must be at least 1, got 0"):
         open_sequences("a.fa", max_record=0)
 
 
-def test_a_file_of_another_format_than_required_is_an_error(tmp_path):
+def test_a_fasta_file_read_as_fastq_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with pytest.raises(FormatError, match="expected FASTQ, found FASTA"):
         open_sequences(tmp_path / "a.fa", format="fastq")
 
 
-def test_a_closed_reader_is_an_error(tmp_path):
+def test_reading_from_a_closed_reader_is_an_error(tmp_path):
     (tmp_path / "a.fa").write_text(">a\nAC\n")
     with open_sequences(tmp_path / "a.fa") as reader:
         pass
@@ -192,7 +192,7 @@ def test_a_batch_size_of_zero_is_an_error(tmp_path):
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_a_pipe_is_read_only_once(tmp_path):
+def test_reading_a_pipe_a_second_time_is_an_error(tmp_path):
     os.mkfifo(tmp_path / "a.fa")
     writer = threading.Thread(target=(tmp_path / "a.fa").write_text, args=(">a\nACGT\n",))
     writer.start()

@@ -49,7 +49,7 @@ def busy(request):
     assert sum(found) == (10_000 if request.param else 20_000)
 
 
-def test_a_second_reading_thread_is_an_error(busy):
+def test_reading_from_two_threads_at_once_is_an_error(busy):
     with pytest.raises(ArgumentError, match=r"another thread is using .*; open a reader"):
         next(busy.batches(1))
 

@@ -9,13 +9,13 @@ from Bio import SeqIO
 from fastx import COMPRESSORS, FASTQ_SPECIMENS, read, real
 from seqloom.errors import FormatError
 
-BIOPYTHON_FORMATS = {
+BIOPYTHON_FORMAT_NAMES = {
     "phred33": "fastq-sanger",
     "phred64": "fastq-illumina",
     "solexa": "fastq-solexa",
 }
 # The error in each invalid file of Cock and others (2010).
-EXPECTED_FAULTS = {
+EXPECTED_ERROR_KINDS = {
     "diff_ids": "names",
     "double_qual": "header",
     "double_seq": "cut",
@@ -52,7 +52,7 @@ def encoding_of(name):
     return "phred64" if "illumina" in written_as else "phred33"
 
 
-@pytest.mark.parametrize(("name", "kind"), EXPECTED_FAULTS.items())
+@pytest.mark.parametrize(("name", "kind"), EXPECTED_ERROR_KINDS.items())
 @pytest.mark.parametrize("pack", COMPRESSORS.values(), ids=COMPRESSORS)
 def test_an_invalid_fastq_specimen_is_rejected_with_the_right_error(
     tmp_path, name, kind, pack
@@ -68,8 +68,8 @@ def test_an_invalid_fastq_specimen_is_rejected_with_the_right_error(
 
 def test_all_invalid_fastq_specimens_are_tested():
     names = {path.stem.removeprefix("error_") for path in FASTQ_SPECIMENS.glob("error_*")}
-    assert names == set(EXPECTED_FAULTS)
-    assert len(EXPECTED_FAULTS) == 22
+    assert names == set(EXPECTED_ERROR_KINDS)
+    assert len(EXPECTED_ERROR_KINDS) == 22
 
 
 @pytest.mark.parametrize("name", VALID_FASTQ_NAMES)
@@ -81,9 +81,9 @@ def test_a_valid_fastq_specimen_is_read_like_by_biopython(name):
 def compare_fastq(path, encoding):
     """Compare the records of a file with Biopython's; qualities are characters."""
     with path.open(encoding="ascii") as file:
-        records = list(SeqIO.parse(file, BIOPYTHON_FORMATS[encoding]))
+        records = list(SeqIO.parse(file, BIOPYTHON_FORMAT_NAMES[encoding]))
         letters = [
-            record.format(BIOPYTHON_FORMATS[encoding]).splitlines()[-1]
+            record.format(BIOPYTHON_FORMAT_NAMES[encoding]).splitlines()[-1]
             for record in records
         ]
     found = read(path, quality=encoding)

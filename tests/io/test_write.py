@@ -12,7 +12,7 @@ from fastx import FASTQ_SPECIMENS, read
 from seqloom.errors import ArgumentError, FileError, FormatError
 from seqloom.io import SequenceRecord, inspect, open_sequences, write_sequences
 
-FORMAT_OF_FILE_NAME = {
+FORMAT_AND_COMPRESSION_BY_NAME = {
     "a.fa": ("fasta", "none"),
     "a.FASTA": ("fasta", "none"),
     "a.fna.gz": ("fasta", "gzip"),
@@ -33,14 +33,14 @@ letters = st.text("ACGTNacgtn*-.", max_size=200).map(str.encode)
 
 
 @pytest.mark.parametrize("record", [("\udcff", "AC"), SequenceRecord("\udcff", "", b"AC")])
-def test_text_that_is_not_valid_utf8_is_an_error(tmp_path, record):
+def test_writing_text_that_is_not_valid_utf8_is_an_error(tmp_path, record):
     with pytest.raises(ArgumentError, match="expected UTF-8 text"):
         write_sequences(tmp_path / "a.fa", [record])
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize(("name", "made"), FORMAT_OF_FILE_NAME.items())
-def test_format_and_compression_follow_from_the_file_name(tmp_path, name, made):
+@pytest.mark.parametrize(("name", "made"), FORMAT_AND_COMPRESSION_BY_NAME.items())
+def test_the_file_name_determines_output_format_and_compression(tmp_path, name, made):
     write_sequences(tmp_path / name, RECORDS_TO_WRITE)
     with open_sequences(tmp_path / name) as reader:
         assert (reader.format, reader.compression) == made
@@ -68,7 +68,7 @@ def test_written_records_are_read_back_unchanged(
     "name", ["tricky", "example_dos", "wrapping_as_sanger", "sanger_93"]
 )
 @pytest.mark.parametrize("kind", ["reader", "batches", "records"])
-def test_readers_batches_and_records_are_written_byte_for_byte(tmp_path, name, kind):
+def test_readers_batches_and_records_are_written_without_changes(tmp_path, name, kind):
     source = FASTQ_SPECIMENS / f"{name}.fastq"
     with open_sequences(source) as reader:
         records = {"reader": reader, "batches": reader.batches(2), "records": iter(reader)}
@@ -76,7 +76,7 @@ def test_readers_batches_and_records_are_written_byte_for_byte(tmp_path, name, k
     assert read(tmp_path / "a.fq.gz") == read(source)
 
 
-def test_one_batch_can_be_written(tmp_path):
+def test_a_single_batch_can_be_written_to_a_file(tmp_path):
     with open_sequences(FASTQ_SPECIMENS / "example.fastq") as reader:
         batch = next(reader.batches(2))
     assert write_sequences(tmp_path / "a.fq", batch) == 2
@@ -88,7 +88,7 @@ def test_fastq_is_written_as_fasta_with_60_residues_a_line(tmp_path):
     assert [len(line) for line in lines] == [4, 60, 60, 10, 0]
 
 
-def test_a_header_is_kept_until_id_or_description_change(monkeypatch):
+def test_an_unchanged_record_is_written_with_its_original_header_line(monkeypatch):
     record = SequenceRecord("a", "b", b"ACGT", header=b"a   b ")
     changed = SequenceRecord("a", "c", b"ACGT", header=b"a   b ")
     out = io.BytesIO()
@@ -119,7 +119,7 @@ sl.io.write_sequences("-", [("a", "AC")], format="fasta", compression="gzip")
 """
 
 
-def test_standard_output_can_be_compressed():
+def test_compressed_sequences_can_be_written_to_standard_output():
     done = subprocess.run([sys.executable, "-c", PRINT_SCRIPT], stdout=-1, check=True)
     assert gzip.decompress(done.stdout) == b">a\nAC\n"
 
@@ -139,21 +139,21 @@ INVALID_RECORDS = {
 
 
 @pytest.mark.parametrize(("row", "words"), INVALID_RECORDS.values(), ids=INVALID_RECORDS)
-def test_a_record_that_cannot_be_read_back_is_an_error_without_a_file(tmp_path, row, words):
+def test_writing_a_record_that_cannot_be_read_back_leaves_no_file(tmp_path, row, words):
     name = "a.fq" if len(row) == 3 else "a.fa"
     with pytest.raises((FormatError, ArgumentError), match=words):
         write_sequences(tmp_path / name, [VALID_RECORD[: len(row)], row])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_names_file_and_record(tmp_path):
+def test_an_error_during_writing_names_file_and_record(tmp_path):
     rows = [("a", "AC"), ("b", "G G")]
     with pytest.raises(FormatError, match=r"a\.fa: record 1 \(b\): position 1") as caught:
         write_sequences(tmp_path / "a.fa", rows)
     assert caught.value.record == 1
 
 
-def test_a_failing_source_leaves_the_old_file(tmp_path):
+def test_a_source_of_records_that_fails_keeps_the_old_file(tmp_path):
     write_sequences(tmp_path / "a.fq", [("old", "A", "I")])
     before = (tmp_path / "a.fq").read_bytes()
     with (
@@ -165,7 +165,7 @@ def test_a_failing_source_leaves_the_old_file(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_a_file_can_be_written_over_itself(tmp_path):
+def test_a_sequence_file_can_be_overwritten_while_it_is_read(tmp_path):
     write_sequences(tmp_path / "a.fa", [("a", "AC" * 9999)])
     with open_sequences(tmp_path / "a.fa") as reader:
         write_sequences(tmp_path / "a.fa", reader, line_width=None)
@@ -191,7 +191,7 @@ def test_contradictory_options_of_writing_are_errors(tmp_path, name, options, wo
 
 
 @pytest.mark.parametrize("record", [7, ("a",), "ab c"])
-def test_an_object_that_is_not_a_record_is_an_error(tmp_path, record):
+def test_writing_an_object_that_is_not_a_record_is_an_error(tmp_path, record):
     with pytest.raises(ArgumentError, match="expected a SequenceRecord"):
         write_sequences(tmp_path / "a.fa", [record])
 
@@ -217,12 +217,12 @@ def test_temporary_files_of_a_killed_writer_are_removed(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["a.fa.xz", "a.fq.bz2", "a.fa.zst"])
-def test_a_suffix_of_a_read_only_compression_is_an_error(tmp_path, name):
+def test_writing_in_a_compression_that_can_only_be_read_is_an_error(tmp_path, name):
     with pytest.raises(ArgumentError, match="but does not write it; use a name that"):
         write_sequences(tmp_path / name, [("a", "AC")])
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_missing_folder_is_an_error(tmp_path):
+def test_writing_into_a_missing_folder_is_an_error(tmp_path):
     with pytest.raises(FileError):
         write_sequences(tmp_path / "none" / "a.fa", [("a", "AC")])

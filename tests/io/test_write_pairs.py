@@ -27,7 +27,7 @@ def columns(reader):
 @pytest.mark.parametrize(
     "kind", [iter, columns, lambda reader: reader], ids=["records", "columns", "reader"]
 )
-def test_pairs_of_every_type_are_written_byte_for_byte(tmp_path, mates, kind):
+def test_read_pairs_of_every_type_are_written_without_changes(tmp_path, mates, kind):
     with open_sequences(mates) as reader:
         assert write_sequences(("o1.fq", "o2.fq"), kind(reader)) == 3
     for name in "12":
@@ -45,7 +45,7 @@ def test_one_output_file_contains_interleaved_reads(mates, kind):
         assert [record.id for record in reader] == [f"{n}/{m}" for n in "abc" for m in "12"]
 
 
-def test_each_file_name_selects_its_compression(mates):
+def test_each_output_name_of_a_pair_sets_its_compression(mates):
     with open_sequences(mates) as reader:
         write_sequences(("o1.fq.gz", "o2.fa.bgz"), reader)
     with open_sequences(("o1.fq.gz", "o2.fa.bgz")) as reader:
@@ -53,7 +53,7 @@ def test_each_file_name_selects_its_compression(mates):
         assert len(list(reader)) == 3
 
 
-def test_more_pairs_than_one_batch_are_written(tmp_path):
+def test_more_read_pairs_than_fit_one_batch_are_written(tmp_path):
     paths = (tmp_path / "1.fa", tmp_path / "2.fa")
     assert write_sequences(paths, (pair(f"{n}/1", f"{n}/2") for n in range(5000))) == 5000
 
@@ -67,13 +67,13 @@ INVALID_PAIRS = {
 
 
 @pytest.mark.parametrize(("pairs", "words"), INVALID_PAIRS.values(), ids=INVALID_PAIRS)
-def test_an_invalid_pair_leaves_neither_file(tmp_path, pairs, words):
+def test_writing_an_invalid_read_pair_leaves_no_files(tmp_path, pairs, words):
     with pytest.raises((FormatError, ArgumentError), match=words):
         write_sequences((tmp_path / "1.fa", tmp_path / "2.fa"), pairs)
     assert list(tmp_path.iterdir()) == []
 
 
-def test_batches_of_different_lengths_are_not_pairs(mates, tmp_path):
+def test_batches_of_different_sizes_cannot_be_written_as_pairs(mates, tmp_path):
     with open_sequences(mates[0]) as reader:
         short, long = reader.read_batch(1), reader.read_batch(2)
     for path in ("o.fq", ("o1.fq", "o2.fq")):
@@ -82,7 +82,7 @@ def test_batches_of_different_lengths_are_not_pairs(mates, tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_a_missing_second_folder_leaves_no_first_file(tmp_path):
+def test_a_missing_folder_for_the_second_file_leaves_no_first_file(tmp_path):
     with pytest.raises(FileError, match=r"none/2\.fa: cannot be written"):
         write_sequences((tmp_path / "1.fa", tmp_path / "none" / "2.fa"), [pair()])
     assert list(tmp_path.iterdir()) == []
@@ -97,11 +97,11 @@ def test_a_missing_second_folder_leaves_no_first_file(tmp_path):
     ],
 )
 @pytest.mark.usefixtures("mates")
-def test_anything_but_two_paths_is_an_error(paths, words):
+def test_writing_a_pair_to_other_than_two_paths_is_an_error(paths, words):
     with pytest.raises(ArgumentError, match=words):
         write_sequences(paths, [pair()])
 
 
-def test_standard_output_cannot_be_a_pair_of_files():
+def test_standard_output_as_one_file_of_a_pair_is_an_error():
     with pytest.raises(ArgumentError, match="standard output is one file"):
         write_sequences(("-", "b.fa"), [pair()], format="fasta")

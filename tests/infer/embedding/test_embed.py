@@ -49,7 +49,7 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("packing", [True, False])
 @pytest.mark.parametrize("kind", ["safetensors", "parquet"])
-def test_mean_pooling_averages_the_residues(files, packing, kind):
+def test_mean_pooling_averages_the_embeddings_of_residues(files, packing, kind):
     records = [*files[0], *files[1]]
     options: Any = {"packing": packing, "format": kind}
     sl.infer.embed(
@@ -64,7 +64,7 @@ def test_mean_pooling_averages_the_residues(files, packing, kind):
 
 @pytest.mark.parametrize("packing", [True, False])
 @pytest.mark.parametrize("kind", ["safetensors", "parquet"])
-def test_without_pooling_each_residue_has_a_row(files, packing, kind):
+def test_embeddings_without_pooling_have_a_row_for_each_residue(files, packing, kind):
     options: Any = {"packing": packing, "format": kind, "dtype": "float16"}
     sl.infer.embed(
         embed_job.embed_tokens, "a.fa", out="e", shard_size=32, pool="none", **options
@@ -76,7 +76,7 @@ def test_without_pooling_each_residue_has_a_row(files, packing, kind):
         np.testing.assert_array_equal(found[ordinal], rows)
 
 
-def test_cls_pooling_returns_the_first_token(files):
+def test_cls_pooling_returns_the_embedding_of_the_first_token(files):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", pool="cls")
     np.testing.assert_array_equal(
         sl.infer.load("e").to_numpy(), np.tile(embed_job.EMBEDDING_TABLE[0], (90, 1))
@@ -92,7 +92,7 @@ def embed_positions(batch):
 
 @settings(max_examples=25, deadline=None)
 @given(length=st.integers(1, 90), longest=st.integers(2, 20), overlap=st.integers(0, 19))
-def test_each_residue_is_taken_from_the_window_whose_edge_is_farther_away(
+def test_overlapping_windows_use_the_window_with_the_farther_edge(
     tmp_path_factory, length, longest, overlap
 ):
     overlap = min(overlap, longest - 1)
@@ -115,7 +115,7 @@ def test_each_residue_is_taken_from_the_window_whose_edge_is_farther_away(
         assert first - start == overlap // 2 or overlap == 0 or first - start <= overlap
 
 
-def test_the_mean_over_windows_is_that_of_all_residues(files):
+def test_the_mean_over_windows_equals_the_mean_over_all_residues(files):
     options: Any = {"max_length": 50, "overlap": 7}
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32, **options)
     expected = [embed_job.expected_mean(record) for record in files[0]]
@@ -124,7 +124,7 @@ def test_the_mean_over_windows_is_that_of_all_residues(files):
     )
 
 
-def test_a_pytorch_module_is_called_with_the_arrays_of_its_parameters(files):
+def test_embed_calls_a_pytorch_module_with_arrays_by_parameter_name(files):
     import torch
 
     class Network(torch.nn.Module):
@@ -145,7 +145,7 @@ def test_a_pytorch_module_is_called_with_the_arrays_of_its_parameters(files):
 
 
 @pytest.mark.parametrize("backend", ["numpy", "torch", "jax"])
-def test_a_seqloom_module_is_called_with_the_arrays_of_its_parameters(files, backend):
+def test_embed_calls_a_seqloom_module_with_arrays_by_parameter_name(files, backend):
     class Table(sl.nn.Module):
         table: sl.nn.Embedding
 
@@ -164,7 +164,7 @@ def test_a_seqloom_module_is_called_with_the_arrays_of_its_parameters(files, bac
     )
 
 
-def test_a_model_can_do_the_pooling(files):
+def test_pool_model_stores_embeddings_that_the_model_has_pooled(files):
     sl.infer.embed(
         lambda batch: np.diff(batch["cu_seqlens"])[:, None].astype(np.float32),
         "a.fa",
@@ -176,7 +176,7 @@ def test_a_model_can_do_the_pooling(files):
     assert sl.infer.load("e").to_numpy()[:, 0].tolist() == lengths
 
 
-def test_the_files_can_be_read_without_seqloom(files):
+def test_embedding_files_can_be_read_without_seqloom(files):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=50)
     arrays = load_file("e/shard-000001.safetensors")
     assert arrays["ordinals"].tolist() == list(range(50, 90))
@@ -198,7 +198,7 @@ def test_records_with_equal_ids_have_separate_embeddings(tmp_path):
         found[3]
 
 
-def test_an_id_is_never_used_as_a_path(tmp_path):
+def test_a_record_id_is_never_used_as_a_path(tmp_path):
     names = ["../../up", "a/b", "'q'", '"', "\x1b[31mred", "x" * 300, ".", "ä"]
     text = "".join(f">{name}\nMK\n" for name in names)
     (tmp_path / "a.fa").write_text(text)
@@ -223,14 +223,14 @@ def test_an_id_is_never_used_as_a_path(tmp_path):
         ({"tokens": sl.encode.Tokens("esm2", unknown="mask")}, "tokens"),
     ],
 )
-def test_another_plan_is_an_error_that_names_the_difference(files, changed, named):
+def test_embedding_with_other_options_in_a_used_folder_is_an_error(files, changed, named):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
     options: Any = {"shard_size": 32, **changed}
     with pytest.raises(ConfigError, match=named):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
 
 
-def test_a_changed_file_is_an_error(files):
+def test_continuing_an_embedding_job_on_a_changed_file_is_an_error(files):
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", shard_size=32)
     with Path("a.fa").open("a") as file:
         file.write(">one more\nMK\n")
@@ -250,7 +250,7 @@ def test_resume_false_does_not_overwrite_embeddings(files):
         embed_job.run("a.fa", "e", resume=False)
 
 
-def test_records_read_before_an_error_are_embedded_even_by_a_slow_model(tmp_path):
+def test_records_before_an_invalid_record_are_embedded_by_a_slow_model(tmp_path):
     def embed_slowly(batch):
         time.sleep(0.2)  # the reader thread raised an error earlier
         return embed_job.embed_tokens(batch)
@@ -261,7 +261,7 @@ def test_records_read_before_an_error_are_embedded_even_by_a_slow_model(tmp_path
     assert sl.infer.load(tmp_path / "e", partial=True).ids == ["s1", "s2"]
 
 
-def test_an_invalid_character_stops_the_job_after_finished_shards(tmp_path):
+def test_an_invalid_character_stops_an_embedding_job_after_whole_shards(tmp_path):
     text = "".join(f">s{n}\nMKT\n" for n in range(8)) + ">bad\nMK1T\n"
     (tmp_path / "a.fa").write_text(text)
     with pytest.raises((AlphabetError, FormatError), match="bad"):
@@ -279,13 +279,13 @@ def test_an_invalid_character_stops_the_job_after_finished_shards(tmp_path):
         (">a\nMK\n>b\n" + "M" * 100_000 + "\n", "100,000 residues.*--max-length"),
     ],
 )
-def test_records_that_cannot_be_embedded_are_an_error_at_the_start(tmp_path, text, message):
+def test_embed_checks_the_first_records_before_it_starts(tmp_path, text, message):
     (tmp_path / "a.fa").write_text(text)
     with pytest.raises((FormatError, ShapeError), match=message):
         embed_job.run(tmp_path / "a.fa", tmp_path / "e")
 
 
-def test_an_embedding_that_is_not_finite_names_its_record(files):
+def test_the_error_for_an_embedding_with_nan_names_its_record(files):
     def overflow(batch):
         values = embed_job.EMBEDDING_TABLE[batch["input_ids"]]
         return np.where((batch["input_ids"] == 20)[:, None], np.nan, values)
@@ -302,7 +302,7 @@ def test_an_embedding_too_large_for_float16_is_an_error(files):
         sl.infer.embed(large, "a.fa", out="e", dtype="float16")
 
 
-def test_the_error_about_a_wrong_shape_has_advice(files):
+def test_the_error_for_embeddings_of_a_wrong_shape_suggests_a_remedy(files):
     with pytest.raises(ShapeError, match='pool="model" needs a row for each'):
         sl.infer.embed(lambda batch: np.zeros((batch["num_sequences"], 3)), "a.fa", out="e")
 
@@ -323,12 +323,12 @@ def test_the_error_about_a_wrong_shape_has_advice(files):
         ({"layers": (0, 3)}, "needs a model with a method embed"),
     ],
 )
-def test_the_error_names_an_invalid_argument(files, options, message):
+def test_the_error_for_an_invalid_argument_of_embed_names_it(files, options, message):
     with pytest.raises(ArgumentError, match=message):
         sl.infer.embed(embed_job.embed_tokens, "a.fa", out="e", **options)
 
 
-def test_full_device_memory_halves_the_batches_and_adds_a_note(files):
+def test_embed_halves_its_batches_if_device_memory_is_full(files):
     seen = []
 
     def small_memory(batch):
@@ -345,7 +345,7 @@ def test_full_device_memory_halves_the_batches_and_adds_a_note(files):
     )
 
 
-def test_numpy_integers_are_written_like_python_integers(files):
+def test_numpy_integers_in_embed_options_are_saved_as_integers(files):
     sizes: Any = {"shard_size": 32, "max_tokens": 3000, "max_length": 50, "overlap": 5}
     wide: Any = {name: np.int64(size) for name, size in sizes.items()}
     sl.infer.embed(embed_job.embed_tokens, "a.fa", out="wide", **wide)
@@ -358,7 +358,7 @@ def test_numpy_integers_are_written_like_python_integers(files):
     [("mean", r"in windows: max_length="), ("model", "leave long records out of the file")],
 )
 @pytest.mark.usefixtures("files")
-def test_the_advice_for_a_record_too_long_for_memory_works(pool, advice):
+def test_the_error_for_a_record_too_long_for_memory_suggests_a_remedy(pool, advice):
     def full(batch):
         raise MemoryError
 
@@ -366,7 +366,7 @@ def test_the_advice_for_a_record_too_long_for_memory_works(pool, advice):
         sl.infer.embed(full, "a.fa", out="e", pool=pool, identity="full")
 
 
-def test_the_error_names_a_folder_without_embeddings(tmp_path):
+def test_the_error_for_a_folder_without_embeddings_names_it(tmp_path):
     with pytest.raises(FileError, match="no such folder"):
         sl.infer.load(tmp_path / "none")
     with pytest.raises(MissingFileError, match=r"plan\.json.* is missing"):
@@ -374,7 +374,7 @@ def test_the_error_names_a_folder_without_embeddings(tmp_path):
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "gone"])
-def test_a_corrupt_shard_is_an_error_that_names_it(files, damage):
+def test_the_error_for_a_corrupt_embedding_shard_names_it(files, damage):
     embed_job.run("a.fa", "e", 32)
     path = Path("e/shard-000001.safetensors")
     data = bytearray(path.read_bytes())

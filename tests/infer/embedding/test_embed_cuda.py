@@ -38,7 +38,7 @@ RANDOM_ARRAYS = arrays_of.arrays(RANDOM_DTYPES, RANDOM_SHAPES)
 
 @settings(deadline=None)
 @given(st.lists(RANDOM_ARRAYS, max_size=6))
-def test_arrays_of_a_batch_are_unchanged_by_the_joint_copy(arrays):
+def test_packing_arrays_into_one_transfer_does_not_change_them(arrays):
     batch: dict[str, Any] = {f"a{n}": array for n, array in enumerate(arrays)} | {
         "n": 3,
         "ids": ["x"],
@@ -113,7 +113,7 @@ def streams(monkeypatch):
     return used, made
 
 
-def test_memory_of_one_stream_is_kept_until_another_stream_has_used_it(streams):
+def test_memory_is_kept_until_the_last_cuda_stream_has_used_it(streams):
     used, _ = streams
     device, computing = TorchDevice("cpu"), Stream.current
     device.place({"x": np.arange(3)})
@@ -124,7 +124,7 @@ def test_memory_of_one_stream_is_kept_until_another_stream_has_used_it(streams):
     assert used[1].waits == 1
 
 
-def test_batches_of_equal_size_pin_memory_once(streams):
+def test_batches_of_equal_size_reuse_one_pinned_buffer(streams):
     _, made = streams
     device = TorchDevice("cpu")
     for _ in range(50):
@@ -133,7 +133,7 @@ def test_batches_of_equal_size_pin_memory_once(streams):
     assert len(made) == 2
 
 
-def test_a_longer_batch_replaces_a_small_buffer_by_a_larger_one(streams):
+def test_a_longer_batch_allocates_a_larger_pinned_buffer(streams):
     ring = PinnedBuffers()
     small = ring.take(100)
     ring.give(small)
@@ -144,7 +144,7 @@ def test_a_longer_batch_replaces_a_small_buffer_by_a_larger_one(streams):
 
 
 @pytest.mark.parametrize("pool", ["mean", "cls", "none"])
-def test_pooling_with_pytorch_equals_pooling_on_the_host(streams, pool, tmp_path):
+def test_pooling_in_pytorch_equals_pooling_in_numpy(streams, pool, tmp_path):
     found = {}
     text = "".join(f">s{n}\n{'MKTAYIAKQR'[n % 9 :] * 9}\n" for n in range(70))
     (tmp_path / "a.fa").write_text(text)
@@ -160,9 +160,7 @@ def test_pooling_with_pytorch_equals_pooling_on_the_host(streams, pool, tmp_path
 
 
 @pytest.mark.parametrize("is_small", [False, True])
-def test_the_first_batch_on_a_device_is_computed_twice_and_written_once(
-    tmp_path, monkeypatch, is_small
-):
+def test_embed_computes_the_first_batch_on_a_device_twice(tmp_path, monkeypatch, is_small):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.fa").write_text("".join(f">s{n}\nMKTAYIAKQR\n" for n in range(60)))
     sizes = []
@@ -180,7 +178,7 @@ def test_the_first_batch_on_a_device_is_computed_twice_and_written_once(
     assert len(summary.notes) == is_small
 
 
-def test_a_cublas_allocation_error_counts_as_full_memory(streams, monkeypatch):
+def test_a_cublas_allocation_error_is_treated_as_out_of_memory(streams, monkeypatch):
     monkeypatch.setattr(torch.cuda, "empty_cache", lambda: None)
     device = TorchDevice("cpu")
     assert device.is_full(RuntimeError("CUDA error: CUBLAS_STATUS_ALLOC_FAILED when"))
@@ -206,7 +204,7 @@ class Copies(TorchDispatchMode):
 
 
 @pytest.mark.filterwarnings("ignore:Accessing the data pointer of FakeTensor")
-def test_esm2_does_not_synchronise_with_the_device(monkeypatch):
+def test_esm2_does_not_synchronise_with_the_gpu(monkeypatch):
     monkeypatch.setattr(torch.cuda, "get_device_capability", lambda _device=0: (8, 0))
     monkeypatch.setattr(_packed_attention, "_to_aligned", lambda x: x.contiguous())
     monkeypatch.setattr(_device_random, "_compile", lambda function: function)
@@ -223,9 +221,7 @@ def test_esm2_does_not_synchronise_with_the_device(monkeypatch):
     assert copies.found == []
 
 
-def test_a_compiled_pytorch_module_is_called_and_named_like_the_module(
-    tmp_path, monkeypatch
-):
+def test_embed_accepts_a_compiled_pytorch_module(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.fa").write_text("".join(f">s{n}\nMKTAYIAKQR\n" for n in range(60)))
     plain = Table()
@@ -267,7 +263,7 @@ def proteins(tmp_path, monkeypatch):
 
 @cuda_device.on_device
 @pytest.mark.parametrize("pool", ["none", "mean"])
-def test_a_slow_device_returns_the_same_embeddings_as_the_host(proteins, pool):
+def test_a_slow_device_returns_the_embeddings_of_the_cpu(proteins, pool):
     sl.infer.embed(Slow().to(cuda_device.DEVICE_NAME), "p.fa", out="device", pool=pool)
     sl.infer.embed(embed_job.embed_tokens, "p.fa", out="host", pool=pool)
     found, expected = (sl.infer.load(out).to_numpy() for out in ("device", "host"))
@@ -275,7 +271,7 @@ def test_a_slow_device_returns_the_same_embeddings_as_the_host(proteins, pool):
 
 
 @cuda_device.on_cuda
-def test_the_loop_does_not_synchronise_after_its_start(proteins):
+def test_the_embedding_loop_does_not_synchronise_after_its_start(proteins):
     sl.models.ESM2Config.of("8M").init("numpy").save("8M")
     model = sl.models.ESM2.load("8M", "torch:cuda", "bfloat16").eval()
     for out in ("warm", "timed"):
@@ -292,7 +288,7 @@ def test_the_loop_does_not_synchronise_after_its_start(proteins):
 
 
 @cuda_device.on_cuda
-def test_a_device_with_little_memory_halves_the_batches(proteins):
+def test_embed_halves_its_batches_on_a_device_with_little_memory(proteins):
     model = sl.models.ESM2Config.of("8M").init("torch:cuda").eval()
     whole = torch.cuda.get_device_properties(0).total_memory
     torch.cuda.set_per_process_memory_fraction(1e9 / whole)

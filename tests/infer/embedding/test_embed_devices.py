@@ -42,7 +42,7 @@ def type_command(*words, launcher=()):
 EMBED_ARGUMENTS = ("p.fa", "--model", "small", "--shard-size", "5", "--out")
 
 
-def test_several_processes_write_the_same_files_as_one(folder):
+def test_embedding_by_several_processes_writes_the_files_of_one_process(folder):
     torchrun = ("-m", "torch.distributed.run", "--nproc-per-node", "2", "--master-port")
     ways = {
         "one": type_command(*EMBED_ARGUMENTS, "one"),
@@ -60,9 +60,7 @@ def embed_on_two(load, out):
     return sl.infer.embed(load, "p.fa", out=out, devices=["numpy", "numpy"], shard_size=5)
 
 
-def test_the_error_names_a_dead_process_and_the_same_call_computes_the_rest(
-    folder, monkeypatch
-):
+def test_embed_reports_a_killed_process_and_can_be_continued(folder, monkeypatch):
     monkeypatch.setenv("KILL_ONCE", str(folder / "killed"))
     named = r"process [01] \(numpy\) was killed by SIGKILL before its part was finished"
     with pytest.raises(sl.errors.WorkerError, match=named):
@@ -73,7 +71,7 @@ def test_the_error_names_a_dead_process_and_the_same_call_computes_the_rest(
     assert len(sums_of("e")) == summary.shards == 12
 
 
-def test_an_error_in_the_processes_is_raised_with_all_their_names(folder):
+def test_an_error_in_embedding_processes_names_all_processes(folder):
     with pytest.raises(sl.errors.BackendError, match="no such device") as caught:
         embed_on_two(embed_job.refuse, "e")
     assert len(caught.value.__notes__) == 2
@@ -87,7 +85,7 @@ def test_an_error_in_the_processes_is_raised_with_all_their_names(folder):
         (3, ["numpy"], "must be a function with backend="),
     ],
 )
-def test_invalid_devices_and_loaders_are_an_error(folder, model, devices, message):
+def test_invalid_devices_of_embed_are_an_error(folder, model, devices, message):
     with pytest.raises(sl.errors.ArgumentError, match=message):
         sl.infer.embed(model, "p.fa", out="e", devices=devices)
 
@@ -108,7 +106,7 @@ def test_a_signal_ends_all_processes_of_an_embedding_job(folder):
     assert not list(Path("e").glob("*.part"))
 
 
-def test_devices_under_torchrun_are_an_error(folder, monkeypatch):
+def test_the_option_devices_under_torchrun_is_an_error(folder, monkeypatch):
     monkeypatch.setenv("RANK", "0")
     monkeypatch.setenv("WORLD_SIZE", "2")
     done = type_command(*EMBED_ARGUMENTS, "e", "--devices", "2")
@@ -151,7 +149,7 @@ ARRAY_JOB_VARIABLES = "TASK_ID={} TASK_MIN=2 TASK_MAX=8 TASK_STEP=3 TASK_COUNT=3
     ],
     ids=["SLURM", "torchrun", "torchrun in SLURM"],
 )
-def test_each_process_of_a_scheduler_computes_a_part(
+def test_each_task_of_a_scheduler_embeds_one_part_of_the_records(
     folder, monkeypatch, environments, first
 ):
     shards, summaries = [], []
@@ -170,16 +168,14 @@ def test_each_process_of_a_scheduler_computes_a_part(
     assert Path("e/complete.json").read_bytes() == Path("one/complete.json").read_bytes()
 
 
-def test_a_note_mentions_a_part_from_the_environment_while_shards_are_missing(
-    folder, monkeypatch
-):
+def test_a_note_explains_missing_shards_of_other_array_tasks(folder, monkeypatch):
     set_environment(monkeypatch, ARRAY_JOB_VARIABLES.format(5))
     (note,) = embed_part("e").notes
     assert "part 2/3 of the shards, set by SLURM_ARRAY_TASK_ID; 8 of 12" in note
     assert embed_part("e", part="1/1").missing == 0
 
 
-def test_devices_divide_the_shards_of_a_slurm_array_task(folder, monkeypatch):
+def test_devices_divide_the_embedding_shards_of_a_slurm_task(folder, monkeypatch):
     set_environment(monkeypatch, ARRAY_JOB_VARIABLES.format(5))
     devices = ["numpy", "numpy"]
     summary = sl.infer.embed(
@@ -190,7 +186,7 @@ def test_devices_divide_the_shards_of_a_slurm_array_task(folder, monkeypatch):
 
 
 @pytest.mark.parametrize("part", ["0/2", "3/2", "1", "1/0", "a/b", "-1/2", (1, 2)])
-def test_an_invalid_part_is_an_error(folder, part):
+def test_an_invalid_value_of_the_option_part_is_an_error(folder, part):
     with pytest.raises(sl.errors.ArgumentError, match='part must be "i/n"'):
         embed_part("e", part=part)
 
@@ -205,7 +201,7 @@ def test_an_invalid_part_is_an_error(folder, part):
         ("RANK=0 WORLD_SIZE=two", "variable WORLD_SIZE must be a number"),
     ],
 )
-def test_an_environment_with_an_invalid_part_is_an_error(
+def test_an_invalid_array_task_in_the_environment_is_an_error(
     folder, monkeypatch, environment, message
 ):
     set_environment(monkeypatch, environment)

@@ -36,9 +36,7 @@ def run_alone(huggingface_network, record):
     return [states[layer][0].numpy() for layer in LAYER_NUMBERS]
 
 
-def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(
-    huggingface_network, records
-):
+def test_embeddings_equal_hidden_states_of_each_protein_alone(huggingface_network, records):
     model = sl.models.packed_huggingface(huggingface_network)
     summary = sl.infer.embed(
         model,
@@ -58,7 +56,7 @@ def test_each_residue_of_a_file_has_the_hidden_states_of_its_protein_alone(
             np.testing.assert_allclose(rows, states[1:-1], rtol=0, atol=TOLERANCE)
 
 
-def test_a_job_continues_after_the_finished_shards(huggingface_network, records):
+def test_an_embedding_job_continues_after_its_finished_shards(huggingface_network, records):
     model = sl.models.packed_huggingface(huggingface_network)
     sl.infer.embed(model, "p.fa", out="e", shard_size=10)
     before = Path("e/shard-000001.safetensors").read_bytes()
@@ -91,7 +89,7 @@ def test_embeddings_of_another_network_in_the_same_folder_are_an_error(records, 
         sl.infer.embed(sl.models.packed_huggingface(network), "p.fa", out="e")
 
 
-def test_batches_of_a_loader_can_be_embedded(huggingface_network, records):
+def test_batches_of_a_seqloom_loader_can_be_embedded(huggingface_network, records):
     model = sl.models.packed_huggingface(huggingface_network)
     collate = sl.data.VarlenCollator(tokens=sl.encode.Tokens("esm2"), max_tokens=200)
     loader = sl.data.create_async_dataloader("p.fa", collate_fn=collate, num_workers=0)

@@ -29,14 +29,14 @@ def make(**settings):
 @pytest.mark.parametrize(
     "settings", [{"heads": 2}, {"token_dropout": False}, {"eps": 1e-3}]
 )
-def test_equal_weights_with_different_settings_are_different_models(settings):
+def test_the_identity_of_a_model_depends_on_its_settings(settings):
     changed = make(**settings, has_contact_head=False)
     sl.infer.embed(make(has_contact_head=False), "p.fa", out="e")
     with pytest.raises(ConfigError, match=next(iter(settings))):
         sl.infer.embed(changed, "p.fa", out="e")
 
 
-def test_the_network_under_adapters_is_part_of_the_identity():
+def test_the_identity_of_a_model_includes_the_network_under_adapters():
     def adapt(key):
         model = sl.models.ESM2Config(layers=2, width=16, heads=4).init("numpy", key)
         return sl.nn.add_lora(model, rank=2, key=sl.Key(5))
@@ -84,7 +84,7 @@ def _scale(factor):
     ],
     ids=["code", "number", "array", "tuple"],
 )
-def test_functions_with_different_code_or_values_are_different_models(first, second):
+def test_the_identity_of_a_function_depends_on_code_and_closure_values(first, second):
     assert identify_model(first) != identify_model(second)
     assert identify_model(first) == identify_model(first)
 

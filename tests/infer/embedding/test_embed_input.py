@@ -33,7 +33,7 @@ def write(path, *records):
     Path(path).write_text("".join(f">{name}\n{letters}\n" for name, letters in records))
 
 
-def test_the_same_files_in_another_order_are_an_error():
+def test_continuing_embed_with_files_in_another_order_is_an_error():
     write("one.fa", ("a1", "MK"), ("b1", "MKT"))
     write("two.fa", ("a2", "MKTA"), ("b2", "M"))
     embed_job.run(["one.fa", "two.fa"], "e", 1)
@@ -41,7 +41,7 @@ def test_the_same_files_in_another_order_are_an_error():
         embed_job.run(["two.fa", "one.fa"], "e", 1)
 
 
-def test_a_change_in_one_of_two_files_of_equal_name_is_detected():
+def test_embed_detects_a_change_in_one_of_two_files_of_equal_name():
     write("a/x.fa", ("a", "MK"))
     write("b/x.fa", ("b", "MKT"))
     embed_job.run(["a/x.fa", "b/x.fa"], "e")
@@ -52,7 +52,7 @@ def test_a_change_in_one_of_two_files_of_equal_name_is_detected():
 
 @pytest.mark.parametrize("kind", ["safetensors", "parquet"])
 @pytest.mark.parametrize("pool", ["mean", "none"])
-def test_a_final_stop_is_not_a_residue(pool, kind):
+def test_embeddings_have_no_row_for_a_final_stop_symbol(pool, kind):
     records = [("x", "MKTA*"), ("y", "MK"), ("z", "MALWMRLLPLL*")]
     write("a.fa", *records)
     embed_job.run("a.fa", "e", pool=pool, format=kind)
@@ -64,7 +64,7 @@ def test_a_final_stop_is_not_a_residue(pool, kind):
         np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=1e-6)
 
 
-def test_windows_of_a_record_with_a_final_stop_are_joined():
+def test_embedding_windows_of_a_record_with_a_final_stop_are_joined():
     letters = "MKTAYIAKQRQISFVKSHFSRQ"
     write("a.fa", ("x", letters + "*"))
     embed_job.run("a.fa", "e", pool="none", max_length=7, overlap=3)
@@ -72,13 +72,13 @@ def test_windows_of_a_record_with_a_final_stop_are_joined():
     np.testing.assert_array_equal(sl.infer.load("e")["x"], expected)
 
 
-def test_the_error_names_a_record_that_is_only_a_stop():
+def test_the_error_for_a_record_that_is_only_a_stop_symbol_names_it():
     write("a.fa", ("x", "MK"), ("stop", "*"))
     with pytest.raises(FormatError, match=r"record 1 \(stop\): no residues"):
         embed_job.run("a.fa", "e")
 
 
-def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
+def test_a_file_that_changes_while_it_is_embedded_is_an_error():
     write("a.fa", *((f"s{n}", "MKTAYIAKQR") for n in range(100)))
 
     def change(progress):
@@ -95,7 +95,7 @@ def test_a_file_that_changes_while_it_is_embedded_ends_the_job():
     assert [name for name in finished.ids if name.startswith("other")] == []
 
 
-def test_repeating_the_call_detects_a_truncated_shard():
+def test_repeating_an_embed_call_detects_a_truncated_shard():
     write("a.fa", ("x", "MK"), ("y", "MKT"))
     embed_job.run("a.fa", "e", 1)
     with Path("e/shard-000001.safetensors").open("r+b") as file:
@@ -104,7 +104,7 @@ def test_repeating_the_call_detects_a_truncated_shard():
         embed_job.run("a.fa", "e", 1)
 
 
-def test_the_folder_of_a_model_as_output_is_an_error():
+def test_embedding_into_the_folder_of_the_model_is_an_error():
     write("a.fa", ("x", "MK"))
     model = sl.models.ESM2Config(layers=1, width=16, heads=4).init("numpy")
     model.save("small")
@@ -112,7 +112,7 @@ def test_the_folder_of_a_model_as_output_is_an_error():
         sl.infer.embed(model, "a.fa", out="small")
 
 
-def test_the_error_names_a_corrupt_plan():
+def test_the_error_for_a_corrupt_embedding_plan_names_its_file():
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
@@ -132,7 +132,7 @@ def test_the_error_names_a_corrupt_plan():
     ],
     ids=repr,
 )
-def test_an_invalid_plan_is_an_error(change):
+def test_a_plan_of_an_embedding_job_with_invalid_values_is_an_error(change):
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
@@ -152,7 +152,7 @@ def test_an_invalid_plan_is_an_error(change):
     ],
     ids=repr,
 )
-def test_an_invalid_marker_is_an_error(change):
+def test_an_invalid_marker_file_of_a_finished_shard_is_an_error(change):
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/shard-000000.done")
@@ -161,7 +161,7 @@ def test_an_invalid_marker_is_an_error(change):
         sl.infer.load("e")
 
 
-def test_a_plan_with_a_missing_array_is_an_error():
+def test_an_embedding_shard_that_lacks_a_planned_array_is_an_error():
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     path = Path("e/plan.json")
@@ -172,7 +172,7 @@ def test_a_plan_with_a_missing_array_is_an_error():
         sl.infer.load("e").to_numpy(layer=1)
 
 
-def test_an_id_and_an_ordinal_can_be_looked_up():
+def test_embeddings_can_be_looked_up_by_id_or_ordinal():
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     found = sl.infer.load("e")
@@ -185,13 +185,13 @@ def test_an_id_and_an_ordinal_can_be_looked_up():
 
 
 @pytest.mark.parametrize("wrong", [None, (1, 2)])
-def test_a_model_that_does_not_return_an_array_is_an_error(wrong):
+def test_embedding_by_a_model_that_returns_no_array_is_an_error(wrong):
     write("a.fa", ("x", "MK"))
     with pytest.raises(ShapeError, match=f"returned {type(wrong).__name__}"):
         sl.infer.embed(lambda _: wrong, "a.fa", out="e")
 
 
-def test_progress_counts_records_in_finished_shards():
+def test_embedding_progress_includes_records_of_finished_shards():
     write("a.fa", *((f"s{n}", "MKTAYIAKQR" * 3) for n in range(400)))
     told, threads = [], set()
 
@@ -208,14 +208,14 @@ def test_progress_counts_records_in_finished_shards():
 
 
 @pytest.mark.parametrize("wrong", [None, True, 1.5])
-def test_a_record_that_is_not_an_id_or_integer_is_an_error(wrong: Any):
+def test_an_embedding_key_that_is_not_an_id_or_integer_is_an_error(wrong: Any):
     write("a.fa", ("x", "MK"))
     embed_job.run("a.fa", "e")
     with pytest.raises(ArgumentError, match="record must be an integer"):
         sl.infer.load("e")[wrong]
 
 
-def test_the_error_names_the_ordinal_of_an_unfinished_shard():
+def test_the_error_for_an_unfinished_shard_names_the_ordinal():
     write("a.fa", *((f"s{n}", "MK") for n in range(4)))
     embed_job.run("a.fa", "e", 2)
     Path("e/shard-000000.done").unlink()
@@ -228,6 +228,6 @@ def test_the_error_names_the_ordinal_of_an_unfinished_shard():
             found[ordinal]
 
 
-def test_the_error_names_a_missing_folder():
+def test_the_error_for_a_missing_embedding_folder_names_it():
     with pytest.raises(MissingFileError, match="nowhere: no such folder"):
         sl.infer.load("nowhere")

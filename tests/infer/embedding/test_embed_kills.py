@@ -103,7 +103,7 @@ def kill_until_done(fasta, out, kills, rng):
     return killed
 
 
-def test_a_job_that_is_killed_repeatedly_has_the_same_result(
+def test_an_embedding_job_killed_repeatedly_has_unchanged_results(
     fasta, expected_sums, tmp_path
 ):
     killed = kill_until_done(fasta, tmp_path / "e", 6, np.random.default_rng(0))
@@ -112,7 +112,7 @@ def test_a_job_that_is_killed_repeatedly_has_the_same_result(
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_two_processes_compute_a_part_each_without_duplicates(
+def test_two_processes_embed_different_parts_without_duplicates(
     fasta, expected_sums, tmp_path, links
 ):
     out = tmp_path / "e"
@@ -123,7 +123,7 @@ def test_two_processes_compute_a_part_each_without_duplicates(
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_two_processes_with_the_same_part_publish_no_duplicates(
+def test_two_processes_on_one_part_write_no_duplicate_embeddings(
     fasta, expected_sums, tmp_path, links
 ):
     out = tmp_path / "e"
@@ -133,7 +133,7 @@ def test_two_processes_with_the_same_part_publish_no_duplicates(
     check_every_record_once(out, expected_sums)
 
 
-def test_a_paused_process_that_continues_publishes_no_duplicates(
+def test_a_paused_and_continued_process_writes_no_duplicate_embeddings(
     fasta, expected_sums, tmp_path
 ):
     out = tmp_path / "e"
@@ -151,7 +151,7 @@ def test_a_paused_process_that_continues_publishes_no_duplicates(
     check_every_record_once(out, expected_sums)
 
 
-def test_a_temporary_file_removed_during_a_pause_is_written_again(tmp_path, monkeypatch):
+def test_a_temporary_shard_removed_during_a_pause_is_written_again(tmp_path, monkeypatch):
     removed = []
 
     def sync_and_remove(_handle):
@@ -178,7 +178,7 @@ def test_old_temporary_files_of_killed_writers_are_removed(fasta, tmp_path):
 
 
 @pytest.mark.parametrize("links", [True, False])
-def test_exactly_one_of_many_writers_creates_a_file(tmp_path, monkeypatch, links):
+def test_exactly_one_of_eight_threads_creates_an_output_file(tmp_path, monkeypatch, links):
     if not links:
         monkeypatch.setattr(os, "link", os.link)
         embed_job.refuse_links()
@@ -192,7 +192,7 @@ def test_exactly_one_of_many_writers_creates_a_file(tmp_path, monkeypatch, links
     assert len([*tmp_path.iterdir()]) == 25
 
 
-def test_a_disk_without_hard_links_and_safe_renames_is_an_error(tmp_path, monkeypatch):
+def test_embedding_to_a_disk_without_hard_links_is_an_error(tmp_path, monkeypatch):
     monkeypatch.setattr(os, "link", os.link)
     embed_job.refuse_links()
     monkeypatch.setattr(_folder, "rename_without_replacing", lambda *_: errno.EINVAL)
@@ -201,14 +201,14 @@ def test_a_disk_without_hard_links_and_safe_renames_is_an_error(tmp_path, monkey
     assert not [*tmp_path.iterdir()]
 
 
-def test_a_paused_process_that_locks_an_index_does_not_block_other_processes(fasta):
+def test_a_locked_sequence_file_does_not_block_packed_streams(fasta):
     with fasta.open("rb") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         found = list(sl.data.PackedStream(fasta, records=(0, 10)))
     assert sum(batch["num_sequences"] for batch in found) == 10
 
 
-def test_parts_are_independent_and_the_same_call_computes_missing_shards(
+def test_repeating_an_embed_call_computes_missing_shards_of_its_part(
     fasta, expected_sums, tmp_path
 ):
     out = tmp_path / "e"
@@ -223,7 +223,7 @@ def test_parts_are_independent_and_the_same_call_computes_missing_shards(
     check_every_record_once(out, expected_sums)
 
 
-def test_a_shard_without_its_marker_is_reused(fasta, expected_sums, tmp_path):
+def test_an_embedding_shard_without_a_marker_is_reused(fasta, expected_sums, tmp_path):
     out = tmp_path / "e"
     embed_job.run(fasta, out, SHARD)
     for name in ("shard-000003.done", "complete.json"):
@@ -232,7 +232,7 @@ def test_a_shard_without_its_marker_is_reused(fasta, expected_sums, tmp_path):
     check_every_record_once(out, expected_sums)
 
 
-def test_a_marker_without_its_shard_is_an_error_with_advice(fasta, tmp_path):
+def test_a_marker_file_without_its_embedding_shard_is_an_error(fasta, tmp_path):
     out = tmp_path / "e"
     embed_job.run(fasta, out, SHARD)
     (out / "shard-000003.safetensors").unlink()
@@ -242,7 +242,7 @@ def test_a_marker_without_its_shard_is_an_error_with_advice(fasta, tmp_path):
     assert embed_job.run(fasta, out, SHARD).computed == 1
 
 
-def test_the_error_names_a_folder_that_cannot_be_written(fasta, tmp_path):
+def test_the_error_for_an_embedding_folder_without_write_access_names_it(fasta, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(sl.errors.FileError, match="output folder cannot be created"):
         embed_job.run(fasta, tmp_path / "file" / "e", SHARD)

@@ -74,7 +74,7 @@ def check_every_record_once(url, options, whole):
     assert loaded.ids == [f"s{n}" for n in range(RECORDS)]
 
 
-def test_a_bucket_and_a_folder_have_the_same_files(fasta, whole, url, options):
+def test_a_bucket_and_a_folder_of_embeddings_are_equal(fasta, whole, url, options):
     embed_job.run(fasta, url, SHARD, cloud_options=options)
     check_every_record_once(url, options, whole)
     assert embed_job.run(fasta, url, SHARD, cloud_options=options).computed == 0
@@ -84,14 +84,14 @@ def test_a_bucket_and_a_folder_have_the_same_files(fasta, whole, url, options):
 
 
 @pytest.mark.parametrize("parts", [("1/2", "2/2"), ("1/1", "1/1")])
-def test_two_processes_share_a_bucket_without_duplicates(fasta, whole, url, options, parts):
+def test_two_processes_split_the_work_in_one_bucket(fasta, whole, url, options, parts):
     both = [start(fasta, url, options, part) for part in parts]
     computed = [int(it.communicate()[0].split()[0]) for it in both]
     assert sum(computed) == RECORDS // SHARD
     check_every_record_once(url, options, whole)
 
 
-def test_a_killed_job_continues_in_its_bucket(fasta, whole, url, options):
+def test_a_killed_embedding_job_continues_in_its_bucket(fasta, whole, url, options):
     folder = ObjectFolder(url, options)
     for _ in range(3):
         with start(fasta, url, options) as process:
@@ -109,19 +109,19 @@ def test_a_killed_job_continues_in_its_bucket(fasta, whole, url, options):
     check_every_record_once(url, options, whole)
 
 
-def test_a_store_that_replaces_existing_objects_is_an_error(url, options, monkeypatch):
+def test_an_object_store_without_if_none_match_is_an_error(url, options, monkeypatch):
     monkeypatch.setattr(ObjectFolder, "put", lambda *_: True)
     folder = ObjectFolder(url, options)
     with pytest.raises(sl.errors.RemoteError, match="supports If-None-Match"):
         folder.create("x", b"")
 
 
-def test_the_error_names_a_missing_bucket(fasta, options):
+def test_the_error_for_a_missing_bucket_names_it(fasta, options):
     with pytest.raises(sl.errors.RemoteError, match="s3://elsewhere/e"):
         embed_job.run(fasta, "s3://elsewhere/e", SHARD, cloud_options=options)
 
 
-def test_options_of_a_store_need_a_url(fasta, tmp_path):
+def test_cloud_options_without_a_url_are_an_error(fasta, tmp_path):
     with pytest.raises(sl.errors.ArgumentError, match="are for a URL"):
         embed_job.run(fasta, tmp_path / "e", SHARD, cloud_options={"timeout": "1s"})
     assert not Path(tmp_path / "e").exists()

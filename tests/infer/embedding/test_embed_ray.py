@@ -28,9 +28,7 @@ def sums_of(folder):
     }
 
 
-def test_ray_tasks_write_the_same_files_as_one_process_even_if_a_task_is_killed(
-    fasta, tmp_path
-):
+def test_ray_tasks_write_the_files_of_one_process_after_a_kill(fasta, tmp_path):
     pytest.importorskip("ray")
     one = tmp_path / "one"
     sl.infer.embed(embed_job.embed_tokens, fasta, out=one, shard_size=5, identity="table")
@@ -44,12 +42,12 @@ def test_ray_tasks_write_the_same_files_as_one_process_even_if_a_task_is_killed(
     assert sums_of(tmp_path / "e") == sums_of(one)
 
 
-def test_ray_without_devices_is_an_error(fasta, tmp_path):
+def test_embedding_on_ray_without_devices_is_an_error(fasta, tmp_path):
     with pytest.raises(sl.errors.ArgumentError, match="also pass devices="):
         sl.infer.embed(embed_job.embed_tokens, fasta, out=tmp_path / "e", engine="ray")
 
 
-def test_without_ray_the_error_names_the_package(fasta, tmp_path, monkeypatch):
+def test_embedding_without_ray_names_the_missing_package(fasta, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(sl.errors.MissingExtraError, match="pip install ray"):
         sl.infer.embed(
@@ -57,7 +55,7 @@ def test_without_ray_the_error_names_the_package(fasta, tmp_path, monkeypatch):
         )
 
 
-def test_ray_is_imported_only_on_request():
+def test_embed_imports_ray_only_on_request():
     code = "import sys, seqloom.infer, seqloom.cli._embed; print('ray' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True)
     assert done.stdout.split() == [b"False"]

@@ -126,7 +126,7 @@ def test_a_slow_model_makes_a_job_device_bound(fake):
     assert summary.verdict.startswith("device-bound")
 
 
-def test_fractions_of_time_add_up_to_one():
+def test_fractions_of_the_time_of_an_embedding_job_add_up_to_one():
     assert sum(embed().shares.values()) == pytest.approx(1, abs=0.01)
 
 
@@ -151,7 +151,7 @@ def read_report(folder):
     return page
 
 
-def test_the_report_contains_the_results_and_the_verdict():
+def test_an_embedding_report_contains_results_and_the_bottleneck():
     summary = embed()
     page = read_report("e")
     assert "60 records of one file" in page.text
@@ -160,7 +160,7 @@ def test_the_report_contains_the_results_and_the_verdict():
     assert "a.fa" in page.text
 
 
-def test_markup_in_names_of_files_and_folders_is_escaped():
+def test_an_embedding_report_escapes_markup_in_file_names():
     name = "<script>x<b>.fa"
     Path("a.fa").rename(name)
     sl.infer.embed(embed_job.embed_tokens, name, out="<i>&amp;")
@@ -170,21 +170,21 @@ def test_markup_in_names_of_files_and_folders_is_escaped():
     assert "Embeddings: <i>&amp;" in page.text
 
 
-def test_a_call_that_computes_nothing_does_not_change_the_report():
+def test_an_embed_call_without_work_does_not_change_the_report():
     embed()
     before = Path("e/report.html").read_bytes()
     assert embed().verdict == "idle: nothing was computed"
     assert Path("e/report.html").read_bytes() == before
 
 
-def test_a_call_that_computes_nothing_writes_no_report():
+def test_an_embed_call_without_work_writes_no_report():
     embed()
     Path("e/report.html").unlink()
     assert embed().computed == 0
     assert not Path("e/report.html").exists()
 
 
-def test_the_report_of_a_resumed_job_names_its_shards():
+def test_the_report_of_a_resumed_embedding_job_names_its_shards():
     embed()
     for name in ("report.html", "complete.json", "shard-000001.done"):
         Path("e", name).unlink()
@@ -192,7 +192,7 @@ def test_the_report_of_a_resumed_job_names_its_shards():
     assert "describes 1 of the 5 shards" in read_report("e").text
 
 
-def test_shards_do_not_depend_on_the_report():
+def test_embedding_shards_do_not_depend_on_the_report():
     def digests(folder):
         files = sorted(Path(folder).glob("shard-*.safetensors"))
         return [hashlib.sha256(it.read_bytes()).hexdigest() for it in files]
@@ -202,7 +202,7 @@ def test_shards_do_not_depend_on_the_report():
     assert digests("one") == digests("two")
 
 
-def test_the_report_of_a_longer_job_has_a_timeline(monkeypatch):
+def test_the_report_of_a_long_embedding_job_has_a_timeline(monkeypatch):
     monkeypatch.setattr(_report, "_MIN_PLOTTED_SECONDS", 0.1)
     embed(slow_model(0.06))
     page = read_report("e")
@@ -210,7 +210,7 @@ def test_the_report_of_a_longer_job_has_a_timeline(monkeypatch):
     assert "Use of time, speed, batch fill and memory" in page.text
 
 
-def test_the_intervals_of_the_timeline_add_up_to_the_counts():
+def test_counts_in_the_intervals_of_a_timeline_add_up_to_the_totals():
     marks = [
         TimeMark(float(n), (0.1 * n, 0.0, 0.9 * n, 0.0), n, 100 * n, n, 1 << 20)
         for n in range(1, 600)
@@ -224,7 +224,7 @@ def test_the_intervals_of_the_timeline_add_up_to_the_counts():
     np.testing.assert_allclose(course.memory, 1)
 
 
-def test_a_wait_longer_than_an_interval_fills_the_interval():
+def test_a_wait_longer_than_a_timeline_interval_fills_the_interval():
     marks = [
         TimeMark(0.1, (0.0,) * 4, 1, 1, 1, 0),
         TimeMark(1.0, (5.0, 0, 0, 0), 2, 2, 2, 0),
@@ -244,11 +244,11 @@ def test_the_text_next_to_the_progress_bar_fits_the_terminal(width, most):
 @pytest.mark.parametrize(
     ("number", "text"), [(999, "999"), (1234, "1.2k"), (25_000_000, "25M"), (3e9, "3.0G")]
 )
-def test_a_large_number_is_formatted_briefly(number, text):
+def test_large_numbers_are_shortened_in_progress_bars(number, text):
     assert _format_short_number(number) == text
 
 
-def test_the_page_of_a_job_has_no_escape_sequences(tmp_path):
+def test_the_report_page_of_an_embedding_job_has_no_escape_sequences(tmp_path):
     (tmp_path / "two.fa").write_text(">x\nMKTA\n>y\nMK\n")
 
     def one_hot(batch):

@@ -17,7 +17,7 @@ pytestmark = [
 ]
 
 
-def test_the_monitor_of_a_run_on_a_gpu_has_a_verdict(toy, small):
+def test_the_monitor_of_a_gpu_run_reports_a_bottleneck(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
         sl.train.fit(small, toy(), epochs=2, backend=cuda_device.TORCH)
     assert sum(monitor.get_summary()["shares"].values()) == pytest.approx(1)
@@ -25,7 +25,7 @@ def test_the_monitor_of_a_run_on_a_gpu_has_a_verdict(toy, small):
 
 
 @cuda_device.on_cuda
-def test_the_summary_has_the_name_of_the_gpu(toy, small):
+def test_the_summary_of_the_monitor_has_the_name_of_the_gpu(toy, small):
     with sl.infer.GPUMonitor(interval=0.05) as monitor:
         sl.train.fit(small, toy(500), epochs=3, backend=cuda_device.TORCH)
     first = monitor.get_summary()["gpus"][0]
@@ -34,7 +34,7 @@ def test_the_summary_has_the_name_of_the_gpu(toy, small):
 
 
 @cuda_device.on_cuda
-def test_a_sample_has_at_least_the_memory_of_this_process():
+def test_a_gpu_sample_has_at_least_the_memory_of_this_process():
     held = torch.zeros(64 << 20, dtype=torch.uint8, device="cuda")
     sample, *_ = sl.infer.GPUMonitor().sample()
     assert sample.memory >= held.nbytes

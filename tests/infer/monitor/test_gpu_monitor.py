@@ -76,18 +76,18 @@ def watch(clock):
 
 
 @pytest.mark.parametrize("kind", ["input", "host", "device", "output"])
-def test_the_verdict_names_the_main_use_of_time(kind, watch):
+def test_the_bottleneck_verdict_names_the_main_use_of_time(kind, watch):
     found = watch(0.05, kind).check_bottleneck()
     assert found.kind == f"{kind}-bound"
     assert found.share > 0.5
     assert f"{found.share:.1%}" in str(found)
 
 
-def test_time_that_is_not_recorded_is_attributed_to_the_model(watch):
+def test_the_monitor_attributes_unrecorded_time_to_the_model(watch):
     assert watch(0.05).check_bottleneck().kind == "device-bound"
 
 
-def test_waiting_for_a_dataloader_makes_a_loop_input_bound(clock):
+def test_waiting_for_a_dataloader_makes_a_training_loop_input_bound(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         clock.sleep(0.06)
         monitor.record_dataloader_wait(60)
@@ -96,7 +96,7 @@ def test_waiting_for_a_dataloader_makes_a_loop_input_bound(clock):
     assert monitor.get_summary()["shares"]["input"] == pytest.approx(0.6)
 
 
-def test_wait_for_records_the_wait_and_yields_the_batches(clock):
+def test_the_method_wait_for_records_waits_and_yields_batches(clock):
     def slow():
         for number in range(3):
             clock.sleep(0.02)
@@ -111,14 +111,14 @@ def test_fractions_of_time_of_a_loop_add_up_to_one(watch):
     assert sum(watch(0.02, "host").get_summary()["shares"].values()) == pytest.approx(1)
 
 
-def test_gpu_utilization_is_added_to_the_verdict_but_does_not_change_it(mock_gpus, watch):
+def test_gpu_utilization_does_not_change_the_bottleneck_verdict(mock_gpus, watch):
     mock_gpus(MockGPU("H100", [100]))
     found = watch(0.05, "input").check_bottleneck()
     assert found.kind == "input-bound"
     assert "GPU 0 was busy 100% of the time, idle in 0% of samples" in found.sentence
 
 
-def test_the_summary_has_average_maximum_minimum_and_idle_fraction(mock_gpus):
+def test_the_gpu_summary_has_average_maximum_minimum_and_idle_fraction(mock_gpus):
     mock_gpus(MockGPU("a", [5, 95, 50, 10]), MockGPU("b", [100]))
     monitor = sl.infer.GPUMonitor()
     for _ in range(4):
@@ -130,7 +130,7 @@ def test_the_summary_has_average_maximum_minimum_and_idle_fraction(mock_gpus):
     assert second["memory"]["maximum"] == 1 << 30
 
 
-def test_the_idle_threshold_can_be_set(mock_gpus):
+def test_the_threshold_for_an_idle_gpu_can_be_set(mock_gpus):
     mock_gpus(MockGPU("a", [45, 55]))
     monitor = sl.infer.GPUMonitor(idle_below=0.5)
     monitor.sample()
@@ -138,7 +138,7 @@ def test_the_idle_threshold_can_be_set(mock_gpus):
     assert monitor.get_summary()["gpus"][0]["idle"] == 0.5
 
 
-def test_values_that_the_driver_does_not_report_are_nan(mock_gpus):
+def test_gpu_values_that_the_driver_does_not_report_are_nan(mock_gpus):
     mock_gpus(MockGPU("a", ["N/A", 50]))
     monitor = sl.infer.GPUMonitor()
     assert math.isnan(monitor.sample()[0].utilization)
@@ -146,7 +146,7 @@ def test_values_that_the_driver_does_not_report_are_nan(mock_gpus):
     assert monitor.get_summary()["gpus"][0]["utilization"]["average"] == 0.5
 
 
-def test_a_gpu_that_stops_responding_does_not_end_the_loop(mock_gpus):
+def test_a_gpu_that_stops_responding_does_not_stop_the_training_loop(mock_gpus):
     mock_gpus(MockGPU("a", [50, DriverError("GPU is lost")]))
     monitor = sl.infer.GPUMonitor()
     assert len(monitor.sample()) == 1
@@ -154,7 +154,7 @@ def test_a_gpu_that_stops_responding_does_not_end_the_loop(mock_gpus):
     assert "GPU is lost" in monitor.get_summary()["notes"][0]
 
 
-def test_a_thread_samples_the_gpus(mock_gpus):
+def test_a_background_thread_samples_the_gpus(mock_gpus):
     mock_gpus(MockGPU("a", [50]))
     with sl.infer.GPUMonitor(interval=0.005) as monitor:
         wait_until(lambda: monitor.get_summary()["gpus"][0]["samples"] >= 3)
@@ -250,18 +250,18 @@ def test_without_nvitop_and_pynvml_the_error_names_the_package(monkeypatch):
         sl.infer.GPUMonitor()
 
 
-def test_a_loop_that_fails_keeps_its_error_and_its_summary():
+def test_a_training_loop_that_fails_keeps_its_error_and_summary():
     monitor = sl.infer.GPUMonitor()
     with pytest.raises(KeyError), monitor:
         raise KeyError
     assert monitor.get_summary()["seconds"] < 60
 
 
-def test_the_summary_is_json(watch):
+def test_the_summary_of_the_monitor_can_be_written_as_json(watch):
     assert json.loads(json.dumps(watch(0.01).get_summary()))["process_memory"] > 0
 
 
-def test_a_monitor_that_is_used_again_is_reset(watch, clock):
+def test_a_gpu_monitor_that_is_used_again_is_reset(watch, clock):
     monitor = watch(0.05, "input")
     with monitor:
         clock.sleep(0.05)
@@ -269,25 +269,25 @@ def test_a_monitor_that_is_used_again_is_reset(watch, clock):
 
 
 @pytest.mark.parametrize("interval", [0, -1, "1", math.nan])
-def test_an_interval_must_be_above_0(interval):
+def test_the_sampling_interval_of_the_monitor_must_be_above_0(interval):
     with pytest.raises(ArgumentError, match="interval"):
         sl.infer.GPUMonitor(interval)
 
 
 @pytest.mark.parametrize("wait", [-0.1, math.inf, "1"])
 @pytest.mark.parametrize("unit", ["wait_ms", "seconds"])
-def test_a_wait_must_not_be_negative(unit, wait):
+def test_a_recorded_dataloader_wait_must_not_be_negative(unit, wait):
     with pytest.raises(ArgumentError, match=unit):
         sl.infer.GPUMonitor().record_dataloader_wait(**{unit: wait})
 
 
 @pytest.mark.parametrize("waits", [{}, {"wait_ms": 1.0, "seconds": 1.0}])
-def test_a_wait_in_both_units_is_an_error(waits):
+def test_a_dataloader_wait_in_two_units_is_an_error(waits):
     with pytest.raises(ArgumentError, match="one of wait_ms and seconds"):
         sl.infer.GPUMonitor().record_dataloader_wait(**waits)
 
 
-def test_a_wait_passed_by_position_is_in_milliseconds(clock):
+def test_a_dataloader_wait_passed_by_position_is_in_milliseconds(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(5.0)
         clock.sleep(0.2)
@@ -296,7 +296,7 @@ def test_a_wait_passed_by_position_is_in_milliseconds(clock):
     assert monitor.check_bottleneck().kind == "device-bound"
 
 
-def test_the_summary_has_average_maximum_and_minimum_of_waits():
+def test_the_summary_has_average_maximum_and_minimum_batch_waits():
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(5.0)
         monitor.record_dataloader_wait(seconds=0.015)
@@ -304,7 +304,7 @@ def test_the_summary_has_average_maximum_and_minimum_of_waits():
     assert waits == pytest.approx({"average": 10.0, "maximum": 15.0, "minimum": 5.0})
 
 
-def test_waits_for_batches_are_in_the_summary(monkeypatch):
+def test_the_summary_of_the_monitor_contains_waits_for_batches(monkeypatch):
     times = iter(range(100))
     clock = SimpleNamespace(perf_counter=lambda: float(next(times)))
     monitor = sl.infer.GPUMonitor(interval=60)
@@ -314,7 +314,7 @@ def test_waits_for_batches_are_in_the_summary(monkeypatch):
     assert waits == {"average": 1000.0, "maximum": 1000.0, "minimum": 1000.0}
 
 
-def test_a_wait_in_seconds_is_converted_to_milliseconds(clock):
+def test_a_dataloader_wait_in_seconds_is_converted_to_milliseconds(clock):
     with sl.infer.GPUMonitor(interval=60) as monitor:
         monitor.record_dataloader_wait(seconds=0.002)
         monitor.record_dataloader_wait(3.0)
@@ -327,12 +327,12 @@ def test_a_wait_in_seconds_is_converted_to_milliseconds(clock):
     ("kind", "is_bottleneck"),
     [("input", True), ("output", True), ("host", True), ("device", False)],
 )
-def test_a_bottleneck_is_true_if_the_model_does_not_limit_the_speed(
+def test_a_bottleneck_is_true_unless_the_device_limits_the_speed(
     kind, is_bottleneck, watch
 ):
     assert bool(watch(0.02, kind).check_bottleneck()) is is_bottleneck
 
 
-def test_an_unknown_use_of_time_is_an_error():
+def test_recording_time_for_an_unknown_activity_is_an_error():
     with pytest.raises(ArgumentError, match="kind"):
         sl.infer.GPUMonitor().spending("sleep")

@@ -37,7 +37,7 @@ def broken_off():
     kind=st.sampled_from((*GENOTYPE_DTYPES, "int64")),
     count_a1=st.booleans(),
 )
-def test_writing_row_by_row_equals_writing_the_whole_array(
+def test_writing_a_bed_row_by_row_equals_writing_the_whole_array(
     tmp_path, specimen, kind, count_a1
 ):
     values = specimen.values.astype(kind)
@@ -54,7 +54,7 @@ def test_writing_row_by_row_equals_writing_the_whole_array(
         assert one.read_bytes() == other.read_bytes()
 
 
-def test_a_bed_writer_creates_no_file_before_close(tmp_path):
+def test_a_bed_writer_creates_its_file_when_it_is_closed(tmp_path):
     bed = create_bed(tmp_path / "x.bed", 2, 1)
     bed.write([0, 1])
     assert not (tmp_path / "x.bed").exists()
@@ -78,7 +78,7 @@ def test_a_bed_writer_creates_no_file_before_close(tmp_path):
         ([[0, 1, 2], [0, 1, 3]], "Individual 2, variant 1 is 3 "),
     ],
 )
-def test_invalid_rows_leave_the_old_set(tmp_path, lines, message):
+def test_writing_invalid_rows_to_a_bed_keeps_the_old_files(tmp_path, lines, message):
     to_bed(tmp_path / "x.bed", [[2, 2, 2, 2]])
     with pytest.raises(ArgumentError, match=message):
         write(tmp_path / "x.bed", lines)
@@ -86,7 +86,7 @@ def test_invalid_rows_leave_the_old_set(tmp_path, lines, message):
     assert open_bed(tmp_path / "x.bed").shape == (1, 4)
 
 
-def test_an_exception_in_the_block_is_raised_and_leaves_no_file(tmp_path):
+def test_an_exception_in_the_with_block_of_a_bed_writer_leaves_no_file(tmp_path):
     with pytest.raises(KeyError):
         write(tmp_path / "x.bed", broken_off())
     assert names(tmp_path) == []
@@ -100,7 +100,7 @@ def test_a_bed_writer_that_is_not_closed_leaves_no_file(tmp_path):
     assert names(tmp_path) == []
 
 
-def test_a_closed_writer_accepts_no_more_rows(tmp_path):
+def test_writing_rows_to_a_closed_bed_writer_is_an_error(tmp_path):
     with create_bed(tmp_path / "x.bed", 1, 1) as bed:
         bed.write([0])
     with pytest.raises(ClosedError, match=r"x\.bed.*closed"):
@@ -114,12 +114,12 @@ def test_creating_a_bed_in_a_missing_folder_is_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("count", [-1, 2**63, "1", None])
-def test_an_invalid_count_is_an_error_without_a_file(tmp_path, count):
+def test_creating_a_bed_with_an_invalid_count_is_an_error(tmp_path, count):
     with pytest.raises(ArgumentError, match=r"iid_count must be (an integer|below)"):
         create_bed(tmp_path / "x.bed", count, 1)
     assert names(tmp_path) == []
 
 
-def test_an_unknown_major_is_an_error(tmp_path):
+def test_an_unknown_value_of_the_option_major_is_an_error(tmp_path):
     with pytest.raises(ArgumentError, match="not 'both'"):
         create_bed(tmp_path / "x.bed", 1, 1, major="both")

@@ -14,8 +14,8 @@ from seqloom.errors import FormatError
 from seqloom.io import open_bed, to_bed
 
 RNG = np.random.default_rng(0)
-LAYOUTS = ["SNP", "individual"]
-TESTED_INDICES = [None, np.s_[0, 0], np.s_[::2, -1]]
+BED_LAYOUTS = ["SNP", "individual"]
+READ_INDICES = [None, np.s_[0, 0], np.s_[::2, -1]]
 
 
 def some(*shape):
@@ -25,14 +25,14 @@ def some(*shape):
 
 def raises_always(path, shape, *, kinds=("cut", "length", "header", "format")):
     """Return whether each method of reading a file raises an error."""
-    for index, order in product(TESTED_INDICES, "CF"):
+    for index, order in product(READ_INDICES, "CF"):
         with pytest.raises(FormatError) as error:
             open_bed(path, *shape).read(index, order=order)
         assert error.value.kind in kinds
         assert str(path) in str(error.value)
 
 
-@pytest.mark.parametrize("major", LAYOUTS)
+@pytest.mark.parametrize("major", BED_LAYOUTS)
 def test_a_bed_truncated_at_any_byte_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
@@ -41,8 +41,8 @@ def test_a_bed_truncated_at_any_byte_is_an_error(tmp_path, major):
         raises_always(path, (7, 11), kinds=("header",) if size < 3 else ("cut",))
 
 
-@pytest.mark.parametrize("major", LAYOUTS)
-def test_a_bed_with_extra_bytes_anywhere_is_an_error(tmp_path, major):
+@pytest.mark.parametrize("major", BED_LAYOUTS)
+def test_a_bed_with_extra_bytes_at_any_offset_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
     for place, more in product(range(len(content) + 1), (1, 2, 22)):
@@ -50,8 +50,8 @@ def test_a_bed_with_extra_bytes_anywhere_is_an_error(tmp_path, major):
         raises_always(path, (7, 11), kinds=("header", "length"))
 
 
-@pytest.mark.parametrize("major", LAYOUTS)
-def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
+@pytest.mark.parametrize("major", BED_LAYOUTS)
+def test_any_flipped_bit_in_the_header_of_a_bed_is_an_error(tmp_path, major):
     path = Specimen(some(7, 11), major).write(tmp_path / "x.bed")
     content = path.read_bytes()
     for bit in range(24):
@@ -61,10 +61,8 @@ def test_any_flipped_bit_of_the_header_is_an_error(tmp_path, major):
         raises_always(path, (7, 11))
 
 
-@pytest.mark.parametrize(("major", "flipped"), [LAYOUTS, LAYOUTS[::-1]])
-def test_padding_reveals_a_wrong_mode_if_both_layouts_have_equal_size(
-    tmp_path, major, flipped
-):
+@pytest.mark.parametrize(("major", "flipped"), [BED_LAYOUTS, BED_LAYOUTS[::-1]])
+def test_padding_bits_reveal_a_wrong_layout_byte_in_a_bed_header(tmp_path, major, flipped):
     # Six individuals by three variants are stored as 3 rows of 2 bytes, or as 6 rows of
     # 1 byte.
     shape = (6, 3) if major == "SNP" else (3, 6)
@@ -76,7 +74,7 @@ def test_padding_reveals_a_wrong_mode_if_both_layouts_have_equal_size(
 
 
 @pytest.mark.parametrize("shape", [(8, 12), (5, 5)])
-def test_equal_padding_hides_a_wrong_mode(tmp_path, shape):
+def test_a_wrong_layout_byte_is_not_detected_without_padding_bits(tmp_path, shape):
     path = Specimen(some(*shape), "SNP").write(tmp_path / "x.bed")
     flip_mode(path)
     assert open_bed(path, *shape).read().shape == shape
@@ -91,9 +89,9 @@ def flip_mode(path):
 
 @pytest.mark.parametrize("rows", [-5, -4, -3, -2, -1, 1, 2, 3, 4, 5])
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
-@pytest.mark.parametrize("major", LAYOUTS)
+@pytest.mark.parametrize("major", BED_LAYOUTS)
 @pytest.mark.parametrize("rest", range(4))
-def test_a_table_with_missing_or_additional_rows_is_detected(
+def test_a_fam_or_bim_with_missing_or_additional_rows_is_an_error(
     tmp_path, rows, suffix, major, rest
 ):
     # With 4n genotypes, the last byte is full; with 4n + 1, the last byte has the most
@@ -193,7 +191,7 @@ def write(folder, limit, writer):
 
 @pytest.mark.parametrize("writer", WRITER_NAMES)
 @pytest.mark.parametrize("limit", [1, 2, 3, 4_000, 9_000, 15_000, 50_002])
-def test_a_file_size_limit_leaves_the_old_set(tmp_path, writer, limit):
+def test_writing_beyond_a_file_size_limit_keeps_the_old_bed(tmp_path, writer, limit):
     before = old_set(tmp_path)
     done = write(tmp_path, limit, writer)
     assert "FileError" in done.stderr, done.stderr
@@ -220,7 +218,7 @@ def small_disk(request, tmp_path):
 
 
 @pytest.mark.parametrize("writer", WRITER_NAMES)
-def test_a_full_disk_leaves_the_old_set(small_disk, writer):
+def test_writing_a_bed_to_a_full_disk_keeps_the_old_files(small_disk, writer):
     before = old_set(small_disk)
     done = write(small_disk, 0, writer)
     assert "FileError" in done.stderr, done.stderr

@@ -32,7 +32,7 @@ def has_verdict(bed):
     return bool(told)
 
 
-def test_forty_truncations_and_three_extensions_are_errors(bed):
+def test_a_real_bed_truncated_or_extended_at_any_size_is_an_error(bed):
     content = bed.read_bytes()
     cuts = np.unique(np.linspace(0, len(content) - 1, 40).astype(int))
     longer = [content + bytes(count) for count in (1, 3, 300)]
@@ -42,7 +42,7 @@ def test_forty_truncations_and_three_extensions_are_errors(bed):
             open_bed(bed).read(dtype="int8")
 
 
-def test_any_flipped_header_bit_of_a_real_set_is_an_error(bed):
+def test_any_flipped_bit_in_the_header_of_a_real_bed_is_an_error(bed):
     content, told = bed.read_bytes(), set(range(24))
     if not any(size % 4 for size in open_bed(bed).shape):
         told.remove(16)  # both layouts have equal size and no padding
@@ -56,7 +56,7 @@ def test_any_flipped_header_bit_of_a_real_set_is_an_error(bed):
 
 @pytest.mark.parametrize("suffix", [".fam", ".bim"])
 @pytest.mark.parametrize("rows", [-3, -2, -1, 1, 2, 3])
-def test_missing_or_additional_table_rows_of_a_real_set_are_detected(bed, suffix, rows):
+def test_missing_or_additional_rows_in_tables_of_a_real_bed_are_errors(bed, suffix, rows):
     opened = open_bed(bed)
     is_of_places = (suffix == ".fam") == (opened.major == "SNP")
     room = -opened.shape[suffix == ".bim"] % 4

@@ -101,14 +101,14 @@ def check_genotypes(stats, at, counts):
 @needs_plink
 @pytest.mark.skipif(not PLINK_SETS, reason="SEQLOOM_DATA has no PLINK sets")
 @pytest.mark.parametrize("bed", PLINK_SETS, ids=lambda path: path.stem)
-def test_statistics_of_real_sets_equal_those_of_plink(bed, tmp_path):
+def test_genotype_statistics_of_real_beds_equal_those_of_plink(bed, tmp_path):
     check_like_plink(bed, tmp_path / "out")
 
 
 @needs_plink
 @pytest.mark.parametrize("nonfounders", [False, True])
 @pytest.mark.parametrize("seed", range(4))
-def test_sexes_and_families_are_counted_like_plink(tmp_path, seed, nonfounders):
+def test_sexes_and_families_are_counted_like_in_plink(tmp_path, seed, nonfounders):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(seed))
     check_like_plink(bed, tmp_path / "out", nonfounders=nonfounders)
 
@@ -117,7 +117,7 @@ def test_sexes_and_families_are_counted_like_plink(tmp_path, seed, nonfounders):
 @pytest.mark.parametrize(
     "names", [("23", "24", "25", "26"), ("chrX", "chrY", "chrM"), ("x", "y", "M", "chr5")]
 )
-def test_chromosomes_are_recognised_by_all_their_names(tmp_path, names):
+def test_chromosomes_are_recognised_by_number_or_name(tmp_path, names):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(7), names=names)
     run(bed, tmp_path / "out", "--freq")
     stats = genotype_stats(bed)
@@ -128,7 +128,7 @@ def test_chromosomes_are_recognised_by_all_their_names(tmp_path, names):
 
 
 @needs_plink
-def test_hardy_weinberg_p_of_many_individuals_equals_that_of_plink(tmp_path):
+def test_hardy_weinberg_p_values_equal_those_of_plink(tmp_path):
     rng = np.random.default_rng(3)
     values = rng.binomial(2, np.geomspace(1e-4, 0.5, 40), (60_000, 40)).astype("int8")
     values[: 60_000 // 3, 20:25] = 1
@@ -143,7 +143,7 @@ def test_hardy_weinberg_p_of_many_individuals_equals_that_of_plink(tmp_path):
 
 
 @needs_plink
-def test_mid_p_equals_that_of_plink(tmp_path):
+def test_hardy_weinberg_mid_p_values_equal_those_of_plink(tmp_path):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(8))
     run(bed, tmp_path / "out", "--hardy", "midp")
     stats = genotype_stats(bed, mid_p=True)
@@ -169,7 +169,7 @@ def reference(values, *, count_a1=True):
     count_a1=st.booleans(),
     threads=st.integers(1, 2),
 )
-def test_counts_mean_and_variance_match_the_values(
+def test_genotype_counts_mean_and_variance_match_the_genotypes(
     tmp_path, shape, seed, major, count_a1, threads
 ):
     values = draw_values(np.random.default_rng(seed), shape)
@@ -186,7 +186,7 @@ def test_counts_mean_and_variance_match_the_values(
 
 
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-def test_statistics_of_some_individuals_equal_those_of_a_subset_file(tmp_path, major):
+def test_statistics_of_selected_individuals_equal_those_of_a_subset_bed(tmp_path, major):
     rng = np.random.default_rng(1)
     whole = draw_set(tmp_path / "x.bed", rng, major=major)
     bed, chosen = bed_reader.open_bed(whole), rng.permutation(61)[:23]
@@ -205,7 +205,7 @@ def test_statistics_of_some_individuals_equal_those_of_a_subset_file(tmp_path, m
     np.testing.assert_array_equal(found.iid, wanted.iid)
 
 
-def test_statistics_of_no_individuals_are_nan(tmp_path):
+def test_genotype_statistics_of_no_individuals_are_nan(tmp_path):
     bed = write_set(tmp_path / "x.bed", draw_values(np.random.default_rng(0), (5, 9)))
     stats = genotype_stats(bed, individuals=[])
     assert not stats.count.any()
@@ -213,7 +213,7 @@ def test_statistics_of_no_individuals_are_nan(tmp_path):
     assert "no genotypes" in str(stats)
 
 
-def test_without_sexes_and_parents_all_are_founders_with_two_copies(tmp_path):
+def test_individuals_of_unknown_sex_and_parents_count_as_diploid_founders(tmp_path):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(5))
     unknown: dict[str, None] = dict.fromkeys(("sex", "father", "mother", "chromosome"))
     stats = genotype_stats(open_bed(bed, properties=unknown))
@@ -222,20 +222,20 @@ def test_without_sexes_and_parents_all_are_founders_with_two_copies(tmp_path):
     assert not np.isnan(stats.hardy_p).any()
 
 
-def test_ties_count_half_in_mid_p(tmp_path):
+def test_equally_likely_genotype_counts_count_half_in_mid_p(tmp_path):
     bed = write_set(tmp_path / "x.bed", [[0], [0], [1], [0]])
     assert genotype_stats(bed).hardy_p == [1]
     assert genotype_stats(bed, mid_p=True).hardy_p == [0.5]
 
 
-def test_untested_variants_have_the_p_value_of_zero_genotypes(tmp_path):
+def test_hardy_weinberg_p_of_haploid_chromosomes_is_that_of_no_genotypes(tmp_path):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(1), names=("Y", "MT", "24"))
     assert (genotype_stats(bed).hardy_p == 1).all()
     assert (genotype_stats(bed, mid_p=True).hardy_p == 0.5).all()
 
 
 @pytest.mark.parametrize("count", [13, 15, 16])
-def test_tables_that_differ_within_one_byte_are_detected(tmp_path, count):
+def test_fam_row_counts_that_differ_within_one_bed_byte_are_detected(tmp_path, count):
     values = np.full((14, 80), 1)
     values[13, ::2] = 0
     bed = write_set(tmp_path / "x.bed", values)
@@ -251,7 +251,7 @@ def test_tables_that_differ_within_one_byte_are_detected(tmp_path, count):
     assert (genotype_stats(unchecked).hom_a1 == max(count - 14, 0)).all()
 
 
-def test_statistics_of_a_truncated_file_are_an_error(tmp_path):
+def test_genotype_statistics_of_a_truncated_bed_are_an_error(tmp_path):
     bed = write_set(tmp_path / "x.bed", draw_values(np.random.default_rng(0), (9, 50)))
     bed.write_bytes(bed.read_bytes()[:-1])
     with pytest.raises(FormatError, match="expected 153 bytes"):
@@ -266,14 +266,14 @@ def test_selecting_an_individual_twice_is_an_error(tmp_path):
         genotype_stats(bed, individuals=[4])
 
 
-def test_progress_is_reported_to_the_end(tmp_path):
+def test_genotype_statistics_report_progress_to_the_last_variant(tmp_path):
     bed = write_set(tmp_path / "x.bed", draw_values(np.random.default_rng(0), (1, 300_000)))
     told = []
     genotype_stats(bed, on_progress=lambda *now: told.append(now))
     assert told == [(262_144, 300_000), (300_000, 300_000)]
 
 
-def test_the_table_contains_numbers_with_full_precision(tmp_path):
+def test_the_table_of_genotype_statistics_has_full_precision(tmp_path):
     bed = draw_set(tmp_path / "x.bed", np.random.default_rng(2))
     stats = genotype_stats(bed)
     stats.to_tsv(tmp_path / "x.tsv")

@@ -14,7 +14,7 @@ def write_set(path, shape, *, major="SNP", **properties):
 
 
 @pytest.mark.parametrize("major", ["SNP", "individual"])
-def test_the_contents_of_the_tables_are_counted(tmp_path, major):
+def test_inspect_bed_counts_the_contents_of_fam_and_bim(tmp_path, major):
     bed = write_set(
         tmp_path / "x.bed",
         (5, 4),
@@ -38,7 +38,7 @@ def test_the_contents_of_the_tables_are_counted(tmp_path, major):
     assert found.file_bytes == bed.stat().st_size
 
 
-def test_hidden_columns_are_counted_as_unknown(tmp_path):
+def test_inspect_bed_counts_hidden_fam_columns_as_unknown(tmp_path):
     bed = write_set(tmp_path / "x.bed", (3, 2))
     hidden = dict.fromkeys(("sex", "father", "mother", "pheno", "chromosome", "sid", "fid"))
     found = inspect_bed(open_bed(bed, properties=hidden | {"iid": None}))
@@ -46,7 +46,7 @@ def test_hidden_columns_are_counted_as_unknown(tmp_path):
     assert (found.phenotypes, found.chromosomes) == ({}, {})
 
 
-def test_a_short_fam_is_an_error_even_if_the_size_matches(tmp_path):
+def test_a_fam_with_too_few_rows_is_an_error_even_if_the_bed_size_fits(tmp_path):
     bed = write_set(tmp_path / "x.bed", (6, 64))
     lines = [f"f i{number} 0 0 0 0\n" for number in range(5)]
     bed.with_suffix(".fam").write_text("".join(lines))
@@ -55,7 +55,7 @@ def test_a_short_fam_is_an_error_even_if_the_size_matches(tmp_path):
 
 
 @pytest.mark.parametrize("individuals", [7, 8])
-def test_a_fam_that_may_be_too_long_is_a_warning(tmp_path, individuals):
+def test_a_fam_that_may_have_too_many_rows_causes_a_warning(tmp_path, individuals):
     # The same bytes could encode individuals who are homozygous A1 for every variant.
     bed = write_set(tmp_path / "x.bed", (6, 64))
     lines = [f"f i{number} 0 0 0 0\n" for number in range(individuals)]
@@ -64,7 +64,7 @@ def test_a_fam_that_may_be_too_long_is_a_warning(tmp_path, individuals):
         inspect_bed(bed)
 
 
-def test_a_missing_table_is_an_error_that_names_it(tmp_path):
+def test_the_error_for_a_missing_fam_or_bim_names_the_file(tmp_path):
     bed = write_set(tmp_path / "x.bed", (3, 2))
     bed.with_suffix(".bim").unlink()
     with pytest.raises(MissingFileError, match=r"x\.bim"):

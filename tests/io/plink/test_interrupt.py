@@ -22,7 +22,7 @@ print("read to the end", flush=True)
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-def test_ctrl_c_stops_a_long_read(tmp_path, threads):
+def test_ctrl_c_stops_a_long_read_of_a_bed(tmp_path, threads):
     # A sparse file of 200 GB; one byte of each row is read.
     with (tmp_path / "x.bed").open("wb") as file:
         file.write(b"\x6c\x1b\1")

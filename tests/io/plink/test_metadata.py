@@ -15,7 +15,7 @@ from seqloom.io.plink._tables import COLUMNS, count_lines, read_columns, write_t
 
 PLINK_DATA_FOLDER = Path(os.environ.get("SEQLOOM_DATA", "/nonexistent")) / "plink"
 NUMERIC_COLUMNS = {"sex": np.int32, "bp_position": np.int32, "cm_position": np.float32}
-LINE_OF_TABLE = {"fam": b"f i 0 0 1 2\n", "bim": b"1\ts\t0\t7\tA\tG\n"}
+EXAMPLE_LINE_OF_TABLE = {"fam": b"f i 0 0 1 2\n", "bim": b"1\ts\t0\t7\tA\tG\n"}
 
 
 def slowly(text, suffix):
@@ -37,7 +37,7 @@ def check(text, suffix):
 
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
 @pytest.mark.parametrize("stem", ["small", "some_missing", "toydata.5chrom", "example"])
-def test_columns_equal_those_of_bed_reader(stem, suffix):
+def test_fam_and_bim_columns_equal_those_of_bed_reader(stem, suffix):
     path = PLINK_DATA_FOLDER / f"{stem}.{suffix}"
     if not path.exists():
         pytest.skip("SEQLOOM_DATA names no folder with plink/")
@@ -64,7 +64,7 @@ def test_columns_equal_those_of_bed_reader(stem, suffix):
         "fä 中 0 0 1 \U0001f9ec\nf ii 0 0 2 x\n".encode(),
     ],
 )
-def test_odd_tables_are_read_like_python_split(text):
+def test_unusual_fam_and_bim_lines_are_split_like_by_python(text):
     check(text, "fam")
 
 
@@ -89,19 +89,19 @@ RANDOM_BLANKS = st.text(" \t", min_size=1, max_size=3)
     end=st.sampled_from(["\n", "\r\n"]),
     tail=st.text(" \t\n"),
 )
-def test_any_text_and_white_space_is_read_like_python_split(rows, blank, end, tail):
+def test_random_fam_and_bim_text_is_split_like_by_python(rows, blank, end, tail):
     lines = [blank.join(map(str, row)) for row in rows]
     check((end.join(lines) + tail).encode(), "fam")
 
 
-def test_a_bim_may_omit_centimorgans():
+def test_a_bim_may_omit_the_centimorgan_column():
     found = read_columns(b"1 s 5 A G\nX t 6 C T\n", "bim", COLUMNS["bim"])
     assert found["bp_position"].tolist() == [5, 6]
     assert found["cm_position"].tolist() == [0, 0]
     assert found["allele_2"].tolist() == ["G", "T"]
 
 
-def test_only_requested_columns_are_created_and_checked():
+def test_only_requested_fam_and_bim_columns_are_parsed_and_checked():
     found = read_columns(b"1 s X Y A G\n", "bim", ["sid"])
     assert set(found) == {"sid"}
 
@@ -110,14 +110,14 @@ def test_only_requested_columns_are_created_and_checked():
     ("text", "number"),
     [(b"1.0", 1), (b"-3", -3), (b"+4", 4), (b"1e3", 1000), (b"2147483647", 2**31 - 1)],
 )
-def test_an_integer_can_be_written_in_several_ways(text, number):
+def test_integers_in_a_bim_may_have_a_sign_or_leading_zeros(text, number):
     found = read_columns(b"1 s 0 " + text + b" A G\n", "bim", ["bp_position"])
     assert found["bp_position"].tolist() == [number]
 
 
 @pytest.mark.parametrize("text", ["1.5", "A", "nan", "inf", "0x10", "1,000"])
-def test_a_number_that_is_not_an_integer_is_an_error_with_its_line(text):
-    table = LINE_OF_TABLE["bim"] + f"1 s 0 {text} A G\n".encode()
+def test_a_bim_position_that_is_not_an_integer_is_an_error_with_its_line(text):
+    table = EXAMPLE_LINE_OF_TABLE["bim"] + f"1 s 0 {text} A G\n".encode()
     with pytest.raises(FormatError) as caught:
         read_columns(table, "bim", ["bp_position"], name="a.bim")
     assert str(caught.value) == (
@@ -127,7 +127,7 @@ def test_a_number_that_is_not_an_integer_is_an_error_with_its_line(text):
 
 
 @pytest.mark.parametrize("text", [b"2147483648", b"-2147483649", b"1e10"])
-def test_a_position_beyond_32_bits_is_an_overflow_error(text):
+def test_a_bim_position_beyond_32_bits_is_an_overflow_error(text):
     with pytest.raises(OverflowError, match=r"line 1.*bp_position.*32-bit integer"):
         read_columns(b"1 s 0 " + text + b" A G\n", "bim", ["bp_position"])
 
@@ -179,14 +179,14 @@ def test_centimorgans_are_rounded_like_numpy(number):
         (b"1 \x8b\x08\x00", "bim", r"line 1, byte 2 of the text: .*UTF-8"),
     ],
 )
-def test_a_file_that_is_not_a_table_is_an_error_with_its_line(text, suffix, message):
+def test_a_file_that_is_not_a_fam_or_bim_is_an_error_with_its_line(text, suffix, message):
     with pytest.raises(FormatError, match=f"^the .{suffix}: {message}"):
         read_columns(text, suffix, [COLUMNS[suffix][0]])
 
 
-def test_a_table_is_named_by_its_path_in_errors(tmp_path):
+def test_errors_in_a_fam_or_bim_name_its_path(tmp_path):
     path = tmp_path / "a.fam"
-    path.write_bytes(LINE_OF_TABLE["fam"] * 100_000 + b"\n\n")
+    path.write_bytes(EXAMPLE_LINE_OF_TABLE["fam"] * 100_000 + b"\n\n")
     assert count_lines(path, "fam") == 100_000
     assert read_columns(path, "fam", ["iid"])["iid"].shape == (100_000,)
     path.write_bytes(b"f\n")
@@ -203,11 +203,11 @@ def test_a_missing_table_file_is_an_error(tmp_path):
             read(tmp_path / "a.fam")
 
 
-def test_reading_in_chunks_counts_the_same_lines(tmp_path):
+def test_counting_the_lines_of_a_large_bim_skips_blank_lines(tmp_path):
     lines = (
-        LINE_OF_TABLE["bim"] * (1 << 17)
+        EXAMPLE_LINE_OF_TABLE["bim"] * (1 << 17)
         + b"\n" * (3 << 20)
-        + LINE_OF_TABLE["bim"]
+        + EXAMPLE_LINE_OF_TABLE["bim"]
         + b" \n" * (1 << 20)
     )
     (tmp_path / "a.bim").write_bytes(lines)
@@ -215,7 +215,7 @@ def test_reading_in_chunks_counts_the_same_lines(tmp_path):
     assert count_lines(tmp_path / "a.bim", "bim") == count_lines(lines, "bim") == expected
 
 
-def test_one_long_allele_does_not_widen_all_rows():
+def test_one_long_allele_does_not_increase_the_memory_of_all_rows():
     lines = [f"1 s{row} 0 {row} A G" for row in range(10_000)]
     lines[5000] = f"1 indel 0 1 {'ACGT' * 500} G"
     lines[5001] = f"1 odd 0 1 {'ä' * 3000} G"
@@ -273,7 +273,7 @@ def tables(draw):
 
 
 @given(columns=tables())
-def test_written_tables_are_read_back_unchanged(tmp_path_factory, columns):
+def test_written_fam_and_bim_tables_are_read_back_unchanged(tmp_path_factory, columns):
     path = tmp_path_factory.mktemp("table") / "a.bim"
     write_table(path, "bim", columns)
     found = read_columns(path, "bim", COLUMNS["bim"])
@@ -308,7 +308,7 @@ CENTIMORGAN_VALUES = [0, 100.4, -1.25, 0.001, 123456.78, 2000.5]
 
 
 @pytest.mark.parametrize("suffix", ["fam", "bim"])
-def test_a_table_is_written_like_bed_reader_byte_for_byte(tmp_path, suffix):
+def test_fam_and_bim_are_written_byte_for_byte_like_by_bed_reader(tmp_path, suffix):
     columns = columns_of(suffix, CENTIMORGAN_VALUES * 4_000)
     write_table(tmp_path / "ours", suffix, columns)
     theirs = write_by_bed_reader(tmp_path, suffix, columns)
@@ -328,8 +328,8 @@ def test_centimorgans_written_by_either_library_are_read_by_both(tmp_path):
 
 @pytest.mark.parametrize("value", ["", "A B", "A\tB", "A\n", "\x00A"])
 @pytest.mark.parametrize("dtype", [np.str_, np.dtypes.StringDType()])
-def test_a_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
-    columns = read_columns(LINE_OF_TABLE["fam"] * 20_000, "fam", COLUMNS["fam"])
+def test_writing_a_fam_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
+    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"] * 20_000, "fam", COLUMNS["fam"])
     texts = columns["father"].astype(object)
     texts[17_000] = value
     columns["father"] = texts.astype(dtype)
@@ -337,15 +337,15 @@ def test_a_value_that_cannot_be_read_back_is_an_error(tmp_path, value, dtype):
         write_table(tmp_path / "a.fam", "fam", columns)
 
 
-def test_a_first_value_that_looks_like_a_byte_order_mark_is_an_error(tmp_path):
-    columns = read_columns(LINE_OF_TABLE["fam"], "fam", COLUMNS["fam"])
+def test_a_fam_id_that_begins_with_a_byte_order_mark_is_an_error(tmp_path):
+    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"], "fam", COLUMNS["fam"])
     columns["fid"] = np.array(["\ufefff"])
     with pytest.raises(ArgumentError, match="fid, row 0"):
         write_table(tmp_path / "a.fam", "fam", columns)
 
 
-def test_columns_of_different_lengths_are_an_error(tmp_path):
-    columns = read_columns(LINE_OF_TABLE["fam"] * 2, "fam", COLUMNS["fam"])
+def test_fam_columns_of_different_lengths_are_an_error(tmp_path):
+    columns = read_columns(EXAMPLE_LINE_OF_TABLE["fam"] * 2, "fam", COLUMNS["fam"])
     columns["sex"] = columns["sex"][:1]
     with pytest.raises(ArgumentError, match="one length"):
         write_table(tmp_path / "a.fam", "fam", columns)

@@ -18,7 +18,7 @@ from seqloom.errors import DataWarning, FormatError
 from seqloom.io import genotype_stats, inspect_bed, open_bed, to_bed
 from seqloom.io.plink import _file_set
 
-SET_SUFFIXES = (".bed", ".fam", ".bim")
+PLINK_FILE_SUFFIXES = (".bed", ".fam", ".bim")
 
 
 def some(individuals, variants, seed=0):
@@ -38,7 +38,7 @@ def fill_up(path, individuals, codes):
     return path
 
 
-READ_FUNCTIONS = {
+BED_READ_FUNCTIONS = {
     "all": lambda bed: bed.read(dtype="int8"),
     "a part": lambda bed: bed.read(np.s_[:, 2], dtype="int8"),
     "statistics": genotype_stats,
@@ -47,10 +47,12 @@ READ_FUNCTIONS = {
 }
 
 
-@pytest.mark.parametrize("read", READ_FUNCTIONS.values(), ids=READ_FUNCTIONS)
+@pytest.mark.parametrize("read", BED_READ_FUNCTIONS.values(), ids=BED_READ_FUNCTIONS)
 @pytest.mark.parametrize("code", [1, 2, 3])
 @pytest.mark.parametrize("individuals", [5, 6, 7])
-def test_equal_nonzero_padding_in_all_rows_is_a_warning(tmp_path, read, code, individuals):
+def test_equal_padding_codes_in_all_bed_rows_cause_a_warning(
+    tmp_path, read, code, individuals
+):
     values = some(individuals, 20)
     to_bed(tmp_path / "x.bed", values)
     fill_up(tmp_path / "x.bed", individuals, [code] * 20)
@@ -62,15 +64,15 @@ def test_equal_nonzero_padding_in_all_rows_is_a_warning(tmp_path, read, code, in
     np.testing.assert_array_equal(found, values)
 
 
-@pytest.mark.parametrize("read", READ_FUNCTIONS.values(), ids=READ_FUNCTIONS)
-def test_different_padding_codes_are_an_error(tmp_path, read):
+@pytest.mark.parametrize("read", BED_READ_FUNCTIONS.values(), ids=BED_READ_FUNCTIONS)
+def test_different_nonzero_padding_bits_in_a_bed_are_an_error(tmp_path, read):
     to_bed(tmp_path / "x.bed", some(5, 20))
     fill_up(tmp_path / "x.bed", 5, [3] * 19 + [2])
     with pytest.raises(FormatError, match=r"\.fam is (too )?short|holds more|too short"):
         read(open_bed(tmp_path / "x.bed"))
 
 
-def test_a_warning_is_issued_once_for_each_open_file(tmp_path):
+def test_a_padding_warning_is_issued_once_for_each_open_bed(tmp_path):
     to_bed(tmp_path / "x.bed", some(5, 20))
     bed = open_bed(fill_up(tmp_path / "x.bed", 5, [1] * 20))
     with pytest.warns(UserWarning, match="after the last"):
@@ -90,7 +92,7 @@ def test_a_warning_is_issued_once_for_each_open_file(tmp_path):
     constant=st.sampled_from([None, 0, 1, 2, -127]),
     last=st.integers(1, 4),
 )
-def test_every_written_set_can_be_read(tmp_path, major, shape, seed, constant, last):
+def test_a_bed_of_any_size_is_read_back(tmp_path, major, shape, seed, constant, last):
     values = some(shape[0], shape[1], seed)
     if constant is not None:
         values[-last:] = constant
@@ -130,10 +132,10 @@ def gzipped(path):
     return packed
 
 
-def test_gzipped_tables_can_be_read(tmp_path):
+def test_gzipped_fam_and_bim_files_can_be_read(tmp_path):
     values = some(6, 9)
     to_bed(tmp_path / "x.bed", values, {"iid": list("abcdef"), "pheno": list("123456")})
-    for suffix in SET_SUFFIXES[1:]:
+    for suffix in PLINK_FILE_SUFFIXES[1:]:
         gzipped(tmp_path / f"x{suffix}")
     bed = open_bed(tmp_path / "x.bed")
     assert (bed.shape, [*bed.iid]) == ((6, 9), [*"abcdef"])
@@ -143,13 +145,13 @@ def test_gzipped_tables_can_be_read(tmp_path):
     assert [int(data[n]["label"]) for n in range(6)] == [1, 2, 3, 4, 5, 6]
 
 
-def test_a_gzipped_table_can_be_passed_by_path(tmp_path):
+def test_the_path_of_a_gzipped_fam_or_bim_can_be_given(tmp_path):
     to_bed(tmp_path / "x.bed", some(6, 9))
     named = gzipped(tmp_path / "x.fam").rename(tmp_path / "people")
     assert open_bed(tmp_path / "x.bed", fam_location=named).iid_count == 6
 
 
-def test_a_truncated_gzipped_table_is_an_error(tmp_path):
+def test_a_truncated_gzipped_fam_or_bim_is_an_error(tmp_path):
     to_bed(tmp_path / "x.bed", some(6, 9))
     packed = gzipped(tmp_path / "x.fam")
     packed.write_bytes(packed.read_bytes()[:-5])
@@ -174,7 +176,7 @@ INVALID_PATH_CALLS = {
 
 
 @pytest.mark.parametrize("call", INVALID_PATH_CALLS.values(), ids=INVALID_PATH_CALLS)
-def test_an_argument_that_is_not_a_path_is_an_error_of_one_sentence(call):
+def test_a_bed_path_of_a_wrong_type_is_an_error_of_one_sentence(call):
     with pytest.raises(
         sl.errors.ArgumentError, match=r"must be|expected|only datasets of sequences"
     ):
@@ -196,9 +198,9 @@ def exchange(path):
     fam.write_bytes(texts[1]), bim.write_bytes(texts[0])
 
 
-@pytest.mark.parametrize("read", READ_FUNCTIONS.values(), ids=READ_FUNCTIONS)
+@pytest.mark.parametrize("read", BED_READ_FUNCTIONS.values(), ids=BED_READ_FUNCTIONS)
 @pytest.mark.parametrize("shape", [(6, 6), (8, 20)])
-def test_exchanged_tables_are_an_error(tmp_path, read, shape):
+def test_a_fam_named_bim_and_a_bim_named_fam_are_an_error(tmp_path, read, shape):
     path = write_set(tmp_path, shape)
     exchange(path)
     with pytest.raises(
@@ -207,7 +209,7 @@ def test_exchanged_tables_are_an_error(tmp_path, read, shape):
         read(open_bed(path))
 
 
-def test_exchanged_table_arguments_are_an_error(tmp_path):
+def test_exchanged_arguments_for_fam_and_bim_are_an_error(tmp_path):
     path = write_set(tmp_path, (6, 6))
     tables = path.with_suffix(".bim"), path.with_suffix(".fam")
     with pytest.raises(FormatError, match="the tables are exchanged"):
@@ -215,13 +217,13 @@ def test_exchanged_table_arguments_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("alleles", [("1", "2"), ("0", "A"), ("A", "0"), ("<DEL>", "AC")])
-def test_tables_in_the_right_order_are_read_for_all_alleles(tmp_path, alleles):
+def test_tables_with_numeric_alleles_are_not_mistaken_for_exchanged_ones(tmp_path, alleles):
     bed = open_bed(write_set(tmp_path, (6, 6), alleles))
     np.testing.assert_array_equal(bed.read(dtype="int8"), some(6, 6))
     assert (bed.sex == [1, 2] * 3).all()
 
 
-def test_an_exchange_of_tables_with_numeric_alleles_is_not_detected(tmp_path):
+def test_exchanged_fam_and_bim_with_numeric_alleles_are_not_detected(tmp_path):
     path = write_set(tmp_path, (6, 6), ("1", "2"))
     exchange(path)
     bed = open_bed(path)
@@ -229,8 +231,8 @@ def test_an_exchange_of_tables_with_numeric_alleles_is_not_detected(tmp_path):
     assert bed.read(dtype="int8").shape == (6, 6)
 
 
-FAM_TEXT = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
-BIM_TEXT = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
+EXAMPLE_FAM = "f0 s0 0 0 1 1\nf1 s1 0 0 2 2\nf2 s2 0 0 1 3\n"
+EXAMPLE_BIM = "1\trs0\t0\t1\tA\tG\n1\trs1\t0\t2\tA\tG\n"
 # A byte stores four genotypes, so each row of three individuals or of two variants has
 # padding.
 BED_ROWS_OF_MODE = {1: b"\x38\x0e", 0: b"\x08\x0e\x03"}
@@ -255,14 +257,14 @@ TABLE_HEADERS = {
 
 def three_people(folder, major=1):
     """Write a PLINK set from the bytes of its files."""
-    (folder / "h.fam").write_text(FAM_TEXT)
-    (folder / "h.bim").write_text(BIM_TEXT)
+    (folder / "h.fam").write_text(EXAMPLE_FAM)
+    (folder / "h.bim").write_text(EXAMPLE_BIM)
     (folder / "h.bed").write_bytes(b"\x6c\x1b" + bytes([major]) + BED_ROWS_OF_MODE[major])
     return folder / "h.bed"
 
 
 TABLE_READ_FUNCTIONS = {
-    **READ_FUNCTIONS,
+    **BED_READ_FUNCTIONS,
     "the shape": lambda bed: bed.shape,
     "the ids": lambda bed: (bed.iid, bed.sid),
     "bed_reader's names": lambda bed: bed_reader_names.open_bed(bed.location).read(),
@@ -271,7 +273,7 @@ TABLE_READ_FUNCTIONS = {
 
 @pytest.mark.parametrize("read", TABLE_READ_FUNCTIONS.values(), ids=TABLE_READ_FUNCTIONS)
 @pytest.mark.parametrize(("suffix", "line"), TABLE_HEADERS.values(), ids=TABLE_HEADERS)
-def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
+def test_a_header_line_in_a_fam_or_bim_is_an_error(tmp_path, suffix, line, read):
     path = three_people(tmp_path)
     table = path.with_suffix(f".{suffix}")
     table.write_text(line + table.read_text())
@@ -282,7 +284,7 @@ def test_a_header_in_a_table_is_an_error(tmp_path, suffix, line, read):
 @pytest.mark.parametrize("major", [1, 0])
 @pytest.mark.parametrize("pack", [False, True])
 @pytest.mark.parametrize("key", ["PLINK 1's names", "five columns"])
-def test_a_header_is_an_error_in_any_layout_and_compression(tmp_path, key, pack, major):
+def test_a_header_in_a_compressed_fam_or_bim_is_an_error(tmp_path, key, pack, major):
     path, (suffix, line) = three_people(tmp_path, major), TABLE_HEADERS[key]
     table = path.with_suffix(f".{suffix}")
     table.write_text(line + table.read_text())
@@ -294,9 +296,9 @@ def test_a_header_is_an_error_in_any_layout_and_compression(tmp_path, key, pack,
 
 @pytest.mark.parametrize("name", ["shape", "iid"])
 @pytest.mark.parametrize("rows", [3, 100_000])
-def test_a_comment_after_rows_of_a_table_is_an_error_with_its_line(tmp_path, name, rows):
+def test_a_comment_after_rows_of_a_fam_is_an_error_with_its_line(tmp_path, name, rows):
     path = three_people(tmp_path)
-    text = "f0 s0 0 0 1 1\n" * rows + "# the last ones are new\n" + FAM_TEXT
+    text = "f0 s0 0 0 1 1\n" * rows + "# the last ones are new\n" + EXAMPLE_FAM
     path.with_suffix(".fam").write_text(text)
     with pytest.raises(FormatError, match=rf"h\.fam: line {rows + 1} is a comment"):
         getattr(open_bed(path), name)
@@ -304,7 +306,7 @@ def test_a_comment_after_rows_of_a_table_is_an_error_with_its_line(tmp_path, nam
 
 def test_a_family_id_may_begin_with_a_hash(tmp_path):
     path = three_people(tmp_path)
-    path.with_suffix(".fam").write_text(FAM_TEXT.replace("f1", "#f1"))
+    path.with_suffix(".fam").write_text(EXAMPLE_FAM.replace("f1", "#f1"))
     assert open_bed(path).fid.tolist() == ["f0", "#f1", "f2"]
 
 
@@ -314,7 +316,7 @@ def test_a_family_id_may_begin_with_a_hash(tmp_path):
 )
 def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
     path = three_people(tmp_path)
-    path.with_suffix(".fam").write_text(FAM_TEXT.replace("0 0 2", f"0 0 {text}"))
+    path.with_suffix(".fam").write_text(EXAMPLE_FAM.replace("0 0 2", f"0 0 {text}"))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert open_bed(path).sex.tolist() == [1, code, 1]
@@ -323,7 +325,7 @@ def test_m_and_f_are_the_sexes_1_and_2(tmp_path, text, code):
 @pytest.mark.parametrize("text", ["other", "NA", "U", "1.5", "99999999999", "Male"])
 def test_an_invalid_sex_is_unknown_with_a_warning(tmp_path, text):
     path = three_people(tmp_path)
-    path.with_suffix(".fam").write_text(FAM_TEXT.replace("0 0 1", f"0 0 {text}"))
+    path.with_suffix(".fam").write_text(EXAMPLE_FAM.replace("0 0 1", f"0 0 {text}"))
     with pytest.warns(
         DataWarning, match=rf"h\.fam: the sex of 2 individuals is '{text}' .* unknown"
     ) as caught:

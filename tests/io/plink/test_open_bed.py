@@ -34,7 +34,7 @@ def path(tmp_path):
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
-def test_tables_of_every_set_equal_those_of_bed_reader(bed):
+def test_tables_of_every_real_bed_equal_those_of_bed_reader(bed):
     ours, theirs = open_bed(bed), bed_reader.open_bed(bed)
     assert (ours.shape, ours.major) == (theirs.shape, theirs.major)
     assert list(ours.properties) == list(theirs.properties)
@@ -43,13 +43,13 @@ def test_tables_of_every_set_equal_those_of_bed_reader(bed):
         assert getattr(ours, name).dtype.kind == column.dtype.kind
 
 
-def test_counts_as_arguments_need_no_tables(path):
+def test_a_bed_with_given_counts_can_be_read_without_fam_and_bim(path):
     path.with_suffix(".fam").unlink()
     path.with_suffix(".bim").unlink()
     assert open_bed(path, 3, 4).read(dtype="int8").tolist() == EXPECTED_GENOTYPES
 
 
-def test_a_property_argument_replaces_the_table_column(path):
+def test_the_argument_properties_replaces_fam_and_bim_columns(path):
     bed = open_bed(path, properties={"iid": [1, 2, 3], "sex": [1.0, np.nan, 2.0]})
     assert bed.iid.tolist() == ["1", "2", "3"]
     assert bed.sex.tolist() == [1, 0, 2]
@@ -61,13 +61,13 @@ def test_none_and_nan_in_text_properties_are_missing_values(path):
     assert open_bed(path, properties={"father": given}).father.tolist() == ["x", "0", "0"]
 
 
-def test_a_property_array_does_not_change(path):
+def test_open_bed_does_not_change_the_arrays_in_properties(path):
     given = np.array([1.0, np.nan, 2.0])
     open_bed(path, properties={"sex": given})
     assert np.isnan(given[1])
 
 
-def test_a_property_of_none_is_hidden_and_not_read(path):
+def test_a_fam_or_bim_column_set_to_none_is_not_read(path):
     bed = open_bed(path, properties={"father": None})
     assert bed.father is None
     assert bed.properties["father"] is None
@@ -93,19 +93,19 @@ def test_a_property_of_none_is_hidden_and_not_read(path):
         ({"iid": [np.nan]}, ValueError, "an id cannot be missing"),
     ],
 )
-def test_invalid_properties_are_errors(path, properties, error, message):
+def test_invalid_properties_of_open_bed_are_errors(path, properties, error, message):
     with pytest.raises(error, match=message):
         open_bed(path, properties=properties)
 
 
-def test_a_count_that_differs_from_the_table_is_an_error(path):
+def test_a_given_count_that_differs_from_the_fam_or_bim_is_an_error(path):
     with pytest.raises(FormatError, match=r"small.fam.*, 3, .* iid_count, 2") as error:
         open_bed(path, iid_count=2).iid  # noqa: B018
     assert error.value.kind == "count"
 
 
 @pytest.mark.parametrize("count", [-1, 2**63, "3", 3.0])
-def test_an_invalid_count_is_an_error(path, count):
+def test_an_invalid_count_of_individuals_or_variants_is_an_error(path, count):
     with pytest.raises(ArgumentError, match=r"sid_count must be (an integer|below)"):
         open_bed(path, sid_count=count)
 
@@ -117,7 +117,7 @@ def test_a_path_without_a_file_name_is_an_error(name):
 
 
 @pytest.mark.parametrize("name", ["x" * 300, "small.bed/x.bed", "loop.bed"])
-def test_a_path_that_the_system_rejects_is_a_file_error(path, name):
+def test_a_bed_path_that_the_system_rejects_is_a_file_error(path, name):
     (path.parent / "loop.bed").symlink_to("loop.bed")
     with pytest.raises(FileError, match="cannot be read"):
         open_bed(path.parent / name)
@@ -133,32 +133,32 @@ def test_a_file_name_of_maximum_length_can_be_read(path):
 
 
 @pytest.mark.parametrize("suffix", [".bed", ".fam", ".bim"])
-def test_a_pipe_is_an_immediate_error(path, suffix):
+def test_opening_a_pipe_as_a_bed_is_an_immediate_error(path, suffix):
     path.with_suffix(suffix).unlink()
     os.mkfifo(path.with_suffix(suffix))
     with pytest.raises(FileError, match=rf"small\{suffix}: is not a regular file"):
         open_bed(path).properties  # noqa: B018
 
 
-def test_an_unknown_property_name_is_an_error(path):
+def test_an_unknown_name_of_a_bed_property_is_an_error(path):
     with pytest.raises(IdError, match="'colour' not known"):
         open_bed(path).property_item("colour")
 
 
 @pytest.mark.parametrize("skip", [False, True])
-def test_a_missing_bed_is_an_error_at_construction(tmp_path, skip):
+def test_opening_a_missing_bed_is_an_error(tmp_path, skip):
     with pytest.raises(MissingFileError, match=r"x\.bed"):
         open_bed(tmp_path / "x.bed", 1, 1, skip_format_check=skip).read()
 
 
-def test_a_missing_table_is_an_error_when_it_is_read(path):
+def test_a_missing_fam_or_bim_is_an_error_when_it_is_read(path):
     path.with_suffix(".fam").unlink()
     bed = open_bed(path)
     with pytest.raises(MissingFileError, match=r"small\.fam"):
         bed.shape  # noqa: B018
 
 
-def test_a_file_that_is_not_a_bed_is_an_error_at_open_or_at_first_read():
+def test_a_file_that_is_not_a_bed_is_an_error_at_the_first_read():
     with pytest.raises(FormatError):
         open_bed(BED_READER_SETS / "badfile.bed")
     later = open_bed(BED_READER_SETS / "badfile.bed", 1, 1, skip_format_check=True)
@@ -166,14 +166,14 @@ def test_a_file_that_is_not_a_bed_is_an_error_at_open_or_at_first_read():
         later.read()
 
 
-def test_an_object_that_is_not_a_path_is_an_error():
+def test_opening_an_object_that_is_not_a_path_as_a_bed_is_an_error():
     with pytest.raises(
         ArgumentError, match="must be a path or a URL, a string or a Path; got 7"
     ):
         open_bed(cast("str", 7))
 
 
-def test_the_call_and_then_the_object_set_the_number_of_threads(path):
+def test_the_threads_of_a_read_override_those_of_open_bed(path):
     bed = open_bed(path, num_threads=-1)
     with pytest.raises(NumberRangeError, match="got -1"):
         bed.read()
@@ -184,13 +184,13 @@ def test_the_call_and_then_the_object_set_the_number_of_threads(path):
 @pytest.mark.parametrize(
     "name", ["PST_NUM_THREADS", "NUM_THREADS", "MKL_NUM_THREADS", "OMP_NUM_THREADS"]
 )
-def test_an_invalid_thread_variable_is_an_error(path, name, monkeypatch):
+def test_an_invalid_environment_variable_for_threads_is_an_error(path, name, monkeypatch):
     monkeypatch.setenv(name, "BADVALUE")
     with pytest.raises(ValueError, match=f"{name} must be an integer"):
         open_bed(path).read()
 
 
-def test_leaving_the_with_block_closes_the_file(path):
+def test_leaving_the_with_block_of_open_bed_closes_the_file(path):
     before = len(list(Path("/proc/self/fd").iterdir()))
     with open_bed(path) as bed:
         assert len(list(Path("/proc/self/fd").iterdir())) == before + 1
@@ -207,7 +207,7 @@ def test_a_pickled_open_bed_reads_the_same_values(path):
 
 @pytest.mark.parametrize("how", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_another_process_reads_the_same_values(path, how):
+def test_another_process_reads_equal_genotypes_from_a_pickled_bed(path, how):
     bed = open_bed(path)
     bed.read()
     context = multiprocessing.get_context(how)
@@ -216,7 +216,7 @@ def test_another_process_reads_the_same_values(path, how):
 
 
 @pytest.mark.parametrize("table", ["iid", "sid"])
-def test_tables_replaced_since_opening_are_an_error(path, table):
+def test_a_fam_or_bim_replaced_after_opening_is_an_error(path, table):
     bed = open_bed(path)
     to_bed(path, np.zeros((4, 5)))
     with pytest.raises(FileError, match="replaced or changed since it was opened"):
@@ -230,7 +230,7 @@ def test_a_removed_bed_stays_readable(path):
     assert bed.iid.tolist() == ["iid1", "iid2", "iid3"]
 
 
-def test_a_link_to_a_bed_has_tables_next_to_the_link(path):
+def test_fam_and_bim_of_a_linked_bed_are_next_to_the_link(path):
     link = path.with_name("link.bed")
     link.symlink_to(path)
     for suffix in (".fam", ".bim"):
@@ -238,7 +238,7 @@ def test_a_link_to_a_bed_has_tables_next_to_the_link(path):
     assert open_bed(link).read(dtype="int8").tolist() == EXPECTED_GENOTYPES
 
 
-def test_str_and_repr_contain_the_path(path):
+def test_str_and_repr_of_open_bed_contain_the_path(path):
     assert str(open_bed(path)) == f"open_bed('{path}',...)"
 
 
@@ -252,7 +252,7 @@ def test_count_a1_false_counts_the_other_allele(path, kind):
     np.testing.assert_array_equal(one[known] + two[known], 2)
 
 
-def test_a_relative_path_refers_to_the_folder_at_construction(tmp_path, monkeypatch):
+def test_a_relative_bed_path_is_resolved_when_it_is_opened(tmp_path, monkeypatch):
     (tmp_path / "other").mkdir()
     monkeypatch.chdir(tmp_path)
     to_bed("a.bed", np.zeros((2, 1), np.int8), {"iid": ["one", "two"]})
@@ -270,7 +270,7 @@ def test_genotypes_beyond_memory_are_an_error_with_their_size(tmp_path):
         bed.read()
 
 
-def test_unsupported_operators_raise_errors_that_name_methods(tmp_path):
+def test_unsupported_operators_of_open_bed_name_the_method_to_use(tmp_path):
     to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
     bed: Any = open_bed(tmp_path / "a.bed")
     with pytest.raises(ArgumentError, match="iid_count \\(individuals\\)"):
@@ -284,7 +284,7 @@ def test_unsupported_operators_raise_errors_that_name_methods(tmp_path):
 
 
 @pytest.mark.parametrize("dtype", ["foo", 3, "int16"])
-def test_an_unsupported_dtype_is_an_error(tmp_path, dtype):
+def test_reading_a_bed_as_an_unsupported_dtype_is_an_error(tmp_path, dtype):
     to_bed(tmp_path / "a.bed", np.zeros((2, 3), "int8"))
     with pytest.raises(ArgumentError, match=r"dtype .* not known"):
         open_bed(tmp_path / "a.bed").read(dtype=dtype)

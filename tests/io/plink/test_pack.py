@@ -8,7 +8,7 @@ from hypothesis import given, strategies as st
 from seqloom._rust import _native
 from seqloom.errors import ArgumentError
 
-HEADER_BYTES = 3
+BED_HEADER_BYTES = 3
 
 
 def pack(values, *, transposed=True, count_a1=True, threads=2):
@@ -37,26 +37,26 @@ def genotypes(shape, dtype, order, seed=0):
     count_a1=st.booleans(),
     seed=st.integers(0, 99),
 )
-def test_packed_codes_equal_those_of_bed_reader(
+def test_packed_genotype_codes_equal_those_of_bed_reader(
     tmp_path_factory, shape, dtype, order, major, count_a1, seed
 ):
     values = genotypes(shape, dtype, order, seed)
     path = tmp_path_factory.mktemp("bed") / "a.bed"
     bed_reader.to_bed(path, values, count_A1=count_a1, major=major)
     found = pack(values, transposed=major == "SNP", count_a1=count_a1)
-    assert found.tobytes() == path.read_bytes()[HEADER_BYTES:]
+    assert found.tobytes() == path.read_bytes()[BED_HEADER_BYTES:]
 
 
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_the_number_of_threads_does_not_change_packed_codes(order, transposed):
+def test_packed_genotypes_do_not_depend_on_the_number_of_threads(order, transposed):
     values = genotypes((1111, 2222), "int8", order)
     one, two = (pack(values, transposed=transposed, threads=n) for n in (1, 2))
     np.testing.assert_array_equal(one, two)
 
 
 @pytest.mark.parametrize("shape", [(0, 5), (5, 0), (0, 0)])
-def test_empty_arrays_pack_to_nothing(shape):
+def test_packing_an_empty_genotype_array_returns_no_bytes(shape):
     assert pack(np.zeros(shape, np.int8)).size == 0
 
 
@@ -72,7 +72,7 @@ def test_empty_arrays_pack_to_nothing(shape):
 )
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_a_value_that_is_not_a_genotype_is_named_in_the_error(
+def test_packing_a_value_that_is_not_a_genotype_is_an_error(
     dtype, value, shown, order, transposed
 ):
     values = genotypes((700, 300), dtype, order)
@@ -81,7 +81,7 @@ def test_a_value_that_is_not_a_genotype_is_named_in_the_error(
         pack(values, transposed=transposed)
 
 
-def test_a_noncontiguous_array_is_an_error():
+def test_packing_a_noncontiguous_array_is_an_error():
     values = genotypes((20, 20), "int8", "C")[::2]
     with pytest.raises(TypeError, match="contiguous"):
         pack(values)

@@ -40,7 +40,7 @@ def same(found, expected):
     count_a1=st.booleans(),
     threads=st.integers(1, 3),
 )
-def test_any_index_reads_the_values_of_bed_reader(
+def test_any_index_of_a_bed_gives_the_genotypes_of_bed_reader(
     tmp_path, data, specimen, kind, order, count_a1, threads
 ):
     iids, sids = specimen.values.shape
@@ -54,7 +54,7 @@ def test_any_index_reads_the_values_of_bed_reader(
 
 @anywhere
 @given(data=st.data(), specimen=specimens(140), kind=st.sampled_from(GENOTYPE_DTYPES))
-def test_any_index_reads_the_values_of_the_reference(tmp_path, data, specimen, kind):
+def test_indexing_a_bed_agrees_with_numpy_indexing(tmp_path, data, specimen, kind):
     iids, sids = specimen.values.shape
     index = data.draw(st.tuples(indices(iids), indices(sids)))
     # Random genotypes may look as if the tables belonged to another file.
@@ -71,7 +71,7 @@ def test_any_index_reads_the_values_of_the_reference(tmp_path, data, specimen, k
 
 @anywhere
 @given(data=st.data(), specimen=specimens(60))
-def test_an_index_that_is_not_a_tuple_selects_variants(tmp_path, data, specimen):
+def test_a_bed_index_that_is_not_a_tuple_selects_variants(tmp_path, data, specimen):
     iids, sids = specimen.values.shape
     index = data.draw(indices(sids))
     bed = open_bed(specimen.write(tmp_path / "x.bed"), iid_count=iids, sid_count=sids)
@@ -88,7 +88,7 @@ def test_written_genotypes_are_read_back(tmp_path, specimen):
 
 @pytest.mark.parametrize("bed", PLINK_SETS, ids=name_of)
 @pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
-def test_every_set_is_read_like_by_bed_reader(bed, kind):
+def test_every_real_bed_is_read_like_by_bed_reader(bed, kind):
     for order in "CF":
         same(
             open_bed(bed).read(None, kind, order),
@@ -97,7 +97,7 @@ def test_every_set_is_read_like_by_bed_reader(bed, kind):
 
 
 @pytest.mark.parametrize("bed", PLINK_SETS, ids=name_of)
-def test_every_snp_major_set_is_read_like_by_pgenlib(bed):
+def test_every_snp_major_bed_is_read_like_by_pgenlib(bed):
     ours = open_bed(bed)
     if ours.major != "SNP":
         pytest.skip("pgenlib reads lines of variants only")
@@ -111,7 +111,7 @@ def test_every_snp_major_set_is_read_like_by_pgenlib(bed):
 
 @pytest.mark.parametrize("kind", GENOTYPE_DTYPES)
 @pytest.mark.parametrize("order", "CF")
-def test_the_out_array_is_filled_and_returned(small, kind, order):
+def test_reading_a_bed_into_an_out_array_fills_and_returns_it(small, kind, order):
     out = np.full((3, 4), 7, kind, order)
     assert small.read(dtype=kind, order=order, out=out) is out
     same(out, small.read(dtype=kind))
@@ -127,12 +127,12 @@ def test_the_out_array_is_filled_and_returned(small, kind, order):
         ([[1, 2]], "must be a NumPy array, got list"),
     ],
 )
-def test_an_invalid_out_array_is_an_error_that_names_the_requirements(small, out, found):
+def test_an_out_array_that_does_not_fit_a_bed_read_is_an_error(small, out, found):
     with pytest.raises(ArgumentError, match=found):
         small.read(dtype="int8", out=out)
 
 
-def test_a_read_only_out_array_is_an_error(small):
+def test_reading_a_bed_into_a_read_only_array_is_an_error(small):
     out = np.empty((3, 4), np.int8, "F")
     out.flags.writeable = False
     with pytest.raises(ArgumentError, match="writable"):
@@ -140,7 +140,7 @@ def test_a_read_only_out_array_is_an_error(small):
 
 
 @pytest.mark.parametrize("index", [None, 2, np.s_[1, 2], np.s_[:0, :]])
-def test_a_new_array_is_aligned_to_cache_lines(small, index):
+def test_genotype_arrays_are_aligned_to_cache_lines(small, index):
     assert small.read(index, "float64").ctypes.data % 64 == 0
 
 
@@ -163,7 +163,7 @@ def test_a_new_array_is_aligned_to_cache_lines(small, index):
         (((0, 1), 0), "a tuple"),
     ],
 )
-def test_an_invalid_index_is_an_error(small, index, message):
+def test_an_invalid_index_of_a_bed_is_an_error(small, index, message):
     with pytest.raises(OutOfRangeError, match=message):
         small.read(index)
 
@@ -171,12 +171,12 @@ def test_an_invalid_index_is_an_error(small, index, message):
 @pytest.mark.parametrize(
     "call", [{"dtype": "int16"}, {"dtype": ">f4"}, {"order": "X"}, {"order": "A"}]
 )
-def test_an_unsupported_dtype_or_order_is_an_error(small, call):
+def test_reading_a_bed_in_an_unsupported_dtype_or_order_is_an_error(small, call):
     with pytest.raises(ArgumentError, match="not known, only"):
         small.read(**call)
 
 
-def test_more_genotypes_than_table_rows_are_an_error(tmp_path):
+def test_a_bed_with_more_genotypes_than_its_tables_is_an_error(tmp_path):
     path = Specimen(np.zeros((3, 5), np.int8), "SNP").write(tmp_path / "x.bed")
     with pytest.raises(FormatError):
         open_bed(path, 2, 5).read()
@@ -184,7 +184,7 @@ def test_more_genotypes_than_table_rows_are_an_error(tmp_path):
 
 
 @pytest.mark.parametrize("change", [-1, 1])
-def test_a_bed_of_another_size_is_an_error(tmp_path, change):
+def test_a_bed_whose_size_does_not_fit_its_tables_is_an_error(tmp_path, change):
     path = Specimen(np.zeros((3, 5), np.int8), "SNP").write(tmp_path / "x.bed")
     with pytest.raises(FormatError) as error:
         open_bed(path, iid_count=3, sid_count=5 + change).read()

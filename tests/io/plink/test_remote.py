@@ -33,7 +33,7 @@ anywhere = settings(
 )
 EXPECTED_GENOTYPES = np.array([[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]], np.int8)
 # Fail immediately instead of after minutes of retries.
-OPTIONS_WITHOUT_RETRIES = {"max_retries": "0", "timeout": "5s"}
+CLOUD_OPTIONS_WITHOUT_RETRIES = {"max_retries": "0", "timeout": "5s"}
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +104,7 @@ def test_remote_reads_of_any_index_equal_local_reads(
         assert found.flags.f_contiguous or order == "C"
 
 
-def test_a_chunk_with_gaps_is_not_complete(server, tmp_path):
+def test_a_remote_chunk_with_gaps_between_rows_is_read_correctly(server, tmp_path):
     # The chunk of rows 0, 2 and 3 spans eight bytes, which equals the size of four
     # rows.
     values = np.random.default_rng(0).choice(np.array([0, 1, 2, -127], np.int8), (5, 5))
@@ -114,7 +114,7 @@ def test_a_chunk_with_gaps_is_not_complete(server, tmp_path):
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
-def test_every_remote_set_with_tables_reads_like_the_files(server, bed):
+def test_every_remote_bed_with_its_tables_reads_like_local_files(server, bed):
     for suffix in (".fam", ".bim", ".bed"):
         server.put(bed.with_suffix(suffix))
     local, remote = open_bed(bed), open_bed(server.url(bed.name))
@@ -125,7 +125,7 @@ def test_every_remote_set_with_tables_reads_like_the_files(server, bed):
     same(remote.read(np.s_[-1, ::7]), local.read(np.s_[-1, ::7]))
 
 
-def test_read_sparse_accepts_a_url(url):
+def test_read_sparse_accepts_the_url_of_a_bed(url):
     found = open_bed(url).read_sparse(dtype="int8", format="csr")
     same(found.toarray(), EXPECTED_GENOTYPES)
 
@@ -136,7 +136,7 @@ def test_read_sparse_accepts_a_url(url):
     [np.s_[::-1, ::-1], np.s_[20_000:20_300, :], np.s_[[9, 39_999, 9], 5:1_100:3]],
     ids=str,
 )
-def test_a_large_remote_file_is_read_correctly(server, large, kind, order, index):
+def test_a_large_remote_bed_is_read_correctly(server, large, kind, order, index):
     path, values = large
     found = large_bed(server.put(path)).read(index, kind, order)
     wanted = values[index[0]][:, index[1]]
@@ -145,14 +145,14 @@ def test_a_large_remote_file_is_read_correctly(server, large, kind, order, index
     same(found, expected)
 
 
-def test_one_variant_of_a_large_file_fetches_the_header_and_one_row(server, large):
+def test_reading_one_remote_variant_fetches_the_header_and_one_row(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     same(bed.read(700, "int8"), values[:, [700]])
     assert server.sent == 3 + 10_000
 
 
-def test_one_individual_fetches_one_byte_of_each_distant_row(server, tmp_path):
+def test_reading_one_remote_individual_fetches_one_byte_per_distant_row(server, tmp_path):
     rng = np.random.default_rng(1)
     values = rng.choice(np.array([0, 1, 2, -127], np.int8), (1_600_000, 6))
     bed = open_bed(
@@ -162,7 +162,7 @@ def test_one_individual_fetches_one_byte_of_each_distant_row(server, tmp_path):
     assert server.sent == 3 + 6
 
 
-def test_adjacent_rows_are_fetched_with_one_request(server, large):
+def test_adjacent_remote_bed_rows_are_fetched_with_one_request(server, large):
     path, values = large
     bed = large_bed(server.put(path))
     some = [11, 10, 14, 10, 20]
@@ -171,7 +171,7 @@ def test_adjacent_rows_are_fetched_with_one_request(server, large):
 
 
 @pytest.mark.parametrize(("at_once", "chunk"), [(1, 65_536), (3, 100_000), (10, 7_777)])
-def test_the_number_and_size_of_requests_respect_the_limits(server, large, at_once, chunk):
+def test_remote_reads_respect_the_limits_for_requests(server, large, at_once, chunk):
     path, values = large
     server.seconds = 0.03  # long enough that requests overlap on a busy machine
     bed = large_bed(
@@ -183,7 +183,7 @@ def test_the_number_and_size_of_requests_respect_the_limits(server, large, at_on
     assert server.sent == 3 + 200 * 10_000
 
 
-def test_a_read_can_set_its_own_limits(server, large):
+def test_a_remote_read_can_override_the_limits_of_open_bed(server, large):
     bed = large_bed(server.put(large[0]))
     bed.read(np.s_[:, :50], "int8", max_concurrent_requests=2, max_chunk_bytes=20_000)
     assert max(len(asked) for _, asked in server.asked) == 20_000
@@ -191,7 +191,7 @@ def test_a_read_can_set_its_own_limits(server, large):
 
 
 @pytest.mark.parametrize("suffix", ["bed", "fam", "bim"])
-def test_a_missing_object_is_an_error_that_names_it(server, url, suffix):
+def test_the_error_for_a_missing_remote_object_names_the_object(server, url, suffix):
     del server.objects[f"small.{suffix}"]
     with pytest.raises(MissingObjectError, match=rf"small\.{suffix}: not found"):
         open_bed(url).property_item("iid" if suffix == "fam" else "sid")
@@ -231,12 +231,12 @@ def test_an_invalid_cloud_option_is_an_error_that_names_it(location, options, me
         open_bed(location, cloud_options=options)
 
 
-def test_connection_options_reach_the_server(url):
+def test_connection_options_affect_requests_to_the_server(url):
     options = {"timeout": "30s", "TIMEOUT" if os.name == "nt" else "user_agent": "me"}
     assert open_bed(url, cloud_options=options).shape == (3, 4)
 
 
-def test_the_url_query_is_sent_with_every_request(server, url):
+def test_the_query_of_a_url_is_sent_with_every_request(server, url):
     open_bed(f"{url}?key=a%2Bb#part").read()
     assert {path.partition("?")[2] for path, _ in server.asked} == {"key=a%2Bb"}
 
@@ -251,7 +251,7 @@ def test_an_object_name_may_contain_any_characters(server, tmp_path):
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 6, 8])
-def test_a_truncated_or_extended_object_is_an_error(server, url, size):
+def test_a_truncated_or_extended_remote_bed_is_an_error(server, url, size):
     server.objects["small.bed"] = (server.objects["small.bed"] * 2)[:size]
     with pytest.raises(FormatError) as error:
         open_bed(url, 3, 4).read()
@@ -259,14 +259,14 @@ def test_a_truncated_or_extended_object_is_an_error(server, url, size):
     assert error.value.kind == expected
 
 
-def test_an_empty_object_is_an_error(server, url):
+def test_an_empty_remote_bed_is_an_error(server, url):
     server.objects["small.bed"] = b""
     with pytest.raises(ValueError, match=r"small\.bed"):
         open_bed(url, 3, 4)
 
 
 @pytest.mark.parametrize("byte", [0, 1, 2])
-def test_an_object_with_another_header_is_an_error(server, url, byte):
+def test_a_remote_file_with_another_header_than_a_bed_is_an_error(server, url, byte):
     content = bytearray(server.objects["small.bed"])
     content[byte] ^= 0b1000_0000
     server.objects["small.bed"] = bytes(content)
@@ -274,13 +274,13 @@ def test_an_object_with_another_header_is_an_error(server, url, byte):
         open_bed(url, 3, 4)
 
 
-def test_more_individuals_than_the_fam_lists_are_an_error(url):
+def test_a_remote_bed_with_more_individuals_than_its_fam_is_an_error(url):
     with pytest.raises(FormatError, match="last byte of a row"):
         open_bed(url, 2, 4).read()
 
 
 @pytest.mark.parametrize("has_tags", [True, False])
-def test_an_object_that_changes_between_requests_is_an_error(server, url, has_tags):
+def test_a_remote_object_that_changes_between_requests_is_an_error(server, url, has_tags):
     server.has_tags = has_tags
     bed = open_bed(url, 3, 4)
     content = server.objects["small.bed"]
@@ -305,12 +305,12 @@ def test_a_busy_server_is_retried(server, url):
 def test_a_server_that_stays_busy_is_an_error(server, url):
     server.unavailable = 99
     with pytest.raises(RemoteError, match=r"small\.bed: cannot be read: .* 503"):
-        open_bed(url, cloud_options=OPTIONS_WITHOUT_RETRIES)
+        open_bed(url, cloud_options=CLOUD_OPTIONS_WITHOUT_RETRIES)
 
 
 def test_an_unreachable_server_is_an_error():
     with pytest.raises(RemoteError, match=r"cannot be read: .*error sending request"):
-        open_bed("http://127.0.0.1:9/a.bed", cloud_options=OPTIONS_WITHOUT_RETRIES)
+        open_bed("http://127.0.0.1:9/a.bed", cloud_options=CLOUD_OPTIONS_WITHOUT_RETRIES)
 
 
 def test_a_server_without_range_requests_is_an_error(server, url):
@@ -325,14 +325,14 @@ def test_tables_can_be_read_from_a_server_without_range_requests(server, url, tm
     assert bed.sid.tolist() == ["a", "b", "c", "d"]
 
 
-def test_a_server_that_returns_other_bytes_is_an_error(server, url):
+def test_a_server_that_returns_other_bytes_than_requested_is_an_error(server, url):
     bed = open_bed(url, 3, 4)
     server.shifted = 99
     with pytest.raises(RemoteError):
         bed.read()
 
 
-def test_a_table_larger_than_one_request_is_complete(server, tmp_path):
+def test_a_remote_table_larger_than_one_request_is_read_completely(server, tmp_path):
     values = np.zeros((1, 300_000), np.int8)
     sids = [f"a_rather_long_identifier_{number}" for number in range(300_000)]
     to_bed(tmp_path / "x.bed", values, properties={"sid": sids})
@@ -361,14 +361,14 @@ def test_child_processes_read_a_remote_bed_of_their_parent(server, large, method
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_a_forked_process_that_reads_a_remote_bed_reports_errors(server, url):
-    bed = open_bed(url, 3, 4, cloud_options=OPTIONS_WITHOUT_RETRIES)
+    bed = open_bed(url, 3, 4, cloud_options=CLOUD_OPTIONS_WITHOUT_RETRIES)
     server.objects.clear()
     pool = multiprocessing.get_context("fork").Pool(1)
     with pool, pytest.raises(MissingObjectError, match="not found"):
         pool.apply_async(bed.read).get(timeout=60)
 
 
-def test_many_threads_can_read_one_object(server, large):
+def test_many_threads_can_read_one_remote_bed(server, large):
     path, values = large
     bed = large_bed(server.put(path), max_chunk_bytes=30_000)
     with ThreadPoolExecutor(8) as pool:
@@ -377,14 +377,14 @@ def test_many_threads_can_read_one_object(server, large):
             same(read.result(), values[:, number::40])
 
 
-def test_a_running_event_loop_does_not_interfere(url):
+def test_a_remote_bed_can_be_read_in_a_running_event_loop(url):
     async def read():
         return open_bed(url).read(dtype="int8")
 
     same(asyncio.run(read()), EXPECTED_GENOTYPES)
 
 
-def test_a_url_without_obstore_is_an_error_that_names_the_package(url, monkeypatch):
+def test_reading_a_url_without_obstore_names_the_missing_package(url, monkeypatch):
     for name in [name for name in sys.modules if name.partition(".")[0] == "obstore"]:
         monkeypatch.setitem(sys.modules, name, None)
     monkeypatch.setitem(sys.modules, "obstore", None)
@@ -422,7 +422,7 @@ def test_ctrl_c_stops_waiting_for_a_server(server, large):
     assert b"KeyboardInterrupt" in said
 
 
-def test_an_abandoned_read_sends_no_more_requests(server, large):
+def test_an_interrupted_remote_read_sends_no_more_requests(server, large):
     bed = RemoteBed(urlparse(server.put(large[0])), {}, check=True)
     server.seconds = 0.01
     lines = bed.blocks(np.arange(1_200), 10_000, slice(0, 9_000), requests=4, chunk=9_000)
@@ -434,7 +434,7 @@ def test_an_abandoned_read_sends_no_more_requests(server, large):
     assert len(server.asked) == asked < 1_000
 
 
-def test_a_fam_that_is_too_long_within_a_byte_is_detected_by_a_full_read(server, tmp_path):
+def test_one_extra_fam_row_of_a_remote_bed_is_detected_by_a_full_read(server, tmp_path):
     values = np.random.default_rng(0).integers(0, 2, (5, 70)).astype(np.int8)
     to_bed(tmp_path / "a.bed", values)
     url = server.put(tmp_path / "a.bed")

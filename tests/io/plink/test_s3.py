@@ -36,7 +36,7 @@ def options(endpoint, tmp_path_factory):
     return reached | ACCESS_KEYS | {"max_retries": "0", "timeout": "5s"}
 
 
-def test_a_set_in_a_bucket_is_read_correctly(options):
+def test_a_bed_in_an_s3_bucket_is_read_correctly(options):
     with open_bed("s3://genotypes/some folder/x.bed", cloud_options=options) as bed:
         assert bed.shape == (9, 50)
         assert bed.sid[-1] == "sid50"
@@ -44,19 +44,19 @@ def test_a_set_in_a_bucket_is_read_correctly(options):
         np.testing.assert_array_equal(found, EXPECTED_GENOTYPES[[3, 1], ::7])
 
 
-def test_option_names_can_be_those_of_environment_variables(options):
+def test_s3_options_may_have_the_names_of_environment_variables(options):
     loud = {name.upper(): value for name, value in options.items()}
     url = "s3://genotypes/some%20folder/x.bed"
     found = open_bed(url, cloud_options=loud).read(dtype="int8")
     np.testing.assert_array_equal(found, EXPECTED_GENOTYPES)
 
 
-def test_a_missing_object_in_a_bucket_is_an_error(options):
+def test_a_missing_object_in_an_s3_bucket_is_an_error(options):
     with pytest.raises(MissingObjectError, match=r"s3://genotypes/y\.bed: not found"):
         open_bed("s3://genotypes/y.bed", cloud_options=options)
 
 
-def test_a_missing_bucket_is_an_error(options):
+def test_a_missing_s3_bucket_is_an_error(options):
     with pytest.raises(MissingObjectError, match="not found"):
         open_bed("s3://elsewhere/x.bed", cloud_options=options)
 
@@ -67,6 +67,6 @@ def test_an_unresponsive_s3_server_is_an_error(options):
         open_bed("s3://genotypes/x.bed", cloud_options=unreachable)
 
 
-def test_a_repeated_option_is_an_error(options):
+def test_an_s3_option_given_under_two_names_is_an_error(options):
     with pytest.raises(ArgumentError, match="aws_region"):
         open_bed("s3://genotypes/x.bed", cloud_options=options | {"region": "eu-west-1"})

@@ -11,7 +11,7 @@ from genotypes import GENOTYPE_DTYPES, indices, name_of, plink_sets, specimens
 from seqloom.errors import ArgumentError, MissingExtraError
 from seqloom.io import open_bed, to_bed
 
-SPARSE_CLASSES = {"csc": sparse.csc_matrix, "csr": sparse.csr_matrix}
+SCIPY_SPARSE_CLASSES = {"csc": sparse.csc_matrix, "csr": sparse.csr_matrix}
 
 
 @pytest.fixture
@@ -26,10 +26,10 @@ def small(tmp_path):
     data=st.data(),
     specimen=specimens(),
     kind=st.sampled_from(GENOTYPE_DTYPES),
-    form=st.sampled_from(sorted(SPARSE_CLASSES)),
+    form=st.sampled_from(sorted(SCIPY_SPARSE_CLASSES)),
     at_once=st.none() | st.integers(1, 5),
 )
-def test_a_sparse_matrix_has_the_values_of_the_dense_array(
+def test_a_sparse_matrix_has_the_genotypes_of_the_dense_array(
     tmp_path, data, specimen, kind, form, at_once
 ):
     iids, sids = specimen.values.shape
@@ -38,27 +38,27 @@ def test_a_sparse_matrix_has_the_values_of_the_dense_array(
     found = bed.read_sparse(index, kind, at_once, form)
     dense = bed.read(index, kind)
     np.testing.assert_array_equal(found.toarray(), dense)
-    expected = SPARSE_CLASSES[form](dense)
+    expected = SCIPY_SPARSE_CLASSES[form](dense)
     for name in ("data", "indices", "indptr"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
         assert getattr(found, name).dtype == getattr(expected, name).dtype
 
 
 @pytest.mark.parametrize("bed", plink_sets(), ids=name_of)
-@pytest.mark.parametrize("form", sorted(SPARSE_CLASSES))
-def test_every_sparse_set_equals_its_dense_array(bed, form):
+@pytest.mark.parametrize("form", sorted(SCIPY_SPARSE_CLASSES))
+def test_every_real_bed_read_as_sparse_equals_its_dense_array(bed, form):
     found = open_bed(bed).read_sparse(dtype="int8", format=form)
-    assert isinstance(found, SPARSE_CLASSES[form])
+    assert isinstance(found, SCIPY_SPARSE_CLASSES[form])
     np.testing.assert_array_equal(found.toarray(), open_bed(bed).read(dtype="int8"))
 
 
-@pytest.mark.parametrize("form", sorted(SPARSE_CLASSES))
+@pytest.mark.parametrize("form", sorted(SCIPY_SPARSE_CLASSES))
 @pytest.mark.parametrize(("index", "shape"), [([], (3, 0)), (([], None), (0, 4))])
-def test_an_empty_index_gives_an_empty_matrix(small, form, index, shape):
+def test_reading_an_empty_index_gives_an_empty_sparse_matrix(small, form, index, shape):
     assert small.read_sparse(index, format=form).shape == shape
 
 
-def test_missing_values_are_stored(small):
+def test_missing_genotypes_are_stored_in_a_sparse_matrix(small):
     assert np.isnan(small.read_sparse(np.s_[0, 2]).data).all()
     assert small.read_sparse(np.s_[0, 2], "int8").data.tolist() == [-127]
 
@@ -71,12 +71,12 @@ def test_missing_values_are_stored(small):
         ({"dtype": "int32"}, "not known, only"),
     ],
 )
-def test_an_unknown_format_or_batch_size_is_an_error(small, call, message):
+def test_an_invalid_sparse_format_or_batch_size_is_an_error(small, call, message):
     with pytest.raises(ArgumentError, match=message):
         small.read_sparse(**call)
 
 
-def test_without_scipy_the_error_names_the_package(small, monkeypatch):
+def test_read_sparse_without_scipy_names_the_missing_package(small, monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.sparse", None)
     with pytest.raises(MissingExtraError, match="pip install scipy"):
         small.read_sparse()

@@ -15,7 +15,7 @@ from seqloom.errors import ArgumentError, FileError, FormatError, IdError
 from seqloom.io import open_bed, to_bed
 
 EXPECTED_GENOTYPES = [[1, 0, -127, 0], [2, 0, -127, 2], [0, 1, 2, 0]]
-SET_SUFFIXES = ("bed", "fam", "bim")
+PLINK_FILE_SUFFIXES = ("bed", "fam", "bim")
 anywhere = settings(
     suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=40
 )
@@ -23,7 +23,7 @@ anywhere = settings(
 
 def content(path):
     """Return the bytes of the existing files of a PLINK set, by suffix."""
-    files = {suffix: path.with_suffix(f".{suffix}") for suffix in SET_SUFFIXES}
+    files = {suffix: path.with_suffix(f".{suffix}") for suffix in PLINK_FILE_SUFFIXES}
     return {suffix: file.read_bytes() for suffix, file in files.items() if file.exists()}
 
 
@@ -39,7 +39,7 @@ def names(folder):
     order=st.sampled_from("CF"),
     count_a1=st.booleans(),
 )
-def test_written_files_equal_those_of_bed_reader(tmp_path, specimen, kind, order, count_a1):
+def test_to_bed_writes_the_files_of_bed_reader(tmp_path, specimen, kind, order, count_a1):
     values = specimen.values.astype(kind, order)
     if kind != "int8":
         values[values == -127] = np.nan
@@ -51,7 +51,7 @@ def test_written_files_equal_those_of_bed_reader(tmp_path, specimen, kind, order
     assert open_bed(tmp_path / "ours.bed").shape == values.shape
 
 
-def test_arrays_larger_than_a_block_are_read_back(tmp_path):
+def test_genotype_arrays_larger_than_a_write_block_are_read_back(tmp_path):
     values = np.random.default_rng(0).integers(0, 3, (3001, 3003), np.int8)
     for major in ("SNP", "individual"):
         for array in (values, values.astype("float32"), np.asfortranarray(values)):
@@ -61,7 +61,7 @@ def test_arrays_larger_than_a_block_are_read_back(tmp_path):
             )
 
 
-def test_properties_are_read_back(tmp_path):
+def test_properties_written_by_to_bed_are_read_back(tmp_path):
     given = {
         "fid": ["f1", "f1", "f2"],
         "iid": ["i1", "i2", "i3"],
@@ -86,7 +86,7 @@ def test_properties_are_read_back(tmp_path):
     )
 
 
-def test_integers_of_any_width_can_be_written(tmp_path):
+def test_genotypes_of_any_integer_dtype_can_be_written(tmp_path):
     for kind in ("int16", "int64", "int32"):
         to_bed(tmp_path / "x.bed", np.array(EXPECTED_GENOTYPES, kind))
         assert (
@@ -131,7 +131,7 @@ def test_a_value_that_is_not_a_genotype_is_an_error_with_its_position(
         ({"filepath": "no/x.bed"}, FileError, "no/x.bed: cannot be written"),
     ],
 )
-def test_a_set_that_cannot_be_written_leaves_no_files(
+def test_a_bed_that_cannot_be_written_leaves_no_files(
     tmp_path, monkeypatch, call, error, message
 ):
     monkeypatch.chdir(tmp_path)
@@ -140,7 +140,7 @@ def test_a_set_that_cannot_be_written_leaves_no_files(
     assert names(tmp_path) == []
 
 
-def test_a_failed_write_leaves_the_old_set(tmp_path):
+def test_a_failed_write_of_a_bed_keeps_the_old_files(tmp_path):
     to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES)
     before, there = content(tmp_path / "x.bed"), names(tmp_path)
     with pytest.raises(ArgumentError):
@@ -148,7 +148,7 @@ def test_a_failed_write_leaves_the_old_set(tmp_path):
     assert (content(tmp_path / "x.bed"), names(tmp_path)) == (before, there)
 
 
-def test_tables_can_have_other_paths(tmp_path):
+def test_to_bed_can_write_fam_and_bim_to_other_paths(tmp_path):
     (tmp_path / "tables").mkdir()
     fam, bim = tmp_path / "tables/a.fam", tmp_path / "b.bim"
     to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES, fam_filepath=fam, bim_filepath=bim)
@@ -182,7 +182,7 @@ def kill_at(step):
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 @pytest.mark.parametrize("stride", [3, pytest.param(1, marks=pytest.mark.soak)])
-def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_set(tmp_path, stride):
+def test_a_bed_writer_killed_at_any_step_leaves_old_or_new_files(tmp_path, stride):
     bim = tmp_path / "tables/x.bim"
     bim.parent.mkdir()
     found, code = set(), None
@@ -205,7 +205,7 @@ def test_a_writer_killed_at_any_step_leaves_the_old_or_the_new_set(tmp_path, str
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_concurrent_reader_sees_one_complete_set_or_an_error(tmp_path):
+def test_a_bed_read_during_a_write_is_complete_or_an_error(tmp_path):
     path = tmp_path / "x.bed"
     to_bed(path, np.zeros((3, 4)))
     if (child := os.fork()) == 0:
@@ -240,7 +240,7 @@ def read_one_set(path):
 
 
 @pytest.mark.parametrize("journal", [b"", b"[1]", b"{}", b"\xff"])
-def test_a_corrupt_journal_is_named_in_the_error(tmp_path, journal):
+def test_the_error_for_a_corrupt_write_journal_names_its_file(tmp_path, journal):
     to_bed(tmp_path / "x.bed", EXPECTED_GENOTYPES)
     (tmp_path / ".x.bed.seqloom.set").write_bytes(journal)
     with pytest.raises(FormatError, match=r"\.x\.bed\.seqloom\.set: cannot be read"):

@@ -14,7 +14,7 @@ MIB = 1 << 20
 
 
 @given(st.lists(st.floats(0.0001, 100), min_size=1, max_size=3000))
-def test_a_timeline_is_bounded_and_ordered_and_keeps_its_first_row(gaps):
+def test_a_timeline_has_limited_rows_and_keeps_its_first_row(gaps):
     timeline, seconds = Timeline(0.05, most=50), np.cumsum(gaps)
     for second in seconds.tolist():
         timeline.add(second, second)
@@ -32,26 +32,26 @@ def test_a_timeline_covers_a_long_job_evenly():
     assert gaps.max() <= 3 * gaps.min()
 
 
-def test_steadily_growing_memory_gives_a_note():
+def test_steadily_growing_memory_is_reported():
     assert steady_growth(np.linspace(1000, 3000, 100).astype(int) * MIB) > 1000 * MIB
 
 
-def test_memory_that_grows_only_at_the_start_gives_no_note():
+def test_memory_that_grows_only_at_the_start_is_not_reported():
     memory = [*range(100, 2100, 100), *[2100] * 80]
     assert steady_growth(np.asarray(memory) * MIB) == 0
 
 
-def test_memory_that_settles_slowly_gives_no_note():
+def test_memory_growth_that_levels_off_slowly_is_not_reported():
     memory = 3000 - 2000 * np.exp(-np.arange(100) / 15)
     assert steady_growth((memory * MIB).astype(int)) == 0
 
 
 @given(st.lists(st.integers(1000, 1050), min_size=40, max_size=200))
-def test_memory_that_fluctuates_gives_no_note(memory):
+def test_memory_that_fluctuates_is_not_reported_as_growing(memory):
     assert steady_growth([it * MIB for it in memory]) == 0
 
 
-def test_the_memory_of_workers_is_included():
+def test_monitored_memory_includes_worker_processes():
     held = "x = bytearray(b'1' * (200 << 20)); print(flush=True); input()"
     before = resident_bytes()
     command = [sys.executable, "-c", held]
@@ -72,5 +72,5 @@ def test_the_memory_of_workers_is_included():
         ({"input": 0.05, "output": 0.1, "host": 0.5, "device": 0.35}, "host-bound"),
     ],
 )
-def test_a_wait_above_10_percent_is_the_bottleneck_else_the_longer_work(shares, kind):
+def test_waits_above_10_percent_of_the_time_are_the_bottleneck(shares, kind):
     assert find_bottleneck(shares, 10.0).kind == kind
